@@ -1,0 +1,9 @@
+// Package translate turns calls of the platform's retired interfaces into
+// calls of its v2 API and the answers back. This package holds what the
+// dialects share; translate/v1 and translate/graphql hold one dialect each.
+//
+// A translator never opens a connection. It is handed a Caller, whose every
+// call passes the gateway's whole inner chain, and it works on parsed values
+// only. Invariant: what a translator sends is a v2 call like any other, so
+// policies, prices and limits know one API.
+package translate

@@ -1,0 +1,8 @@
+package translate
+
+import "errors"
+
+// ErrAmbiguous is wrapped by errors of Caller.Call when the platform may have
+// carried out the call although its answer was lost. A create must look for
+// its result before it is tried again.
+var ErrAmbiguous = errors.New("the platform's answer was lost")

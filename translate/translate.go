@@ -1,0 +1,90 @@
+package translate
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// Request is one call on the platform's v2 API, in parsed form. The gateway
+// turns it into a wire request itself, so a translator can neither choose a
+// host nor smuggle a header.
+type Request struct {
+	// Operation is the operationId of the v2 API description, e.g. "createPod".
+	Operation string
+	// Params holds the path parameters by name, decoded.
+	Params map[string]string
+	// Query holds the query parameters, decoded; nil when there are none.
+	Query url.Values
+	// Body is the JSON body: map[string]any, []any, string, bool, json.Number
+	// or nil for "no body".
+	Body any
+}
+
+// Response is the answer to a Request: the platform's, or the gateway's own
+// refusal, which has the same shape (RFC 9457 problem details).
+type Response struct {
+	Status int
+	// Header holds the response headers that may be shown to callers.
+	Header http.Header
+	// Body is the decoded JSON body, nil when the answer had none. Numbers are
+	// json.Number.
+	Body any
+}
+
+// Caller performs v2 calls. Every call passes the whole inner chain (schema,
+// policy, budget), so a legacy request cannot dodge a rule. A refusal is a
+// Response; an error means that no answer could be had at all: the context
+// ended, or the platform's answer was lost (ErrAmbiguous).
+//
+// Call may be used from several goroutines at once.
+type Caller interface {
+	Call(ctx context.Context, r *Request) (*Response, error)
+}
+
+// Incoming is a legacy request as the gateway parsed it.
+type Incoming struct {
+	// Params holds the path parameters by name, decoded.
+	Params map[string]string
+	// Query holds the query parameters, decoded, repeated ones included.
+	Query url.Values
+	// Header holds the request headers a dialect may look at (User-Agent,
+	// Content-Type); credentials are gone by now.
+	Header http.Header
+	// Body is the strictly decoded JSON body, nil when HasBody is false.
+	Body any
+	// HasBody tells an absent body from the JSON value null.
+	HasBody bool
+	// Account is a stable identifier of the platform account behind the
+	// caller; it partitions what a translator remembers.
+	Account string
+}
+
+// Outgoing is the answer in the caller's own dialect.
+type Outgoing struct {
+	Status int
+	Header http.Header
+	// ContentType is empty when there is no body.
+	ContentType string
+	// Body is the encoded body, nil for none.
+	Body []byte
+	// V2 lists the v2 operations the legacy call became, in order of the first
+	// call of each, e.g. ["createPod"].
+	V2 []string
+	// Warnings tells what was lost in translation, one printable line each.
+	Warnings []string
+}
+
+// Problem is a refusal raised before or beside translation (size, route,
+// identity, limits), to be written in the caller's dialect.
+type Problem struct {
+	Status int
+	Title  string
+	Detail string
+	// Errors holds one located message per violation.
+	Errors []string
+	// Decision is the id under which the refusal can be explained, if any.
+	Decision string
+	// Policy names the policy that refused, if one did.
+	Policy string
+}
