@@ -1,0 +1,134 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Digest is the SHA-256 of a key.
+type Digest [sha256.Size]byte
+
+// DigestOf returns the digest of a key as callers send it.
+func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
+
+// ParseDigest reads the 64 hexadecimal digits a configuration holds.
+func ParseDigest(s string) (Digest, error) {
+	var d Digest
+	if len(s) != hex.EncodedLen(len(d)) {
+		return d, fmt.Errorf("want %d hexadecimal digits, got %d characters", hex.EncodedLen(len(d)), len(s))
+	}
+	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
+		return d, errors.New("want hexadecimal digits only")
+	}
+	return d, nil
+}
+
+// String returns the digest as 64 lower-case hexadecimal digits.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// Role is what a caller may be beyond a member of its team.
+type Role string
+
+// The roles the gateway knows. Policies read them.
+const (
+	RoleViewer   Role = "viewer"
+	RoleOperator Role = "operator"
+	RoleAdmin    Role = "admin"
+)
+
+// Values lists the roles a configuration may name.
+func (Role) Values() []string {
+	return []string{string(RoleViewer), string(RoleOperator), string(RoleAdmin)}
+}
+
+// Caller is who makes a request: no secret, safe to log. It is shared between
+// requests and must not be changed.
+type Caller struct {
+	// Org, Team and Key are the ids of the configuration.
+	Org, Team, Key string
+	Roles          []Role
+	// Exempt callers are not limited and get no RateLimit headers.
+	Exempt bool
+}
+
+// Has tells whether the caller has the role.
+func (c *Caller) Has(r Role) bool { return slices.Contains(c.Roles, r) }
+
+// ErrUnknown is returned for every credential that is not a known key,
+// whatever is wrong with it.
+var ErrUnknown = errors.New("identity: unknown key")
+
+// Directory finds callers by key. It is immutable and safe for concurrent use.
+type Directory struct {
+	byDigest map[Digest]entry
+}
+
+type entry struct {
+	digest Digest
+	caller *Caller
+}
+
+// Entry is one key of a Directory.
+type Entry struct {
+	Digest Digest
+	Caller Caller
+}
+
+// NewDirectory returns a Directory of the entries. Two entries with the same
+// digest are an error: one key must mean one caller.
+func NewDirectory(entries []Entry) (*Directory, error) {
+	d := &Directory{byDigest: make(map[Digest]entry, len(entries))}
+	for _, e := range entries {
+		if first, ok := d.byDigest[e.Digest]; ok {
+			return nil, fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
+		}
+		caller := e.Caller
+		d.byDigest[e.Digest] = entry{digest: e.Digest, caller: &caller}
+	}
+	return d, nil
+}
+
+// Bounds of a key as callers send it; anything else cannot be one.
+const (
+	minKey = 8
+	maxKey = 256
+)
+
+// Find returns the caller a key belongs to, or ErrUnknown. The look-up is by
+// digest, so neither its result nor its time tells how close a guess came.
+func (d *Directory) Find(key string) (*Caller, error) {
+	if !wellFormed(key) {
+		return nil, ErrUnknown
+	}
+	digest := DigestOf(key)
+	e := d.byDigest[digest]
+	if subtle.ConstantTimeCompare(e.digest[:], digest[:]) != 1 || e.caller == nil {
+		return nil, ErrUnknown
+	}
+	return e.caller, nil
+}
+
+// Len returns the number of keys.
+func (d *Directory) Len() int { return len(d.byDigest) }
+
+// wellFormed accepts the token68 alphabet of RFC 9110, section 11.2, within
+// the bounds of a key.
+func wellFormed(key string) bool {
+	if len(key) < minKey || len(key) > maxKey {
+		return false
+	}
+	for i := range len(key) {
+		c := key[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case c == '-', c == '.', c == '_', c == '~', c == '+', c == '/', c == '=':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,89 @@
+package identity_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+func directory(t *testing.T) *identity.Directory {
+	t.Helper()
+	d, err := identity.NewDirectory([]identity.Entry{
+		{Digest: identity.DigestOf("tg_live_0001"), Caller: identity.Caller{Org: "acme", Team: "research", Key: "k1"}},
+		{Digest: identity.DigestOf("tg_live_0002"), Caller: identity.Caller{Org: "acme", Key: "k2", Roles: []identity.Role{identity.RoleAdmin}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestFind(t *testing.T) {
+	d := directory(t)
+	for name, tc := range map[string]struct {
+		key  string
+		want string // id of the key, "" for unknown
+	}{
+		"known":                 {"tg_live_0001", "k1"},
+		"another":               {"tg_live_0002", "k2"},
+		"near miss":             {"tg_live_0003", ""},
+		"other case":            {"TG_LIVE_0001", ""},
+		"prefix":                {"tg_live_000", ""},
+		"with a space":          {"tg_live_0001 ", ""},
+		"empty":                 {"", ""},
+		"too short":             {"tg", ""},
+		"too long":              {strings.Repeat("a", 300), ""},
+		"control characters":    {"tg_live_0001\r\nSET x", ""},
+		"quote":                 {"x' OR 1=1--", ""},
+		"digest instead of key": {identity.DigestOf("tg_live_0001").String(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := d.Find(tc.key)
+			if tc.want == "" {
+				if !errors.Is(err, identity.ErrUnknown) {
+					t.Fatalf("Find = %v, %v, want ErrUnknown", c, err)
+				}
+				return
+			}
+			if err != nil || c.Key != tc.want {
+				t.Fatalf("Find = %v, %v, want key %s", c, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheZeroDigestIsNobody(t *testing.T) {
+	d, err := identity.NewDirectory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Find("tg_live_0001"); !errors.Is(err, identity.ErrUnknown) {
+		t.Errorf("err = %v, want ErrUnknown from an empty directory", err)
+	}
+}
+
+func TestTwoCallersCannotShareAKey(t *testing.T) {
+	e := identity.Entry{Digest: identity.DigestOf("tg_live_0001"), Caller: identity.Caller{Key: "a"}}
+	f := e
+	f.Caller.Key = "b"
+	if _, err := identity.NewDirectory([]identity.Entry{e, f}); err == nil {
+		t.Error("err = nil, want the clash named")
+	}
+}
+
+func TestParseDigest(t *testing.T) {
+	want := identity.DigestOf("tg_live_0001")
+	got, err := identity.ParseDigest(want.String())
+	if err != nil || got != want {
+		t.Errorf("round trip = %v, %v", got, err)
+	}
+	for _, bad := range []string{"", "abc", strings.Repeat("g", 64), "tg_live_0001"} {
+		if _, err := identity.ParseDigest(bad); err == nil {
+			t.Errorf("ParseDigest(%q): err = nil", bad)
+		} else if bad != "" && strings.Contains(err.Error(), bad) {
+			t.Errorf("ParseDigest(%q) repeats its input: %v", bad, err)
+		}
+	}
+}

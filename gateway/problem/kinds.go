@@ -1,0 +1,81 @@
+package problem
+
+import "net/http"
+
+// Kind names a refusal. The list is closed: every answer the gateway makes by
+// itself is one of these, so operators can count them and docs can list them.
+type Kind string
+
+// The kinds, in the order a request can meet them.
+const (
+	TooLarge           Kind = "too_large"
+	BadRequest         Kind = "bad_request"
+	VersionUnsupported Kind = "version_unsupported"
+	HeadersTooLarge    Kind = "headers_too_large"
+	NotFound           Kind = "not_found"
+	MethodNotAllowed   Kind = "method_not_allowed"
+	Unauthorized       Kind = "unauthorized"
+	RateLimited        Kind = "rate_limited"
+	LimitsUnavailable  Kind = "limits_unavailable"
+	UnsupportedMedia   Kind = "unsupported_media"
+	BadSyntax          Kind = "bad_syntax"
+	Invalid            Kind = "invalid"
+	RuleBroken         Kind = "rule_broken"
+	Forbidden          Kind = "forbidden"
+	PolicyUnavailable  Kind = "policy_unavailable"
+	PriceUnavailable   Kind = "price_unavailable"
+	UpstreamFailed     Kind = "upstream_failed"
+	UpstreamTimeout    Kind = "upstream_timeout"
+	UpstreamRefused    Kind = "upstream_refused"
+	NotReady           Kind = "not_ready"
+	Internal           Kind = "internal"
+)
+
+type row struct {
+	status int
+	title  string
+	// meaning is the line docs/errors.md shows.
+	meaning string
+}
+
+// kinds is the whole table; docs/errors.md is written from it.
+var kinds = map[Kind]row{
+	TooLarge:           {http.StatusRequestEntityTooLarge, "Content Too Large", "the body exceeds the limit; checked before anything else"},
+	BadRequest:         {http.StatusBadRequest, "Bad Request", "the request line, headers, path or query cannot be read in exactly one way"},
+	VersionUnsupported: {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/2 are spoken"},
+	HeadersTooLarge:    {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "too many headers, or one that is too long"},
+	NotFound:           {http.StatusNotFound, "Not Found", "no operation has this path"},
+	MethodNotAllowed:   {http.StatusMethodNotAllowed, "Method Not Allowed", "the path exists, the method does not; see Allow"},
+	Unauthorized:       {http.StatusUnauthorized, "Unauthorized", "no key, or none that is known"},
+	RateLimited:        {http.StatusTooManyRequests, "Too Many Requests", "a window is full; wait for Retry-After seconds"},
+	LimitsUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the limits cannot be counted and this call may not pass uncounted"},
+	UnsupportedMedia:   {http.StatusUnsupportedMediaType, "Unsupported Media Type", "the body is not plain application/json"},
+	BadSyntax:          {http.StatusBadRequest, "Bad Request", "the body is not strict JSON"},
+	Invalid:            {http.StatusUnprocessableEntity, "Unprocessable Entity", "the body does not fit the operation's schema; errors lists every violation"},
+	RuleBroken:         {http.StatusBadRequest, "Bad Request", "members of the body contradict each other"},
+	Forbidden:          {http.StatusForbidden, "Forbidden", "a policy of the organisation refuses; policies lists every denial"},
+	PolicyUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the policies gave no verdict, so the call is refused"},
+	PriceUnavailable:   {http.StatusServiceUnavailable, "Service Unavailable", "the price is unknown or stale, so what costs money is refused"},
+	UpstreamFailed:     {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
+	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
+	UpstreamRefused:    {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},
+	NotReady:           {http.StatusServiceUnavailable, "Service Unavailable", "the gateway has no valid configuration yet or is stopping"},
+	Internal:           {http.StatusInternalServerError, "Internal Server Error", "a fault of the gateway; the log has the cause under the request id"},
+}
+
+// Status returns the HTTP status of the kind, 500 for an unlisted one.
+func (k Kind) Status() int {
+	if r, ok := kinds[k]; ok {
+		return r.status
+	}
+	return http.StatusInternalServerError
+}
+
+// Kinds returns every kind with its status and meaning, in no order.
+func Kinds() map[Kind]string {
+	m := make(map[Kind]string, len(kinds))
+	for k, r := range kinds {
+		m[k] = r.meaning
+	}
+	return m
+}

@@ -1,0 +1,91 @@
+package problem
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// ContentType is the media type of an encoded Problem (RFC 9457, section 3).
+const ContentType = "application/problem+json"
+
+// Violation is one entry of a policy refusal.
+type Violation struct {
+	// Policy is the name of the policy that spoke.
+	Policy string `json:"policy"`
+	// Message says what is not allowed, for a person.
+	Message string `json:"message"`
+	// Field is the JSON Pointer (RFC 6901) of the offending member of the v2
+	// body, empty when the whole request is meant.
+	Field string `json:"field,omitempty"`
+}
+
+// Problem is a refusal as the caller sees it. It is an error, so a filter can
+// return it; the zero value is not useful, use Kind.New.
+type Problem struct {
+	// Kind says which of the listed refusals this is.
+	Kind Kind `json:"-"`
+	// Title, Status and Detail are the members every error of the platform
+	// has, Errors its optional list of located messages.
+	Title  string   `json:"title"`
+	Status int      `json:"status"`
+	Detail string   `json:"detail"`
+	Errors []string `json:"errors,omitempty"`
+	// Policies lists what the organisation's policies objected to.
+	Policies []Violation `json:"policies,omitempty"`
+	// Windows names the rate limit windows that are full.
+	Windows []string `json:"violated-policies,omitempty"`
+	// Decision is the id under which the refusal can be explained.
+	Decision string `json:"decision,omitempty"`
+	// Header holds response headers that belong to the refusal, such as Allow
+	// and Retry-After.
+	Header http.Header `json:"-"`
+
+	cause error
+}
+
+// New returns a Problem of kind k with that detail.
+func (k Kind) New(detail string) *Problem {
+	r := kinds[k]
+	return &Problem{Kind: k, Title: r.title, Status: r.status, Detail: detail}
+}
+
+// Newf is New with a formatted detail.
+func (k Kind) Newf(format string, args ...any) *Problem {
+	return k.New(fmt.Sprintf(format, args...))
+}
+
+// Because records the inner cause, which is logged and never shown.
+func (p *Problem) Because(err error) *Problem {
+	p.cause = err
+	return p
+}
+
+// With sets a response header that belongs to the refusal.
+func (p *Problem) With(name, value string) *Problem {
+	if p.Header == nil {
+		p.Header = make(http.Header, 1)
+	}
+	p.Header.Set(name, value)
+	return p
+}
+
+// Error implements error with the caller's text and the inner cause, if any.
+func (p *Problem) Error() string {
+	if p.cause != nil {
+		return fmt.Sprintf("%s: %s: %v", p.Kind, p.Detail, p.cause)
+	}
+	return fmt.Sprintf("%s: %s", p.Kind, p.Detail)
+}
+
+// Unwrap returns the inner cause, nil if there is none.
+func (p *Problem) Unwrap() error { return p.cause }
+
+// JSON encodes the problem as an application/problem+json body.
+func (p *Problem) JSON() []byte {
+	b, err := json.Marshal(p)
+	if err != nil { // a struct of strings and ints always encodes
+		panic(fmt.Sprintf("problem: encode: %v", err))
+	}
+	return b
+}
