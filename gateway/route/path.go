@@ -1,0 +1,87 @@
+package route
+
+import "strings"
+
+// maxPath bounds a path; the longest the platform has is a quarter of it.
+const maxPath = 1024
+
+// checkPath refuses what is not one plain spelling of a path (RFC 3986,
+// section 3.3, narrowed): only printable ASCII, no backslash, semicolon or
+// fragment, no dot segments, and no escape that hides any of these.
+func checkPath(path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return &PathError{"the request target is not an absolute path"}
+	}
+	if len(path) > maxPath {
+		return &PathError{"the path is too long"}
+	}
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case c <= ' ' || c >= 0x7f:
+			return &PathError{"the path holds a character outside printable ASCII"}
+		case c == '\\' || c == ';' || c == '#' || c == '?':
+			return &PathError{"the path holds a character that other parsers read differently"}
+		case c == '%':
+			b, ok := escaped(path[i:])
+			if !ok {
+				return &PathError{"the path holds a broken escape"}
+			}
+			if !plain(b) {
+				return &PathError{"the path hides a separator, dot, control or non-ASCII character in an escape"}
+			}
+			i += 2
+		}
+	}
+	for seg := range strings.SplitSeq(path[1:], "/") {
+		if seg == "." || seg == ".." {
+			return &PathError{"the path holds a dot segment"}
+		}
+	}
+	return nil
+}
+
+// plain tells whether an escaped byte may stand in a parameter: printable
+// ASCII, nothing with a meaning in paths.
+func plain(b byte) bool {
+	return b >= ' ' && b < 0x7f && !strings.ContainsRune(`/\.%;#?`, rune(b))
+}
+
+// escaped reads the percent-escape s begins with.
+func escaped(s string) (byte, bool) {
+	if len(s) < 3 {
+		return 0, false
+	}
+	hi, ok1 := unhex(s[1])
+	lo, ok2 := unhex(s[2])
+	return hi<<4 | lo, ok1 && ok2
+}
+
+func unhex(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10, true
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}
+
+// unescape decodes a segment that checkPath accepted.
+func unescape(seg string) string {
+	if !strings.Contains(seg, "%") {
+		return seg
+	}
+	var b strings.Builder
+	for i := 0; i < len(seg); i++ {
+		if seg[i] == '%' {
+			c, _ := escaped(seg[i:])
+			b.WriteByte(c)
+			i += 2
+			continue
+		}
+		b.WriteByte(seg[i])
+	}
+	return b.String()
+}

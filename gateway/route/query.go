@@ -1,0 +1,59 @@
+package route
+
+import (
+	"net/url"
+	"strings"
+)
+
+// maxQuery and maxParams bound a query string.
+const (
+	maxQuery  = 8192
+	maxParams = 64
+)
+
+// ParseQuery reads a raw query strictly: pairs joined by "&" only, escapes
+// whole, printable UTF-8, at most 64 parameters. It returns a *PathError where
+// url.ParseQuery would drop the offending pair silently.
+func ParseQuery(raw string) (url.Values, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	if len(raw) > maxQuery {
+		return nil, &PathError{"the query is too long"}
+	}
+	if strings.ContainsAny(raw, ";#") {
+		return nil, &PathError{"the query holds a separator that other parsers read differently"}
+	}
+	if strings.Count(raw, "&") >= maxParams {
+		return nil, &PathError{"the query holds too many parameters"}
+	}
+	q := make(url.Values)
+	for pair := range strings.SplitSeq(raw, "&") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		name, err := unescapeQuery(name)
+		if err != nil {
+			return nil, err
+		}
+		if value, err = unescapeQuery(value); err != nil {
+			return nil, err
+		}
+		q[name] = append(q[name], value)
+	}
+	return q, nil
+}
+
+func unescapeQuery(s string) (string, error) {
+	out, err := url.QueryUnescape(s)
+	if err != nil {
+		return "", &PathError{"the query holds a broken escape"}
+	}
+	for _, r := range out {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return "", &PathError{"the query holds a control character or invalid UTF-8"}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,199 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Dialect is the interface a caller speaks.
+type Dialect string
+
+// The dialects.
+const (
+	V2      Dialect = "v2"
+	V1      Dialect = "v1"
+	GraphQL Dialect = "graphql"
+)
+
+// Route is one operation at one place.
+type Route struct {
+	// ID is the operation's name within its dialect.
+	ID      string
+	Dialect Dialect
+	Method  string
+	// Pattern is the path with {name} for parameters, e.g. "/v2/pods/{id}". A
+	// parameter is always one whole segment.
+	Pattern string
+	// Public routes are answered without a credential.
+	Public bool
+}
+
+// Match is what a request target means.
+type Match struct {
+	Route *Route
+	// Params holds the decoded path parameters by name, nil when there are none.
+	Params map[string]string
+}
+
+// ErrNotFound is returned when no route has the path.
+var ErrNotFound = errors.New("route: no operation has this path")
+
+// MethodError is returned when routes have the path but none the method.
+type MethodError struct {
+	// Allow lists the methods the path has, sorted.
+	Allow []string
+}
+
+// Error implements error.
+func (e *MethodError) Error() string {
+	return "route: the path takes only " + strings.Join(e.Allow, ", ")
+}
+
+// PathError is returned for a path that could be read in more than one way.
+type PathError struct {
+	// Reason is a text for the caller; it does not repeat the path.
+	Reason string
+}
+
+// Error implements error.
+func (e *PathError) Error() string { return "route: " + e.Reason }
+
+// Table matches requests. It is immutable and safe for concurrent use.
+type Table struct {
+	root *node
+}
+
+type node struct {
+	static map[string]*node
+	// param is the child for a {name} segment.
+	param   *node
+	name    string // of the parameter this node stands for
+	methods map[string]*Route
+}
+
+// NewTable builds a Table. Two routes of the same method and shape, or two
+// names for the parameter at one place, are an error that names both.
+func NewTable(routes []Route) (*Table, error) {
+	t := &Table{root: new(node)}
+	var errs []error
+	for i := range routes {
+		if err := t.add(&routes[i]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return t, errors.Join(errs...)
+}
+
+func (t *Table) add(r *Route) error {
+	if !strings.HasPrefix(r.Pattern, "/") {
+		return fmt.Errorf("route %s: pattern %q does not begin with a slash", r.ID, r.Pattern)
+	}
+	n := t.root
+	for seg := range strings.SplitSeq(r.Pattern[1:], "/") {
+		if seg == "" {
+			return fmt.Errorf("route %s: pattern %q has an empty segment", r.ID, r.Pattern)
+		}
+		next, err := n.child(seg)
+		if err != nil {
+			return fmt.Errorf("route %s: pattern %q: %w", r.ID, r.Pattern, err)
+		}
+		n = next
+	}
+	if first, ok := n.methods[r.Method]; ok {
+		return fmt.Errorf("routes %s and %s both answer %s %s", first.ID, r.ID, r.Method, r.Pattern)
+	}
+	if n.methods == nil {
+		n.methods = make(map[string]*Route)
+	}
+	n.methods[r.Method] = r
+	return nil
+}
+
+func (n *node) child(seg string) (*node, error) {
+	if name, ok := strings.CutPrefix(seg, "{"); ok {
+		name = strings.TrimSuffix(name, "}")
+		if n.param == nil {
+			n.param = &node{name: name}
+		}
+		if n.param.name != name {
+			return nil, fmt.Errorf("parameter {%s} is called {%s} elsewhere", name, n.param.name)
+		}
+		return n.param, nil
+	}
+	if n.static == nil {
+		n.static = make(map[string]*node)
+	}
+	if n.static[seg] == nil {
+		n.static[seg] = new(node)
+	}
+	return n.static[seg], nil
+}
+
+// DialectOf tells which dialect's error shape a path asks for, matched or not.
+func DialectOf(path string) Dialect {
+	switch {
+	case path == "/v1" || strings.HasPrefix(path, "/v1/"):
+		return V1
+	case path == "/graphql" || strings.HasPrefix(path, "/graphql/"):
+		return GraphQL
+	default:
+		return V2
+	}
+}
+
+// Match finds the route of a method and a raw path (the request target up to
+// the question mark, as received). It returns ErrNotFound, a *MethodError or a
+// *PathError when there is none. Literal segments win over parameters.
+func (t *Table) Match(method, path string) (Match, error) {
+	if err := checkPath(path); err != nil {
+		return Match{}, err
+	}
+	if DialectOf(path) == V1 {
+		path = tidy(path)
+	}
+	n := t.root
+	var params map[string]string
+	for seg := range strings.SplitSeq(path[1:], "/") {
+		if seg == "" {
+			return Match{}, ErrNotFound
+		}
+		if next := n.static[seg]; next != nil {
+			n = next
+			continue
+		}
+		if n.param == nil {
+			return Match{}, ErrNotFound
+		}
+		n = n.param
+		if params == nil {
+			params = make(map[string]string, 2)
+		}
+		params[n.name] = unescape(seg)
+	}
+	if len(n.methods) == 0 {
+		return Match{}, ErrNotFound
+	}
+	r := n.methods[method]
+	if r == nil {
+		return Match{}, &MethodError{Allow: sortedMethods(n.methods)}
+	}
+	return Match{Route: r, Params: params}, nil
+}
+
+func sortedMethods(m map[string]*Route) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tidy drops empty segments: v1 callers are known to write a trailing slash or
+// two slashes in a row. Safe there, because a v1 path is never forwarded.
+func tidy(path string) string {
+	parts := slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
+	return "/" + strings.Join(parts, "/")
+}
