@@ -1,0 +1,243 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// Fetcher reads an organisation's price lists from the platform, with that
+// organisation's credential. ParseGPUs and ParseCPUs read the answers.
+// It may be used from several goroutines at once.
+type Fetcher interface {
+	// GPUs reads GET /v2/catalog/gpus.
+	GPUs(ctx context.Context, org string) ([]GPU, error)
+	// CPUs reads GET /v2/catalog/cpus.
+	CPUs(ctx context.Context, org string) ([]CPU, error)
+}
+
+// Deps are the live things a Catalog needs.
+type Deps struct {
+	// Fetcher reads the lists; required.
+	Fetcher Fetcher
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Logger hears of failed reads by Run; nil is silence.
+	Logger *slog.Logger
+}
+
+// ErrUnavailable is wrapped by the errors of Snapshot: there is no price list
+// that may be believed.
+var ErrUnavailable = errors.New("no current price list")
+
+// Catalog keeps one price list per organisation. It may be used from several
+// goroutines at once.
+type Catalog struct {
+	cfg    Config
+	rates  Rates
+	deps   Deps
+	flight singleflight.Group
+
+	mu   sync.Mutex
+	orgs map[string]*record // guarded by mu
+}
+
+// record is what is known of one organisation's list.
+type record struct {
+	last    *Snapshot // nil until the first good read
+	tried   time.Time // when the last read began
+	lastErr error     // why the last read failed; nil when it did not
+}
+
+// Status tells how an organisation's price list is doing.
+type Status struct {
+	// Org is the organisation.
+	Org string
+	// Fetched is when the list in use was read; zero when there is none.
+	Fetched time.Time
+	// Err is why the last read failed; nil when it did not.
+	Err error
+}
+
+// New builds a catalog. It reads nothing: the first Snapshot does, or Run.
+func New(cfg Config, deps Deps) (*Catalog, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	if deps.Fetcher == nil {
+		return nil, errors.New("catalog: no fetcher")
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	rates, err := cfg.Storage.rates()
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	return &Catalog{cfg: cfg, rates: rates, deps: deps, orgs: map[string]*record{}}, nil
+}
+
+// Snapshot is the organisation's current price list. It comes from memory
+// unless there is none or it is older than MaxAge; then it is read, once for
+// all who wait, and at most every Retry after a failure. The error wraps
+// ErrUnavailable; a nil Snapshot prices nothing, so it may be used as it is.
+func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
+	now := c.deps.Now()
+	c.mu.Lock()
+	r := c.orgs[org]
+	if r == nil {
+		r = &record{}
+		c.orgs[org] = r
+	}
+	last, tried, lastErr := r.last, r.tried, r.lastErr
+	c.mu.Unlock()
+
+	if last != nil && now.Sub(last.fetched) <= c.cfg.MaxAge {
+		return last, nil
+	}
+	if lastErr != nil && now.Sub(tried) < c.cfg.Retry {
+		return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, lastErr)
+	}
+	return c.wait(ctx, org)
+}
+
+// wait reads the list, sharing the read with all who ask meanwhile. The read
+// outlives the caller that began it, under its own deadline.
+func (c *Catalog) wait(ctx context.Context, org string) (*Snapshot, error) {
+	done := c.flight.DoChan(org, func() (any, error) {
+		return c.read(context.WithoutCancel(ctx), org)
+	})
+	select {
+	case res := <-done:
+		if res.Err != nil {
+			return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, res.Err)
+		}
+		snap, _ := res.Val.(*Snapshot)
+		return snap, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, context.Cause(ctx))
+	}
+}
+
+// read fetches both lists and keeps them if both are good. The time of a list
+// is when its reading began: it is at least that old.
+func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	began := c.deps.Now()
+	snap, err := c.fetch(ctx, org, began)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.orgs[org]
+	if r == nil {
+		r = &record{}
+		c.orgs[org] = r
+	}
+	r.tried, r.lastErr = began, err
+	if err != nil {
+		return nil, err
+	}
+	r.last = snap
+	return snap, nil
+}
+
+func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
+	gpus, err := c.deps.Fetcher.GPUs(ctx, org)
+	if err != nil {
+		return nil, fmt.Errorf("reading the GPU types: %w", err)
+	}
+	cpus, err := c.deps.Fetcher.CPUs(ctx, org)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CPU flavours: %w", err)
+	}
+	if len(gpus) == 0 {
+		return nil, errors.New("the list of GPU types is empty")
+	}
+	return NewSnapshot(gpus, cpus, c.rates, began), nil
+}
+
+// Run keeps the lists of the given organisations, and of every one asked for
+// later, younger than Refresh. It returns when the context ends, with its
+// cause. A failed read leaves the last good list in use until MaxAge.
+func (c *Catalog) Run(ctx context.Context, orgs ...string) error {
+	c.mu.Lock()
+	for _, org := range orgs {
+		if c.orgs[org] == nil {
+			c.orgs[org] = &record{}
+		}
+	}
+	c.mu.Unlock()
+	tick := time.NewTicker(min(c.cfg.Retry, c.cfg.Refresh))
+	defer tick.Stop()
+	for {
+		c.refresh(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// refresh reads every list that is due.
+func (c *Catalog) refresh(ctx context.Context) {
+	for _, org := range c.due() {
+		if ctx.Err() != nil {
+			return
+		}
+		if _, err := c.wait(ctx, org); err != nil && ctx.Err() == nil {
+			c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "price list not refreshed",
+				slog.String("org", org), slog.String("error", err.Error()))
+		}
+	}
+}
+
+func (c *Catalog) due() []string {
+	now := c.deps.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var due []string
+	for _, org := range slices.Sorted(maps.Keys(c.orgs)) {
+		r := c.orgs[org]
+		young := r.last != nil && now.Sub(r.last.fetched) < c.cfg.Refresh
+		failed := r.lastErr != nil && now.Sub(r.tried) < c.cfg.Retry
+		if !young && !failed {
+			due = append(due, org)
+		}
+	}
+	return due
+}
+
+// Forget drops an organisation's list, when the organisation is gone or its
+// credential now belongs to another platform account.
+func (c *Catalog) Forget(org string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.orgs, org)
+}
+
+// Status lists how the price lists are doing, by organisation.
+func (c *Catalog) Status() []Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Status
+	for _, org := range slices.Sorted(maps.Keys(c.orgs)) {
+		s := Status{Org: org, Err: c.orgs[org].lastErr}
+		if last := c.orgs[org].last; last != nil {
+			s.Fetched = last.fetched
+		}
+		out = append(out, s)
+	}
+	return out
+}

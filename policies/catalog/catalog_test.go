@@ -1,0 +1,195 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeFetcher answers from memory; hold, when set, delays every answer until
+// it is closed.
+type fakeFetcher struct {
+	calls atomic.Int64
+	hold  chan struct{}
+
+	mu   sync.Mutex
+	gpus []catalog.GPU
+	err  error
+}
+
+func (f *fakeFetcher) set(gpus []catalog.GPU, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gpus, f.err = gpus, err
+}
+
+func (f *fakeFetcher) GPUs(ctx context.Context, _ string) ([]catalog.GPU, error) {
+	f.calls.Add(1)
+	if f.hold != nil {
+		select {
+		case <-f.hold:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.gpus, f.err
+}
+
+func (f *fakeFetcher) CPUs(context.Context, string) ([]catalog.CPU, error) { return nil, nil }
+
+func oneGPU(usd string) []catalog.GPU {
+	m, err := catalog.ParseMoney(usd)
+	if err != nil {
+		panic(err)
+	}
+	return []catalog.GPU{{ID: "NVIDIA L4", Secure: catalog.Offer{Offered: true, Price: catalog.Price{Known: true, PerHour: m}}}}
+}
+
+func newCatalog(t *testing.T, f catalog.Fetcher) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func hourly(t *testing.T, c *catalog.Catalog) string {
+	t.Helper()
+	snap, err := c.Snapshot(t.Context(), "acme")
+	if err != nil {
+		return "unknown"
+	}
+	return snap.Price("createPod", map[string]any{"gpu": map[string]any{"id": "NVIDIA L4"}}, "").Hourly.String()
+}
+
+func TestSnapshotIsKeptUntilMaxAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeFetcher{}
+		f.set(oneGPU("0.43"), nil)
+		c := newCatalog(t, f)
+		if got, want := hourly(t, c), "0.43"; got != want {
+			t.Errorf("first price: got %s, want %s", got, want)
+		}
+		f.set(nil, errors.New("down"))
+		time.Sleep(time.Hour)
+		if got, want := hourly(t, c), "0.43"; got != want {
+			t.Errorf("price at the age of an hour: got %s, want %s", got, want)
+		}
+		time.Sleep(time.Second)
+		if got, want := hourly(t, c), "unknown"; got != want {
+			t.Errorf("price beyond max_age: got %s, want %s", got, want)
+		}
+		calls := f.calls.Load()
+		if got, want := hourly(t, c), "unknown"; got != want || f.calls.Load() != calls {
+			t.Errorf("right after a failure: got %s and %d reads, want %s and no read", got, f.calls.Load()-calls, want)
+		}
+		f.set(oneGPU("0.5"), nil)
+		time.Sleep(5 * time.Second)
+		if got, want := hourly(t, c), "0.5"; got != want {
+			t.Errorf("after the retry interval: got %s, want %s", got, want)
+		}
+	})
+}
+
+func TestSnapshotReadsOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeFetcher{hold: make(chan struct{})}
+		f.set(oneGPU("0.43"), nil)
+		c := newCatalog(t, f)
+		impatient, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.Snapshot(impatient, "acme"); !errors.Is(err, catalog.ErrUnavailable) {
+				t.Errorf("impatient caller: got %v, want ErrUnavailable", err)
+			}
+		})
+		synctest.Wait()
+		for range 20 {
+			wg.Go(func() {
+				if got, want := hourly(t, c), "0.43"; got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel() // the read goes on for the others
+		synctest.Wait()
+		close(f.hold)
+		wg.Wait()
+		if got := f.calls.Load(); got != 1 {
+			t.Errorf("reads: got %d, want 1", got)
+		}
+	})
+}
+
+func TestRunRefreshes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeFetcher{}
+		f.set(oneGPU("0.43"), nil)
+		c := newCatalog(t, f)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := c.Run(ctx, "acme"); !errors.Is(err, context.Canceled) {
+				t.Errorf("Run: got %v, want context.Canceled", err)
+			}
+		})
+		synctest.Wait()
+		f.set(oneGPU("0.6"), nil)
+		time.Sleep(5*time.Minute + 5*time.Second)
+		synctest.Wait()
+		reads := f.calls.Load()
+		if got, want := hourly(t, c), "0.6"; got != want || f.calls.Load() != reads {
+			t.Errorf("after refresh: got %s and %d more reads, want %s from memory", got, f.calls.Load()-reads, want)
+		}
+		f.set(nil, errors.New("down"))
+		time.Sleep(10 * time.Minute)
+		status := c.Status()
+		if len(status) != 1 || status[0].Err == nil || !strings.Contains(status[0].Err.Error(), "down") {
+			t.Errorf("status of a failing list: got %+v", status)
+		}
+		if got, want := hourly(t, c), "0.6"; got != want {
+			t.Errorf("last good price: got %s, want %s", got, want)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
+func TestNewFaults(t *testing.T) {
+	_, err := catalog.New(catalog.Config{Refresh: 2, MaxAge: 1, Timeout: -1, Storage: catalog.Storage{Standard: "free"}}, catalog.Deps{})
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	var faults []string
+	for line := range strings.Lines(err.Error()) {
+		faults = append(faults, strings.TrimSpace(line))
+	}
+	want := []string{
+		"catalog: timeout: must be positive, got -1ns",
+		"retry: must be positive, got 0s",
+		"max_age: 1ns is shorter than refresh (2ns)",
+		`storage.standard: "free" is not a positive amount of USD`,
+	}
+	if diff := cmp.Diff(want, faults); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	if _, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{}); err == nil {
+		t.Error("no fetcher: got no error")
+	}
+}

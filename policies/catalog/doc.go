@@ -1,0 +1,18 @@
+// Package catalog knows what things cost. It keeps the platform's price list
+// per organisation (GPU types and CPU flavours, read through a Fetcher with
+// the organisation's own credential) and prices a call from it.
+//
+// A price is the worst case over every placement the call allows, in
+// micro-USD per hour, rounded up. What cannot be priced is not cheap but
+// unknown: Cost.Known is false and the caller of this package must refuse the
+// call if it could cost anything. A price list that is missing, older than
+// Config.MaxAge or implausible makes every price unknown.
+//
+// The package neither reserves nor counts money, and it does not decide: the
+// policies read a Cost as input.cost, the ledger reserves it.
+//
+//	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f})
+//	...
+//	snap, err := c.Snapshot(ctx, "acme")
+//	cost := snap.Price("createPod", after, "")
+package catalog

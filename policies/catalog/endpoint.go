@@ -1,0 +1,178 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+)
+
+// endpoint prices a serverless endpoint as if every worker it may have ran on
+// the dearest hardware it may run on.
+func (s *Snapshot) endpoint(after map[string]any) Cost {
+	workers, ok := maxWorkers(after["workers"])
+	if !ok {
+		return unknown("workers is not an object with whole, non-negative counts")
+	}
+	gpu, cpu := after["gpu"], after["cpu"]
+	switch {
+	case gpu != nil && cpu != nil:
+		return unknown("both gpu and cpu are given")
+	case gpu != nil:
+		g, ok := gpu.(map[string]any)
+		if !ok {
+			return unknown("gpu is not an object")
+		}
+		return s.gpuEndpoint(g, workers)
+	case cpu != nil:
+		list, ok := cpu.([]any)
+		if !ok {
+			return unknown("cpu is not a list")
+		}
+		return s.cpuEndpoint(list, workers)
+	default:
+		return unknown("neither gpu nor cpu is given")
+	}
+}
+
+// Defaults of the platform for members a create may leave out.
+const (
+	defaultMinWorkers = 0
+	defaultMaxWorkers = 3
+)
+
+// maxWorkers is the most workers the endpoint can have at once. The platform
+// does not check that min is below max, so the larger of the two counts.
+func maxWorkers(v any) (n int64, ok bool) {
+	if v == nil {
+		return defaultMaxWorkers, true
+	}
+	w, ok := v.(map[string]any)
+	if !ok {
+		return 0, false
+	}
+	lo, ok1 := nonNegativeOr(w["min"], defaultMinWorkers)
+	hi, ok2 := nonNegativeOr(w["max"], defaultMaxWorkers)
+	return max(lo, hi), ok1 && ok2
+}
+
+func nonNegativeOr(v any, def int64) (n int64, ok bool) {
+	if v == nil {
+		return def, true
+	}
+	n, ok = whole(v)
+	return n, ok && n >= 0
+}
+
+func (s *Snapshot) gpuEndpoint(gpu map[string]any, workers int64) Cost {
+	count, ok := countOr(gpu["count"], 1)
+	if !ok {
+		return unknown("gpu.count is not a positive whole number")
+	}
+	pools, ok := stringList(gpu["pools"])
+	if !ok || len(pools) == 0 {
+		return unknown("gpu.pools is not a list of pools")
+	}
+	excluded, ok := stringList(gpu["excludedTypes"])
+	if !ok {
+		return unknown("gpu.excludedTypes is not a list of GPU types")
+	}
+	dearest, reason := s.dearest(pools, excluded)
+	if reason != "" {
+		return unknown("%s", reason)
+	}
+	gpus, ok := product(workers, count)
+	if !ok {
+		return unknown("too many GPUs")
+	}
+	unit := dearest.Serverless.PerHour
+	c := total(unit, gpus, gpus, fmt.Sprintf("%d workers x %d x %s (dearest of %s) at %s",
+		workers, count, dearest.ID, join(pools), unit))
+	if c.Known {
+		c.PerGPU = unit // also when no worker may run yet
+	}
+	return c
+}
+
+// dearest is the most expensive GPU type the pools still hold after the
+// exclusions. One member without a price makes the answer unknown.
+func (s *Snapshot) dearest(pools, excluded []string) (g *GPU, reason string) {
+	out := make(map[string]bool, len(excluded))
+	for _, id := range excluded {
+		out[strings.TrimSpace(id)] = true // the platform trims them too
+	}
+	for _, pool := range pools {
+		members := s.pools[pool]
+		if len(members) == 0 {
+			return nil, fmt.Sprintf("serverless pool %q is not in the catalog", pool)
+		}
+		for _, m := range members {
+			if out[m.ID] {
+				continue
+			}
+			if !m.Serverless.Known {
+				return nil, fmt.Sprintf("GPU type %q of pool %q has no plausible serverless price", m.ID, pool)
+			}
+			if g == nil || m.Serverless.PerHour > g.Serverless.PerHour {
+				g = m
+			}
+		}
+	}
+	if g == nil {
+		return nil, "the exclusions leave no GPU type"
+	}
+	return g, ""
+}
+
+func (s *Snapshot) cpuEndpoint(flavours []any, workers int64) Cost {
+	var worst Money
+	basis := ""
+	for _, item := range flavours {
+		f, ok := item.(map[string]any)
+		if !ok {
+			return unknown("an entry of cpu is not an object")
+		}
+		id, _ := f["id"].(string)
+		vcpus, ok := countOr(f["vcpuCount"], 0)
+		if !ok {
+			return unknown("vcpuCount is not a positive whole number")
+		}
+		c, ok := s.CPU(id)
+		if !ok {
+			return unknown("CPU flavour %q is not in the catalog", id)
+		}
+		if !c.Serverless.Known {
+			return unknown("CPU flavour %q has no plausible serverless price", id)
+		}
+		worker, ok := c.Serverless.PerHour.times(vcpus)
+		if !ok {
+			return unknown("too many vCPUs")
+		}
+		if worker > worst {
+			worst = worker
+			basis = fmt.Sprintf("%d workers x %d vCPU of %s at %s", workers, vcpus, id, c.Serverless.PerHour)
+		}
+	}
+	if basis == "" {
+		return unknown("cpu is an empty list")
+	}
+	return total(worst, workers, 0, basis)
+}
+
+// stringList reads a list of strings; nil is an empty one.
+func stringList(v any) (list []string, ok bool) {
+	if v == nil {
+		return nil, true
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	list = make([]string, 0, len(items))
+	for _, item := range items {
+		s, ok := item.(string)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, s)
+	}
+	return list, true
+}

@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Money is an amount of US dollars in millionths (micro-USD). Amounts of this
+// package are never negative.
+type Money int64
+
+// microPerUSD is how many units of Money make one dollar.
+const microPerUSD = 1_000_000
+
+// maxMoney bounds every amount: a billion dollars an hour is a mistake.
+const maxMoney Money = 1_000_000_000 * microPerUSD
+
+var (
+	errNotMoney = errors.New("not an amount of money")
+	errTooMuch  = errors.New("amount out of range")
+)
+
+// ParseMoney reads a decimal number of dollars, as a price list or a
+// configuration spells it ("0.44", "1.1e-1"), and rounds up to the next
+// millionth. It refuses signs, NaN, infinities, absurd exponents and anything
+// above a billion dollars.
+func ParseMoney(s string) (Money, error) {
+	if !plausibleNumber(s) {
+		return 0, errNotMoney
+	}
+	r, ok := new(big.Rat).SetString(s)
+	if !ok || r.Sign() < 0 {
+		return 0, errNotMoney
+	}
+	r.Mul(r, big.NewRat(microPerUSD, 1))
+	q, rem := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
+	if rem.Sign() > 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	if !q.IsInt64() || Money(q.Int64()) > maxMoney {
+		return 0, errTooMuch
+	}
+	return Money(q.Int64()), nil
+}
+
+// plausibleNumber keeps big.Rat away from tokens whose expansion would be
+// large (1e1000000) and from its other notations (fractions, hexadecimal).
+func plausibleNumber(s string) bool {
+	if s == "" || len(s) > 40 || strings.Trim(s, "0123456789.eE+-") != "" || s[0] == '+' {
+		return false
+	}
+	_, exp, found := strings.Cut(strings.ToLower(s), "e")
+	if !found {
+		return true
+	}
+	n, err := strconv.Atoi(exp)
+	return err == nil && n >= -30 && n <= 30
+}
+
+// moneyOf reads a decoded JSON number.
+func moneyOf(v any) (Money, error) {
+	switch n := v.(type) {
+	case json.Number:
+		return ParseMoney(n.String())
+	case float64:
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			return 0, errNotMoney
+		}
+		return ParseMoney(strconv.FormatFloat(n, 'f', -1, 64))
+	case int:
+		return ParseMoney(strconv.Itoa(n))
+	case int64:
+		return ParseMoney(strconv.FormatInt(n, 10))
+	default:
+		return 0, errNotMoney
+	}
+}
+
+// String is the amount in dollars with no more decimals than it needs, e.g.
+// "0.44". It is a JSON number.
+func (m Money) String() string {
+	whole, frac := m/microPerUSD, m%microPerUSD
+	if frac == 0 {
+		return strconv.FormatInt(int64(whole), 10)
+	}
+	digits := strconv.FormatInt(int64(frac)+microPerUSD, 10)[1:]
+	return strconv.FormatInt(int64(whole), 10) + "." + strings.TrimRight(digits, "0")
+}
+
+// times multiplies without overflow; ok is false when the product is out of
+// range or n is negative.
+func (m Money) times(n int64) (product Money, ok bool) {
+	if n < 0 || m < 0 {
+		return 0, false
+	}
+	if n != 0 && m > maxMoney/Money(n) {
+		return 0, false
+	}
+	return m * Money(n), true
+}

@@ -1,0 +1,324 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Cost is what a call could cost per hour once it was carried out.
+type Cost struct {
+	// Known is false when the price could not be established; every other
+	// amount is then meaningless, and a call that could cost must be refused.
+	Known bool
+	// Hourly is the worst case of the whole resource per hour; 0 for what costs
+	// nothing by the hour.
+	Hourly Money
+	// PerGPU is the dearest GPU-hour the call allows; 0 when no GPU is involved.
+	PerGPU Money
+	// GPUs is how many GPUs the resource could hold at once.
+	GPUs int64
+	// Basis says how Hourly came about, for people and for the decision log,
+	// e.g. "2 x NVIDIA L4 (SECURE) at 0.43". Empty for what is free.
+	Basis string
+	// Reason says why Known is false.
+	Reason string
+	// AsOf is when the prices were read; zero for what is free.
+	AsOf time.Time
+}
+
+// Rule names how an operation is priced.
+type Rule string
+
+// The pricing rules.
+const (
+	// RuleFree is for operations that start nothing billed by the hour.
+	RuleFree Rule = "free"
+	// RulePod prices a pod as it will be.
+	RulePod Rule = "pod"
+	// RulePodAction prices the pod if the action leaves it running.
+	RulePodAction Rule = "pod_action"
+	// RuleEndpoint prices a serverless endpoint with all its workers busy.
+	RuleEndpoint Rule = "endpoint"
+	// RuleCluster prices all members of a cluster.
+	RuleCluster Rule = "cluster"
+	// RuleVolume prices a network volume's storage.
+	RuleVolume Rule = "network_volume"
+)
+
+// RuleOf is the pricing rule of an operation (an operationId of the v2 API, or
+// an operation of the run interface). ok is false for an operation without a
+// rule; such an operation's price is unknown.
+func RuleOf(operation string) (rule Rule, ok bool) {
+	switch operation {
+	case "createPod", "updatePod":
+		return RulePod, true
+	case "podAction":
+		return RulePodAction, true
+	case "createEndpoint", "updateEndpoint":
+		return RuleEndpoint, true
+	case "createCluster":
+		return RuleCluster, true
+	case "createNetworkVolume", "updateNetworkVolume":
+		return RuleVolume, true
+	case "getSshKeys", "updateSshKeys",
+		"listPods", "getPod", "deletePod", "getPodLogs",
+		"listClusters", "getCluster", "updateCluster", "deleteCluster", "listClusterPods",
+		"listEndpoints", "getEndpoint", "deleteEndpoint", "listEndpointWorkers",
+		"listEndpointReleases", "getWorkerLogs",
+		"listTemplates", "createTemplate", "getTemplate", "updateTemplate", "deleteTemplate",
+		"listNetworkVolumes", "getNetworkVolume", "deleteNetworkVolume",
+		"listRegistries", "createRegistry", "getRegistry", "deleteRegistry",
+		"listDelegations", "createDelegation", "revokeDelegation",
+		"listGpuTypes", "getGpuType", "listCpuTypes", "getCpuType",
+		"listDataCenters", "getDataCenter", "listPublicTemplates",
+		"listBilling", "listPodBilling", "listServerlessBilling", "listEndpointBilling",
+		"listNetworkVolumeBilling", "listClusterBilling", "getOpenAPI":
+		return RuleFree, true
+	case "run", "runsync", "jobStatus", "jobStatusSync", "streamJob", "cancelJob",
+		"retryJob", "purgeQueue", "endpointHealth", "listRequests",
+		"chatCompletions", "completions", "listModels":
+		// Jobs run on workers, which are priced with their endpoint.
+		return RuleFree, true
+	default:
+		return "", false
+	}
+}
+
+// Price is the worst case per hour of an operation whose resource will look
+// like after: the body with defaults filled in for a create, the merged object
+// for an update, the current pod for an action. action is the action of
+// podAction ("start", "restart", ...) and ignored otherwise.
+//
+// What does not make sense is unknown, never free: a missing or mistyped
+// count, a GPU type the cloud does not offer, an unknown pool.
+func (s *Snapshot) Price(operation string, after map[string]any, action string) Cost {
+	rule, ok := RuleOf(operation)
+	if !ok {
+		return unknown("no price rule for operation %q", operation)
+	}
+	switch {
+	case rule == RuleFree:
+		return Cost{Known: true}
+	case rule == RulePodAction && (action == "stop" || action == "terminate"):
+		return Cost{Known: true}
+	case rule == RulePodAction && action != "start" && action != "restart":
+		return unknown("no price rule for action %q", action)
+	case after == nil:
+		return unknown("the resource is not known")
+	case s == nil && rule != RuleVolume:
+		return unknown("the price list is not available")
+	}
+	var c Cost
+	switch rule {
+	case RulePod, RulePodAction:
+		c = s.pod(after)
+	case RuleEndpoint:
+		c = s.endpoint(after)
+	case RuleCluster:
+		c = s.cluster(after)
+	case RuleVolume:
+		c = s.volume(after)
+	}
+	c.AsOf = s.Fetched()
+	return c
+}
+
+func unknown(format string, args ...any) Cost {
+	return Cost{Reason: fmt.Sprintf(format, args...)}
+}
+
+func (s *Snapshot) pod(after map[string]any) Cost {
+	cloud, ok := stringOr(after["cloud"], "SECURE")
+	if !ok {
+		return unknown("cloud is not a string")
+	}
+	gpu, hasGPU := after["gpu"]
+	cpu, hasCPU := after["cpu"]
+	switch {
+	case hasGPU && gpu != nil && hasCPU && cpu != nil:
+		return unknown("both gpu and cpu are given")
+	case hasGPU && gpu != nil:
+		g, ok := gpu.(map[string]any)
+		if !ok {
+			return unknown("gpu is not an object")
+		}
+		return s.gpuPod(g, cloud)
+	case hasCPU && cpu != nil:
+		c, ok := cpu.(map[string]any)
+		if !ok {
+			return unknown("cpu is not an object")
+		}
+		return s.cpuPod(c, cloud)
+	default:
+		return unknown("neither gpu nor cpu is given")
+	}
+}
+
+func (s *Snapshot) gpuPod(gpu map[string]any, cloud string) Cost {
+	id, _ := gpu["id"].(string)
+	count, ok := countOr(gpu["count"], 1)
+	if !ok {
+		return unknown("gpu.count is not a positive whole number")
+	}
+	price, reason := s.gpuPrice(id, cloud)
+	if reason != "" {
+		return unknown("%s", reason)
+	}
+	return total(price, count, count, fmt.Sprintf("%d x %s (%s) at %s", count, id, cloud, price))
+}
+
+// gpuPrice is the price of one GPU-hour of a type in a cloud.
+func (s *Snapshot) gpuPrice(id, cloud string) (price Money, reason string) {
+	g, ok := s.gpuByID[id]
+	if !ok {
+		return 0, fmt.Sprintf("GPU type %q is not in the catalog", id)
+	}
+	var o Offer
+	switch cloud {
+	case "SECURE":
+		o = g.Secure
+	case "COMMUNITY":
+		o = g.Community
+	default:
+		return 0, fmt.Sprintf("unknown cloud %q", cloud)
+	}
+	switch {
+	case !o.Offered:
+		return 0, fmt.Sprintf("GPU type %q is not offered in the %s cloud", id, cloud)
+	case !o.Price.Known:
+		return 0, fmt.Sprintf("GPU type %q has no plausible price in the %s cloud", id, cloud)
+	}
+	return o.Price.PerHour, ""
+}
+
+func (s *Snapshot) cpuPod(cpu map[string]any, cloud string) Cost {
+	if cloud != "SECURE" {
+		return unknown("CPU pods have no price in the %s cloud", cloud)
+	}
+	id, _ := cpu["id"].(string)
+	vcpus, ok := countOr(cpu["vcpuCount"], 0)
+	if !ok {
+		return unknown("cpu.vcpuCount is not a positive whole number")
+	}
+	c, ok := s.CPU(id)
+	if !ok {
+		return unknown("CPU flavour %q is not in the catalog", id)
+	}
+	if !c.Secure.Known {
+		return unknown("CPU flavour %q has no plausible price", id)
+	}
+	return total(c.Secure.PerHour, vcpus, 0, fmt.Sprintf("%d vCPU of %s at %s", vcpus, id, c.Secure.PerHour))
+}
+
+// cluster has no list price of its own: its members are pods, and the dearer
+// of the two clouds is assumed because the body cannot choose one.
+func (s *Snapshot) cluster(after map[string]any) Cost {
+	compute, ok := after["compute"].(map[string]any)
+	if !ok {
+		return unknown("compute is not an object")
+	}
+	id, _ := compute["gpuTypeId"].(string)
+	perPod, ok1 := countOr(compute["gpuCountPerPod"], 0)
+	pods, ok2 := countOr(compute["podCount"], 0)
+	if !ok1 || !ok2 {
+		return unknown("compute.gpuCountPerPod or compute.podCount is not a positive whole number")
+	}
+	g, ok := s.gpuByID[id]
+	if !ok {
+		return unknown("GPU type %q is not in the catalog", id)
+	}
+	var price Money
+	for _, o := range []Offer{g.Secure, g.Community} {
+		if o.Offered && !o.Price.Known {
+			return unknown("GPU type %q has no plausible price", id)
+		}
+		if o.Offered {
+			price = max(price, o.Price.PerHour)
+		}
+	}
+	if price == 0 {
+		return unknown("GPU type %q is not offered", id)
+	}
+	gpus, ok := product(perPod, pods)
+	if !ok {
+		return unknown("too many GPUs")
+	}
+	return total(price, gpus, gpus, fmt.Sprintf("%d pods x %d x %s at %s", pods, perPod, id, price))
+}
+
+func (s *Snapshot) volume(after map[string]any) Cost {
+	size, ok := countOr(after["size"], 0)
+	if !ok {
+		return unknown("size is not a positive whole number")
+	}
+	kind, ok := stringOr(after["type"], "")
+	if !ok {
+		return unknown("type is not a string")
+	}
+	if s == nil {
+		return unknown("the storage rates are not available")
+	}
+	rate, ok := s.rates.volume(kind)
+	if !ok {
+		return unknown("no rate is configured for network volumes of type %q", kind)
+	}
+	monthly, ok := rate.times(size)
+	if !ok {
+		return unknown("the size is out of range")
+	}
+	hourly := (monthly + hoursPerMonth - 1) / hoursPerMonth
+	return Cost{Known: true, Hourly: hourly, Basis: fmt.Sprintf("%d GB at %s per GB and month", size, rate)}
+}
+
+// total multiplies a unit price; the GPU price is the unit price when GPUs are
+// involved.
+func total(unit Money, units, gpus int64, basis string) Cost {
+	hourly, ok := unit.times(units)
+	if !ok {
+		return unknown("the price is out of range: %s", basis)
+	}
+	c := Cost{Known: true, Hourly: hourly, GPUs: gpus, Basis: basis}
+	if gpus > 0 {
+		c.PerGPU = unit
+	}
+	return c
+}
+
+// stringOr is a string member with its default; ok is false for another type.
+func stringOr(v any, def string) (s string, ok bool) {
+	if v == nil {
+		return def, true
+	}
+	s, ok = v.(string)
+	return s, ok
+}
+
+// countOr is a positive whole number with its default (0: it must be there).
+func countOr(v any, def int64) (n int64, ok bool) {
+	if v == nil {
+		return def, def > 0
+	}
+	n, ok = whole(v)
+	return n, ok && n > 0
+}
+
+// maxGPUs is a bound no request comes near; it keeps products in range.
+const maxGPUs = 1_000_000_000
+
+func product(a, b int64) (n int64, ok bool) {
+	if a < 0 || b < 0 || a > maxGPUs || b > maxGPUs {
+		return 0, false
+	}
+	n = a * b
+	return n, n <= maxGPUs
+}
+
+// join names at most a few things for people.
+func join(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}

@@ -1,0 +1,174 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+const gpuAnswer = `{"gpus":[
+ {"id":"NVIDIA GeForce RTX 4090","name":"RTX 4090","pool":"ADA_24","manufacturer":"NVIDIA","memory":24,"secure":true,"community":true,
+  "price":{"secure":0.44,"community":0.31,"serverless":1.1},"maxCount":{"secure":8,"community":4}},
+ {"id":"NVIDIA L4","name":"L4","pool":"ADA_24","manufacturer":"NVIDIA","memory":24,"secure":true,"community":false,
+  "price":{"secure":0.43,"community":0,"serverless":0.69},"maxCount":{"secure":8,"community":0}},
+ {"id":"NVIDIA H100 80GB HBM3","name":"H100","pool":"ADA_80_PRO","manufacturer":"NVIDIA","memory":80,"secure":true,"community":true,
+  "price":{"secure":2.69,"community":0},"maxCount":{"secure":8,"community":8}},
+ {"id":"FREE","name":"x","pool":null,"manufacturer":"AMD","memory":1,"secure":true,"community":true,
+  "price":{"secure":0,"community":-1},"maxCount":{"secure":8,"community":8}},
+ {"id":"DEAR","name":"x","pool":null,"manufacturer":"AMD","memory":1,"secure":true,"community":true,
+  "price":{"secure":1e9,"community":"0.1"},"maxCount":{"secure":8,"community":8}}]}`
+
+const cpuAnswer = `{"cpus":[{"id":"cpu5c","name":"c","group":"g","vcpu":{"min":2,"max":32},"ramGbPerVcpu":2,
+  "price":{"securePerVcpu":0.04,"serverlessPerVcpu":0.03}}]}`
+
+func decode(t *testing.T, s string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func testSnapshot(t *testing.T) *catalog.Snapshot {
+	t.Helper()
+	gpus, err := catalog.ParseGPUs(decode(t, gpuAnswer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpus, err := catalog.ParseCPUs(decode(t, cpuAnswer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.NewSnapshot(gpus, cpus, catalog.Rates{Standard: 70_000}, time.Unix(1_700_000_000, 0))
+}
+
+func TestPrice(t *testing.T) {
+	snap := testSnapshot(t)
+	tests := []struct {
+		name, op, action, after string
+		want                    string // hourly/perGPU/gpus, or the reason
+	}{
+		{"pod, count and cloud by default", "createPod", "", `{"gpu":{"id":"NVIDIA L4"}}`, "0.43/0.43/1"},
+		{"pod secure", "createPod", "", `{"gpu":{"id":"NVIDIA L4","count":3},"cloud":"SECURE"}`, "1.29/0.43/3"},
+		{"pod community", "createPod", "", `{"gpu":{"id":"NVIDIA GeForce RTX 4090","count":2},"cloud":"COMMUNITY"}`, "0.62/0.31/2"},
+		{"pod not offered", "createPod", "", `{"gpu":{"id":"NVIDIA L4"},"cloud":"COMMUNITY"}`, `GPU type "NVIDIA L4" is not offered in the COMMUNITY cloud`},
+		{"pod offered at zero", "createPod", "", `{"gpu":{"id":"NVIDIA H100 80GB HBM3"},"cloud":"COMMUNITY"}`, `GPU type "NVIDIA H100 80GB HBM3" has no plausible price in the COMMUNITY cloud`},
+		{"pod zero price", "createPod", "", `{"gpu":{"id":"FREE"}}`, `GPU type "FREE" has no plausible price in the SECURE cloud`},
+		{"pod negative price", "createPod", "", `{"gpu":{"id":"FREE"},"cloud":"COMMUNITY"}`, `GPU type "FREE" has no plausible price in the COMMUNITY cloud`},
+		{"pod absurd price", "createPod", "", `{"gpu":{"id":"DEAR"}}`, `GPU type "DEAR" has no plausible price in the SECURE cloud`},
+		{"pod price of a wrong type", "createPod", "", `{"gpu":{"id":"DEAR"},"cloud":"COMMUNITY"}`, `GPU type "DEAR" has no plausible price in the COMMUNITY cloud`},
+		{"pod unknown type", "createPod", "", `{"gpu":{"id":"nvidia l4"}}`, `GPU type "nvidia l4" is not in the catalog`},
+		{"pod unknown cloud", "createPod", "", `{"gpu":{"id":"NVIDIA L4"},"cloud":"ANY"}`, `unknown cloud "ANY"`},
+		{"pod count of a wrong type", "createPod", "", `{"gpu":{"id":"NVIDIA L4","count":"1"}}`, "gpu.count is not a positive whole number"},
+		{"pod count zero", "createPod", "", `{"gpu":{"id":"NVIDIA L4","count":0}}`, "gpu.count is not a positive whole number"},
+		{"pod count beyond int64", "createPod", "", `{"gpu":{"id":"NVIDIA L4","count":18446744073709551617}}`, "gpu.count is not a positive whole number"},
+		{"pod overflow", "createPod", "", `{"gpu":{"id":"NVIDIA L4","count":9223372036854775807}}`, "the price is out of range: 9223372036854775807 x NVIDIA L4 (SECURE) at 0.43"},
+		{"pod with both", "createPod", "", `{"gpu":{"id":"NVIDIA L4"},"cpu":{"id":"cpu5c","vcpuCount":2}}`, "both gpu and cpu are given"},
+		{"pod with neither", "createPod", "", `{}`, "neither gpu nor cpu is given"},
+		{"cpu pod", "createPod", "", `{"cpu":{"id":"cpu5c","vcpuCount":4}}`, "0.16/0/0"},
+		{"cpu pod, instance-style id", "createPod", "", `{"cpu":{"id":"cpu5c-4-8","vcpuCount":4}}`, "0.16/0/0"},
+		{"cpu pod without count", "createPod", "", `{"cpu":{"id":"cpu5c"}}`, "cpu.vcpuCount is not a positive whole number"},
+		{"cpu pod in the community cloud", "createPod", "", `{"cpu":{"id":"cpu5c","vcpuCount":4},"cloud":"COMMUNITY"}`, "CPU pods have no price in the COMMUNITY cloud"},
+		{"update", "updatePod", "", `{"gpu":{"id":"NVIDIA L4","count":2},"cloud":"SECURE"}`, "0.86/0.43/2"},
+		{"start", "podAction", "start", `{"gpu":{"id":"NVIDIA L4","count":2},"cloud":"SECURE"}`, "0.86/0.43/2"},
+		{"stop", "podAction", "stop", `{"gpu":{"id":"gone"}}`, "0/0/0"},
+		{"unknown action", "podAction", "reset", `{"gpu":{"id":"NVIDIA L4"}}`, `no price rule for action "reset"`},
+		{"endpoint by default", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"]}}`, "3.3/1.1/3"},
+		{"endpoint, exclusion", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"],"excludedTypes":[" NVIDIA GeForce RTX 4090 "],"count":2},"workers":{"max":5}}`, "6.9/0.69/10"},
+		{"endpoint, min above max", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"]},"workers":{"min":50,"max":3}}`, "55/1.1/50"},
+		{"endpoint without workers", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":0}}`, "0/1.1/0"},
+		{"endpoint, member without price", "createEndpoint", "", `{"gpu":{"pools":["ADA_24","ADA_80_PRO"]}}`, `GPU type "NVIDIA H100 80GB HBM3" of pool "ADA_80_PRO" has no plausible serverless price`},
+		{"endpoint, unknown pool", "createEndpoint", "", `{"gpu":{"pools":["X"]}}`, `serverless pool "X" is not in the catalog`},
+		{"endpoint, nothing left", "updateEndpoint", "", `{"gpu":{"pools":["ADA_24"],"excludedTypes":["NVIDIA L4","NVIDIA GeForce RTX 4090"]}}`, "the exclusions leave no GPU type"},
+		{"cpu endpoint", "createEndpoint", "", `{"cpu":[{"id":"cpu5c","vcpuCount":2},{"id":"cpu5c","vcpuCount":8}]}`, "0.72/0/0"},
+		{"cluster", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":8,"podCount":250}}`, "860/0.43/2000"},
+		{"cluster, dearer cloud", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA GeForce RTX 4090","gpuCountPerPod":1,"podCount":2}}`, "0.88/0.44/2"},
+		{"cluster overflow", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":9223372036854775807,"podCount":2}}`, "too many GPUs"},
+		{"volume", "createNetworkVolume", "", `{"size":1000,"type":"STANDARD"}`, "0.104167/0/0"},
+		{"volume without a rate", "createNetworkVolume", "", `{"size":1000}`, `no rate is configured for network volumes of type ""`},
+		{"free", "deletePod", "", `{}`, "0/0/0"},
+		{"no rule", "createSandbox", "", `{}`, `no price rule for operation "createSandbox"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			after, _ := decode(t, tt.after).(map[string]any)
+			c := snap.Price(tt.op, after, tt.action)
+			got := c.Reason
+			if c.Known {
+				got = c.Hourly.String() + "/" + c.PerGPU.String() + "/" + itoa(c.GPUs)
+			}
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
+
+func TestNilSnapshotPricesNothing(t *testing.T) {
+	var snap *catalog.Snapshot
+	for _, op := range []string{"createPod", "createEndpoint", "createCluster", "createNetworkVolume", "podAction"} {
+		if c := snap.Price(op, map[string]any{"gpu": map[string]any{"id": "NVIDIA L4"}, "size": json.Number("10")}, "start"); c.Known {
+			t.Errorf("%s: got %+v, want an unknown price", op, c)
+		}
+	}
+	if c := snap.Price("listPods", nil, ""); !c.Known {
+		t.Errorf("listPods: got %+v, want a known price of 0", c)
+	}
+}
+
+func TestParseRefusesWhatIsNoCatalog(t *testing.T) {
+	for name, answer := range map[string]string{
+		"array": `[]`, "no list": `{}`, "empty": `{"gpus":[],"cpus":[]}`, "entry": `{"gpus":[1],"cpus":[1]}`,
+		"no id": `{"gpus":[{}],"cpus":[{}]}`, "twice": `{"gpus":[{"id":"a"},{"id":"a"}],"cpus":[{"id":"a"},{"id":"a"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := catalog.ParseGPUs(decode(t, answer)); err == nil {
+				t.Errorf("ParseGPUs: got %v, want an error", got)
+			}
+			if got, err := catalog.ParseCPUs(decode(t, answer)); err == nil {
+				t.Errorf("ParseCPUs: got %v, want an error", got)
+			}
+		})
+	}
+}
+
+func TestParseMoney(t *testing.T) {
+	for in, want := range map[string]string{
+		"0": "0", "0.44": "0.44", "12": "12", "1.1e-1": "0.11", "0.0000001": "0.000001", "1000000000": "1000000000",
+		"-1": "error", "": "error", "NaN": "error", "1e1000000": "error", "1/3": "error", "0x10": "error", "1e9e": "error",
+		"1000000001": "error", "Inf": "error", "+1": "error", "1e-2147483648": "error",
+	} {
+		got := "error"
+		if m, err := catalog.ParseMoney(in); err == nil {
+			got = m.String()
+		}
+		if got != want {
+			t.Errorf("ParseMoney(%q): got %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestDigestFollowsContent(t *testing.T) {
+	a, b := testSnapshot(t), testSnapshot(t)
+	if diff := cmp.Diff(a.Digest(), b.Digest()); diff != "" {
+		t.Errorf("equal lists, digests differ:\n%s", diff)
+	}
+	c := catalog.NewSnapshot(oneGPU("0.44"), nil, catalog.Rates{}, time.Time{})
+	d := catalog.NewSnapshot(oneGPU("0.45"), nil, catalog.Rates{}, time.Time{})
+	if c.Digest() == d.Digest() {
+		t.Error("a new price did not change the digest")
+	}
+	if diff := cmp.Diff([]string{"NVIDIA GeForce RTX 4090", "NVIDIA L4"}, a.Members("ADA_24")); diff != "" {
+		t.Errorf("pool members (-want +got):\n%s", diff)
+	}
+}
