@@ -1,0 +1,231 @@
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Decode reads exactly one JSON document from data within the bounds of l. The
+// result is made of map[string]any, []any, string, bool, nil and json.Number
+// and shares no memory with data. A refused text yields a *SyntaxError.
+func Decode(data []byte, l Limits) (any, error) {
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "the text begins with a byte order mark"})
+	}
+	d := decoder{
+		data: data,
+		lim:  l.orDefault(),
+		// Names are checked for duplicates against the map they go into, which
+		// is needed anyway, so the token reader need not keep a second set.
+		dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)),
+	}
+	v, err := d.value(0)
+	if err != nil {
+		return refuse(data, err)
+	}
+	end := d.dec.InputOffset()
+	if _, err := d.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return refuse(data, &SyntaxError{
+			Offset: skip(data, end), Code: CodeTrailing, Message: "there is data after the document",
+		})
+	}
+	return v, nil
+}
+
+// DecodeLenient reads an answer of the platform: the same grammar, the bounds
+// of AnswerLimits, escaped control characters admitted.
+func DecodeLenient(data []byte) (any, error) { return Decode(data, AnswerLimits()) }
+
+func refuse(data []byte, e *SyntaxError) (any, error) {
+	e.locate(data)
+	return nil, e
+}
+
+type decoder struct {
+	data   []byte
+	dec    *jsontext.Decoder
+	lim    Limits
+	values int
+}
+
+// value reads the next value; depth containers are open around it.
+func (d *decoder) value(depth int) (any, *SyntaxError) {
+	at := d.dec.InputOffset()
+	tok, err := d.dec.ReadToken()
+	if err != nil {
+		return nil, d.syntax(err)
+	}
+	if d.values++; d.values > d.lim.Values {
+		return nil, d.fault(at, CodeValues, "the document has more than %d values", d.lim.Values)
+	}
+	switch tok.Kind() {
+	case 'n':
+		return nil, nil
+	case 't':
+		return true, nil
+	case 'f':
+		return false, nil
+	case '"':
+		return d.text(tok.String(), at)
+	case '0':
+		return d.number(tok.String(), at)
+	}
+	if depth >= d.lim.Depth {
+		return nil, d.fault(at, CodeDepth, "arrays and objects are nested more than %d deep", d.lim.Depth)
+	}
+	if tok.Kind() == '[' {
+		return d.array(depth + 1)
+	}
+	return d.object(depth + 1)
+}
+
+func (d *decoder) object(depth int) (any, *SyntaxError) {
+	m := make(map[string]any)
+	for {
+		at := d.dec.InputOffset()
+		tok, err := d.dec.ReadToken()
+		if err != nil {
+			return nil, d.syntax(err)
+		}
+		if tok.Kind() == '}' {
+			return m, nil
+		}
+		name, serr := d.name(tok.String(), at)
+		if serr != nil {
+			return nil, serr
+		}
+		if _, dup := m[name]; dup {
+			return nil, d.fault(at, CodeDuplicate, "the member name %s is used twice", quoted(name)).within(name)
+		}
+		if len(m) == d.lim.Members {
+			return nil, d.fault(at, CodeMembers, "an object has more than %d members", d.lim.Members)
+		}
+		v, serr := d.value(depth)
+		if serr != nil {
+			return nil, serr.within(name)
+		}
+		m[name] = v
+	}
+}
+
+func (d *decoder) array(depth int) (any, *SyntaxError) {
+	items := []any{}
+	for {
+		if d.dec.PeekKind() == ']' {
+			if _, err := d.dec.ReadToken(); err != nil {
+				return nil, d.syntax(err)
+			}
+			return items, nil
+		}
+		if len(items) == d.lim.Items {
+			return nil, d.fault(d.dec.InputOffset(), CodeItems, "an array has more than %d elements", d.lim.Items)
+		}
+		v, err := d.value(depth)
+		if err != nil {
+			return nil, err.within(strconv.Itoa(len(items)))
+		}
+		items = append(items, v)
+	}
+}
+
+func (d *decoder) name(s string, at int64) (string, *SyntaxError) {
+	if _, err := d.text(s, at); err != nil {
+		return "", err
+	}
+	if !d.lim.Controls && strings.ContainsFunc(s, isControl) {
+		return "", d.fault(at, CodeControl, "a member name contains a control character")
+	}
+	return s, nil
+}
+
+func (d *decoder) text(s string, at int64) (any, *SyntaxError) {
+	if len(s) > d.lim.StringBytes {
+		return nil, d.fault(at, CodeString, "a string is longer than %d bytes", d.lim.StringBytes)
+	}
+	if !d.lim.Controls {
+		for i := range len(s) {
+			if c := s[i]; (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f {
+				return nil, d.fault(at, CodeControl, "a string contains the control character U+%04X", c)
+			}
+		}
+	}
+	return s, nil
+}
+
+func (d *decoder) number(s string, at int64) (any, *SyntaxError) {
+	if len(s) > d.lim.NumberChars {
+		return nil, d.fault(at, CodeNumber, "a number has more than %d characters", d.lim.NumberChars)
+	}
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		exp, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
+		if err != nil || max(exp, -exp) > d.lim.Exponent {
+			return nil, d.fault(at, CodeNumber, "a number has an exponent beyond %d", d.lim.Exponent)
+		}
+	}
+	return json.Number(s), nil
+}
+
+// fault makes the error for the token that begins at or after end, the end of
+// the token before it.
+func (d *decoder) fault(end int64, code Code, format string, args ...any) *SyntaxError {
+	return &SyntaxError{Offset: skip(d.data, end), Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// syntax turns an error of the token reader into one of ours. The reader tells
+// the kinds apart only by text, which may change, so the kind is found from the
+// bytes at the place it names.
+func (d *decoder) syntax(err error) *SyntaxError {
+	if errors.Is(err, io.EOF) {
+		return &SyntaxError{Code: CodeEmpty, Message: "there is no JSON value"}
+	}
+	e := &SyntaxError{Offset: d.dec.InputOffset(), Code: CodeSyntax, Message: "the text is not JSON"}
+	if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		e.Offset = s.ByteOffset
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		e.Offset, e.Code, e.Message = int64(len(d.data)), CodeTruncated, "the text ends too early"
+		return e
+	}
+	rest := d.data[min(e.Offset, int64(len(d.data))):]
+	switch r, n := utf8.DecodeRune(rest); {
+	case r == utf8.RuneError && n == 1:
+		e.Code, e.Message = CodeUTF8, "the text is not UTF-8"
+	case isSurrogate(rest):
+		e.Code, e.Message = CodeSurrogate, "an escape names half of a surrogate pair"
+	case n == 1 && r < 0x20:
+		e.Code, e.Message = CodeControl, fmt.Sprintf("the control character U+%04X must be escaped", r)
+	case errors.Is(err, jsontext.ErrNonStringName):
+		e.Message = "a member name must be a string"
+	case n > 0:
+		e.Message = fmt.Sprintf("unexpected character %s", strconv.QuoteRuneToGraphic(r))
+	}
+	return e
+}
+
+// isSurrogate reports whether b begins with a \u escape in U+D800 to U+DFFF.
+func isSurrogate(b []byte) bool {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return false
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 32)
+	return err == nil && n >= 0xd800 && n <= 0xdfff
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+
+// skip returns the offset of the first byte at or after off that belongs to a
+// token.
+func skip(data []byte, off int64) int64 {
+	for off < int64(len(data)) && strings.IndexByte(" \t\r\n,:", data[off]) >= 0 {
+		off++
+	}
+	return off
+}

@@ -1,0 +1,25 @@
+// Package strictjson reads and writes JSON where two readers must never
+// disagree about what a text means.
+//
+// Decode makes one pass over the tokens of a request body and yields plain
+// values: map[string]any, []any, string, bool, nil and json.Number. It refuses
+// everything that other decoders are known to read differently (a member name
+// given twice, however it is spelled; invalid UTF-8; lone surrogates; a byte
+// order mark; bytes after the document) and everything that makes work out of
+// proportion to the bytes sent (nesting, width, endless numbers). DecodeLenient
+// is for answers of the platform, which are trusted to be meant well but not to
+// be small.
+//
+// Append writes such values back in one canonical form: members sorted by
+// name, no white space, the shortest escapes. What goes upstream is always
+// written by Append from what Decode read, never the caller's own bytes.
+//
+// Invariants: Decode(Append(v)) equals v; Append never fails on a value that
+// Decode returned; neither uses reflection; both are safe for concurrent use.
+//
+//	v, err := strictjson.Decode(body, strictjson.DefaultLimits())
+//	if e, ok := errors.AsType[*strictjson.SyntaxError](err); ok {
+//		log.Print(e.Line, e.Column, e.Pointer, e.Code)
+//	}
+//	out, err := strictjson.Append(nil, v)
+package strictjson

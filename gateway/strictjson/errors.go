@@ -1,0 +1,94 @@
+package strictjson
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Code names one kind of fault. Codes are stable and fit for metrics.
+type Code string
+
+// The kinds of fault Decode tells apart.
+const (
+	CodeEmpty     Code = "empty"           // no value at all
+	CodeTruncated Code = "truncated"       // the text ends inside a value
+	CodeSyntax    Code = "syntax"          // the grammar of RFC 8259 is broken
+	CodeTrailing  Code = "trailing_data"   // bytes after the document
+	CodeBOM       Code = "byte_order_mark" // the text begins with U+FEFF
+	CodeUTF8      Code = "invalid_utf8"    // a byte sequence that is not UTF-8
+	CodeSurrogate Code = "lone_surrogate"  // an escape that names half a character
+	CodeControl   Code = "control"         // a control character, raw or escaped
+	CodeDuplicate Code = "duplicate_name"  // a member name used twice in one object
+	CodeDepth     Code = "too_deep"        // Limits.Depth
+	CodeMembers   Code = "too_many_members"
+	CodeItems     Code = "too_many_items"
+	CodeValues    Code = "too_many_values"
+	CodeString    Code = "string_too_long"
+	CodeNumber    Code = "number_too_long" // Limits.NumberChars or Limits.Exponent
+)
+
+// SyntaxError tells why and where a text was refused. It never carries more of
+// the text than the first 64 characters of a member name.
+type SyntaxError struct {
+	// Offset is the position of the fault in bytes from the start.
+	Offset int64
+	// Line and Column locate Offset, both from 1; Column counts bytes.
+	Line, Column int
+	// Pointer is the RFC 6901 pointer of the innermost value that was being
+	// read; empty for the document itself.
+	Pointer string
+	Code    Code
+	// Message says what is wrong, in lower case, without the place.
+	Message string
+
+	path []string // innermost first; becomes Pointer
+}
+
+// Error returns the message with line and column.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s (line %d, column %d)", e.Message, e.Line, e.Column)
+}
+
+// within notes that the fault lies in the member or element named token.
+func (e *SyntaxError) within(token string) *SyntaxError {
+	e.path = append(e.path, token)
+	return e
+}
+
+// locate fills Line, Column and Pointer once the whole path is known.
+func (e *SyntaxError) locate(data []byte) {
+	before := data[:min(max(e.Offset, 0), int64(len(data)))]
+	e.Line = bytes.Count(before, []byte{'\n'}) + 1
+	e.Column = len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
+	var b strings.Builder
+	for i := len(e.path) - 1; i >= 0; i-- {
+		b.WriteByte('/')
+		b.WriteString(escapeToken(e.path[i]))
+	}
+	e.Pointer, e.path = b.String(), nil
+}
+
+func escapeToken(s string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(clip(s))
+}
+
+// clip shortens s to 64 characters, so that an error cannot carry a body home.
+func clip(s string) string {
+	const limit = 64
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}
+
+func quoted(name string) string { return strconv.QuoteToGraphic(clip(name)) }
