@@ -1,0 +1,69 @@
+package translate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// clockSlack is how far the platform's clock and ours may differ, its whole
+// seconds included, when a pod's age is compared with the start of a request.
+const clockSlack = 2 * time.Second
+
+// PodPlan is a Plan of createPod calls that finds lost pods: one of the same
+// name, image and compute, created since the request began, that no other
+// request was answered with.
+func PodPlan(d *Dialogue, candidates []Candidate) Plan {
+	return Plan{
+		Candidates: candidates,
+		Find:       func(ctx context.Context, c *Candidate) (*Response, error) { return findPod(ctx, d, c) },
+		Claim:      func(ctx context.Context, r *Response) { claim(ctx, d, Text(r.Body, "id")) },
+	}
+}
+
+func findPod(ctx context.Context, d *Dialogue, c *Candidate) (*Response, error) {
+	resp, err := d.Send(ctx, &Request{Operation: "listPods"}, Read)
+	if err != nil {
+		return nil, err
+	}
+	if !resp.OK() {
+		return nil, fmt.Errorf("list pods: status %d", resp.Status)
+	}
+	since := d.Started().Add(-clockSlack)
+	for _, pod := range Items(resp.Body, "pods") {
+		if samePod(pod, c.Request.Body, since) && claim(ctx, d, Text(pod, "id")) {
+			return &Response{Status: 201, Header: resp.Header, Body: pod}, nil
+		}
+	}
+	return nil, nil
+}
+
+// samePod reports whether the pod can be what the create body asked for.
+func samePod(pod, body any, since time.Time) bool {
+	created, err := time.Parse(time.RFC3339Nano, Text(pod, "createdAt"))
+	if err != nil || created.Before(since) || Text(pod, "id") == "" {
+		return false
+	}
+	for _, path := range [][]string{{"name"}, {"image"}, {"cloud"}, {"gpu", "id"}, {"cpu", "id"}} {
+		if want := Text(body, path...); want != "" && want != Text(pod, path...) {
+			return false
+		}
+	}
+	count := Whole(body, "gpu", "count")
+	return count == 0 || count == Whole(pod, "gpu", "count")
+}
+
+// claim marks a pod as answered and reports whether nobody had it before. A
+// failing store counts as nobody: a second pod would cost more than a shared
+// answer.
+func claim(ctx context.Context, d *Dialogue, id string) bool {
+	deps := d.Deps()
+	key := Key{Account: d.Account(), Kind: KindClaim, ID: id}
+	added, err := deps.Store.Add(context.WithoutCancel(ctx), key, json.RawMessage("true"), ClaimTTL)
+	if err != nil {
+		deps.Logger.WarnContext(ctx, "translation memory not written", "kind", KindClaim, "error", err)
+		return true
+	}
+	return added
+}

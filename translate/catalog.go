@@ -1,0 +1,188 @@
+package translate
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// How long catalog answers are good for. Stock changes by the minute, the list
+// of data centres by the month.
+const (
+	catalogTTL    = 30 * time.Second
+	dataCenterTTL = 300 * time.Second
+	// catalogEntries bounds the memory: accounts times query variants.
+	catalogEntries = 1024
+)
+
+// Catalog caches answers of v2's catalog operations per account: prices and
+// pools differ between accounts. Cached bodies are shared and must not be
+// changed. It is safe for concurrent use.
+type Catalog struct {
+	now func() time.Time
+
+	mu      sync.Mutex // guards entries and latest
+	entries *lru.LRU[string, catalogEntry]
+	latest  map[string]any // by operation, whatever the account; public lists only
+}
+
+type catalogEntry struct {
+	body    any
+	expires time.Time
+}
+
+// NewCatalog returns an empty cache.
+func NewCatalog(now func() time.Time) *Catalog {
+	entries, err := lru.NewLRU[string, catalogEntry](catalogEntries, nil)
+	if err != nil {
+		panic("catalog cache size: " + err.Error())
+	}
+	return &Catalog{now: now, entries: entries, latest: make(map[string]any)}
+}
+
+// Read answers a catalog operation from the cache or from v2. ok is false when
+// the catalog cannot be read, for whatever reason; failures are not cached.
+func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request) (body any, ok bool) {
+	key := strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
+	c.mu.Lock()
+	entry, found := c.entries.Get(key)
+	c.mu.Unlock()
+	if found && c.now().Before(entry.expires) {
+		return entry.body, true
+	}
+	resp, err := d.Send(ctx, r, Read)
+	if err != nil || !resp.OK() || Members(resp.Body) == nil {
+		return nil, false
+	}
+	ttl := catalogTTL
+	if r.Operation == "listDataCenters" {
+		ttl = dataCenterTTL
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries.Add(key, catalogEntry{body: resp.Body, expires: c.now().Add(ttl)})
+	if len(r.Query) == 0 {
+		c.latest[r.Operation] = resp.Body
+	}
+	return resp.Body, true
+}
+
+// Latest returns the newest unfiltered answer of the operation any account got,
+// nil before the first. Which types and centres exist is public knowledge;
+// callers must show nothing else of it.
+func (c *Catalog) Latest(operation string) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest[operation]
+}
+
+// GPUQuery asks which GPU types can be placed where.
+type GPUQuery struct {
+	// Product is POD, CLUSTER or SERVERLESS; empty asks for the plain list
+	// without availability, and the other fields are ignored.
+	Product string
+	// Count is the GPUs per machine; 0 leaves it out.
+	Count int64
+	// Cloud is SECURE or COMMUNITY; empty leaves it out.
+	Cloud string
+	// CountryCodes are two-letter codes; a type without a centre there is
+	// dropped from the list.
+	CountryCodes []string
+	// CUDAVersions and MinCUDA exclude each other.
+	CUDAVersions []string
+	MinCUDA      string
+}
+
+// GPUs lists GPU types; ok is false when the catalog cannot be read.
+func (c *Catalog) GPUs(ctx context.Context, d *Dialogue, q GPUQuery) (types []any, ok bool) {
+	body, ok := c.Read(ctx, d, &Request{Operation: "listGpuTypes", Query: q.values()})
+	return Items(body, "gpus"), ok
+}
+
+func (q GPUQuery) values() url.Values {
+	if q.Product == "" {
+		return nil
+	}
+	v := url.Values{"include": {"AVAILABILITY"}, "product": {q.Product}}
+	if q.Count > 0 {
+		v.Set("count", Int(q.Count).String())
+	}
+	if q.Cloud != "" {
+		v.Set("cloud", q.Cloud)
+	}
+	if len(q.CountryCodes) > 0 {
+		v.Set("countryCodes", strings.Join(q.CountryCodes, ","))
+	}
+	if len(q.CUDAVersions) > 0 {
+		v.Set("cudaVersions", strings.Join(q.CUDAVersions, ","))
+	} else if q.MinCUDA != "" {
+		v.Set("minCudaVersion", q.MinCUDA)
+	}
+	return v
+}
+
+// CPUs lists CPU flavours with their availability for the product (POD or
+// SERVERLESS) and vCPU count; ok is false when the catalog cannot be read.
+func (c *Catalog) CPUs(ctx context.Context, d *Dialogue, product string, vcpus int64) (flavours []any, ok bool) {
+	query := url.Values{"include": {"AVAILABILITY"}, "product": {product}}
+	if vcpus > 0 {
+		query.Set("vcpuCount", Int(vcpus).String())
+	}
+	body, ok := c.Read(ctx, d, &Request{Operation: "listCpuTypes", Query: query})
+	return Items(body, "cpus"), ok
+}
+
+// DataCenters lists the data centres; ok is false when the catalog cannot be
+// read.
+func (c *Catalog) DataCenters(ctx context.Context, d *Dialogue) (centres []any, ok bool) {
+	body, ok := c.Read(ctx, d, &Request{Operation: "listDataCenters"})
+	return Items(body, "dataCenters"), ok
+}
+
+// ByID finds the record with the id, nil when there is none.
+func ByID(records []any, id string) any {
+	i := slices.IndexFunc(records, func(r any) bool { return Text(r, "id") == id })
+	if i < 0 {
+		return nil
+	}
+	return records[i]
+}
+
+// Level ranks an availability word: HIGH first, NONE last, an unknown or absent
+// one before NONE.
+func Level(word string) int {
+	switch word {
+	case "HIGH":
+		return 0
+	case "MEDIUM":
+		return 1
+	case "LOW":
+		return 2
+	case "NONE":
+		return 4
+	}
+	return 3
+}
+
+// LevelIn ranks a catalog record by its stock, in the best of the data centres
+// when some are named.
+func LevelIn(record any, dataCenterIDs []string) int {
+	if len(dataCenterIDs) == 0 {
+		return Level(Text(record, "availability"))
+	}
+	best := Level("NONE")
+	if At(record, "availability") == nil && At(record, "dataCenters") == nil {
+		best = Level("")
+	}
+	for _, centre := range Items(record, "dataCenters") {
+		if slices.Contains(dataCenterIDs, Text(centre, "id")) {
+			best = min(best, Level(Text(centre, "availability")))
+		}
+	}
+	return best
+}

@@ -1,0 +1,56 @@
+package translate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Deps are the live things a dialect works with.
+type Deps struct {
+	// Now tells the time; nil means time.Now.
+	Now func() time.Time
+	// Sleep waits for d or until ctx ends, whose error it returns; nil means a
+	// timer.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Store remembers what v2 forgets; nil remembers nothing, and every answer
+	// still works, less exactly.
+	Store Store
+	// Catalog is the shared cache of catalog answers; nil means one of its own
+	// for each dialect.
+	Catalog *Catalog
+	// Logger hears of failures of the store, which callers never see; nil
+	// means silence.
+	Logger *slog.Logger
+}
+
+// WithDefaults fills in what nil stands for.
+func (d Deps) WithDefaults() Deps {
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.Sleep == nil {
+		d.Sleep = sleep
+	}
+	if d.Store == nil {
+		d.Store = forgetful{}
+	}
+	if d.Catalog == nil {
+		d.Catalog = NewCatalog(d.Now)
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	return d
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,233 @@
+package translate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Budget is how long one legacy request may take: its clients give up after 30
+// seconds.
+const Budget = 25 * time.Second
+
+// FanOut is how many v2 calls of one legacy request run at once.
+const FanOut = 4
+
+// maxWarnings and maxWarningLen bound what one answer says about losses.
+const (
+	maxWarnings   = 10
+	maxWarningLen = 200
+)
+
+// ErrBudget is returned by Dialogue.Pause when the wait does not fit into the
+// time left.
+var ErrBudget = errors.New("the time budget of the request is spent")
+
+// errNoAnswer stands for a Caller that returned neither answer nor error.
+var errNoAnswer = fmt.Errorf("no answer: %w", ErrAmbiguous)
+
+// Dialogue is the conversation one legacy request has with v2. It passes calls
+// on, repeats those that may be repeated, keeps the time budget, and notes what
+// the answer must tell: the operations called, the warnings, the last headers.
+//
+// It implements Caller and may be used from several goroutines at once.
+type Dialogue struct {
+	deps     Deps
+	call     Caller
+	account  string
+	started  time.Time
+	deadline time.Time
+
+	mu       sync.Mutex // guards the fields below
+	ops      []string
+	warnings []string
+	header   http.Header
+}
+
+// NewDialogue begins the conversation of one request of the account. budget is
+// the time it may take in all; zero means Budget.
+func NewDialogue(deps Deps, call Caller, account string, budget time.Duration) *Dialogue {
+	deps = deps.WithDefaults()
+	if budget <= 0 {
+		budget = Budget
+	}
+	now := deps.Now()
+	return &Dialogue{deps: deps, call: call, account: account, started: now, deadline: now.Add(budget)}
+}
+
+// Deps returns the dependencies, nil ones filled in.
+func (d *Dialogue) Deps() Deps { return d.deps }
+
+// Account returns the account the conversation is about.
+func (d *Dialogue) Account() string { return d.account }
+
+// Started returns when the conversation began.
+func (d *Dialogue) Started() time.Time { return d.started }
+
+// Remaining returns the time left, negative when overdrawn.
+func (d *Dialogue) Remaining() time.Duration { return d.deadline.Sub(d.deps.Now()) }
+
+// Bound derives a context that ends with the budget.
+func (d *Dialogue) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(d.Remaining(), 0))
+}
+
+// Call performs one v2 call and repeats nothing.
+func (d *Dialogue) Call(ctx context.Context, r *Request) (*Response, error) {
+	d.note(r.Operation)
+	if d.call == nil {
+		return nil, errNoAnswer
+	}
+	resp, err := d.call.Call(ctx, r)
+	if err == nil && resp == nil {
+		err = errNoAnswer
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.header = resp.Header
+	d.mu.Unlock()
+	return resp, nil
+}
+
+// Repeat says how often a call may be sent again.
+type Repeat int
+
+// The ways to repeat. All of them wait once for the Retry-After of a 429.
+const (
+	// Once never repeats after a server fault: the call may have been carried
+	// out.
+	Once Repeat = iota
+	// Again repeats once after a server fault, for actions that are safe to
+	// send twice.
+	Again
+	// Change repeats twice, for PATCH and DELETE.
+	Change
+	// Read repeats three times, for GET.
+	Read
+)
+
+func (r Repeat) times() int {
+	switch r {
+	case Again:
+		return 1
+	case Change:
+		return 2
+	case Read:
+		return len(backoff)
+	}
+	return 0
+}
+
+// backoff lists the waits before the repeats of a call that met a server fault.
+var backoff = [...]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
+
+// Send performs a v2 call and repeats it as far as repeat and the budget allow.
+// The last answer or error is returned.
+func (d *Dialogue) Send(ctx context.Context, r *Request, repeat Repeat) (*Response, error) {
+	waited := false
+	for try := 0; ; {
+		resp, err := d.Call(ctx, r)
+		var wait time.Duration
+		switch {
+		case err == nil && resp.Status == http.StatusTooManyRequests && !waited:
+			waited, wait = true, resp.RetryAfter()
+		case broken(resp, err) && ctx.Err() == nil && try < repeat.times():
+			wait = backoff[try]
+			try++
+		default:
+			return resp, err
+		}
+		if d.Pause(ctx, wait) != nil {
+			return resp, err
+		}
+	}
+}
+
+// Pause waits, unless the wait does not fit into the budget: then it returns
+// ErrBudget at once.
+func (d *Dialogue) Pause(ctx context.Context, wait time.Duration) error {
+	if wait >= d.Remaining() {
+		return ErrBudget
+	}
+	return d.deps.Sleep(ctx, wait)
+}
+
+// Each runs f for 0 to n-1, at most FanOut at a time, and waits for all of
+// them.
+func (d *Dialogue) Each(ctx context.Context, n int, f func(ctx context.Context, i int)) {
+	var group errgroup.Group
+	group.SetLimit(FanOut)
+	for i := range n {
+		group.Go(func() error {
+			f(ctx, i)
+			return nil
+		})
+	}
+	_ = group.Wait() // f returns no error
+}
+
+// Warn notes that something of the request was lost. The line becomes
+// printable ASCII of at most 200 bytes; at most 10 different ones are kept.
+func (d *Dialogue) Warn(field, what string) {
+	line := printable(field+": "+what, maxWarningLen)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.warnings) < maxWarnings && !slices.Contains(d.warnings, line) {
+		d.warnings = append(d.warnings, line)
+	}
+}
+
+// Warnings returns the warnings in order.
+func (d *Dialogue) Warnings() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.warnings)
+}
+
+// Operations returns the v2 operations called, in order of the first call of
+// each.
+func (d *Dialogue) Operations() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.ops)
+}
+
+// Header returns the headers of the last answer, never nil. It must not be
+// changed.
+func (d *Dialogue) Header() http.Header {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.header == nil {
+		return http.Header{}
+	}
+	return d.header
+}
+
+func (d *Dialogue) note(operation string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.Contains(d.ops, operation) {
+		d.ops = append(d.ops, operation)
+	}
+}
+
+// printable makes a line fit for a header: other bytes than printable ASCII
+// become "?".
+func printable(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), limit)]
+}

@@ -1,0 +1,146 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// scanBatch is how many ids one step of List reads.
+const scanBatch = 500
+
+var (
+	//go:embed put.lua
+	putSource string
+	//go:embed prune.lua
+	pruneSource string
+)
+
+// Store is a translate.Store in Redis. It is safe for concurrent use. Deadlines
+// are those of the client and of the contexts given.
+type Store struct {
+	client redis.UniversalClient
+	prefix string
+	put    *redis.Script
+	prune  *redis.Script
+}
+
+var _ translate.Store = (*Store)(nil)
+
+// New returns a store whose keys begin with prefix. It does not dial.
+func New(client redis.UniversalClient, prefix string) *Store {
+	return &Store{
+		client: client, prefix: prefix,
+		put: redis.NewScript(putSource), prune: redis.NewScript(pruneSource),
+	}
+}
+
+// index is the key of the id set of one account and kind. Names are escaped, so
+// no two pairs share a key and none can break out of the hash tag.
+func (s *Store) index(account, kind string) string {
+	return s.prefix + "{" + url.QueryEscape(account) + ":" + url.QueryEscape(kind) + "}"
+}
+
+func (s *Store) record(key translate.Key) string {
+	return s.index(key.Account, key.Kind) + ":" + key.ID
+}
+
+// Get implements translate.Store.
+func (s *Store) Get(ctx context.Context, key translate.Key) (json.RawMessage, bool, error) {
+	value, err := s.client.Get(ctx, s.record(key)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read %s record: %w", key.Kind, err)
+	}
+	return value, true, nil
+}
+
+// Put implements translate.Store.
+func (s *Store) Put(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) error {
+	_, err := s.write(ctx, key, value, ttl, "always")
+	return err
+}
+
+// Add implements translate.Store.
+func (s *Store) Add(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) (bool, error) {
+	return s.write(ctx, key, value, ttl, "new")
+}
+
+func (s *Store) write(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration, when string) (bool, error) {
+	keys := []string{s.index(key.Account, key.Kind), s.record(key)}
+	written, err := s.put.Run(ctx, s.client, keys, key.ID, []byte(value), ttl.Milliseconds(), when).Int()
+	if err != nil {
+		return false, fmt.Errorf("write %s record: %w", key.Kind, err)
+	}
+	return written == 1, nil
+}
+
+// Delete implements translate.Store.
+func (s *Store) Delete(ctx context.Context, key translate.Key) error {
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.Del(ctx, s.record(key))
+		p.SRem(ctx, s.index(key.Account, key.Kind), key.ID)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete %s record: %w", key.Kind, err)
+	}
+	return nil
+}
+
+// List implements translate.Store. Records written while it runs may or may not
+// be in the result.
+func (s *Store) List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error) {
+	values := make(map[string]json.RawMessage)
+	index := s.index(account, kind)
+	for cursor := uint64(0); ; {
+		ids, next, err := s.client.SScan(ctx, index, cursor, "", scanBatch).Result()
+		if err == nil {
+			err = s.collect(ctx, index, ids, values)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s records: %w", kind, err)
+		}
+		if cursor = next; cursor == 0 {
+			return values, nil
+		}
+	}
+}
+
+// collect reads the records of the ids into values and takes those that are gone
+// off the index.
+func (s *Store) collect(ctx context.Context, index string, ids []string, values map[string]json.RawMessage) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = index + ":" + id
+	}
+	found, err := s.client.MGet(ctx, keys...).Result()
+	if err != nil {
+		return err
+	}
+	pruneKeys, pruneIDs := []string{index}, []any{}
+	for i, value := range found {
+		if text, ok := value.(string); ok {
+			values[ids[i]] = json.RawMessage(text)
+			continue
+		}
+		pruneKeys, pruneIDs = append(pruneKeys, keys[i]), append(pruneIDs, ids[i])
+	}
+	if len(pruneIDs) == 0 {
+		return nil
+	}
+	return s.prune.Run(ctx, s.client, pruneKeys, pruneIDs...).Err()
+}

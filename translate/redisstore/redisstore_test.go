@@ -1,0 +1,131 @@
+package redisstore_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/redisstore"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T) (*miniredis.Miniredis, *redisstore.Store) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	client := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return server, redisstore.New(client, "tg:translate:")
+}
+
+func TestContract(t *testing.T) {
+	storetest.Test(t, func(t *testing.T) (translate.Store, func(time.Duration)) {
+		t.Helper()
+		server, store := open(t)
+		return store, server.FastForward
+	})
+}
+
+// TestContractOnRedis runs the contract on a real server, over a socket of its
+// own. Expiry cannot be fast-forwarded there, so those cases wait for none:
+// advance shortens the life of every key instead.
+func TestContractOnRedis(t *testing.T) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("redis-server is not installed")
+	}
+	storetest.Test(t, func(t *testing.T) (translate.Store, func(time.Duration)) {
+		t.Helper()
+		client := startRedis(t, path)
+		return redisstore.New(client, "tg:translate:"), func(d time.Duration) { age(t, client, d) }
+	})
+}
+
+func startRedis(t *testing.T, path string) *redis.Client {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "s")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, MaxRetries: 20})
+	t.Cleanup(func() {
+		_ = client.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for client.Ping(t.Context()).Err() != nil {
+		if t.Context().Err() != nil {
+			t.Fatal("redis-server did not start")
+		}
+	}
+	return client
+}
+
+// age takes d off the time every key has left.
+func age(t *testing.T, client *redis.Client, d time.Duration) {
+	t.Helper()
+	keys, err := client.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		left := client.PTTL(t.Context(), key).Val()
+		switch {
+		case left < 0: // never expires
+		case left <= d:
+			client.Del(t.Context(), key)
+		default:
+			client.PExpire(t.Context(), key, left-d)
+		}
+	}
+}
+
+func TestRecordsOfOneKindShareASlot(t *testing.T) {
+	server, store := open(t)
+	key := translate.Key{Account: "a}{:b", Kind: translate.KindPod, ID: "p1"}
+	if err := store.Put(t.Context(), key, json.RawMessage(`1`), 0); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"tg:translate:{a%7D%7B%3Ab:pod}", "tg:translate:{a%7D%7B%3Ab:pod}:p1"}
+	for _, name := range want {
+		if !server.Exists(name) {
+			t.Errorf("key %q is missing; there are %q", name, server.Keys())
+		}
+	}
+}
+
+func TestErrorsAreTold(t *testing.T) {
+	server, store := open(t)
+	server.SetError("LOADING")
+	key := translate.Key{Account: "a", Kind: translate.KindPod, ID: "p1"}
+	_, _, getErr := store.Get(t.Context(), key)
+	_, addErr := store.Add(t.Context(), key, json.RawMessage(`1`), 0)
+	_, listErr := store.List(t.Context(), "a", translate.KindPod)
+	for name, err := range map[string]error{
+		"Get": getErr, "Add": addErr, "List": listErr,
+		"Put":    store.Put(t.Context(), key, json.RawMessage(`1`), 0),
+		"Delete": store.Delete(t.Context(), key),
+	} {
+		if err == nil {
+			t.Errorf("%s on a failing server returned no error", name)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := store.Get(ctx, key); !errors.Is(err, context.Canceled) {
+		t.Errorf("Get with an ended context = %v, want %v", err, context.Canceled)
+	}
+}

@@ -1,0 +1,145 @@
+package translate
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Key names one remembered record. Records of different accounts never meet.
+type Key struct {
+	// Account is Incoming.Account.
+	Account string
+	// Kind is one of the Kind constants.
+	Kind string
+	// ID is the platform's id of the resource.
+	ID string
+}
+
+// Store is the durable memory for what v2 forgets: template links, the order of
+// GPU lists, timeouts it refuses. It is advisory: a missing entry or a failing
+// store makes answers less exact and never wrong.
+//
+// Values are JSON documents, kept as given. Implementations are safe for
+// concurrent use and pass storetest.Test.
+type Store interface {
+	// Get returns the value under the key; ok is false when there is none.
+	Get(ctx context.Context, key Key) (value json.RawMessage, ok bool, err error)
+	// Put writes the value, replacing what was there. It is forgotten after
+	// ttl; zero keeps it for ever.
+	Put(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) error
+	// Add is Put for a key that has no value yet, in one atomic step; added is
+	// false and nothing changes when it has one.
+	Add(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) (added bool, err error)
+	// Delete forgets the key; one that is not there is no error.
+	Delete(ctx context.Context, key Key) error
+	// List returns all values of one account and kind by id, never nil.
+	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)
+}
+
+// MemoryStore is a Store in this process: a reference for the contract and a
+// stand-in for tests. Use NewMemoryStore.
+type MemoryStore struct {
+	now func() time.Time
+
+	mu      sync.Mutex // guards records
+	records map[Key]memoryRecord
+}
+
+type memoryRecord struct {
+	value   json.RawMessage
+	expires time.Time // zero: never
+}
+
+// NewMemoryStore returns an empty store that expires its records by now.
+func NewMemoryStore(now func() time.Time) *MemoryStore {
+	return &MemoryStore{now: now, records: make(map[Key]memoryRecord)}
+}
+
+// Get implements Store.
+func (s *MemoryStore) Get(_ context.Context, key Key) (json.RawMessage, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	record, ok := s.liveLocked(key)
+	return slices.Clone(record.value), ok, nil
+}
+
+// Put implements Store.
+func (s *MemoryStore) Put(_ context.Context, key Key, value json.RawMessage, ttl time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.putLocked(key, value, ttl)
+	return nil
+}
+
+// Add implements Store.
+func (s *MemoryStore) Add(_ context.Context, key Key, value json.RawMessage, ttl time.Duration) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.liveLocked(key); ok {
+		return false, nil
+	}
+	s.putLocked(key, value, ttl)
+	return true, nil
+}
+
+// Delete implements Store.
+func (s *MemoryStore) Delete(_ context.Context, key Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.records, key)
+	return nil
+}
+
+// List implements Store.
+func (s *MemoryStore) List(_ context.Context, account, kind string) (map[string]json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	values := make(map[string]json.RawMessage)
+	for _, key := range slices.Collect(maps.Keys(s.records)) {
+		if key.Account != account || key.Kind != kind {
+			continue
+		}
+		if record, ok := s.liveLocked(key); ok {
+			values[key.ID] = slices.Clone(record.value)
+		}
+	}
+	return values, nil
+}
+
+func (s *MemoryStore) putLocked(key Key, value json.RawMessage, ttl time.Duration) {
+	record := memoryRecord{value: slices.Clone(value)}
+	if ttl > 0 {
+		record.expires = s.now().Add(ttl)
+	}
+	s.records[key] = record
+}
+
+func (s *MemoryStore) liveLocked(key Key) (memoryRecord, bool) {
+	record, ok := s.records[key]
+	if ok && !record.expires.IsZero() && !s.now().Before(record.expires) {
+		delete(s.records, key)
+		return memoryRecord{}, false
+	}
+	return record, ok
+}
+
+// forgetful is the store of those who configured none.
+type forgetful struct{}
+
+func (forgetful) Get(context.Context, Key) (json.RawMessage, bool, error) { return nil, false, nil }
+
+func (forgetful) Put(context.Context, Key, json.RawMessage, time.Duration) error { return nil }
+
+func (forgetful) Add(context.Context, Key, json.RawMessage, time.Duration) (bool, error) {
+	return true, nil
+}
+
+func (forgetful) Delete(context.Context, Key) error { return nil }
+
+func (forgetful) List(context.Context, string, string) (map[string]json.RawMessage, error) {
+	return map[string]json.RawMessage{}, nil
+}

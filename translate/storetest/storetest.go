@@ -1,0 +1,235 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Factory returns an empty store and a function that lets time pass for it.
+type Factory func(t *testing.T) (store translate.Store, advance func(time.Duration))
+
+// Test runs the contract; every case gets a store of its own.
+func Test(t *testing.T, open Factory) {
+	t.Helper()
+	cases := []struct {
+		name string
+		run  func(t *testing.T, s translate.Store, advance func(time.Duration))
+	}{
+		{"missing", missing},
+		{"put replaces", putReplaces},
+		{"values are copied", valuesAreCopied},
+		{"delete", deletes},
+		{"ttl", ttl},
+		{"zero ttl stays", zeroTTL},
+		{"put renews the ttl", renews},
+		{"list by account and kind", lists},
+		{"list leaves out the expired", listsLive},
+		{"awkward names", awkwardNames},
+		{"add only once", addsOnce},
+		{"add after expiry", addsAfterExpiry},
+		{"add concurrently", addsConcurrently},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			store, advance := open(t)
+			c.run(t, store, advance)
+		})
+	}
+}
+
+func key(id string) translate.Key {
+	return translate.Key{Account: "acme", Kind: translate.KindPod, ID: id}
+}
+
+func put(t *testing.T, s translate.Store, k translate.Key, value string, ttl time.Duration) {
+	t.Helper()
+	if err := s.Put(t.Context(), k, json.RawMessage(value), ttl); err != nil {
+		t.Fatalf("Put(%v): %v", k, err)
+	}
+}
+
+// want checks what Get returns; "" stands for nothing.
+func want(t *testing.T, s translate.Store, k translate.Key, value string) {
+	t.Helper()
+	got, ok, err := s.Get(t.Context(), k)
+	if err != nil {
+		t.Fatalf("Get(%v): %v", k, err)
+	}
+	if string(got) != value || ok != (value != "") {
+		t.Errorf("Get(%v) = %q, %t, want %q", k, got, ok, value)
+	}
+}
+
+func list(t *testing.T, s translate.Store, account, kind string) map[string]string {
+	t.Helper()
+	values, err := s.List(t.Context(), account, kind)
+	if err != nil {
+		t.Fatalf("List(%q, %q): %v", account, kind, err)
+	}
+	if values == nil {
+		t.Errorf("List(%q, %q) = nil, want an empty map at least", account, kind)
+	}
+	texts := make(map[string]string, len(values))
+	for id, value := range values {
+		texts[id] = string(value)
+	}
+	return texts
+}
+
+func missing(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	want(t, s, key("p1"), "")
+	if got := list(t, s, "acme", translate.KindPod); len(got) != 0 {
+		t.Errorf("List of an empty store = %v", got)
+	}
+}
+
+func putReplaces(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	put(t, s, key("p1"), `{"a":1}`, time.Hour)
+	put(t, s, key("p1"), `{"a":2}`, time.Hour)
+	want(t, s, key("p1"), `{"a":2}`)
+}
+
+func valuesAreCopied(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	value := []byte(`"abc"`)
+	if err := s.Put(t.Context(), key("p1"), value, 0); err != nil {
+		t.Fatal(err)
+	}
+	value[1] = 'X'
+	got, _, err := s.Get(t.Context(), key("p1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got[1] = 'Y'
+	want(t, s, key("p1"), `"abc"`)
+}
+
+func deletes(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	put(t, s, key("p1"), `1`, 0)
+	for range 2 { // the second one finds nothing, which is no error
+		if err := s.Delete(t.Context(), key("p1")); err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+	}
+	want(t, s, key("p1"), "")
+	if got := list(t, s, "acme", translate.KindPod); len(got) != 0 {
+		t.Errorf("List after Delete = %v", got)
+	}
+}
+
+func ttl(t *testing.T, s translate.Store, advance func(time.Duration)) {
+	put(t, s, key("p1"), `1`, time.Minute)
+	advance(59 * time.Second)
+	want(t, s, key("p1"), `1`)
+	advance(2 * time.Second)
+	want(t, s, key("p1"), "")
+}
+
+func zeroTTL(t *testing.T, s translate.Store, advance func(time.Duration)) {
+	put(t, s, key("p1"), `1`, 0)
+	advance(1000 * 24 * time.Hour)
+	want(t, s, key("p1"), `1`)
+}
+
+func renews(t *testing.T, s translate.Store, advance func(time.Duration)) {
+	put(t, s, key("p1"), `1`, time.Minute)
+	advance(50 * time.Second)
+	put(t, s, key("p1"), `2`, time.Minute)
+	advance(50 * time.Second)
+	want(t, s, key("p1"), `2`)
+}
+
+func lists(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	put(t, s, key("p1"), `1`, time.Hour)
+	put(t, s, key("p2"), `2`, 0)
+	put(t, s, translate.Key{Account: "acme", Kind: translate.KindTemplate, ID: "p1"}, `3`, 0)
+	put(t, s, translate.Key{Account: "globex", Kind: translate.KindPod, ID: "p1"}, `4`, 0)
+	if diff := cmp.Diff(map[string]string{"p1": "1", "p2": "2"}, list(t, s, "acme", translate.KindPod)); diff != "" {
+		t.Errorf("List (-want +got):\n%s", diff)
+	}
+	want(t, s, translate.Key{Account: "globex", Kind: translate.KindPod, ID: "p1"}, `4`)
+}
+
+func listsLive(t *testing.T, s translate.Store, advance func(time.Duration)) {
+	put(t, s, key("short"), `1`, time.Minute)
+	put(t, s, key("long"), `2`, time.Hour)
+	advance(2 * time.Minute)
+	for range 2 { // the first call may tidy up
+		if diff := cmp.Diff(map[string]string{"long": "2"}, list(t, s, "acme", translate.KindPod)); diff != "" {
+			t.Errorf("List (-want +got):\n%s", diff)
+		}
+	}
+	put(t, s, key("short"), `3`, time.Minute)
+	if got := list(t, s, "acme", translate.KindPod)["short"]; got != "3" {
+		t.Errorf("List after the key came back = %q, want 3", got)
+	}
+}
+
+// awkwardNames: separators inside names must not make two keys one.
+func awkwardNames(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	names := []string{"a", "a:b", "a%3Ab", "a}b", "a{b", "a/b", "a b", "ä", "\x00"}
+	for i, account := range names {
+		for j, id := range names {
+			k := translate.Key{Account: account, Kind: translate.KindPod, ID: id}
+			put(t, s, k, fmt.Sprintf("%d%02d", i+1, j), 0)
+		}
+	}
+	for i, account := range names {
+		for j, id := range names {
+			want(t, s, translate.Key{Account: account, Kind: translate.KindPod, ID: id}, fmt.Sprintf("%d%02d", i+1, j))
+		}
+		if got := list(t, s, account, translate.KindPod); len(got) != len(names) {
+			t.Errorf("List(%q) has %d records, want %d", account, len(got), len(names))
+		}
+	}
+}
+
+func addsOnce(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	for i, expect := range []bool{true, false} {
+		added, err := s.Add(t.Context(), key("p1"), json.RawMessage(fmt.Sprint(i)), time.Hour)
+		if err != nil || added != expect {
+			t.Errorf("Add #%d = %t, %v, want %t", i, added, err, expect)
+		}
+	}
+	want(t, s, key("p1"), "0")
+	if got := list(t, s, "acme", translate.KindPod)["p1"]; got != "0" {
+		t.Errorf("List after Add = %q, want 0", got)
+	}
+}
+
+func addsAfterExpiry(t *testing.T, s translate.Store, advance func(time.Duration)) {
+	put(t, s, key("p1"), `1`, time.Minute)
+	advance(2 * time.Minute)
+	added, err := s.Add(t.Context(), key("p1"), json.RawMessage(`2`), time.Minute)
+	if err != nil || !added {
+		t.Errorf("Add after expiry = %t, %v, want true", added, err)
+	}
+	want(t, s, key("p1"), `2`)
+}
+
+func addsConcurrently(t *testing.T, s translate.Store, _ func(time.Duration)) {
+	var won atomic.Int32
+	var group sync.WaitGroup
+	for i := range 16 {
+		group.Go(func() {
+			added, err := s.Add(t.Context(), key("p1"), json.RawMessage(fmt.Sprint(i)), time.Hour)
+			if err != nil {
+				t.Errorf("Add: %v", err)
+			}
+			if added {
+				won.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if got := won.Load(); got != 1 {
+		t.Errorf("%d of 16 concurrent Adds won, want 1", got)
+	}
+}

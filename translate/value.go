@@ -1,0 +1,129 @@
+package translate
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// The functions below read decoded JSON. They never fail: a value that is
+// missing or of another type reads as the zero value, because the platform may
+// leave members out or add new shapes and a legacy client must still be
+// answered.
+
+// At follows member names down from v and returns what it finds there, nil
+// when a step is missing or not an object.
+func At(v any, path ...string) any {
+	for _, name := range path {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = object[name]
+	}
+	return v
+}
+
+// Text returns the string at path, "" when there is none.
+func Text(v any, path ...string) string {
+	s, _ := At(v, path...).(string)
+	return s
+}
+
+// Flag returns the boolean at path, false when there is none.
+func Flag(v any, path ...string) bool {
+	b, _ := At(v, path...).(bool)
+	return b
+}
+
+// Members returns the object at path, nil when there is none. The map belongs
+// to v and must not be changed.
+func Members(v any, path ...string) map[string]any {
+	m, _ := At(v, path...).(map[string]any)
+	return m
+}
+
+// Items returns the array at path, nil when there is none. The slice belongs to
+// v and must not be changed.
+func Items(v any, path ...string) []any {
+	l, _ := At(v, path...).([]any)
+	return l
+}
+
+// Texts returns the strings of the array at path, other elements left out.
+func Texts(v any, path ...string) []string {
+	items := Items(v, path...)
+	texts := make([]string, 0, len(items))
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
+// Whole returns the number at path rounded down, 0 when there is none or it
+// does not fit.
+func Whole(v any, path ...string) int64 {
+	f, ok := Number(At(v, path...))
+	f = math.Floor(f)
+	if !ok || math.Abs(f) > maxExact {
+		return 0
+	}
+	return int64(f)
+}
+
+// maxExact is the largest magnitude up to which every integer has a float64 of
+// its own, 2^53.
+const maxExact = 1 << 53
+
+// Number returns v as a float64; ok is false when it is no finite number.
+func Number(v any) (f float64, ok bool) {
+	switch n := v.(type) {
+	case json.Number:
+		f, err := strconv.ParseFloat(string(n), 64)
+		return f, err == nil
+	case float64:
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	case int64:
+		return float64(n), true
+	case int:
+		return float64(n), true
+	}
+	return 0, false
+}
+
+// Integer returns v as an integer. A number written with a fraction or exponent
+// counts when its value is integral ("20.0", "2e1"); magnitudes above 2^53 do
+// not.
+func Integer(v any) (int64, bool) {
+	f, ok := Number(v)
+	if !ok || f != math.Trunc(f) || math.Abs(f) > maxExact {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// List turns strings into a JSON array; nil becomes an empty one.
+func List(texts []string) []any {
+	items := make([]any, len(texts))
+	for i, s := range texts {
+		items[i] = s
+	}
+	return items
+}
+
+// Int writes an integer as a JSON number without fraction or exponent.
+func Int(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
+// Unique returns the strings in their order without empty and repeated ones.
+func Unique(texts []string) []string {
+	kept := make([]string, 0, len(texts))
+	for _, s := range texts {
+		if s != "" && !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
