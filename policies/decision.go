@@ -1,0 +1,38 @@
+package policies
+
+// Decision is what the policies of an organisation say about a call. The zero
+// Decision allows everything; the engine returns one only beside a nil error.
+type Decision struct {
+	// Revision names the compiled state that decided: a digest of the library,
+	// the organisation's policies, their parameters and data.
+	Revision string
+	// Deny lists every reason to refuse the call; empty when it may pass.
+	Deny []Violation
+	// Warn lists what policies in mode warn would have refused, and the warnings
+	// of the organisation's own Rego. The caller is told.
+	Warn []Violation
+	// Shadow lists what policies in mode shadow would have refused. It is
+	// recorded, the caller is not told.
+	Shadow []Violation
+	// Mutate lists the changes to make to the body before it is sent. While it
+	// is not empty the decision is not final: apply it, validate and resolve the
+	// new body, and decide again; see Apply.
+	Mutate []Mutation
+}
+
+// Allowed tells whether the call may pass as it is.
+func (d *Decision) Allowed() bool { return len(d.Deny) == 0 && len(d.Mutate) == 0 }
+
+// Violation is one reason a policy gives.
+type Violation struct {
+	// Policy is the policy's name, e.g. gpu_allow_list.
+	Policy string
+	// Message says what is wrong and what would be right, for people.
+	Message string
+	// Pointer is the offending field in the v2 body (RFC 6901), e.g. /gpu/id;
+	// "" when no single field is at fault. After a merge (template, update) it
+	// may name a field the caller did not send.
+	Pointer string
+	// Doc is where the policy is explained.
+	Doc string
+}

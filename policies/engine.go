@@ -1,0 +1,270 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// Deps are the live things an Engine may use; the zero value is usable.
+type Deps struct {
+	// DocURL is put before a policy's page name in Violation.Doc.
+	// Default "docs/policies/".
+	DocURL string
+}
+
+// Errors of Decide. Whatever the error, the call must be refused.
+var (
+	// ErrUnknownOrg: the engine has no policies for the organisation, not even
+	// an empty list.
+	ErrUnknownOrg = errors.New("no policies loaded for the organisation")
+	// ErrDeadline: no decision within Limits.Deadline.
+	ErrDeadline = errors.New("policy evaluation took too long")
+	// ErrEvaluation: a policy failed, was undefined, or answered in a shape that
+	// is not a verdict.
+	ErrEvaluation = errors.New("policy evaluation failed")
+)
+
+// Engine decides. It may be used from several goroutines at once.
+type Engine struct {
+	limits Limits
+	deps   Deps
+	lib    *library
+	places chan struct{} // one per running evaluation
+	now    atomic.Pointer[state]
+}
+
+// state is everything that decides, swapped as one.
+type state struct {
+	orgs map[string]*orgState
+}
+
+// orgState is one organisation in a state.
+type orgState struct {
+	*compiled
+	maxMutations int
+	// prices is the value of the price list seen last: it changes every few
+	// minutes and is large.
+	prices atomic.Pointer[pricesTerm]
+}
+
+type pricesTerm struct {
+	digest string
+	term   *ast.Term
+}
+
+// NewEngine compiles and prepares every organisation. An organisation without
+// policies must be there too, with a zero Config. Its error joins all faults,
+// each a *LoadError.
+func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error) {
+	if err := limits.Validate(); err != nil {
+		return nil, fmt.Errorf("policy limits: %w", err)
+	}
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	if limits.Concurrency == 0 {
+		limits.Concurrency = 2 * runtime.GOMAXPROCS(0)
+	}
+	if deps.DocURL == "" {
+		deps.DocURL = "docs/policies/"
+	}
+	e := &Engine{limits: limits, deps: deps, lib: lib, places: make(chan struct{}, limits.Concurrency)}
+	if err := e.Reload(context.Background(), orgs); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Reload compiles the given organisations and, if all are good, puts them in
+// place of the present ones at once. Decisions under way end on the state they
+// began with. After an error the present state stays.
+func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
+	next := &state{orgs: make(map[string]*orgState, len(orgs))}
+	var faults []error
+	for _, org := range slices.Sorted(maps.Keys(orgs)) {
+		mine, err := readDirectory(org, orgs[org].Directory)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		c, err := compileOrg(ctx, e.lib, org, orgs[org], mine, e.deps.DocURL)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		next.orgs[org] = &orgState{compiled: c, maxMutations: e.limits.MaxMutations}
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	e.now.Store(next)
+	return nil
+}
+
+// Revision names the compiled state an organisation's calls are judged by;
+// ok is false for an unknown organisation.
+func (e *Engine) Revision(org string) (revision string, ok bool) {
+	o := e.now.Load().orgs[org]
+	if o == nil {
+		return "", false
+	}
+	return o.revision, true
+}
+
+// Entrypoint is the Rego generated for an organisation, for people.
+func (e *Engine) Entrypoint(org string) (source string, ok bool) {
+	o := e.now.Load().orgs[org]
+	if o == nil {
+		return "", false
+	}
+	return o.source, true
+}
+
+// Reads lists the input paths an organisation's policies can read, dotted;
+// the empty path is the whole input.
+func (e *Engine) Reads(org string) (paths []string, ok bool) {
+	o := e.now.Load().orgs[org]
+	if o == nil {
+		return nil, false
+	}
+	return o.reads.paths(), true
+}
+
+// Decide judges a call by an organisation's policies. It returns within
+// Limits.Deadline. On any error the caller must refuse the call.
+func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, error) {
+	o := e.now.Load().orgs[org]
+	if o == nil {
+		return Decision{}, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
+	}
+	kind, verb, err := in.classify()
+	if err != nil {
+		return Decision{}, err
+	}
+	if len(o.calls) == 0 {
+		return Decision{Revision: o.revision}, nil
+	}
+	return e.evaluate(ctx, o, document{in: in, kind: kind, verb: verb})
+}
+
+// outcome is what an evaluation came to.
+type outcome struct {
+	decision Decision
+	err      error
+}
+
+// evaluate runs the policies on a goroutine of their own, so that a built-in
+// function that does not look at the clock cannot hold the caller past its
+// deadline. An evaluation left behind keeps its place until it ends.
+func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (Decision, error) {
+	deadline := time.NewTimer(e.limits.Deadline)
+	defer deadline.Stop()
+	select {
+	case e.places <- struct{}{}:
+	case <-deadline.C:
+		return Decision{}, fmt.Errorf("%w: no free place within %s", ErrDeadline, e.limits.Deadline)
+	case <-ctx.Done():
+		return Decision{}, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
+	}
+	cancel := topdown.NewCancel()
+	done := make(chan outcome, 1)
+	go func() {
+		defer func() { <-e.places }()
+		done <- o.decide(doc, cancel)
+	}()
+	select {
+	case out := <-done:
+		return out.decision, out.err
+	case <-deadline.C:
+		cancel.Cancel()
+		return Decision{}, fmt.Errorf("%w: %s", ErrDeadline, e.limits.Deadline)
+	case <-ctx.Done():
+		cancel.Cancel()
+		return Decision{}, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
+	}
+}
+
+// decide evaluates the entrypoint; a panic in it is an error like any other.
+func (o *orgState) decide(doc document, cancel topdown.Cancel) (out outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = outcome{err: fmt.Errorf("%w: panic: %v", ErrEvaluation, p)}
+		}
+	}()
+	input, err := converter{o.catalogTerm}.term(doc, o.reads)
+	if err != nil {
+		return outcome{err: fmt.Errorf("%w: %w", ErrInput, err)}
+	}
+	answer, err := o.run(input, doc.in.Time, cancel)
+	if err != nil {
+		return outcome{err: fmt.Errorf("%w: %w", ErrEvaluation, err)}
+	}
+	d, err := o.read(answer)
+	if err != nil {
+		return outcome{err: fmt.Errorf("%w: %w", ErrEvaluation, err)}
+	}
+	if err := d.settleMutations(doc.in.Request.Body, o.maxMutations); err != nil {
+		return outcome{err: err}
+	}
+	return outcome{decision: d}
+}
+
+// run evaluates the query and returns its one answer.
+func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*ast.Term, error) {
+	// Not the caller's context: the store is in memory, and the evaluation is
+	// ended by cancel.
+	ctx := context.Background()
+	txn, err := o.store.NewTransaction(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer o.store.Abort(ctx, txn)
+	q := topdown.NewQuery(o.query).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
+		WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true)
+	var answer *ast.Term
+	answers := 0
+	err = q.Iter(ctx, func(r topdown.QueryResult) error {
+		answer = r[ast.Var("decision")]
+		answers++
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case answers != 1 || answer == nil:
+		return nil, errors.New("the decision is undefined")
+	}
+	return answer, nil
+}
+
+// noRandomness is the seed of evaluations: policies have no random numbers.
+type noRandomness struct{}
+
+// Read refuses.
+func (noRandomness) Read([]byte) (int, error) { return 0, errors.New("policies have no randomness") }
+
+// catalogTerm is the value of a price list, made once per list.
+func (o *orgState) catalogTerm(s *catalog.Snapshot) (*ast.Term, error) {
+	digest := s.Digest()
+	if last := o.prices.Load(); last != nil && last.digest == digest {
+		return last.term, nil
+	}
+	term, err := converter{}.term(catalogObject(s), wholeProjection())
+	if err != nil {
+		return nil, err
+	}
+	o.prices.Store(&pricesTerm{digest: digest, term: term})
+	return term, nil
+}

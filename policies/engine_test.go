@@ -1,0 +1,289 @@
+package policies_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// decode reads JSON as the gateway does: numbers stay text.
+func decode(tb testing.TB, s string) any {
+	tb.Helper()
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		tb.Fatalf("%s: %v", s, err)
+	}
+	return v
+}
+
+func usd(tb testing.TB, s string) catalog.Money {
+	tb.Helper()
+	m, err := catalog.ParseMoney(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func gpu(tb testing.TB, id, pool, secure, serverless string) catalog.GPU {
+	tb.Helper()
+	return catalog.GPU{
+		ID: id, Name: id, Pool: pool, Manufacturer: "NVIDIA", MemoryGB: 24,
+		Secure:     catalog.Offer{Offered: true, MaxCount: 8, Price: catalog.Price{Known: true, PerHour: usd(tb, secure)}},
+		Serverless: catalog.Price{Known: serverless != "0", PerHour: usd(tb, serverless)},
+	}
+}
+
+func prices(tb testing.TB) *catalog.Snapshot {
+	tb.Helper()
+	return catalog.NewSnapshot([]catalog.GPU{
+		gpu(tb, "NVIDIA GeForce RTX 4090", "ADA_24", "0.44", "1.1"),
+		gpu(tb, "NVIDIA L4", "ADA_24", "0.43", "0.69"),
+		gpu(tb, "NVIDIA H100 80GB HBM3", "ADA_80_PRO", "2.69", "4.18"),
+	}, []catalog.CPU{{ID: "cpu5c", MinVCPU: 2, MaxVCPU: 32, Secure: catalog.Price{Known: true, PerHour: 40_000}}},
+		catalog.Rates{}, noon())
+}
+
+// noon is a Monday.
+func noon() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
+
+// call builds the input of a create or update with its price, as the gateway
+// would.
+func call(tb testing.TB, operation, after string) *policies.Input {
+	tb.Helper()
+	body, _ := decode(tb, after).(map[string]any)
+	snap := prices(tb)
+	return &policies.Input{
+		Request:  policies.Request{Operation: operation, Body: body, Dialect: "v2"},
+		Caller:   policies.Caller{Org: "acme", Team: "research", Key: "k1", Roles: []string{"operator"}},
+		Resource: policies.Resource{After: body},
+		Catalog:  snap,
+		Cost:     snap.Price(operation, body, "start"),
+		Time:     noon(),
+	}
+}
+
+func newEngine(tb testing.TB, cfg policies.Config) *policies.Engine {
+	tb.Helper()
+	limits := policies.DefaultLimits()
+	limits.Deadline = 10 * time.Second // the machine may be busy
+	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": cfg}, policies.Deps{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+// demo is the policy set of the demo's research team.
+func demo() policies.Config {
+	return policies.Config{Policies: []policies.Entry{
+		{Policy: "gpu_allow_list", Params: map[string]any{"gpus": []any{"NVIDIA GeForce RTX 4090", "NVIDIA L4"}}},
+		{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 2}},
+		{Policy: "price_ceiling", Params: map[string]any{"max_usd_per_hour": 4.0, "max_usd_per_gpu_hour": 2}},
+	}}
+}
+
+// denied renders denials one per line for comparison.
+func denied(d policies.Decision) string {
+	var lines []string
+	for _, v := range d.Deny {
+		lines = append(lines, v.Policy+" "+v.Pointer+" "+v.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestDecide(t *testing.T) {
+	e := newEngine(t, demo())
+	tests := []struct{ name, op, after, want string }{
+		{"allowed", "createPod", `{"gpu":{"id":"NVIDIA L4","count":2}}`, ""},
+		{"cpu pod", "createPod", `{"cpu":{"id":"cpu5c","vcpuCount":2}}`, ""},
+		{
+			"type", "createPod", `{"gpu":{"id":"NVIDIA H100 80GB HBM3"}}`,
+			`gpu_allow_list /gpu/id GPU type "NVIDIA H100 80GB HBM3" is not on the allow-list (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
+price_ceiling /gpu 2.69 USD per GPU-hour is above the ceiling of 2 USD (1 x NVIDIA H100 80GB HBM3 (SECURE) at 2.69)`,
+		},
+		{"type in another case", "createPod", `{"gpu":{"id":"nvidia l4"}}`, `gpu_allow_list /gpu/id GPU type "nvidia l4" is not on the allow-list (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
+price_ceiling /gpu the price per hour is not known: GPU type "nvidia l4" is not in the catalog`},
+		{"count", "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod are more than the 2 allowed"},
+		{"update", "updatePod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod are more than the 2 allowed"},
+		{"cluster", "createCluster", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":1,"podCount":3}}`, "gpu_count /compute/podCount 3 GPUs at once are more than the 2 allowed for one cluster"},
+		{"endpoint", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":3}}`, ""},
+		{
+			"endpoint pool", "createEndpoint", `{"gpu":{"pools":["ADA_24","ADA_80_PRO","X"]},"workers":{"max":1}}`,
+			`gpu_allow_list /gpu/pools/1 pool "ADA_80_PRO" may hand out GPU types that are not on the allow-list: "NVIDIA H100 80GB HBM3" (exclude them with gpu.excludedTypes)
+gpu_allow_list /gpu/pools/2 pool "X" is not in the catalog, so its GPU types cannot be checked
+price_ceiling /gpu the price per hour is not known: serverless pool "X" is not in the catalog`,
+		},
+		{"endpoint price", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":4}}`, "price_ceiling /gpu 4.4 USD per hour is above the ceiling of 4 USD (4 workers x 1 x NVIDIA GeForce RTX 4090 (dearest of ADA_24) at 1.1)"},
+		{"delete", "deletePod", `{}`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := e.Decide(t.Context(), "acme", call(t, tt.op, tt.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, denied(d)); diff != "" {
+				t.Errorf("denials (-want +got):\n%s", diff)
+			}
+			if revision, _ := e.Revision("acme"); d.Revision != revision || revision == "" {
+				t.Errorf("revision: got %q, want %q", d.Revision, revision)
+			}
+		})
+	}
+}
+
+// TestWrongTypesNeverPass gives every field a policy reads each value of a
+// wrong type: the schema refuses those first, the policies must not rely on it.
+func TestWrongTypesNeverPass(t *testing.T) {
+	e := newEngine(t, demo())
+	bodies := map[string]string{
+		"createPod count":      `{"gpu":{"id":"NVIDIA L4","count":%s}}`,
+		"createPod id":         `{"gpu":{"id":%s}}`,
+		"createPod gpu":        `{"gpu":%s}`,
+		"createEndpoint count": `{"gpu":{"pools":["ADA_24"],"count":%s}}`,
+		"createEndpoint pools": `{"gpu":{"pools":%s}}`,
+		"createEndpoint pool":  `{"gpu":{"pools":[%s]}}`,
+		"createCluster pods":   `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":1,"podCount":%s}}`,
+		"createCluster count":  `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":%s,"podCount":2}}`,
+		"createCluster type":   `{"compute":{"gpuTypeId":%s,"gpuCountPerPod":1,"podCount":2}}`,
+		"createCluster all":    `{"compute":%s}`,
+	}
+	for name, body := range bodies {
+		op, _, _ := strings.Cut(name, " ")
+		for _, wrong := range []string{`false`, `true`, `""`, `[]`, `{}`, `"9"`, `null`} {
+			in := call(t, op, strings.Replace(body, "%s", wrong, 1))
+			in.Cost = policies.Cost{Known: true, Hourly: 1} // not what refuses here
+			d, err := e.Decide(t.Context(), "acme", in)
+			if name == "createPod gpu" && wrong == "null" {
+				continue // no GPU at all: a CPU pod
+			}
+			if err == nil && len(d.Deny) == 0 {
+				t.Errorf("%s = %s: got no denial and no error", name, wrong)
+			}
+		}
+	}
+}
+
+func TestModesAndAudience(t *testing.T) {
+	entry := func(mode policies.Mode, change func(*policies.Entry)) policies.Config {
+		e := policies.Entry{Policy: "gpu_count", Mode: mode, Params: map[string]any{"max_per_pod": 1}}
+		if change != nil {
+			change(&e)
+		}
+		return policies.Config{Policies: []policies.Entry{e}}
+	}
+	tests := []struct {
+		name string
+		cfg  policies.Config
+		want string // deny/warn/shadow counts
+	}{
+		{"enforce", entry("", nil), "100"},
+		{"warn", entry(policies.ModeWarn, nil), "010"},
+		{"shadow", entry(policies.ModeShadow, nil), "001"},
+		{"own team", entry("", func(e *policies.Entry) { e.Teams = []string{"x", "research"} }), "100"},
+		{"other team", entry("", func(e *policies.Entry) { e.Teams = []string{"platform"} }), "000"},
+		{"team exempt", entry("", func(e *policies.Entry) { e.ExceptTeams = []string{"research"} }), "000"},
+		{"other team exempt", entry("", func(e *policies.Entry) { e.ExceptTeams = []string{"platform"} }), "100"},
+		{"own role", entry("", func(e *policies.Entry) { e.Roles = []string{"viewer", "operator"} }), "100"},
+		{"other role", entry("", func(e *policies.Entry) { e.Roles = []string{"admin"} }), "000"},
+		{"role exempt", entry("", func(e *policies.Entry) { e.ExceptRoles = []string{"operator"} }), "000"},
+		{"names that need quoting", entry("", func(e *policies.Entry) { e.Teams = []string{"\"}\n; x", "research"} }), "100"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := newEngine(t, tt.cfg).Decide(t.Context(), "acme", call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":2}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%d%d%d", len(d.Deny), len(d.Warn), len(d.Shadow)); got != tt.want {
+				t.Errorf("deny, warn, shadow: got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestInputsThatCannotBeJudged(t *testing.T) {
+	e := newEngine(t, demo())
+	good := func() *policies.Input { return call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`) }
+	tests := []struct {
+		name string
+		org  string
+		in   func(*policies.Input)
+		want error
+	}{
+		{"unknown organisation", "globex", func(*policies.Input) {}, policies.ErrUnknownOrg},
+		{"unknown operation", "acme", func(in *policies.Input) { in.Request.Operation = "createSandbox" }, policies.ErrInput},
+		{"no state after", "acme", func(in *policies.Input) { in.Resource.After = nil }, policies.ErrInput},
+		{"state after is a list", "acme", func(in *policies.Input) { in.Resource.After = []any{} }, policies.ErrInput},
+		{"no time", "acme", func(in *policies.Input) { in.Time = time.Time{} }, policies.ErrInput},
+		{"unknown action", "acme", func(in *policies.Input) {
+			in.Request.Operation, in.Request.Body = "podAction", map[string]any{"action": "reset"}
+		}, policies.ErrInput},
+		{"a value JSON does not have", "acme", func(in *policies.Input) {
+			in.Resource.After = map[string]any{"gpu": map[string]any{"id": struct{}{}}}
+		}, policies.ErrInput},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := good()
+			tt.in(in)
+			if d, err := e.Decide(t.Context(), tt.org, in); !errors.Is(err, tt.want) {
+				t.Errorf("got %+v, %v; want %v", d, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNewEngineLocatesFaults(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "bad.rego", "package policies.bad\n\ndeny contains \"x\" if http.send({})\n")
+	write(t, dir, "worse.rego", "package policies.worse\n\ndeny if {\n")
+	write(t, dir, "mine.rego", "package tollgate.entrypoint\n\ndecision := {}\n")
+	_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+		"acme": {Policies: []policies.Entry{
+			{Policy: "gpu_alow_list"},
+			{Policy: "gpu_count", Params: map[string]any{"max_per_pods": 1}},
+			{Policy: "price_ceiling"},
+			{Policy: "gpu_allow_list", Mode: "off", Params: map[string]any{"gpus": []any{1}}},
+		}},
+		"globex": {Directory: dir},
+	}, policies.Deps{})
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	want := strings.ReplaceAll(`org acme: policies[0].policy: unknown policy "gpu_alow_list", did you mean "gpu_allow_list"?
+org acme: policy gpu_count: policies[1].params.max_per_pods: unknown parameter, did you mean "max_per_pod"?
+org acme: policy gpu_count: policies[1].params.max_per_pod: is required
+org acme: policy price_ceiling: policies[2].params: at least one of max_usd_per_hour, max_usd_per_gpu_hour is required
+org acme: policies[3].mode: "off" is not one of enforce, warn, shadow
+DIR/mine.rego:1:1: org globex: package tollgate.entrypoint is reserved for the library; use policies.<name>
+DIR/worse.rego:4:0: org globex: rego_parse_error: unexpected eof token`, "DIR", dir)
+	got := err.Error()
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func write(tb testing.TB, dir, name, text string) {
+	tb.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}

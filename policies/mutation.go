@@ -1,0 +1,252 @@
+package policies
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// Mutation is a change of the body that a policy asks for.
+type Mutation struct {
+	// Policy is the policy's name.
+	Policy string
+	// Op is what to do.
+	Op MutationOp
+	// Pointer is the field in the v2 body (RFC 6901). Objects on the way that
+	// are absent are made.
+	Pointer string
+	// Value is the field's new value, as decoded JSON.
+	Value any
+	// Message says why, for people.
+	Message string
+}
+
+// MutationOp is a kind of change.
+type MutationOp string
+
+// The kinds of changes.
+const (
+	// OpDefault sets a field that is absent.
+	OpDefault MutationOp = "default"
+	// OpForce sets a field whatever it holds.
+	OpForce MutationOp = "force"
+)
+
+// ErrMutation is wrapped by errors about changes that cannot be made: two
+// policies want different values for one field, or the body has no such place.
+var ErrMutation = errors.New("policy mutation failed")
+
+// Apply makes the changes on a copy of body and returns it; body itself stays
+// as it is. The result must be validated, resolved and decided on again.
+func Apply(body any, changes []Mutation) (any, error) {
+	for _, m := range changes {
+		path, err := splitPointer(m.Pointer)
+		if err != nil {
+			return nil, fmt.Errorf("%w: policy %s: %w", ErrMutation, m.Policy, err)
+		}
+		if body, err = set(body, path, m); err != nil {
+			return nil, fmt.Errorf("%w: policy %s: %s: %w", ErrMutation, m.Policy, m.Pointer, err)
+		}
+	}
+	return body, nil
+}
+
+// set returns v with the value at path changed; only the way there is copied.
+func set(v any, path []string, m Mutation) (any, error) {
+	if len(path) == 0 {
+		return m.Value, nil
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		old, present := x[path[0]]
+		if len(path) == 1 && m.Op == OpDefault && present {
+			return x, nil
+		}
+		if !present && len(path) > 1 {
+			old = map[string]any{}
+		}
+		changed, err := set(old, path[1:], m)
+		if err != nil {
+			return nil, err
+		}
+		out := maps.Clone(x)
+		if out == nil {
+			out = map[string]any{}
+		}
+		out[path[0]] = changed
+		return out, nil
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i >= len(x) || strconv.Itoa(i) != path[0] {
+			return nil, fmt.Errorf("the list has no item %q", path[0])
+		}
+		if len(path) == 1 && m.Op == OpDefault {
+			return x, nil
+		}
+		changed, err := set(x[i], path[1:], m)
+		if err != nil {
+			return nil, err
+		}
+		out := slices.Clone(x)
+		out[i] = changed
+		return out, nil
+	default:
+		return nil, fmt.Errorf("there is no object to hold %q", path[0])
+	}
+}
+
+// splitPointer reads an RFC 6901 pointer to something inside a document.
+func splitPointer(p string) ([]string, error) {
+	if p == "" || p[0] != '/' {
+		return nil, fmt.Errorf("%q is not a pointer into the body", p)
+	}
+	parts := strings.Split(p[1:], "/")
+	for i, s := range parts {
+		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(s), "~") {
+			return nil, fmt.Errorf("%q is not a pointer: bad escape", p)
+		}
+		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+	}
+	return parts, nil
+}
+
+// takeMutation adds a change in the way the entry's mode asks for.
+func (d *Decision) takeMutation(c call, item *ast.Term) error {
+	m, err := mutation(item)
+	if err != nil {
+		return err
+	}
+	m.Policy = c.entry.Policy
+	if c.entry.Mode.orDefault() == ModeEnforce {
+		d.Mutate = append(d.Mutate, m)
+		return nil
+	}
+	text, err := json.Marshal(m.Value)
+	if err != nil {
+		return err
+	}
+	v := Violation{
+		Policy: m.Policy, Pointer: m.Pointer, Doc: c.doc,
+		Message: cmp.Or(m.Message, fmt.Sprintf("%s would be set to %s", m.Pointer, text)),
+	}
+	if c.entry.Mode == ModeWarn {
+		d.Warn = append(d.Warn, v)
+	} else {
+		d.Shadow = append(d.Shadow, v)
+	}
+	return nil
+}
+
+// mutation reads an object with op, pointer, value and message.
+func mutation(t *ast.Term) (Mutation, error) {
+	o, ok := t.Value.(ast.Object)
+	if !ok {
+		return Mutation{}, fmt.Errorf("a mutation is %s, not an object", ast.ValueName(t.Value))
+	}
+	op, err1 := textMember(o, "op")
+	pointer, err2 := textMember(o, "pointer")
+	message, err3 := textMember(o, "message")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return Mutation{}, err
+	}
+	m := Mutation{Op: MutationOp(op), Pointer: pointer, Message: message}
+	if m.Op != OpDefault && m.Op != OpForce {
+		return Mutation{}, fmt.Errorf("the mutation %q is neither default nor force", op)
+	}
+	if _, err := splitPointer(pointer); err != nil {
+		return Mutation{}, err
+	}
+	value := o.Get(ast.InternedTerm("value"))
+	if value == nil {
+		return Mutation{}, errors.New("a mutation has no value")
+	}
+	var err error
+	if m.Value, err = ast.JSON(value.Value); err != nil {
+		return Mutation{}, fmt.Errorf("the value of a mutation: %w", err)
+	}
+	return m, nil
+}
+
+// settleMutations drops what the body already has, lets a force win over a
+// default of the same field, and refuses two policies that disagree.
+func (d *Decision) settleMutations(body any, most int) error {
+	slices.SortFunc(d.Mutate, func(a, b Mutation) int {
+		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(b.Op, a.Op), cmp.Compare(a.Policy, b.Policy))
+	})
+	var kept []Mutation
+	for _, m := range d.Mutate {
+		path, err := splitPointer(m.Pointer)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrMutation, err)
+		}
+		if have, present := valueAt(body, path); present && (m.Op == OpDefault || equalJSON(have, m.Value)) {
+			if err := conflict(kept, m); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := conflict(kept, m); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(kept, func(k Mutation) bool { return k.Pointer == m.Pointer }) {
+			kept = append(kept, m)
+		}
+	}
+	if len(kept) > most {
+		return fmt.Errorf("%w: %d changes are more than the %d allowed", ErrMutation, len(kept), most)
+	}
+	d.Mutate = kept
+	return nil
+}
+
+// conflict refuses a change that disagrees with one already kept: another
+// value of the same strength for the field, or a field inside another.
+func conflict(kept []Mutation, m Mutation) error {
+	for _, k := range kept {
+		same := k.Pointer == m.Pointer
+		switch {
+		case same && k.Op == m.Op && !equalJSON(k.Value, m.Value):
+			return fmt.Errorf("%w: policies %s and %s want different values for %s", ErrMutation, k.Policy, m.Policy, m.Pointer)
+		case !same && (strings.HasPrefix(m.Pointer, k.Pointer+"/") || strings.HasPrefix(k.Pointer, m.Pointer+"/")):
+			return fmt.Errorf("%w: policies %s and %s change %s and %s, one inside the other",
+				ErrMutation, k.Policy, m.Policy, k.Pointer, m.Pointer)
+		}
+	}
+	return nil
+}
+
+func valueAt(v any, path []string) (any, bool) {
+	for _, name := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			next, ok := x[name]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(x) {
+				return nil, false
+			}
+			v = x[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// equalJSON compares decoded JSON; numbers by value.
+func equalJSON(a, b any) bool {
+	x, err1 := converter{}.term(a, wholeProjection())
+	y, err2 := converter{}.term(b, wholeProjection())
+	return err1 == nil && err2 == nil && x != nil && y != nil && x.Value.Compare(y.Value) == 0
+}

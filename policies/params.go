@@ -1,0 +1,218 @@
+package policies
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// Param describes one parameter of a policy.
+type Param struct {
+	// Name is the parameter's name below params.
+	Name string
+	// Description says what it does.
+	Description string
+	// Required tells whether it must be given.
+	Required bool
+	// Schema is its JSON Schema (2020-12), default included.
+	Schema map[string]any
+}
+
+// params are the parameters of one policy, with the compiled schema of each.
+type params struct {
+	list   []Param
+	byName map[string]*jsonschema.Schema
+	anyOf  []string // at least one of these must be given
+}
+
+// newParams reads a policy's METADATA: custom.params maps names to JSON
+// Schemas, custom.required and custom.any_of list names.
+func newParams(policy string, custom map[string]any) (params, error) {
+	p := params{byName: map[string]*jsonschema.Schema{}}
+	specs, _ := custom["params"].(map[string]any)
+	required, err := names(custom["required"])
+	if err != nil {
+		return params{}, fmt.Errorf("required: %w", err)
+	}
+	if p.anyOf, err = names(custom["any_of"]); err != nil {
+		return params{}, fmt.Errorf("any_of: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		spec, ok := specs[name].(map[string]any)
+		if !ok {
+			return params{}, fmt.Errorf("params.%s: not a JSON Schema", name)
+		}
+		text, err := json.Marshal(spec)
+		if err != nil {
+			return params{}, fmt.Errorf("params.%s: %w", name, err)
+		}
+		schema, err := jsonschema.CompileString(policy+"/"+name+".json", string(text))
+		if err != nil {
+			return params{}, fmt.Errorf("params.%s: %w", name, err)
+		}
+		p.byName[name] = schema
+		description, _ := spec["description"].(string)
+		p.list = append(p.list, Param{
+			Name: name, Description: description, Required: slices.Contains(required, name), Schema: spec,
+		})
+	}
+	for _, name := range append(slices.Clone(required), p.anyOf...) {
+		if p.byName[name] == nil {
+			return params{}, fmt.Errorf("%s is not a parameter", name)
+		}
+	}
+	return p, nil
+}
+
+func names(v any) ([]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, errors.New("not a list")
+	}
+	out := make([]string, 0, len(items))
+	for _, item := range items {
+		name, ok := item.(string)
+		if !ok {
+			return nil, errors.New("not a list of names")
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// check holds given parameters against the schemas. It returns them as plain
+// JSON values with defaults filled in, or the faults, each beginning with its
+// path below params.
+func (p params) check(given map[string]any) (map[string]any, []error) {
+	var faults []error
+	out := make(map[string]any, len(p.list))
+	known := make([]string, 0, len(p.list))
+	for _, spec := range p.list {
+		known = append(known, spec.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if p.byName[name] == nil {
+			faults = append(faults, unknownParam(name, known))
+			continue
+		}
+		v, err := plain(given[name])
+		if err != nil {
+			faults = append(faults, fmt.Errorf(".%s: %w", name, err))
+			continue
+		}
+		faults = append(faults, schemaFaults(name, p.byName[name], v)...)
+		out[name] = v
+	}
+	for _, spec := range p.list {
+		def, hasDefault := spec.Schema["default"]
+		switch {
+		case given[spec.Name] != nil:
+		case spec.Required:
+			faults = append(faults, fmt.Errorf(".%s: is required", spec.Name))
+		case hasDefault:
+			v, err := plain(def)
+			if err != nil {
+				faults = append(faults, fmt.Errorf(".%s: default: %w", spec.Name, err))
+			}
+			out[spec.Name] = v
+		}
+	}
+	if len(p.anyOf) > 0 && !slices.ContainsFunc(p.anyOf, func(n string) bool { return given[n] != nil }) {
+		faults = append(faults, fmt.Errorf("at least one of %s is required", strings.Join(p.anyOf, ", ")))
+	}
+	return out, faults
+}
+
+func unknownParam(name string, known []string) error {
+	if near := nearest(name, known); near != "" {
+		return fmt.Errorf(".%s: unknown parameter, did you mean %q?", name, near)
+	}
+	return fmt.Errorf(".%s: unknown parameter", name)
+}
+
+// schemaFaults locates each fault of a value.
+func schemaFaults(name string, schema *jsonschema.Schema, v any) []error {
+	err := schema.Validate(v)
+	if err == nil {
+		return nil
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return []error{fmt.Errorf(".%s: %w", name, err)}
+	}
+	var faults []error
+	for _, leaf := range leaves(invalid) {
+		faults = append(faults, fmt.Errorf(".%s%s: %s", name, dotted(leaf.InstanceLocation), leaf.Message))
+	}
+	return faults
+}
+
+// leaves are the innermost causes: those above only say that there are some.
+func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(e.Causes) == 0 {
+		return []*jsonschema.ValidationError{e}
+	}
+	var out []*jsonschema.ValidationError
+	for _, c := range e.Causes {
+		out = append(out, leaves(c)...)
+	}
+	return out
+}
+
+// dotted spells a JSON pointer as a configuration path: /a/0 is .a[0].
+func dotted(pointer string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		switch {
+		case part == "":
+		case strings.Trim(part, "0123456789") == "":
+			b.WriteString("[" + part + "]")
+		default:
+			b.WriteString("." + strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+		}
+	}
+	return b.String()
+}
+
+// plain is a configuration value as JSON has it: numbers become json.Number,
+// and what JSON cannot say is an error.
+func plain(v any) (any, error) {
+	switch x := v.(type) {
+	case nil, bool, string, json.Number:
+		return x, nil
+	case int, int64, uint64, float64:
+		text, err := json.Marshal(x)
+		if err != nil {
+			return nil, fmt.Errorf("%v is not a JSON number", x)
+		}
+		return json.Number(text), nil
+	case []any:
+		out := make([]any, len(x))
+		for i, item := range x {
+			var err error
+			if out[i], err = plain(item); err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k, item := range x {
+			var err error
+			if out[k], err = plain(item); err != nil {
+				return nil, fmt.Errorf("%s: %w", k, err)
+			}
+		}
+		return out, nil
+	default:
+		return nil, fmt.Errorf("a value of type %T is not allowed", v)
+	}
+}

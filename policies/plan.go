@@ -1,0 +1,139 @@
+package policies
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// planner collects the calls of an organisation and the faults met.
+type planner struct {
+	lib    *library
+	org    string
+	mine   map[string]ownPolicy
+	docs   string
+	calls  []call
+	faults []error
+}
+
+// ownPolicy is a package policies.<name> of an organisation: which of the
+// known rules it has, and where.
+type ownPolicy struct {
+	file  string
+	rules []string
+}
+
+// rulesOfOwn are the rules an organisation's package may answer with.
+func rulesOfOwn() []string { return []string{"violations", "mutations", "deny", "warn", "mutate"} }
+
+// policies finds the organisation's packages and the rules they answer with.
+func (o own) policies() map[string]ownPolicy {
+	out := map[string]ownPolicy{}
+	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
+		m := o.modules[file]
+		name, ok := strings.CutPrefix(packageName(m), ownPackage)
+		if !ok || strings.Contains(name, ".") {
+			continue
+		}
+		p := out[name]
+		for _, rule := range rulesOfOwn() {
+			isFunction := rule == "violations" || rule == "mutations"
+			if defines(m, rule, isFunction) && !slices.Contains(p.rules, rule) {
+				p.rules = append(p.rules, rule)
+				p.file = file
+			}
+		}
+		if len(p.rules) > 0 {
+			out[name] = p
+		}
+	}
+	return out
+}
+
+// defines tells whether a module has a rule, or a function of one parameter.
+func defines(m *ast.Module, name string, function bool) bool {
+	if function {
+		return definesFunction(m, name)
+	}
+	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
+		ref := r.Head.Ref()
+		return len(ref) > 0 && ref[0].Equal(ast.VarTerm(name)) && len(r.Head.Args) == 0
+	})
+}
+
+func (p *planner) fault(policy, message string) {
+	p.faults = append(p.faults, &LoadError{Org: p.org, Policy: policy, Message: message})
+}
+
+// entry adds the calls of one configured policy.
+func (p *planner) entry(path string, e Entry) {
+	if faults := e.validate(path); len(faults) > 0 {
+		for _, f := range faults {
+			p.fault("", f.Error())
+		}
+		return
+	}
+	if mine, ok := p.mine[e.Policy]; ok {
+		p.own(path, e, mine)
+		return
+	}
+	policy := p.lib.policies[e.Policy]
+	if policy == nil {
+		known := slices.Concat(p.lib.names, slices.Collect(maps.Keys(p.mine)))
+		p.fault("", path+".policy: "+unknownPolicy(e.Policy, known).Error())
+		return
+	}
+	params, faults := policy.params.check(e.Params)
+	for _, f := range prefixed(path+".params", faults) {
+		p.fault(e.Policy, f.Error())
+	}
+	from := libraryPackage + policy.Name
+	if policy.judges {
+		p.calls = append(p.calls, call{entry: e, params: params, from: from, rule: "violations", doc: p.doc(e.Policy)})
+	}
+	if policy.Mutates {
+		p.calls = append(p.calls, call{entry: e, params: params, from: from, rule: "mutations", doc: p.doc(e.Policy)})
+	}
+}
+
+// own adds the calls of one of the organisation's own policies.
+func (p *planner) own(path string, e Entry, mine ownPolicy) {
+	params, err := plain(orEmpty(e.Params))
+	if err != nil {
+		p.fault(e.Policy, path+".params: "+err.Error())
+		return
+	}
+	for _, rule := range mine.rules {
+		object, _ := params.(map[string]any)
+		p.calls = append(p.calls, call{entry: e, params: object, from: ownPackage + e.Policy, rule: rule})
+	}
+}
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+func (p *planner) doc(policy string) string { return p.docs + policy + ".md" }
+
+// files lists the library files the calls need; all of them when the
+// organisation has Rego of its own, which may refer to any.
+func (p *planner) files(all bool) []string {
+	if all {
+		return slices.Sorted(maps.Keys(p.lib.modules))
+	}
+	set := map[string]bool{}
+	for _, c := range p.calls {
+		for _, f := range p.lib.policies[c.entry.Policy].modules {
+			set[f] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func joinFaults(faults []error) error { return errors.Join(faults...) }

@@ -1,0 +1,294 @@
+package policies
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// projection is the part of the input an organisation's policies can read,
+// found by looking at every reference they make. Converting only that part is
+// sound: a value nobody refers to cannot change a result. It also makes a
+// verdict memorable: equal projected inputs get equal verdicts.
+type projection struct {
+	whole bool                   // everything below here
+	kids  map[string]*projection // otherwise, these members
+}
+
+// add notes that the value at path is read.
+func (p *projection) add(path []string) {
+	if p.whole {
+		return
+	}
+	if len(path) == 0 {
+		p.whole, p.kids = true, nil
+		return
+	}
+	kid := p.kids[path[0]]
+	if kid == nil {
+		if p.kids == nil {
+			p.kids = map[string]*projection{}
+		}
+		kid = &projection{}
+		p.kids[path[0]] = kid
+	}
+	kid.add(path[1:])
+}
+
+// reads tells whether anything at or below the member of the root is read.
+func (p *projection) reads(member string) bool {
+	return p.whole || p.kids[member] != nil
+}
+
+// paths lists what is read, for people: sorted, dotted.
+func (p *projection) paths() []string {
+	if p.whole {
+		return []string{""}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(p.kids)) {
+		for _, sub := range p.kids[name].paths() {
+			if sub == "" {
+				out = append(out, name)
+			} else {
+				out = append(out, name+"."+sub)
+			}
+		}
+	}
+	return out
+}
+
+// wholeProjection reads everything.
+func wholeProjection() *projection { return &projection{whole: true} }
+
+// kidsOf are the members of an object that are read, in order.
+func (p *projection) names(all func() []string) []string {
+	if p.whole {
+		names := all()
+		slices.Sort(names)
+		return names
+	}
+	return slices.Sorted(maps.Keys(p.kids))
+}
+
+// kid is the projection of a member.
+func (p *projection) kid(name string) *projection {
+	if p.whole {
+		return p
+	}
+	return p.kids[name]
+}
+
+// errValue is wrapped by errors about values that JSON does not have.
+var errValue = errors.New("not a JSON value")
+
+// converter makes OPA values of the input, without reflection.
+type converter struct {
+	// catalogTerm makes the value of a price list.
+	catalogTerm func(*catalog.Snapshot) (*ast.Term, error)
+}
+
+// term converts the part of v that p reads; nil when v is absent.
+func (c converter) term(v any, p *projection) (*ast.Term, error) {
+	switch x := v.(type) {
+	case absentValue:
+		return nil, nil
+	case node:
+		return c.object(p.names(x.members), x.member, p)
+	case map[string]any:
+		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
+		return c.object(names, func(name string) any { return lookup(x, name) }, p)
+	case map[string]string:
+		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
+		return c.object(names, func(name string) any { return lookup(x, name) }, p)
+	case []any:
+		terms := make([]*ast.Term, len(x))
+		for i, item := range x {
+			t, err := c.term(item, wholeProjection())
+			if err != nil {
+				return nil, err
+			}
+			terms[i] = t
+		}
+		return ast.ArrayTerm(terms...), nil
+	case []string:
+		terms := make([]*ast.Term, len(x))
+		for i, item := range x {
+			terms[i] = ast.InternedTerm(item)
+		}
+		return ast.ArrayTerm(terms...), nil
+	case *catalog.Snapshot:
+		return c.catalogTerm(x)
+	default:
+		return scalarTerm(v)
+	}
+}
+
+// object converts the named members of an object, leaving out absent ones.
+func (c converter) object(names []string, member func(string) any, p *projection) (*ast.Term, error) {
+	pairs := make([][2]*ast.Term, 0, len(names))
+	for _, name := range names {
+		t, err := c.term(member(name), p.kid(name))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if t != nil {
+			pairs = append(pairs, [2]*ast.Term{ast.InternedTerm(name), t})
+		}
+	}
+	return ast.ObjectTerm(pairs...), nil
+}
+
+func lookup[V any](m map[string]V, name string) any {
+	v, ok := m[name]
+	if !ok {
+		return absent
+	}
+	return v
+}
+
+// scalarTerm converts everything that is neither object nor list.
+func scalarTerm(v any) (*ast.Term, error) {
+	switch x := v.(type) {
+	case nil:
+		return ast.InternedNullTerm, nil
+	case bool:
+		return ast.InternedTerm(x), nil
+	case string:
+		return ast.InternedTerm(x), nil
+	case json.Number:
+		return numberTerm(string(x))
+	case Money:
+		return numberTerm(x.String())
+	case int:
+		return ast.InternedTerm(x), nil
+	case int64:
+		return numberTerm(numberText(x))
+	case uint64:
+		return ast.UIntNumberTerm(x), nil
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("%w: %v", errValue, x)
+		}
+		return ast.FloatNumberTerm(x), nil
+	default:
+		return nil, fmt.Errorf("%w: %T", errValue, v)
+	}
+}
+
+func numberTerm(text string) (*ast.Term, error) {
+	if t := ast.InternedIntNumberTermFromString(text); t != nil {
+		return t, nil
+	}
+	v, err := ast.NumberChecked(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errValue, err)
+	}
+	return ast.NewTerm(v), nil
+}
+
+// The tags that tell values apart in a key.
+const (
+	tagNull    = 'n'
+	tagFalse   = 'f'
+	tagTrue    = 't'
+	tagNumber  = '#'
+	tagString  = '"'
+	tagArray   = '['
+	tagObject  = '{'
+	tagCatalog = 'c'
+)
+
+// appendKey writes the part of v that p reads so that different values are
+// written differently: every value begins with its type and every string,
+// list and object with its length. Numbers keep their spelling, so 1 and 1.0
+// are different keys, which costs a hit and nothing else.
+func appendKey(b []byte, v any, p *projection) ([]byte, error) {
+	switch x := v.(type) {
+	case node:
+		return appendObject(b, p.names(x.members), x.member, p)
+	case map[string]any:
+		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
+		return appendObject(b, names, func(name string) any { return lookup(x, name) }, p)
+	case map[string]string:
+		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
+		return appendObject(b, names, func(name string) any { return lookup(x, name) }, p)
+	case []any:
+		b = binary.AppendUvarint(append(b, tagArray), uint64(len(x)))
+		for _, item := range x {
+			var err error
+			if b, err = appendKey(b, item, wholeProjection()); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	case []string:
+		b = binary.AppendUvarint(append(b, tagArray), uint64(len(x)))
+		for _, item := range x {
+			b = appendText(b, tagString, item)
+		}
+		return b, nil
+	case *catalog.Snapshot:
+		return appendText(b, tagCatalog, x.Digest()), nil
+	default:
+		return appendScalar(b, v)
+	}
+}
+
+func appendObject(b []byte, names []string, member func(string) any, p *projection) ([]byte, error) {
+	present := 0
+	for _, name := range names {
+		if member(name) != absent {
+			present++
+		}
+	}
+	b = binary.AppendUvarint(append(b, tagObject), uint64(present))
+	for _, name := range names {
+		v := member(name)
+		if v == absent {
+			continue
+		}
+		var err error
+		if b, err = appendKey(appendText(b, tagString, name), v, p.kid(name)); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func appendScalar(b []byte, v any) ([]byte, error) {
+	switch x := v.(type) {
+	case nil:
+		return append(b, tagNull), nil
+	case bool:
+		if x {
+			return append(b, tagTrue), nil
+		}
+		return append(b, tagFalse), nil
+	case string:
+		return appendText(b, tagString, x), nil
+	case json.Number:
+		return appendText(b, tagNumber, string(x)), nil
+	case Money:
+		return appendText(b, tagNumber, x.String()), nil
+	case int:
+		return appendText(b, tagNumber, numberText(int64(x))), nil
+	case int64:
+		return appendText(b, tagNumber, numberText(x)), nil
+	default:
+		return nil, fmt.Errorf("%w for a key: %T", errValue, v)
+	}
+}
+
+func appendText(b []byte, tag byte, s string) []byte {
+	b = binary.AppendUvarint(append(b, tag), uint64(len(s)))
+	return append(b, s...)
+}

@@ -1,0 +1,68 @@
+# METADATA
+# title: GPU allow-list
+# description: >-
+#   Only the listed GPU types may be used. Every place that names one is read:
+#   a pod's gpu.id, a cluster's compute.gpuTypeId and, for serverless
+#   endpoints, every member of every pool that is not excluded. Ids are matched
+#   byte for byte with the platform's catalog.
+# custom:
+#   params:
+#     gpus:
+#       description: GPU type ids allowed everywhere.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+#     by_offer:
+#       description: >-
+#         More GPU type ids per offer: SECURE and COMMUNITY for pods, CLUSTER
+#         for clusters, SERVERLESS for endpoints.
+#       type: object
+#       additionalProperties: false
+#       default: {}
+#       properties:
+#         SECURE: {type: array, items: {type: string, minLength: 1}}
+#         COMMUNITY: {type: array, items: {type: string, minLength: 1}}
+#         CLUSTER: {type: array, items: {type: string, minLength: 1}}
+#         SERVERLESS: {type: array, items: {type: string, minLength: 1}}
+#   example:
+#     gpus: [NVIDIA GeForce RTX 4090, NVIDIA L4]
+package tollgate.library.gpu_allow_list
+
+import data.tollgate.gpu
+import data.tollgate.value
+
+violations(params) := types(params) | pools(params)
+
+types(params) := {{"message": message, "pointer": named.pointer} |
+	input.request.settles
+	some named in gpu.named
+	allowed := allowed_in(params, named.offer)
+	not named.id in allowed
+	message := sprintf("GPU type %s is not on the allow-list (allowed: %s)", [quoted(named.id), value.listed(allowed)])
+}
+
+pools(params) := {{"message": message, "pointer": entry.pointer} |
+	input.request.settles
+	some entry in gpu.pools
+	allowed := allowed_in(params, "SERVERLESS")
+	some message in pool_faults(entry, allowed)
+}
+
+pool_faults(entry, allowed) := {message |
+	entry.known
+	forbidden := entry.members - allowed
+	count(forbidden) > 0
+	message := sprintf(
+		"pool %q may hand out GPU types that are not on the allow-list: %s (exclude them with gpu.excludedTypes)",
+		[entry.pool, value.listed(forbidden)],
+	)
+} | {message |
+	not entry.known
+	message := sprintf("pool %s is not in the catalog, so its GPU types cannot be checked", [quoted(entry.pool)])
+}
+
+allowed_in(params, offer) := {id | some id in params.gpus} | {id | some id in params.by_offer[offer]}
+
+quoted(x) := sprintf("%q", [x]) if is_string(x)
+
+quoted(x) := json.marshal(x) if not is_string(x)

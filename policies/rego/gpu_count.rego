@@ -1,0 +1,49 @@
+# METADATA
+# title: GPUs per pod
+# description: >-
+#   Bounds how many GPUs one pod, serverless worker or cluster member gets, and
+#   how many a whole resource can hold at once: pods times GPUs for a cluster,
+#   workers times GPUs for an endpoint.
+# custom:
+#   params:
+#     max_per_pod:
+#       description: Most GPUs of one pod, worker or cluster member.
+#       type: integer
+#       minimum: 0
+#     max_per_resource:
+#       description: >-
+#         Most GPUs of a whole cluster or endpoint. When it is left out, a
+#         cluster as a whole is held to max_per_pod, and endpoints to nothing.
+#       type: integer
+#       minimum: 0
+#   required: [max_per_pod]
+#   example:
+#     max_per_pod: 2
+package tollgate.library.gpu_count
+
+import data.tollgate.gpu
+import data.tollgate.value
+
+violations(params) := each(params) | whole(params)
+
+each(params) := {{"message": message, "pointer": entry.pointer} |
+	input.request.settles
+	some entry in gpu.counts
+	value.exceeds(entry.count, params.max_per_pod)
+	message := sprintf("%v GPUs per pod are more than the %d allowed", [entry.count, params.max_per_pod])
+}
+
+whole(params) := {{"message": message, "pointer": pointer} |
+	input.request.settles
+	limit := limit_of(params)
+	value.exceeds(gpu.total, limit)
+	message := sprintf("%v GPUs at once are more than the %d allowed for one %s", [gpu.total, limit, input.resource.kind])
+}
+
+limit_of(params) := object.get(params, "max_per_resource", params.max_per_pod) if input.resource.kind == "cluster"
+
+limit_of(params) := params.max_per_resource if input.resource.kind == "endpoint"
+
+pointer := "/compute/podCount" if input.resource.kind == "cluster"
+
+pointer := "/workers/max" if input.resource.kind == "endpoint"

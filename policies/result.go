@@ -1,0 +1,120 @@
+package policies
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// read turns the entrypoint's answer into a decision. Every call must have
+// answered, and every answer must be a list or set of verdicts.
+func (o *orgState) read(answer *ast.Term) (Decision, error) {
+	d := Decision{Revision: o.revision}
+	object, ok := answer.Value.(ast.Object)
+	if !ok || object.Len() != len(o.calls) {
+		return Decision{}, errors.New("the decision is not the object of all policies")
+	}
+	for i, c := range o.calls {
+		got := object.Get(ast.InternedTerm(fmt.Sprintf("c%d", i)))
+		if got == nil {
+			return Decision{}, fmt.Errorf("policy %s: %s is undefined", c.entry.Policy, c.rule)
+		}
+		if err := d.take(c, got); err != nil {
+			return Decision{}, fmt.Errorf("policy %s: %s: %w", c.entry.Policy, c.rule, err)
+		}
+	}
+	d.sort()
+	return d, nil
+}
+
+// take adds one call's answer.
+func (d *Decision) take(c call, got *ast.Term) error {
+	if c.rule == "mutations" || c.rule == "mutate" {
+		return each(got, func(item *ast.Term) error { return d.takeMutation(c, item) })
+	}
+	return each(got, func(item *ast.Term) error {
+		v, err := violation(item)
+		if err != nil {
+			return err
+		}
+		v.Policy, v.Doc = c.entry.Policy, cmp.Or(v.Doc, c.doc)
+		switch mode := c.entry.Mode.orDefault(); {
+		case mode == ModeShadow:
+			d.Shadow = append(d.Shadow, v)
+		case mode == ModeWarn || c.rule == "warn":
+			d.Warn = append(d.Warn, v)
+		default:
+			d.Deny = append(d.Deny, v)
+		}
+		return nil
+	})
+}
+
+// each visits the items of a set or array; anything else is an error.
+func each(t *ast.Term, visit func(*ast.Term) error) error {
+	switch v := t.Value.(type) {
+	case ast.Set:
+		return v.Iter(visit)
+	case *ast.Array:
+		return v.Iter(visit)
+	default:
+		return fmt.Errorf("the answer is %s, not a set or array", ast.ValueName(t.Value))
+	}
+}
+
+// violation reads a message, or an object with message (or msg), pointer and
+// doc.
+func violation(t *ast.Term) (Violation, error) {
+	switch v := t.Value.(type) {
+	case ast.String:
+		if v == "" {
+			return Violation{}, errors.New("a violation has an empty message")
+		}
+		return Violation{Message: string(v)}, nil
+	case ast.Object:
+		message, err1 := textMember(v, "message")
+		short, err2 := textMember(v, "msg")
+		pointer, err3 := textMember(v, "pointer")
+		doc, err4 := textMember(v, "doc")
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			return Violation{}, err
+		}
+		out := Violation{Message: cmp.Or(message, short), Pointer: pointer, Doc: doc}
+		if out.Message == "" {
+			return Violation{}, errors.New("a violation has no message")
+		}
+		if pointer != "" && pointer[0] != '/' {
+			return Violation{}, fmt.Errorf("the pointer %q does not begin with /", pointer)
+		}
+		return out, nil
+	default:
+		return Violation{}, fmt.Errorf("a violation is %s, not a string or object", ast.ValueName(t.Value))
+	}
+}
+
+// textMember is a string member of an object, "" when it is not there.
+func textMember(o ast.Object, name string) (string, error) {
+	t := o.Get(ast.InternedTerm(name))
+	if t == nil {
+		return "", nil
+	}
+	s, ok := t.Value.(ast.String)
+	if !ok {
+		return "", fmt.Errorf("%s is %s, not a string", name, ast.ValueName(t.Value))
+	}
+	return string(s), nil
+}
+
+// sort puts violations in an order that does not depend on the configuration's
+// and drops repetitions.
+func (d *Decision) sort() {
+	for _, list := range []*[]Violation{&d.Deny, &d.Warn, &d.Shadow} {
+		slices.SortFunc(*list, func(a, b Violation) int {
+			return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Message, b.Message))
+		})
+		*list = slices.Compact(*list)
+	}
+}
