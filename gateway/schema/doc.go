@@ -1,0 +1,24 @@
+// Package schema knows the platform's v2 API: its operations, what their
+// parameters and bodies may look like, and which rules hold between fields.
+//
+// The knowledge lives in openapi.json, an OpenAPI 3.1 document embedded in the
+// binary and served to callers. It is the source, not generated from anything.
+// Load compiles it once; what it returns is immutable and safe for concurrent
+// use.
+//
+// A body is judged in two steps, because callers react differently to them.
+// ValidateBody holds it against the operation's JSON Schema; a fault there is
+// the caller's mistake (422) and will never pass. CheckRules applies what a
+// schema cannot say and the body alone decides (400). Rules that need more than
+// the body, such as what hardware exists, are not for this package.
+//
+// Invariants: nothing is fetched, from network or disk; a body for which the
+// validator fails is refused, never passed; faults come in a fixed order, with
+// places, and never repeat more than 64 characters of what was sent.
+//
+//	api, err := schema.Load()
+//	op := api.Operation("createPod")
+//	for _, v := range op.ValidateBody(body) {
+//		fmt.Println(v) // $.gpu.count: must be at least 1
+//	}
+package schema

@@ -1,0 +1,242 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// explainer turns the validator's tree of errors into violations: leaves only,
+// one for each fault. What a fault is, is read from the description at the
+// place the error names, not from the error's text.
+type explainer struct {
+	src *source
+	// declared holds, by pointer, the members a schema with
+	// unevaluatedProperties knows in any of its parts. The validator calls such
+	// a member unevaluated when another fault made its part fail; that is an
+	// echo of the other fault.
+	declared map[string]map[string]bool
+	// tags holds, by pointer, the member that tells apart the variants of a
+	// union to which the schema belongs.
+	tags map[string]string
+}
+
+func newExplainer(src *source) *explainer {
+	x := &explainer{src: src, declared: make(map[string]map[string]bool), tags: make(map[string]string)}
+	x.scan("", src.root)
+	return x
+}
+
+// scan collects what the explainer needs from the whole document.
+func (x *explainer) scan(pointer string, node any) {
+	switch node := node.(type) {
+	case []any:
+		for i, item := range node {
+			x.scan(fmt.Sprintf("%s/%d", pointer, i), item)
+		}
+	case map[string]any:
+		for name, item := range node {
+			x.scan(pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), item)
+		}
+		if node["unevaluatedProperties"] == false {
+			names := make(map[string]bool)
+			x.src.inPlace(pointer, func(_ string, schema map[string]any) {
+				properties, _ := schema["properties"].(map[string]any)
+				for name := range properties {
+					names[name] = true
+				}
+			})
+			x.declared[pointer] = names
+		}
+		if tag, mapping := discriminator(node); tag != "" {
+			for _, ref := range mapping {
+				x.tags[strings.TrimPrefix(ref, "#")] = tag
+			}
+		}
+	}
+}
+
+// discriminator returns the member that tells the variants of a union apart and
+// the reference of each variant by the member's value.
+func discriminator(schema map[string]any) (tag string, mapping map[string]string) {
+	d, _ := schema["discriminator"].(map[string]any)
+	tag, _ = d["propertyName"].(string)
+	refs, _ := d["mapping"].(map[string]any)
+	mapping = make(map[string]string)
+	for value, ref := range refs {
+		mapping[value], _ = ref.(string)
+	}
+	return tag, mapping
+}
+
+// finding is a violation and the schema it was found by.
+type finding struct {
+	Violation
+	schema string // pointer
+}
+
+func (x *explainer) violations(err *jsonschema.ValidationError, doc any) []Violation {
+	found := dropBesideType(x.dropWrongVariants(x.walk(nil, err, doc)))
+	vs := make([]Violation, 0, len(found))
+	for _, f := range found {
+		vs = append(vs, f.Violation)
+	}
+	return tidy(vs)
+}
+
+func (x *explainer) walk(found []finding, err *jsonschema.ValidationError, doc any) []finding {
+	if len(err.Causes) == 0 {
+		return append(found, x.leaf(err, doc)...)
+	}
+	pointer := fragment(err)
+	for _, keyword := range []string{"/oneOf", "/anyOf"} {
+		if parent, ok := strings.CutSuffix(pointer, keyword); ok {
+			return append(found, x.union(parent, keyword[1:], err, doc)...)
+		}
+	}
+	for _, cause := range err.Causes {
+		found = x.walk(found, cause, doc)
+	}
+	return found
+}
+
+// union explains why no branch of a oneOf or anyOf fits.
+func (x *explainer) union(parent, keyword string, err *jsonschema.ValidationError, doc any) []finding {
+	schema := x.src.schemaAt(parent)
+	tokens := splitEscaped(err.InstanceLocation)
+	value, _ := resolve(doc, tokens)
+	if tag, mapping := discriminator(schema); tag != "" {
+		return x.tagged(parent, tag, mapping, err, doc)
+	}
+	branches, _ := schema[keyword].([]any)
+	var fits [][]finding
+	kinds := make(map[string]bool)
+	for i := range branches {
+		var found []finding
+		prefix := fmt.Sprintf("%s/%s/%d", parent, keyword, i)
+		for _, cause := range err.Causes {
+			if under(fragment(cause), prefix) {
+				found = x.walk(found, cause, doc)
+			}
+		}
+		if types := x.typesInPlace(prefix); admits(types, value) {
+			fits = append(fits, found)
+		} else {
+			maps.Copy(kinds, types)
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return []finding{{unprocessable("type", typeMessage(kinds), places(doc, tokens)...), parent}}
+	case 1:
+		return fits[0]
+	}
+	return []finding{{unprocessable(keyword, "fits none of the forms allowed here", places(doc, tokens)...), parent}}
+}
+
+// tagged explains the fault of a union whose variants a member tells apart: by
+// that member's variant alone.
+func (x *explainer) tagged(parent, tag string, mapping map[string]string, err *jsonschema.ValidationError, doc any) []finding {
+	tokens := splitEscaped(err.InstanceLocation)
+	where := places(doc, tokens)
+	value, _ := resolve(doc, tokens)
+	object, ok := value.(map[string]any)
+	if !ok {
+		return []finding{{unprocessable("type", typeMessage(map[string]bool{"object": true}), where...), parent}}
+	}
+	kind, ok := object[tag]
+	if !ok {
+		return []finding{{unprocessable("required", "missing property "+quote(tag), where...), parent}}
+	}
+	name, _ := kind.(string)
+	ref, ok := mapping[name]
+	if !ok {
+		message := oneOfMessage(slices.Sorted(maps.Keys(mapping)))
+		return []finding{{unprocessable("enum", message, append(where, tag)...), parent}}
+	}
+	branches, _ := x.src.schemaAt(parent)["oneOf"].([]any)
+	var found []finding
+	for i, branch := range branches {
+		if b, _ := branch.(map[string]any); b["$ref"] != ref {
+			continue
+		}
+		for _, cause := range err.Causes {
+			if under(fragment(cause), fmt.Sprintf("%s/oneOf/%d", parent, i)) {
+				found = x.walk(found, cause, doc)
+			}
+		}
+	}
+	return found
+}
+
+// typesInPlace returns the JSON types a schema admits; none when it does not
+// say.
+func (x *explainer) typesInPlace(pointer string) map[string]bool {
+	types := make(map[string]bool)
+	x.src.inPlace(pointer, func(_ string, schema map[string]any) { maps.Copy(types, typesOf(schema)) })
+	return types
+}
+
+func admits(types map[string]bool, value any) bool {
+	kind := kindOf(value)
+	return len(types) == 0 || types[kind] || kind == "number" && types["integer"]
+}
+
+// dropWrongVariants keeps one fault of an object that is the wrong variant of a
+// union: that its tag has the wrong value. The rest follows from it.
+func (x *explainer) dropWrongVariants(found []finding) []finding {
+	for variant, tag := range x.tags {
+		for _, wrong := range found {
+			object, ok := strings.CutSuffix(wrong.Pointer, "/"+tag)
+			if !ok || wrong.schema != variant+"/properties/"+tag {
+				continue
+			}
+			found = slices.DeleteFunc(found, func(f finding) bool {
+				return f.schema != wrong.schema && under(f.schema, variant) && under(f.Pointer, object)
+			})
+		}
+	}
+	return found
+}
+
+// dropBesideType keeps one fault of a value that is of the wrong type: that a
+// number spelled 8e-1 is also below a minimum helps nobody.
+func dropBesideType(found []finding) []finding {
+	mistyped := make(map[string]bool)
+	for _, f := range found {
+		mistyped[f.Pointer] = mistyped[f.Pointer] || f.Keyword == "type"
+	}
+	return slices.DeleteFunc(found, func(f finding) bool { return mistyped[f.Pointer] && f.Keyword != "type" })
+}
+
+// under reports whether pointer is prefix or a place inside it.
+func under(pointer, prefix string) bool {
+	rest, ok := strings.CutPrefix(pointer, prefix)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// fragment returns the pointer of the keyword or schema an error stems from.
+func fragment(err *jsonschema.ValidationError) string {
+	_, pointer, _ := strings.Cut(err.AbsoluteKeywordLocation, "#")
+	return pointer
+}
+
+// places turns the tokens of a pointer into doc into names and positions.
+func places(doc any, tokens []string) []any {
+	out := make([]any, 0, len(tokens)+1)
+	for _, t := range tokens {
+		if items, ok := doc.([]any); ok {
+			if i, ok := index(t); ok && i < len(items) {
+				out, doc = append(out, i), items[i]
+				continue
+			}
+		}
+		out = append(out, t)
+		m, _ := doc.(map[string]any)
+		doc = m[t]
+	}
+	return out
+}

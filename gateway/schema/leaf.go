@@ -1,0 +1,220 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// leaf turns one error without causes into findings. One error can name several
+// members, each of which is a fault of its own.
+func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
+	pointer := fragment(err)
+	if head, _, ok := strings.Cut(pointer, "/dependentRequired/"); ok {
+		pointer = head + "/dependentRequired"
+	}
+	cut := strings.LastIndexByte(pointer, '/')
+	if cut < 0 {
+		return nil
+	}
+	parent, keyword := pointer[:cut], pointer[cut+1:]
+	schema := x.src.schemaAt(parent)
+	tokens := splitEscaped(err.InstanceLocation)
+	value, _ := resolve(doc, tokens)
+	where := places(doc, tokens)
+
+	found := func(keyword string, messages ...string) []finding {
+		out := make([]finding, 0, len(messages))
+		for _, m := range messages {
+			out = append(out, finding{unprocessable(keyword, m, where...), parent})
+		}
+		return out
+	}
+	switch keyword {
+	case "required":
+		return found(keyword, missing(value, schema[keyword])...)
+	case "dependentRequired":
+		return found(keyword, dependents(value, schema[keyword])...)
+	case "additionalProperties":
+		return found(keyword, additional(value, schema)...)
+	case "unevaluatedProperties":
+		name := tokens[len(tokens)-1]
+		if x.declared[parent][name] {
+			return nil
+		}
+		// To the caller there is one kind of unknown member, however the
+		// description closes the object.
+		where = where[:len(where)-1]
+		return found("additionalProperties", "additional properties "+quote(name)+" not allowed")
+	}
+	return found(keyword, message(keyword, schema, value))
+}
+
+// message says what value must be to satisfy a keyword of schema.
+func message(keyword string, schema map[string]any, value any) string {
+	switch limit := schema[keyword]; keyword {
+	case "type":
+		return typeFault(typesOf(schema), value)
+	case "enum":
+		return oneOfMessage(texts(limit))
+	case "const":
+		return oneOfMessage(texts([]any{limit}))
+	case "minimum":
+		return fmt.Sprintf("must be at least %v", limit)
+	case "maximum":
+		return fmt.Sprintf("must be at most %v", limit)
+	case "exclusiveMinimum":
+		return fmt.Sprintf("must be more than %v", limit)
+	case "exclusiveMaximum":
+		return fmt.Sprintf("must be less than %v", limit)
+	case "multipleOf":
+		return fmt.Sprintf("must be a multiple of %v", limit)
+	case "minLength", "minItems", "minProperties":
+		if fmt.Sprint(limit) == "1" {
+			return "must not be empty"
+		}
+		return fmt.Sprintf("must have at least %v %s", limit, unit(keyword))
+	case "maxLength", "maxItems", "maxProperties":
+		return fmt.Sprintf("must have at most %v %s", limit, unit(keyword))
+	case "uniqueItems":
+		return "must not contain the same element twice"
+	case "pattern":
+		return fmt.Sprintf("must match the pattern %v", limit)
+	case "format":
+		return fmt.Sprintf("must be a %v", limit)
+	case "oneOf":
+		return "fits more than one of the forms allowed here"
+	}
+	return "is not allowed here"
+}
+
+func unit(keyword string) string {
+	switch keyword[len("min"):] {
+	case "Length":
+		return "characters"
+	case "Items":
+		return "elements"
+	}
+	return "members"
+}
+
+// typeFault explains a value of the wrong type, or a number of the right type
+// that is spelled in a way that is not accepted.
+func typeFault(types map[string]bool, value any) string {
+	n, ok := value.(json.Number)
+	switch {
+	case ok && types["integer"]:
+		if fault := integerFault(n); fault != "" {
+			return fault
+		}
+	case ok && types["number"]:
+		if fault := numberFault(n); fault != "" {
+			return fault
+		}
+	}
+	return typeMessage(types)
+}
+
+func typeMessage(types map[string]bool) string {
+	names := make([]string, 0, len(types))
+	for _, t := range slices.Sorted(maps.Keys(types)) {
+		switch t {
+		case "object", "array", "integer":
+			names = append(names, "an "+t)
+		case "boolean":
+			names = append(names, "true or false")
+		case "null":
+		default:
+			names = append(names, "a "+t)
+		}
+	}
+	if types["null"] {
+		names = append(names, "null")
+	}
+	return "must be " + strings.Join(names, " or ")
+}
+
+func oneOfMessage(allowed []string) string {
+	for i, s := range allowed {
+		allowed[i] = quote(s)
+	}
+	if len(allowed) == 1 {
+		return "must be " + allowed[0]
+	}
+	return "must be one of " + strings.Join(allowed, ", ")
+}
+
+// missing returns a message for each required member value lacks.
+func missing(value, required any) []string {
+	object, _ := value.(map[string]any)
+	var out []string
+	for _, name := range texts(required) {
+		if _, ok := object[name]; !ok {
+			out = append(out, "missing property "+quote(name))
+		}
+	}
+	return out
+}
+
+// dependents returns a message for each member that must stand beside another.
+func dependents(value, rules any) []string {
+	object, _ := value.(map[string]any)
+	byName, _ := rules.(map[string]any)
+	var out []string
+	for name, needs := range byName {
+		if _, ok := object[name]; !ok {
+			continue
+		}
+		for _, need := range texts(needs) {
+			if _, ok := object[need]; !ok {
+				out = append(out, fmt.Sprintf("missing property %s, which %s needs beside it", quote(need), quote(name)))
+			}
+		}
+	}
+	return out
+}
+
+// additional returns a message for each member of value that schema does not
+// know.
+func additional(value any, schema map[string]any) []string {
+	object, _ := value.(map[string]any)
+	known, _ := schema["properties"].(map[string]any)
+	var out []string
+	for name := range object {
+		if _, ok := known[name]; !ok {
+			out = append(out, "additional properties "+quote(name)+" not allowed")
+		}
+	}
+	return out
+}
+
+// texts returns the elements of a list of the description as text.
+func texts(list any) []string {
+	items, _ := list.([]any)
+	out := make([]string, 0, len(items))
+	for _, item := range items {
+		out = append(out, fmt.Sprint(item))
+	}
+	return out
+}
+
+// kindOf returns the JSON type of v.
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case json.Number:
+		return "number"
+	case []any:
+		return "array"
+	}
+	return "object"
+}

@@ -1,0 +1,146 @@
+package schema
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CanonicalQuery returns the query to send upstream: the operation's own
+// parameters with their values, and nothing else. Parameters the operation does
+// not have are dropped, as the platform ignores them too. A parameter sent more
+// than once, a value of the wrong type, and parameters that exclude or need each
+// other are violations; the query is then nil.
+//
+// The values are those of the caller, which the checks leave only one spelling.
+func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
+	out := make(url.Values, len(query))
+	var vs []Violation
+	for _, p := range op.Query {
+		values := query[p.Name]
+		switch {
+		case len(values) > 1:
+			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", p.Name))
+		case len(values) == 1:
+			vs = append(vs, op.checkParameter(&p, values[0])...)
+			out[p.Name] = []string{values[0]}
+		case p.Required:
+			vs = append(vs, inQuery(http.StatusUnprocessableEntity, "required", "is missing", p.Name))
+		}
+	}
+	for _, r := range op.queryRules {
+		r.check(out, func(parameter, message string) {
+			vs = append(vs, inQuery(statusOf(r.name), r.name, message, parameter))
+		})
+	}
+	if len(vs) > 0 {
+		return nil, tidy(vs)
+	}
+	return out, nil
+}
+
+// checkParameter holds one value against the parameter's schema.
+func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
+	var doc any = typed(p.Type, value)
+	if p.List {
+		var items []any
+		for item := range strings.SplitSeq(value, ",") {
+			items = append(items, typed(p.Type, item))
+		}
+		doc = items
+	}
+	vs := op.explain.validate(p.schema, doc)
+	for i, v := range vs {
+		vs[i].Pointer = ""
+		vs[i].Location = "query." + p.Name + strings.TrimPrefix(v.Location, "$")
+	}
+	return vs
+}
+
+// typed reads a value as the JSON type a parameter has; what is not of that
+// type stays a string, which the schema then refuses.
+func typed(kind, value string) any {
+	switch {
+	case kind == "integer" && integerSpelling.MatchString(value):
+		return json.Number(value)
+	case kind == "boolean" && (value == "true" || value == "false"):
+		return value == "true"
+	}
+	return value
+}
+
+// ValidPathParam reports whether value, already unescaped, can be the path
+// parameter name of the operation. Ids are letters, digits, "_" and "-"; those
+// of the catalog may contain spaces and some punctuation as well. Nothing that
+// passes can change the shape of a path.
+func (op *Operation) ValidPathParam(name, value string) bool {
+	i := slices.IndexFunc(op.PathParams, func(p Parameter) bool { return p.Name == name })
+	return i >= 0 && op.PathParams[i].schema.Pattern.MatchString(value)
+}
+
+// queryRules returns the rules between the parameters of an operation's query.
+func queryRules(operation string) []queryRule {
+	availability := queryRule{"availability", checkAvailability}
+	switch operation {
+	case "listGpuTypes", "getGpuType":
+		return []queryRule{availability, {"cudaConstraint", checkCUDAQuery}}
+	case "listCpuTypes", "getCpuType":
+		return []queryRule{availability, {"powerOfTwo", checkVCPUQuery}}
+	case "listBilling", "listPodBilling", "listServerlessBilling", "listEndpointBilling",
+		"listNetworkVolumeBilling", "listClusterBilling":
+		return []queryRule{{"timeRange", checkTimeRange}}
+	}
+	return nil
+}
+
+// statusOf returns the status of a query rule: a value that can never be right
+// is 422, parameters that do not go together are 400.
+func statusOf(rule string) int {
+	if rule == "powerOfTwo" {
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusBadRequest
+}
+
+// checkAvailability: the filters of the catalog belong to the availability
+// that include asks for, and asking for it needs a product.
+func checkAvailability(query url.Values, report func(parameter, message string)) {
+	if query.Has("include") {
+		if !query.Has("product") {
+			report("include", "needs 'product' beside it")
+		}
+		return
+	}
+	for _, name := range []string{
+		"product", "count", "cloud", "countryCodes", "cudaVersions", "minCudaVersion", "vcpuCount",
+	} {
+		if query.Has(name) {
+			report(name, "needs 'include' beside it")
+		}
+	}
+}
+
+// checkCUDAQuery: versions are named one by one or by the lowest.
+func checkCUDAQuery(query url.Values, report func(parameter, message string)) {
+	if query.Has("cudaVersions") && query.Has("minCudaVersion") {
+		report("cudaVersions", "cannot be combined with 'minCudaVersion'")
+	}
+}
+
+// checkVCPUQuery: CPU shapes come in powers of two.
+func checkVCPUQuery(query url.Values, report func(parameter, message string)) {
+	n, err := strconv.ParseInt(query.Get("vcpuCount"), 10, 64)
+	if err == nil && n > 0 && n&(n-1) != 0 {
+		report("vcpuCount", "must be a power of two")
+	}
+}
+
+// checkTimeRange: a time range is given by its ends or by its length.
+func checkTimeRange(query url.Values, report func(parameter, message string)) {
+	if query.Has("lastN") && (query.Has("startTime") || query.Has("endTime")) {
+		report("lastN", "cannot be combined with 'startTime' or 'endTime'")
+	}
+}

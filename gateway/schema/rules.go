@@ -1,0 +1,142 @@
+package schema
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+)
+
+// bodyRule is one rule between the fields of a body. Rules run on bodies that
+// passed ValidateBody, but must not panic on others.
+type bodyRule struct {
+	// name is the Keyword of the rule's violations.
+	name  string
+	check func(body map[string]any, report reporter)
+}
+
+// reporter takes one fault: what is wrong and the way to the value at fault.
+type reporter func(message string, tokens ...any)
+
+// queryRule is one rule between the parameters of a query.
+type queryRule struct {
+	name  string
+	check func(query url.Values, report func(parameter, message string))
+}
+
+// CheckRules applies the rules between fields that the operation's schema
+// cannot express and that the body alone decides. Call it with a body that
+// ValidateBody passed. It returns at most 50 violations in a fixed order.
+//
+// What depends on more than the body (flavor ranges, data centers, what a
+// template supplies, sizes a volume has now) is judged elsewhere.
+func (op *Operation) CheckRules(doc any) []Violation {
+	body, ok := doc.(map[string]any)
+	if !ok {
+		return nil
+	}
+	var vs []Violation
+	for _, r := range op.bodyRules {
+		r.check(body, func(message string, tokens ...any) {
+			vs = append(vs, at(http.StatusBadRequest, r.name, message, tokens...))
+		})
+	}
+	return tidy(vs)
+}
+
+// bodyRules returns the rules of an operation. This table is the whole list.
+func bodyRules(operation string) []bodyRule {
+	container := []bodyRule{
+		{"command", checkCommand},
+		{"portFormat", checkPorts},
+		{"environmentName", checkEnvironment},
+		{"identifier", checkIdentifiers},
+	}
+	switch operation {
+	case "createPod":
+		return append(container,
+			bodyRule{"oneCompute", checkExactlyOneCompute},
+			bodyRule{"powerOfTwo", checkVCPU},
+			bodyRule{"cudaConstraint", checkCUDA},
+			bodyRule{"oneMount", checkOneMount},
+			bodyRule{"persistentNeedsGpu", checkPersistentWithCPU},
+			bodyRule{"networkingNeedsGpu", checkNetworkingWithCPU},
+			bodyRule{"bound", checkPodBounds})
+	case "updatePod":
+		return append(container,
+			bodyRule{"oneMount", checkOneMount},
+			bodyRule{"mountRemoval", checkMountRemoval},
+			bodyRule{"bound", checkPodBounds})
+	case "createCluster":
+		return append(container,
+			bodyRule{"oneMount", checkOneMount},
+			bodyRule{"bound", checkClusterBounds})
+	case "createEndpoint":
+		return append(container,
+			bodyRule{"oneCompute", checkExactlyOneCompute},
+			bodyRule{"powerOfTwo", checkVCPU},
+			bodyRule{"cudaConstraint", checkCUDA},
+			bodyRule{"excludedTwice", checkExcludedTypes},
+			bodyRule{"workerRange", checkNewWorkerRange},
+			bodyRule{"idleTimeout", checkIdleTimeout},
+			bodyRule{"bound", checkEndpointBounds})
+	case "updateEndpoint":
+		return append(container,
+			bodyRule{"oneCompute", checkAtMostOneCompute},
+			bodyRule{"powerOfTwo", checkVCPU},
+			bodyRule{"cudaConstraint", checkCUDA},
+			bodyRule{"excludedTwice", checkExcludedTypes},
+			bodyRule{"workerRange", checkWorkerRange},
+			bodyRule{"bound", checkEndpointBounds})
+	case "createTemplate", "updateTemplate":
+		return append(container, bodyRule{"bound", checkPodBounds})
+	case "updateSshKeys":
+		return []bodyRule{{"duplicateKey", checkSSHKeys}}
+	case "createNetworkVolume":
+		return []bodyRule{{"identifier", checkIdentifiers}}
+	}
+	return nil
+}
+
+// The readers below return the zero value when a member is missing or has
+// another type; the schema has already judged types.
+
+func object(parent map[string]any, name string) map[string]any {
+	m, _ := parent[name].(map[string]any)
+	return m
+}
+
+func list(parent map[string]any, name string) []any {
+	items, _ := parent[name].([]any)
+	return items
+}
+
+func text(parent map[string]any, name string) string {
+	s, _ := parent[name].(string)
+	return s
+}
+
+func has(parent map[string]any, name string) bool {
+	_, ok := parent[name]
+	return ok
+}
+
+// integer returns a member that is a whole number.
+func integer(parent map[string]any, name string) (int64, bool) {
+	n, ok := parent[name].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	v, err := n.Int64()
+	return v, err == nil
+}
+
+// words returns the strings of a list.
+func words(items []any) []string {
+	out := make([]string, 0, len(items))
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// documentURL is the name of the description inside the schema compiler. No
+// such place exists and nothing looks for it.
+const documentURL = "mem:///openapi.json"
+
+// newCompiler returns a compiler that knows the description and nothing else.
+func newCompiler(text []byte) (*jsonschema.Compiler, error) {
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	c.AssertFormat = true
+	c.LoadURL = func(url string) (io.ReadCloser, error) {
+		return nil, fmt.Errorf("a schema refers to %s, outside the description", url)
+	}
+	c.RegisterExtension("number-spelling", nil, spellingCompiler{})
+	if err := c.AddResource(documentURL, bytes.NewReader(text)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// source is the description as a tree, for finding what the validator's errors
+// point at.
+type source struct{ root any }
+
+func newSource(text []byte) (*source, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	s := &source{}
+	return s, d.Decode(&s.root)
+}
+
+// at returns the node under an RFC 6901 pointer, nil when there is none.
+func (s *source) at(pointer string) any {
+	node, _ := resolve(s.root, splitPointer(pointer))
+	return node
+}
+
+// schemaAt returns the schema object under pointer, nil when it is none.
+func (s *source) schemaAt(pointer string) map[string]any {
+	m, _ := s.at(pointer).(map[string]any)
+	return m
+}
+
+// inPlace calls f for the schema at pointer and for every schema that it
+// applies to the same instance, by reference or as a branch.
+func (s *source) inPlace(pointer string, f func(pointer string, schema map[string]any)) {
+	node := s.schemaAt(pointer)
+	if node == nil {
+		return
+	}
+	f(pointer, node)
+	if ref, ok := node["$ref"].(string); ok {
+		s.inPlace(strings.TrimPrefix(ref, "#"), f)
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		branches, _ := node[keyword].([]any)
+		for i := range branches {
+			s.inPlace(fmt.Sprintf("%s/%s/%d", pointer, keyword, i), f)
+		}
+	}
+	for _, keyword := range []string{"if", "then", "else"} {
+		s.inPlace(pointer+"/"+keyword, f)
+	}
+}
+
+// splitPointer returns the tokens of an RFC 6901 pointer, unescaped.
+func splitPointer(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, t := range tokens {
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+	}
+	return tokens
+}
+
+// splitEscaped is splitPointer for the validator's pointers, whose tokens are
+// percent-encoded on top.
+func splitEscaped(pointer string) []string {
+	tokens := splitPointer(pointer)
+	for i, t := range tokens {
+		if plain, err := url.PathUnescape(t); err == nil {
+			tokens[i] = plain
+		}
+	}
+	return tokens
+}
+
+// resolve walks from v along tokens.
+func resolve(v any, tokens []string) (any, bool) {
+	for _, t := range tokens {
+		switch node := v.(type) {
+		case map[string]any:
+			next, ok := node[t]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, ok := index(t)
+			if !ok || i >= len(node) {
+				return nil, false
+			}
+			v = node[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// index reads an array index as RFC 6901 spells it.
+func index(token string) (int, bool) {
+	n := 0
+	for _, c := range []byte(token) {
+		if c < '0' || c > '9' || n > 1<<20 {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, token != "" && (token == "0" || token[0] != '0')
+}
+
+// Numbers are judged by their spelling as well as by their value, so that every
+// reader of a body sees the same number: an integer is plain digits within what
+// a float64 holds exactly, any other number has at most six decimals and no
+// exponent. The validator by itself takes 1.0, 1e0 and 80e-1 for integers.
+const (
+	maxInteger  = 1<<53 - 1
+	maxDecimals = 6
+)
+
+type spellingCompiler struct{}
+
+func (spellingCompiler) Compile(_ jsonschema.CompilerContext, m map[string]any) (jsonschema.ExtSchema, error) {
+	switch types := typesOf(m); {
+	case types["integer"]:
+		return spelling{fault: integerFault}, nil
+	case types["number"]:
+		return spelling{fault: numberFault}, nil
+	}
+	return nil, nil //nolint:nilnil // the compiler's way to say that the schema is of no concern
+}
+
+type spelling struct{ fault func(json.Number) string }
+
+func (s spelling) Validate(ctx jsonschema.ValidationContext, v any) error {
+	if n, ok := v.(json.Number); ok && s.fault(n) != "" {
+		return ctx.Error("type", "%s", s.fault(n))
+	}
+	return nil
+}
+
+func typesOf(schema map[string]any) map[string]bool {
+	types := make(map[string]bool)
+	switch t := schema["type"].(type) {
+	case string:
+		types[t] = true
+	case []any:
+		for _, name := range t {
+			if s, ok := name.(string); ok {
+				types[s] = true
+			}
+		}
+	}
+	return types
+}
+
+var (
+	integerSpelling = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	numberSpelling  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+)
+
+// integerFault says what is wrong with n where an integer is wanted, or "".
+func integerFault(n json.Number) string {
+	s := string(n)
+	if !integerSpelling.MatchString(s) || s == "-0" {
+		return "must be an integer, written in plain digits"
+	}
+	const widest = len("-9007199254740991")
+	if v, ok := new(big.Int).SetString(s[:min(len(s), widest+1)], 10); !ok || len(s) > widest || v.CmpAbs(big.NewInt(maxInteger)) > 0 {
+		return fmt.Sprintf("must be an integer between -%d and %d", maxInteger, maxInteger)
+	}
+	return ""
+}
+
+// numberFault says what is wrong with n where a number is wanted, or "".
+func numberFault(n json.Number) string {
+	s := string(n)
+	whole, decimals, _ := strings.Cut(s, ".")
+	if !numberSpelling.MatchString(s) || len(decimals) > maxDecimals || strings.TrimRight(s, "0.") == "-" {
+		return fmt.Sprintf("must be a number with at most %d decimals and no exponent", maxDecimals)
+	}
+	if integerFault(json.Number(strings.TrimPrefix(whole, "-"))) != "" {
+		return fmt.Sprintf("must be a number between -%d and %d", maxInteger, maxInteger)
+	}
+	return ""
+}

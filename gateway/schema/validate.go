@@ -1,0 +1,43 @@
+package schema
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// ValidateBody holds a decoded body (map[string]any, []any, string, bool,
+// json.Number or nil) against the operation's schema. It returns nothing when
+// the body is valid, else at least one and at most 50 violations, one for each
+// fault, in a fixed order. An operation that takes no body refuses every body.
+//
+// ValidateBody does not change doc and does not keep it.
+func (op *Operation) ValidateBody(doc any) []Violation {
+	if op.body == nil {
+		return []Violation{at(http.StatusBadRequest, "body", "this operation takes no body")}
+	}
+	return op.explain.validate(op.body, doc)
+}
+
+// validate never passes what the validator did not pass: a panic inside it, or
+// an error that cannot be explained, is a violation of its own.
+func (x *explainer) validate(s *jsonschema.Schema, doc any) (vs []Violation) {
+	defer func() {
+		if recover() != nil {
+			vs = []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
+		}
+	}()
+	err := s.Validate(doc)
+	if err == nil {
+		return nil
+	}
+	verr, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
+	}
+	if vs = x.violations(verr, doc); len(vs) == 0 {
+		vs = []Violation{unprocessable("schema", "does not fit the description of this operation")}
+	}
+	return vs
+}

@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on what is said about one body.
+const (
+	maxViolations = 50
+	maxEcho       = 64 // characters of a name that may be repeated
+)
+
+// Violation is one fault of a body or a query.
+type Violation struct {
+	// Pointer is the RFC 6901 pointer of the value at fault, "" for the whole
+	// body and for faults of the query. For a member that is missing or not
+	// allowed it is the pointer of the object.
+	Pointer string
+	// Location is the same place as a reader writes it: "$", "$.gpu.count",
+	// "$.ports[0]", or "query.tail" for a parameter.
+	Location string
+	// Keyword is what was violated: a JSON Schema keyword, or the name of a
+	// rule.
+	Keyword string
+	// Message says what the value must be. It never repeats the value.
+	Message string
+	// Status is the HTTP status the fault calls for: 422 for what can never
+	// pass, 400 for a broken rule between fields.
+	Status int
+}
+
+// String returns the violation as callers read it, place first, for instance
+// "$.gpu.count: must be at least 1".
+func (v Violation) String() string { return v.Location + ": " + v.Message }
+
+// at makes a violation at the place that tokens lead to: names of members as
+// strings, positions in arrays as ints.
+func at(status int, keyword, message string, tokens ...any) Violation {
+	var pointer, location strings.Builder
+	location.WriteByte('$')
+	for _, t := range tokens {
+		pointer.WriteByte('/')
+		switch t := t.(type) {
+		case int:
+			pointer.WriteString(strconv.Itoa(t))
+			fmt.Fprintf(&location, "[%d]", t)
+		case string:
+			t = clip(t)
+			pointer.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(t))
+			if isIdentifier(t) {
+				location.WriteString("." + t)
+			} else {
+				location.WriteString("[" + quote(t) + "]")
+			}
+		}
+	}
+	return Violation{Pointer: pointer.String(), Location: location.String(), Keyword: keyword, Message: message, Status: status}
+}
+
+// inQuery makes a violation of the query parameter name.
+func inQuery(status int, keyword, message, name string) Violation {
+	return Violation{Location: "query." + name, Keyword: keyword, Message: message, Status: status}
+}
+
+// tidy sorts violations, removes doubles and bounds their number.
+func tidy(vs []Violation) []Violation {
+	slices.SortFunc(vs, func(a, b Violation) int {
+		return cmp.Or(
+			slices.CompareFunc(splitPointer(a.Pointer), splitPointer(b.Pointer), compareTokens),
+			cmp.Compare(a.Location, b.Location), cmp.Compare(a.Keyword, b.Keyword), cmp.Compare(a.Message, b.Message),
+		)
+	})
+	vs = slices.Compact(vs)
+	return vs[:min(len(vs), maxViolations)]
+}
+
+// compareTokens orders array positions by number and names by their bytes.
+func compareTokens(a, b string) int {
+	i, iok := index(a)
+	j, jok := index(b)
+	if iok && jok {
+		return cmp.Compare(i, j)
+	}
+	return cmp.Compare(a, b)
+}
+
+func isIdentifier(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// quote puts s in single quotes with everything unprintable escaped.
+func quote(s string) string {
+	q := strconv.QuoteToGraphic(clip(s))
+	q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+	return "'" + strings.ReplaceAll(q, "'", `\'`) + "'"
+}
+
+func clip(s string) string {
+	if utf8.RuneCountInString(s) <= maxEcho {
+		return s
+	}
+	return string([]rune(s)[:maxEcho]) + "…"
+}
+
+func unprocessable(keyword, message string, tokens ...any) Violation {
+	return at(http.StatusUnprocessableEntity, keyword, message, tokens...)
+}
