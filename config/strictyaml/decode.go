@@ -1,0 +1,345 @@
+package strictyaml
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Decode decodes the YAML document data into the struct that into points to, which holds the defaults. The error is [Errors] with all
+// faults, named after name; into is then left as it was. Decode panics when into, or a type in it, cannot be decoded into.
+func Decode(name string, data []byte, into any) error {
+	_, err := Load(name, data, into)
+	return err
+}
+
+// Load is [Decode] that also tells where everything is written. The positions are of use, as far as they go, after an error too.
+func Load(name string, data []byte, into any) (*Positions, error) {
+	target := reflect.ValueOf(into)
+	if target.Kind() != reflect.Pointer || target.IsNil() {
+		panic(fmt.Sprintf("strictyaml: decode into %T, want a pointer", into))
+	}
+	types := planner{}
+	root := types.of(target.Type().Elem())
+	src := &source{name: name}
+	pos := &Positions{file: name, at: map[string]place{}}
+	if doc := src.parse(data); doc != nil {
+		tree := src.build(doc, pos.at)
+		result := reflect.New(target.Type().Elem()).Elem()
+		result.Set(target.Elem())
+		(&decoder{src: src}).value(tree, root, result, "")
+		if len(src.faults) == 0 {
+			target.Elem().Set(result)
+		}
+	}
+	if len(src.faults) > 0 {
+		return pos, src.faults.inOrder()
+	}
+	return pos, nil
+}
+
+// decoder walks a tree and a plan side by side. It never changes what v pointed to before, only v itself: defaults may be shared.
+type decoder struct {
+	src *source
+}
+
+func (d *decoder) fault(n *node, path, hint, format string, args ...any) {
+	d.src.fault(n.at, path, hint, format, args...)
+}
+
+// mismatch reports a value of the wrong type.
+func (d *decoder) mismatch(n *node, pl *plan, path string) {
+	hint := ""
+	switch {
+	case n.kind == kindMissing:
+		d.fault(n, path, emptyHint(pl), "has no value, expected %s", pl.expected())
+		return
+	case n.kind == kindNull:
+		hint = "leave the key out for the default"
+	case pl.form == formString || pl.form == formText && pl.text:
+		if n.kind < kindString {
+			hint = "quote it"
+		}
+	case pl.form == formDuration && (n.kind == kindInteger || n.kind == kindFloat):
+		hint = "write the unit"
+	case n.kind == kindOdd:
+		hint = "write it without leading zeros or underscores"
+	case pl.form == formBool && n.kind == kindString:
+		hint = boolHint(n.text)
+	case n.kind == kindString && resolve(n.text) != kindString:
+		hint = "write it without quotes"
+	case pl.form == formList && n.kind != kindMapping:
+		hint = "write [...] around it, or - before it"
+	}
+	d.fault(n, path, hint, "expected %s, found %s", pl.expected(), n.kind)
+}
+
+// emptyHint is how an empty value of the type is written, for those that meant one.
+func emptyHint(pl *plan) string {
+	switch pl.form { //nolint:exhaustive // the others have no empty value
+	case formStruct, formMap:
+		return "write {} for an empty one"
+	case formList:
+		return "write [] for an empty one"
+	case formString:
+		return `write "" for an empty one`
+	}
+	return ""
+}
+
+func boolHint(text string) string {
+	switch strings.ToLower(text) {
+	case "yes", "y", "on":
+		return "write true"
+	case "no", "n", "off":
+		return "write false"
+	case "true", "false":
+		return "write it without quotes"
+	}
+	return ""
+}
+
+// value decodes n into v.
+func (d *decoder) value(n *node, pl *plan, v reflect.Value, path string) {
+	if n.kind == kindBroken {
+		return
+	}
+	switch pl.form {
+	case formStruct:
+		d.structure(n, pl, v, path)
+	case formMap:
+		d.mapping(n, pl, v, path)
+	case formList:
+		d.list(n, pl, v, path)
+	case formPointer:
+		d.pointer(n, pl, v, path)
+	case formSecret:
+		d.secret(n, pl, v, path)
+	case formAny:
+		if x := d.any(n, path); x != nil {
+			v.Set(reflect.ValueOf(x))
+		} else {
+			v.SetZero()
+		}
+	case formText:
+		d.text(n, pl, v, path)
+	case formString, formDuration, formBool:
+		d.scalar(n, pl, v, path)
+	case formInt, formUint, formFloat:
+		d.number(n, pl, v, path)
+	}
+}
+
+func (d *decoder) structure(n *node, pl *plan, v reflect.Value, path string) {
+	if n.kind != kindMapping {
+		d.mismatch(n, pl, path)
+		return
+	}
+	present := make(map[string]bool, len(n.entries))
+	for _, e := range n.entries {
+		here := Key(path, e.key)
+		f := pl.field(e.key)
+		if f == nil {
+			d.src.fault(e.at, here, suggest(e.key, pl.names()), "unknown key")
+			continue
+		}
+		present[e.key] = true
+		d.value(e.value, f.plan, v.FieldByIndex(f.index), here)
+	}
+	for _, f := range pl.fields {
+		if f.required && !present[f.name] {
+			d.fault(n, Key(path, f.name), "", "is required")
+		}
+	}
+}
+
+func (d *decoder) mapping(n *node, pl *plan, v reflect.Value, path string) {
+	if n.kind != kindMapping {
+		d.mismatch(n, pl, path)
+		return
+	}
+	out := reflect.MakeMapWithSize(pl.typ, len(n.entries))
+	for _, e := range n.entries {
+		here := Key(path, e.key)
+		key, elem := pl.key.fresh(), pl.elem.fresh()
+		d.value(&node{kind: kindString, at: e.at, text: e.key}, pl.key, key, here)
+		d.value(e.value, pl.elem, elem, here)
+		out.SetMapIndex(key, elem)
+	}
+	v.Set(out)
+}
+
+func (d *decoder) list(n *node, pl *plan, v reflect.Value, path string) {
+	if n.kind != kindList {
+		d.mismatch(n, pl, path)
+		return
+	}
+	out := reflect.MakeSlice(pl.typ, 0, len(n.items))
+	for i, item := range n.items {
+		elem := pl.elem.fresh()
+		d.value(item, pl.elem, elem, Index(path, i))
+		out = reflect.Append(out, elem)
+	}
+	v.Set(out)
+}
+
+// pointer decodes into a new pointee, so that one shared with a default keeps its value.
+func (d *decoder) pointer(n *node, pl *plan, v reflect.Value, path string) {
+	elem := pl.elem.fresh()
+	if !v.IsNil() {
+		elem.Set(v.Elem())
+	}
+	d.value(n, pl.elem, elem, path)
+	v.Set(elem.Addr())
+}
+
+// any decodes a value of no declared type, such as a policy's parameters.
+func (d *decoder) any(n *node, path string) any {
+	switch n.kind {
+	case kindBool:
+		return isTrue(n.text)
+	case kindString:
+		return n.text
+	case kindInteger:
+		i, err := strconv.ParseInt(n.text, 0, 64)
+		if err != nil {
+			d.fault(n, path, "", "integers are at most 64 bits wide")
+		}
+		return i
+	case kindFloat:
+		return d.float(n, path, 64)
+	case kindOdd:
+		d.fault(n, path, "quote it, or write it without leading zeros or underscores", "expected a value, found %s", n.kind)
+	case kindList:
+		list := make([]any, len(n.items))
+		for i, item := range n.items {
+			list[i] = d.any(item, Index(path, i))
+		}
+		return list
+	case kindMapping:
+		m := make(map[string]any, len(n.entries))
+		for _, e := range n.entries {
+			m[e.key] = d.any(e.value, Key(path, e.key))
+		}
+		return m
+	case kindMissing:
+		d.fault(n, path, "write null if you mean it", "has no value")
+	case kindBroken, kindNull:
+	}
+	return nil
+}
+
+// text decodes a type that reads itself, from a string or from a number as written.
+func (d *decoder) text(n *node, pl *plan, v reflect.Value, path string) {
+	var err error
+	switch u := v.Addr().Interface(); {
+	case n.kind == kindString && pl.text:
+		if !d.listed(n, pl, path) {
+			return
+		}
+		// The pointer's own method set was checked by the planner.
+		err = u.(encoding.TextUnmarshaler).UnmarshalText([]byte(n.text)) //nolint:forcetypeassert // see above
+	case (n.kind == kindInteger || n.kind == kindFloat) && pl.number:
+		if text, ok := d.decimal(n, path); ok {
+			err = u.(NumberUnmarshaler).UnmarshalNumber(text) //nolint:forcetypeassert // see above
+		}
+	default:
+		d.mismatch(n, pl, path)
+		return
+	}
+	if err != nil {
+		d.fault(n, path, "", "%v", err)
+	}
+}
+
+func (d *decoder) scalar(n *node, pl *plan, v reflect.Value, path string) {
+	switch {
+	case pl.form == formBool && n.kind == kindBool:
+		v.SetBool(isTrue(n.text))
+	case pl.form == formString && n.kind == kindString:
+		if d.listed(n, pl, path) {
+			v.SetString(n.text)
+		}
+	case pl.form == formDuration && n.kind == kindString:
+		v.SetInt(int64(d.duration(n, path)))
+	default:
+		d.mismatch(n, pl, path)
+	}
+}
+
+// listed tells whether the text is one the type lists, if it does.
+func (d *decoder) listed(n *node, pl *plan, path string) bool {
+	if pl.values == nil || slices.Contains(pl.values, n.text) {
+		return true
+	}
+	d.fault(n, path, suggest(n.text, pl.values), "unknown value")
+	return false
+}
+
+func (d *decoder) duration(n *node, path string) time.Duration {
+	t, err := time.ParseDuration(n.text)
+	switch {
+	case strings.HasPrefix(n.text, "-"), strings.HasPrefix(n.text, "+"):
+		d.fault(n, path, "", "durations have no sign")
+	case err != nil && strings.HasSuffix(n.text, "d"):
+		d.fault(n, path, "write days in hours: 24h", `expected a duration such as "1m30s"`)
+	case err != nil:
+		d.fault(n, path, "units are h, m, s, ms, us, ns", `expected a duration such as "1m30s"`)
+	}
+	return t
+}
+
+func (d *decoder) number(n *node, pl *plan, v reflect.Value, path string) {
+	bits := pl.typ.Bits()
+	switch {
+	case pl.form == formFloat && (n.kind == kindInteger || n.kind == kindFloat):
+		v.SetFloat(d.float(n, path, bits))
+	case pl.form == formInt && n.kind == kindInteger:
+		i, err := strconv.ParseInt(n.text, 0, bits)
+		if err != nil {
+			d.fault(n, path, "", "is out of range, expected %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1)
+		}
+		v.SetInt(i)
+	case pl.form == formUint && n.kind == kindInteger:
+		u, err := strconv.ParseUint(strings.TrimPrefix(n.text, "+"), 0, bits)
+		if err != nil {
+			d.fault(n, path, "", "is out of range, expected 0 to %d", ^uint64(0)>>(64-bits))
+		}
+		v.SetUint(u)
+	default:
+		d.mismatch(n, pl, path)
+	}
+}
+
+// float is the value of a number.
+func (d *decoder) float(n *node, path string, bits int) float64 {
+	text, ok := d.decimal(n, path)
+	if !ok {
+		return 0
+	}
+	f, err := strconv.ParseFloat(text, bits)
+	if err != nil {
+		d.fault(n, path, "", "is out of range for a number of %d bits", bits)
+	}
+	return f
+}
+
+// decimal is the text of a finite number in base ten, or false with a fault.
+func (d *decoder) decimal(n *node, path string) (string, bool) {
+	switch {
+	case strings.ContainsAny(n.text, "nN"): // .inf and .nan, and no other number
+		d.fault(n, path, "", "must be a finite number")
+		return "", false
+	case n.kind != kindInteger || len(n.text) < 2 || n.text[0] != '0':
+		return n.text, true
+	}
+	u, err := strconv.ParseUint(n.text, 0, 64)
+	if err != nil {
+		d.fault(n, path, "", "integers are at most 64 bits wide")
+	}
+	return strconv.FormatUint(u, 10), err == nil
+}

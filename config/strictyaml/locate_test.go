@@ -1,0 +1,152 @@
+package strictyaml_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+)
+
+const located = `# line 1
+listen: a
+orgs:
+  - id: acme
+    keys: []
+  -
+    id: globex
+limits: {minute: {quota: 1}, "per day": {quota: 2}}
+nested:
+  b: 1
+tags: [x,
+  y]
+`
+
+func TestPositionsOf(t *testing.T) {
+	t.Parallel()
+	pos, err := strictyaml.Load("t.yaml", []byte(located), &sample{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		path      string
+		line, col int
+	}{
+		{"listen", 2, 9},
+		{"orgs", 3, 1},
+		{"orgs[0]", 4, 5},
+		{"orgs[0].id", 4, 9},
+		{"orgs[0].keys", 5, 5},
+		{"orgs[1]", 7, 5},
+		{"orgs[1].id", 7, 9},
+		{"limits", 8, 1},
+		{"limits.minute", 8, 10},
+		{"limits.minute.quota", 8, 26},
+		{`limits["per day"].quota`, 8, 49},
+		{"nested.b", 10, 6},
+		{"tags[1]", 12, 3},
+		// Not in the file: the nearest that is.
+		{"orgs[0].name", 4, 5},
+		{"orgs[7].keys[0].sha256", 3, 1},
+		{`limits["a.b[0]"].quota`, 8, 1},
+		{"nested.c.d[0]", 9, 1},
+		{"timeout", 1, 1},
+		{"", 1, 1},
+	}
+	for _, c := range cases {
+		if line, col := pos.Of(c.path); line != c.line || col != c.col {
+			t.Errorf("Of(%q) = %d, %d, want %d, %d", c.path, line, col, c.line, c.col)
+		}
+	}
+	if line, col := (*strictyaml.Positions)(nil).Of("a"); line != 0 || col != 0 {
+		t.Errorf("Of on nil = %d, %d, want 0, 0", line, col)
+	}
+}
+
+// foreign is an error of a package that does not know strictyaml.
+type foreign struct{ path, text string }
+
+func (f foreign) Error() string { return f.path + ": " + f.text }
+func (f foreign) Path() string  { return f.path }
+
+func TestLocate(t *testing.T) {
+	t.Parallel()
+	pos, err := strictyaml.Load("t.yaml", []byte(located), &sample{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := errors.New("no organisation is an administrator")
+	cases := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"one path", strictyaml.Atf("listen", "no port"), "t.yaml:2:9: listen: no port"},
+		{"no path", plain, "t.yaml: no organisation is an administrator"},
+		{"joined, put in the order of the file", strictyaml.Join(
+			strictyaml.Atf("nested.b", "too small"),
+			nil,
+			foreign{"orgs[1].id", "taken"},
+			errors.Join(strictyaml.Atf("listen", "no port"), plain),
+		), `t.yaml: no organisation is an administrator
+t.yaml:2:9: listen: no port
+t.yaml:7:9: orgs[1].id: taken
+t.yaml:10:6: nested.b: too small`},
+		{"prefixed twice", strictyaml.At("orgs", strictyaml.At(strictyaml.Index("", 0), strictyaml.Join(
+			foreign{"keys", "none"}, strictyaml.Atf("id", "reserved"), errors.New("odd")))),
+			`t.yaml:4:5: orgs[0]: odd
+t.yaml:4:9: orgs[0].id: reserved
+t.yaml:5:5: orgs[0].keys: none`},
+		{"wrapped", fmt.Errorf("check: %w", strictyaml.Atf("listen", "no port")), "t.yaml:2:9: listen: no port"},
+		{"wrapped without a path", fmt.Errorf("check: %w", plain), "t.yaml: check: no organisation is an administrator"},
+		{"cause wrapped inside", strictyaml.At("listen", fmt.Errorf("try it: %w", fs.ErrExist)), "t.yaml:2:9: listen: try it: file already exists"},
+		{"quoted key", strictyaml.At(strictyaml.Key("limits", "per day"), errors.New("no")), `t.yaml:8:30: limits["per day"]: no`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := strictyaml.Locate(pos, c.err)
+			if err == nil {
+				t.Fatal("Locate returned nil")
+			}
+			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLocateKeepsWhatItIsGiven(t *testing.T) {
+	t.Parallel()
+	if err := strictyaml.Locate(nil, nil); err != nil {
+		t.Errorf("Locate of nil = %v, want nil", err)
+	}
+	faults := strictyaml.Errors{{File: "f", Line: 1, Column: 2, Path: "p", Message: "m"}}
+	if diff := cmp.Diff(error(faults), strictyaml.Locate(nil, faults)); diff != "" {
+		t.Errorf("Locate of Errors (-want +got):\n%s", diff)
+	}
+	err := strictyaml.Locate(nil, strictyaml.At("a", fmt.Errorf("read: %w", fs.ErrNotExist)))
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v does not wrap its cause", err)
+	}
+	if got, want := err.Error(), "a: read: file does not exist"; got != want {
+		t.Errorf("located without positions: %q, want %q", got, want)
+	}
+}
+
+func TestAtAndJoinOfNothing(t *testing.T) {
+	t.Parallel()
+	if err := strictyaml.At("a", nil); err != nil {
+		t.Errorf("At of nil = %v, want nil", err)
+	}
+	if err := strictyaml.Join(nil, nil); err != nil {
+		t.Errorf("Join of nils = %v, want nil", err)
+	}
+	one := errors.New("one")
+	if err := strictyaml.Join(nil, one); err != one { //nolint:errorlint // the very same value is what is promised
+		t.Errorf("Join of one = %v, want it as it is", err)
+	}
+}

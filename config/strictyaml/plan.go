@@ -1,0 +1,219 @@
+package strictyaml
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// NumberUnmarshaler is implemented by types that take a plain number exactly as it is written, such as a decimal amount of money for
+// which 0.1 must not become a binary fraction. The text is an integer or a finite decimal number.
+type NumberUnmarshaler interface {
+	UnmarshalNumber(text string) error
+}
+
+// Defaulter is implemented, on the pointer, by types whose values in lists, maps and behind nil pointers do not start as zero.
+type Defaulter interface {
+	SetDefaults()
+}
+
+// Enum is implemented by types whose text is one of a closed list.
+type Enum interface {
+	// Values lists the accepted texts, for a zero receiver too.
+	Values() []string
+}
+
+// plan is what the decoder and the schema know about a Go type.
+type plan struct {
+	typ    reflect.Type
+	form   form
+	text   bool // formText: takes strings
+	number bool // formText: takes plain numbers
+	values []string
+	elem   *plan // of pointers, lists and maps
+	key    *plan // of maps
+	fields []*field
+}
+
+type field struct {
+	name     string
+	index    []int
+	required bool
+	doc      string
+	plan     *plan
+}
+
+type form uint8
+
+const (
+	formBool form = iota
+	formInt
+	formUint
+	formFloat
+	formString
+	formDuration
+	formText
+	formSecret
+	formAny
+	formStruct
+	formPointer
+	formList
+	formMap
+)
+
+// planner plans each type once, so that types may refer to themselves.
+type planner map[reflect.Type]*plan
+
+// of returns the plan of t. It panics on types that cannot be decoded: a programming fault, found by the first test of a struct.
+func (p planner) of(t reflect.Type) *plan {
+	if pl, ok := p[t]; ok {
+		return pl
+	}
+	pl := &plan{typ: t}
+	p[t] = pl
+	p.fill(pl)
+	return pl
+}
+
+func (p planner) fill(pl *plan) {
+	t := pl.typ
+	ptr := reflect.New(t).Interface()
+	if e, ok := ptr.(Enum); ok {
+		pl.values = e.Values()
+	}
+	_, pl.text = ptr.(encoding.TextUnmarshaler)
+	_, pl.number = ptr.(NumberUnmarshaler)
+	switch {
+	case t == reflect.TypeFor[Secret]():
+		pl.form = formSecret
+		return
+	case t == reflect.TypeFor[time.Duration]():
+		pl.form = formDuration
+		return
+	case pl.text || pl.number:
+		pl.form = formText
+		return
+	}
+	switch t.Kind() { //nolint:exhaustive // the others are refused
+	case reflect.Bool:
+		pl.form = formBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		pl.form = formInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		pl.form = formUint
+	case reflect.Float32, reflect.Float64:
+		pl.form = formFloat
+	case reflect.String:
+		pl.form = formString
+	case reflect.Interface:
+		if t.NumMethod() != 0 {
+			panic(fmt.Sprintf("strictyaml: cannot decode into interface %s", t))
+		}
+		pl.form = formAny
+	case reflect.Struct:
+		pl.form = formStruct
+		p.fields(pl, t, nil)
+	case reflect.Pointer:
+		pl.form, pl.elem = formPointer, p.of(t.Elem())
+	case reflect.Slice:
+		pl.form, pl.elem = formList, p.of(t.Elem())
+	case reflect.Map:
+		pl.form, pl.key, pl.elem = formMap, p.of(t.Key()), p.of(t.Elem())
+		if pl.key.form != formString && !pl.key.text {
+			panic(fmt.Sprintf("strictyaml: keys of %s are not strings", t))
+		}
+	default:
+		panic(fmt.Sprintf("strictyaml: cannot decode into %s", t))
+	}
+}
+
+// fields collects the fields of struct t, reached by index from pl's own struct.
+func (p planner) fields(pl *plan, t reflect.Type, index []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, tagged := f.Tag.Lookup("yaml")
+		name, options, _ := strings.Cut(tag, ",")
+		at := append(slices.Clone(index), i)
+		switch {
+		case !f.IsExported() && !tagged, name == "-":
+		case !f.IsExported():
+			panic(fmt.Sprintf("strictyaml: %s.%s has a yaml tag and is not exported", t, f.Name))
+		case slices.Contains(strings.Split(options, ","), "inline"):
+			if f.Type.Kind() != reflect.Struct {
+				panic(fmt.Sprintf("strictyaml: %s.%s is inline and not a struct", t, f.Name))
+			}
+			p.fields(pl, f.Type, at)
+		case name == "":
+			panic(fmt.Sprintf("strictyaml: %s.%s has no name in a yaml tag", t, f.Name))
+		case pl.field(name) != nil:
+			panic(fmt.Sprintf("strictyaml: %s has two fields named %q", pl.typ, name))
+		default:
+			pl.fields = append(pl.fields, &field{
+				name: name, index: at, doc: f.Tag.Get("doc"), plan: p.of(f.Type),
+				required: slices.Contains(strings.Split(options, ","), "required"),
+			})
+		}
+	}
+}
+
+// field is the field of that name, or nil.
+func (pl *plan) field(name string) *field {
+	i := slices.IndexFunc(pl.fields, func(f *field) bool { return f.name == name })
+	if i < 0 {
+		return nil
+	}
+	return pl.fields[i]
+}
+
+// names lists the names of the fields, in the order of the struct.
+func (pl *plan) names() []string {
+	names := make([]string, len(pl.fields))
+	for i, f := range pl.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// fresh is a new settable value of the type, with its defaults.
+func (pl *plan) fresh() reflect.Value {
+	v := reflect.New(pl.typ)
+	if d, ok := v.Interface().(Defaulter); ok {
+		d.SetDefaults()
+	}
+	return v.Elem()
+}
+
+// expected says what the type is written as, for messages.
+func (pl *plan) expected() string {
+	switch pl.form {
+	case formBool:
+		return "true or false"
+	case formInt, formUint:
+		return "an integer"
+	case formFloat:
+		return "a number"
+	case formDuration:
+		return `a duration such as "1m30s"`
+	case formText:
+		switch {
+		case pl.text && pl.number:
+			return "a string or a number"
+		case pl.number:
+			return "a number"
+		}
+		return "a string"
+	case formSecret:
+		return "{env: NAME} or {file: PATH}"
+	case formStruct, formMap:
+		return "a mapping"
+	case formList:
+		return "a list"
+	case formPointer:
+		return pl.elem.expected()
+	case formString, formAny:
+	}
+	return "a string"
+}

@@ -1,0 +1,261 @@
+package strictyaml
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SchemaOptions describes the document that [Schema] makes. The zero value is fine.
+type SchemaOptions struct {
+	// ID is the schema's $id, an absolute URI; none when empty.
+	ID string
+	// Title and Description head the schema.
+	Title, Description string
+}
+
+// durationPattern accepts what time.ParseDuration does, without a sign.
+const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+
+// Schema returns a JSON Schema (2020-12) of the configuration struct v, or pointer to one, for editors and for documentation. Names
+// come from the yaml tags, descriptions from `doc:"..."` tags, defaults from the values that v and [Defaulter] types hold.
+//
+// Every file that [Decode] accepts is valid under the schema. The schema accepts more in a few places that JSON Schema cannot express:
+// text that a type's own UnmarshalText or UnmarshalNumber refuses, durations too long, integers written 1.0 and numbers beyond a
+// field's width or, in fields of type any, beyond 64 bits; and it does not see the faults of YAML itself.
+func Schema(v any, opts SchemaOptions) ([]byte, error) {
+	value := reflect.ValueOf(v)
+	if value.Kind() == reflect.Pointer && !value.IsNil() {
+		value = value.Elem()
+	}
+	g := &schemaWriter{defs: object{}}
+	root := planner{}.of(value.Type())
+	doc := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}}
+	for _, m := range []member{{"$id", opts.ID}, {"title", opts.Title}, {"description", opts.Description}} {
+		if m.value != "" {
+			doc = append(doc, m)
+		}
+	}
+	doc = append(doc, g.of(root, value)...)
+	if len(g.defs) > 0 {
+		doc = append(doc, member{"$defs", g.defs})
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("write the schema of %T: %w", v, err)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return nil, fmt.Errorf("indent the schema of %T: %w", v, err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// object is a JSON object that keeps the order of its members.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the members in order.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// schemaWriter collects the definitions of types that refer to themselves; all others are written where they are used, so that each
+// place shows its own defaults.
+type schemaWriter struct {
+	defs object
+}
+
+// of is the schema of a value of the type at one place, whose default is v.
+func (g *schemaWriter) of(pl *plan, v reflect.Value) object {
+	if pl.form != formStruct || !holds(pl, pl, map[*plan]bool{}) {
+		return g.body(pl, v)
+	}
+	name := strings.TrimPrefix(pl.typ.String(), "*")
+	if !slices.ContainsFunc(g.defs, func(m member) bool { return m.name == name }) {
+		at := len(g.defs)
+		g.defs = append(g.defs, member{name: name}) // first the name: the body refers to it
+		g.defs[at].value = g.body(pl, pl.fresh())
+	}
+	return object{{"$ref", "#/$defs/" + name}}
+}
+
+// holds tells whether a value of type pl may hold, at any depth, one of type inner.
+func holds(pl, inner *plan, seen map[*plan]bool) bool {
+	if pl == nil || seen[pl] {
+		return false
+	}
+	seen[pl] = true
+	if pl.elem == inner || holds(pl.elem, inner, seen) {
+		return true
+	}
+	return slices.ContainsFunc(pl.fields, func(f *field) bool { return f.plan == inner || holds(f.plan, inner, seen) })
+}
+
+func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
+	switch pl.form {
+	case formBool:
+		return object{{"type", "boolean"}}
+	case formInt:
+		bits := pl.typ.Bits()
+		return object{{"type", "integer"}, {"minimum", int64(-1) << (bits - 1)}, {"maximum", int64(1)<<(bits-1) - 1}}
+	case formUint:
+		return object{{"type", "integer"}, {"minimum", 0}, {"maximum", ^uint64(0) >> (64 - pl.typ.Bits())}}
+	case formFloat:
+		return object{{"type", "number"}}
+	case formString:
+		return textSchema(pl, "string")
+	case formDuration:
+		return object{{"type", "string"}, {"pattern", durationPattern}}
+	case formText:
+		switch {
+		case pl.text && pl.number:
+			return textSchema(pl, []string{"string", "number"})
+		case pl.number:
+			return object{{"type", "number"}}
+		}
+		return textSchema(pl, "string")
+	case formSecret:
+		return secretSchema()
+	case formPointer:
+		if !v.IsNil() {
+			return g.of(pl.elem, v.Elem())
+		}
+		return g.of(pl.elem, pl.elem.fresh())
+	case formList:
+		return object{{"type", "array"}, {"items", g.of(pl.elem, pl.elem.fresh())}}
+	case formMap:
+		out := object{{"type", "object"}, {"additionalProperties", g.of(pl.elem, pl.elem.fresh())}}
+		if pl.key.values != nil {
+			out = append(out, member{"propertyNames", object{{"enum", pl.key.values}}})
+		}
+		return out
+	case formStruct:
+		return g.structure(pl, v)
+	case formAny:
+	}
+	return object{}
+}
+
+func textSchema(pl *plan, types any) object {
+	switch {
+	case pl.values == nil:
+		return object{{"type", types}}
+	case pl.number:
+		return object{{"anyOf", []object{{{"enum", pl.values}}, {{"type", "number"}}}}}
+	}
+	return object{{"enum", pl.values}}
+}
+
+func secretSchema() object {
+	return object{
+		{"type", "object"},
+		{"description", "A reference to a secret: the name of an environment variable, or the path of a file."},
+		{"properties", object{
+			{"env", object{{"type", "string"}, {"pattern", envPattern}}},
+			{"file", object{{"type", "string"}, {"pattern", filePattern}}},
+		}},
+		{"additionalProperties", false},
+		{"minProperties", 1},
+		{"maxProperties", 1},
+	}
+}
+
+func (g *schemaWriter) structure(pl *plan, v reflect.Value) object {
+	properties, required := object{}, []string{}
+	for _, f := range pl.fields {
+		value := v.FieldByIndex(f.index)
+		schema := g.of(f.plan, value)
+		if f.doc != "" {
+			schema = slices.DeleteFunc(schema, func(m member) bool { return m.name == "description" })
+			schema = append(object{{"description", f.doc}}, schema...)
+		}
+		if def, ok := written(f.plan, value); ok {
+			schema = append(schema, member{"default", def})
+		}
+		properties = append(properties, member{f.name, schema})
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	out := object{{"type", "object"}, {"properties", properties}}
+	if len(required) > 0 {
+		out = append(out, member{"required", required})
+	}
+	return append(out, member{"additionalProperties", false})
+}
+
+// written is a default as a file would say it, and whether there is one to show. Structs show theirs field by field. A zero value is
+// shown for booleans only: of other types it says that there is no default.
+func written(pl *plan, v reflect.Value) (any, bool) {
+	if pl.form != formBool && v.IsZero() {
+		return nil, false
+	}
+	switch pl.form {
+	case formBool, formInt, formUint, formFloat, formString:
+		return v.Interface(), true
+	case formDuration:
+		return shortDuration(time.Duration(v.Int())), true
+	case formText:
+		if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+			text, err := m.MarshalText()
+			return string(text), err == nil && pl.text
+		}
+		return v.String(), pl.text && v.Kind() == reflect.String
+	case formPointer:
+		return written(pl.elem, v.Elem())
+	case formList:
+		list := make([]any, 0, v.Len())
+		for i := range v.Len() {
+			item, ok := written(pl.elem, v.Index(i))
+			if !ok {
+				return nil, false
+			}
+			list = append(list, item)
+		}
+		return list, true
+	case formSecret, formAny, formStruct, formMap:
+	}
+	return nil, false
+}
+
+// shortDuration is 1m for what Duration.String calls 1m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
