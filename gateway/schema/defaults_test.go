@@ -1,0 +1,104 @@
+package schema_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFillDefaults(t *testing.T) {
+	tests := []struct{ name, operation, body, want string }{
+		{
+			"GPU pod", "createPod", `{"name":"a","image":"i","gpu":{"id":"x"}}`,
+			`{"name":"a","image":"i","gpu":{"id":"x","count":1},"cloud":"SECURE","globalNetworking":false,"startJupyter":false,"startSsh":false}`,
+		},
+		{
+			"nothing is overwritten", "createPod", `{"name":"a","image":"i","gpu":{"id":"x","count":8},"cloud":"COMMUNITY","globalNetworking":true,"startJupyter":true,"startSsh":true}`,
+			`{"name":"a","image":"i","gpu":{"id":"x","count":8},"cloud":"COMMUNITY","globalNetworking":true,"startJupyter":true,"startSsh":true}`,
+		},
+		{
+			"CPU pod gets no GPU", "createPod", `{"name":"a","image":"i","cpu":{"id":"c","vcpuCount":2}}`,
+			`{"name":"a","image":"i","cpu":{"id":"c","vcpuCount":2},"cloud":"SECURE","globalNetworking":false,"startJupyter":false,"startSsh":false}`,
+		},
+		{
+			"a template decides on ssh and notebook", "createPod", `{"name":"a","templateId":"t","gpu":{"id":"x"},"startSsh":false}`,
+			`{"name":"a","templateId":"t","gpu":{"id":"x","count":1},"cloud":"SECURE","globalNetworking":false,"startSsh":false}`,
+		},
+		{
+			"endpoint that scales by delay", "createEndpoint", `{"name":"e","image":"i","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["a"]}}`,
+			`{"name":"e","image":"i","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["a"],"count":1},
+			"workers":{"min":0,"max":3,"idleTimeout":10},"timeout":300000,"flashboot":"OFF"}`,
+		},
+		{
+			"endpoint with some of its workers set", "createEndpoint", `{"name":"e","image":"i","type":"LOAD_BALANCER","scaling":{"type":"REQUEST_COUNT","requestCount":4},"cpu":[{"id":"c","vcpuCount":2}],"workers":{"max":1},"timeout":1}`,
+			`{"name":"e","image":"i","type":"LOAD_BALANCER","scaling":{"type":"REQUEST_COUNT","requestCount":4},"cpu":[{"id":"c","vcpuCount":2}],
+			"workers":{"min":0,"max":1,"idleTimeout":10},"timeout":1,"flashboot":"OFF"}`,
+		},
+		{
+			"no idle timeout where there is none", "createEndpoint", `{"name":"e","image":"i","type":"QUEUE","scaling":{"type":"REQUEST_COUNT","requestCount":4},"gpu":{"pools":["a"]}}`,
+			`{"name":"e","image":"i","type":"QUEUE","scaling":{"type":"REQUEST_COUNT","requestCount":4},"gpu":{"pools":["a"],"count":1},
+			"workers":{"min":0,"max":3},"timeout":300000,"flashboot":"OFF"}`,
+		},
+		{
+			"template", "createTemplate", `{"name":"t","image":"i"}`,
+			`{"name":"t","image":"i","category":"NVIDIA","public":false,"serverless":false,"startJupyter":true,"startSsh":true}`,
+		},
+		{
+			"cluster", "createCluster", `{"name":"c"}`, `{"name":"c","startJupyter":false,"startSsh":false}`,
+		},
+		{"volume", "createNetworkVolume", `{"name":"v","size":10}`, `{"name":"v","size":10}`},
+		{"a change keeps what is left out", "updateEndpoint", `{"gpu":{"pools":["a"]},"workers":{}}`, `{"gpu":{"pools":["a"]},"workers":{}}`},
+		{"an action", "podAction", `{"action":"stop"}`, `{"action":"stop"}`},
+		{"no object", "createPod", `[1,{}]`, `[1,{}]`},
+		{"null", "createPod", `null`, `null`},
+	}
+	api := load(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			body := parse(t, tt.body)
+			got := api.Operation(tt.operation).FillDefaults(body)
+			if diff := cmp.Diff(parse(t, tt.want), got); diff != "" {
+				t.Errorf("defaults (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(parse(t, tt.body), body); diff != "" {
+				t.Errorf("the body itself was changed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What FillDefaults returns can be changed without changing what the next call
+// returns.
+func TestFillDefaultsSharesNothing(t *testing.T) {
+	op := operation(t, "createEndpoint")
+	body := parse(t, gpuEndpoint(`"env":{"A":"1"}`))
+	first, _ := op.FillDefaults(body).(map[string]any)
+	for _, name := range []string{"workers", "gpu", "env"} {
+		m, _ := first[name].(map[string]any)
+		if m == nil {
+			t.Fatalf("%s = %v, want an object", name, first[name])
+		}
+		clear(m)
+	}
+	second, _ := op.FillDefaults(body).(map[string]any)
+	for _, name := range []string{"workers", "gpu", "env"} {
+		if m, _ := second[name].(map[string]any); len(m) == 0 {
+			t.Errorf("%s is empty after the result of an earlier call was changed", name)
+		}
+	}
+}
+
+// A valid create request stays valid with its defaults filled in.
+func TestFillDefaultsStaysValid(t *testing.T) {
+	for id, body := range map[string]string{
+		"createPod": pod(``), "createEndpoint": gpuEndpoint(``), "createTemplate": `{"name":"t","image":"i"}`,
+		"createCluster":       `{"name":"c","type":"RAY","compute":{"gpuTypeId":"x","gpuCountPerPod":8,"podCount":2}}`,
+		"createNetworkVolume": `{"name":"v","dataCenter":"d","size":10}`, "createRegistry": `{"name":"r","username":"u","password":"p"}`,
+	} {
+		op := operation(t, id)
+		filled := op.FillDefaults(parse(t, body))
+		if vs := append(op.ValidateBody(filled), op.CheckRules(filled)...); len(vs) > 0 {
+			t.Errorf("%s: defaults make the body invalid: %v", id, vs)
+		}
+	}
+}
