@@ -1,0 +1,202 @@
+package platform
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// account is one customer and everything it owns. Records that are kept over a
+// restart have exported fields, here and in every resource.
+type account struct {
+	ID         string
+	exempt     bool
+	clouds     []string
+	deniedGPUs []string
+	windows    [3]window
+	policy     string
+
+	purse      purse
+	sshKeys    []string
+	pods       table[pod]
+	volumes    table[volume]
+	registries table[registry]
+	meters     table[meter]
+}
+
+// credential is what a key opens.
+type credential struct {
+	account *account
+	access  Access
+}
+
+// openAccounts makes the accounts of the options and indexes their keys.
+func (s *Server) openAccounts(list []Account) error {
+	now := s.clock.Now()
+	for _, o := range list {
+		if o.ID == "" || s.accounts[o.ID] != nil {
+			return fmt.Errorf("account %q: ids must be given and differ", o.ID)
+		}
+		a := newAccount(o, now)
+		s.accounts[o.ID] = a
+		keys := slices.Clone(o.Keys)
+		if o.Key != "" {
+			keys = append(keys, Key{Secret: o.Key})
+		}
+		for _, k := range keys {
+			hash := sha256.Sum256([]byte(k.Secret))
+			if _, taken := s.keys[hash]; taken || k.Secret == "" {
+				return fmt.Errorf("account %q: keys must be given and differ", o.ID)
+			}
+			s.keys[hash] = credential{account: a, access: k.Access}
+		}
+	}
+	return nil
+}
+
+func newAccount(o Account, now time.Time) *account {
+	balance := o.Balance
+	switch {
+	case balance == 0:
+		balance = DefaultBalance
+	case balance < 0:
+		balance = 0
+	}
+	windows := newWindows(o.Quota)
+	return &account{
+		ID:         o.ID,
+		exempt:     o.Exempt,
+		clouds:     slices.Clone(o.Clouds),
+		deniedGPUs: slices.Clone(o.DeniedGPUs),
+		windows:    windows,
+		policy:     policyHeader(windows),
+		purse:      purse{Balance: balance, SettledAt: now},
+		sshKeys:    slices.Clone(o.SSHKeys),
+		pods:       newTable[pod](),
+		volumes:    newTable[volume](),
+		registries: newTable[registry](),
+		meters:     newTable[meter](),
+	}
+}
+
+// account finds what a key opens. The look-up is by hash: neither time nor
+// memory depends on how much of a key was guessed.
+func (s *Server) account(secret string) (*account, Access, bool) {
+	c, known := s.keys[sha256.Sum256([]byte(secret))]
+	return c.account, c.access, known
+}
+
+// advanceLocked brings an account up to now: money is spent, and what can no
+// longer be paid stops at the instant the money ran out.
+func (s *Server) advanceLocked(a *account, now time.Time) {
+	if empty, at := a.purse.emptyBy(now); empty {
+		a.purse.settle(at)
+		a.purse.Balance = 0
+		s.stopUnpaidLocked(a, at)
+	}
+	a.purse.settle(now)
+}
+
+// mayUse tells whether the account may rent gpu (empty for CPU) on cloud.
+func (a *account) mayUse(cloud, gpu string) error {
+	if len(a.clouds) > 0 && !slices.Contains(a.clouds, cloud) {
+		return refuse(403, "access denied: this account may not use the "+cloud+" cloud")
+	}
+	if gpu != "" && slices.Contains(a.deniedGPUs, gpu) {
+		return refuse(403, "access denied: this account may not use "+gpu)
+	}
+	return nil
+}
+
+// SetBalance sets what an account has left, in USD.
+func (s *Server) SetBalance(accountID string, usd float64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, err := s.accountLocked(accountID)
+	if err != nil {
+		return err
+	}
+	s.advanceLocked(a, s.clock.Now())
+	a.purse.Balance = usd
+	return nil
+}
+
+// Balance returns what an account has left now and what it spends per hour,
+// both in USD.
+func (s *Server) Balance(accountID string) (left, perHour float64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, err := s.accountLocked(accountID)
+	if err != nil {
+		return 0, 0, err
+	}
+	s.advanceLocked(a, s.clock.Now())
+	return a.purse.Balance, a.purse.burn, nil
+}
+
+// SetQuota changes the request quota of an account and empties its windows.
+func (s *Server) SetQuota(accountID string, q Quota) error {
+	if q.Minute < 0 || q.Hour < 0 || q.Day < 0 {
+		return errors.New("quota: must not be negative")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, err := s.accountLocked(accountID)
+	if err != nil {
+		return err
+	}
+	a.windows = newWindows(q)
+	a.policy = policyHeader(a.windows)
+	return nil
+}
+
+// getSSHKeys answers the registered set.
+func (x *exchange) getSSHKeys() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	return ok(appendSSHKeys(x.acct.sshKeys)), nil
+}
+
+// updateSSHKeys replaces the set: what is not named is removed.
+func (x *exchange) updateSSHKeys() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	var c checker
+	var keys []string
+	if f, isObject := c.object("$", body, "keys"); isObject {
+		f.require("keys")
+		keys, _ = f.list("keys", sshKey)
+	}
+	if err := c.err(); err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	x.acct.sshKeys = keys
+	return ok(appendSSHKeys(keys)), nil
+}
+
+func appendSSHKeys(keys []string) []byte {
+	return append(appendTexts([]byte(`{"keys":`), keys), '}')
+}
+
+// sshKey says what is wrong with an authorized_keys line, which reads
+// "<type> <base64> [comment]".
+func sshKey(line string) string {
+	const fault = "not of the form '<type> <base64> [comment]' with a type of ssh-…, ecdsa-… or sk-…"
+	algorithm, rest, _ := strings.Cut(line, " ")
+	family, name, dashed := strings.Cut(algorithm, "-")
+	if !dashed || name == "" || !slices.Contains([]string{"ssh", "ecdsa", "sk"}, family) {
+		return fault
+	}
+	data, _, _ := strings.Cut(strings.ReplaceAll(rest, "\t", " "), " ")
+	if data == "" || strings.ContainsAny(line, "\n\r") || strings.ContainsAny(algorithm+data, "\t\v\f") {
+		return fault
+	}
+	return ""
+}

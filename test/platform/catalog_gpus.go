@@ -1,0 +1,228 @@
+package platform
+
+import (
+	"slices"
+	"strings"
+)
+
+func gpuParameters() []string {
+	return []string{"include", "product", "count", "cloud", "countryCodes", "cudaVersions", "minCudaVersion"}
+}
+
+// gpuQuery is what a caller wants to know of GPU types.
+type gpuQuery struct {
+	include   bool
+	product   string
+	count     int
+	cloud     string
+	countries []string
+	cuda      []string
+	minCUDA   string
+}
+
+func (x *exchange) gpuQuery() (gpuQuery, error) {
+	p := &params{q: x.query}
+	q := gpuQuery{
+		include:   len(p.list("include", oneOf("AVAILABILITY"))) > 0,
+		count:     p.integer("count", 1, 1<<20, 1),
+		cloud:     p.enum("cloud", secureCloud, communityCloud),
+		countries: p.list("countryCodes", countryCode),
+		cuda:      p.list("cudaVersions", cudaVersion),
+	}
+	if p.has("product") {
+		q.product = p.enum("product", "POD", "CLUSTER", "SERVERLESS")
+	}
+	if p.has("minCudaVersion") {
+		q.minCUDA = p.q.Get("minCudaVersion")
+		if !digits(q.minCUDA) && cudaVersion(q.minCUDA) != "" {
+			p.add("query.minCudaVersion", "'%s' is not a version of the form <major> or <major>.<minor>", q.minCUDA)
+		}
+	}
+	if err := p.err(); err != nil {
+		return q, err
+	}
+	if q.cuda != nil && q.minCUDA != "" {
+		return q, badRequest("cudaVersions and minCudaVersion exclude each other")
+	}
+	return q, p.tiedToInclude(q.include, gpuParameters()[2:])
+}
+
+// tiedToInclude refuses parameters that mean nothing without availability, and
+// availability without the product it is asked for.
+func (p *params) tiedToInclude(include bool, tied []string) error {
+	if include && !p.has("product") {
+		return badRequest("include=AVAILABILITY needs the product it is asked for")
+	}
+	for _, name := range append([]string{"product"}, tied...) {
+		if !include && p.has(name) {
+			return badRequest(name + " needs include=AVAILABILITY")
+		}
+	}
+	return nil
+}
+
+func countryCode(s string) string {
+	if len(s) == 2 && strings.ToUpper(s) == s && strings.ToLower(s) != s && s[0] >= 'A' && s[1] >= 'A' {
+		return ""
+	}
+	return "'" + s + "' is not a country code of two capital letters"
+}
+
+func (x *exchange) listGPUTypes() (reply, error) {
+	q, err := x.gpuQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	b := []byte(`{"gpus":[`)
+	first := true
+	for i := range x.s.catalog.GPUs {
+		g := &x.s.catalog.GPUs[i]
+		places := x.s.catalog.placesLocked(g, q)
+		if len(q.countries) > 0 && len(places) == 0 {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = appendGPUType(b, g, q, places)
+	}
+	return ok(append(b, `]}`...)), nil
+}
+
+func (x *exchange) getGPUType() (reply, error) {
+	q, err := x.gpuQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	g := x.s.catalog.gpus[x.params[0]]
+	if g == nil {
+		return reply{}, notFound("GPU type")
+	}
+	return ok(appendGPUType(nil, g, q, x.s.catalog.placesLocked(g, q))), nil
+}
+
+// place is one data center that offers a type, with how much of it is left.
+type place struct {
+	dc    *DataCenter
+	cuda  string
+	level string
+}
+
+// placesLocked lists where a type is offered to the query.
+func (c *catalog) placesLocked(g *GPU, q gpuQuery) []place {
+	if !q.include || q.product == "SERVERLESS" && g.Pool == "" {
+		return nil
+	}
+	var out []place
+	for _, id := range g.DataCenters {
+		dc := c.dcs[id]
+		stock := c.stock[stockKey{g.ID, q.cloud, id}]
+		if stock == nil || len(q.countries) > 0 && !slices.Contains(q.countries, dc.Country) {
+			continue
+		}
+		level := "NONE"
+		if q.count <= g.ceiling(q.cloud) {
+			level = stock.level(q.count)
+		}
+		out = append(out, place{dc: dc, cuda: g.cudaAt(id), level: level})
+	}
+	return out
+}
+
+// best is the highest level among places.
+func best(places []place) string {
+	levels := []string{"NONE", "LOW", "MEDIUM", "HIGH"}
+	top := 0
+	for _, p := range places {
+		top = max(top, slices.Index(levels, p.level))
+	}
+	return levels[top]
+}
+
+func appendGPUType(b []byte, g *GPU, q gpuQuery, places []place) []byte {
+	b = appendText(append(b, `{"id":`...), g.ID)
+	b = appendText(append(b, `,"name":`...), g.Name)
+	b = appendTextOrNull(append(b, `,"pool":`...), g.Pool)
+	maker := "NVIDIA"
+	if g.AMD {
+		maker = "AMD"
+	}
+	b = appendText(append(b, `,"manufacturer":`...), maker)
+	b = appendInt(append(b, `,"memory":`...), g.Memory)
+	b = appendBool(append(b, `,"secure":`...), g.Price.Secure > 0)
+	b = appendBool(append(b, `,"community":`...), g.Price.Community > 0)
+	b = appendNumber(append(b, `,"price":{"secure":`...), g.Price.Secure)
+	b = appendNumber(append(b, `,"community":`...), g.Price.Community)
+	if g.Pool != "" {
+		b = appendNumber(append(b, `,"serverless":`...), g.Price.Serverless)
+	}
+	b = appendInt(append(b, `},"maxCount":{"secure":`...), g.MaxSecure)
+	b = appendInt(append(b, `,"community":`...), g.MaxCommunity)
+	b = append(b, '}')
+	if q.include {
+		b = appendText(append(b, `,"availability":`...), best(places))
+		b = appendPlaces(b, places)
+		b = appendCUDAVersions(b, g, q, places)
+	}
+	return append(b, '}')
+}
+
+// appendPlaces writes the dataCenters member, which is left out when empty.
+func appendPlaces(b []byte, places []place) []byte {
+	for i, p := range places {
+		if i == 0 {
+			b = append(b, `,"dataCenters":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendAvailability(b, p.dc.ID, p.dc.Name, p.level)
+	}
+	if len(places) > 0 {
+		b = append(b, ']')
+	}
+	return b
+}
+
+func appendAvailability(b []byte, id, name, level string) []byte {
+	b = appendText(append(b, `{"id":`...), id)
+	b = appendText(append(b, `,"name":`...), name)
+	return append(appendText(append(b, `,"availability":`...), level), '}')
+}
+
+// appendCUDAVersions writes the versions the query lets through; a version is
+// available when one of its hosts has room.
+func appendCUDAVersions(b []byte, g *GPU, q gpuQuery, places []place) []byte {
+	written := 0
+	for _, version := range g.CUDA {
+		if len(q.cuda) > 0 && !slices.Contains(q.cuda, version) ||
+			q.minCUDA != "" && compareVersions(version, q.minCUDA) < 0 {
+			continue
+		}
+		offered, free := false, false
+		for _, p := range places {
+			if p.cuda == version {
+				offered, free = true, free || p.level != "NONE"
+			}
+		}
+		if !offered {
+			continue
+		}
+		if written == 0 {
+			b = append(b, `,"cudaVersions":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		written++
+		b = appendText(append(b, `{"version":`...), version)
+		b = append(appendBool(append(b, `,"available":`...), free), '}')
+	}
+	if written > 0 {
+		b = append(b, ']')
+	}
+	return b
+}

@@ -1,0 +1,210 @@
+package platform
+
+import "slices"
+
+// cpuQuery is what a caller wants to know of CPU flavors.
+type cpuQuery struct {
+	include bool
+	vcpu    int
+}
+
+func (x *exchange) cpuQuery() (cpuQuery, error) {
+	p := &params{q: x.query}
+	q := cpuQuery{
+		include: len(p.list("include", oneOf("AVAILABILITY"))) > 0,
+		vcpu:    p.integer("vcpuCount", 2, 1<<20, 2),
+	}
+	if q.vcpu&(q.vcpu-1) != 0 {
+		p.add("query.vcpuCount", "must be a power of two, but got %d", q.vcpu)
+	}
+	if p.has("product") {
+		p.enum("product", "POD", "SERVERLESS")
+	}
+	if err := p.err(); err != nil {
+		return q, err
+	}
+	return q, p.tiedToInclude(q.include, []string{"vcpuCount"})
+}
+
+func (x *exchange) listCPUTypes() (reply, error) {
+	q, err := x.cpuQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	b := []byte(`{"cpus":[`)
+	for i := range x.s.catalog.CPUs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = x.s.catalog.appendCPUTypeLocked(b, &x.s.catalog.CPUs[i], q)
+	}
+	return ok(append(b, `]}`...)), nil
+}
+
+func (x *exchange) getCPUType() (reply, error) {
+	q, err := x.cpuQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	f := x.s.catalog.flavor(x.params[0])
+	if f == nil {
+		return reply{}, notFound("CPU type")
+	}
+	return ok(x.s.catalog.appendCPUTypeLocked(nil, f, q)), nil
+}
+
+func (c *catalog) appendCPUTypeLocked(b []byte, f *CPU, q cpuQuery) []byte {
+	b = appendText(append(b, `{"id":`...), f.ID)
+	b = appendText(append(b, `,"name":`...), f.Name)
+	b = appendText(append(b, `,"group":`...), f.Group)
+	b = appendInt(append(b, `,"vcpu":{"min":`...), f.MinVCPU)
+	b = appendInt(append(b, `,"max":`...), f.MaxVCPU)
+	b = appendNumber(append(b, `},"ramGbPerVcpu":`...), f.RAMPerVCPU)
+	b = appendNumber(append(b, `,"price":{"securePerVcpu":`...), f.Secure)
+	b = appendNumber(append(b, `,"serverlessPerVcpu":`...), f.Serverless)
+	b = append(b, '}')
+	if q.include {
+		var places []place
+		for _, id := range f.DataCenters {
+			level := "NONE"
+			if q.vcpu >= f.MinVCPU && q.vcpu <= f.MaxVCPU {
+				level = c.stock[stockKey{f.ID, "", id}].level(q.vcpu)
+			}
+			places = append(places, place{dc: c.dcs[id], level: level})
+		}
+		b = appendText(append(b, `,"availability":`...), best(places))
+		b = appendPlaces(b, places)
+	}
+	return append(b, '}')
+}
+
+// dcQuery is what a caller wants to know of data centers.
+type dcQuery struct {
+	gpus, cpus                     bool
+	regions, volumeTypes, complies []string
+	globalNetwork                  *bool
+}
+
+func (x *exchange) dcQuery() (dcQuery, error) {
+	p := &params{q: x.query}
+	include := p.list("include", oneOf("GPU_AVAILABILITY", "CPU_AVAILABILITY"))
+	q := dcQuery{
+		gpus: slices.Contains(include, "GPU_AVAILABILITY"),
+		cpus: slices.Contains(include, "CPU_AVAILABILITY"),
+		regions: p.list("regions", oneOf("NORTH_AMERICA", "SOUTH_AMERICA", "EUROPE", "ASIA", "MIDDLE_EAST",
+			"AFRICA", "OCEANIA", "ANTARCTICA", "UNKNOWN")),
+		volumeTypes: p.list("networkVolumeTypes", oneOf("STANDARD", "HIGH_PERFORMANCE")),
+		complies: p.list("compliance", oneOf("GDPR", "ISO_IEC_27001", "ISO_14001", "PCI_DSS", "HITRUST", "SOC_1_TYPE_2",
+			"SOC_2_TYPE_2", "SOC_3_TYPE_2", "ITAR", "FISMA_HIGH", "HIPAA", "RENEWABLE")),
+		globalNetwork: p.flag("globalNetwork"),
+	}
+	return q, p.err()
+}
+
+// wants tells whether a data center passes every filter: any of the regions,
+// all of the tiers, all of the certificates.
+func (q dcQuery) wants(dc *DataCenter) bool {
+	all := func(wanted, has []string) bool {
+		return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(has, w) })
+	}
+	return (len(q.regions) == 0 || slices.Contains(q.regions, dc.Region)) &&
+		all(q.volumeTypes, dc.VolumeTypes) && all(q.complies, dc.Compliance) &&
+		(q.globalNetwork == nil || *q.globalNetwork == dc.GlobalNetwork)
+}
+
+func (x *exchange) listDataCenters() (reply, error) {
+	q, err := x.dcQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	b := []byte(`{"dataCenters":[`)
+	first := true
+	for i := range x.s.catalog.DataCenters {
+		dc := &x.s.catalog.DataCenters[i]
+		if !q.wants(dc) {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = x.s.catalog.appendDataCenterLocked(b, dc, q)
+	}
+	return ok(append(b, `]}`...)), nil
+}
+
+func (x *exchange) getDataCenter() (reply, error) {
+	q, err := x.dcQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	dc := x.s.catalog.dcs[x.params[0]]
+	if dc == nil {
+		return reply{}, notFound("data center")
+	}
+	return ok(x.s.catalog.appendDataCenterLocked(nil, dc, q)), nil
+}
+
+func (c *catalog) appendDataCenterLocked(b []byte, dc *DataCenter, q dcQuery) []byte {
+	b = appendText(append(b, `{"id":`...), dc.ID)
+	b = appendText(append(b, `,"name":`...), dc.Name)
+	b = appendText(append(b, `,"region":`...), dc.Region)
+	b = appendBool(append(b, `,"globalNetwork":`...), dc.GlobalNetwork)
+	b = appendTexts(append(b, `,"networkVolumeTypes":`...), dc.VolumeTypes)
+	b = appendTexts(append(b, `,"compliance":`...), dc.Compliance)
+	if q.gpus {
+		b = appendStandings(b, `,"gpuAvailability":[`, c.gpusInLocked(dc.ID))
+	}
+	if q.cpus {
+		b = appendStandings(b, `,"cpuAvailability":[`, c.cpusInLocked(dc.ID))
+	}
+	return append(b, '}')
+}
+
+// standing is one type of machine as one data center has it.
+type standing struct{ id, name, level string }
+
+func (c *catalog) gpusInLocked(dc string) []standing {
+	var out []standing
+	for i := range c.GPUs {
+		g := &c.GPUs[i]
+		if s := c.stock[stockKey{g.ID, secureCloud, dc}]; s != nil {
+			out = append(out, standing{g.ID, g.Name, s.level(1)})
+		}
+	}
+	return out
+}
+
+func (c *catalog) cpusInLocked(dc string) []standing {
+	var out []standing
+	for i := range c.CPUs {
+		f := &c.CPUs[i]
+		if s := c.stock[stockKey{f.ID, "", dc}]; s != nil {
+			out = append(out, standing{f.ID, f.Name, s.level(f.MinVCPU)})
+		}
+	}
+	return out
+}
+
+// appendStandings writes a member that is left out when it would be empty.
+func appendStandings(b []byte, open string, list []standing) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = append(b, open...)
+	for i, st := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendAvailability(b, st.id, st.name, st.level)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,90 @@
+package platform
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+)
+
+// command is how a container is started. Args is kept exactly as it was sent;
+// Entrypoint and Cmd are what it stands for.
+type command struct {
+	Args       string
+	Entrypoint []string
+	Cmd        []string
+}
+
+// parseArgs decomposes args, which is either a shell string, taken as the CMD,
+// or the text of a JSON object with entrypoint and cmd, each a list of strings.
+func parseArgs(args string) (command, error) {
+	c := command{Args: args}
+	trimmed := strings.TrimSpace(args)
+	if strings.HasPrefix(trimmed, "{") {
+		if v, err := decode([]byte(trimmed)); err == nil {
+			return c.fromObject(v)
+		}
+	}
+	words, err := shellquote.Split(args)
+	if err != nil {
+		return c, badRequest("args is not a shell string that can be split into words", "$.args: a quote is not closed")
+	}
+	c.Cmd = words
+	return c, nil
+}
+
+func (c command) fromObject(v any) (command, error) {
+	var check checker
+	f, _ := check.object("$.args", v, "entrypoint", "cmd")
+	c.Entrypoint, _ = f.list("entrypoint", nil)
+	c.Cmd, _ = f.list("cmd", nil)
+	if len(check.errs) > 0 {
+		return c, badRequest("args is a JSON object but not one of entrypoint and cmd", check.errs...)
+	}
+	return c, nil
+}
+
+// command applies what a body says about the command to an earlier command. What
+// it leaves out stays; args with entrypoint or cmd must mean the same.
+func (p containerPatch) command(base command) (command, error) {
+	if p.args != nil {
+		c, err := parseArgs(*p.args)
+		if err != nil {
+			return c, err
+		}
+		if p.cmd != nil && !slices.Equal(*p.cmd, c.Cmd) || p.entrypoint != nil && !slices.Equal(*p.entrypoint, c.Entrypoint) {
+			return c, badRequest("args and cmd or entrypoint describe different commands")
+		}
+		return c, nil
+	}
+	if p.cmd == nil && p.entrypoint == nil {
+		return base, nil
+	}
+	if p.cmd != nil {
+		base.Cmd = *p.cmd
+	}
+	if p.entrypoint != nil {
+		base.Entrypoint = *p.entrypoint
+	}
+	base.Args = base.text()
+	return base, nil
+}
+
+// text is the JSON form of args, which can say everything; empty when there is
+// nothing to say.
+func (c command) text() string {
+	if len(c.Cmd) == 0 && len(c.Entrypoint) == 0 {
+		return ""
+	}
+	b := []byte{'{'}
+	if len(c.Entrypoint) > 0 {
+		b = appendTexts(append(b, `"entrypoint":`...), c.Entrypoint)
+	}
+	if len(c.Cmd) > 0 {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = appendTexts(append(b, `"cmd":`...), c.Cmd)
+	}
+	return string(append(b, '}'))
+}

@@ -1,0 +1,150 @@
+package platform
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// defaultDisk is the container disk in GB when a body says nothing of it.
+const defaultDisk = 20
+
+// container is the block that pods, templates, endpoints and cluster members
+// have in common.
+type container struct {
+	Image    string
+	Command  command
+	Disk     int64 // GB
+	Env      map[string]string
+	Ports    []string
+	Registry string // empty is none
+}
+
+// containerPatch is what a body says of the block; nil is left out.
+type containerPatch struct {
+	image, args     *string
+	cmd, entrypoint *[]string
+	disk            *int64
+	env             map[string]string
+	ports           *[]string
+	registry        *string // empty is null
+}
+
+// containerNames are the members of the block.
+func containerNames(more ...string) []string {
+	return append([]string{"image", "args", "cmd", "entrypoint", "disk", "env", "ports", "registry"}, more...)
+}
+
+// container reads the block's members of a body.
+func (f fields) container() containerPatch {
+	p := containerPatch{
+		image:      f.textPtr("image", 0),
+		args:       f.textPtr("args", 0),
+		cmd:        f.listPtr("cmd", nil),
+		entrypoint: f.listPtr("entrypoint", nil),
+		env:        f.textMap("env"),
+		ports:      f.listPtr("ports", nil),
+	}
+	if n, ok := f.integer("disk", 1, 1<<40); ok {
+		p.disk = &n
+	}
+	if v, there := f.m["registry"]; there && v == nil {
+		none := ""
+		p.registry = &none
+	} else {
+		p.registry = f.textPtr("registry", 0)
+	}
+	return p
+}
+
+// envMode says what a body's env does to the earlier one.
+type envMode int
+
+const (
+	replaceEnv envMode = iota
+	mergeEnv           // key by key, the body's value wins
+)
+
+// over applies the patch to base.
+func (p containerPatch) over(base container, mode envMode) (container, error) {
+	c := base
+	var err error
+	if c.Command, err = p.command(base.Command); err != nil {
+		return c, err
+	}
+	if p.image != nil {
+		c.Image = *p.image
+	}
+	if c.Image == "" {
+		return c, badRequest("image must not be empty")
+	}
+	if p.disk != nil {
+		c.Disk = *p.disk
+	}
+	if p.ports != nil {
+		c.Ports = slices.Clone(*p.ports)
+	}
+	if p.registry != nil {
+		c.Registry = *p.registry
+	}
+	c.Env = mergedEnv(base.Env, p.env, mode)
+	return c, c.check()
+}
+
+func mergedEnv(base, env map[string]string, mode envMode) map[string]string {
+	switch {
+	case env == nil:
+		return maps.Clone(base)
+	case mode == replaceEnv:
+		return maps.Clone(env)
+	}
+	out := make(map[string]string, len(base)+len(env))
+	maps.Copy(out, base)
+	maps.Copy(out, env)
+	return out
+}
+
+// check applies the rules the contract does not carry.
+func (c container) check() error {
+	for i, port := range c.Ports {
+		if !validPort(port) {
+			return badRequest("ports must read <port>/<protocol> with protocol http or tcp",
+				"$.ports["+strconv.Itoa(i)+"]: got '"+port+"'")
+		}
+	}
+	if len(c.appendMembers(nil)) > maxBody {
+		return tooLarge("the expanded request is larger than " + strconv.Itoa(maxBody) + " bytes")
+	}
+	return nil
+}
+
+// validPort takes 1 to 65535, and for tcp the numbers above 70000 that ask for
+// the same port inside and outside.
+func validPort(s string) bool {
+	number, protocol, ok := strings.Cut(s, "/")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || !digits(number) {
+		return false
+	}
+	switch protocol {
+	case "http":
+		return n >= 1 && n <= 65535
+	case "tcp":
+		return n >= 1 && n <= 65535 || n > 70000 && n < 100000
+	default:
+		return false
+	}
+}
+
+// appendMembers writes the block's members without braces.
+func (c container) appendMembers(b []byte) []byte {
+	b = appendText(append(b, `"image":`...), c.Image)
+	b = appendText(append(b, `,"args":`...), c.Command.Args)
+	b = appendTexts(append(b, `,"cmd":`...), c.Command.Cmd)
+	b = appendTexts(append(b, `,"entrypoint":`...), c.Command.Entrypoint)
+	b = appendInt(append(b, `,"disk":`...), c.Disk)
+	b = appendMap(append(b, `,"env":`...), c.Env)
+	b = appendTexts(append(b, `,"ports":`...), c.Ports)
+	return appendTextOrNull(append(b, `,"registry":`...), c.Registry)
+}

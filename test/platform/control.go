@@ -1,0 +1,241 @@
+package platform
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// ControlHandler is the interface through which the emulator is steered. It is
+// separate from the API, knows no key, and must be reachable by nobody but the
+// tests: every route reads and answers JSON, and a fault is answered with 400
+// and {"error": text}.
+//
+//	GET    /clock                         POST /clock {advance | to | speed}
+//	GET    /faults   POST /faults {Fault} DELETE /faults   DELETE /faults/{id}
+//	GET    /latency                       PUT  /latency {operation: duration}
+//	GET    /calls[?operation=…&since=seq] DELETE /calls
+//	GET    /accounts/{id}                 PATCH /accounts/{id} {balance, quota}
+//	PUT    /prices {gpu, secure, community, serverless}
+//	PUT    /stock  {type, cloud, dataCenter, total}
+//	PATCH  /pods/{id} {status, name, cost, locked}
+func (s *Server) ControlHandler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(*http.Request) (any, error){
+		"GET /clock":           s.controlClock,
+		"POST /clock":          s.controlMoveClock,
+		"GET /faults":          func(*http.Request) (any, error) { return s.Faults(), nil },
+		"POST /faults":         s.controlAddFault,
+		"DELETE /faults":       func(*http.Request) (any, error) { s.ClearFaults(); return nil, nil },
+		"DELETE /faults/{id}":  s.controlRemoveFault,
+		"GET /latency":         s.controlLatency,
+		"PUT /latency":         s.controlSetLatency,
+		"GET /calls":           s.controlCalls,
+		"DELETE /calls":        func(*http.Request) (any, error) { s.ResetCalls(); return nil, nil },
+		"GET /accounts/{id}":   s.controlAccount,
+		"PATCH /accounts/{id}": s.controlSetAccount,
+		"PUT /prices":          s.controlSetPrice,
+		"PUT /stock":           s.controlSetStock,
+		"PATCH /pods/{id}":     s.controlSetPod,
+	} {
+		mux.Handle(pattern, controlled(handle))
+	}
+	return mux
+}
+
+// controlled answers with what handle returns, or with what it refuses.
+func controlled(handle func(*http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := handle(r)
+		status := http.StatusOK
+		switch {
+		case err != nil:
+			status, v = http.StatusBadRequest, map[string]string{"error": err.Error()}
+		case v == nil:
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(v) // the tester may be gone
+	})
+}
+
+// read decodes a control request; names it does not know are refused.
+func read[T any](r *http.Request) (T, error) {
+	var v T
+	d := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
+	d.DisallowUnknownFields()
+	err := d.Decode(&v)
+	return v, err
+}
+
+type clockState struct {
+	Now   time.Time `json:"now"`
+	Speed float64   `json:"speed"`
+}
+
+func (s *Server) controlClock(*http.Request) (any, error) {
+	return clockState{Now: s.clock.Now(), Speed: s.clock.Speed()}, nil
+}
+
+func (s *Server) controlMoveClock(r *http.Request) (any, error) {
+	move, err := read[struct {
+		Advance string     `json:"advance"`
+		To      *time.Time `json:"to"`
+		Speed   *float64   `json:"speed"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	if move.Speed != nil {
+		s.clock.SetSpeed(*move.Speed)
+	}
+	if move.Advance != "" {
+		d, err := time.ParseDuration(move.Advance)
+		if err != nil {
+			return nil, err
+		}
+		s.clock.Advance(d)
+	}
+	if move.To != nil {
+		s.clock.AdvanceTo(*move.To)
+	}
+	return s.controlClock(r)
+}
+
+func (s *Server) controlAddFault(r *http.Request) (any, error) {
+	f, err := read[Fault](r)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	f.ID = s.AddFault(f)
+	return f, nil
+}
+
+func (s *Server) controlRemoveFault(r *http.Request) (any, error) {
+	if id := r.PathValue("id"); !s.RemoveFault(id) {
+		return nil, fmt.Errorf("no fault is called %q", id)
+	}
+	return nil, nil
+}
+
+func (s *Server) controlLatency(*http.Request) (any, error) {
+	out := map[string]string{}
+	for op, d := range s.Latency() {
+		out[op] = d.String()
+	}
+	return out, nil
+}
+
+func (s *Server) controlSetLatency(r *http.Request) (any, error) {
+	wanted, err := read[map[string]string](r)
+	if err != nil {
+		return nil, err
+	}
+	parsed := map[string]time.Duration{}
+	for op, text := range wanted {
+		if parsed[op], err = time.ParseDuration(text); err != nil {
+			return nil, err
+		}
+	}
+	for op, d := range parsed {
+		s.SetLatency(op, d)
+	}
+	return s.controlLatency(r)
+}
+
+func (s *Server) controlCalls(r *http.Request) (any, error) {
+	calls := s.Calls()
+	if op := r.URL.Query().Get("operation"); op != "" {
+		calls = s.CallsTo(op)
+	}
+	since := int64(0)
+	if text := r.URL.Query().Get("since"); text != "" {
+		var err error
+		if since, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Call, 0, len(calls))
+	for _, c := range calls {
+		if c.Seq > since {
+			out = append(out, c)
+		}
+	}
+	return map[string]any{"calls": out}, nil
+}
+
+type accountState struct {
+	ID      string  `json:"id"`
+	Balance float64 `json:"balance"`
+	PerHour float64 `json:"perHour"`
+}
+
+func (s *Server) controlAccount(r *http.Request) (any, error) {
+	id := r.PathValue("id")
+	left, perHour, err := s.Balance(id)
+	return accountState{ID: id, Balance: left, PerHour: perHour}, err
+}
+
+func (s *Server) controlSetAccount(r *http.Request) (any, error) {
+	wanted, err := read[struct {
+		Balance *float64 `json:"balance"`
+		Quota   *Quota   `json:"quota"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("id")
+	if wanted.Balance != nil {
+		err = s.SetBalance(id, *wanted.Balance)
+	}
+	if wanted.Quota != nil {
+		err = errors.Join(err, s.SetQuota(id, *wanted.Quota))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.controlAccount(r)
+}
+
+func (s *Server) controlSetPrice(r *http.Request) (any, error) {
+	wanted, err := read[struct {
+		GPU        string  `json:"gpu"`
+		Secure     float64 `json:"secure"`
+		Community  float64 `json:"community"`
+		Serverless float64 `json:"serverless"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.SetPrice(wanted.GPU, Price{wanted.Secure, wanted.Community, wanted.Serverless})
+}
+
+func (s *Server) controlSetStock(r *http.Request) (any, error) {
+	wanted, err := read[struct {
+		Type       string `json:"type"`
+		Cloud      string `json:"cloud"`
+		DataCenter string `json:"dataCenter"`
+		Total      int    `json:"total"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.SetStock(wanted.Type, wanted.Cloud, wanted.DataCenter, wanted.Total)
+}
+
+func (s *Server) controlSetPod(r *http.Request) (any, error) {
+	change, err := read[PodChange](r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.ChangePod(r.PathValue("id"), change)
+}

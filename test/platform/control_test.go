@@ -1,0 +1,113 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestControl(t *testing.T) {
+	r := newRig(t, Options{})
+	h := r.ControlHandler()
+	control := func(status int, method, target, body string) answer {
+		t.Helper()
+		a := r.callOn(h, method, target, body)
+		if a.status != status {
+			t.Fatalf("%s %s %s: got %d, want %d: %s", method, target, body, a.status, status, a.raw)
+		}
+		return a
+	}
+	if got := control(200, "POST", "/clock", `{"advance":"90s"}`).text("now"); got != "2026-06-01T12:01:30Z" {
+		t.Errorf("clock: got %s", got)
+	}
+	control(200, "POST", "/clock", `{"to":"2026-06-01T13:00:00Z"}`)
+	if got := control(200, "GET", "/clock", "").text("now"); got != "2026-06-01T13:00:00Z" {
+		t.Errorf("clock: got %s", got)
+	}
+	control(400, "POST", "/clock", `{"advance":"soon"}`)
+	control(400, "POST", "/clock", `{"forward":"1s"}`)
+
+	id := r.newPod(gpuPod)
+	control(204, "PATCH", "/pods/"+id, `{"status":"RUNNING","name":"b","cost":0.5,"locked":true}`)
+	p := r.want(200, "GET", "/v2/pods/"+id, "")
+	if p.text("status") != "RUNNING" || p.text("name") != "b" || p.at("cost") != 0.5 || p.at("locked") != true {
+		t.Errorf("pod changed behind its owner's back: got %s", p.raw)
+	}
+	control(400, "PATCH", "/pods/nope", `{"status":"RUNNING"}`)
+	control(400, "PATCH", "/pods/"+id, `{"status":"DANCING"}`)
+
+	fault := control(200, "POST", "/faults", `{"kind":"capacity","operation":"createPod"}`).text("id")
+	r.want(400, "POST", "/v2/pods", gpuPod)
+	control(204, "DELETE", "/faults/"+fault, "")
+	control(400, "DELETE", "/faults/"+fault, "")
+	control(400, "POST", "/faults", `{"kind":"nonsense"}`)
+	control(204, "DELETE", "/faults", "")
+
+	control(200, "PUT", "/latency", `{"listPods":"1ms"}`)
+	if got := control(200, "GET", "/latency", "").text("listPods"); got != "1ms" {
+		t.Errorf("latency: got %q", got)
+	}
+	r.want(200, "GET", "/v2/pods", "")
+	control(400, "PUT", "/latency", `{"listPods":"long"}`)
+
+	control(204, "PUT", "/prices", `{"gpu":"NVIDIA L4","secure":2,"community":1,"serverless":3}`)
+	control(400, "PUT", "/prices", `{"gpu":"nope"}`)
+	control(204, "PUT", "/stock", `{"type":"NVIDIA L4","total":0}`)
+	control(400, "PUT", "/stock", `{"type":"nope"}`)
+	if got := control(200, "PATCH", "/accounts/default", `{"balance":5,"quota":{"Minute":7}}`).at("balance"); got != 5.0 {
+		t.Errorf("balance: got %v", got)
+	}
+	if got := r.want(200, "GET", "/v2/pods", "").header.Get("RateLimit-Policy"); !strings.HasPrefix(got, `"minute";q=7;`) {
+		t.Errorf("quota: got %q", got)
+	}
+	control(400, "GET", "/accounts/nope", "")
+
+	calls := control(200, "GET", "/calls?operation=createPod&since=1", "")
+	if list, _ := calls.at("calls").([]any); len(list) != 1 || calls.at("calls.0.status") != 400.0 {
+		t.Errorf("calls: got %s", calls.raw)
+	}
+	control(204, "DELETE", "/calls", "")
+	control(404, "GET", "/nowhere", "")
+}
+
+func TestClock(t *testing.T) {
+	c := ManualClock(start())
+	c.Advance(-time.Hour)
+	c.AdvanceTo(start().Add(-time.Hour))
+	if got := c.Now(); !got.Equal(start()) {
+		t.Errorf("the clock ran backwards to %s", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Wait(ctx, start().Add(time.Second), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait past its context: got %v", err)
+	}
+	done := make(chan error)
+	go func() { done <- c.Wait(t.Context(), start().Add(2*time.Second), nil) }()
+	c.Advance(time.Second)
+	c.Advance(time.Second)
+	if err := <-done; err != nil {
+		t.Errorf("Wait: %v", err)
+	}
+	wake := make(chan struct{})
+	close(wake)
+	if err := c.Wait(t.Context(), start().Add(time.Hour), wake); err != nil {
+		t.Errorf("Wait with wake closed: %v", err)
+	}
+	fast := NewClock(start(), 1e6)
+	if err := fast.Wait(t.Context(), start().Add(time.Second), nil); err != nil {
+		t.Errorf("Wait on a fast clock: %v", err)
+	}
+	if fast.Now().Before(start().Add(time.Second)) {
+		t.Error("Wait came back early")
+	}
+	fast.SetSpeed(0)
+	if a, b := fast.Now(), fast.Now(); !a.Equal(b) || fast.Speed() != 0 {
+		t.Error("a stopped clock went on")
+	}
+	if RealClock().Speed() != 1 {
+		t.Error("RealClock does not run at the speed of time")
+	}
+}

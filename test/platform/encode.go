@@ -1,0 +1,115 @@
+package platform
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// The answers are written by hand: the emulator is the upstream in benchmarks,
+// where reflection would be most of what is measured.
+
+const hexDigits = "0123456789abcdef"
+
+// appendText writes s as a JSON string, replacing what is not UTF-8.
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				b = append(append(b, s[from:i]...), "\ufffd"...)
+				from = i + 1
+			}
+			i += n
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		b = append(b, s[from:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\r':
+			b = append(b, '\\', 'r')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		from = i
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+// appendTexts writes list as an array of strings; nil is an empty array.
+func appendTexts(b []byte, list []string) []byte {
+	b = append(b, '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(b, s)
+	}
+	return append(b, ']')
+}
+
+// appendTextOrNull writes null for the empty string.
+func appendTextOrNull(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return appendText(b, s)
+}
+
+// appendMap writes m as an object with its names in order.
+func appendMap(b []byte, m map[string]string) []byte {
+	b = append(b, '{')
+	for i, name := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, name), ':')
+		b = appendText(b, m[name])
+	}
+	return append(b, '}')
+}
+
+// appendNumber writes f rounded to nine digits after the point, which is finer
+// than any amount of money here and hides what binary fractions leave behind.
+func appendNumber(b []byte, f float64) []byte {
+	f = math.Round(f*1e9) / 1e9
+	if f == 0 {
+		f = 0 // no negative zero
+	}
+	return strconv.AppendFloat(b, f, 'f', -1, 64)
+}
+
+func appendInt[T int | int64](b []byte, n T) []byte { return strconv.AppendInt(b, int64(n), 10) }
+
+func appendBool(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
+
+// appendTime writes t as a quoted time stamp.
+func appendTime(b []byte, t time.Time) []byte {
+	b = append(b, '"')
+	b = append(b, stamp(t)...)
+	return append(b, '"')
+}
+
+// appendTimeOrNull writes null for the zero time.
+func appendTimeOrNull(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	return appendTime(b, t)
+}

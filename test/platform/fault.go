@@ -1,0 +1,233 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// FaultKind is a way in which the platform can misbehave.
+type FaultKind string
+
+// The ways to misbehave. Those that need an answer to spoil (FaultCut,
+// FaultMalformed, FaultHuge, FaultBomb, FaultSlow, FaultTrickle) carry the operation
+// out; the others do so only when Fault.After is set.
+const (
+	FaultCapacity  FaultKind = "capacity"  // 400 with nothing but a detail
+	FaultBalance   FaultKind = "balance"   // 402
+	FaultForbidden FaultKind = "forbidden" // 403
+	FaultRateLimit FaultKind = "ratelimit" // 429 with Retry-After
+	FaultStatus    FaultKind = "status"    // Fault.Status as a problem document
+	FaultSlow      FaultKind = "slow"      // the answer comes after Fault.Delay
+	FaultTrickle   FaultKind = "trickle"   // the answer comes byte by byte, Fault.Delay apart
+	FaultDrop      FaultKind = "drop"      // the connection closes without an answer
+	FaultCut       FaultKind = "cut"       // the connection closes in mid-body
+	FaultHang      FaultKind = "hang"      // no answer until the client leaves
+	FaultMalformed FaultKind = "malformed" // 200 with a body that is not JSON
+	FaultHuge      FaultKind = "huge"      // 200 with a valid JSON body of 64 MiB
+	FaultBomb      FaultKind = "bomb"      // a small gzip body that expands to 64 MiB
+)
+
+// Fault makes the emulator misbehave on purpose.
+type Fault struct {
+	// ID names the fault on the control interface; AddFault gives one.
+	ID string `json:"id,omitempty"`
+	// Operation is the operationId it applies to; empty is every operation.
+	Operation string `json:"operation,omitempty"`
+	// Account is the account id it applies to; empty is every account.
+	Account string `json:"account,omitempty"`
+	// Kind is what happens.
+	Kind FaultKind `json:"kind"`
+	// Probability is how likely a matching call is hit; zero means always.
+	Probability float64 `json:"probability,omitempty"`
+	// Times is how many calls are hit before the fault is spent; zero is no end.
+	Times int `json:"times,omitempty"`
+	// After carries the operation out before it is spoiled: the ambiguous case,
+	// where the caller cannot know that its pod now exists.
+	After bool `json:"after,omitempty"`
+	// Status is the answer's status for FaultStatus; zero is 500.
+	Status int `json:"status,omitempty"`
+	// Detail replaces the detail of the problem document.
+	Detail string `json:"detail,omitempty"`
+	// RetryAfter is the Retry-After of FaultRateLimit in seconds; zero is 1.
+	RetryAfter int `json:"retryAfter,omitempty"`
+	// Delay is the real time FaultSlow and FaultTrickle take, in nanoseconds on
+	// the control interface; zero is a second, for FaultTrickle a millisecond.
+	Delay time.Duration `json:"delay,omitempty"`
+	// Body replaces the text of FaultMalformed.
+	Body string `json:"body,omitempty"`
+}
+
+// Validate reports every field that makes no sense.
+func (f Fault) Validate() error {
+	var faults []error
+	switch f.Kind {
+	case FaultCapacity, FaultBalance, FaultForbidden, FaultRateLimit, FaultStatus, FaultSlow, FaultTrickle,
+		FaultDrop, FaultCut, FaultHang, FaultMalformed, FaultHuge, FaultBomb:
+	default:
+		faults = append(faults, fmt.Errorf("kind: no fault is called %q", f.Kind))
+	}
+	if f.Probability < 0 || f.Probability > 1 {
+		faults = append(faults, fmt.Errorf("probability: %v is not between 0 and 1", f.Probability))
+	}
+	if f.Times < 0 || f.RetryAfter < 0 || f.Delay < 0 {
+		faults = append(faults, errors.New("times, retryAfter and delay: must not be negative"))
+	}
+	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
+		faults = append(faults, fmt.Errorf("status: %d is not between 200 and 599", f.Status))
+	}
+	return errors.Join(faults...)
+}
+
+// spoilsAnswer tells whether the fault needs the operation's own answer.
+func (f Fault) spoilsAnswer() bool {
+	switch f.Kind {
+	case FaultSlow, FaultTrickle, FaultCut, FaultMalformed, FaultHuge, FaultBomb:
+		return true
+	default:
+		return f.After
+	}
+}
+
+// refusal is the answer of the faults that are an answer of their own.
+func (f Fault) refusal() *problem {
+	p := &problem{detail: f.Detail}
+	otherwise := ""
+	switch f.Kind {
+	case FaultCapacity:
+		p.status, otherwise = http.StatusBadRequest, "there are no instances currently available with the requested specifications"
+	case FaultBalance:
+		p.status, otherwise = http.StatusPaymentRequired, "insufficient balance"
+	case FaultForbidden:
+		p.status, otherwise = http.StatusForbidden, "access denied"
+	case FaultRateLimit:
+		p.status, otherwise = http.StatusTooManyRequests, "rate limit exceeded for the minute window"
+		p.retryAfter = max(f.RetryAfter, 1)
+	case FaultStatus:
+		p.status, otherwise = f.Status, "the emulator was told to fail"
+		if p.status == 0 {
+			p.status = http.StatusInternalServerError
+		}
+	default:
+		return nil
+	}
+	if p.detail == "" {
+		p.detail = otherwise
+	}
+	return p
+}
+
+// faults holds the faults in force and the chance they are drawn by.
+type faults struct {
+	mu      sync.Mutex
+	rand    *rand.Rand
+	next    int
+	list    []*Fault
+	latency map[string]time.Duration // by operation, "" is every other
+}
+
+func newFaults(o Options) *faults {
+	return &faults{
+		rand:    rand.New(rand.NewPCG(o.Seed, 2)), //nolint:gosec // chance, not secrecy
+		latency: map[string]time.Duration{"": max(o.Latency, 0)},
+	}
+}
+
+// pick returns the first fault that hits a call, and spends one of its times.
+func (f *faults) pick(operation, account string) (Fault, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, fault := range f.list {
+		if fault.Operation != "" && fault.Operation != operation || fault.Account != "" && fault.Account != account {
+			continue
+		}
+		if fault.Probability > 0 && f.rand.Float64() >= fault.Probability {
+			continue
+		}
+		hit := *fault
+		if fault.Times == 1 {
+			f.list = append(f.list[:i:i], f.list[i+1:]...)
+		} else if fault.Times > 1 {
+			fault.Times--
+		}
+		return hit, true
+	}
+	return Fault{}, false
+}
+
+func (f *faults) delay(operation string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d, ok := f.latency[operation]; ok {
+		return d
+	}
+	return f.latency[""]
+}
+
+// AddFault puts a fault in force and returns its id. Faults are tried in the
+// order they were added; the first that hits is the only one. It panics on a
+// fault that does not pass Validate.
+func (s *Server) AddFault(f Fault) string {
+	if err := f.Validate(); err != nil {
+		panic("platform: AddFault: " + err.Error())
+	}
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.next++
+	f.ID = fmt.Sprintf("fault-%d", s.faults.next)
+	s.faults.list = append(s.faults.list, &f)
+	return f.ID
+}
+
+// RemoveFault lifts one fault and tells whether it was in force.
+func (s *Server) RemoveFault(id string) bool {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	for i, f := range s.faults.list {
+		if f.ID == id {
+			s.faults.list = append(s.faults.list[:i:i], s.faults.list[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// ClearFaults lifts every fault.
+func (s *Server) ClearFaults() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.list = nil
+}
+
+// Faults returns the faults in force, Times being what is left of each.
+func (s *Server) Faults() []Fault {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	out := make([]Fault, len(s.faults.list))
+	for i, f := range s.faults.list {
+		out[i] = *f
+	}
+	return out
+}
+
+// SetLatency delays the answers of one operation, or with an empty operation of
+// all that have no latency of their own, by d of real time.
+func (s *Server) SetLatency(operation string, d time.Duration) {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.latency[operation] = max(d, 0)
+}
+
+// Latency returns the delays in force by operation; "" is every other one.
+func (s *Server) Latency() map[string]time.Duration {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	out := make(map[string]time.Duration, len(s.faults.latency))
+	for op, d := range s.faults.latency {
+		out[op] = d
+	}
+	return out
+}

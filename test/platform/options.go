@@ -1,0 +1,158 @@
+package platform
+
+import (
+	"log/slog"
+	"time"
+)
+
+// DefaultKey is the API key of the account an emulator has when its options
+// name none.
+const DefaultKey = "platform-test-key"
+
+// DefaultBalance is what an account starts with unless told otherwise, in USD.
+const DefaultBalance = 1000.0
+
+// DefaultKeepCalls is how many calls are remembered unless told otherwise.
+const DefaultKeepCalls = 10_000
+
+// Options says what an emulator is made of. The zero value is usable: real
+// time, the default catalog, one account with [DefaultKey], no latency.
+type Options struct {
+	// Accounts are the customers the emulator knows. None means one, with id
+	// "default" and key DefaultKey. Ids and keys must be unique.
+	Accounts []Account
+
+	// Clock is the emulator's time; nil follows real time.
+	Clock *Clock
+
+	// Catalog is what can be rented, where and for how much; nil is
+	// DefaultCatalog(). The emulator keeps a copy.
+	Catalog *Catalog
+
+	// OpenAPI is the document served at GET /v2/openapi.json, byte for byte.
+	// Without one that path answers 404.
+	OpenAPI []byte
+
+	// Strict refuses with 400 what the real platform lets pass although the
+	// caller hardly meant it: unknown and repeated query parameters, a body
+	// where the operation has none, a body that is not declared to be JSON.
+	// Under RunT a call to no known route also fails the test.
+	Strict bool
+
+	// Latency delays every answer by this much real time. Single operations
+	// are delayed with Server.SetLatency.
+	Latency time.Duration
+
+	// Timing is how long resources take to come up, on the emulator's clock.
+	Timing Timing
+
+	// DataFile keeps the state in this file over restarts; empty keeps it in
+	// memory only.
+	DataFile string
+
+	// RunURL is the base address of the run interface as it appears in the
+	// request URLs of serverless endpoints; empty is "https://api.platform.test".
+	RunURL string
+
+	// KeepCalls is how many calls are remembered for Calls, the newest first to
+	// stay: zero is DefaultKeepCalls, negative remembers none.
+	KeepCalls int
+
+	// Seed makes identifiers and chance differ between emulators. The same seed
+	// and the same calls give the same identifiers.
+	Seed uint64
+
+	// Logger gets one debug record per call and the emulator's own faults; nil
+	// discards them.
+	Logger *slog.Logger
+}
+
+// Timing is how long resources take to come up, on the emulator's clock. Zero
+// fields take the default written beside them; a negative field is no time.
+type Timing struct {
+	// Provision is how long a new pod is PROVISIONING. Default 2s.
+	Provision time.Duration
+	// Boot is how long a pod is STARTING until it is RUNNING. Default 2s.
+	Boot time.Duration
+	// ColdStart is how long a serverless worker is INITIALIZING. Default 5s.
+	ColdStart time.Duration
+	// Job is how long a worker takes over a job unless the job's input says
+	// otherwise. Default 1s.
+	Job time.Duration
+}
+
+func (t Timing) withDefaults() Timing {
+	set := func(d, otherwise time.Duration) time.Duration {
+		if d == 0 {
+			return otherwise
+		}
+		return max(d, 0)
+	}
+	return Timing{
+		Provision: set(t.Provision, 2*time.Second),
+		Boot:      set(t.Boot, 2*time.Second),
+		ColdStart: set(t.ColdStart, 5*time.Second),
+		Job:       set(t.Job, time.Second),
+	}
+}
+
+// Account is one customer: what it owns is invisible to every other.
+type Account struct {
+	// ID names the account on the control interface and in records.
+	ID string
+	// Key is an API key with full access; further ones go to Keys.
+	Key string
+	// Keys are API keys with an access of their own.
+	Keys []Key
+	// Balance is the money at the start, in USD: zero is DefaultBalance, a
+	// negative value is an account with nothing left.
+	Balance float64
+	// Quota is the account's own request quota.
+	Quota Quota
+	// Exempt accounts are not counted and get no RateLimit headers.
+	Exempt bool
+	// Clouds are the clouds it may use (SECURE, COMMUNITY); none means both.
+	// The others are refused with 403.
+	Clouds []string
+	// DeniedGPUs are GPU type ids it may not use: 403.
+	DeniedGPUs []string
+	// SSHKeys are the public keys registered at the start.
+	SSHKeys []string
+	// WorkerQuota bounds the sum of workers.max over its endpoints; zero is 30.
+	WorkerQuota int
+}
+
+// Access is what an API key may do.
+type Access string
+
+// The kinds of access. The zero value is ReadWrite.
+const (
+	ReadWrite Access = ""
+	ReadOnly  Access = "read-only" // changing anything is 403
+	NoAccess  Access = "none"      // everything is 403
+	Disabled  Access = "disabled"  // the key is not accepted: 401
+)
+
+// Key is one API key of an account.
+type Key struct {
+	Secret string
+	Access Access
+}
+
+// Quota is how many requests an account may make per window, all windows
+// aligned to UTC. Zero fields take the default written beside them.
+type Quota struct {
+	Minute int // default 6000
+	Hour   int // default 300000
+	Day    int // default 5000000
+}
+
+func (q Quota) withDefaults() Quota {
+	set := func(n, otherwise int) int {
+		if n == 0 {
+			return otherwise
+		}
+		return n
+	}
+	return Quota{Minute: set(q.Minute, 6_000), Hour: set(q.Hour, 300_000), Day: set(q.Day, 5_000_000)}
+}

@@ -1,0 +1,191 @@
+package platform
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// gpuRequest is the gpu block of a create.
+type gpuRequest struct {
+	id      string
+	count   int
+	cuda    []string // allowed versions; nil is left out
+	minCUDA *string
+	minRAM  int // GB per card
+	minVCPU int // per card
+}
+
+// cpuRequest is one CPU choice.
+type cpuRequest struct {
+	id   string
+	vcpu int
+}
+
+// gpu reads the gpu member of a pod.
+func (f fields) gpu() *gpuRequest {
+	g, ok := f.child("gpu", "id", "count", "allowedCudaVersions", "minCudaVersion", "minRamPerGpu", "minVcpuCountPerGpu")
+	if !ok {
+		return nil
+	}
+	g.require("id")
+	r := &gpuRequest{count: 1}
+	r.id, _ = g.text("id", 0)
+	if n, ok := g.integer("count", 1, 1<<20); ok {
+		r.count = int(n)
+	}
+	r.cuda, _ = g.list("allowedCudaVersions", cudaVersion)
+	r.minCUDA = g.version("minCudaVersion")
+	if n, ok := g.integer("minRamPerGpu", 1, 1<<20); ok {
+		r.minRAM = int(n)
+	}
+	if n, ok := g.integer("minVcpuCountPerGpu", 1, 1<<20); ok {
+		r.minVCPU = int(n)
+	}
+	return r
+}
+
+// version reads a CUDA version of the form major.minor.
+func (f fields) version(name string) *string {
+	s, ok := f.text(name, 0)
+	if !ok {
+		return nil
+	}
+	if fault := cudaVersion(s); fault != "" {
+		f.c.add(f.place(name), "%s", fault)
+		return nil
+	}
+	return &s
+}
+
+// cpu reads one CPU choice out of the object f.
+func (f fields) cpu() *cpuRequest {
+	f.require("id", "vcpuCount")
+	r := &cpuRequest{}
+	r.id, _ = f.text("id", 1)
+	n, _ := f.integer("vcpuCount", 2, 1<<20)
+	r.vcpu = int(n)
+	return r
+}
+
+// flavorFor finds the flavor of a CPU choice and checks its size.
+func (c *catalog) flavorFor(r *cpuRequest) (*CPU, error) {
+	f := c.flavor(r.id)
+	if f == nil {
+		return nil, badRequest("no CPU flavor is called '" + r.id + "'")
+	}
+	if r.vcpu&(r.vcpu-1) != 0 {
+		return nil, badRequest("cpu.vcpuCount must be a power of two")
+	}
+	if r.vcpu < f.MinVCPU || r.vcpu > f.MaxVCPU {
+		return nil, badRequest("cpu.vcpuCount must be from " + strconv.Itoa(f.MinVCPU) + " to " + strconv.Itoa(f.MaxVCPU) + " for " + f.ID)
+	}
+	return f, nil
+}
+
+func (f *CPU) memory(vcpu int) int { return max(int(float64(vcpu)*f.RAMPerVCPU), 1) }
+
+// need is what a machine must be for a pod to stand on it.
+type need struct {
+	cloud         string
+	dataCenters   []string // preference; empty leaves it to the scheduler
+	globalNetwork bool
+	volumeDC      string // data center of the network volume; empty is none
+}
+
+const noCapacity = "there are no instances currently available with the requested specifications"
+
+// checkDCs refuses names that are no data centers.
+func (c *catalog) checkDCs(ids []string) error {
+	for _, id := range ids {
+		if c.dcs[id] == nil {
+			return badRequest("no data center is called '" + id + "'")
+		}
+	}
+	return nil
+}
+
+// candidates is where a type may be placed, in order of preference.
+func (c *catalog) candidates(stands []string, n need) []string {
+	list := stands
+	if len(n.dataCenters) > 0 {
+		list = n.dataCenters
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(id string) bool {
+		return !slices.Contains(stands, id) || n.globalNetwork && !c.dcs[id].GlobalNetwork ||
+			n.volumeDC != "" && n.volumeDC != id
+	})
+}
+
+// placeGPULocked picks a data center for a GPU pod and the CUDA version it gets.
+func (c *catalog) placeGPULocked(r *gpuRequest, n need) (dc, cuda string, err error) {
+	g := c.gpus[r.id]
+	if g == nil {
+		return "", "", badRequest("no GPU type is called '" + r.id + "'")
+	}
+	if err := c.checkDCs(n.dataCenters); err != nil {
+		return "", "", err
+	}
+	if n.globalNetwork && g.AMD {
+		return "", "", badRequest("global networking needs an NVIDIA GPU")
+	}
+	if g.price(n.cloud) <= 0 || r.count > g.ceiling(n.cloud) || r.minRAM > g.RAM || r.minVCPU > g.VCPU {
+		return "", "", badRequest(noCapacity)
+	}
+	for _, id := range c.candidates(g.DataCenters, n) {
+		s := c.stock[stockKey{g.ID, n.cloud, id}]
+		if s != nil && s.free() >= r.count && r.takesCUDA(g.cudaAt(id)) {
+			return id, g.cudaAt(id), nil
+		}
+	}
+	return "", "", badRequest(noCapacity)
+}
+
+// takesCUDA tells whether a host with this version will do.
+func (r *gpuRequest) takesCUDA(version string) bool {
+	if len(r.cuda) > 0 {
+		return slices.Contains(r.cuda, version)
+	}
+	return r.minCUDA == nil || version != "" && compareVersions(version, *r.minCUDA) >= 0
+}
+
+// placeCPULocked picks a data center for a CPU pod.
+func (c *catalog) placeCPULocked(f *CPU, vcpu int, n need) (dc string, err error) {
+	if err := c.checkDCs(n.dataCenters); err != nil {
+		return "", err
+	}
+	if n.globalNetwork {
+		return "", badRequest("global networking needs an NVIDIA GPU")
+	}
+	if n.cloud == communityCloud {
+		return "", badRequest("CPU pods are available on the SECURE cloud only")
+	}
+	for _, id := range c.candidates(f.DataCenters, n) {
+		if s := c.stock[stockKey{f.ID, "", id}]; s != nil && s.free() >= vcpu {
+			return id, nil
+		}
+	}
+	return "", badRequest(noCapacity)
+}
+
+// takeLocked and putBackLocked move stock in and out of use.
+func (c *catalog) takeLocked(key stockKey, n int) bool {
+	s := c.stock[key]
+	if s == nil || s.free() < n {
+		return false
+	}
+	s.Used += n
+	return true
+}
+
+func (c *catalog) putBackLocked(key stockKey, n int) {
+	if s := c.stock[key]; s != nil {
+		s.Used = max(s.Used-n, 0)
+	}
+}
+
+// isNVIDIA tells whether a GPU id names a type of that maker.
+func (c *catalog) isNVIDIA(id string) bool {
+	g := c.gpus[id]
+	return g != nil && !g.AMD && !strings.HasPrefix(g.ID, "AMD")
+}

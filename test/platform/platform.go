@@ -1,0 +1,135 @@
+package platform
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+)
+
+// maxBody is the size limit of a REST request body and of a deployment request
+// expanded with its template, in bytes.
+const maxBody = 102_400
+
+// Server is an emulated platform. It is an http.Handler for the REST API;
+// RunHandler and ControlHandler are its other faces. It is safe for concurrent
+// use and starts no goroutine of its own.
+type Server struct {
+	opts   Options
+	timing Timing
+	clock  *Clock
+	log    *slog.Logger
+	calls  *recorder
+	faults *faults
+	rest   *surface
+	keys   map[[sha256.Size]byte]credential // never changes
+
+	life context.Context //nolint:containedctx // ends with Close, and every open stream with it
+	end  context.CancelFunc
+
+	mu       sync.Mutex // guards everything below
+	accounts map[string]*account
+	catalog  *catalog
+	rand     *rand.Rand
+	changed  chan struct{} // closed at the next change of state, if waiting
+	waiting  bool
+}
+
+// New returns an emulator made of opts. It fails on options that contradict
+// themselves and on a data file that cannot be read.
+func New(opts Options) (*Server, error) {
+	if len(opts.Accounts) == 0 {
+		opts.Accounts = []Account{{ID: "default", Key: DefaultKey}}
+	}
+	s := &Server{
+		opts:     opts,
+		timing:   opts.Timing.withDefaults(),
+		clock:    opts.Clock,
+		log:      opts.Logger,
+		calls:    newRecorder(opts.KeepCalls),
+		changed:  make(chan struct{}),
+		accounts: map[string]*account{},
+		keys:     map[[sha256.Size]byte]credential{},
+		rand:     rand.New(rand.NewPCG(opts.Seed, 1)), //nolint:gosec // identifiers of an emulator need no secrecy
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	if s.clock == nil {
+		s.clock = RealClock()
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.faults = newFaults(opts)
+	s.rest = &surface{
+		routes:  newRouteTable(restRoutes()),
+		limit:   func(*route) int64 { return maxBody },
+		problem: func(p *problem) ([]byte, string) { return p.append(nil), "application/problem+json" },
+		counts:  true,
+	}
+	listed := opts.Catalog
+	if listed == nil {
+		listed = DefaultCatalog()
+	}
+	var err error
+	if s.catalog, err = newCatalog(listed); err != nil {
+		return nil, err
+	}
+	if err := s.openAccounts(opts.Accounts); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ServeHTTP answers one request to the REST API.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.serve(s.rest, w, r)
+}
+
+func (s *Server) serve(on *surface, w http.ResponseWriter, r *http.Request) {
+	x := &exchange{s: s, w: w, ctx: r.Context(), header: r.Header, surface: on}
+	x.serve(r)
+}
+
+// Clock returns the emulator's clock.
+func (s *Server) Clock() *Clock { return s.clock }
+
+// Close ends open streams and writes what is to be kept. The server must not be
+// used afterwards.
+func (s *Server) Close() error {
+	s.end()
+	return nil
+}
+
+// newID returns an identifier of ten lower-case letters and digits that taken
+// does not know yet.
+func (s *Server) newIDLocked(taken func(string) bool) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	for {
+		var id [10]byte
+		for i := range id {
+			id[i] = letters[s.rand.IntN(len(letters))]
+		}
+		if !taken(string(id[:])) {
+			return string(id[:])
+		}
+	}
+}
+
+// getOpenAPI serves the document of the options.
+func (x *exchange) getOpenAPI() (reply, error) {
+	if x.s.opts.OpenAPI == nil {
+		return reply{}, notFound("document")
+	}
+	return ok(x.s.opts.OpenAPI), nil
+}
+
+// accountLocked is the account an id names.
+func (s *Server) accountLocked(id string) (*account, error) {
+	if a := s.accounts[id]; a != nil {
+		return a, nil
+	}
+	return nil, fmt.Errorf("no account is called %q", id)
+}

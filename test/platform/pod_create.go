@@ -1,0 +1,187 @@
+package platform
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// podRequest is the body of a create, checked for its shape only.
+type podRequest struct {
+	name         string
+	templateID   string
+	gpu          *gpuRequest
+	cpu          *cpuRequest
+	cloud        string
+	dataCenters  []string
+	global       bool
+	ssh, jupyter *bool
+	mounts       mountsPatch
+	container    containerPatch
+}
+
+func parsePodRequest(body any) (*podRequest, error) {
+	var c checker
+	r := &podRequest{cloud: secureCloud}
+	f, isObject := c.object("$", body, containerNames("name", "templateId", "gpu", "cpu", "cloud", "dataCenterIds",
+		"globalNetworking", "mounts", "startJupyter", "startSsh")...)
+	if !isObject {
+		return nil, c.err()
+	}
+	f.require("name")
+	if !f.has("templateId") {
+		f.require("image")
+	}
+	r.name, _ = f.text("name", 1)
+	r.templateID, _ = f.text("templateId", 1)
+	r.container = f.container()
+	r.gpu = f.gpu()
+	if one, ok := f.child("cpu", "id", "vcpuCount"); ok {
+		r.cpu = one.cpu()
+	}
+	if cloud, ok := f.enum("cloud", secureCloud, communityCloud); ok {
+		r.cloud = cloud
+	}
+	r.dataCenters, _ = f.list("dataCenterIds", nil)
+	r.global = isSet(f.flag("globalNetworking"))
+	r.mounts = f.mounts(true)
+	r.jupyter, r.ssh = f.flag("startJupyter"), f.flag("startSsh")
+	return r, c.err()
+}
+
+func isSet(flag *bool) bool { return flag != nil && *flag }
+
+// createPod rents a pod: 201 at once, provisioned as the clock goes on.
+func (x *exchange) createPod() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := parsePodRequest(body)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	p, err := x.buildPodLocked(r)
+	if err != nil {
+		return reply{}, err
+	}
+	p.ID = x.s.newIDLocked(x.acct.pods.has)
+	x.s.openPodLocked(x.acct, p, x.now)
+	x.acct.pods.add(p.ID, p)
+	return reply{status: http.StatusCreated, body: p.append(nil, x.now, true)}, nil
+}
+
+// buildPodLocked applies every rule, in the order in which the platform tells
+// them: template, rules across fields, access, money, capacity.
+func (x *exchange) buildPodLocked(r *podRequest) (*pod, error) {
+	t, err := x.templateLocked(r.templateID, false)
+	if err != nil {
+		return nil, err
+	}
+	if (r.gpu == nil) == (r.cpu == nil) {
+		return nil, badRequest("exactly one of gpu and cpu must be given")
+	}
+	p := &pod{Name: r.name, Cloud: r.cloud, Wanted: r.global, CreatedAt: x.now}
+	if p.Container, err = r.container.over(t.Container, mergeEnv); err != nil {
+		return nil, err
+	}
+	if p.Mounts, err = r.mounts.forCreate(r.cpu != nil, r.cloud, t.Persistent); err != nil {
+		return nil, err
+	}
+	if err := x.checkRegistryLocked(p.Container.Registry); err != nil {
+		return nil, err
+	}
+	x.injectLocked(p, r, t)
+	n, err := x.needLocked(p, r.dataCenters)
+	if err != nil {
+		return nil, err
+	}
+	if r.gpu != nil {
+		return p, x.rentGPULocked(p, r.gpu, t, n)
+	}
+	return p, x.rentCPULocked(p, r.cpu, n)
+}
+
+// needLocked is what the pod asks of the place it stands in.
+func (x *exchange) needLocked(p *pod, dataCenters []string) (need, error) {
+	n := need{cloud: p.Cloud, dataCenters: dataCenters, globalNetwork: p.Wanted}
+	if p.Mounts.Network != nil {
+		v := x.acct.volumes.get(p.Mounts.Network.VolumeID)
+		if v == nil {
+			return n, badRequest("no network volume is called '" + p.Mounts.Network.VolumeID + "'")
+		}
+		n.volumeDC = v.DataCenter
+	}
+	return n, nil
+}
+
+// rentGPULocked finds the pod a place, after settling what CUDA versions will
+// do: the body's word on them replaces the template's as a whole.
+func (x *exchange) rentGPULocked(p *pod, r *gpuRequest, t *template, n need) error {
+	if len(r.cuda) > 0 && r.minCUDA != nil {
+		return badRequest("gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other")
+	}
+	if r.cuda == nil && r.minCUDA == nil {
+		r.cuda = t.CUDA
+	}
+	if err := x.acct.mayUse(p.Cloud, r.id); err != nil {
+		return err
+	}
+	if g := x.s.catalog.gpus[r.id]; g != nil {
+		p.Rate = g.price(p.Cloud) * float64(r.count)
+		p.GPU = &podGPU{ID: r.id, Count: r.count, VCPU: g.VCPU * r.count, Memory: g.RAM * r.count}
+	}
+	if err := x.canPay(p.Rate); err != nil {
+		return err
+	}
+	var err error
+	p.DC, p.CUDA, err = x.s.catalog.placeGPULocked(r, n)
+	return err
+}
+
+func (x *exchange) rentCPULocked(p *pod, r *cpuRequest, n need) error {
+	f, err := x.s.catalog.flavorFor(r)
+	if err != nil {
+		return err
+	}
+	if err := x.acct.mayUse(p.Cloud, ""); err != nil {
+		return err
+	}
+	p.Rate = f.Secure * float64(r.vcpu)
+	p.CPU = &podCPU{ID: f.ID, VCPU: r.vcpu, Memory: f.memory(r.vcpu)}
+	if err := x.canPay(p.Rate); err != nil {
+		return err
+	}
+	p.DC, err = x.s.catalog.placeCPULocked(f, r.vcpu, n)
+	return err
+}
+
+// canPay wants one hour of a rate to be covered.
+func (x *exchange) canPay(rate float64) error {
+	if x.acct.purse.Balance < rate || x.acct.purse.Balance <= 0 {
+		return refuse(http.StatusPaymentRequired, "insufficient balance: one hour costs "+
+			strconv.FormatFloat(rate, 'f', 2, 64)+" USD")
+	}
+	return nil
+}
+
+// injectLocked adds the variables that startJupyter and startSsh stand for,
+// unless the environment has them already.
+func (x *exchange) injectLocked(p *pod, r *podRequest, t *template) {
+	flag := func(body *bool, otherwise bool) bool {
+		if body != nil {
+			return *body
+		}
+		return otherwise
+	}
+	env := map[string]string{}
+	if flag(r.jupyter, t.Jupyter) {
+		env["JUPYTER_PASSWORD"] = x.s.newIDLocked(func(string) bool { return false })
+	}
+	if flag(r.ssh, t.SSH) && len(x.acct.sshKeys) > 0 {
+		env["PUBLIC_KEY"] = strings.Join(x.acct.sshKeys, "\n")
+	}
+	p.Container.Env = mergedEnv(env, p.Container.Env, mergeEnv)
+}

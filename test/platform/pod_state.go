@@ -1,0 +1,217 @@
+package platform
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// openPodLocked takes the stock of a pod that was just placed and starts it.
+func (s *Server) openPodLocked(a *account, p *pod, now time.Time) {
+	s.catalog.takeLocked(p.kind())
+	booting := now.Add(s.timing.Provision)
+	p.Runs = append(p.Runs, run{Ordered: now, Booting: booting, Running: booting.Add(s.timing.Boot)})
+	p.applyNetworking()
+	s.chargePodLocked(a, p, now)
+}
+
+// startLocked brings a stopped or failed pod up again, on the host it had.
+func (s *Server) startPodLocked(a *account, p *pod, now time.Time) error {
+	if !p.holdsMachine() && !s.catalog.takeLocked(p.kind()) {
+		return badRequest(noCapacity)
+	}
+	p.Failed = false
+	p.Runs = append(p.Runs, run{Ordered: now, Booting: now, Running: now.Add(s.timing.Boot)})
+	p.applyNetworking()
+	s.chargePodLocked(a, p, now)
+	return nil
+}
+
+// stopPodLocked releases the machine; disk, assignment and CUDA version stay.
+func (s *Server) stopPodLocked(a *account, p *pod, now time.Time) {
+	if p.holdsMachine() {
+		s.catalog.putBackLocked(p.kind())
+	}
+	p.Failed = false
+	if last := p.lastRun(); last.Ended.IsZero() {
+		last.Ended = now
+	}
+	s.chargePodLocked(a, p, now)
+}
+
+// restartPodLocked starts the container anew without leaving RUNNING.
+func (s *Server) restartPodLocked(p *pod, now time.Time) {
+	p.lastRun().Ended = now
+	p.Runs = append(p.Runs, run{Ordered: now, Booting: now, Running: now, Restart: true})
+	p.applyNetworking()
+	s.notifyLocked()
+}
+
+// terminatePodLocked ends a pod for good; network volumes are only detached.
+func (s *Server) terminatePodLocked(a *account, p *pod, now time.Time) {
+	if p.holdsMachine() {
+		s.catalog.putBackLocked(p.kind())
+	}
+	if p.Cluster == nil {
+		a.chargeLocked(meterPod, p.ID, amounts{}, now)
+	}
+	a.pods.remove(p.ID)
+	s.notifyLocked()
+}
+
+// failPodLocked is an unrecoverable error of the container.
+func (s *Server) failPodLocked(p *pod, now time.Time) {
+	if last := p.lastRun(); last.Ended.IsZero() {
+		last.Ended = now
+		p.Failed = true
+	}
+	s.notifyLocked()
+}
+
+// stopUnpaidLocked is what happens when the money is gone: pods stop, and those
+// that keep nothing on a network volume are terminated.
+func (s *Server) stopUnpaidLocked(a *account, at time.Time) {
+	for _, p := range append([]*pod(nil), a.pods.order...) {
+		switch {
+		case !p.holdsMachine():
+		case p.Mounts.Network != nil:
+			s.stopPodLocked(a, p, at)
+		default:
+			s.terminatePodLocked(a, p, at)
+		}
+	}
+}
+
+// chargePodLocked makes the pod cost what it costs in the state it is in.
+func (s *Server) chargePodLocked(a *account, p *pod, now time.Time) {
+	if p.Cluster == nil {
+		a.chargeLocked(meterPod, p.ID, p.rate(), now)
+	}
+	s.notifyLocked()
+}
+
+// rate is what the pod costs per hour in the state it is in.
+func (p *pod) rate() amounts {
+	var r amounts
+	persistent := 0.0
+	if p.Mounts.Persistent != nil {
+		persistent = float64(p.Mounts.Persistent.Size)
+	}
+	if !p.holdsMachine() {
+		r[podDiskAmount] = persistent * persistentDownHour
+		return r
+	}
+	r[podDiskAmount] = float64(p.Container.Disk)*containerDiskHour + persistent*persistentUpHour
+	if p.GPU != nil {
+		r[podGPUAmount] = p.Rate
+	} else {
+		r[podCPUAmount] = p.Rate
+	}
+	return r
+}
+
+// applyNetworking gives or takes the address on the global network, which
+// happens at a start only.
+func (p *pod) applyNetworking() {
+	p.GlobalIP = ""
+	if p.Wanted {
+		n := p.digest("global")
+		p.GlobalIP = "10." + strconv.Itoa(int(n>>16&255)) + "." + strconv.Itoa(int(n>>8&255)) + "." + strconv.Itoa(int(n%254)+1)
+	}
+}
+
+// notifyLocked wakes everyone who waits for a change of state.
+func (s *Server) notifyLocked() {
+	if s.waiting {
+		close(s.changed)
+		s.changed = make(chan struct{})
+		s.waiting = false
+	}
+}
+
+// changedLocked is closed at the next change of state.
+func (s *Server) changedLocked() <-chan struct{} {
+	s.waiting = true
+	return s.changed
+}
+
+// PodChange is a change of a pod behind its owner's back; nil members stay.
+type PodChange struct {
+	// Status is RUNNING, EXITED, ERROR, or TERMINATED, which removes the pod.
+	Status *string `json:"status,omitempty"`
+	Name   *string `json:"name,omitempty"`
+	// Cost is what the pod's machine costs per hour from now on, in USD.
+	Cost   *float64 `json:"cost,omitempty"`
+	Locked *bool    `json:"locked,omitempty"`
+}
+
+// ChangePod changes a pod, whoever owns it, as nobody asked for.
+func (s *Server) ChangePod(podID string, c PodChange) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	a, p := s.podLocked(podID)
+	if p == nil {
+		return fmt.Errorf("no pod is called %q", podID)
+	}
+	s.advanceLocked(a, now)
+	if c.Name != nil {
+		p.Name = *c.Name
+	}
+	if c.Locked != nil {
+		p.Locked = *c.Locked
+	}
+	if c.Cost != nil {
+		p.Rate = *c.Cost
+		s.chargePodLocked(a, p, now)
+	}
+	if c.Status != nil {
+		return s.forceStatusLocked(a, p, *c.Status, now)
+	}
+	return nil
+}
+
+// SetPodStatus is ChangePod of the status alone.
+func (s *Server) SetPodStatus(podID, status string) error {
+	return s.ChangePod(podID, PodChange{Status: &status})
+}
+
+func (s *Server) forceStatusLocked(a *account, p *pod, status string, now time.Time) error {
+	switch status {
+	case statusRunning:
+		if !p.holdsMachine() || p.Failed {
+			if err := s.startPodLocked(a, p, now); err != nil {
+				return err
+			}
+		}
+		last := p.lastRun()
+		last.Booting, last.Running = earlier(last.Booting, now), earlier(last.Running, now)
+		s.notifyLocked()
+	case statusExited:
+		s.stopPodLocked(a, p, now)
+	case statusError:
+		s.failPodLocked(p, now)
+	case "TERMINATED":
+		s.terminatePodLocked(a, p, now)
+	default:
+		return fmt.Errorf("a pod cannot be made %q", status)
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// podLocked finds a pod whoever owns it.
+func (s *Server) podLocked(id string) (*account, *pod) {
+	for _, a := range s.accounts {
+		if p := a.pods.get(id); p != nil {
+			return a, p
+		}
+	}
+	return nil, nil
+}

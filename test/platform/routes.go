@@ -1,0 +1,157 @@
+package platform
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// route is one operation.
+type route struct {
+	method    string
+	pattern   string
+	operation string
+	handle    func(*exchange) (reply, error)
+	query     []string // parameters it knows
+	body      bool     // takes a body
+	changes   bool     // needs a key that may change things
+	open      bool     // needs no key
+}
+
+// surface is one set of routes with its own manners: the REST API or the run
+// interface.
+type surface struct {
+	routes   *routeTable
+	limit    func(*route) int64                        // body size; the route is nil when none matched
+	problem  func(*problem) (body []byte, kind string) // how a refusal is told
+	counts   bool                                      // counts against the account's windows
+	bareKeys bool                                      // takes a key without its scheme
+	freeForm bool                                      // bodies need not be JSON
+}
+
+// restRoutes is every operation of the REST API. Where two patterns could match
+// one path, the literal one stands first.
+func restRoutes() []route {
+	get, post, put, patch, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	return []route{
+		{method: get, pattern: "/v2/openapi.json", operation: "getOpenAPI", handle: (*exchange).getOpenAPI, open: true},
+
+		{method: get, pattern: "/v2/account/ssh-keys", operation: "getSshKeys", handle: (*exchange).getSSHKeys},
+		{method: put, pattern: "/v2/account/ssh-keys", operation: "updateSshKeys", handle: (*exchange).updateSSHKeys, body: true, changes: true},
+
+		{method: get, pattern: "/v2/pods", operation: "listPods", handle: (*exchange).listPods, query: []string{"includeClusterPods"}},
+		{method: post, pattern: "/v2/pods", operation: "createPod", handle: (*exchange).createPod, body: true, changes: true},
+		{method: get, pattern: "/v2/pods/{id}", operation: "getPod", handle: (*exchange).getPod},
+		{method: patch, pattern: "/v2/pods/{id}", operation: "updatePod", handle: (*exchange).updatePod, body: true, changes: true},
+		{method: del, pattern: "/v2/pods/{id}", operation: "deletePod", handle: (*exchange).deletePod, changes: true},
+		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: (*exchange).getPodLogs, query: []string{"source", "tail", "since"}},
+		{method: post, pattern: "/v2/pods/{id}/action", operation: "podAction", handle: (*exchange).podAction, body: true, changes: true},
+
+		{method: get, pattern: "/v2/catalog/gpus", operation: "listGpuTypes", handle: (*exchange).listGPUTypes, query: gpuParameters()},
+		{method: get, pattern: "/v2/catalog/gpus/{id}", operation: "getGpuType", handle: (*exchange).getGPUType, query: gpuParameters()},
+		{method: get, pattern: "/v2/catalog/cpus", operation: "listCpuTypes", handle: (*exchange).listCPUTypes, query: []string{"include", "product", "vcpuCount"}},
+		{method: get, pattern: "/v2/catalog/cpus/{id}", operation: "getCpuType", handle: (*exchange).getCPUType, query: []string{"include", "product", "vcpuCount"}},
+		{method: get, pattern: "/v2/catalog/datacenters", operation: "listDataCenters", handle: (*exchange).listDataCenters, query: []string{"include", "regions", "networkVolumeTypes", "compliance", "globalNetwork"}},
+		{method: get, pattern: "/v2/catalog/datacenters/{id}", operation: "getDataCenter", handle: (*exchange).getDataCenter, query: []string{"include"}},
+		{method: get, pattern: "/v2/catalog/templates", operation: "listPublicTemplates", handle: (*exchange).listPublicTemplates, query: []string{"source"}},
+	}
+}
+
+// Operations returns the operationId of every operation the emulator has on the
+// REST API, in the order of its route list.
+func Operations() []string {
+	var ids []string
+	for _, r := range restRoutes() {
+		ids = append(ids, r.operation)
+	}
+	return ids
+}
+
+// routeTable finds routes segment by segment.
+type routeTable struct {
+	byLength map[int][]*pattern // patterns by number of segments, in list order
+}
+
+// pattern is one path with its methods.
+type pattern struct {
+	segments []string // "" stands for a parameter
+	methods  []*route
+	allow    string
+}
+
+func newRouteTable(routes []route) *routeTable {
+	t := &routeTable{byLength: map[int][]*pattern{}}
+	known := map[string]*pattern{}
+	for i := range routes {
+		r := &routes[i]
+		p := known[r.pattern]
+		if p == nil {
+			p = &pattern{segments: strings.Split(r.pattern[1:], "/")}
+			for i, s := range p.segments {
+				if strings.HasPrefix(s, "{") {
+					p.segments[i] = ""
+				}
+			}
+			known[r.pattern] = p
+			t.byLength[len(p.segments)] = append(t.byLength[len(p.segments)], p)
+		}
+		p.methods = append(p.methods, r)
+	}
+	for _, p := range known {
+		var methods []string
+		for _, r := range p.methods {
+			methods = append(methods, r.method)
+		}
+		slices.Sort(methods)
+		p.allow = strings.Join(methods, ", ")
+	}
+	return t
+}
+
+// matched is what a path and method stand for: a route with the values of its
+// parameters, or else the methods the path does have.
+type matched struct {
+	route  *route
+	params []string
+	allow  string
+}
+
+// match finds the operation of a request by its escaped path: segments are
+// compared exactly and parameters unescaped one by one, so that an escaped
+// slash cannot make one segment into two.
+func (t *routeTable) match(r *http.Request) (matched, error) {
+	segments := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	for _, p := range t.byLength[len(segments)] {
+		params, fits, err := p.fit(segments)
+		if err != nil {
+			return matched{}, badRequest("request could not be processed", "path: not a valid escape")
+		}
+		if !fits {
+			continue
+		}
+		for _, route := range p.methods {
+			if route.method == r.Method {
+				return matched{route: route, params: params}, nil
+			}
+		}
+		return matched{allow: p.allow}, nil
+	}
+	return matched{}, nil
+}
+
+func (p *pattern) fit(segments []string) (params []string, fits bool, err error) {
+	for i, want := range p.segments {
+		switch {
+		case want != "" && want != segments[i], want == "" && segments[i] == "":
+			return nil, false, nil
+		case want == "":
+			value, err := url.PathUnescape(segments[i])
+			if err != nil {
+				return nil, false, err
+			}
+			params = append(params, value)
+		}
+	}
+	return params, true, nil
+}
