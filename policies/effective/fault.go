@@ -1,0 +1,26 @@
+package effective
+
+import "fmt"
+
+// Fault is a call that the platform refuses because of what it would be merged
+// with.
+type Fault struct {
+	// Status is the platform's status for it: 400, 409 or 422.
+	Status int
+	// Pointer is the offending field of the body (RFC 6901), "" for the whole.
+	Pointer string
+	// Detail says what is wrong, for people.
+	Detail string
+}
+
+// Error is the detail with its place.
+func (f *Fault) Error() string {
+	if f.Pointer == "" {
+		return f.Detail
+	}
+	return f.Pointer + ": " + f.Detail
+}
+
+func fault(status int, pointer, format string, args ...any) error {
+	return &Fault{Status: status, Pointer: pointer, Detail: fmt.Sprintf(format, args...)}
+}
