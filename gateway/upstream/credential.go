@@ -1,0 +1,42 @@
+package upstream
+
+import (
+	"bytes"
+	"log/slog"
+)
+
+// mask stands for a credential wherever one might be printed.
+const mask = "[redacted]"
+
+// Credential is a platform key. Every way of printing it shows a mask; only
+// Reveal returns it. The zero value is no credential.
+type Credential struct{ secret string }
+
+// NewCredential wraps a platform key.
+func NewCredential(secret string) Credential { return Credential{secret: secret} }
+
+// Reveal returns the key itself.
+func (c Credential) Reveal() string { return c.secret }
+
+// IsZero tells whether there is no key.
+func (c Credential) IsZero() bool { return c.secret == "" }
+
+// Scrub returns b with every occurrence of the key masked.
+func (c Credential) Scrub(b []byte) []byte {
+	if c.secret == "" || !bytes.Contains(b, []byte(c.secret)) {
+		return b
+	}
+	return bytes.ReplaceAll(b, []byte(c.secret), []byte(mask))
+}
+
+// String implements fmt.Stringer.
+func (Credential) String() string { return mask }
+
+// GoString implements fmt.GoStringer.
+func (Credential) GoString() string { return mask }
+
+// LogValue implements slog.LogValuer.
+func (Credential) LogValue() slog.Value { return slog.StringValue(mask) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (Credential) MarshalText() ([]byte, error) { return []byte(mask), nil }

@@ -1,0 +1,143 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Errors of Do. Each is wrapped together with its cause.
+var (
+	// ErrUnreachable means that no answer was had.
+	ErrUnreachable = errors.New("upstream: no answer")
+	// ErrTimeout means that the answer did not come in time.
+	ErrTimeout = errors.New("upstream: no answer in time")
+	// ErrCredential means that an organisation has no credential, or one the
+	// platform does not accept.
+	ErrCredential = errors.New("upstream: credential refused")
+)
+
+// Config says where the platform is.
+type Config struct {
+	// BaseURL is the platform's REST address, without path.
+	BaseURL string
+	// Timeout bounds the wait for response headers.
+	Timeout time.Duration
+	// ConnectTimeout bounds dialling and the TLS handshake.
+	ConnectTimeout time.Duration
+	// MaxIdle is the number of idle connections kept.
+	MaxIdle int
+}
+
+// Request is one call. The client adds the organisation's credential.
+type Request struct {
+	Org    string
+	Method string
+	// Target is the escaped path with the encoded query.
+	Target string
+	Header http.Header
+	// Body is sent as it is; nil for none.
+	Body []byte
+}
+
+// Client sends requests. It is safe for concurrent use.
+type Client struct {
+	base        *url.URL
+	timeout     time.Duration
+	transport   *http.Transport
+	credentials map[string]Credential
+}
+
+// New returns a Client for the platform at cfg.BaseURL with one credential for
+// each organisation. It does not dial.
+func New(cfg Config, credentials map[string]Credential) (*Client, error) {
+	base, err := url.Parse(cfg.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("upstream: base URL: %w", err)
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || strings.Trim(base.Path, "/") != "" {
+		return nil, errors.New("upstream: base URL must be http or https with a host and nothing else")
+	}
+	dialer := &net.Dialer{Timeout: cfg.ConnectTimeout}
+	return &Client{
+		base:    base,
+		timeout: cfg.Timeout,
+		transport: &http.Transport{
+			DialContext:           dialer.DialContext,
+			TLSHandshakeTimeout:   cfg.ConnectTimeout,
+			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+			ResponseHeaderTimeout: cfg.Timeout,
+			ForceAttemptHTTP2:     base.Scheme == "https",
+			DisableCompression:    true, // identity only: the gateway never inflates what it relays
+			MaxIdleConns:          cfg.MaxIdle,
+			MaxIdleConnsPerHost:   cfg.MaxIdle,
+			IdleConnTimeout:       90 * time.Second,
+			// Larger than what the platform sends, small enough to be harmless.
+			MaxResponseHeaderBytes: 64 << 10,
+			WriteBufferSize:        8 << 10,
+			ReadBufferSize:         8 << 10,
+		},
+		credentials: credentials,
+	}, nil
+}
+
+// Authorization returns the header value that authenticates an organisation to
+// the platform. Only the Envoy door, which does not send requests itself,
+// needs it.
+func (c *Client) Authorization(org string) (string, error) {
+	cred, ok := c.credentials[org]
+	if !ok {
+		return "", fmt.Errorf("%w: organisation %q has none", ErrCredential, org)
+	}
+	return "Bearer " + cred.Reveal(), nil
+}
+
+// Credential returns the credential of an organisation, the zero value if it
+// has none.
+func (c *Client) Credential(org string) Credential { return c.credentials[org] }
+
+// Host returns the platform's host, for the Host header of another sender.
+func (c *Client) Host() string { return c.base.Host }
+
+// Do sends one request and returns the answer with its body still open. The
+// caller closes the body. ctx bounds the whole exchange, the body included.
+func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
+	auth, err := c.Authorization(r.Org)
+	if err != nil {
+		return nil, err
+	}
+	header := r.Header.Clone()
+	header.Set("Authorization", auth)
+	u := *c.base
+	path, query, _ := strings.Cut(r.Target, "?")
+	u.Opaque = path // sent as built, not re-escaped
+	u.RawQuery = query
+	req := &http.Request{Method: r.Method, URL: &u, Host: c.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if r.Body != nil {
+		req.Body = io.NopCloser(bytes.NewReader(r.Body))
+		req.ContentLength = int64(len(r.Body))
+	}
+	res, err := c.transport.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		return nil, classify(ctx, err)
+	}
+	return res, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+func classify(ctx context.Context, err error) error {
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrTimeout, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}

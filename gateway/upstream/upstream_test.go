@@ -1,0 +1,147 @@
+package upstream_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = "pk-very-secret"
+
+func client(t *testing.T, base string) *upstream.Client {
+	t.Helper()
+	c, err := upstream.New(upstream.Config{BaseURL: base, Timeout: time.Second, ConnectTimeout: time.Second, MaxIdle: 4},
+		map[string]upstream.Credential{"acme": upstream.NewCredential(secret)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestDoSendsTheTargetAsBuiltWithTheCredential(t *testing.T) {
+	var got *http.Request
+	var body []byte
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+	}))
+	defer s.Close()
+	header := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer of-the-caller"}}
+	res, err := client(t, s.URL).Do(t.Context(), upstream.Request{
+		Org: "acme", Method: http.MethodPost, Target: "/v2/catalog/gpus/NVIDIA%20L4?a=1,2", Header: header, Body: []byte(`{}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if got.RequestURI != "/v2/catalog/gpus/NVIDIA%20L4?a=1,2" {
+		t.Errorf("target = %q", got.RequestURI)
+	}
+	if auth := got.Header.Values("Authorization"); len(auth) != 1 || auth[0] != "Bearer "+secret {
+		t.Errorf("Authorization = %q, want the organisation's key alone", auth)
+	}
+	if string(body) != "{}" || got.ContentLength != 2 {
+		t.Errorf("body = %q with length %d", body, got.ContentLength)
+	}
+	if header.Get("Authorization") != "Bearer of-the-caller" {
+		t.Error("Do changed the caller's header map")
+	}
+}
+
+func TestDoNeverFollowsARedirect(t *testing.T) {
+	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	defer evil.Close()
+	s := httptest.NewServer(http.RedirectHandler(evil.URL, http.StatusTemporaryRedirect))
+	defer s.Close()
+	res, err := client(t, s.URL).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusTemporaryRedirect {
+		t.Errorf("status = %d, want the redirect itself", res.StatusCode)
+	}
+}
+
+func TestDoTellsWhatWentWrong(t *testing.T) {
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer slow.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := "http://" + l.Addr().String()
+	_ = l.Close()
+	for name, tc := range map[string]struct {
+		base, org string
+		want      error
+	}{
+		"nobody listens":  {closed, "acme", upstream.ErrUnreachable},
+		"no answer":       {slow.URL, "acme", upstream.ErrTimeout},
+		"no credential":   {slow.URL, "globex", upstream.ErrCredential},
+		"no organisation": {slow.URL, "", upstream.ErrCredential},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := upstream.New(upstream.Config{BaseURL: tc.base, Timeout: 50 * time.Millisecond, ConnectTimeout: time.Second},
+				map[string]upstream.Credential{"acme": upstream.NewCredential(secret)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			res, err := c.Do(t.Context(), upstream.Request{Org: tc.org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			if !errors.Is(err, tc.want) {
+				t.Errorf("err = %v, want %v", err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("the error holds the credential: %v", err)
+			}
+		})
+	}
+}
+
+func TestNewRefusesWhatIsNotABareAddress(t *testing.T) {
+	for _, base := range []string{"", "api.test", "ftp://api.test", "http://", "http://u:p@api.test", "http://api.test/v2", "http://api.test?x=1", "http://a b"} {
+		if _, err := upstream.New(upstream.Config{BaseURL: base}, nil); err == nil {
+			t.Errorf("New(%q): err = nil", base)
+		}
+	}
+}
+
+func TestACredentialIsNeverPrinted(t *testing.T) {
+	c := upstream.NewCredential(secret)
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "credential", c, "in", struct{ C upstream.Credential }{c})
+	encoded, err := json.Marshal(map[string]any{"c": c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{fmt.Sprint(c), fmt.Sprintf("%v %+v %#v %s %q", c, c, c, c, c), log.String(), string(encoded)} {
+		if strings.Contains(s, secret) {
+			t.Errorf("printed: %s", s)
+		}
+	}
+	if got := string(c.Scrub([]byte("before " + secret + " after"))); got != "before [redacted] after" {
+		t.Errorf("Scrub = %q", got)
+	}
+	if got := c.Reveal(); got != secret {
+		t.Errorf("Reveal = %q", got)
+	}
+}
