@@ -1,0 +1,106 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config says where telemetry goes.
+type Config struct {
+	// OTLP exports traces; nothing is exported without an endpoint.
+	OTLP OTLPConfig `yaml:"otlp" doc:"export of traces by OTLP over HTTP"`
+	// SampleRatio is the share of exchanges traced, 0 to 1.
+	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01"`
+}
+
+// OTLPConfig is one OTLP receiver.
+type OTLPConfig struct {
+	// Endpoint is the URL of the receiver, e.g. "http://127.0.0.1:4318";
+	// empty exports nothing.
+	Endpoint string `yaml:"endpoint" doc:"URL of the OTLP/HTTP receiver; empty exports nothing"`
+}
+
+// Validate reports every fault of the configuration.
+func (c Config) Validate() error {
+	if c.SampleRatio < 0 || c.SampleRatio > 1 {
+		return &FieldError{Field: "sample_ratio", Reason: "must be between 0 and 1"}
+	}
+	return nil
+}
+
+// FieldError is a fault of one configuration field.
+type FieldError struct{ Field, Reason string }
+
+// Error implements error.
+func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
+
+// Path returns the field's path below the configuration it belongs to.
+func (e *FieldError) Path() string { return e.Field }
+
+// Providers holds the OpenTelemetry providers of a process and the Prometheus
+// registry behind its metrics.
+type Providers struct {
+	registry *prometheus.Registry
+	metrics  *sdkmetric.MeterProvider
+	traces   *sdktrace.TracerProvider
+}
+
+// NewProviders builds the providers. It does not dial: the exporter connects
+// when it has something to send, and drops what it cannot send.
+func NewProviders(ctx context.Context, cfg Config, version string) (*Providers, error) {
+	res := resource.NewSchemaless(
+		attribute.String("service.name", "tollgate"),
+		attribute.String("service.version", version),
+	)
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	exp, err := otelprom.New(otelprom.WithRegisterer(reg), otelprom.WithoutScopeInfo())
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
+	}
+	p := &Providers{registry: reg, metrics: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exp), sdkmetric.WithResource(res))}
+
+	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	if cfg.OTLP.Endpoint == "" {
+		opts = append(opts, sdktrace.WithSampler(sdktrace.NeverSample()))
+	} else {
+		exp, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(cfg.OTLP.Endpoint), otlptracehttp.WithTimeout(5*time.Second))
+		if err != nil {
+			return nil, fmt.Errorf("telemetry: otlp: %w", err)
+		}
+		opts = append(opts, sdktrace.WithBatcher(exp), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
+	}
+	p.traces = sdktrace.NewTracerProvider(opts...)
+	return p, nil
+}
+
+// Meter returns the metric provider.
+func (p *Providers) Meter() metric.MeterProvider { return p.metrics }
+
+// Tracer returns the trace provider.
+func (p *Providers) Tracer() trace.TracerProvider { return p.traces }
+
+// Handler serves the metrics in the Prometheus text format.
+func (p *Providers) Handler() http.Handler {
+	return promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
+// Shutdown flushes what is buffered and stops the exporters.
+func (p *Providers) Shutdown(ctx context.Context) error {
+	return errors.Join(p.traces.Shutdown(ctx), p.metrics.Shutdown(ctx))
+}
