@@ -1,0 +1,78 @@
+package filter
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Count takes the request from the quotas of its key, team and organisation in
+// one atomic step. Every authenticated request counts, whatever its end.
+type Count struct {
+	Limiter *ratelimit.Limiter
+	// Quotas holds what the callers are counted in, by organisation and key.
+	Quotas   map[QuotaKey]Quota
+	Recorder *telemetry.Recorder
+}
+
+// QuotaKey names a caller.
+type QuotaKey struct{ Org, Key string }
+
+// Quota is what one caller is counted in.
+type Quota struct {
+	Scopes []ratelimit.Scope
+	// Failure overrides what happens while the store is away; empty for the
+	// configured default.
+	Failure ratelimit.Failure
+}
+
+// Name implements Filter.
+func (*Count) Name() string { return "count" }
+
+// Request refuses with 429 when a window is full, and with 503 when the call
+// may not pass uncounted and cannot be counted.
+func (f *Count) Request(ctx context.Context, ex *Exchange) error {
+	if ex.Caller == nil || ex.Caller.Exempt {
+		return nil
+	}
+	quota := f.Quotas[QuotaKey{ex.Caller.Org, ex.Caller.Key}]
+	if len(quota.Scopes) == 0 {
+		return nil
+	}
+	class := ratelimit.ClassWrite
+	if ex.In.Method == http.MethodGet {
+		class = ratelimit.ClassRead
+	}
+	ctx, span := f.Recorder.Stage(ctx, "count")
+	defer span.End()
+	d, err := f.Limiter.Take(ctx, ratelimit.Take{
+		Org: ex.Caller.Org, Scopes: quota.Scopes, Cost: 1, Class: class, Failure: quota.Failure,
+	})
+	if err != nil {
+		return err
+	}
+	ex.Limit = &d
+	ex.Event.LimitSource, ex.Event.Degraded = string(d.Source), d.Degraded
+	if d.Allowed {
+		return nil
+	}
+	p := problem.RateLimited.New("rate limit exceeded")
+	for i, v := range d.Violated {
+		if i == 0 {
+			p.Detail = "rate limit exceeded for the " + v.Window + " window of the " + string(v.Scope.Kind)
+		}
+		p.Windows = append(p.Windows, v.Window)
+	}
+	return p
+}
+
+// Response puts the limits on the answer; on a refusal Retry-After too.
+func (f *Count) Response(_ context.Context, ex *Exchange) error {
+	if ex.Limit != nil {
+		ex.Limit.WriteHeaders(ex.Answer.Header)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package filter
+
+import (
+	"context"
+	"mime"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+)
+
+// Decode reads the body, strictly and once. Schema, policies, prices and the
+// bytes the platform gets all come from the value made here.
+type Decode struct {
+	Limits strictjson.Limits
+}
+
+// Name implements Filter.
+func (Decode) Name() string { return "decode" }
+
+// Request sets Doc and HasDoc. It refuses with 415 for another media type or
+// any content coding, with 400 for a body that is not strict JSON, is missing,
+// or stands where none belongs.
+func (f Decode) Request(_ context.Context, ex *Exchange) error {
+	body := ex.In.Body
+	if err := plainCoding(ex); err != nil {
+		return err
+	}
+	switch ex.Dialect {
+	case route.V2:
+		if !ex.Operation.HasBody {
+			if len(body) > 0 {
+				return problem.BadRequest.New("this operation takes no body")
+			}
+			return nil
+		}
+		if len(body) == 0 {
+			if !ex.Operation.BodyRequired {
+				return nil
+			}
+			return problem.BadSyntax.New("this operation needs a JSON body")
+		}
+		if err := jsonType(ex); err != nil {
+			return err
+		}
+	case route.GraphQL:
+		if isGraphQLDocument(ex) {
+			ex.Doc, ex.HasDoc = map[string]any{"query": string(body)}, true
+			return nil
+		}
+	case route.V1:
+		// Several v1 clients leave the media type out: any body is JSON there.
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	doc, err := strictjson.Decode(body, f.Limits)
+	if err != nil {
+		return err
+	}
+	ex.Doc, ex.HasDoc = doc, true
+	return nil
+}
+
+// plainCoding refuses compressed bodies: a policy cannot judge what it does
+// not read.
+func plainCoding(ex *Exchange) error {
+	if len(ex.In.Header["Content-Encoding"]) > 0 {
+		return problem.UnsupportedMedia.New("content codings are not accepted on requests")
+	}
+	return nil
+}
+
+func jsonType(ex *Exchange) error {
+	types := ex.In.Header["Content-Type"]
+	if len(types) != 1 {
+		return problem.UnsupportedMedia.New("the request needs exactly one Content-Type: application/json")
+	}
+	if types[0] == "application/json" {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(types[0])
+	if err != nil || media != "application/json" {
+		return problem.UnsupportedMedia.New("the Content-Type must be application/json")
+	}
+	for name, value := range params {
+		if name != "charset" || !strings.EqualFold(value, "utf-8") {
+			return problem.UnsupportedMedia.New("the Content-Type may carry charset=utf-8 and nothing else")
+		}
+	}
+	return nil
+}
+
+func isGraphQLDocument(ex *Exchange) bool {
+	media, _, err := mime.ParseMediaType(ex.In.Header.Get("Content-Type"))
+	return err == nil && media == "application/graphql"
+}

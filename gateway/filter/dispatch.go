@@ -1,0 +1,78 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+)
+
+// maxErrorBody bounds what is read of an error answer, maxAnswer what is read
+// of an answer that is translated.
+const (
+	maxErrorBody = 64 << 10
+	maxAnswer    = 64 << 20
+)
+
+// Dispatch sends the outbound request of an exchange to the platform. The HTTP
+// door and every translated call use it; in the Envoy door, Envoy dispatches.
+type Dispatch struct {
+	Upstream *upstream.Client
+	Recorder *telemetry.Recorder
+	// Deadline bounds calls that change something: they are carried to their
+	// end even when the caller has left, because the result is wanted either
+	// way.
+	Deadline time.Duration
+}
+
+// Do sets ex.Answer to the platform's answer. Error answers are read whole,
+// others are left streaming; done releases what streaming holds and must be
+// called in the end.
+func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error) {
+	ctx, span := d.Recorder.Stage(ctx, "dispatch")
+	defer span.End()
+	cancel := func() {}
+	if ex.Operation.Mutates {
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
+	}
+	begin := d.Recorder.Now()
+	res, err := d.Upstream.Do(ctx, upstream.Request{
+		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body,
+	})
+	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	ex.Event.UpstreamStatus = res.StatusCode
+	ex.Answer = &Answer{Status: res.StatusCode, Header: res.Header, Relayed: true}
+	if res.StatusCode < http.StatusBadRequest {
+		ex.Answer.Stream = res.Body
+		return cancel, nil
+	}
+	defer cancel()
+	ex.Answer.Body, err = readAll(res.Body, maxErrorBody)
+	if err != nil && !errors.Is(err, errLong) {
+		return nil, fmt.Errorf("%w: error body: %w", upstream.ErrUnreachable, err)
+	}
+	return func() {}, nil
+}
+
+var errLong = errors.New("answer too long")
+
+// readAll reads and closes body, at most limit bytes of it.
+func readAll(body io.ReadCloser, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if cerr := body.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil && int64(len(b)) > limit {
+		return b[:limit], errLong
+	}
+	return b, err
+}

@@ -1,0 +1,100 @@
+package filter
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+)
+
+// Identify finds out who calls. A request carries exactly one credential: a
+// Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
+// the api_key parameter its clients send.
+type Identify struct {
+	Directory *identity.Directory
+}
+
+// apiKey is the GraphQL credential parameter.
+const apiKey = "api_key"
+
+// Name implements Filter.
+func (Identify) Name() string { return "identify" }
+
+// Request sets Caller. It refuses with 401, or with 400 when there is more
+// than one credential.
+func (f Identify) Request(_ context.Context, ex *Exchange) error {
+	key, err := credential(ex)
+	if err != nil {
+		return err
+	}
+	if key == "" {
+		if ex.Route != nil && ex.Route.Public {
+			return nil
+		}
+		return identity.ErrUnknown
+	}
+	caller, err := f.Directory.Find(key)
+	if err != nil {
+		return err
+	}
+	ex.Caller = caller
+	ex.Event.Org, ex.Event.Team, ex.Event.Key = caller.Org, caller.Team, caller.Key
+	return nil
+}
+
+// credential returns the one credential of a request, "" without any.
+func credential(ex *Exchange) (string, error) {
+	headers := ex.In.Header["Authorization"]
+	var params []string
+	if ex.Dialect == route.GraphQL && strings.Contains(ex.In.Query, apiKey) {
+		// Read from the raw query: a request that matched nothing has no
+		// parsed one, and must still be told who it is.
+		q, err := route.ParseQuery(ex.In.Query)
+		if err != nil {
+			return "", err
+		}
+		params = q[apiKey]
+		ex.Query = without(ex.Query, apiKey)
+	}
+	if len(headers)+len(params) > 1 {
+		return "", problem.BadRequest.New("the request carries more than one credential")
+	}
+	if len(params) == 1 {
+		return params[0], nil
+	}
+	if len(headers) == 0 {
+		return "", nil
+	}
+	return bearer(headers[0], ex.Dialect)
+}
+
+// bearer reads an Authorization header. Anything but one Bearer token is an
+// unknown key; GraphQL clients also send the bare token.
+func bearer(h string, dialect route.Dialect) (string, error) {
+	scheme, token, ok := strings.Cut(h, " ")
+	switch {
+	case ok && strings.EqualFold(scheme, "Bearer") && token != "":
+		return token, nil
+	case !ok && h != "" && dialect == route.GraphQL:
+		return h, nil
+	default:
+		return "", identity.ErrUnknown
+	}
+}
+
+// without returns q lacking one name; q itself stays as it is.
+func without(q url.Values, name string) url.Values {
+	if !q.Has(name) {
+		return q
+	}
+	rest := make(url.Values, len(q))
+	for k, v := range q {
+		if k != name {
+			rest[k] = v
+		}
+	}
+	return rest
+}

@@ -1,0 +1,48 @@
+package filter
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+)
+
+// Match finds the operation of a request. A request that matches nothing is
+// noted here and refused by Routed, after its caller was identified and
+// counted: strangers learn nothing about routes, and probing is not free.
+type Match struct {
+	Table *route.Table
+	API   *schema.API
+}
+
+// Name implements Filter.
+func (Match) Name() string { return "match" }
+
+// Request fills in Route, Params, Query and, for v2, Operation.
+func (m Match) Request(_ context.Context, ex *Exchange) error {
+	found, err := m.Table.Match(ex.In.Method, ex.In.Path)
+	if err != nil {
+		ex.misrouted = err
+		return nil
+	}
+	query, err := route.ParseQuery(ex.In.Query)
+	if err != nil {
+		ex.misrouted = err
+		return nil
+	}
+	ex.Route, ex.Params, ex.Query = found.Route, found.Params, query
+	ex.Event.Operation = found.Route.ID
+	if found.Route.Dialect == route.V2 {
+		ex.Operation = m.API.Operation(found.Route.ID)
+	}
+	return nil
+}
+
+// Routed refuses what Match noted.
+type Routed struct{}
+
+// Name implements Filter.
+func (Routed) Name() string { return "routed" }
+
+// Request refuses with 404, 405 or 400.
+func (Routed) Request(_ context.Context, ex *Exchange) error { return ex.misrouted }

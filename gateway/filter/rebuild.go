@@ -1,0 +1,99 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+)
+
+// Rebuild makes the outbound request from what was parsed: path, query and
+// body in canonical form and a fixed list of headers. None of the caller's
+// bytes are copied.
+type Rebuild struct {
+	// Agent is the User-Agent the platform sees.
+	Agent string
+}
+
+// Name implements Filter.
+func (Rebuild) Name() string { return "rebuild" }
+
+// Request fills in Out, all but the credential.
+func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
+	op := ex.Operation
+	out := &ex.Out
+	out.Method = op.Method
+	out.Path = expand(op.Path, ex.Params)
+	out.Query = encodeQuery(ex.Query)
+	out.Stream = op.Streams
+	out.Header = http.Header{
+		"Accept":          {"application/json, application/problem+json"},
+		"Accept-Encoding": {"identity"},
+		"User-Agent":      {f.Agent},
+		HeaderRequestID:   {ex.RequestID},
+	}
+	if op.Streams {
+		out.Header["Accept"] = []string{"text/event-stream, application/problem+json"}
+		if last := ex.In.Header.Get("Last-Event-ID"); last != "" && len(last) <= 128 {
+			out.Header["Last-Event-Id"] = []string{last}
+		}
+	}
+	if !ex.HasDoc {
+		out.Body = nil
+		return nil
+	}
+	body, err := strictjson.Append(nil, ex.Doc)
+	if err != nil {
+		return fmt.Errorf("encode the outbound body: %w", err)
+	}
+	out.Body = body
+	out.Header["Content-Type"] = []string{"application/json"}
+	return nil
+}
+
+// expand fills the {name} segments of a pattern with escaped values.
+func expand(pattern string, params map[string]string) string {
+	if len(params) == 0 {
+		return pattern
+	}
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(pattern, "{")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		b.WriteString(url.PathEscape(params[name]))
+		pattern = after
+	}
+}
+
+// encodeQuery writes parameters sorted by name. Commas stay as they are: the
+// platform's list parameters are comma-separated.
+func encodeQuery(q url.Values) string {
+	if len(q) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(q))
+	for name := range q {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		for _, value := range q[name] {
+			if b.Len() > 0 {
+				b.WriteByte('&')
+			}
+			b.WriteString(url.QueryEscape(name))
+			b.WriteByte('=')
+			b.WriteString(strings.ReplaceAll(url.QueryEscape(value), "%2C", ","))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package filter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+)
+
+// Relay makes the platform's answer fit to be seen: only listed headers pass,
+// redirects do not, and an error body is written anew from its documented
+// members, so that nothing else the platform may say (its account's other
+// resources, our credential) reaches the caller.
+type Relay struct {
+	Upstream *upstream.Client
+}
+
+// Name implements Filter.
+func (Relay) Name() string { return "relay" }
+
+// Request implements Filter; there is nothing to do on the way in.
+func (Relay) Request(context.Context, *Exchange) error { return nil }
+
+// relayed lists the platform's response headers that callers get to see, in
+// canonical form.
+var relayed = []string{"Content-Type", "Content-Length", "Cache-Control", "X-Accel-Buffering"}
+
+// Response rewrites a relayed answer.
+func (f Relay) Response(_ context.Context, ex *Exchange) error {
+	a := ex.Answer
+	if !a.Relayed {
+		return nil
+	}
+	switch {
+	case a.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w: the platform answered 401", upstream.ErrCredential)
+	case a.Status < 200 || a.Status >= 300 && a.Status < 400:
+		return fmt.Errorf("%w: the platform answered %d", upstream.ErrUnreachable, a.Status)
+	}
+	header := make(http.Header, 8)
+	for _, name := range relayed {
+		if v := a.Header[name]; len(v) == 1 && printable(v[0]) {
+			header[name] = v
+		}
+	}
+	if a.Status < 400 {
+		a.Header = header
+		return nil
+	}
+	header.Del("Content-Length")
+	if after := a.Header.Get("Retry-After"); isDigits(after) {
+		header.Set("Retry-After", after)
+	}
+	header.Set("Content-Type", problem.ContentType)
+	body, detail := rewriteError(a, f.Upstream.Credential(ex.Caller.Org))
+	ex.Event.Detail = detail
+	a.Header, a.Body = header, body
+	return nil
+}
+
+// rewriteError keeps title, detail and errors of a platform error.
+func rewriteError(a *Answer, cred upstream.Credential) (body []byte, detail string) {
+	p := problem.Problem{Title: http.StatusText(a.Status), Status: a.Status}
+	if doc, err := strictjson.DecodeLenient(a.Body); err == nil {
+		if m, ok := doc.(map[string]any); ok {
+			p.Detail, _ = m["detail"].(string)
+			if title, ok := m["title"].(string); ok && title != "" {
+				p.Title = title
+			}
+			list, _ := m["errors"].([]any)
+			for _, item := range list {
+				if s, ok := item.(string); ok {
+					p.Errors = append(p.Errors, s)
+				}
+			}
+		}
+	}
+	if p.Detail == "" {
+		p.Detail = "the platform gave no reason"
+	}
+	b, err := json.Marshal(&p)
+	if err != nil { // a struct of strings and ints always encodes
+		panic(err)
+	}
+	return cred.Scrub(b), string(cred.Scrub([]byte(p.Detail)))
+}
+
+func isDigits(s string) bool {
+	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
+}

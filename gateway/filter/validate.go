@@ -1,0 +1,54 @@
+package filter
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+)
+
+// Validate holds a v2 call against the operation's description: ids, query,
+// the body's schema, then the rules across members that a schema cannot say.
+type Validate struct{}
+
+// Name implements Filter.
+func (Validate) Name() string { return "validate" }
+
+// Request refuses with 422 for the schema and 400 for everything else, one
+// located message per violation. It replaces Query by what the operation knows.
+func (Validate) Request(_ context.Context, ex *Exchange) error {
+	op := ex.Operation
+	for name, value := range ex.Params {
+		if !op.ValidPathParam(name, value) {
+			return problem.BadRequest.Newf("the path parameter {%s} is not a well-formed identifier", name)
+		}
+	}
+	query, faults := op.CanonicalQuery(ex.Query)
+	if len(faults) > 0 {
+		p := problem.BadRequest.New("the query does not fit the operation")
+		if slices.ContainsFunc(faults, func(v schema.Violation) bool { return v.Status == problem.Invalid.Status() }) {
+			p = problem.Invalid.New("Request validation failed.")
+		}
+		return violations(p, faults)
+	}
+	ex.Query = query
+	if !ex.HasDoc {
+		return nil
+	}
+	if faults := op.ValidateBody(ex.Doc); len(faults) > 0 {
+		return violations(problem.Invalid.New("Request validation failed."), faults)
+	}
+	if faults := op.CheckRules(ex.Doc); len(faults) > 0 {
+		return violations(problem.RuleBroken.New("members of the body contradict each other"), faults)
+	}
+	return nil
+}
+
+func violations(p *problem.Problem, faults []schema.Violation) *problem.Problem {
+	p.Errors = make([]string, len(faults))
+	for i, f := range faults {
+		p.Errors[i] = f.String()
+	}
+	return p
+}

@@ -1,0 +1,64 @@
+package filter
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+)
+
+// Bounds of a request's headers.
+const (
+	maxHeaders     = 100
+	maxHeaderValue = 8192
+)
+
+// Wire refuses requests whose meaning depends on who reads them: versions with
+// other framing rules, upgrades, header bytes and names that proxies fold or
+// rewrite. It looks at form only.
+type Wire struct{}
+
+// Name implements Filter.
+func (Wire) Name() string { return "wire" }
+
+// Request refuses with 505, 400 or 431.
+func (Wire) Request(_ context.Context, ex *Exchange) error {
+	in := &ex.In
+	if (in.Major != 1 || in.Minor != 1) && (in.Major != 2 || in.Minor != 0) {
+		return problem.VersionUnsupported.New("only HTTP/1.1 and HTTP/2 are spoken here").With("Connection", "close")
+	}
+	n := 0
+	for name, values := range in.Header {
+		if strings.ContainsRune(name, '_') {
+			return problem.BadRequest.New("a header name holds an underscore")
+		}
+		for _, v := range values {
+			if n++; n > maxHeaders {
+				return problem.HeadersTooLarge.Newf("more than %d headers", maxHeaders)
+			}
+			if len(v) > maxHeaderValue {
+				return problem.HeadersTooLarge.Newf("a header is longer than %d bytes", maxHeaderValue)
+			}
+			if !printable(v) {
+				return problem.BadRequest.New("a header holds bytes outside printable ASCII")
+			}
+		}
+	}
+	for _, v := range in.Header["Upgrade"] {
+		// h2c is offered by some clients on every request and may be ignored
+		// (RFC 9110, section 7.8); anything else expects a tunnel.
+		if !strings.EqualFold(v, "h2c") {
+			return problem.BadRequest.New("upgrades are not supported").With("Connection", "close")
+		}
+	}
+	return nil
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
