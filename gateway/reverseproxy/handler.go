@@ -1,0 +1,195 @@
+package reverseproxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// Handler is the HTTP door.
+type Handler struct {
+	// Pipeline returns the configuration in force; it is called once for each
+	// request and must not return nil.
+	Pipeline func() *filter.Pipeline
+	Recorder *telemetry.Recorder
+	// BodyTimeout bounds the time a caller may take to send its body; zero
+	// means no bound.
+	BodyTimeout time.Duration
+
+	buffers sync.Pool
+}
+
+// ServeHTTP runs one exchange.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p := h.Pipeline()
+	event := &telemetry.Event{Revision: p.Revision}
+	ex := filter.NewExchange(h.inbound(w, r), event)
+	ctx, span := h.Recorder.Begin(r.Context(), links(r)...)
+	ex.Span = span
+
+	done := run(ctx, p, ex)
+	p.Chain.RunResponse(ctx, ex)
+	err := h.write(w, ex)
+	done()
+	if r.Context().Err() != nil {
+		event.Outcome = telemetry.OutcomeGone
+	} else if err != nil && event.Outcome == telemetry.OutcomeOK {
+		event.Outcome, event.Cause = telemetry.OutcomeUpstream, err
+	}
+	h.Recorder.Record(ctx, event)
+	if err != nil {
+		// The answer's head is out, so all that is left is not to end it
+		// cleanly: the caller must not take half an answer for a whole one.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// run drives the request phase and the dispatch. The returned function
+// releases what a streaming answer holds.
+func run(ctx context.Context, p *filter.Pipeline, ex *filter.Exchange) (done func()) {
+	nothing := func() {}
+	if !p.Chain.RunHead(ctx, ex) || !p.Chain.RunContent(ctx, ex) {
+		return nothing
+	}
+	done, err := p.Dispatch.Do(ctx, ex)
+	if err != nil {
+		p.Chain.Fail(ex, "dispatch", err)
+		return nothing
+	}
+	return done
+}
+
+// inbound reads a request, its body included, as far as the cap.
+func (h *Handler) inbound(w http.ResponseWriter, r *http.Request) filter.Inbound {
+	path, query, _ := strings.Cut(r.RequestURI, "?")
+	in := filter.Inbound{
+		Door: "http", Method: r.Method, Path: path, Query: query,
+		Major: r.ProtoMajor, Minor: r.ProtoMinor,
+		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		in.Peer = host
+	}
+	switch {
+	case r.ContentLength > filter.MaxBody:
+		in.Oversize = true
+	case r.ContentLength != 0:
+		h.body(w, r, &in)
+	}
+	return in
+}
+
+func (h *Handler) body(w http.ResponseWriter, r *http.Request, in *filter.Inbound) {
+	if h.BodyTimeout > 0 {
+		rc := http.NewResponseController(w)
+		// Not every ResponseWriter has deadlines; those that face a network do.
+		if err := rc.SetReadDeadline(time.Now().Add(h.BodyTimeout)); err == nil {
+			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+		}
+	}
+	b := make([]byte, 0, max(r.ContentLength, 0)+512)
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case len(b) > filter.MaxBody:
+			in.Oversize = true
+			return
+		case errors.Is(err, io.EOF):
+			in.Body = b
+			return
+		case err != nil:
+			in.Broken = true
+			return
+		}
+	}
+}
+
+// links joins a caller's trace without making it the parent: whoever stands
+// outside does not decide what is sampled here.
+func links(r *http.Request) []trace.Link {
+	if r.Header.Get("Traceparent") == "" {
+		return nil
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+	sc := trace.SpanContextFromContext(ctx)
+	if !sc.IsValid() {
+		return nil
+	}
+	return []trace.Link{{SpanContext: sc}}
+}
+
+// bufferSize is what one streaming copy moves at a time.
+const bufferSize = 32 << 10
+
+// write sends the answer. An error means that a streamed body broke off after
+// its head was sent.
+func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
+	a := ex.Answer
+	header := w.Header()
+	for name, values := range a.Header {
+		header[name] = values
+	}
+	w.WriteHeader(a.Status)
+	if a.Stream == nil {
+		if len(a.Body) > 0 && a.Status != http.StatusNoContent {
+			_, _ = w.Write(a.Body) // the caller left; the event says so
+		}
+		return nil
+	}
+	defer func() { _ = a.Stream.Close() }()
+	buf := h.buffer()
+	defer h.buffers.Put(buf)
+	n, err := copyStream(w, a.Stream, *buf, ex.Out.Stream)
+	ex.Event.BytesOut = n
+	return err
+}
+
+func (h *Handler) buffer() *[]byte {
+	if b, ok := h.buffers.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, bufferSize)
+	return &b
+}
+
+// copyStream copies src to w, flushing after each read when live. It returns
+// read errors; a caller that left is no fault of the answer.
+func copyStream(w http.ResponseWriter, src io.Reader, buf []byte, live bool) (n int64, err error) {
+	rc := http.NewResponseController(w)
+	if live {
+		_ = rc.Flush()
+	}
+	for {
+		m, rerr := src.Read(buf)
+		if m > 0 {
+			if _, werr := w.Write(buf[:m]); werr != nil {
+				return n, nil
+			}
+			n += int64(m)
+			if live {
+				_ = rc.Flush()
+			}
+		}
+		if errors.Is(rerr, io.EOF) {
+			return n, nil
+		}
+		if rerr != nil {
+			return n, rerr
+		}
+	}
+}
