@@ -1,0 +1,74 @@
+package extproc
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+)
+
+// managed headers are Envoy's own business: it frames messages and knows the
+// host it sends to.
+var managed = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true}
+
+// mutation returns what turns the headers a message has into those it should
+// have: the difference, sorted, so equal exchanges give equal messages.
+func mutation(have, want http.Header) *extprocv3.HeaderMutation {
+	m := &extprocv3.HeaderMutation{}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if _, keep := want[name]; !keep && !managed[name] {
+			m.RemoveHeaders = append(m.RemoveHeaders, strings.ToLower(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if managed[name] || slices.Equal(have[name], want[name]) {
+			continue
+		}
+		for i, value := range want[name] {
+			add(m, strings.ToLower(name), value, i > 0)
+		}
+	}
+	return m
+}
+
+// set overwrites one header.
+func set(m *extprocv3.HeaderMutation, name, value string) { add(m, name, value, false) }
+
+// add writes one header by raw_value: Envoy drops what is sent as value.
+func add(m *extprocv3.HeaderMutation, name, value string, more bool) {
+	action := corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
+	if more {
+		action = corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD
+	}
+	m.SetHeaders = append(m.SetHeaders, &corev3.HeaderValueOption{
+		Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(value)},
+		AppendAction: action,
+	})
+}
+
+// immediate turns an answer into an immediate response.
+func immediate(a *filter.Answer) *extprocv3.ProcessingResponse {
+	m := &extprocv3.HeaderMutation{}
+	for _, name := range slices.Sorted(maps.Keys(a.Header)) {
+		if managed[name] || name == "Connection" {
+			continue
+		}
+		for i, value := range a.Header[name] {
+			add(m, strings.ToLower(name), value, i > 0)
+		}
+	}
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
+		ImmediateResponse: &extprocv3.ImmediateResponse{
+			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)}, //nolint:gosec // three digits
+			Headers: m,
+			Body:    a.Body,
+			Details: "tollgate",
+		},
+	}}
+}

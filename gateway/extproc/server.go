@@ -1,0 +1,66 @@
+package extproc
+
+import (
+	"errors"
+	"io"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// Server is the Envoy door.
+type Server struct {
+	extprocv3.UnimplementedExternalProcessorServer
+
+	// Pipeline returns the configuration in force; it is called once for each
+	// request and must not return nil.
+	Pipeline func() *filter.Pipeline
+	Recorder *telemetry.Recorder
+}
+
+// maxMessage admits a whole body with its envelope.
+const maxMessage = 2*filter.MaxBody + 64<<10
+
+// NewGRPC returns a gRPC server with the door registered.
+func (s *Server) NewGRPC() *grpc.Server {
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
+	extprocv3.RegisterExternalProcessorServer(g, s)
+	return g
+}
+
+// Process serves one request of Envoy's. It ends with an error unless the
+// verdict was sent.
+func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
+	se := &session{server: s, pipeline: s.Pipeline()}
+	defer se.finish()
+	for {
+		req, err := stream.Recv()
+		if err != nil {
+			return se.closed(err)
+		}
+		res, err := se.handle(stream.Context(), req)
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(res); err != nil {
+			return err
+		}
+	}
+}
+
+// closed decides how the stream ends when Envoy has no more to say. Envoy
+// resets it as a rule; a clean end is only answered cleanly after the verdict.
+func (se *session) closed(err error) error {
+	if errors.Is(err, io.EOF) && se.phase >= awaitResponse {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		return status.Error(codes.Unavailable, "the stream ended before the verdict")
+	}
+	return err
+}
