@@ -1,0 +1,61 @@
+package admin
+
+import (
+	"sync"
+	"time"
+)
+
+// Status is what is known about the configuration in force. It is safe for
+// concurrent use; the zero value means that nothing was loaded yet.
+type Status struct {
+	mu       sync.Mutex // guards what follows
+	serving  bool
+	revision string
+	loaded   time.Time
+	failed   time.Time
+	fault    string
+}
+
+// Report is a copy of a Status, as the admin listener shows it.
+type Report struct {
+	Serving  bool      `json:"serving"`
+	Revision string    `json:"revision"`
+	Loaded   time.Time `json:"loaded"`
+	// Fault is why the newest configuration was not taken, empty when it was.
+	Fault  string     `json:"fault,omitempty"`
+	Failed *time.Time `json:"failed,omitempty"`
+}
+
+// Serving notes that the listeners are open, or that draining has begun.
+func (s *Status) Serving(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving = on
+}
+
+// Loaded notes that a configuration is in force; an earlier fault is over.
+func (s *Status) Loaded(at time.Time, revision string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loaded, s.revision = at, revision
+	s.failed, s.fault = time.Time{}, ""
+}
+
+// Failed notes that a configuration was not taken, and why.
+func (s *Status) Failed(at time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed, s.fault = at, err.Error()
+}
+
+// Report returns the status now.
+func (s *Status) Report() Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := Report{Serving: s.serving, Revision: s.revision, Loaded: s.loaded, Fault: s.fault}
+	if s.fault != "" {
+		at := s.failed
+		r.Failed = &at
+	}
+	return r
+}
