@@ -1,0 +1,167 @@
+package graphql
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// user is the account behind the caller.
+type user struct {
+	// keys are known after a write; nil means that they must be read.
+	keys []string
+}
+
+// myself is null without a credential: clients take that, and not an error, for
+// bad credentials.
+func myself(ctx context.Context, x *exchange, in input) (any, error) {
+	if x.anonymous() {
+		return nil, nil
+	}
+	if in.selects("pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes") {
+		return &user{}, nil // those reads prove the credential
+	}
+	if _, err := x.fetch(ctx, "getSshKeys", "", nil, kindAccount); err != nil && !isStatus(err, http.StatusForbidden) {
+		return nil, err
+	}
+	return &user{}, nil
+}
+
+func accountTypes() map[string]objectType {
+	return map[string]objectType{
+		"User": userFields(),
+		// v2 has no account route, so User.serverlessDiscount is always null.
+		"ServerlessDiscount": {
+			"userId": always(nil), "type": always(nil), "discountFactor": always(nil), "expirationDate": always(nil),
+		},
+	}
+}
+
+func userFields() objectType {
+	id := field(func(_ context.Context, x *exchange, _ *user, _ input) (any, error) { return x.user(), nil })
+	return objectType{
+		"id":     id,
+		"authId": id,
+		"email":  always(nil),
+		// Balances are null, not 0, which would trip guards in scripts.
+		"clientBalance": always(nil), "spendLimit": always(nil), "minBalance": always(nil), "underBalance": always(nil),
+		"notifyPodsStale": always(false), "notifyPodsGeneral": always(false), "notifyLowBalance": always(false),
+		"serverlessDiscount": always(nil),
+
+		"pubKey": field(func(ctx context.Context, x *exchange, u *user, _ input) (any, error) {
+			if u.keys != nil {
+				return strings.Join(u.keys, "\n"), nil
+			}
+			b, err := x.fetch(ctx, "getSshKeys", "", nil, kindAccount)
+			return strings.Join(translate.Texts(b, "keys"), "\n"), err
+		}),
+		"currentSpendPerHr": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			pods, err := x.pods(ctx)
+			sum := 0.0
+			for _, p := range pods {
+				sum += number(p, "cost")
+			}
+			return total(sum, 1), err
+		}),
+		"pods": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			pods, err := x.pods(ctx)
+			return wrapPods(pods), err
+		}),
+		"endpoints": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			list, err := x.list(ctx, "listEndpoints", "endpoints", nil, kindEndpoint)
+			return wrapEndpoints(list), err
+		}),
+		"endpoint": field(func(ctx context.Context, x *exchange, _ *user, in input) (any, error) {
+			return x.endpointByID(ctx, in.text("id"))
+		}),
+		"podTemplates": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			list, err := x.ownTemplates(ctx)
+			return wrapTemplates(list), err
+		}),
+		"containerRegistryCreds": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			list, err := x.list(ctx, "listRegistries", "registries", nil, kindRegistry)
+			return records(list), err
+		}),
+		"networkVolumes": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			list, err := x.volumes(ctx)
+			return records(list), err
+		}),
+	}
+}
+
+// records hands v2 objects on as they are.
+func records(list []any) []any {
+	out := []any{}
+	for _, r := range list {
+		if m, ok := r.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// sshKey is one line of public keys: type, base64, and perhaps a comment.
+var sshKey = regexp.MustCompile(`^(ssh|ecdsa|sk)-\S+ \S+([ \t].*)?$`)
+
+// updateUserSettings replaces the account's SSH keys. Clients append a key by
+// writing back the whole text, so order is kept.
+func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error) {
+	a := in.object("input")
+	if !a.has("pubKey") {
+		return &user{}, nil
+	}
+	var lines []string
+	for line := range strings.SplitSeq(a.text("pubKey"), "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if !sshKey.MatchString(line) {
+			return nil, badInput("pubKey: a line is not a public key of the form <type> <base64> [comment]")
+		}
+		lines = append(lines, line)
+	}
+	keys := translate.Unique(lines)
+	b, err := x.change(ctx, "updateSshKeys", "", map[string]any{"keys": translate.List(keys)}, translate.Change, kindAccount)
+	if err != nil {
+		return nil, err
+	}
+	if list := translate.Texts(b, "keys"); len(list) > 0 {
+		keys = list
+	}
+	return &user{keys: keys}, nil
+}
+
+// volumes lists the account's network volumes.
+func (x *exchange) volumes(ctx context.Context) ([]any, error) {
+	return x.list(ctx, "listNetworkVolumes", "networkVolumes", nil, kindVolume)
+}
+
+// volumeByID finds a volume in the list, nil when it is not there.
+func (x *exchange) volumeByID(ctx context.Context, id string) (any, error) {
+	if id == "" {
+		return nil, nil
+	}
+	list, err := x.volumes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return translate.ByID(list, id), nil
+}
+
+// ownTemplates lists the account's templates.
+func (x *exchange) ownTemplates(ctx context.Context) ([]any, error) {
+	return x.list(ctx, "listTemplates", "templates", nil, kindTemplate)
+}
+
+// publicTemplates lists one slice of the public ones.
+func (x *exchange) publicTemplates(ctx context.Context, source string) ([]any, error) {
+	query := url.Values{"source": {source}}
+	return x.shared("listPublicTemplates", query.Encode(), func() ([]any, bool) {
+		body, ok := x.Deps().Catalog.Read(ctx, x.Dialogue, &translate.Request{Operation: "listPublicTemplates", Query: query})
+		return translate.Items(body, "templates"), ok
+	})
+}

@@ -1,0 +1,220 @@
+package graphql
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+//go:embed schema.graphql
+var schemaSource string
+
+// API answers the platform's retired GraphQL interface by v2 calls. It is safe
+// for concurrent use and holds no state of its own: what must be remembered is
+// in the store of its Deps.
+type API struct {
+	cfg    Config
+	deps   translate.Deps
+	schema *ast.Schema
+	types  map[string]objectType
+	words  map[string][]string
+}
+
+// New checks the configuration and ties each field of the schema to its
+// resolver. A field without resolver, or a resolver without field, is an error.
+func New(cfg Config, deps translate.Deps) (*API, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: branded(schemaSource, cfg.Brand)})
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	a := &API{cfg: cfg, deps: deps.WithDefaults(), schema: schema, words: enumerations(schema)}
+	a.types = resolvers(schema, cfg)
+	if err := complete(schema, a.types); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// branded writes the operator's brand into the schema, or leaves the fields
+// that bear it out.
+func branded(source, brand string) string {
+	if brand == "" {
+		return strings.ReplaceAll(source, "is__BRAND__: Boolean ", "")
+	}
+	return strings.ReplaceAll(source, "__BRAND__", brand)
+}
+
+// enumerations reads the values of the lenient enumerations, which their
+// descriptions list.
+func enumerations(schema *ast.Schema) map[string][]string {
+	words := map[string][]string{}
+	for name, def := range schema.Types {
+		if def.Kind == ast.Scalar && !def.BuiltIn && def.Description == strings.ToUpper(def.Description) && def.Description != "" {
+			words[name] = strings.Fields(def.Description)
+		}
+	}
+	return words
+}
+
+// Serve answers one POST of a GraphQL request. in.Body is the decoded JSON
+// object; for the content type application/graphql it is the document itself,
+// as a string. An empty in.Account means that the caller sent no credential:
+// such a request may read the catalog through call and nothing else.
+//
+// The result is never nil, and no input makes Serve panic.
+func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.Caller) (out *translate.Outgoing) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.deps.Logger.ErrorContext(ctx, "graphql request failed", "panic", fmt.Sprint(p))
+			out = a.refused(http.StatusInternalServerError, internal(nil))
+		}
+	}()
+	if in == nil {
+		in = &translate.Incoming{}
+	}
+	op, faults := a.prepare(in)
+	if len(faults) > 0 {
+		return a.rejected(faults)
+	}
+	if in.Account == "" && !op.public {
+		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized, code: codeUnauthenticated, status: http.StatusUnauthorized})
+	}
+	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
+	if op.creates {
+		budget, timeout = a.cfg.CreateBudget, a.cfg.CreateTimeout
+	}
+	m := &meter{next: call, most: a.cfg.Limits.Calls, failed: map[string]failure{}}
+	x := &exchange{
+		Dialogue: translate.NewDialogue(a.deps, m, in.Account, budget),
+		api:      a, in: in, meter: m, reads: map[string]*read{},
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r := x.execute(ctx, op)
+	for _, cause := range x.causes {
+		a.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "graphql field failed", slog.String("operation", op.name), slog.Any("error", cause))
+	}
+	return a.answer(r, x)
+}
+
+// answer writes what an execution gave.
+func (a *API) answer(r result, x *exchange) *translate.Outgoing {
+	out := a.outgoing(http.StatusOK)
+	out.V2, out.Warnings = x.Operations(), x.Warnings()
+	if len(out.V2) > 0 {
+		out.Header.Set("X-Tollgate-V2-Operation", strings.Join(out.V2, ", "))
+	}
+	for _, w := range out.Warnings {
+		out.Header.Add("X-Legacy-Warning", w)
+	}
+	for _, f := range r.faults {
+		if f.http == 0 || out.Status == http.StatusUnauthorized {
+			continue
+		}
+		out.Status = f.http
+		if f.retryAfter != "" {
+			out.Header.Set("Retry-After", f.retryAfter)
+		}
+	}
+	buf := []byte{'{'}
+	if out.Status != http.StatusUnauthorized {
+		buf = append(buf, `"data":`...)
+		buf = append(buf, r.data...)
+		if len(r.faults) > 0 {
+			buf = append(buf, ',')
+		}
+	}
+	// Clients take the mere presence of the key for a failure.
+	if len(r.faults) > 0 {
+		buf = append(buf, `"errors":`...)
+		buf = appendErrors(buf, r.faults)
+	}
+	out.Body = append(buf, '}')
+	return out
+}
+
+// rejected answers a request that was not executed.
+func (a *API) rejected(faults []*fault) *translate.Outgoing {
+	status := http.StatusBadRequest
+	for _, f := range faults {
+		if f.http != 0 {
+			status = f.http
+		}
+	}
+	return a.refused(status, faults...)
+}
+
+func (a *API) refused(status int, faults ...*fault) *translate.Outgoing {
+	out := a.outgoing(status)
+	list := make([]located, len(faults))
+	for i, f := range faults {
+		list[i] = located{fault: f}
+	}
+	out.Body = append(appendErrors([]byte(`{"errors":`), list), '}')
+	return out
+}
+
+func (a *API) outgoing(status int) *translate.Outgoing {
+	h := http.Header{}
+	h.Set("Deprecation", a.cfg.deprecation())
+	if s := a.cfg.sunset(); s != "" {
+		h.Set("Sunset", s)
+	}
+	h.Set("Link", `</v2/openapi.json>; rel="successor-version"`)
+	return &translate.Outgoing{Status: status, Header: h, ContentType: "application/json"}
+}
+
+// Refuse writes a refusal that the gateway raised before or beside the
+// translation. Statuses that clients look for stay HTTP statuses; a refusal by
+// policy or budget is a failed request in a 200, as those clients expect.
+func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
+	d := p.Detail
+	if d == "" {
+		d = p.Title
+	}
+	f := &fault{
+		message: orElse(d, http.StatusText(p.Status)), status: p.Status,
+		errors: p.Errors, decision: p.Decision, policy: p.Policy,
+	}
+	status := p.Status
+	switch {
+	case status == http.StatusUnauthorized:
+		f.message, f.code = textUnauthorized, codeUnauthenticated
+	case status == http.StatusPaymentRequired:
+		f.message, f.code, status = orElse(d, textFunds), codeFunds, http.StatusOK
+	case status == http.StatusForbidden:
+		f.message, f.code, status = forbiddenText(d), codeForbidden, http.StatusOK
+	case status == http.StatusNotFound:
+		f.code = codeNotFound
+	case status == http.StatusMethodNotAllowed:
+		f.code = codeMethod
+	case status == http.StatusRequestEntityTooLarge:
+		f.code = codeTooLarge
+	case status == http.StatusTooManyRequests:
+		f.message, f.code = textTooMany, codeRateLimited
+	case status >= 400 && status < 500:
+		f.code = codeBadInput
+	default:
+		f.message, f.code = textRetryLater, codeInternal
+		status = max(status, http.StatusInternalServerError)
+	}
+	return a.refused(status, f)
+}
+
+// rawDocument reports a body that is the document itself.
+func rawDocument(h http.Header) bool {
+	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && t == "application/graphql"
+}

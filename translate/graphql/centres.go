@@ -1,0 +1,156 @@
+package graphql
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// dataCenter is a data centre, of which at first only id and name may be known.
+type dataCenter struct {
+	id, name string
+	record   any // the catalog's record; nil until it is needed
+}
+
+// full returns the catalog's record, nil when the catalog has none.
+func (c *dataCenter) full(ctx context.Context, x *exchange) (any, error) {
+	if c.record != nil {
+		return c.record, nil
+	}
+	list, err := x.centres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return translate.ByID(list, c.id), nil
+}
+
+func dataCenters(ctx context.Context, x *exchange, in input) (any, error) {
+	list, err := x.listCentres(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(list))
+	for i, r := range list {
+		out[i] = &dataCenter{id: translate.Text(r, "id"), name: translate.Text(r, "name"), record: r}
+	}
+	return out, nil
+}
+
+// listCentres reads stock along when it is selected, so that one call does.
+func (x *exchange) listCentres(ctx context.Context, in input) ([]any, error) {
+	if in.selects("gpuAvailability") {
+		return x.centresWithStock(ctx)
+	}
+	return x.centres(ctx)
+}
+
+func (x *exchange) centresWithStock(ctx context.Context) ([]any, error) {
+	return x.centresBy(ctx, url.Values{"include": {"GPU_AVAILABILITY"}})
+}
+
+func countryCodes(ctx context.Context, x *exchange, _ input) (any, error) {
+	list, err := x.centres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var codes []string
+	for _, id := range idsOf(list) {
+		codes = append(codes, translate.Location(id))
+	}
+	codes = translate.Unique(codes)
+	slices.Sort(codes)
+	return values(codes), nil
+}
+
+// regionName is a region in words, which clients search and show.
+func regionName(region string) string {
+	words := strings.Split(strings.ToLower(region), "_")
+	for i, w := range words {
+		if w != "" {
+			words[i] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func dataCenterFields() objectType {
+	of := func(f func(record any) any) resolver {
+		return field(func(ctx context.Context, x *exchange, c *dataCenter, _ input) (any, error) {
+			record, err := c.full(ctx, x)
+			if err != nil {
+				return nil, err
+			}
+			return f(record), nil
+		})
+	}
+	return objectType{
+		"id": get(func(c *dataCenter) any { return c.id }),
+		"name": field(func(ctx context.Context, x *exchange, c *dataCenter, _ input) (any, error) {
+			if c.name != "" {
+				return c.name, nil
+			}
+			record, err := c.full(ctx, x)
+			return orElse(translate.Text(record, "name"), c.id), err
+		}),
+		"location":        of(func(r any) any { return regionName(translate.Text(r, "region")) }),
+		"listed":          of(func(r any) any { return r != nil }),
+		"globalNetwork":   of(func(r any) any { return translate.Flag(r, "globalNetwork") }),
+		"storageSupport":  of(func(r any) any { return len(translate.Items(r, "networkVolumeTypes")) > 0 }),
+		"compliance":      of(func(r any) any { return values(translate.Texts(r, "compliance")) }),
+		"gpuAvailability": field(gpuAvailability),
+	}
+}
+
+// gpuStock is the availability of a GPU type in one centre.
+type gpuStock struct{ id, name, level string }
+
+// gpuAvailability lists what a centre has: from its own record, or turned
+// around from the GPU catalog for a count or cloud that record does not cover.
+func gpuAvailability(ctx context.Context, x *exchange, c *dataCenter, in input) (any, error) {
+	a := in.object("input")
+	count, _ := a.int("gpuCount")
+	inSecure, given := a.bool("secureCloud")
+	out := []any{}
+	if count <= 1 && (inSecure || !given) {
+		list, err := x.centresWithStock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range translate.Items(translate.ByID(list, c.id), "gpuAvailability") {
+			out = append(out, gpuStock{translate.Text(g, "id"), translate.Text(g, "name"), translate.Text(g, "availability")})
+		}
+		return out, nil
+	}
+	cloud := secure
+	if given && !inSecure {
+		cloud = community
+	}
+	list, err := x.gpus(ctx, translate.GPUQuery{Product: "POD", Count: max(count, 1), Cloud: cloud})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range list {
+		if centre := translate.ByID(translate.Items(g, "dataCenters"), c.id); centre != nil {
+			out = append(out, gpuStock{translate.Text(g, "id"), translate.Text(g, "name"), translate.Text(centre, "availability")})
+		}
+	}
+	return out, nil
+}
+
+func gpuAvailabilityFields() objectType {
+	return objectType{
+		"id":          get(func(s gpuStock) any { return s.id }),
+		"gpuTypeId":   get(func(s gpuStock) any { return s.id }),
+		"displayName": get(func(s gpuStock) any { return s.name }),
+		"available":   get(func(s gpuStock) any { return s.level != "" && s.level != "NONE" }),
+		"stockStatus": get(func(s gpuStock) any {
+			if s.level == "NONE" {
+				return nil
+			}
+			return orNull(stockWord(s.level))
+		}),
+	}
+}

@@ -1,0 +1,289 @@
+package graphql
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// args holds coerced input by name: string, int64, float64, bool, []any or
+// args. An absent value, a null one and an empty enumeration are all missing
+// from the map: legacy clients send all three and mean the same.
+type args map[string]any
+
+func (a args) has(name string) bool { _, ok := a[name]; return ok }
+
+func (a args) text(name string) string { s, _ := a[name].(string); return s }
+
+// int returns the value and whether it was given.
+func (a args) int(name string) (int64, bool) { n, ok := a[name].(int64); return n, ok }
+
+func (a args) float(name string) (float64, bool) { f, ok := a[name].(float64); return f, ok }
+
+func (a args) bool(name string) (value, given bool) {
+	value, given = a[name].(bool)
+	return value, given
+}
+
+func (a args) object(name string) args { o, _ := a[name].(args); return o }
+
+func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
+
+// texts returns a list of strings without empty ones.
+func (a args) texts(name string) []string {
+	var out []string
+	for _, v := range a.list(name) {
+		if s, ok := v.(string); ok && s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// coercer turns literals and variables into args by the type of the position
+// they stand in. The type a document declares for a variable is not looked at:
+// clients in the field declare types that cannot be listed.
+type coercer struct {
+	schema    *ast.Schema
+	operation *ast.OperationDefinition
+	variables map[string]any
+	// words lists the values of each lenient enumeration.
+	words map[string][]string
+}
+
+// arguments coerces the arguments of one field.
+func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionList) (args, *fault) {
+	out := args{}
+	for _, g := range given {
+		def := want.ForName(g.Name)
+		if def == nil {
+			return nil, at(badValidation(`Unknown argument "`+g.Name+`".`), g.Position)
+		}
+		v, err := c.literal(g.Value, def.Type, g.Name)
+		if err != nil {
+			return nil, at(err, g.Position)
+		}
+		if v != nil {
+			out[g.Name] = v
+		}
+	}
+	return out, nil
+}
+
+// literal coerces a value written in the document. nil means absent.
+func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) {
+	if v == nil || v.Kind == ast.NullValue {
+		return nil, nil
+	}
+	if v.Kind == ast.Variable {
+		return c.variable(v.Raw, t, path)
+	}
+	if t.Elem != nil {
+		if v.Kind != ast.ListValue {
+			return c.single(c.literal(v, t.Elem, path))
+		}
+		return collect(len(v.Children), path, func(i int, path string) (any, *fault) {
+			return c.literal(v.Children[i].Value, t.Elem, path)
+		})
+	}
+	def := c.schema.Types[t.NamedType]
+	switch v.Kind {
+	case ast.ListValue:
+		return nil, mismatch(path, t, "a list")
+	case ast.ObjectValue:
+		if def == nil || def.Kind != ast.InputObject {
+			return nil, mismatch(path, t, "an object")
+		}
+		out := args{}
+		for _, child := range v.Children {
+			field := def.Fields.ForName(child.Name)
+			if field == nil {
+				return nil, at(unknownInput(child.Name, def), child.Position)
+			}
+			v, err := c.literal(child.Value, field.Type, path+"."+child.Name)
+			if err != nil {
+				return nil, at(err, child.Position)
+			}
+			if v != nil {
+				out[child.Name] = v
+			}
+		}
+		return out, nil
+	case ast.IntValue, ast.FloatValue:
+		return c.number(v.Raw, t, path)
+	case ast.StringValue, ast.BlockValue:
+		return c.text(v.Raw, t, path)
+	case ast.EnumValue:
+		if _, ok := c.words[t.NamedType]; !ok {
+			return nil, mismatch(path, t, "an enumeration literal")
+		}
+		return c.text(v.Raw, t, path)
+	case ast.BooleanValue:
+		return c.boolean(v.Raw == "true", t, path)
+	}
+	return nil, mismatch(path, t, "an unknown value")
+}
+
+// variable coerces what the request gives for $name, or its default.
+func (c *coercer) variable(name string, t *ast.Type, path string) (any, *fault) {
+	def := c.operation.VariableDefinitions.ForName(name)
+	if def == nil {
+		return nil, badValidation(`Variable "$` + name + `" is not defined.`)
+	}
+	if v, ok := c.variables[name]; ok {
+		return c.decoded(v, t, "$"+name)
+	}
+	return c.literal(def.DefaultValue, t, path)
+}
+
+// decoded coerces a decoded JSON value. nil means absent.
+func (c *coercer) decoded(v any, t *ast.Type, path string) (any, *fault) {
+	if v == nil {
+		return nil, nil
+	}
+	if t.Elem != nil {
+		list, ok := v.([]any)
+		if !ok {
+			return c.single(c.decoded(v, t.Elem, path))
+		}
+		return collect(len(list), path, func(i int, path string) (any, *fault) {
+			return c.decoded(list[i], t.Elem, path)
+		})
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return c.decodedObject(v, t, path)
+	case []any:
+		return nil, mismatch(path, t, "a list")
+	case string:
+		return c.text(v, t, path)
+	case bool:
+		return c.boolean(v, t, path)
+	case json.Number:
+		return c.number(v.String(), t, path)
+	}
+	return nil, mismatch(path, t, "an unknown value")
+}
+
+func (c *coercer) decodedObject(v map[string]any, t *ast.Type, path string) (any, *fault) {
+	def := c.schema.Types[t.NamedType]
+	if def == nil || def.Kind != ast.InputObject {
+		return nil, mismatch(path, t, "an object")
+	}
+	out := args{}
+	for name, child := range v {
+		field := def.Fields.ForName(name)
+		if field == nil {
+			return nil, unknownInput(name, def)
+		}
+		v, err := c.decoded(child, field.Type, path+"."+name)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			out[name] = v
+		}
+	}
+	return out, nil
+}
+
+// single makes the list of one that a lone value in a list position means.
+func (c *coercer) single(v any, err *fault) (any, *fault) {
+	if err != nil || v == nil {
+		return nil, err
+	}
+	return []any{v}, nil
+}
+
+func collect(n int, path string, item func(int, string) (any, *fault)) (any, *fault) {
+	out := make([]any, 0, n)
+	for i := range n {
+		v, err := item(i, path+"["+strconv.Itoa(i)+"]")
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+func (c *coercer) text(s string, t *ast.Type, path string) (any, *fault) {
+	switch t.NamedType {
+	case "String", "DateTime", "ID":
+		return s, nil
+	}
+	words, ok := c.words[t.NamedType]
+	switch {
+	case !ok:
+		return nil, mismatch(path, t, "a string")
+	case s == "":
+		return nil, nil
+	case !slices.Contains(words, s):
+		return nil, badInput(path + `: "` + clip(s) + `" is not one of ` + t.NamedType + ": " + strings.Join(words, ", "))
+	}
+	return s, nil
+}
+
+func (c *coercer) boolean(b bool, t *ast.Type, path string) (any, *fault) {
+	if t.NamedType != "Boolean" {
+		return nil, mismatch(path, t, "a boolean")
+	}
+	return b, nil
+}
+
+// number accepts an integral fraction where an Int is wanted, and the reverse.
+func (c *coercer) number(raw string, t *ast.Type, path string) (any, *fault) {
+	switch t.NamedType {
+	case "Int":
+		if n, err := strconv.ParseInt(raw, 10, 32); err == nil {
+			return n, nil
+		}
+		f, err := strconv.ParseFloat(raw, 64)
+		if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+			return nil, badInput(path + ": Int cannot represent " + clip(raw))
+		}
+		return int64(f), nil
+	case "Float":
+		f, err := strconv.ParseFloat(raw, 64)
+		if err != nil {
+			return nil, badInput(path + ": Float cannot represent " + clip(raw))
+		}
+		return f, nil
+	}
+	return nil, mismatch(path, t, "a number")
+}
+
+// mismatch names the position and what was found, never the value: it may be
+// a password.
+func mismatch(path string, t *ast.Type, found string) *fault {
+	return badInput(path + ": expected " + t.String() + ", found " + found)
+}
+
+func unknownInput(name string, def *ast.Definition) *fault {
+	return badInput(`Field "` + clip(name) + `" is not defined by type "` + def.Name + `".`)
+}
+
+func badValidation(message string) *fault { return &fault{message: message, code: codeValidation} }
+
+// at notes where in the document a fault was found, unless that is known.
+func at(f *fault, p *ast.Position) *fault {
+	if f.line == 0 && p != nil {
+		f.line, f.col = p.Line, p.Column
+	}
+	return f
+}
+
+// clip bounds what of the caller's text an error repeats.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

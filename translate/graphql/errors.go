@@ -1,0 +1,201 @@
+package graphql
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Codes clients find in errors[].extensions.code.
+const (
+	codeParse           = "GRAPHQL_PARSE_FAILED"
+	codeValidation      = "GRAPHQL_VALIDATION_FAILED"
+	codeBadInput        = "BAD_USER_INPUT"
+	codeLimit           = "LIMIT_EXCEEDED"
+	codeUnauthenticated = "UNAUTHENTICATED"
+	codeForbidden       = "FORBIDDEN"
+	codeFunds           = "INSUFFICIENT_FUNDS"
+	codeNoCapacity      = "NO_CAPACITY"
+	codePodNotFound     = "POD_NOT_FOUND"
+	codeNotFound        = "NOT_FOUND"
+	codeTooLarge        = "PAYLOAD_TOO_LARGE"
+	codeRateLimited     = "RATE_LIMITED"
+	codeNotSupported    = "NOT_SUPPORTED"
+	codeInternal        = "INTERNAL_SERVER_ERROR"
+	codeMethod          = "METHOD_NOT_ALLOWED"
+
+	// An orchestrator looks for this text in the code of a failed deleteCluster.
+	codeClusterNotFound = "Cluster not found"
+)
+
+// Texts clients compare or search for; they must not change.
+const (
+	textNoCapacity   = "There are no longer any instances available with the requested specifications. Please refresh and try again."
+	textFunds        = "Your account balance is too low to rent a pod. Please add funds to your account."
+	textRetryLater   = "Something went wrong. Please try again later or contact support."
+	textTooMany      = "too many requests"
+	textUnauthorized = "Unauthorized"
+	textForbidden    = "Forbidden"
+	textNoSpot       = "Spot pods are no longer offered"
+	textNoIntrospect = "GraphQL introspection is not allowed"
+)
+
+// fault is one entry of "errors": a refusal in the words of this dialect. It
+// implements error so that resolvers can return it.
+type fault struct {
+	message string
+	code    string
+	// status is the status of the v2 answer behind the fault; 0 when no call
+	// was made.
+	status int
+	// http is the status of the whole answer, for the faults that clients look
+	// for there (401, 413, 429); 0 leaves it at 200.
+	http   int
+	errors []string
+	policy string
+	// limit names the bound of Limits that was met.
+	limit string
+	// decision is the id under which a policy's refusal can be explained.
+	decision string
+	// retryAfter is the Retry-After of a 429.
+	retryAfter string
+	line, col  int
+	// cause is for logs and never shown.
+	cause error
+}
+
+func (f *fault) Error() string {
+	if f.cause != nil {
+		return f.message + ": " + f.cause.Error()
+	}
+	return f.message
+}
+
+func (f *fault) Unwrap() error { return f.cause }
+
+// badInput is a refusal of what the caller asked for, before any v2 call.
+func badInput(message string) *fault { return &fault{message: message, code: codeBadInput} }
+
+func notSupported(operation string) *fault {
+	return &fault{message: operation + " is not available", code: codeNotSupported}
+}
+
+func internal(cause error) *fault {
+	return &fault{message: textRetryLater, code: codeInternal, status: http.StatusInternalServerError, cause: cause}
+}
+
+func noCapacity(status int) *fault {
+	return &fault{message: textNoCapacity, code: codeNoCapacity, status: status}
+}
+
+// details is the problem+json body of a v2 refusal.
+type details struct {
+	detail   string
+	title    string
+	errors   []string
+	decision string
+	policy   string
+}
+
+func problemOf(r *translate.Response) details {
+	d := details{
+		detail: translate.Text(r.Body, "detail"), title: translate.Text(r.Body, "title"),
+		decision: translate.Text(r.Body, "decision"), errors: r.Errors(),
+	}
+	var names []string
+	for _, p := range translate.Items(r.Body, "policies") {
+		name, ok := p.(string)
+		if !ok {
+			name = orElse(translate.Text(p, "policy"), translate.Text(p, "name"))
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	d.policy = strings.Join(names, ", ")
+	return d
+}
+
+func (d details) text() string {
+	if d.detail != "" {
+		return d.detail
+	}
+	return d.title
+}
+
+// kind names a resource the way clients know it in "not found" texts.
+type kind string
+
+const (
+	kindPod       kind = "pod"
+	kindTerminate kind = "pod to terminate"
+	kindCluster   kind = "cluster"
+	kindEndpoint  kind = "endpoint"
+	kindTemplate  kind = "template"
+	kindVolume    kind = "network volume"
+	kindRegistry  kind = "container registry auth"
+	kindAccount   kind = "account"
+	kindCatalog   kind = "catalog entry"
+)
+
+// refusal turns a v2 answer that is not a success into this dialect's fault.
+func refusal(r *translate.Response, k kind) *fault {
+	d := problemOf(r)
+	f := &fault{status: r.Status, decision: d.decision, policy: d.policy}
+	switch {
+	case r.Status == http.StatusUnauthorized:
+		f.message, f.code, f.http = textUnauthorized, codeUnauthenticated, http.StatusUnauthorized
+	case r.Status == http.StatusPaymentRequired:
+		f.message, f.code = orElse(d.detail, textFunds), codeFunds
+	case r.Status == http.StatusForbidden:
+		f.message, f.code = forbiddenText(d.text()), codeForbidden
+		f.errors = d.errors
+	case r.Status == http.StatusNotFound:
+		f.message, f.code = notFound(k)
+	case r.Status == http.StatusRequestEntityTooLarge:
+		f.message, f.code, f.http = orElse(d.text(), "request body too large"), codeTooLarge, http.StatusRequestEntityTooLarge
+	case r.Status == http.StatusUnprocessableEntity:
+		f.message, f.code, f.errors = d.text(), codeBadInput, d.errors
+		if len(d.errors) > 0 {
+			f.message += ": " + d.errors[0]
+		}
+	case r.Status == http.StatusTooManyRequests:
+		f.message, f.code, f.http = textTooMany, codeRateLimited, http.StatusTooManyRequests
+		f.retryAfter = r.Header.Get("Retry-After")
+	case r.Status >= 400 && r.Status < 500:
+		f.message, f.code, f.errors = orElse(d.text(), "bad request"), codeBadInput, d.errors
+	default:
+		f.message, f.code = textRetryLater, codeInternal
+	}
+	return f
+}
+
+func forbiddenText(detail string) string {
+	switch {
+	case detail == "":
+		return textForbidden
+	case strings.Contains(detail, textForbidden):
+		return detail
+	}
+	return textForbidden + ": " + detail
+}
+
+func notFound(k kind) (message, code string) {
+	switch k {
+	case kindTerminate:
+		return "pod not found to terminate", codePodNotFound
+	case kindPod:
+		return "pod not found", codePodNotFound
+	case kindCluster:
+		return "Cluster not found", codeClusterNotFound
+	}
+	return string(k) + " not found", codeNotFound
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,264 @@
+package graphql
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// lowest is the answer of lowestPrice: a GPU type in one cloud, at a count.
+type lowest struct {
+	entry   any // the type, with availability for the query; nil when unlisted
+	gpu     gpuType
+	cloud   string
+	product string
+	count   int64
+	level   string
+	country string
+	query   translate.GPUQuery
+	filter  centreFilter
+}
+
+// centreFilter restricts availability to some data centres.
+type centreFilter struct {
+	on  bool
+	ids []string
+}
+
+// none reports that nothing is in stock; prices are null then.
+func (l *lowest) none() bool { return l.level == "" || l.level == "NONE" }
+
+func (l *lowest) price() any {
+	if l.none() {
+		return nil
+	}
+	unit := cloudPriceOf(l.gpu.entry, l.cloud)
+	if l.product == "SERVERLESS" {
+		unit = number(l.gpu.entry, "price", "serverless")
+	}
+	return total(unit, l.count)
+}
+
+// lowestPrice finds the cheapest cloud that has the type in stock. There is one
+// catalog call per distinct count, cloud, country and CUDA constraint, whatever
+// the number of types.
+func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, error) {
+	a := in.object("input")
+	count, _ := a.int("gpuCount")
+	l := lowest{gpu: g, count: max(count, 1), product: "POD", country: strings.ToUpper(a.text("countryCode"))}
+	if on, _ := a.bool("includeAiApi"); on {
+		l.product = "SERVERLESS"
+	}
+	if l.country != "" && !isCountry(l.country) {
+		return nil, badInput("countryCode must be two letters")
+	}
+	c, err := cudaOf(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := validCUDA(c); err != nil {
+		return nil, err
+	}
+	if l.filter, err = priceFilter(ctx, x, a); err != nil {
+		return nil, err
+	}
+	l.query = translate.GPUQuery{Product: l.product, Count: l.count, CUDAVersions: c.list, MinCUDA: c.floor}
+	if l.country != "" {
+		l.query.CountryCodes = []string{l.country}
+	}
+	var best *lowest
+	for _, cloud := range priceClouds(a) {
+		here := l
+		here.cloud, here.query.Cloud = cloud, cloud
+		if err := here.fill(ctx, x); err != nil {
+			return nil, err
+		}
+		if best == nil || best.none() && !here.none() || !here.none() && number(here.price()) < number(best.price()) {
+			best = &here
+		}
+	}
+	return best, nil
+}
+
+// priceClouds lists the clouds to compare, SECURE first.
+func priceClouds(a args) []string {
+	switch on, given := a.bool("secureCloud"); {
+	case !given:
+		return []string{secure, community}
+	case on:
+		return []string{secure}
+	}
+	return []string{community}
+}
+
+// validCUDA checks what goes into a query, where v2 would refuse the whole list
+// for it.
+func validCUDA(c cuda) error {
+	for _, v := range c.list {
+		if _, ok := translate.ParseCUDA(v); !ok {
+			return badInput(`"` + clip(v) + `" is not a CUDA version`)
+		}
+	}
+	floor := c.floor
+	if floor != "" && !strings.Contains(floor, ".") {
+		floor += ".0" // the catalog takes a bare major version
+	}
+	if _, ok := translate.ParseCUDA(floor); floor != "" && !ok {
+		return badInput(`"` + clip(c.floor) + `" is not a CUDA version`)
+	}
+	return nil
+}
+
+func priceFilter(ctx context.Context, x *exchange, a args) (centreFilter, error) {
+	var f centreFilter
+	if id := a.text("dataCenterId"); id != "" {
+		f = centreFilter{true, []string{id}}
+	}
+	if list := a.texts("compliance"); len(list) > 0 {
+		ids, err := x.compliantCentres(ctx, list)
+		if err != nil {
+			return f, err
+		}
+		if f.on {
+			ids = slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(f.ids, id) })
+		}
+		f = centreFilter{true, ids}
+	}
+	return f, nil
+}
+
+// fill looks the type up for the cloud.
+func (l *lowest) fill(ctx context.Context, x *exchange) error {
+	if !carried(l.gpu.entry, l.cloud) {
+		return nil
+	}
+	most := translate.Whole(l.gpu.entry, "maxCount", strings.ToLower(l.cloud))
+	if most > 0 && l.count > most {
+		return nil
+	}
+	list, err := x.gpus(ctx, l.query)
+	if err != nil {
+		return err
+	}
+	l.entry = translate.ByID(list, translate.Text(l.gpu.entry, "id"))
+	l.level = l.filter.level(l.entry)
+	return nil
+}
+
+// level is the availability word of an entry within the filter.
+func (f centreFilter) level(entry any) string {
+	if !f.on {
+		return translate.Text(entry, "availability")
+	}
+	best := "NONE"
+	for _, id := range f.ids {
+		if word := levelAt(entry, id); translate.Level(word) < translate.Level(best) {
+			best = word
+		}
+	}
+	return best
+}
+
+// levelAt is the availability in one centre; one that is not listed has none.
+func levelAt(entry any, id string) string {
+	centre := translate.ByID(translate.Items(entry, "dataCenters"), id)
+	if centre == nil {
+		return "NONE"
+	}
+	return translate.Text(centre, "availability")
+}
+
+// stockWord is the legacy word for a level, "" for an unknown one.
+func stockWord(level string) string {
+	switch level {
+	case "HIGH":
+		return "High"
+	case "MEDIUM":
+		return "Medium"
+	case "LOW":
+		return "Low"
+	case "NONE":
+		return "None"
+	}
+	return ""
+}
+
+// counts lists the usual GPU counts that are in stock by themselves.
+func (l *lowest) counts(ctx context.Context, x *exchange) ([]int64, error) {
+	var out []int64
+	for _, n := range []int64{1, 2, 4, 8} {
+		here := *l
+		here.level = ""
+		here.count, here.query.Count = n, n
+		if err := here.fill(ctx, x); err != nil {
+			return nil, err
+		}
+		if !here.none() {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+func lowestPriceFields() objectType {
+	return objectType{
+		"gpuName":              get(func(l *lowest) any { return translate.Text(l.gpu.entry, "name") }),
+		"gpuTypeId":            get(func(l *lowest) any { return translate.Text(l.gpu.entry, "id") }),
+		"minimumBidPrice":      get(func(l *lowest) any { return l.price() }),
+		"uninterruptablePrice": get(func(l *lowest) any { return l.price() }),
+		"interruptablePrice":   always(nil),
+		"minMemory":            always(nil),
+		"minVcpu":              always(nil),
+		"compliance":           always([]any{}),
+		"countryCode":          get(func(l *lowest) any { return orNull(l.country) }),
+		"cudaVersion":          always(nil),
+		"stockStatus": field(func(_ context.Context, x *exchange, l *lowest, _ input) (any, error) {
+			if l.none() {
+				if x.config().StockNoneAsNull {
+					return nil, nil
+				}
+				return stockWord("NONE"), nil
+			}
+			return orNull(stockWord(l.level)), nil
+		}),
+		"availableGpuCounts": field(func(ctx context.Context, x *exchange, l *lowest, _ input) (any, error) {
+			counts, err := l.counts(ctx, x)
+			if err != nil {
+				return nil, err
+			}
+			out := make([]any, len(counts))
+			for i, n := range counts {
+				out[i] = n
+			}
+			return out, nil
+		}),
+		"maxUnreservedGpuCount": field(func(ctx context.Context, x *exchange, l *lowest, _ input) (any, error) {
+			counts, err := l.counts(ctx, x)
+			if err != nil || len(counts) == 0 {
+				return 0, err
+			}
+			return slices.Max(counts), nil
+		}),
+		"gpuTypeCudaVersions": get(func(l *lowest) any {
+			out := []any{}
+			for _, v := range translate.Items(l.entry, "cudaVersions") {
+				out = append(out, v)
+			}
+			return out
+		}),
+	}
+}
+
+func cudaFields() objectType {
+	return objectType{
+		"cudaVersion": get(func(v map[string]any) any { return translate.Text(v, "version") }),
+		"availability": get(func(v map[string]any) any {
+			if translate.Flag(v, "available") {
+				return "AVAILABLE"
+			}
+			return "UNAVAILABLE"
+		}),
+	}
+}

@@ -1,0 +1,140 @@
+package graphql
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// operation is a request made ready to execute.
+type operation struct {
+	name  string
+	kind  ast.Operation
+	roots []*node
+	// creates tells that a pod or cluster may be made, which takes longer.
+	creates bool
+	// public tells that no credential is needed.
+	public bool
+}
+
+// payload is the decoded request body.
+type payload struct {
+	query     string
+	operation string
+	variables map[string]any
+}
+
+func readPayload(in *translate.Incoming) (p payload, f *fault) {
+	if doc, ok := in.Body.(string); ok && rawDocument(in.Header) {
+		return payload{query: doc}, nil
+	}
+	m, ok := in.Body.(map[string]any)
+	switch _, batch := in.Body.([]any); {
+	case batch:
+		return p, badInput("batched requests are not available, send one request at a time")
+	case !ok:
+		return p, badInput(`the request body must be a JSON object with the member "query"`)
+	}
+	if p.query, ok = m["query"].(string); !ok || p.query == "" {
+		return p, badInput(`the member "query" must be a non-empty string`)
+	}
+	if v, given := m["operationName"]; given && v != nil {
+		if p.operation, ok = v.(string); !ok {
+			return p, badInput(`the member "operationName" must be a string`)
+		}
+	}
+	if v, given := m["variables"]; given && v != nil {
+		if p.variables, ok = v.(map[string]any); !ok {
+			return p, badInput(`the member "variables" must be an object`)
+		}
+	}
+	return p, nil
+}
+
+// prepare turns a request into an operation, or tells what is wrong with it.
+func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
+	p, f := readPayload(in)
+	if f != nil {
+		return nil, []*fault{f}
+	}
+	doc, faults := parse(p.query, a.cfg.Limits)
+	if faults != nil {
+		return nil, faults
+	}
+	def, f := choose(doc, p.operation)
+	if f != nil {
+		return nil, []*fault{f}
+	}
+	if op := unavailable(doc, def); op != nil {
+		return op, nil
+	}
+	if f := a.admit(doc, def); f != nil {
+		return nil, []*fault{f}
+	}
+	if faults := a.validate(doc); len(faults) > 0 {
+		return nil, faults
+	}
+	op, f := a.plan(doc, def, p.variables)
+	if f != nil {
+		return nil, []*fault{f}
+	}
+	return op, nil
+}
+
+// admit refuses what no document may do, before it is validated.
+func (a *API) admit(doc *ast.QueryDocument, def *ast.OperationDefinition) (f *fault) {
+	if def.Operation == ast.Subscription {
+		return badValidation("subscriptions are not available")
+	}
+	if a.cfg.Introspection {
+		return nil
+	}
+	rootFields(doc, def.SelectionSet, func(s *ast.Field) {
+		if s.Name == "__schema" || s.Name == "__type" {
+			f = at(badValidation(textNoIntrospect), s.Position)
+		}
+	})
+	return f
+}
+
+func (a *API) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, variables map[string]any) (*operation, *fault) {
+	of := a.schema.Query
+	if def.Operation == ast.Mutation {
+		of = a.schema.Mutation
+	}
+	p := &planner{
+		schema: a.schema, types: a.types, doc: doc, limits: a.cfg.Limits,
+		coerce: coercer{schema: a.schema, operation: def, variables: variables, words: a.words},
+	}
+	for _, d := range def.Directives {
+		return nil, at(badValidation(`Directive "@`+clip(d.Name)+`" may not be used here.`), d.Position)
+	}
+	roots, f := p.selection(of, []ast.SelectionSet{def.SelectionSet}, 1, a.cfg.Limits.Depth)
+	if f != nil {
+		return nil, f
+	}
+	op := &operation{name: def.Name, kind: def.Operation, roots: roots, public: true}
+	return op, a.classify(op)
+}
+
+// classify notes what an operation needs and bounds its mutations.
+func (a *API) classify(op *operation) *fault {
+	mutations, paid := 0, 0
+	for _, n := range op.roots {
+		op.public = op.public && publicRoots[n.name]
+		op.creates = op.creates || creatingRoots[n.name]
+		if op.kind == ast.Mutation && n.name != "__typename" {
+			mutations++
+			if payingRoots[n.name] {
+				paid++
+			}
+		}
+	}
+	switch {
+	case paid > 1:
+		return limitFault("paid_mutations", 1, "root mutation that can cost money")
+	case mutations > a.cfg.Limits.RootMutations:
+		return limitFault("root_mutations", a.cfg.Limits.RootMutations, "root mutations")
+	}
+	return nil
+}

@@ -1,0 +1,439 @@
+package graphql
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// saveEndpoint makes an endpoint, or changes the one with the id.
+func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
+	a := in.object("input")
+	t := a.object("template")
+	switch {
+	case len(a.texts("modelReferences")) > 0:
+		return nil, badInput("model references are not available")
+	case t.text("startScript") != "":
+		return nil, badInput("template.startScript is not available")
+	case !slices.Contains([]string{"", "QB", "LB"}, a.text("type")):
+		return nil, badInput("type must be QB or LB")
+	case !slices.Contains([]string{"", scaleByDelay, scaleByCount}, a.text("scalerType")):
+		return nil, badInput("scalerType must be QUEUE_DELAY or REQUEST_COUNT")
+	}
+	s := &endpointSave{x: x, a: a, body: map[string]any{}}
+	if a.text("id") != "" {
+		return s.update(ctx, a.text("id"))
+	}
+	return s.create(ctx)
+}
+
+// endpointSave is one saveEndpoint under way.
+type endpointSave struct {
+	x    *exchange
+	a    args
+	body map[string]any
+	// now is the endpoint before, nil on create.
+	now any
+}
+
+func (s *endpointSave) create(ctx context.Context) (any, error) {
+	a, b := s.a, s.body
+	template := a.text("templateId")
+	inline := a.object("template")
+	if template == "" && inline.text("imageName") == "" {
+		return nil, badInput("templateId is required")
+	}
+	b["type"] = queue
+	if a.text("type") == "LB" {
+		b["type"] = balanced
+	}
+	set(b, "templateId", template)
+	containerCreate(b, inline)
+	if env := mergedEnv(a, inline); len(env) > 0 {
+		b["env"] = env
+	}
+	if err := s.name(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.compute(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.where(ctx); err != nil {
+		return nil, err
+	}
+	s.scaling(scaleByDelay, 4)
+	s.workers(0, 3, 10)
+	b["timeout"] = translate.Int(orInt(a, "executionTimeoutMs", 600000))
+	b["flashboot"] = orElse(s.flashboot(), "OFF")
+	made, err := s.x.createOnce(ctx, creation{
+		operation: "createEndpoint", body: b, kind: kindTemplate, list: "listEndpoints", member: "endpoints",
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{body: made}
+	s.remember(ctx, e.id())
+	return e, nil
+}
+
+// mergedEnv is the inline template's environment with the endpoint's over it.
+func mergedEnv(a, inline args) map[string]any {
+	return envOf(slices.Concat(inline.list("env"), a.list("env")))
+}
+
+func orInt(a args, name string, other int64) int64 {
+	if n, given := a.int(name); given {
+		return n
+	}
+	return other
+}
+
+// name takes the template's where none was given.
+func (s *endpointSave) name(ctx context.Context) error {
+	name := orElse(s.a.text("name"), s.a.object("template").text("name"))
+	if id := s.a.text("templateId"); name == "" && id != "" {
+		t, err := s.x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
+		if err != nil {
+			return err
+		}
+		name = translate.Text(t, "name")
+	}
+	if name == "" {
+		return badInput("name is required")
+	}
+	s.body["name"] = name
+	return nil
+}
+
+// compute sets the GPU pools or CPU flavours of a new endpoint.
+func (s *endpointSave) compute(ctx context.Context) error {
+	a := s.a
+	if list := a.texts("instanceIds"); len(list) > 0 && a.text("gpuIds") == "" {
+		cpu, err := cpuList(list)
+		s.body["cpu"] = cpu
+		return err
+	}
+	choice, err := s.x.parseSelection(ctx, a.text("gpuIds"))
+	if err != nil {
+		return err
+	}
+	count, _ := a.int("gpuCount")
+	gpu := map[string]any{"pools": translate.List(choice.pools), "count": translate.Int(max(count, 1))}
+	if len(choice.excluded) > 0 {
+		gpu["excludedTypes"] = translate.List(choice.excluded)
+	}
+	c, err := s.cuda()
+	if err != nil {
+		return err
+	}
+	if len(c.list) > 0 {
+		gpu["allowedCudaVersions"] = translate.List(c.list)
+	} else {
+		set(gpu, "minCudaVersion", c.floor)
+	}
+	s.body["gpu"] = gpu
+	return nil
+}
+
+// cuda reads the constraint, whose list is one comma separated text here.
+func (s *endpointSave) cuda() (cuda, error) {
+	return cudaOf(args{
+		"allowedCudaVersions": translate.List(translate.SplitList(s.a.text("allowedCudaVersions"))),
+		"minCudaVersion":      s.a.text("minCudaVersion"),
+	})
+}
+
+func cpuList(instances []string) ([]any, error) {
+	var out []any
+	for _, id := range translate.Unique(instances) {
+		name, vcpus, ok := splitInstance(id)
+		if !ok {
+			return nil, badInput("instanceIds: want <flavour>-<vcpu>-<memory>")
+		}
+		out = append(out, map[string]any{"id": name, "vcpuCount": translate.Int(vcpus)})
+	}
+	return out, nil
+}
+
+// where sets data centres and volumes, of which absent ones are left out.
+func (s *endpointSave) where(ctx context.Context) error {
+	a := s.a
+	var place placement
+	if a.has("locations") && (a.text("locations") != "" || s.now != nil) {
+		ids, err := s.x.places(ctx, a.text("locations"))
+		if err != nil {
+			return err
+		}
+		if place.intersect(ids); len(ids) == 0 {
+			place = placement{}
+			s.body["dataCenterIds"] = []any{}
+		}
+	}
+	if list := a.texts("compliance"); len(list) > 0 {
+		ids, err := s.x.compliantCentres(ctx, list)
+		if err != nil {
+			return err
+		}
+		if place.intersect(ids); place.impossible() {
+			return noCapacity(0)
+		}
+	}
+	if place.pinned {
+		s.body["dataCenterIds"] = translate.List(place.centres)
+	}
+	if a.has("networkVolumeId") || a.has("networkVolumeIds") {
+		ids := []string{a.text("networkVolumeId")}
+		for _, v := range a.list("networkVolumeIds") {
+			if o, ok := v.(args); ok {
+				ids = append(ids, o.text("networkVolumeId"))
+			}
+		}
+		if ids = translate.Unique(ids); len(ids) > 0 || s.now != nil {
+			s.body["networkVolumes"] = translate.List(ids)
+		}
+	}
+	return nil
+}
+
+// scaling sets the scaler; typ and value are what holds where none is given.
+func (s *endpointSave) scaling(typ string, value int64) {
+	typ = orElse(s.a.text("scalerType"), typ)
+	if s.kind() == balanced {
+		typ = scaleByCount
+	}
+	if n, _ := s.a.int("scalerValue"); n > 0 {
+		value = n
+	}
+	name := "queueDelay"
+	if typ == scaleByCount {
+		name = "requestCount"
+	}
+	s.body["scaling"] = map[string]any{"type": typ, name: translate.Int(value)}
+}
+
+// kind is the endpoint's type in v2.
+func (s *endpointSave) kind() string {
+	if t, ok := s.body["type"].(string); ok {
+		return t
+	}
+	return orElse(translate.Text(s.now, "type"), queue)
+}
+
+// counted reports the combination for which v2 refuses an idle timeout.
+func (s *endpointSave) counted() bool {
+	scaling := translate.Text(any(s.body), "scaling", "type")
+	return s.kind() == queue && orElse(scaling, translate.Text(s.now, "scaling", "type")) == scaleByCount
+}
+
+// workers sets the worker bounds of a new endpoint.
+func (s *endpointSave) workers(least, most, idle int64) {
+	least = orInt(s.a, "workersMin", least)
+	w := map[string]any{
+		"min": translate.Int(least),
+		"max": translate.Int(orInt(s.a, "workersMax", max(least, most))),
+	}
+	if !s.counted() {
+		w["idleTimeout"] = translate.Int(orInt(s.a, "idleTimeout", idle))
+	}
+	s.body["workers"] = w
+}
+
+// flashboot is the mode asked for, "" for none. The official SDK asks for it by
+// the end of the name.
+func (s *endpointSave) flashboot() string {
+	mode := s.a.text("flashBootType")
+	if mode == "" && strings.HasSuffix(s.a.text("name"), " -fb") {
+		mode = "FLASHBOOT"
+	}
+	return mode
+}
+
+// update changes an endpoint. What is left out stays as it is.
+func (s *endpointSave) update(ctx context.Context, id string) (any, error) {
+	now, err := s.x.fetch(ctx, "getEndpoint", id, nil, kindEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	s.now = now
+	s.reset()
+	a, b := s.a, s.body
+	if t := a.text("type"); t != "" && (t == "LB") != (s.kind() == balanced) {
+		return nil, badInput("type of an endpoint cannot be changed")
+	}
+	set(b, "name", a.text("name"))
+	if t := a.text("templateId"); !strings.HasPrefix(t, virtualPrefix) {
+		set(b, "templateId", t)
+	}
+	inline := a.object("template")
+	containerChange(b, inline)
+	if a.has("env") || inline.has("env") {
+		b["env"] = mergedEnv(a, inline)
+	}
+	for _, step := range []func(context.Context) error{s.computeChange, s.where} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if a.text("scalerType") != "" || a.has("scalerValue") {
+		s.scalingChange()
+	}
+	s.workersChange()
+	if n, given := a.int("executionTimeoutMs"); given {
+		b["timeout"] = translate.Int(n)
+	}
+	set(b, "flashboot", s.flashboot())
+	after := now
+	if len(b) > 0 {
+		if after, err = s.x.change(ctx, "updateEndpoint", id, b, translate.Change, kindEndpoint); err != nil {
+			return nil, err
+		}
+	}
+	s.remember(ctx, id)
+	return &endpoint{body: after}, nil
+}
+
+// reset puts back what the retired service reset when it was left out.
+func (s *endpointSave) reset() {
+	if !s.x.config().SaveEndpointReset {
+		return
+	}
+	with := args{"workersMax": int64(3), "idleTimeout": int64(10), "scalerValue": int64(4)}
+	for name, v := range s.a {
+		with[name] = v
+	}
+	s.a = with
+}
+
+// computeChange changes GPU or CPU settings; the family is fixed.
+func (s *endpointSave) computeChange(ctx context.Context) error {
+	a := s.a
+	current := &endpoint{body: s.now}
+	instances := a.texts("instanceIds")
+	if current.cpu() != (len(instances) > 0) && (len(instances) > 0 || a.text("gpuIds") != "") {
+		return badInput("compute type of an endpoint cannot be changed")
+	}
+	if current.cpu() {
+		if len(instances) == 0 {
+			return nil
+		}
+		cpu, err := cpuList(instances)
+		s.body["cpu"] = cpu
+		return err
+	}
+	gpu := map[string]any{}
+	if ids := a.text("gpuIds"); ids != "" {
+		choice, err := s.x.parseSelection(ctx, ids)
+		if err != nil {
+			return err
+		}
+		gpu["pools"], gpu["excludedTypes"] = translate.List(choice.pools), translate.List(choice.excluded)
+	}
+	if n, _ := a.int("gpuCount"); n > 0 {
+		gpu["count"] = translate.Int(n)
+	}
+	if err := s.cudaChange(gpu); err != nil {
+		return err
+	}
+	if len(gpu) > 0 {
+		s.body["gpu"] = gpu
+	}
+	return nil
+}
+
+// cudaChange sets one constraint and clears the other, which v2 would refuse
+// beside it. An empty text clears its own.
+func (s *endpointSave) cudaChange(gpu map[string]any) error {
+	c, err := s.cuda()
+	if err != nil {
+		return err
+	}
+	listed := len(translate.Items(s.now, "gpu", "allowedCudaVersions")) > 0
+	floored := translate.Text(s.now, "gpu", "minCudaVersion") != ""
+	switch {
+	case len(c.list) > 0:
+		gpu["allowedCudaVersions"] = translate.List(c.list)
+		if floored {
+			gpu["minCudaVersion"] = ""
+		}
+	case c.floor != "":
+		gpu["minCudaVersion"] = c.floor
+		if listed {
+			gpu["allowedCudaVersions"] = []any{}
+		}
+	default:
+		if s.a.has("allowedCudaVersions") && listed {
+			gpu["allowedCudaVersions"] = []any{}
+		}
+		if s.a.has("minCudaVersion") && floored {
+			gpu["minCudaVersion"] = ""
+		}
+	}
+	return nil
+}
+
+// scalingChange sends the scaler whole, as v2 wants it, the missing half from
+// the endpoint.
+func (s *endpointSave) scalingChange() {
+	current := &endpoint{body: s.now}
+	typ := orElse(current.text("scaling", "type"), scaleByDelay)
+	value := int64(4)
+	if wanted := s.a.text("scalerType"); wanted == "" || wanted == typ {
+		value = max(current.scalerValue(), 1)
+	}
+	s.scaling(typ, value)
+}
+
+// workersChange sends the bounds that change. A maximum below the minimum there
+// is takes the minimum down with it.
+func (s *endpointSave) workersChange() {
+	w := map[string]any{}
+	least, hasLeast := s.a.int("workersMin")
+	most, hasMost := s.a.int("workersMax")
+	if hasLeast {
+		w["min"] = translate.Int(least)
+	}
+	if hasMost {
+		w["max"] = translate.Int(most)
+		if !hasLeast && most < translate.Whole(s.now, "workers", "min") {
+			w["min"] = translate.Int(most)
+		}
+	}
+	if idle, given := s.a.int("idleTimeout"); given && idle > 0 && !s.counted() {
+		w["idleTimeout"] = translate.Int(idle)
+	}
+	if len(w) > 0 {
+		s.body["workers"] = w
+	}
+}
+
+// remember stores what the caller sent and v2 does not show again.
+func (s *endpointSave) remember(ctx context.Context, id string) {
+	a := s.a
+	s.x.rememberEndpoint(ctx, id, func(n *translate.EndpointNote) {
+		if t := a.text("templateId"); t != "" && !strings.HasPrefix(t, virtualPrefix) {
+			n.TemplateID = t
+		}
+		if t := a.text("gpuIds"); t != "" {
+			n.GPUIDs = t
+			n.GPUTypeIDs = nil // v1's list may no longer be the same selection
+		}
+		if a.has("locations") {
+			n.Locations = a.text("locations")
+		}
+		if t := a.text("hubReleaseId"); t != "" {
+			n.HubReleaseID = t
+		}
+		if t, given := a.int("idleTimeout"); given && t > 0 {
+			n.IdleTimeout = t
+		}
+		if volumes, ok := s.body["networkVolumes"]; ok {
+			n.NetworkVolumeIDs = translate.Texts(volumes)
+			n.NetworkVolumeID = ""
+			if len(n.NetworkVolumeIDs) > 0 {
+				n.NetworkVolumeID = n.NetworkVolumeIDs[0]
+			}
+		}
+	})
+}
