@@ -1,0 +1,198 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Mode says how calls are counted.
+type Mode string
+
+// The modes.
+const (
+	// ModeExact asks the store for every call; calls that wait at the same
+	// instant travel together.
+	ModeExact Mode = "exact"
+	// ModeLeased takes blocks of permits from the store and spends them here.
+	ModeLeased Mode = "leased"
+)
+
+// Failure says what happens to a call when the store cannot be asked.
+type Failure string
+
+// The failure policies.
+const (
+	// FailClosed refuses with ErrUnavailable.
+	FailClosed Failure = "closed"
+	// FailLocal counts the call against this gateway's share of the quota: the
+	// room last known to be left, divided by the number of gateways. What was
+	// admitted is charged to the store when it is back.
+	FailLocal Failure = "local"
+	// FailOpen admits the call uncounted.
+	FailOpen Failure = "open"
+)
+
+// Valid reports whether f is one of the policies above.
+func (f Failure) Valid() bool {
+	switch f {
+	case FailClosed, FailLocal, FailOpen:
+		return true
+	}
+	return false
+}
+
+// Config is how a Limiter counts. Quotas are not part of it: they come with
+// each call. Start from [DefaultConfig].
+type Config struct {
+	// Mode is exact or leased. Default: exact.
+	Mode Mode `yaml:"mode,omitempty"`
+	// Timeout bounds one exchange with the store, waiting for a connection
+	// included. Default: 100ms.
+	Timeout time.Duration `yaml:"timeout,omitempty"`
+	// Gateway is the name of this gateway among those sharing the store; it
+	// must be unique. Default: random.
+	Gateway string `yaml:"gateway,omitempty"`
+	// Gateways is the largest number of gateways expected to share the store;
+	// the failure policy local gives each that part of a quota. Default: 8.
+	Gateways int `yaml:"gateways,omitempty"`
+	// Failure is the failure policy per class.
+	Failure FailureConfig `yaml:"failure,omitempty"`
+	// Commit is how exact calls travel together.
+	Commit CommitConfig `yaml:"commit,omitempty"`
+	// Lease is how permits are leased; used by mode leased only.
+	Lease LeaseConfig `yaml:"lease,omitempty"`
+	// Breaker is when to stop asking a store that does not answer.
+	Breaker BreakerConfig `yaml:"breaker,omitempty"`
+	// Memory is what a gateway remembers.
+	Memory MemoryConfig `yaml:"memory,omitempty"`
+}
+
+// FailureConfig is the failure policy for each class of call.
+type FailureConfig struct {
+	// Read is for calls that change nothing. Default: local.
+	Read Failure `yaml:"read,omitempty"`
+	// Write is for calls that change or cost something. Default: closed.
+	Write Failure `yaml:"write,omitempty"`
+}
+
+// CommitConfig bounds group commit.
+type CommitConfig struct {
+	// Flights is how many exchanges may be under way at once (per group of
+	// organisations). More shortens the wait behind a slow exchange, fewer make
+	// larger groups. Default: 4.
+	Flights int `yaml:"flights,omitempty"`
+	// Batch is the largest number of calls in one exchange. Default: 256.
+	Batch int `yaml:"batch,omitempty"`
+}
+
+// LeaseConfig bounds leased permits.
+type LeaseConfig struct {
+	// Horizon is how far ahead a gateway provides for: a block covers what was
+	// used in that time lately. Default: 500ms.
+	Horizon time.Duration `yaml:"horizon,omitempty"`
+	// Max is the largest block of one window, in units. Default: 10000.
+	Max int64 `yaml:"max,omitempty"`
+	// Share is the part of what is left in a window, in percent, that the
+	// blocks taken by all live gateways at one time may reach together. Near the
+	// end of a quota blocks therefore shrink to nothing and every call is counted
+	// exactly. Default: 20.
+	Share int `yaml:"share,omitempty"`
+	// Idle is how long permits may lie unused before they are returned.
+	// Default: 2s.
+	Idle time.Duration `yaml:"idle,omitempty"`
+	// Margin is taken off the end of a window, against clocks that do not run
+	// at quite the same rate. Default: 5ms.
+	Margin time.Duration `yaml:"margin,omitempty"`
+}
+
+// BreakerConfig says when a store is taken to be down.
+type BreakerConfig struct {
+	// Failures is the number of exchanges that must fail in a row. Default: 3.
+	Failures int `yaml:"failures,omitempty"`
+	// Cooldown is the time until one exchange is tried again; it doubles while
+	// that fails, up to MaxCooldown, and is spread by up to a quarter so that
+	// gateways do not come back together. Defaults: 250ms and 5s.
+	Cooldown    time.Duration `yaml:"cooldown,omitempty"`
+	MaxCooldown time.Duration `yaml:"max_cooldown,omitempty"`
+}
+
+// MemoryConfig bounds what a gateway remembers of the store's answers.
+type MemoryConfig struct {
+	// Scopes is the largest number of scopes remembered, about 300 bytes each.
+	// Default: 100000.
+	Scopes int `yaml:"scopes,omitempty"`
+	// Refusal is how long a window is taken to be full without asking again:
+	// room can come back when leases are returned or an operator resets.
+	// Default: 1s. Zero asks every time.
+	Refusal time.Duration `yaml:"refusal,omitempty"`
+	// Recovery is how long nothing is admitted from a store that has restarted
+	// or failed over, while every gateway tells it what it remembers.
+	// Default: 2s. Zero trusts the store at once.
+	Recovery time.Duration `yaml:"recovery,omitempty"`
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{
+		Mode:     ModeExact,
+		Timeout:  100 * time.Millisecond,
+		Gateways: 8,
+		Failure:  FailureConfig{Read: FailLocal, Write: FailClosed},
+		Commit:   CommitConfig{Flights: 4, Batch: 256},
+		Lease: LeaseConfig{
+			Horizon: 500 * time.Millisecond, Max: 10_000, Share: 20,
+			Idle: 2 * time.Second, Margin: 5 * time.Millisecond,
+		},
+		Breaker: BreakerConfig{Failures: 3, Cooldown: 250 * time.Millisecond, MaxCooldown: 5 * time.Second},
+		Memory:  MemoryConfig{Scopes: 100_000, Refusal: time.Second, Recovery: 2 * time.Second},
+	}
+}
+
+// Validate reports every fault, each with the path of its field below the
+// configuration of the limiter.
+func (c Config) Validate() error {
+	var f faults
+	f.check(c.Mode == ModeExact || c.Mode == ModeLeased, "mode: must be exact or leased, got %q", c.Mode)
+	f.within("timeout", c.Timeout, time.Millisecond, time.Minute)
+	if c.Gateway != "" {
+		err := CheckID(c.Gateway)
+		f.check(err == nil, "gateway: %v", err)
+		f.check(!strings.Contains(c.Gateway, "|"), "gateway: must not contain |, got %q", c.Gateway)
+	}
+	f.between("gateways", int64(c.Gateways), 1, 10_000)
+	f.check(c.Failure.Read.Valid(), "failure.read: must be closed, local or open, got %q", c.Failure.Read)
+	f.check(c.Failure.Write.Valid(), "failure.write: must be closed, local or open, got %q", c.Failure.Write)
+	f.between("commit.flights", int64(c.Commit.Flights), 1, 64)
+	f.between("commit.batch", int64(c.Commit.Batch), 1, 4096)
+	f.within("lease.horizon", c.Lease.Horizon, time.Millisecond, time.Minute)
+	f.between("lease.max", c.Lease.Max, 1, MaxCost)
+	f.between("lease.share", int64(c.Lease.Share), 1, 100)
+	f.within("lease.idle", c.Lease.Idle, 10*time.Millisecond, time.Minute)
+	f.within("lease.margin", c.Lease.Margin, 0, time.Second)
+	f.between("breaker.failures", int64(c.Breaker.Failures), 1, 1000)
+	f.within("breaker.cooldown", c.Breaker.Cooldown, time.Millisecond, time.Minute)
+	f.within("breaker.max_cooldown", c.Breaker.MaxCooldown, c.Breaker.Cooldown, time.Hour)
+	f.between("memory.scopes", int64(c.Memory.Scopes), 64, 100_000_000)
+	f.within("memory.refusal", c.Memory.Refusal, 0, time.Minute)
+	f.within("memory.recovery", c.Memory.Recovery, 0, time.Minute)
+	return errors.Join(f...)
+}
+
+// faults gathers what is wrong with a configuration.
+type faults []error
+
+func (f *faults) check(ok bool, format string, args ...any) {
+	if !ok {
+		*f = append(*f, fmt.Errorf(format, args...))
+	}
+}
+
+func (f *faults) within(path string, v, low, high time.Duration) {
+	f.check(v >= low && v <= high, "%s: must be between %v and %v, got %v", path, low, high, v)
+}
+
+func (f *faults) between(path string, v, low, high int64) {
+	f.check(v >= low && v <= high, "%s: must be between %d and %d, got %d", path, low, high, v)
+}

@@ -1,0 +1,115 @@
+package ratelimit_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+func TestDefaultConfigIsValid(t *testing.T) {
+	if err := ratelimit.DefaultConfig().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigFaultsAreAllNamed(t *testing.T) {
+	var c ratelimit.Config
+	c.Gateway = "a|b c"
+	c.Lease.Margin = -1
+	c.Memory = ratelimit.MemoryConfig{Refusal: -1, Recovery: -1}
+	err := c.Validate()
+	if err == nil {
+		t.Fatal("Validate found nothing wrong")
+	}
+	var got []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		path, _, _ := strings.Cut(line, ":")
+		got = append(got, path)
+	}
+	want := []string{
+		"mode", "timeout", "gateway", "gateway", "gateways", "failure.read", "failure.write", "commit.flights",
+		"commit.batch", "lease.horizon", "lease.max", "lease.share", "lease.idle", "lease.margin", "breaker.failures",
+		"breaker.cooldown", "memory.scopes", "memory.refusal", "memory.recovery",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfigYAML(t *testing.T) {
+	text := `
+mode: leased
+timeout: 30ms
+failure: {read: open}
+lease: {horizon: 1s, share: 5}
+breaker: {max_cooldown: 9s}
+memory: {refusal: 0s}
+`
+	got := ratelimit.DefaultConfig()
+	if err := yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	want := ratelimit.DefaultConfig()
+	want.Mode, want.Timeout = ratelimit.ModeLeased, 30*time.Millisecond
+	want.Failure.Read = ratelimit.FailOpen
+	want.Lease.Horizon, want.Lease.Share = time.Second, 5
+	want.Breaker.MaxCooldown = 9 * time.Second
+	want.Memory.Refusal = 0
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
+	}
+}
+
+func TestLimitValidate(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   ratelimit.Limit
+		want string
+	}{
+		{"zero", ratelimit.Limit{}, ""},
+		{"usual", ratelimit.Limit{Minute: 60, Hour: 3000, Day: 50_000}, ""},
+		{"hour left out", ratelimit.Limit{Minute: 60, Day: 100}, ""},
+		{"negative", ratelimit.Limit{Hour: -1}, "hour: must not be negative, got -1"},
+		{"too large", ratelimit.Limit{Day: 2e12}, "day: must be at most 1000000000000, got 2000000000000"},
+		{"minute more than hour", ratelimit.Limit{Minute: 61, Hour: 60}, "minute: 61 is more than the whole hour may hold (60)"},
+		{"minute more than day", ratelimit.Limit{Minute: 61, Day: 60}, "minute: 61 is more than the whole day may hold (60)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			if err := tt.in.Validate(); err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("Validate = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRefRoundTrip(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want ratelimit.Ref
+		ok   bool
+	}{
+		{"key:k1", ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k1"}, true},
+		{"class:k1/run:ep-2", ratelimit.Ref{Kind: ratelimit.KindClass, ID: "k1/run:ep-2"}, true},
+		{"org", ratelimit.Ref{}, false},
+		{"user:k1", ratelimit.Ref{}, false},
+		{"team:", ratelimit.Ref{}, false},
+		{"team:a b", ratelimit.Ref{}, false},
+	} {
+		got, err := ratelimit.ParseRef(tt.in)
+		if (err == nil) != tt.ok || got != tt.want {
+			t.Errorf("ParseRef(%q) = %v, %v; want %v, ok %v", tt.in, got, err, tt.want, tt.ok)
+		}
+		if tt.ok && got.String() != tt.in {
+			t.Errorf("String = %q, want %q", got, tt.in)
+		}
+	}
+}

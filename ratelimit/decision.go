@@ -1,0 +1,189 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Class tells which failure policy holds for a call.
+type Class string
+
+// The classes. The zero Class is treated as [ClassWrite], the stricter one.
+const (
+	ClassRead  Class = "read"
+	ClassWrite Class = "write"
+)
+
+// Take is a call that wants to be counted.
+type Take struct {
+	// Org is the organisation all scopes belong to. Everything of one
+	// organisation lives in one slot of a Redis Cluster.
+	Org string
+	// Scopes are the scopes the call must fit, at most MaxScopes, none twice.
+	// Unlimited ones are passed over; without any limited one the call is
+	// exempt: admitted without being counted.
+	Scopes []Scope
+	// Cost is the number of units the call takes from every window. Zero counts
+	// as one; negative is an error.
+	Cost int64
+	// Class selects the failure policy.
+	Class Class
+	// Failure overrides the failure policy of the class, for an organisation
+	// that has its own; empty means the configured one.
+	Failure Failure
+}
+
+func (t *Take) check() error {
+	if err := CheckID(t.Org); err != nil {
+		return fmt.Errorf("organisation: %w", err)
+	}
+	if t.Cost < 0 || t.Cost > MaxCost {
+		return fmt.Errorf("cost %d is out of range", t.Cost)
+	}
+	if len(t.Scopes) > MaxScopes {
+		return fmt.Errorf("%d scopes are more than %d", len(t.Scopes), MaxScopes)
+	}
+	for i := range t.Scopes {
+		s := &t.Scopes[i]
+		if !s.Kind.Valid() {
+			return fmt.Errorf("scope %d: unknown kind %q", i, s.Kind)
+		}
+		if err := CheckID(s.ID); err != nil {
+			return fmt.Errorf("scope %d: %w", i, err)
+		}
+		if err := s.Limit.check(); err != nil {
+			return fmt.Errorf("scope %d: %w", i, err)
+		}
+		for j := range i {
+			if t.Scopes[j].ID == s.ID && t.Scopes[j].Kind == s.Kind {
+				return fmt.Errorf("scope %d: %s appears twice", i, s.Ref())
+			}
+		}
+	}
+	return nil
+}
+
+// Source tells where a decision was made.
+type Source string
+
+// The sources of a decision.
+const (
+	// SourceNone: there was nothing to count; the caller is exempt.
+	SourceNone Source = "none"
+	// SourceRedis: the shared store counted this call.
+	SourceRedis Source = "redis"
+	// SourceLease: a permit this gateway had leased was spent.
+	SourceLease Source = "lease"
+	// SourceMemory: refused without asking, the window being known to be full.
+	SourceMemory Source = "memory"
+	// SourceLocal: the store was away; this gateway's share was counted.
+	SourceLocal Source = "local"
+	// SourceOpen: the store was away; the call passed uncounted.
+	SourceOpen Source = "open"
+)
+
+// Decision is the answer to a Take. The zero Decision refuses.
+type Decision struct {
+	Allowed bool
+	Source  Source
+	// Degraded is set when the store could not be asked and a failure policy
+	// decided instead.
+	Degraded bool
+	// Windows describes, for each limited window, the scope with the least room
+	// left after this decision, in the order minute, hour, day. Empty for exempt
+	// callers and open decisions.
+	Windows []Window
+	// Violated lists every window the call did not fit; empty if Allowed.
+	Violated []Violation
+	// RetryAfter is the time until every violated window has turned; zero if
+	// Allowed.
+	RetryAfter time.Duration
+}
+
+// Window is one window as a caller may see it.
+type Window struct {
+	Name      string
+	Limit     int64
+	Remaining int64
+	// Size is the length of the window, Reset the time until it ends.
+	Size, Reset time.Duration
+}
+
+// Violation is a window a refused call did not fit.
+type Violation struct {
+	Scope  Ref
+	Window string
+	Limit  int64
+	Reset  time.Duration
+	// TooLarge is set when the cost alone is more than the quota: waiting will
+	// not help.
+	TooLarge bool
+}
+
+// ErrUnavailable means that no decision could be made: the store was not
+// reachable in time and the failure policy of the class is closed. The caller
+// should answer 503.
+var ErrUnavailable = errors.New("ratelimit: store unavailable")
+
+// ErrInvalid means that a Take could not be counted as it was asked for; it is
+// a fault of the calling code, not of the store.
+var ErrInvalid = errors.New("ratelimit: invalid request")
+
+// decide builds the decision on states that hold after it, at now (Unix
+// milliseconds of the store's clock).
+func decide(scopes []Scope, after []State, cost, now int64, allowed bool) Decision {
+	d := Decision{Allowed: allowed, Source: SourceRedis, Windows: make([]Window, 0, Windows)}
+	for i := range Windows {
+		if w, ok := tightest(scopes, after, i, now); ok {
+			d.Windows = append(d.Windows, w)
+		}
+	}
+	if allowed {
+		return d
+	}
+	for s := range scopes {
+		for i := range Windows {
+			room := scopes[s].Limit.room(i)
+			if after[s].Count[i]+cost <= room {
+				continue
+			}
+			d.violate(Violation{
+				Scope:    scopes[s].Ref(),
+				Window:   WindowName(i),
+				Limit:    scopes[s].Limit.Quota(i),
+				Reset:    after[s].Reset(i, now),
+				TooLarge: cost > room,
+			})
+		}
+	}
+	return d
+}
+
+// violate adds a violated window.
+func (d *Decision) violate(v Violation) {
+	d.Violated = append(d.Violated, v)
+	d.RetryAfter = max(d.RetryAfter, v.Reset)
+}
+
+// tightest describes window i of the scope with the least room left; ties go to
+// the smaller quota, then to the scope named first.
+func tightest(scopes []Scope, after []State, i int, now int64) (Window, bool) {
+	best, found := Window{}, false
+	for s := range scopes {
+		limit := scopes[s].Limit.Quota(i)
+		if limit == 0 {
+			continue
+		}
+		left := max(0, limit-after[s].Count[i])
+		if found && (left > best.Remaining || left == best.Remaining && limit >= best.Limit) {
+			continue
+		}
+		found = true
+		best = Window{
+			Name: WindowName(i), Limit: limit, Remaining: left,
+			Size: WindowSize(i), Reset: after[s].Reset(i, now),
+		}
+	}
+	return best, found
+}

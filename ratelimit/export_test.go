@@ -1,0 +1,13 @@
+package ratelimit
+
+// Queued returns the number of calls waiting for an exchange.
+func (l *Limiter) Queued() int {
+	n := 0
+	for i := range l.commit.lanes {
+		lane := &l.commit.lanes[i]
+		lane.mu.Lock()
+		n += len(lane.queue)
+		lane.mu.Unlock()
+	}
+	return n
+}

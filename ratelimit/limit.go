@@ -1,0 +1,153 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+)
+
+const (
+	// MaxQuota is the largest quota of a window. Counts travel as decimal
+	// numbers through Lua, whose default format is exact to 14 digits.
+	MaxQuota = 1_000_000_000_000
+	// MaxCost is the largest cost of one call.
+	MaxCost = 1_000_000_000
+	// MaxScopes is the largest number of scopes one call can be counted in.
+	MaxScopes = 8
+	// maxID bounds the identifiers that become part of store keys.
+	maxID = 128
+)
+
+// Limit is the quota of a scope, per window. A zero window is not limited; the
+// zero Limit does not limit at all.
+type Limit struct {
+	Minute int64 `yaml:"minute,omitempty"`
+	Hour   int64 `yaml:"hour,omitempty"`
+	Day    int64 `yaml:"day,omitempty"`
+}
+
+// Unlimited reports whether no window is limited.
+func (l Limit) Unlimited() bool { return l == Limit{} }
+
+// Quota returns the quota of window i, 0 if that window is not limited.
+func (l Limit) Quota(i int) int64 {
+	return [Windows]int64{l.Minute, l.Hour, l.Day}[i]
+}
+
+// room returns the units window i may hold, for arithmetic: an unlimited window
+// still has an end, far away.
+func (l Limit) room(i int) int64 {
+	if q := l.Quota(i); q != 0 {
+		return q
+	}
+	return MaxQuota
+}
+
+// Validate reports every quota that is negative, larger than [MaxQuota] or
+// larger than the quota of a longer window (which would never be reached).
+func (l Limit) Validate() error {
+	var errs []error
+	for i := range Windows {
+		switch q := l.Quota(i); {
+		case q < 0:
+			errs = append(errs, fmt.Errorf("%s: must not be negative, got %d", WindowName(i), q))
+		case q > MaxQuota:
+			errs = append(errs, fmt.Errorf("%s: must be at most %d, got %d", WindowName(i), int64(MaxQuota), q))
+		}
+	}
+	for i := range Windows {
+		for j := i + 1; j < Windows; j++ {
+			if a, b := l.Quota(i), l.Quota(j); a > b && b > 0 {
+				errs = append(errs, fmt.Errorf("%s: %d is more than the whole %s may hold (%d)", WindowName(i), a, WindowName(j), b))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// check is the part of Validate the limiter itself depends on.
+func (l Limit) check() error {
+	for i := range Windows {
+		if q := l.Quota(i); q < 0 || q > MaxQuota {
+			return fmt.Errorf("quota %d of the %s is out of range", q, WindowName(i))
+		}
+	}
+	return nil
+}
+
+// ScopeKind tells what a scope counts.
+type ScopeKind string
+
+// The kinds of scope. KindClass is for a class of operations inside one of the
+// others, for example the run submissions of one key to one endpoint; its ID
+// must name both.
+const (
+	KindKey   ScopeKind = "key"
+	KindTeam  ScopeKind = "team"
+	KindOrg   ScopeKind = "org"
+	KindClass ScopeKind = "class"
+)
+
+// Valid reports whether k is one of the kinds above.
+func (k ScopeKind) Valid() bool {
+	switch k {
+	case KindKey, KindTeam, KindOrg, KindClass:
+		return true
+	}
+	return false
+}
+
+// Scope is one thing calls are counted for, with the quota that holds for this
+// call.
+type Scope struct {
+	Kind  ScopeKind
+	ID    string
+	Limit Limit
+}
+
+// Ref is a Scope without its quota: what identifies it within an organisation.
+type Ref struct {
+	Kind ScopeKind
+	ID   string
+}
+
+// Ref returns the identity of s.
+func (s Scope) Ref() Ref { return Ref{Kind: s.Kind, ID: s.ID} }
+
+// String returns kind:id, the form store keys and operators use.
+func (r Ref) String() string { return string(r.Kind) + ":" + r.ID }
+
+// ParseRef reads what [Ref.String] wrote.
+func ParseRef(s string) (Ref, error) {
+	for i := range len(s) {
+		if s[i] != ':' {
+			continue
+		}
+		r := Ref{Kind: ScopeKind(s[:i]), ID: s[i+1:]}
+		if !r.Kind.Valid() {
+			return Ref{}, fmt.Errorf("scope %q: unknown kind %q", s, r.Kind)
+		}
+		if err := CheckID(r.ID); err != nil {
+			return Ref{}, fmt.Errorf("scope %q: %w", s, err)
+		}
+		return r, nil
+	}
+	return Ref{}, fmt.Errorf("scope %q: want kind:id", s)
+}
+
+// CheckID reports whether id can name an organisation or a scope: 1 to 128
+// printable ASCII characters without space and braces. Braces would move a key
+// to another slot of a Redis Cluster, and with it to another counter.
+func CheckID(id string) error {
+	if id == "" {
+		return errors.New("empty identifier")
+	}
+	if len(id) > maxID {
+		return fmt.Errorf("identifier of %d characters is longer than %d", len(id), maxID)
+	}
+	for i := range len(id) {
+		if c := id[i]; c <= ' ' || c > '~' || c == '{' || c == '}' {
+			return fmt.Errorf("identifier has character %q at %d", c, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+-- Corrects the counts of running windows after the fact.
+--
+-- KEYS     the scope keys, then the index of their organisation and its tables of
+--          leases for even and odd days.
+-- ARGV[1]  a JSON array of integers, for each scope key: generation; for each
+--          window its index, the least it must count, and what to add; three
+--          quotas; then 1 and three held permits, or 0 and three zeros, telling
+--          whether the lease listed for the gateway changes.
+-- ARGV[2]  the gateway.
+--
+-- A correction made for an older generation is dropped: an operator has reset
+-- the scope since. One for a newer generation comes from before the store lost
+-- its data, and brings the generation back.
+
+local SIZE = {60, 3600, 86400}
+local RETENTION = 7200
+
+local req = cjson.decode(ARGV[1])
+local sec = tonumber(redis.call('TIME')[1])
+local nk = #KEYS - 3
+local writes = {}
+local p = 1
+for k = 1, nk do
+  local v = redis.call('GET', KEYS[k])
+  local s = v and cjson.decode(v) or {0, 0, 0, 0, 0, 0, 0, req[p + 10], req[p + 11], req[p + 12]}
+  for w = 1, 3 do
+    local current = math.floor(sec / SIZE[w])
+    if s[2 * w] < current then s[2 * w], s[2 * w + 1] = current, 0 end
+  end
+  local changed = false
+  if req[p] > s[1] then s[1], changed = req[p], true end
+  if req[p] == s[1] then
+    for w = 1, 3 do
+      local o = p + 3 * w - 2
+      local index, least, delta = req[o], req[o + 1], req[o + 2]
+      if index > s[2 * w] then s[2 * w], s[2 * w + 1], changed = index, 0, true end
+      if index == s[2 * w] then
+        local count = math.max(0, math.max(s[2 * w + 1], least) + delta)
+        if count ~= s[2 * w + 1] then s[2 * w + 1], changed = count, true end
+      end
+    end
+  end
+  local lease = nil
+  if req[p + 13] == 1 and (v or changed) then
+    lease = '[' .. table.concat({s[2], req[p + 14], s[4], req[p + 15], s[6], req[p + 16]}, ',') .. ']'
+  end
+  writes[k] = {changed, s, lease}
+  p = p + 17
+end
+
+for k = 1, nk do
+  local changed, s, lease = writes[k][1], writes[k][2], writes[k][3]
+  local expire = (s[6] + 1) * SIZE[3] + RETENTION
+  if changed then
+    redis.call('SET', KEYS[k], '[' .. table.concat(s, ',') .. ']', 'EXAT', expire)
+    redis.call('SADD', KEYS[nk + 1], KEYS[k])
+    redis.call('EXPIREAT', KEYS[nk + 1], expire)
+  end
+  if lease then
+    local leases = KEYS[nk + 2 + s[6] % 2]
+    redis.call('HSET', leases, KEYS[k] .. '|' .. ARGV[2], lease)
+    redis.call('EXPIREAT', leases, expire)
+  end
+end
+return nk

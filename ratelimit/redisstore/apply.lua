@@ -1,0 +1,136 @@
+-- Runs a list of operations on scopes, in order, as one step.
+--
+-- KEYS     the scope keys, then the keys they need besides (the index of each
+--          organisation, and the tables of its leases).
+-- ARGV[1]  a JSON array of integers: the number of scope keys; for each of them
+--          which key is its index; then the operations:
+--            calls, cost, n, then n times: key, three quotas
+--            0, divisor, n, leases, gateway, then n times:
+--              key, three quotas, three needs, three wants, three held
+--          Keys are positions in KEYS. A quota of 0 means that the window is not
+--          limited. Leases stands for two keys, for even and odd days, so that
+--          each can expire with its day. The gateway is a position in ARGV.
+--
+-- A scope is a JSON array: generation, then index and count of the minute, the
+-- hour and the day, then the three quotas of the latest call (for operators).
+-- The value and its expiry are written by one command, so a key without an
+-- expiry cannot exist.
+--
+-- Returns numbers, separated by spaces: the clock in milliseconds; for each
+-- operation how many calls were admitted, and for a leasing one (admitted or
+-- not) three grants per scope; then generation, index and count (three times)
+-- of each scope key.
+--
+-- All that is written is computed first: a fault leaves nothing half done.
+
+local UNLIMITED = 1e12
+local SIZE = {60, 3600, 86400}
+local RETENTION = 7200
+
+local req = cjson.decode(ARGV[1])
+local clock = redis.call('TIME')
+local sec = tonumber(clock[1])
+local now = sec * 1000 + math.floor(tonumber(clock[2]) / 1000)
+
+local nk = req[1]
+local state, index, dirty = {}, {}, {}
+for k = 1, nk do
+  local v = redis.call('GET', KEYS[k])
+  local s = v and cjson.decode(v) or {0, 0, 0, 0, 0, 0, 0}
+  -- a scope that is new today is entered into the index
+  if s[6] < math.floor(sec / SIZE[3]) then index[k] = req[k + 1] end
+  for w = 1, 3 do
+    local current = math.floor(sec / SIZE[w])
+    -- a window later than the clock stays: a clock that steps back reopens nothing
+    if s[2 * w] < current then s[2 * w], s[2 * w + 1] = current, 0 end
+  end
+  state[k] = s
+end
+
+local out = {now}
+local leases = {}
+local p = nk + 2
+while req[p] do
+  local calls, cost, n = req[p], req[p + 1], req[p + 2]
+  if calls > 0 then
+    p = p + 3
+    local fit = calls
+    for i = 0, n - 1 do
+      local s = state[req[p + 4 * i]]
+      for w = 1, 3 do
+        local q = req[p + 4 * i + w]
+        if q == 0 then q = UNLIMITED end
+        fit = math.min(fit, math.floor((q - s[2 * w + 1]) / cost))
+      end
+    end
+    if fit < 0 then fit = 0 end
+    if fit > 0 then
+      for i = 0, n - 1 do
+        local k = req[p + 4 * i]
+        local s = state[k]
+        for w = 1, 3 do
+          s[2 * w + 1] = s[2 * w + 1] + fit * cost
+          s[w + 7] = req[p + 4 * i + w]
+        end
+        dirty[k] = true
+      end
+    end
+    out[#out + 1] = fit
+    p = p + 4 * n
+  else
+    local divisor, tables, gateway = cost, req[p + 3], ARGV[req[p + 4]]
+    p = p + 5
+    local fits = true
+    for i = 0, n - 1 do
+      local s = state[req[p + 13 * i]]
+      for w = 1, 3 do
+        local q, need = req[p + 13 * i + w], req[p + 13 * i + 3 + w]
+        if q == 0 then q = UNLIMITED end
+        if need > 0 and s[2 * w + 1] + need > q then fits = false end
+      end
+    end
+    out[#out + 1] = fits and 1 or 0
+    for i = 0, n - 1 do
+      local k = req[p + 13 * i]
+      local s = state[k]
+      local lease = {}
+      for w = 1, 3 do
+        local o = p + 13 * i + w
+        local q, need, want, held = req[o], req[o + 3], req[o + 6], req[o + 9]
+        local grant = 0
+        if fits then
+          s[w + 7] = q
+          if q == 0 then q = UNLIMITED end
+          s[2 * w + 1] = s[2 * w + 1] + need
+          grant = math.max(0, math.min(want, math.floor((q - s[2 * w + 1]) / divisor)))
+          s[2 * w + 1] = s[2 * w + 1] + grant
+        end
+        out[#out + 1] = grant
+        lease[2 * w - 1], lease[2 * w] = s[2 * w], held + grant
+      end
+      if fits then
+        dirty[k] = true
+        leases[#leases + 1] = {KEYS[tables + s[6] % 2], KEYS[k] .. '|' .. gateway, '[' .. table.concat(lease, ',') .. ']', s[6]}
+      end
+    end
+    p = p + 13 * n
+  end
+end
+
+for k = 1, nk do
+  local s = state[k]
+  for i = 1, 7 do out[#out + 1] = s[i] end
+  if dirty[k] then
+    local expire = (s[6] + 1) * SIZE[3] + RETENTION
+    redis.call('SET', KEYS[k], '[' .. table.concat(s, ',') .. ']', 'EXAT', expire)
+    if index[k] then
+      redis.call('SADD', KEYS[index[k]], KEYS[k])
+      redis.call('EXPIREAT', KEYS[index[k]], expire)
+    end
+  end
+end
+for _, l in ipairs(leases) do
+  redis.call('HSET', l[1], l[2], l[3])
+  redis.call('EXPIREAT', l[1], (l[4] + 1) * SIZE[3] + RETENTION)
+end
+return table.concat(out, ' ')

@@ -1,0 +1,148 @@
+package redisstore
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Options reads one or more Redis URLs into options that are right for counting
+// money and calls: no command is repeated, deadlines are obeyed, dialling gives
+// up soon. Pass them to [redis.NewUniversalClient], after changing what else is
+// wanted (pool sizes, certificates).
+//
+// The scheme says what the addresses are; TLS is on with the trailing s:
+//
+//	redis://user:password@host:6379/0             one node (rediss:// with TLS)
+//	redis+cluster://user:password@a:6379,b:6379   seeds of a cluster (rediss+cluster://)
+//	redis+sentinel://user:password@a:26379,b:26379/name   a sentinel group and the
+//	                                              name of its master (rediss+sentinel://)
+//
+// User and password are those of an ACL user of the data nodes. The query
+// parameters pool_size, sentinel_username and sentinel_password are understood.
+func Options(rawURL string) (*redis.UniversalOptions, error) {
+	head, hosts, tail := cutHosts(rawURL)
+	u, err := url.Parse(head + "hosts" + tail)
+	if err != nil {
+		// The text of a url.Error quotes the URL, which holds the password.
+		return nil, errors.New("redis URL: cannot be parsed")
+	}
+	o := &redis.UniversalOptions{
+		MaxRetries:            -1,
+		ContextTimeoutEnabled: true,
+		DialTimeout:           time.Second,
+		DialerRetries:         1,
+		ReadTimeout:           time.Second,
+		WriteTimeout:          time.Second,
+	}
+	if err := addresses(o, u, strings.Split(hosts, ",")); err != nil {
+		return nil, err
+	}
+	o.Username = u.User.Username()
+	o.Password, _ = u.User.Password()
+	for name, values := range u.Query() {
+		switch value := values[len(values)-1]; name {
+		case "pool_size":
+			if o.PoolSize, err = strconv.Atoi(value); err != nil || o.PoolSize < 1 {
+				return nil, fmt.Errorf("redis URL: pool_size must be a positive number, got %q", value)
+			}
+		case "sentinel_username":
+			o.SentinelUsername = value
+		case "sentinel_password":
+			o.SentinelPassword = value
+		default:
+			return nil, fmt.Errorf("redis URL: unknown parameter %q", name)
+		}
+	}
+	return o, nil
+}
+
+// cutHosts takes the addresses out of a URL: package url allows but one.
+func cutHosts(rawURL string) (head, hosts, tail string) {
+	start := strings.Index(rawURL, "://")
+	if start < 0 {
+		return rawURL, "", ""
+	}
+	start += len("://")
+	end := len(rawURL)
+	if i := strings.IndexAny(rawURL[start:], "/?#"); i >= 0 {
+		end = start + i
+	}
+	if i := strings.LastIndexByte(rawURL[start:end], '@'); i >= 0 {
+		start += i + 1
+	}
+	return rawURL[:start], rawURL[start:end], rawURL[end:]
+}
+
+// addresses fills in what the scheme and the path of u say, and the hosts.
+func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
+	path := u.Path
+	if path != "" {
+		path = path[1:]
+	}
+	secure := false
+	switch u.Scheme {
+	case "redis", "rediss":
+		secure = u.Scheme == "rediss"
+		if path != "" {
+			db, err := strconv.Atoi(path)
+			if err != nil || db < 0 {
+				return fmt.Errorf("redis URL: database must be a number, got %q", path)
+			}
+			o.DB = db
+		}
+	case "redis+cluster", "rediss+cluster":
+		secure = u.Scheme == "rediss+cluster"
+		o.IsClusterMode = true
+		if path != "" {
+			return fmt.Errorf("redis URL: a cluster has no database, got %q", path)
+		}
+	case "redis+sentinel", "rediss+sentinel":
+		secure = u.Scheme == "rediss+sentinel"
+		if path == "" {
+			return errors.New("redis URL: the path must name the master")
+		}
+		o.MasterName = path
+	default:
+		return fmt.Errorf("redis URL: unknown scheme %q", u.Scheme)
+	}
+	if len(hosts) > 1 && o.MasterName == "" && !o.IsClusterMode {
+		return errors.New("redis URL: several addresses need redis+cluster or redis+sentinel")
+	}
+	port := "6379"
+	if o.MasterName != "" {
+		port = "26379"
+	}
+	for _, host := range hosts {
+		if host == "" {
+			return errors.New("redis URL: empty address")
+		}
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), port)
+		}
+		o.Addrs = append(o.Addrs, host)
+	}
+	if secure {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return nil
+}
+
+// obeysDeadlines reports whether client gives up when a context does. Clients of
+// types it does not know are trusted.
+func obeysDeadlines(client redis.UniversalClient) bool {
+	switch c := client.(type) {
+	case *redis.Client:
+		return c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return c.Options().ContextTimeoutEnabled
+	}
+	return true
+}

@@ -1,0 +1,307 @@
+package redisstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// scopeKey returns the key of a scope; its stem for the zero Ref.
+func scopeKey(prefix, org string, ref ratelimit.Ref) string {
+	return prefix + "{" + org + "}:" + string(ref.Kind) + ":" + ref.ID
+}
+
+func indexKey(prefix, org string) string { return prefix + "{" + org + "}#index" }
+
+// leasesKey returns the key of the table of leases on a day. There are two that
+// take turns, so that each can expire before it is used again.
+func leasesKey(prefix, org string, day int64) string {
+	return prefix + "{" + org + "}#leases:" + strconv.FormatInt(day%2, 10)
+}
+
+// encoder turns operations into the arguments of apply.lua and its reply back
+// into results. It is reused, for its buffers.
+type encoder struct {
+	buf  []byte
+	body []byte
+	// keys are the scope keys, then the others; seen finds their positions.
+	keys   []string
+	others []string
+	seen   map[string]int
+	// indexOf is, for each scope key, the position of its index among others.
+	indexOf []int
+	// at holds the scope key positions of all operations, in order.
+	at   []int
+	args []any
+	// numbers are those of the reply.
+	numbers []int64
+}
+
+// encode returns the keys and arguments for ops. They are valid until the next
+// call.
+func (e *encoder) encode(prefix string, ops []ratelimit.Op) ([]string, []any) {
+	e.reset()
+	for i := range ops {
+		for s := range ops[i].Scopes {
+			e.scope(prefix, ops[i].Org, ops[i].Scopes[s].Ref())
+		}
+	}
+	nk := len(e.keys)
+	at := 0
+	for i := range ops {
+		at = e.op(prefix, &ops[i], nk, at)
+	}
+	e.buf = append(e.buf, '[')
+	e.buf = strconv.AppendInt(e.buf, int64(nk), 10)
+	for _, other := range e.indexOf {
+		e.buf = appendNumber(e.buf, int64(nk+other+1))
+	}
+	e.buf = append(append(e.buf, e.body...), ']')
+	e.args[0] = string(e.buf)
+	e.keys = append(e.keys, e.others...)
+	return e.keys, e.args
+}
+
+func (e *encoder) reset() {
+	e.buf, e.body, e.keys, e.others = e.buf[:0], e.body[:0], e.keys[:0], e.others[:0]
+	e.indexOf, e.at, e.args = e.indexOf[:0], e.at[:0], append(e.args[:0], nil)
+	clear(e.seen)
+}
+
+// scope notes the position of a scope's key, entering it if it is new.
+func (e *encoder) scope(prefix, org string, ref ratelimit.Ref) {
+	key := scopeKey(prefix, org, ref)
+	k, ok := e.seen[key]
+	if !ok {
+		k = len(e.keys)
+		e.seen[key] = k
+		e.keys = append(e.keys, key)
+		e.indexOf = append(e.indexOf, e.other(indexKey(prefix, org)))
+	}
+	e.at = append(e.at, k)
+}
+
+// other returns the position among the other keys.
+func (e *encoder) other(key string) int {
+	k, ok := e.seen[key]
+	if !ok {
+		k = len(e.others)
+		e.seen[key] = k
+		e.others = append(e.others, key)
+	}
+	return k
+}
+
+// op appends one operation, whose first scope is number at, and returns the
+// number of the next.
+func (e *encoder) op(prefix string, op *ratelimit.Op, nk, at int) int {
+	if len(op.Draws) == 0 {
+		e.body = appendNumber(e.body, op.Calls, op.Cost, int64(len(op.Scopes)))
+	} else {
+		e.args = append(e.args, op.Gateway)
+		leases := nk + e.other(leasesKey(prefix, op.Org, 0)) + 1
+		e.other(leasesKey(prefix, op.Org, 1))
+		e.body = appendNumber(e.body, 0, op.Divisor, int64(len(op.Scopes)), int64(leases), int64(len(e.args)))
+	}
+	for s := range op.Scopes {
+		l := &op.Scopes[s].Limit
+		e.body = appendNumber(e.body, int64(e.at[at]+1), l.Minute, l.Hour, l.Day)
+		if len(op.Draws) > 0 {
+			d := &op.Draws[s]
+			e.body = appendNumber(e.body, d.Need[:]...)
+			e.body = appendNumber(e.body, d.Want[:]...)
+			e.body = appendNumber(e.body, d.Held[:]...)
+		}
+		at++
+	}
+	return at
+}
+
+func appendNumber(b []byte, numbers ...int64) []byte {
+	for _, n := range numbers {
+		b = append(b, ',')
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return b
+}
+
+// errReply means that a reply was not what the script returns.
+var errReply = errors.New("malformed reply")
+
+// stateWords is how many numbers describe one scope in a reply.
+const stateWords = 1 + 2*ratelimit.Windows
+
+// decode fills in the results of ops and returns the store's clock.
+func (e *encoder) decode(reply string, ops []ratelimit.Op) (int64, error) {
+	if err := e.parse(reply); err != nil {
+		return 0, err
+	}
+	nk := len(e.indexOf)
+	want := 1 + stateWords*nk
+	for i := range ops {
+		want += 1 + ratelimit.Windows*len(ops[i].Draws)
+	}
+	if len(e.numbers) != want {
+		return 0, fmt.Errorf("%w: %d numbers, want %d", errReply, len(e.numbers), want)
+	}
+	p := 1
+	for i := range ops {
+		ops[i].Admitted = e.numbers[p]
+		p++
+		for d := range ops[i].Draws {
+			p += copy(ops[i].Draws[d].Granted[:], e.numbers[p:])
+		}
+	}
+	e.unwind(ops, e.numbers[p:])
+	return e.numbers[0], nil
+}
+
+// unwind gives each operation the states just after it. The reply has only the
+// last ones: going back, each operation takes off what it added.
+func (e *encoder) unwind(ops []ratelimit.Op, states []int64) {
+	at := len(e.at)
+	for i := len(ops) - 1; i >= 0; i-- {
+		op := &ops[i]
+		at -= len(op.Scopes)
+		op.After = op.After[:0]
+		for s := range op.Scopes {
+			words := states[stateWords*e.at[at+s]:][:stateWords]
+			op.After = append(op.After, stateOf(words))
+			for w := range ratelimit.Windows {
+				words[2+2*w] -= charged(op, s, w)
+			}
+		}
+	}
+}
+
+// charged is what op added to window w of its scope s.
+func charged(op *ratelimit.Op, s, w int) int64 {
+	switch {
+	case len(op.Draws) == 0:
+		return op.Admitted * op.Cost
+	case op.Admitted == 0:
+		return 0
+	}
+	return op.Draws[s].Need[w] + op.Draws[s].Granted[w]
+}
+
+func stateOf(words []int64) ratelimit.State {
+	s := ratelimit.State{Generation: words[0]}
+	for w := range ratelimit.Windows {
+		s.Index[w], s.Count[w] = words[1+2*w], words[2+2*w]
+	}
+	return s
+}
+
+// parse reads the numbers of a reply, which are separated by single spaces.
+func (e *encoder) parse(reply string) error {
+	e.numbers = e.numbers[:0]
+	n, digits := int64(0), 0
+	for i := range len(reply) {
+		c := reply[i]
+		switch {
+		case c >= '0' && c <= '9' && digits < 18:
+			n, digits = n*10+int64(c-'0'), digits+1
+		case c == ' ' && digits > 0:
+			e.numbers = append(e.numbers, n)
+			n, digits = 0, 0
+		default:
+			return fmt.Errorf("%w: character %q", errReply, c)
+		}
+	}
+	if digits == 0 {
+		return fmt.Errorf("%w: it ends in a space", errReply)
+	}
+	e.numbers = append(e.numbers, n)
+	return nil
+}
+
+// byGateway sorts adjustments by the gateway whose lease they change.
+func byGateway(adjustments []ratelimit.Adjustment) map[string][]ratelimit.Adjustment {
+	groups := make(map[string][]ratelimit.Adjustment, 1)
+	for _, a := range adjustments {
+		groups[a.Gateway] = append(groups[a.Gateway], a)
+	}
+	return groups
+}
+
+func encodeAdjust(prefix, org, gateway string, adjustments []ratelimit.Adjustment) ([]string, []any) {
+	keys := make([]string, 0, len(adjustments)+2)
+	var body []byte
+	for i := range adjustments {
+		a := &adjustments[i]
+		keys = append(keys, scopeKey(prefix, org, a.Ref))
+		body = appendNumber(body, a.State.Generation)
+		for w := range ratelimit.Windows {
+			body = appendNumber(body, a.State.Index[w], a.State.Count[w], a.Delta[w])
+		}
+		body = appendNumber(body, a.Limit.Minute, a.Limit.Hour, a.Limit.Day)
+		lease, held := int64(0), [ratelimit.Windows]int64{}
+		if gateway != "" {
+			lease, held = 1, a.Held
+		}
+		body = appendNumber(body, lease)
+		body = appendNumber(body, held[:]...)
+	}
+	body[0] = '['
+	keys = append(keys, indexKey(prefix, org), leasesKey(prefix, org, 0), leasesKey(prefix, org, 1))
+	return keys, []any{string(append(body, ']')), gateway}
+}
+
+// decodeScope reads what apply.lua wrote for the scope called name.
+func decodeScope(name, text string) (ratelimit.ScopeState, error) {
+	ref, err := ratelimit.ParseRef(name)
+	if err != nil {
+		return ratelimit.ScopeState{}, err
+	}
+	words, err := decodeWords(text, stateWords+ratelimit.Windows)
+	if err != nil {
+		return ratelimit.ScopeState{}, err
+	}
+	q := words[stateWords:]
+	return ratelimit.ScopeState{
+		Ref:   ref,
+		Limit: ratelimit.Limit{Minute: q[0], Hour: q[1], Day: q[2]},
+		State: stateOf(words),
+	}, nil
+}
+
+// decodeLeases finds the leases of the scope with the given key on a day.
+func decodeLeases(key string, tables [2]map[string]string, day int64) ([]ratelimit.LeaseState, error) {
+	var leases []ratelimit.LeaseState
+	for field, text := range tables[day%2] {
+		at := strings.LastIndexByte(field, '|')
+		if at < 0 || field[:at] != key {
+			continue
+		}
+		words, err := decodeWords(text, 2*ratelimit.Windows)
+		if err != nil {
+			return nil, err
+		}
+		l := ratelimit.LeaseState{Gateway: field[at+1:]}
+		for w := range ratelimit.Windows {
+			l.Index[w], l.Held[w] = words[2*w], words[2*w+1]
+		}
+		if l.Index[2] == day {
+			leases = append(leases, l)
+		}
+	}
+	slices.SortFunc(leases, func(a, b ratelimit.LeaseState) int { return strings.Compare(a.Gateway, b.Gateway) })
+	return leases, nil
+}
+
+func decodeWords(text string, n int) ([]int64, error) {
+	var words []int64
+	if err := json.Unmarshal([]byte(text), &words); err != nil {
+		return nil, fmt.Errorf("value is not a list of integers: %w", err)
+	}
+	if len(words) != n {
+		return nil, fmt.Errorf("value has %d numbers, want %d", len(words), n)
+	}
+	return words, nil
+}

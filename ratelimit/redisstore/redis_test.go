@@ -1,0 +1,241 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+func one(quota int64) []ratelimit.Op {
+	return []ratelimit.Op{{Org: "org_a", Calls: 1, Cost: 1, Scopes: []ratelimit.Scope{
+		{Kind: ratelimit.KindKey, ID: "k", Limit: ratelimit.Limit{Day: quota}},
+	}}}
+}
+
+func TestOptions(t *testing.T) {
+	type summary struct {
+		Addrs              []string
+		DB                 int
+		User, Pass, Master string
+		Cluster, TLS       bool
+		Pool               int
+	}
+	for _, tt := range []struct {
+		url  string
+		want summary
+		err  string
+	}{
+		{url: "redis://localhost", want: summary{Addrs: []string{"localhost:6379"}}},
+		{url: "redis://[::1]:7000/3", want: summary{Addrs: []string{"[::1]:7000"}, DB: 3}},
+		{url: "rediss://u:p%40ss@h:1/0?pool_size=7", want: summary{Addrs: []string{"h:1"}, User: "u", Pass: "p@ss", TLS: true, Pool: 7}},
+		{url: "redis+cluster://u:p@a:1,b:2,c", want: summary{Addrs: []string{"a:1", "b:2", "c:6379"}, User: "u", Pass: "p", Cluster: true}},
+		{url: "rediss+sentinel://a,b:2/main", want: summary{Addrs: []string{"a:26379", "b:2"}, Master: "main", TLS: true}},
+		{url: "redis://a,b", err: "several addresses need redis+cluster or redis+sentinel"},
+		{url: "redis+sentinel://a", err: "the path must name the master"},
+		{url: "redis+cluster://a/1", err: "a cluster has no database"},
+		{url: "redis://a/x", err: "database must be a number"},
+		{url: "redis://a?retries=3", err: `unknown parameter "retries"`},
+		{url: "redis://a?pool_size=0", err: "pool_size must be a positive number"},
+		{url: "http://a", err: `unknown scheme "http"`},
+		{url: "redis://", err: "empty address"},
+		{url: "localhost:6379", err: "redis URL"},
+		{url: "redis://u:secret%zz@a", err: "cannot be parsed"},
+	} {
+		t.Run(tt.url, func(t *testing.T) {
+			o, err := redisstore.Options(tt.url)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret") {
+					t.Errorf("error = %v, want one with %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := summary{o.Addrs, o.DB, o.Username, o.Password, o.MasterName, o.IsClusterMode, o.TLSConfig != nil, o.PoolSize}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+			if o.MaxRetries != -1 || !o.ContextTimeoutEnabled {
+				t.Errorf("MaxRetries = %d, ContextTimeoutEnabled = %v", o.MaxRetries, o.ContextTimeoutEnabled)
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	deaf := redis.NewClient(&redis.Options{})
+	t.Cleanup(func() { _ = deaf.Close() })
+	if _, err := redisstore.New(deaf, redisstore.Config{}); err == nil {
+		t.Error("New took a client that ignores deadlines")
+	}
+	good := redis.NewClient(&redis.Options{ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = good.Close() })
+	if _, err := redisstore.New(good, redisstore.Config{Prefix: "a{b}"}); err == nil {
+		t.Error("New took a prefix with braces")
+	}
+	if _, err := redisstore.New(nil, redisstore.Config{}); err == nil {
+		t.Error("New took no client")
+	}
+}
+
+func TestKeysExpireWithTheirDay(t *testing.T) {
+	client := open(t, "redis://"+redistest.Start(t))
+	s := newStore(t, client)
+	ops := one(10)
+	ops[0].Gateway, ops[0].Divisor = "gw", 1
+	ops[0].Draws = []ratelimit.Draw{{Need: [3]int64{1, 1, 1}}}
+	now, err := s.Apply(t.Context(), ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := client.Keys(t.Context(), "*").Result()
+	if err != nil || len(keys) != 3 {
+		t.Fatalf("keys = %q, %v; want a scope, an index and a table of leases", keys, err)
+	}
+	want := time.UnixMilli(ops[0].After[0].End(2)).Add(ratelimit.Retention)
+	for _, key := range keys {
+		if !strings.HasPrefix(key, "tollgate:rl:{org_a}") {
+			t.Errorf("key %s has no hash tag", key)
+		}
+		got, err := client.ExpireTime(t.Context(), key).Result()
+		if err != nil || !time.Unix(int64(got/time.Second), 0).Equal(want) {
+			t.Errorf("%s expires at %v, %v; want %v", key, time.Unix(int64(got/time.Second), 0), err, want)
+		}
+	}
+	if now == 0 {
+		t.Error("Apply told no time")
+	}
+}
+
+func TestScriptFlush(t *testing.T) {
+	client := open(t, "redis://"+redistest.Start(t))
+	s := newStore(t, client)
+	for i := range int64(3) {
+		if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		ops := one(10)
+		if _, err := s.Apply(t.Context(), ops); err != nil {
+			t.Fatal(err)
+		}
+		if got := ops[0].After[0].Count[2]; got != i+1 {
+			t.Errorf("call %d after SCRIPT FLUSH was counted as %d", i+1, got)
+		}
+	}
+}
+
+// lossy passes bytes to a server and loses what it answers once told to.
+type lossy struct {
+	net.Conn
+	lose *atomic.Bool
+}
+
+func (c lossy) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.lose.Load() {
+			return n, err
+		}
+	}
+}
+
+// TestLostReplyIsNotRepeated uses a client whose own retries are on: the store
+// must not depend on its settings.
+func TestLostReplyIsNotRepeated(t *testing.T) {
+	addr := redistest.Start(t)
+	var lose atomic.Bool
+	client := redis.NewClient(&redis.Options{
+		Addr: addr, MaxRetries: 3, ContextTimeoutEnabled: true, ReadTimeout: 20 * time.Millisecond,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return lossy{c, &lose}, err
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s := newStore(t, client)
+	if _, err := s.Apply(t.Context(), one(100)); err != nil {
+		t.Fatal(err)
+	}
+	lose.Store(true)
+	if _, err := s.Apply(t.Context(), one(100)); err == nil {
+		t.Fatal("a call without an answer reported none missing")
+	}
+	lose.Store(false)
+	ops := one(100)
+	if _, err := newStore(t, open(t, "redis://"+addr)).Apply(t.Context(), ops); err != nil {
+		t.Fatal(err)
+	}
+	if got := ops[0].After[0].Count[2]; got != 3 {
+		t.Errorf("counted %d calls, want 3: one before, the lost one, one after", got)
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	server := redistest.Run(t)
+	s := newStore(t, open(t, "redis://"+server.Addr()))
+	if _, err := s.Apply(t.Context(), one(100)); err != nil {
+		t.Fatal(err)
+	}
+	server.Freeze()
+	defer server.Thaw()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := s.Apply(ctx, one(100))
+	if took := time.Since(began); err == nil || took > 500*time.Millisecond {
+		t.Errorf("Apply on a frozen server: %v after %v; want an error after 30ms", err, took)
+	}
+}
+
+func TestBrokenValues(t *testing.T) {
+	client := open(t, "redis://"+redistest.Start(t))
+	s := newStore(t, client)
+	for _, value := range []string{"", "x", "{}", "[]", `["a"]`, "[0,1]"} {
+		if err := client.Set(t.Context(), "tollgate:rl:{org_a}:key:k", value, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		ops := one(5)
+		if _, err := s.Apply(t.Context(), ops); err == nil {
+			t.Errorf("value %q was taken for a count: admitted %d", value, ops[0].Admitted)
+		}
+	}
+}
+
+func TestFullMemory(t *testing.T) {
+	client := open(t, "redis://"+redistest.Start(t))
+	s := newStore(t, client)
+	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), one(5)); err == nil {
+		t.Error("a call was admitted that could not be written down")
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	s := newStore(t, open(t, "redis://127.0.0.1:1"))
+	if _, err := s.Apply(t.Context(), one(5)); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("Apply without a server: %v", err)
+	}
+}
+
+// TestCluster runs the suite's cases on a cluster of three nodes.
+func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	runCluster(t, "redis+cluster://"+strings.Join(redistest.Cluster(t, 3), ","))
+}

@@ -1,0 +1,247 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// DefaultPrefix begins every key unless configured otherwise.
+const DefaultPrefix = "tollgate:rl:"
+
+// Config is what a Store needs beside its client. The zero Config is usable.
+type Config struct {
+	// Prefix begins every key; several installations can share a Redis with
+	// different ones. Default: DefaultPrefix. It must not contain braces.
+	Prefix string `yaml:"prefix,omitempty"`
+}
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	if c.Prefix == "" {
+		return nil
+	}
+	if err := ratelimit.CheckID(c.Prefix); err != nil {
+		return fmt.Errorf("prefix: %w", err)
+	}
+	return nil
+}
+
+// Store is a [ratelimit.Store] in Redis. It is safe for concurrent use. It does
+// not own its client.
+type Store struct {
+	client  redis.UniversalClient
+	once    once
+	prefix  string
+	cluster bool
+	apply   *redis.Script
+	adjust  *redis.Script
+	reset   *redis.Script
+	scratch sync.Pool
+}
+
+var _ ratelimit.Store = (*Store)(nil)
+
+// New returns a Store on client, which should come from [Options]. It does not
+// dial. It refuses a client that does not obey deadlines.
+func New(client redis.UniversalClient, config Config) (*Store, error) {
+	if client == nil {
+		return nil, errors.New("redisstore: no client")
+	}
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("redisstore: %w", err)
+	}
+	if !obeysDeadlines(client) {
+		return nil, errors.New("redisstore: the client ignores deadlines: set ContextTimeoutEnabled")
+	}
+	_, cluster := client.(*redis.ClusterClient)
+	s := &Store{
+		client:  client,
+		once:    once{client},
+		prefix:  config.Prefix,
+		cluster: cluster,
+		apply:   redis.NewScript(applySource),
+		adjust:  redis.NewScript(adjustSource),
+		reset:   redis.NewScript(resetSource),
+		scratch: sync.Pool{New: func() any { return &encoder{seen: make(map[string]int)} }},
+	}
+	if s.prefix == "" {
+		s.prefix = DefaultPrefix
+	}
+	return s, nil
+}
+
+// Group implements [ratelimit.Store]: on a cluster, calls of different
+// organisations cannot share a script call.
+func (s *Store) Group(org string) string {
+	if s.cluster {
+		return org
+	}
+	return ""
+}
+
+// Apply implements [ratelimit.Store] with one script call.
+func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
+	e := s.scratch.Get().(*encoder)
+	defer s.scratch.Put(e)
+	keys, args := e.encode(s.prefix, ops)
+	reply, err := s.apply.Run(ctx, s.once, keys, args...).Text()
+	if err != nil {
+		return 0, fmt.Errorf("redisstore: apply: %w", err)
+	}
+	now, err := e.decode(reply, ops)
+	if err != nil {
+		return 0, fmt.Errorf("redisstore: apply: %w", err)
+	}
+	return now, nil
+}
+
+// Adjust implements [ratelimit.Store].
+func (s *Store) Adjust(ctx context.Context, org string, adjustments []ratelimit.Adjustment) error {
+	// A gateway is an argument of its own, so there is one call for each.
+	for gateway, group := range byGateway(adjustments) {
+		keys, args := encodeAdjust(s.prefix, org, gateway, group)
+		if err := s.adjust.Run(ctx, s.once, keys, args...).Err(); err != nil {
+			return fmt.Errorf("redisstore: adjust: %w", err)
+		}
+	}
+	return nil
+}
+
+// Reset implements [ratelimit.Store].
+func (s *Store) Reset(ctx context.Context, org string, ref ratelimit.Ref) error {
+	keys := []string{scopeKey(s.prefix, org, ref)}
+	if ref == (ratelimit.Ref{}) {
+		found, err := s.client.SMembers(ctx, indexKey(s.prefix, org)).Result()
+		if err != nil {
+			return fmt.Errorf("redisstore: reset: %w", err)
+		}
+		if len(found) == 0 {
+			return nil
+		}
+		keys = found
+	}
+	if err := s.reset.Run(ctx, s.once, keys).Err(); err != nil {
+		return fmt.Errorf("redisstore: reset: %w", err)
+	}
+	return nil
+}
+
+// Beat implements [ratelimit.Store].
+func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) (int, error) {
+	now, err := s.client.Time(ctx).Result()
+	if err != nil {
+		return 0, fmt.Errorf("redisstore: beat: %w", err)
+	}
+	key := s.prefix + "gateways"
+	var live *redis.IntCmd
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMilli()), Member: gateway})
+		p.ZRemRangeByScore(ctx, key, "-inf", fmt.Sprint(now.Add(-within).UnixMilli()))
+		p.PExpire(ctx, key, within)
+		live = p.ZCard(ctx, key)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("redisstore: beat: %w", err)
+	}
+	return int(live.Val()), nil
+}
+
+// Show implements [ratelimit.Store]. It reads keys one after the other: counts
+// of different scopes may be moments apart.
+func (s *Store) Show(ctx context.Context, org string) (ratelimit.Snapshot, error) {
+	now, err := s.client.Time(ctx).Result()
+	if err != nil {
+		return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show: %w", err)
+	}
+	keys, err := s.client.SMembers(ctx, indexKey(s.prefix, org)).Result()
+	if err != nil || len(keys) == 0 {
+		return ratelimit.Snapshot{Now: now.UnixMilli()}, wrap("show", err)
+	}
+	values, err := s.client.MGet(ctx, keys...).Result()
+	if err != nil {
+		return ratelimit.Snapshot{}, wrap("show", err)
+	}
+	snap := ratelimit.Snapshot{Now: now.UnixMilli()}
+	today := ratelimit.State{}
+	today.Advance(snap.Now)
+	var leases [2]map[string]string
+	for day := range leases {
+		if leases[day], err = s.client.HGetAll(ctx, leasesKey(s.prefix, org, int64(day))).Result(); err != nil {
+			return ratelimit.Snapshot{}, wrap("show", err)
+		}
+	}
+	stem := scopeKey(s.prefix, org, ratelimit.Ref{})
+	stem = stem[:len(stem)-1]
+	for i, key := range keys {
+		text, ok := values[i].(string)
+		if !ok {
+			continue // expired since the index was read
+		}
+		scope, err := decodeScope(strings.TrimPrefix(key, stem), text)
+		if err != nil {
+			return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show %s: %w", key, err)
+		}
+		if scope.State.Index[2] < today.Index[2] {
+			continue // kept from yesterday
+		}
+		scope.State.Advance(snap.Now)
+		if scope.Leases, err = decodeLeases(key, leases, scope.State.Index[2]); err != nil {
+			return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show %s: %w", key, err)
+		}
+		snap.Scopes = append(snap.Scopes, scope)
+	}
+	slices.SortFunc(snap.Scopes, func(a, b ratelimit.ScopeState) int {
+		return strings.Compare(a.Ref.String(), b.Ref.String())
+	})
+	return snap, nil
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("redisstore: %s: %w", what, err)
+}
+
+// once runs scripts with commands that are never repeated: not by the client's
+// retries, and not by a cluster client's redirects unless the node says that
+// nothing ran (MOVED, ASK).
+type once struct{ redis.UniversalClient }
+
+var _ redis.Scripter = once{}
+
+type onceCmd struct{ *redis.Cmd }
+
+// NoRetry implements [redis.Cmder].
+func (onceCmd) NoRetry() bool { return true }
+
+func (o once) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return o.run(ctx, "evalsha", sha, keys, args)
+}
+
+func (o once) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return o.run(ctx, "eval", script, keys, args)
+}
+
+func (o once) run(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, name, script, len(keys))
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	// The error is kept in cmd, where the callers look for it.
+	_ = o.Process(ctx, onceCmd{cmd})
+	return cmd
+}

@@ -1,0 +1,68 @@
+package redisstore_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open returns a client for a URL, closed with the test.
+func open(t testing.TB, url string) redis.UniversalClient {
+	t.Helper()
+	o, err := redisstore.Options(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func newStore(t testing.TB, client redis.UniversalClient) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.New(client, redisstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestMiniredis(t *testing.T) {
+	storetest.Test(t, func(t *testing.T) storetest.Fixture {
+		m := miniredis.RunT(t)
+		return storetest.Fixture{Store: newStore(t, open(t, "redis://"+m.Addr())), SetTime: m.SetTime}
+	})
+}
+
+func TestRedis(t *testing.T) {
+	addr := redistest.Start(t)
+	storetest.Test(t, func(t *testing.T) storetest.Fixture {
+		client := open(t, "redis://"+addr)
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		return storetest.Fixture{Store: newStore(t, client)}
+	})
+}
+
+func runCluster(t *testing.T, url string) {
+	storetest.Test(t, func(t *testing.T) storetest.Fixture {
+		client := open(t, url)
+		err := client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, c *redis.Client) error {
+			return c.FlushAll(ctx).Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return storetest.Fixture{Store: newStore(t, client)}
+	})
+}

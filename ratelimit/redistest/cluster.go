@@ -1,0 +1,75 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slots is the number of slots of a Redis Cluster.
+const slots = 16384
+
+// formation bounds how long the nodes of a cluster may take to find each other.
+const formation = 30 * time.Second
+
+// Cluster starts n masters that share the slots evenly, without replicas, and
+// returns their addresses once the cluster serves all slots.
+func Cluster(t testing.TB, n int) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), formation)
+	defer cancel()
+	addrs := make([]string, n)
+	clients := make([]*redis.Client, n)
+	buses := make([]int, n)
+	for i := range n {
+		buses[i] = freePort(t)
+		s := Run(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]),
+			"--cluster-node-timeout", "5000", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i))
+		addrs[i] = s.Addr()
+		clients[i] = redis.NewClient(&redis.Options{Addr: addrs[i]})
+		defer func() { _ = clients[i].Close() }()
+		if err := clients[i].ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
+			t.Fatalf("redistest: slots of node %d: %v", i, err)
+		}
+		if err := clients[i].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
+			t.Fatalf("redistest: epoch of node %d: %v", i, err)
+		}
+	}
+	for i := 1; i < n; i++ {
+		host, port, _ := strings.Cut(addrs[i], ":")
+		if err := clients[0].Do(ctx, "CLUSTER", "MEET", host, port, buses[i]).Err(); err != nil {
+			t.Fatalf("redistest: node %d: %v", i, err)
+		}
+	}
+	for i, c := range clients {
+		if err := serving(ctx, c, n); err != nil {
+			t.Fatalf("redistest: node %d: %v", i, err)
+		}
+	}
+	return addrs
+}
+
+// serving waits until a node knows n nodes and all slots.
+func serving(ctx context.Context, c *redis.Client, n int) error {
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		info, err := c.ClusterInfo(ctx).Result()
+		if err != nil {
+			return err
+		}
+		if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", n)) {
+			return nil
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster did not form: %w\n%s", ctx.Err(), info)
+		}
+	}
+}

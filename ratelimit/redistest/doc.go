@@ -1,0 +1,10 @@
+// Package redistest starts real Redis servers for tests: on the loopback
+// interface, on ports the kernel chose, without persistence unless asked for,
+// and gone when the test ends.
+//
+//	addr := redistest.Start(t)
+//
+// The program redis-server is looked up in PATH. If it is missing the test is
+// skipped, unless the environment variable TOLLGATE_REQUIRE_REDIS is set, which
+// makes that a failure.
+package redistest

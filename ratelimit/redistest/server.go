@@ -1,0 +1,205 @@
+package redistest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// require is the environment variable that makes a missing server a failure.
+const require = "TOLLGATE_REQUIRE_REDIS"
+
+// attempts bounds how often a port is chosen: between asking the kernel for a
+// free one and the server's own bind, another process may take it.
+const attempts = 5
+
+// Start starts a server without persistence and returns its address.
+func Start(t testing.TB) string {
+	t.Helper()
+	return Run(t).Addr()
+}
+
+// Server is a running redis-server. Its methods fail the test on error.
+type Server struct {
+	t    testing.TB
+	path string
+	port int
+	args []string
+
+	mu  sync.Mutex
+	cmd *exec.Cmd
+	log *tail
+}
+
+// Run starts a server with additional arguments, as on the command line of
+// redis-server ("--appendonly", "yes"). Its directory is empty at first and
+// survives Restart.
+func Run(t testing.TB, args ...string) *Server {
+	t.Helper()
+	path := look(t)
+	dir := t.TempDir()
+	var err error
+	for range attempts {
+		s := &Server{t: t, path: path, port: freePort(t)}
+		s.args = append([]string{
+			"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", dir, "--daemonize", "no",
+			"--save", "", "--appendonly", "no", "--logfile", "",
+		}, args...)
+		if err = s.start(); err == nil {
+			t.Cleanup(s.Kill)
+			return s
+		}
+		if !strings.Contains(err.Error(), "Address already in use") {
+			break
+		}
+	}
+	t.Fatalf("redistest: %v", err)
+	return nil
+}
+
+// Addr returns host:port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Kill ends the server at once, as a crash would. It may be called when the
+// server has ended already.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return
+	}
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		s.t.Errorf("redistest: kill: %v", err)
+	}
+	_ = s.cmd.Wait() // it was killed: that is its exit status
+	s.cmd = nil
+}
+
+// Restart kills the server and starts it again on the same port.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	s.Resume()
+}
+
+// Resume starts a server that was killed again on the same port.
+func (s *Server) Resume() {
+	s.t.Helper()
+	if err := s.start(); err != nil {
+		s.t.Fatalf("redistest: restart: %v", err)
+	}
+}
+
+// Freeze stops the server from answering, with its connections open, until Thaw.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw undoes Freeze.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig os.Signal) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		s.t.Fatalf("redistest: %v: server is not running", sig)
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("redistest: %v: %v", sig, err)
+	}
+}
+
+// start starts the process and waits until it accepts connections.
+func (s *Server) start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cmd := exec.Command(s.path, s.args...)
+	cmd.SysProcAttr = dieWithParent()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	log := &tail{ready: make(chan struct{})}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		log.read(out)
+	}()
+	select {
+	case <-log.ready:
+		s.cmd, s.log = cmd, log
+		return nil
+	case <-ended:
+		err := cmd.Wait()
+		return fmt.Errorf("%s ended early: %w\n%s", s.path, err, log)
+	}
+}
+
+// tail keeps what a server printed and notices when it is ready.
+type tail struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	once  sync.Once
+	ready chan struct{}
+}
+
+func (l *tail) read(r io.Reader) {
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		_, _ = fmt.Fprintln(l, lines.Text()) // a Buffer does not fail
+		if strings.Contains(lines.Text(), "Ready to accept connections") {
+			l.once.Do(func() { close(l.ready) })
+		}
+	}
+}
+
+// Write implements io.Writer.
+func (l *tail) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns all that was printed.
+func (l *tail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// look finds the server's program.
+func look(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err == nil {
+		return path
+	}
+	if os.Getenv(require) != "" {
+		t.Fatalf("redistest: %s is set, but redis-server is not in PATH", require)
+	}
+	t.Skipf("redistest: redis-server is not in PATH; install Redis 7 to run this test (set %s to fail instead)", require)
+	return ""
+}
+
+// freePort asks the kernel for a port nobody uses.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}

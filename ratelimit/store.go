@@ -1,0 +1,130 @@
+package ratelimit
+
+import (
+	"context"
+	"time"
+)
+
+// Retention is how long a store keeps a scope after the end of its day. A clock
+// that steps back by less than that reopens nothing even at midnight.
+const Retention = 2 * time.Hour
+
+// Store keeps the counts all gateways share. [redisstore] is the one for
+// production; [storetest] has the model it is checked against and the suite any
+// implementation must pass.
+//
+// Implementations are safe for concurrent use and never repeat a command whose
+// outcome is unknown: an error from Apply means the operations may or may not
+// have been charged, and that they must be taken as charged but not admitted.
+//
+// [redisstore]: https://pkg.go.dev/github.com/tollgate-dev/tollgate/ratelimit/redisstore
+// [storetest]: https://pkg.go.dev/github.com/tollgate-dev/tollgate/ratelimit/storetest
+type Store interface {
+	// Group names the set of organisations that one Apply may mix. A store on a
+	// single node returns the same for all; a cluster returns one per slot.
+	Group(org string) string
+
+	// Apply runs ops in order, as one atomic step, and fills in their results.
+	// It returns the store's clock in Unix milliseconds. All ops are of one
+	// Group; each is judged by the limits it carries.
+	Apply(ctx context.Context, ops []Op) (now int64, err error)
+
+	// Adjust corrects counts of the running windows after the fact, see
+	// Adjustment. Corrections to windows that have ended are dropped.
+	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
+
+	// Show returns what is counted for an organisation, without charging.
+	Show(ctx context.Context, org string) (Snapshot, error)
+
+	// Reset sets the counts of a scope, or of all scopes of the organisation if
+	// ref is the zero Ref, to nothing, and starts a new generation.
+	Reset(ctx context.Context, org string, ref Ref) error
+
+	// Beat records that a gateway is alive and returns how many were within the
+	// given time, itself included.
+	Beat(ctx context.Context, gateway string, within time.Duration) (live int, err error)
+}
+
+// Op is one operation on a store: either Calls identical calls of one Cost, of
+// which as many as fit are admitted, or (with Draws) one call that brings part
+// of what it needs from leased permits and takes new ones along.
+type Op struct {
+	Org string
+	// Scopes are the limited scopes, at least one.
+	Scopes []Scope
+	// Calls is the number of identical calls; it is 1 if Draws is used.
+	Calls int64
+	// Cost is what each call takes from every window.
+	Cost int64
+	// Draws, if not empty, has one entry per scope and takes the place of Cost.
+	Draws []Draw
+	// Divisor bounds what Draws may get beyond their need: a window with r units
+	// left gives at most r/Divisor of them. At least 1.
+	Divisor int64
+	// Gateway is the name under which the leases of Draws are listed.
+	Gateway string
+
+	// Admitted is the number of calls that fit. With Draws it is 0 or 1.
+	Admitted int64
+	// After holds the states after this operation, one per scope.
+	After []State
+}
+
+// Draw is what a leasing call asks of one scope.
+type Draw struct {
+	// Need must be available in full for the call to be admitted.
+	Need [Windows]int64
+	// Want is what the gateway would like to have beyond that.
+	Want [Windows]int64
+	// Held is what the gateway will hold if it gets nothing of Want; told for
+	// the operator's view only.
+	Held [Windows]int64
+	// Granted is the part of Want it got, charged with the need. Nothing if the
+	// call was refused.
+	Granted [Windows]int64
+}
+
+// Adjustment corrects what is counted for one scope.
+type Adjustment struct {
+	Ref Ref
+	// State names the windows (Index) and the generation the correction is for,
+	// and in Count the least that must be counted after it, which brings back
+	// what a store has lost.
+	State State
+	// Delta is added to each window after that: negative to return permits,
+	// positive to charge for calls admitted while the store was away. A count
+	// never becomes negative.
+	Delta [Windows]int64
+	// Limit is the quota the scope had when last seen, for the operator's view.
+	Limit Limit
+	// Gateway and Held update the lease listed for a gateway; no change if
+	// Gateway is empty.
+	Gateway string
+	Held    [Windows]int64
+}
+
+// Snapshot is what a store counts for one organisation.
+type Snapshot struct {
+	// Now is the store's clock, in Unix milliseconds.
+	Now int64
+	// Scopes are all scopes counted today, sorted by kind and ID.
+	Scopes []ScopeState
+}
+
+// ScopeState is one scope in a Snapshot.
+type ScopeState struct {
+	Ref Ref
+	// Limit is the quota of the latest call.
+	Limit Limit
+	State State
+	// Leases are what gateways last said they hold, sorted by gateway.
+	Leases []LeaseState
+}
+
+// LeaseState is what one gateway holds of a scope: permits charged to the
+// windows and not yet spent, as of its last exchange with the store.
+type LeaseState struct {
+	Gateway string
+	Index   [Windows]int64
+	Held    [Windows]int64
+}
