@@ -16,16 +16,30 @@ import (
 // Decode reads exactly one JSON document from data within the bounds of l. The
 // result is made of map[string]any, []any, string, bool, nil and json.Number
 // and shares no memory with data. A refused text yields a *SyntaxError.
-func Decode(data []byte, l Limits) (any, error) {
+//
+// The strings of a result share one copy of the text, so one of them that is
+// kept keeps all of it: strings.Clone what outlives the request.
+func Decode(data []byte, l Limits) (any, error) { return decode(data, l, false) }
+
+// DecodeLenient reads an answer of the platform: the same grammar, the bounds
+// of AnswerLimits, escaped control characters admitted. Answers are remembered
+// in parts, so each string of the result has memory of its own.
+func DecodeLenient(data []byte) (any, error) { return decode(data, AnswerLimits(), true) }
+
+func decode(data []byte, l Limits, separate bool) (any, error) {
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "the text begins with a byte order mark"})
 	}
 	d := decoder{
-		data: data,
-		lim:  l.orDefault(),
+		data:     data,
+		lim:      l.orDefault(),
+		separate: separate,
 		// Names are checked for duplicates against the map they go into, which
 		// is needed anyway, so the token reader need not keep a second set.
 		dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)),
+	}
+	if !separate {
+		d.text = string(data)
 	}
 	v, err := d.value(0)
 	if err != nil {
@@ -40,43 +54,34 @@ func Decode(data []byte, l Limits) (any, error) {
 	return v, nil
 }
 
-// DecodeLenient reads an answer of the platform: the same grammar, the bounds
-// of AnswerLimits, escaped control characters admitted.
-func DecodeLenient(data []byte) (any, error) { return Decode(data, AnswerLimits()) }
-
 func refuse(data []byte, e *SyntaxError) (any, error) {
 	e.locate(data)
 	return nil, e
 }
 
 type decoder struct {
-	data   []byte
-	dec    *jsontext.Decoder
-	lim    Limits
-	values int
+	data []byte
+	// text is a copy of data, of which strings without escapes are parts: one
+	// allocation instead of one for each string. Unused when separate is set.
+	text     string
+	separate bool
+	dec      *jsontext.Decoder
+	lim      Limits
+	values   int
 }
 
 // value reads the next value; depth containers are open around it.
 func (d *decoder) value(depth int) (any, *SyntaxError) {
 	at := d.dec.InputOffset()
-	tok, err := d.dec.ReadToken()
-	if err != nil {
-		return nil, d.syntax(err)
-	}
 	if d.values++; d.values > d.lim.Values {
 		return nil, d.fault(at, CodeValues, "the document has more than %d values", d.lim.Values)
 	}
-	switch tok.Kind() {
-	case 'n':
-		return nil, nil
-	case 't':
-		return true, nil
-	case 'f':
-		return false, nil
-	case '"':
-		return d.text(tok.String(), at)
-	case '0':
-		return d.number(tok.String(), at)
+	if kind := d.dec.PeekKind(); kind != '[' && kind != '{' {
+		return d.scalar(at)
+	}
+	tok, err := d.dec.ReadToken()
+	if err != nil {
+		return nil, d.syntax(err)
 	}
 	if depth >= d.lim.Depth {
 		return nil, d.fault(at, CodeDepth, "arrays and objects are nested more than %d deep", d.lim.Depth)
@@ -87,18 +92,67 @@ func (d *decoder) value(depth int) (any, *SyntaxError) {
 	return d.object(depth + 1)
 }
 
+// scalar reads the next value, which is not an array and not an object.
+func (d *decoder) scalar(at int64) (any, *SyntaxError) {
+	raw, err := d.dec.ReadValue()
+	if err != nil {
+		return nil, d.syntax(err)
+	}
+	switch raw.Kind() {
+	case '"':
+		s, err := d.unquote(raw, at)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case '0':
+		return d.number(d.spelled(raw), at)
+	}
+	if raw.Kind() == 'n' {
+		return nil, nil
+	}
+	return raw.Kind() == 't', nil
+}
+
+// spelled returns raw, which was just read, as it stands in the text.
+func (d *decoder) spelled(raw jsontext.Value) string {
+	if d.separate {
+		return string(raw)
+	}
+	end := d.dec.InputOffset()
+	return d.text[end-int64(len(raw)) : end]
+}
+
+// unquote returns the string that raw, which was just read, spells.
+func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		s := d.spelled(raw)
+		s = s[1 : len(s)-1]
+		return s, d.check(s, at)
+	}
+	plain, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return "", d.syntax(err)
+	}
+	s := string(plain)
+	return s, d.check(s, at)
+}
+
 func (d *decoder) object(depth int) (any, *SyntaxError) {
 	m := make(map[string]any)
 	for {
 		at := d.dec.InputOffset()
-		tok, err := d.dec.ReadToken()
+		if d.dec.PeekKind() == '}' {
+			if _, err := d.dec.ReadToken(); err != nil {
+				return nil, d.syntax(err)
+			}
+			return m, nil
+		}
+		raw, err := d.dec.ReadValue()
 		if err != nil {
 			return nil, d.syntax(err)
 		}
-		if tok.Kind() == '}' {
-			return m, nil
-		}
-		name, serr := d.name(tok.String(), at)
+		name, serr := d.name(raw, at)
 		if serr != nil {
 			return nil, serr
 		}
@@ -136,8 +190,9 @@ func (d *decoder) array(depth int) (any, *SyntaxError) {
 	}
 }
 
-func (d *decoder) name(s string, at int64) (string, *SyntaxError) {
-	if _, err := d.text(s, at); err != nil {
+func (d *decoder) name(raw jsontext.Value, at int64) (string, *SyntaxError) {
+	s, err := d.unquote(raw, at)
+	if err != nil {
 		return "", err
 	}
 	if !d.lim.Controls && strings.ContainsFunc(s, isControl) {
@@ -146,18 +201,20 @@ func (d *decoder) name(s string, at int64) (string, *SyntaxError) {
 	return s, nil
 }
 
-func (d *decoder) text(s string, at int64) (any, *SyntaxError) {
+// check holds a string against the limits.
+func (d *decoder) check(s string, at int64) *SyntaxError {
 	if len(s) > d.lim.StringBytes {
-		return nil, d.fault(at, CodeString, "a string is longer than %d bytes", d.lim.StringBytes)
+		return d.fault(at, CodeString, "a string is longer than %d bytes", d.lim.StringBytes)
 	}
-	if !d.lim.Controls {
-		for i := range len(s) {
-			if c := s[i]; (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f {
-				return nil, d.fault(at, CodeControl, "a string contains the control character U+%04X", c)
-			}
+	if d.lim.Controls {
+		return nil
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f {
+			return d.fault(at, CodeControl, "a string contains the control character U+%04X", c)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (d *decoder) number(s string, at int64) (any, *SyntaxError) {
