@@ -163,6 +163,27 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+// A name in another case is another name, and no operation knows it.
+func TestNamesInAnotherCase(t *testing.T) {
+	op := operation(t, "createPod")
+	names := []string{
+		"name", "image", "gpu", "cpu", "cloud", "disk", "env", "ports", "args", "cmd", "entrypoint", "mounts", "registry",
+		"templateId", "dataCenterIds", "globalNetworking", "startSsh", "startJupyter",
+	}
+	for _, name := range names {
+		for _, variant := range []string{strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:], strings.ToLower(name), name[:len(name)-1] + strings.ToUpper(name[len(name)-1:])} {
+			if variant == name {
+				continue
+			}
+			vs := op.ValidateBody(parse(t, pod(`"`+variant+`":{"id":"NVIDIA H200"}`)))
+			want := []string{"$: additional properties '" + variant + "' not allowed"}
+			if diff := cmp.Diff(want, lines(vs)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", variant, diff)
+			}
+		}
+	}
+}
+
 // The order of violations is fixed although maps have none, and one API serves
 // many callers at once.
 func TestValidateBodyIsDeterministic(t *testing.T) {

@@ -39,7 +39,7 @@ func (x *explainer) scan(pointer string, node any) {
 		}
 	case map[string]any:
 		for name, item := range node {
-			x.scan(pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), item)
+			x.scan(pointer+"/"+escapeToken(name), item)
 		}
 		if node["unevaluatedProperties"] == false {
 			names := make(map[string]bool)

@@ -64,7 +64,7 @@ func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 // type stays a string, which the schema then refuses.
 func typed(kind, value string) any {
 	switch {
-	case kind == "integer" && integerSpelling.MatchString(value):
+	case kind == "integer" && isPlainInteger(value):
 		return json.Number(value)
 	case kind == "boolean" && (value == "true" || value == "false"):
 		return value == "true"

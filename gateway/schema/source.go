@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -84,9 +84,19 @@ func splitPointer(pointer string) []string {
 	}
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, t := range tokens {
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+		if strings.Contains(t, "~") {
+			tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+		}
 	}
 	return tokens
+}
+
+// escapeToken makes a name a token of a pointer.
+func escapeToken(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // splitEscaped is splitPointer for the validator's pointers, whose tokens are
@@ -181,19 +191,26 @@ func typesOf(schema map[string]any) map[string]bool {
 	return types
 }
 
-var (
-	integerSpelling = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	numberSpelling  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
-)
+var numberSpelling = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+
+// isPlainInteger reports whether s is -?(0|[1-9][0-9]*).
+func isPlainInteger(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	for _, c := range []byte(digits) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return digits == "0" || digits != "" && digits[0] != '0'
+}
 
 // integerFault says what is wrong with n where an integer is wanted, or "".
 func integerFault(n json.Number) string {
 	s := string(n)
-	if !integerSpelling.MatchString(s) || s == "-0" {
+	if !isPlainInteger(s) || s == "-0" {
 		return "must be an integer, written in plain digits"
 	}
-	const widest = len("-9007199254740991")
-	if v, ok := new(big.Int).SetString(s[:min(len(s), widest+1)], 10); !ok || len(s) > widest || v.CmpAbs(big.NewInt(maxInteger)) > 0 {
+	if v, err := strconv.ParseInt(s, 10, 64); err != nil || v > maxInteger || v < -maxInteger {
 		return fmt.Sprintf("must be an integer between -%d and %d", maxInteger, maxInteger)
 	}
 	return ""

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -36,8 +37,32 @@ func (x *explainer) validate(s *jsonschema.Schema, doc any) (vs []Violation) {
 	if !ok {
 		return []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
 	}
+	// The validator's pointers cannot name a member whose name is empty. No
+	// object of the API has one, so it is the fault to tell first.
+	if vs = emptyNames(nil, doc); len(vs) > 0 {
+		return tidy(vs)
+	}
 	if vs = x.violations(verr, doc); len(vs) == 0 {
 		vs = []Violation{unprocessable("schema", "does not fit the description of this operation")}
+	}
+	return vs
+}
+
+// emptyNames returns a violation for each object that has a member with an
+// empty name.
+func emptyNames(vs []Violation, v any, tokens ...any) []Violation {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, item := range v {
+			if name == "" {
+				vs = append(vs, unprocessable("propertyNames", "a member's name must not be empty", tokens...))
+			}
+			vs = emptyNames(vs, item, append(slices.Clip(tokens), name)...)
+		}
+	case []any:
+		for i, item := range v {
+			vs = emptyNames(vs, item, append(slices.Clip(tokens), i)...)
+		}
 	}
 	return vs
 }

@@ -63,6 +63,9 @@ func TestValidateBody(t *testing.T) {
 		{"elements", "createPod", `{"name":"a","image":"i","ports":["22/tcp",22,null]}`, []string{
 			"$.ports[1]: must be a string", "$.ports[2]: must be a string",
 		}},
+		{"empty names", "createPod", `{"":1,"name":"a","env":{"":1},"ports":[{"":{}}]}`, []string{
+			"$: a member's name must not be empty", "$.env: a member's name must not be empty", "$.ports[0]: a member's name must not be empty",
+		}},
 		{"pattern", "createPod", `{"name":"a","image":"i","gpu":{"id":"x","minCudaVersion":"12"}}`, []string{
 			`$.gpu.minCudaVersion: must match the pattern ^\d+\.\d+$`,
 		}},

@@ -52,7 +52,7 @@ func at(status int, keyword, message string, tokens ...any) Violation {
 			fmt.Fprintf(&location, "[%d]", t)
 		case string:
 			t = clip(t)
-			pointer.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(t))
+			pointer.WriteString(escapeToken(t))
 			if isIdentifier(t) {
 				location.WriteString("." + t)
 			} else {
