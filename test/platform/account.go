@@ -19,12 +19,15 @@ type account struct {
 	windows    [3]window
 	policy     string
 
-	purse      purse
-	sshKeys    []string
-	pods       table[pod]
-	volumes    table[volume]
-	registries table[registry]
-	meters     table[meter]
+	purse       purse
+	sshKeys     []string
+	pods        table[pod]
+	volumes     table[volume]
+	registries  table[registry]
+	templates   table[template]
+	delegations table[delegation]
+	clusters    table[cluster]
+	meters      table[meter]
 }
 
 // credential is what a key opens.
@@ -67,18 +70,21 @@ func newAccount(o Account, now time.Time) *account {
 	}
 	windows := newWindows(o.Quota)
 	return &account{
-		ID:         o.ID,
-		exempt:     o.Exempt,
-		clouds:     slices.Clone(o.Clouds),
-		deniedGPUs: slices.Clone(o.DeniedGPUs),
-		windows:    windows,
-		policy:     policyHeader(windows),
-		purse:      purse{Balance: balance, SettledAt: now},
-		sshKeys:    slices.Clone(o.SSHKeys),
-		pods:       newTable[pod](),
-		volumes:    newTable[volume](),
-		registries: newTable[registry](),
-		meters:     newTable[meter](),
+		ID:          o.ID,
+		exempt:      o.Exempt,
+		clouds:      slices.Clone(o.Clouds),
+		deniedGPUs:  slices.Clone(o.DeniedGPUs),
+		windows:     windows,
+		policy:      policyHeader(windows),
+		purse:       purse{Balance: balance, SettledAt: now},
+		sshKeys:     slices.Clone(o.SSHKeys),
+		pods:        newTable[pod](),
+		volumes:     newTable[volume](),
+		registries:  newTable[registry](),
+		templates:   newTable[template](),
+		delegations: newTable[delegation](),
+		clusters:    newTable[cluster](),
+		meters:      newTable[meter](),
 	}
 }
 

@@ -101,6 +101,13 @@ func (f fields) require(names ...string) {
 	}
 }
 
+// atLeastOne reports an object without members.
+func (f fields) atLeastOne() {
+	if len(f.m) == 0 {
+		f.c.add(f.at, "must have 1 property or more, but got 0")
+	}
+}
+
 // typed returns the member of the given Go type, reporting any other.
 func typed[T any](f fields, name, want string) (T, bool) {
 	v, ok := f.m[name]

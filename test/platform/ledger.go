@@ -101,6 +101,7 @@ func (a *account) chargeLocked(kind, id string, rate amounts, now time.Time) {
 			m.Spans = m.Spans[:n-1]
 		}
 	}
+	a.meters.touch(m.Kind + "/" + m.ID)
 	after := rate.total()
 	if after > 0 {
 		m.Spans = append(m.Spans, span{From: now, Rate: rate})
@@ -112,5 +113,6 @@ func (a *account) chargeLocked(kind, id string, rate amounts, now time.Time) {
 func (a *account) spendLocked(kind, id string, amount amounts, now time.Time) {
 	m := a.meter(kind, id)
 	m.Lumps = append(m.Lumps, lump{At: now, Amount: amount})
+	a.meters.touch(kind + "/" + id)
 	a.purse.spend(amount.total())
 }

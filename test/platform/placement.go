@@ -91,6 +91,7 @@ type need struct {
 	dataCenters   []string // preference; empty leaves it to the scheduler
 	globalNetwork bool
 	volumeDC      string // data center of the network volume; empty is none
+	members       int    // how many of them must fit into one data center; zero is one
 }
 
 const noCapacity = "there are no instances currently available with the requested specifications"
@@ -134,7 +135,7 @@ func (c *catalog) placeGPULocked(r *gpuRequest, n need) (dc, cuda string, err er
 	}
 	for _, id := range c.candidates(g.DataCenters, n) {
 		s := c.stock[stockKey{g.ID, n.cloud, id}]
-		if s != nil && s.free() >= r.count && r.takesCUDA(g.cudaAt(id)) {
+		if s != nil && s.free() >= r.count*max(n.members, 1) && r.takesCUDA(g.cudaAt(id)) {
 			return id, g.cudaAt(id), nil
 		}
 	}

@@ -93,7 +93,7 @@ func (x *exchange) buildPodLocked(r *podRequest) (*pod, error) {
 	if err := x.checkRegistryLocked(p.Container.Registry); err != nil {
 		return nil, err
 	}
-	x.injectLocked(p, r, t)
+	x.injectLocked(p, r.jupyter, r.ssh, t)
 	n, err := x.needLocked(p, r.dataCenters)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (x *exchange) canPay(rate float64) error {
 
 // injectLocked adds the variables that startJupyter and startSsh stand for,
 // unless the environment has them already.
-func (x *exchange) injectLocked(p *pod, r *podRequest, t *template) {
+func (x *exchange) injectLocked(p *pod, jupyter, ssh *bool, t *template) {
 	flag := func(body *bool, otherwise bool) bool {
 		if body != nil {
 			return *body
@@ -177,10 +177,10 @@ func (x *exchange) injectLocked(p *pod, r *podRequest, t *template) {
 		return otherwise
 	}
 	env := map[string]string{}
-	if flag(r.jupyter, t.Jupyter) {
+	if flag(jupyter, t.Jupyter) {
 		env["JUPYTER_PASSWORD"] = x.s.newIDLocked(func(string) bool { return false })
 	}
-	if flag(r.ssh, t.SSH) && len(x.acct.sshKeys) > 0 {
+	if flag(ssh, t.SSH) && len(x.acct.sshKeys) > 0 {
 		env["PUBLIC_KEY"] = strings.Join(x.acct.sshKeys, "\n")
 	}
 	p.Container.Env = mergedEnv(env, p.Container.Env, mergeEnv)

@@ -29,7 +29,7 @@ func (p *pod) append(b []byte, now time.Time, created bool) []byte {
 	b = appendTextOrNull(append(b, `,"dataCenterId":`...), p.DC)
 	b = appendTextOrNull(append(b, `,"cudaVersion":`...), p.CUDA)
 	b = p.appendSSH(append(b, `,"ssh":`...), now)
-	b = p.appendCluster(b)
+	b = p.appendCluster(b, now)
 	b = append(b, `,"template":null,"cost":`...)
 	if p.holdsMachine() {
 		b = appendNumber(b, p.Rate)
@@ -70,16 +70,24 @@ func (p *pod) appendNetworking(b []byte) []byte {
 	return append(appendText(append(b, `,"internalDns":`...), p.ID+"."+internalDNS), '}')
 }
 
-func (p *pod) appendCluster(b []byte) []byte {
+// appendCluster writes the membership; place and address come with the machine.
+func (p *pod) appendCluster(b []byte, now time.Time) []byte {
 	if p.Cluster == nil {
 		return b
 	}
 	b = appendText(append(b, `,"cluster":{"id":`...), p.Cluster.ID)
-	b = appendInt(append(b, `,"rank":`...), p.Cluster.Rank)
+	if p.placed(now) {
+		b = appendInt(append(b, `,"rank":`...), p.Cluster.Rank)
+	} else {
+		b = append(b, `,"rank":null`...)
+	}
 	if p.Cluster.Role != "" {
 		b = appendText(append(b, `,"role":`...), p.Cluster.Role)
 	}
-	return append(appendText(append(b, `,"ip":`...), p.Cluster.IP), '}')
+	if p.placed(now) {
+		b = appendText(append(b, `,"ip":`...), p.Cluster.IP)
+	}
+	return append(b, '}')
 }
 
 // appendSSH writes the ways in: through the proxy once there is a machine, and

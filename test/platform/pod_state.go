@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -40,11 +41,11 @@ func (s *Server) stopPodLocked(a *account, p *pod, now time.Time) {
 }
 
 // restartPodLocked starts the container anew without leaving RUNNING.
-func (s *Server) restartPodLocked(p *pod, now time.Time) {
+func (s *Server) restartPodLocked(a *account, p *pod, now time.Time) {
 	p.lastRun().Ended = now
 	p.Runs = append(p.Runs, run{Ordered: now, Booting: now, Running: now, Restart: true})
 	p.applyNetworking()
-	s.notifyLocked()
+	s.podChangedLocked(a, p)
 }
 
 // terminatePodLocked ends a pod for good; network volumes are only detached.
@@ -52,26 +53,31 @@ func (s *Server) terminatePodLocked(a *account, p *pod, now time.Time) {
 	if p.holdsMachine() {
 		s.catalog.putBackLocked(p.kind())
 	}
+	a.pods.remove(p.ID)
 	if p.Cluster == nil {
 		a.chargeLocked(meterPod, p.ID, amounts{}, now)
+	} else {
+		s.chargeClusterLocked(a, p.Cluster.ID, now)
 	}
-	a.pods.remove(p.ID)
 	s.notifyLocked()
 }
 
 // failPodLocked is an unrecoverable error of the container.
-func (s *Server) failPodLocked(p *pod, now time.Time) {
+func (s *Server) failPodLocked(a *account, p *pod, now time.Time) {
 	if last := p.lastRun(); last.Ended.IsZero() {
 		last.Ended = now
 		p.Failed = true
 	}
-	s.notifyLocked()
+	s.podChangedLocked(a, p)
 }
 
-// stopUnpaidLocked is what happens when the money is gone: pods stop, and those
-// that keep nothing on a network volume are terminated.
+// stopUnpaidLocked is what happens when the money is gone: clusters end, pods
+// stop, and those that keep nothing on a network volume are terminated.
 func (s *Server) stopUnpaidLocked(a *account, at time.Time) {
-	for _, p := range append([]*pod(nil), a.pods.order...) {
+	for _, c := range slices.Clone(a.clusters.order) {
+		s.deleteClusterLocked(a, c, at)
+	}
+	for _, p := range slices.Clone(a.pods.order) {
 		switch {
 		case !p.holdsMachine():
 		case p.Mounts.Network != nil:
@@ -86,7 +92,15 @@ func (s *Server) stopUnpaidLocked(a *account, at time.Time) {
 func (s *Server) chargePodLocked(a *account, p *pod, now time.Time) {
 	if p.Cluster == nil {
 		a.chargeLocked(meterPod, p.ID, p.rate(), now)
+	} else {
+		s.chargeClusterLocked(a, p.Cluster.ID, now)
 	}
+	s.podChangedLocked(a, p)
+}
+
+// podChangedLocked is called after every change of a pod that still exists.
+func (s *Server) podChangedLocked(a *account, p *pod) {
+	a.pods.touch(p.ID)
 	s.notifyLocked()
 }
 
@@ -161,6 +175,7 @@ func (s *Server) ChangePod(podID string, c PodChange) error {
 	if c.Locked != nil {
 		p.Locked = *c.Locked
 	}
+	s.podChangedLocked(a, p)
 	if c.Cost != nil {
 		p.Rate = *c.Cost
 		s.chargePodLocked(a, p, now)
@@ -186,11 +201,11 @@ func (s *Server) forceStatusLocked(a *account, p *pod, status string, now time.T
 		}
 		last := p.lastRun()
 		last.Booting, last.Running = earlier(last.Booting, now), earlier(last.Running, now)
-		s.notifyLocked()
+		s.podChangedLocked(a, p)
 	case statusExited:
 		s.stopPodLocked(a, p, now)
 	case statusError:
-		s.failPodLocked(p, now)
+		s.failPodLocked(a, p, now)
 	case "TERMINATED":
 		s.terminatePodLocked(a, p, now)
 	default:

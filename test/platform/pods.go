@@ -114,7 +114,7 @@ func (x *exchange) actLocked(p *pod, action string) (reply, error) {
 		if status != statusRunning {
 			return reply{}, invalid
 		}
-		x.s.restartPodLocked(p, x.now)
+		x.s.restartPodLocked(x.acct, p, x.now)
 	default:
 		x.s.terminatePodLocked(x.acct, p, x.now)
 		return noContent(), nil

@@ -48,6 +48,33 @@ func restRoutes() []route {
 		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: (*exchange).getPodLogs, query: []string{"source", "tail", "since"}},
 		{method: post, pattern: "/v2/pods/{id}/action", operation: "podAction", handle: (*exchange).podAction, body: true, changes: true},
 
+		{method: get, pattern: "/v2/clusters", operation: "listClusters", handle: (*exchange).listClusters},
+		{method: post, pattern: "/v2/clusters", operation: "createCluster", handle: (*exchange).createCluster, body: true, changes: true},
+		{method: get, pattern: "/v2/clusters/{id}", operation: "getCluster", handle: (*exchange).getCluster},
+		{method: patch, pattern: "/v2/clusters/{id}", operation: "updateCluster", handle: (*exchange).updateCluster, body: true, changes: true},
+		{method: del, pattern: "/v2/clusters/{id}", operation: "deleteCluster", handle: (*exchange).deleteCluster, changes: true},
+		{method: get, pattern: "/v2/clusters/{id}/pods", operation: "listClusterPods", handle: (*exchange).listClusterPods},
+
+		{method: get, pattern: "/v2/templates", operation: "listTemplates", handle: (*exchange).listTemplates},
+		{method: post, pattern: "/v2/templates", operation: "createTemplate", handle: (*exchange).createTemplate, body: true, changes: true},
+		{method: get, pattern: "/v2/templates/{id}", operation: "getTemplate", handle: (*exchange).getTemplate},
+		{method: patch, pattern: "/v2/templates/{id}", operation: "updateTemplate", handle: (*exchange).updateTemplate, body: true, changes: true},
+		{method: del, pattern: "/v2/templates/{id}", operation: "deleteTemplate", handle: (*exchange).deleteTemplate, changes: true},
+
+		{method: get, pattern: "/v2/network-volumes", operation: "listNetworkVolumes", handle: (*exchange).listVolumes},
+		{method: post, pattern: "/v2/network-volumes", operation: "createNetworkVolume", handle: (*exchange).createVolume, body: true, changes: true},
+		{method: get, pattern: "/v2/network-volumes/{id}", operation: "getNetworkVolume", handle: (*exchange).getVolume},
+		{method: patch, pattern: "/v2/network-volumes/{id}", operation: "updateNetworkVolume", handle: (*exchange).updateVolume, body: true, changes: true},
+		{method: del, pattern: "/v2/network-volumes/{id}", operation: "deleteNetworkVolume", handle: (*exchange).deleteVolume, changes: true},
+
+		{method: get, pattern: "/v2/registries/delegations", operation: "listDelegations", handle: (*exchange).listDelegations},
+		{method: post, pattern: "/v2/registries/delegations", operation: "createDelegation", handle: (*exchange).createDelegation, body: true, changes: true},
+		{method: del, pattern: "/v2/registries/delegations/{id}", operation: "revokeDelegation", handle: (*exchange).revokeDelegation, changes: true},
+		{method: get, pattern: "/v2/registries", operation: "listRegistries", handle: (*exchange).listRegistries},
+		{method: post, pattern: "/v2/registries", operation: "createRegistry", handle: (*exchange).createRegistry, body: true, changes: true},
+		{method: get, pattern: "/v2/registries/{id}", operation: "getRegistry", handle: (*exchange).getRegistry},
+		{method: del, pattern: "/v2/registries/{id}", operation: "deleteRegistry", handle: (*exchange).deleteRegistry, changes: true},
+
 		{method: get, pattern: "/v2/catalog/gpus", operation: "listGpuTypes", handle: (*exchange).listGPUTypes, query: gpuParameters()},
 		{method: get, pattern: "/v2/catalog/gpus/{id}", operation: "getGpuType", handle: (*exchange).getGPUType, query: gpuParameters()},
 		{method: get, pattern: "/v2/catalog/cpus", operation: "listCpuTypes", handle: (*exchange).listCPUTypes, query: []string{"include", "product", "vcpuCount"}},
@@ -55,6 +82,13 @@ func restRoutes() []route {
 		{method: get, pattern: "/v2/catalog/datacenters", operation: "listDataCenters", handle: (*exchange).listDataCenters, query: []string{"include", "regions", "networkVolumeTypes", "compliance", "globalNetwork"}},
 		{method: get, pattern: "/v2/catalog/datacenters/{id}", operation: "getDataCenter", handle: (*exchange).getDataCenter, query: []string{"include"}},
 		{method: get, pattern: "/v2/catalog/templates", operation: "listPublicTemplates", handle: (*exchange).listPublicTemplates, query: []string{"source"}},
+
+		{method: get, pattern: "/v2/billing", operation: "listBilling", handle: (*exchange).listBilling, query: billParameters()},
+		{method: get, pattern: "/v2/billing/pods", operation: "listPodBilling", handle: (*exchange).listPodBilling, query: billParameters("podId")},
+		{method: get, pattern: "/v2/billing/serverless", operation: "listServerlessBilling", handle: (*exchange).listServerlessBilling, query: billParameters("serverlessId")},
+		{method: get, pattern: "/v2/billing/endpoints", operation: "listEndpointBilling", handle: (*exchange).listEndpointBilling, query: billParameters()},
+		{method: get, pattern: "/v2/billing/network-volumes", operation: "listNetworkVolumeBilling", handle: (*exchange).listNetworkVolumeBilling, query: billParameters("networkVolumeId")},
+		{method: get, pattern: "/v2/billing/clusters", operation: "listClusterBilling", handle: (*exchange).listClusterBilling, query: billParameters("clusterId")},
 	}
 }
 

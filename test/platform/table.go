@@ -2,14 +2,20 @@ package platform
 
 import "slices"
 
-// table holds the records of one kind in the order they were made. The zero
-// value is not usable; see newTable.
+// table holds the records of one kind in the order they were made, and knows
+// which of them changed since they were last written down. The zero value is
+// not usable; see newTable.
 type table[T any] struct {
 	byID  map[string]*T
 	order []*T
+	seqs  map[string]uint64 // place in the order, for the data file
+	next  uint64
+	dirty map[string]bool // nil when nothing is written down
 }
 
-func newTable[T any]() table[T] { return table[T]{byID: map[string]*T{}} }
+func newTable[T any]() table[T] {
+	return table[T]{byID: map[string]*T{}, seqs: map[string]uint64{}}
+}
 
 func (t *table[T]) get(id string) *T { return t.byID[id] }
 
@@ -18,6 +24,16 @@ func (t *table[T]) has(id string) bool { return t.byID[id] != nil }
 func (t *table[T]) add(id string, v *T) {
 	t.byID[id] = v
 	t.order = append(t.order, v)
+	t.next++
+	t.seqs[id] = t.next
+	t.touch(id)
+}
+
+// touch marks a record as changed, if anyone keeps account of that.
+func (t *table[T]) touch(id string) {
+	if t.dirty != nil {
+		t.dirty[id] = true
+	}
 }
 
 func (t *table[T]) remove(id string) {
@@ -26,9 +42,23 @@ func (t *table[T]) remove(id string) {
 		return
 	}
 	delete(t.byID, id)
+	delete(t.seqs, id)
 	if i := slices.Index(t.order, v); i >= 0 {
 		t.order = slices.Delete(t.order, i, i+1)
 	}
+	t.touch(id)
 }
 
 func (t *table[T]) len() int { return len(t.order) }
+
+// appendList writes an array and the brace that closes the object around it.
+func appendList[T any](b []byte, list []*T, one func([]byte, *T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = one(b, v)
+	}
+	return append(b, `]}`...)
+}

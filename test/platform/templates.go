@@ -2,6 +2,7 @@ package platform
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 )
 
@@ -59,7 +60,18 @@ func (x *exchange) templateLocked(id string, serverless bool) (*template, error)
 
 // readableTemplateLocked finds a template that is public or a's own.
 func (s *Server) readableTemplateLocked(a *account, id string) *template {
-	return s.catalog.public[id]
+	if t := a.templates.get(id); t != nil {
+		return t
+	}
+	if t := s.catalog.public[id]; t != nil {
+		return t
+	}
+	for _, other := range s.accounts {
+		if t := other.templates.get(id); t != nil && t.Public {
+			return t
+		}
+	}
+	return nil
 }
 
 // listPublicTemplates answers the public catalog of one source.
@@ -72,19 +84,32 @@ func (x *exchange) listPublicTemplates() (reply, error) {
 	x.lock()
 	defer x.unlock()
 	const most = 100
-	b := []byte(`{"templates":[`)
-	n := 0
-	for _, t := range x.s.catalog.Templates {
-		if t.Source != source || n == most {
-			continue
+	list := x.s.publicTemplatesLocked(source)
+	return ok(appendList([]byte(`{"templates":`), list[:min(len(list), most)], func(b []byte, t *template) []byte {
+		return t.append(b, x.acct.templates.has(t.ID))
+	})), nil
+}
+
+// publicTemplatesLocked are the templates of one source; what accounts publish
+// is of the community.
+func (s *Server) publicTemplatesLocked(source string) []*template {
+	var list []*template
+	for _, t := range s.catalog.Templates {
+		if t.Source == source {
+			list = append(list, s.catalog.public[t.ID])
 		}
-		if n > 0 {
-			b = append(b, ',')
-		}
-		n++
-		b = x.s.catalog.public[t.ID].append(b, false)
 	}
-	return ok(append(b, `]}`...)), nil
+	if source != "community" {
+		return list
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.accounts)) {
+		for _, t := range s.accounts[id].templates.order {
+			if t.Public {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
 }
 
 // append writes the record; somebody else's never tells which registry
@@ -104,4 +129,146 @@ func (t *template) append(b []byte, own bool) []byte {
 	b = appendBool(append(b, `,"startSsh":`...), t.SSH)
 	b = appendBool(append(b, `,"startJupyter":`...), t.Jupyter)
 	return append(appendTexts(append(b, `,"allowedCudaVersions":`...), t.CUDA), '}')
+}
+
+// templateRequest is the body of a create or a change, checked for its shape
+// only; nil is left out.
+type templateRequest struct {
+	name, category         *string
+	serverless, public     *bool
+	startSSH, startJupyter *bool
+	cuda                   *[]string
+	mounts                 mountsPatch
+	container              containerPatch
+}
+
+func parseTemplateRequest(body any, required ...string) (*templateRequest, error) {
+	var c checker
+	f, isObject := c.object("$", body, containerNames("name", "allowedCudaVersions", "category", "mounts", "public",
+		"serverless", "startJupyter", "startSsh")...)
+	if !isObject {
+		return nil, c.err()
+	}
+	f.require(required...)
+	r := &templateRequest{
+		name:         f.textPtr("name", 1),
+		serverless:   f.flag("serverless"),
+		public:       f.flag("public"),
+		startSSH:     f.flag("startSsh"),
+		startJupyter: f.flag("startJupyter"),
+		cuda:         f.listPtr("allowedCudaVersions", cudaVersion),
+		mounts:       f.mounts(false),
+		container:    f.container(),
+	}
+	if category, ok := f.enum("category", "CPU", "NVIDIA", "AMD"); ok {
+		r.category = &category
+	}
+	return r, c.err()
+}
+
+// over applies a request to a template.
+func (r *templateRequest) over(t template) (template, error) {
+	var err error
+	if t.Container, err = r.container.over(t.Container, replaceEnv); err != nil {
+		return t, err
+	}
+	set(&t.Name, r.name)
+	set(&t.Category, r.category)
+	set(&t.Serverless, r.serverless)
+	set(&t.Public, r.public)
+	set(&t.SSH, r.startSSH)
+	set(&t.Jupyter, r.startJupyter)
+	set(&t.CUDA, r.cuda)
+	if r.mounts.Persistent != nil {
+		t.Persistent = r.mounts.Persistent
+	}
+	return t, nil
+}
+
+// set stores what was given.
+func set[T any](to *T, given *T) {
+	if given != nil {
+		*to = *given
+	}
+}
+
+func (x *exchange) listTemplates() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	return ok(appendList([]byte(`{"templates":`), x.acct.templates.order, func(b []byte, t *template) []byte {
+		return t.append(b, true)
+	})), nil
+}
+
+func (x *exchange) createTemplate() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := parseTemplateRequest(body, "name", "image")
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	t, err := r.over(template{Container: container{Disk: defaultDisk}, Category: "NVIDIA", SSH: true, Jupyter: true})
+	if err != nil {
+		return reply{}, err
+	}
+	if err := x.checkRegistryLocked(t.Container.Registry); err != nil {
+		return reply{}, err
+	}
+	t.ID = x.s.newIDLocked(func(id string) bool { return x.s.readableTemplateLocked(x.acct, id) != nil })
+	x.acct.templates.add(t.ID, &t)
+	return reply{status: http.StatusCreated, body: t.append(nil, true)}, nil
+}
+
+func (x *exchange) getTemplate() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	t := x.s.readableTemplateLocked(x.acct, x.params[0])
+	if t == nil {
+		return reply{}, notFound("template")
+	}
+	return ok(t.append(nil, x.acct.templates.has(t.ID))), nil
+}
+
+// updateTemplate changes an own template; what was made from it stays.
+func (x *exchange) updateTemplate() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := parseTemplateRequest(body)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	t := x.acct.templates.get(x.params[0])
+	if t == nil {
+		return reply{}, notFound("template")
+	}
+	changed, err := r.over(*t)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := x.checkRegistryLocked(changed.Container.Registry); err != nil {
+		return reply{}, err
+	}
+	*t = changed
+	x.acct.templates.touch(t.ID)
+	return ok(t.append(nil, true)), nil
+}
+
+// deleteTemplate forgets an own template, unless an endpoint is bound to it.
+func (x *exchange) deleteTemplate() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	id := x.params[0]
+	if !x.acct.templates.has(id) {
+		return reply{}, notFound("template")
+	}
+	x.acct.templates.remove(id)
+	return noContent(), nil
 }

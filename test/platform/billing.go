@@ -1,0 +1,317 @@
+package platform
+
+import (
+	"strconv"
+	"time"
+)
+
+// maxBuckets bounds how finely a long history can be cut.
+const maxBuckets = 20_000
+
+// billView is how one billing route shows the ledger: which meters, under which
+// names, and whether per resource or all together.
+type billView struct {
+	kind    string   // of meter; empty is every kind
+	filter  string   // query parameter and record member that names one resource
+	unique  string   // metadata member that counts resources
+	names   []string // amounts shown, totalAmount apart
+	columns []int    // where they are in amounts
+}
+
+func aggregateBill() billView {
+	return billView{
+		names: []string{
+			"podGpuAmount", "podCpuAmount", "podDiskAmount", "serverlessGpuAmount", "serverlessCpuAmount",
+			"serverlessDiskAmount", "serverlessFeeAmount", "storageStandardAmount", "storageHighPerformanceAmount",
+			"endpointAmount", "clusterGpuAmount", "clusterDiskAmount", "clusterNetworkingAmount",
+		},
+		columns: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+	}
+}
+
+func (x *exchange) listBilling() (reply, error) { return x.bill(aggregateBill()) }
+
+func (x *exchange) listPodBilling() (reply, error) {
+	return x.bill(billView{
+		kind: meterPod, filter: "podId", unique: "uniquePodCount",
+		names:   []string{"gpuAmount", "cpuAmount", "diskAmount"},
+		columns: []int{podGPUAmount, podCPUAmount, podDiskAmount},
+	})
+}
+
+func (x *exchange) listServerlessBilling() (reply, error) {
+	return x.bill(billView{
+		kind: meterServerless, filter: "serverlessId", unique: "uniqueServerlessCount",
+		names:   []string{"gpuAmount", "cpuAmount", "diskAmount", "feeAmount"},
+		columns: []int{serverlessGPUAmount, serverlessCPUAmount, serverlessDiskAmount, serverlessFeeAmount},
+	})
+}
+
+func (x *exchange) listEndpointBilling() (reply, error) {
+	return x.bill(billView{kind: meterPublic, columns: []int{publicEndpointAmount}})
+}
+
+func (x *exchange) listNetworkVolumeBilling() (reply, error) {
+	return x.bill(billView{
+		kind: meterVolume, filter: "networkVolumeId", unique: "uniqueNetworkVolumeCount",
+		names:   []string{"standardAmount", "highPerformanceAmount"},
+		columns: []int{volumeStandardAmount, volumeHighAmount},
+	})
+}
+
+func (x *exchange) listClusterBilling() (reply, error) {
+	return x.bill(billView{
+		kind: meterCluster, filter: "clusterId", unique: "uniqueClusterCount",
+		names:   []string{"gpuAmount", "diskAmount", "networkingAmount"},
+		columns: []int{clusterGPUAmount, clusterDiskAmount, clusterNetworkAmount},
+	})
+}
+
+func billParameters(filter ...string) []string {
+	return append([]string{"startTime", "endTime", "bucketSize", "lastN"}, filter...)
+}
+
+// billQuery is the time asked for, resolved to whole buckets.
+type billQuery struct {
+	size     string
+	from, to time.Time
+	id       string // the resource asked for; empty is all
+}
+
+// floor is the start of the bucket t is in. Buckets are cut in UTC and weeks
+// begin on Monday.
+func floor(t time.Time, size string) time.Time {
+	y, m, d := t.Date()
+	switch size {
+	case "hour":
+		return t.Truncate(time.Hour)
+	case "week":
+		sinceMonday := (int(t.Weekday()) + 6) % 7
+		return time.Date(y, m, d-sinceMonday, 0, 0, 0, 0, time.UTC)
+	case "month":
+		return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+	case "year":
+		return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC)
+	default:
+		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	}
+}
+
+// step moves a bucket's start by n buckets.
+func step(t time.Time, size string, n int) time.Time {
+	switch size {
+	case "hour":
+		return t.Add(time.Duration(n) * time.Hour)
+	case "week":
+		return t.AddDate(0, 0, 7*n)
+	case "month":
+		return t.AddDate(0, n, 0)
+	case "year":
+		return t.AddDate(n, 0, 0)
+	default:
+		return t.AddDate(0, 0, n)
+	}
+}
+
+func (x *exchange) billQuery(v billView) (billQuery, error) {
+	now := x.s.clock.Now()
+	p := &params{q: x.query}
+	q := billQuery{size: "day", from: p.moment("startTime"), to: p.moment("endTime")}
+	if p.has("bucketSize") {
+		q.size = p.enum("bucketSize", "hour", "day", "week", "month", "year")
+	}
+	lastN := p.integer("lastN", 1, maxBuckets, 0)
+	if v.filter != "" {
+		q.id = x.query.Get(v.filter)
+	}
+	if err := p.err(); err != nil {
+		return q, err
+	}
+	if lastN > 0 {
+		if p.has("startTime") || p.has("endTime") {
+			return q, badRequest("lastN excludes startTime and endTime")
+		}
+		q.from = step(floor(now, q.size), q.size, 1-lastN)
+		q.to = step(floor(now, q.size), q.size, 1)
+		return q, nil
+	}
+	if !p.has("startTime") {
+		q.from = now.AddDate(0, 0, -30)
+	}
+	if !p.has("endTime") {
+		q.to = now
+	}
+	q.from = floor(q.from, q.size)
+	if end := floor(q.to, q.size); end.Before(q.to) {
+		q.to = step(end, q.size, 1)
+	}
+	if !q.from.Before(q.to) {
+		return q, badRequest("startTime must be before endTime")
+	}
+	if step(q.from, q.size, maxBuckets).Before(q.to) {
+		return q, badRequest("the time asked for is more than " + strconv.Itoa(maxBuckets) + " buckets long")
+	}
+	return q, nil
+}
+
+// between adds up what a meter charged in [from, to), now being the end of what
+// is still charged.
+func (m *meter) between(from, to, now time.Time) amounts {
+	var sum amounts
+	for _, s := range m.Spans {
+		start, end := s.From, s.To
+		if end.IsZero() {
+			end = now
+		}
+		if start.Before(from) {
+			start = from
+		}
+		if to.Before(end) {
+			end = to
+		}
+		if start.Before(end) {
+			sum.add(s.Rate, end.Sub(start).Hours())
+		}
+	}
+	for _, l := range m.Lumps {
+		if !l.At.Before(from) && l.At.Before(to) {
+			sum.add(l.Amount, 1)
+		}
+	}
+	return sum
+}
+
+// life is the time a meter has anything to tell of.
+func (m *meter) life(now time.Time) (from, to time.Time) {
+	for _, s := range m.Spans {
+		end := s.To
+		if end.IsZero() {
+			end = now
+		}
+		from, to = widen(from, to, s.From, end)
+	}
+	for _, l := range m.Lumps {
+		from, to = widen(from, to, l.At, l.At.Add(1))
+	}
+	return from, to
+}
+
+func widen(from, to, start, end time.Time) (time.Time, time.Time) {
+	if from.IsZero() || start.Before(from) {
+		from = start
+	}
+	if end.After(to) {
+		to = end
+	}
+	return from, to
+}
+
+// billRecord is one line of a bill.
+type billRecord struct {
+	from, to time.Time
+	id       string
+	amounts  amounts
+}
+
+// bill answers one billing route.
+func (x *exchange) bill(v billView) (reply, error) {
+	q, err := x.billQuery(v)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	records := x.perResourceLocked(v, q)
+	if v.filter == "" {
+		records = perBucket(q, records)
+	}
+	return ok(v.append(q, records)), nil
+}
+
+// perResourceLocked makes one record per resource and bucket in which it was
+// charged for anything, bucket by bucket.
+func (x *exchange) perResourceLocked(v billView, q billQuery) []billRecord {
+	var records []billRecord
+	byBucket := map[time.Time][]billRecord{}
+	for _, m := range x.acct.meters.order {
+		if v.kind != "" && m.Kind != v.kind || q.id != "" && m.ID != q.id {
+			continue
+		}
+		first, last := m.life(x.now)
+		if first.Before(q.from) {
+			first = q.from
+		}
+		if q.to.Before(last) {
+			last = q.to
+		}
+		for at := floor(first, q.size); at.Before(last); at = step(at, q.size, 1) {
+			end := step(at, q.size, 1)
+			if sum := m.between(at, end, x.now); sum.total() > 0 {
+				byBucket[at] = append(byBucket[at], billRecord{from: at, to: end, id: m.ID, amounts: sum})
+			}
+		}
+	}
+	for at := q.from; at.Before(q.to); at = step(at, q.size, 1) {
+		records = append(records, byBucket[at]...)
+	}
+	return records
+}
+
+// perBucket adds records up to one per bucket, empty ones included.
+func perBucket(q billQuery, records []billRecord) []billRecord {
+	var out []billRecord
+	for at := q.from; at.Before(q.to); at = step(at, q.size, 1) {
+		one := billRecord{from: at, to: step(at, q.size, 1)}
+		for len(records) > 0 && records[0].from.Equal(at) {
+			one.amounts.add(records[0].amounts, 1)
+			records = records[1:]
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func (v billView) append(q billQuery, records []billRecord) []byte {
+	var totals amounts
+	unique := map[string]bool{}
+	b := []byte(`{"records":[`)
+	for i, r := range records {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendTime(append(b, `{"startTime":`...), r.from)
+		b = appendTime(append(b, `,"endTime":`...), r.to)
+		b = v.appendAmounts(append(b, ','), r.amounts)
+		if v.filter != "" {
+			b = appendText(append(append(append(b, `,"`...), v.filter...), `":`...), r.id)
+			unique[r.id] = true
+		}
+		b = append(b, '}')
+		totals.add(r.amounts, 1)
+	}
+	b = appendTime(append(b, `],"metadata":{"query":{"startTime":`...), q.from)
+	b = appendTime(append(b, `,"endTime":`...), q.to)
+	b = appendText(append(b, `,"bucketSize":`...), q.size)
+	if v.filter != "" {
+		b = appendTextOrNull(append(append(append(b, `,"`...), v.filter...), `":`...), q.id)
+	}
+	b = appendInt(append(b, `},"recordCount":`...), len(records))
+	if v.unique != "" {
+		b = appendInt(append(append(append(b, `,"`...), v.unique...), `":`...), len(unique))
+	}
+	b = v.appendAmounts(append(b, `,"totals":{`...), totals)
+	return append(b, `}}}`...)
+}
+
+// appendAmounts writes totalAmount and what it consists of.
+func (v billView) appendAmounts(b []byte, a amounts) []byte {
+	total := 0.0
+	for _, column := range v.columns {
+		total += a[column]
+	}
+	b = appendNumber(append(b, `"totalAmount":`...), total)
+	for i, name := range v.names {
+		b = appendNumber(append(append(append(b, `,"`...), name...), `":`...), a[v.columns[i]])
+	}
+	return b
+}

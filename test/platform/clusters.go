@@ -1,0 +1,296 @@
+package platform
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// cluster is a group of identical pods in one data center. What it is doing
+// follows from its members.
+type cluster struct {
+	ID, Name, Type string
+	GPU            string
+	PerPod         int
+	Pods           []string // ids of the members by rank
+	CreatedAt      time.Time
+}
+
+// networkHour is what a member's place on the overlay network costs per hour.
+const networkHour = 0.01
+
+// clusterRequest is the body of a create, checked for its shape only.
+type clusterRequest struct {
+	name, kind   string
+	gpu          string
+	perPod, pods int
+	dataCenters  []string
+	ssh, jupyter *bool
+	mounts       mountsPatch
+	container    containerPatch
+}
+
+func parseClusterRequest(body any) (*clusterRequest, error) {
+	var c checker
+	r := &clusterRequest{}
+	f, isObject := c.object("$", body, "name", "type", "compute", "args", "cmd", "entrypoint", "disk", "env", "image",
+		"ports", "dataCenterIds", "mounts", "startJupyter", "startSsh")
+	if !isObject {
+		return nil, c.err()
+	}
+	f.require("compute", "name", "type")
+	r.name, _ = f.text("name", 1)
+	r.kind, _ = f.enum("type", "APPLICATION", "TRAINING", "SLURM", "RAY")
+	if g, ok := f.child("compute", "gpuTypeId", "gpuCountPerPod", "podCount"); ok {
+		g.require("gpuTypeId", "gpuCountPerPod", "podCount")
+		r.gpu, _ = g.text("gpuTypeId", 1)
+		perPod, _ := g.integer("gpuCountPerPod", 1, 1<<20)
+		pods, _ := g.integer("podCount", 2, 250)
+		r.perPod, r.pods = int(perPod), int(pods)
+	}
+	r.container = f.container()
+	r.dataCenters, _ = f.list("dataCenterIds", nil)
+	r.mounts = f.mounts(true)
+	r.jupyter, r.ssh = f.flag("startJupyter"), f.flag("startSsh")
+	return r, c.err()
+}
+
+// createCluster rents every member at once, all of them in one data center.
+func (x *exchange) createCluster() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := parseClusterRequest(body)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	model, err := x.modelMemberLocked(r)
+	if err != nil {
+		return reply{}, err
+	}
+	c := &cluster{
+		ID: x.s.newIDLocked(x.acct.clusters.has), Name: r.name, Type: r.kind,
+		GPU: r.gpu, PerPod: r.perPod, CreatedAt: x.now,
+	}
+	x.acct.clusters.add(c.ID, c)
+	for rank := range r.pods {
+		p := *model
+		p.ID = x.s.newIDLocked(x.acct.pods.has)
+		p.Name = r.name + "-" + strconv.Itoa(rank)
+		p.Container.Env = maps.Clone(model.Container.Env)
+		p.Cluster = &membership{ID: c.ID, Rank: rank, Role: role(r.kind, rank), IP: "10.65." + strconv.Itoa(rank/250) + "." + strconv.Itoa(rank%250+2)}
+		c.Pods = append(c.Pods, p.ID)
+		x.acct.pods.add(p.ID, &p)
+		x.s.openPodLocked(x.acct, &p, x.now)
+	}
+	return reply{status: http.StatusCreated, body: x.appendClusterLocked(nil, c)}, nil
+}
+
+// role is the part a member of a managed cluster plays.
+func role(kind string, rank int) string {
+	switch {
+	case kind == "SLURM" && rank == 0:
+		return "SLURM_CONTROLLER"
+	case kind == "SLURM":
+		return "SLURM_COMPUTE"
+	case kind == "RAY" && rank == 0:
+		return "RAY_HEAD"
+	case kind == "RAY":
+		return "RAY_WORKER"
+	default:
+		return ""
+	}
+}
+
+// modelMemberLocked is the pod every member is a copy of, placed where there is
+// room for all of them.
+func (x *exchange) modelMemberLocked(r *clusterRequest) (*pod, error) {
+	p := &pod{Cloud: secureCloud, CreatedAt: x.now}
+	base := container{Image: "registry.platform.test/cluster-node:1", Disk: defaultDisk}
+	var err error
+	if p.Container, err = r.container.over(base, mergeEnv); err != nil {
+		return nil, err
+	}
+	if p.Mounts, err = r.mounts.forCreate(false, p.Cloud, nil); err != nil {
+		return nil, err
+	}
+	x.injectLocked(p, r.jupyter, r.ssh, noTemplate())
+	if err := x.acct.mayUse(p.Cloud, r.gpu); err != nil {
+		return nil, err
+	}
+	n, err := x.needLocked(p, r.dataCenters)
+	if err != nil {
+		return nil, err
+	}
+	n.members = r.pods
+	g := x.s.catalog.gpus[r.gpu]
+	if g == nil {
+		return nil, badRequest("no GPU type is called '" + r.gpu + "'")
+	}
+	p.Rate = g.price(p.Cloud) * float64(r.perPod)
+	p.GPU = &podGPU{ID: r.gpu, Count: r.perPod, VCPU: g.VCPU * r.perPod, Memory: g.RAM * r.perPod}
+	if err := x.canPay(p.Rate * float64(r.pods)); err != nil {
+		return nil, err
+	}
+	p.DC, p.CUDA, err = x.s.catalog.placeGPULocked(&gpuRequest{id: r.gpu, count: r.perPod}, n)
+	return p, err
+}
+
+// members are the cluster's pods that still exist, by rank.
+func (a *account) members(c *cluster) []*pod {
+	var out []*pod
+	for _, id := range c.Pods {
+		if p := a.pods.get(id); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// chargeClusterLocked makes a cluster cost what its members are doing.
+func (s *Server) chargeClusterLocked(a *account, id string, now time.Time) {
+	var sum amounts
+	if c := a.clusters.get(id); c != nil {
+		for _, p := range a.members(c) {
+			r := p.rate()
+			sum[clusterGPUAmount] += r[podGPUAmount]
+			sum[clusterDiskAmount] += r[podDiskAmount]
+			if p.holdsMachine() {
+				sum[clusterNetworkAmount] += networkHour
+			}
+		}
+	}
+	a.chargeLocked(meterCluster, id, sum, now)
+}
+
+func (s *Server) deleteClusterLocked(a *account, c *cluster, now time.Time) {
+	members := a.members(c)
+	a.clusters.remove(c.ID)
+	for _, p := range members {
+		s.terminatePodLocked(a, p, now)
+	}
+	s.chargeClusterLocked(a, c.ID, now)
+}
+
+func (x *exchange) appendClusterLocked(b []byte, c *cluster) []byte {
+	members := x.acct.members(c)
+	b = appendText(append(b, `{"id":`...), c.ID)
+	b = appendText(append(b, `,"name":`...), c.Name)
+	b = appendText(append(b, `,"type":`...), c.Type)
+	b = appendText(append(b, `,"compute":{"gpuTypeId":`...), c.GPU)
+	b = appendInt(append(b, `,"gpuCountPerPod":`...), c.PerPod)
+	b = appendInt(append(b, `,"podCount":`...), len(c.Pods))
+	b = x.appendSummary(append(b, `},"pods":`...), members)
+	if len(members) > 0 && members[0].placed(x.now) {
+		first := members[0]
+		n := digest(c.ID)
+		b = appendText(append(b, `,"dataCenterId":`...), first.DC)
+		b = appendInt(append(b, `,"network":{"cidr":"10.65.0.0/16","vxlanId":`...), int(n%16_000_000)+1)
+		b = append(b, `,"vxlanPort":4789}`...)
+		b = x.appendPrimary(b, first)
+	}
+	return append(appendTime(append(b, `,"createdAt":`...), c.CreatedAt), '}')
+}
+
+// appendSummary counts members by status; statuses nobody has are left out.
+func (x *exchange) appendSummary(b []byte, members []*pod) []byte {
+	byStatus := map[string]int{}
+	for _, p := range members {
+		byStatus[p.statusAt(x.now)]++
+	}
+	b = appendInt(append(b, `{"total":`...), len(members))
+	b = append(b, `,"byStatus":{`...)
+	for i, status := range slices.Sorted(maps.Keys(byStatus)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendInt(append(appendText(b, status), ':'), byStatus[status])
+	}
+	return append(b, `}}`...)
+}
+
+// appendPrimary writes the entry node, with its address while it runs sshd.
+func (x *exchange) appendPrimary(b []byte, p *pod) []byte {
+	b = appendText(append(b, `,"primary":{"podId":`...), p.ID)
+	b = appendText(append(b, `,"status":`...), p.statusAt(x.now))
+	if port := p.publicPort("22/tcp"); port > 0 && p.statusAt(x.now) == statusRunning {
+		b = appendText(append(b, `,"sshEndpoint":`...), p.publicIP()+":"+strconv.Itoa(port))
+	}
+	return append(b, '}')
+}
+
+func (x *exchange) listClusters() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	return ok(appendList([]byte(`{"clusters":`), x.acct.clusters.order, x.appendClusterLocked)), nil
+}
+
+func (x *exchange) ownClusterLocked() (*cluster, error) {
+	if c := x.acct.clusters.get(x.params[0]); c != nil {
+		return c, nil
+	}
+	return nil, notFound("cluster")
+}
+
+func (x *exchange) getCluster() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	c, err := x.ownClusterLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(x.appendClusterLocked(nil, c)), nil
+}
+
+func (x *exchange) updateCluster() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	var check checker
+	name := ""
+	if f, isObject := check.object("$", body, "name"); isObject {
+		f.atLeastOne()
+		name, _ = f.text("name", 1)
+	}
+	if err := check.err(); err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	c, err := x.ownClusterLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	c.Name = name
+	x.acct.clusters.touch(c.ID)
+	return ok(x.appendClusterLocked(nil, c)), nil
+}
+
+func (x *exchange) deleteCluster() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	c, err := x.ownClusterLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	x.s.deleteClusterLocked(x.acct, c, x.now)
+	return noContent(), nil
+}
+
+func (x *exchange) listClusterPods() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	c, err := x.ownClusterLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(appendList([]byte(`{"pods":`), x.acct.members(c), func(b []byte, p *pod) []byte {
+		return p.append(b, x.now, false)
+	})), nil
+}
