@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql"
+	v1 "github.com/tollgate-dev/tollgate/translate/v1"
+)
+
+// agent is how the gateway names itself to the platform.
+func agent(version string) string { return "tollgate/" + version }
+
+// compile turns a configuration into what the doors use.
+func (g *Gateway) compile(cfg *Config) (*state, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	directory, err := cfg.directory()
+	if err != nil {
+		return nil, err
+	}
+	client, err := upstream.New(cfg.Platform, cfg.credentials())
+	if err != nil {
+		return nil, err
+	}
+	engine, err := newEngine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	translators, operations, err := newTranslators(cfg, g.dialects)
+	if err != nil {
+		return nil, err
+	}
+	table, err := newTable(g.api, operations)
+	if err != nil {
+		return nil, err
+	}
+	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version)}
+	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline}
+	chain := &filter.Chain{Dialects: make(map[route.Dialect]filter.Dialect)}
+	for name, t := range translators {
+		chain.Dialects[name] = t
+	}
+
+	// The order of the pipeline. Cheap before dear, identity before quota,
+	// quota before bodies; size before everything.
+	chain.Head = []filter.Filter{
+		filter.Stamp{},
+		filter.Size{},
+		filter.Wire{},
+		filter.Match{Table: table, API: g.api},
+		filter.Identify{Directory: directory},
+		&filter.Count{Limiter: g.limiter, Quotas: quotas(cfg), Recorder: g.recorder},
+		filter.Routed{},
+	}
+	chain.Content = []filter.Filter{
+		filter.Size{},
+		filter.Local{Documents: map[string]filter.Document{
+			"getOpenAPI": {ContentType: "application/json", Body: g.api.Document()},
+		}},
+		filter.Decode{Limits: strictjson.DefaultLimits()},
+		&filter.Translate{API: g.api, Translators: translators, Chain: chain, Dispatch: dispatch},
+	}
+	chain.Call = []filter.Filter{
+		filter.Validate{},
+		&filter.Resolve{Reads: filter.ReadsOf(g.api), Reader: reader, Catalog: g.catalog, Recorder: g.recorder},
+		filter.Authorize{Engine: engine},
+		filter.Rebuild{Agent: agent(g.deps.Version)},
+		filter.Relay{Upstream: client},
+	}
+	return &state{
+		config:   cfg,
+		pipeline: &filter.Pipeline{Chain: chain, Dispatch: dispatch, Revision: cfg.Revision},
+		reader:   reader,
+		client:   client,
+		engine:   engine,
+		loaded:   g.deps.Now(),
+	}, nil
+}
+
+func newEngine(cfg *Config) (*policies.Engine, error) {
+	orgs := make(map[string]policies.Config, len(cfg.Orgs))
+	for _, o := range cfg.Orgs {
+		orgs[o.ID] = o.Policies
+	}
+	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{})
+}
+
+// quotas lists what every caller is counted in.
+func quotas(cfg *Config) map[filter.QuotaKey]filter.Quota {
+	m := make(map[filter.QuotaKey]filter.Quota)
+	for _, o := range cfg.Orgs {
+		teams := make(map[string]ratelimit.Limit, len(o.Teams))
+		for _, t := range o.Teams {
+			teams[t.ID] = t.Limit
+		}
+		for _, k := range o.Keys {
+			var q filter.Quota
+			add := func(kind ratelimit.ScopeKind, id string, limit ratelimit.Limit) {
+				if !limit.Unlimited() {
+					q.Scopes = append(q.Scopes, ratelimit.Scope{Kind: kind, ID: id, Limit: limit})
+				}
+			}
+			add(ratelimit.KindKey, k.ID, k.Limit)
+			if k.Team != "" {
+				add(ratelimit.KindTeam, k.Team, teams[k.Team])
+			}
+			add(ratelimit.KindOrg, o.ID, o.Limit)
+			m[filter.QuotaKey{Org: o.ID, Key: k.ID}] = q
+		}
+	}
+	return m
+}
+
+// graphqlDoor gives the one GraphQL route the shape of a translator.
+type graphqlDoor struct{ *graphql.API }
+
+// Serve implements filter.Translator.
+func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
+	return d.API.Serve(ctx, in, call)
+}
+
+// newTranslators builds the legacy dialects and their routes.
+func newTranslators(cfg *Config, deps translate.Deps) (map[route.Dialect]filter.Translator, []route.Route, error) {
+	first, err := v1.New(cfg.V1, deps)
+	if err != nil {
+		return nil, nil, err
+	}
+	gql, err := graphql.New(cfg.GraphQL, deps)
+	if err != nil {
+		return nil, nil, err
+	}
+	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql"}}
+	for _, op := range first.Operations() {
+		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public})
+	}
+	return map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: graphqlDoor{gql}}, routes, nil
+}
+
+// newTable builds the one table of all dialects' routes.
+func newTable(api *schema.API, legacy []route.Route) (*route.Table, error) {
+	routes := make([]route.Route, 0, len(legacy)+64)
+	for _, op := range api.Operations() {
+		routes = append(routes, route.Route{
+			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: op.ID == "getOpenAPI",
+		})
+	}
+	t, err := route.NewTable(append(routes, legacy...))
+	if err != nil {
+		return nil, fmt.Errorf("routes: %w", err)
+	}
+	return t, nil
+}

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate/graphql"
+	v1 "github.com/tollgate-dev/tollgate/translate/v1"
+)
+
+// Config is everything a Gateway is made from: data only. Package config reads
+// it from a file.
+type Config struct {
+	// Listen, AdminListen and EnvoyListen are addresses; an empty EnvoyListen
+	// opens no Envoy door. A change takes a restart.
+	Listen, AdminListen, EnvoyListen string
+	// AdminToken protects the admin listener beyond its probes; zero leaves it
+	// open, which is for loopback only.
+	AdminToken upstream.Credential
+	Platform   upstream.Config
+	// Drain bounds how long requests under way may take to finish at the end,
+	// BodyTimeout how long a caller may take to send a body, CallDeadline how
+	// long a changing call to the platform may take.
+	Drain, BodyTimeout, CallDeadline time.Duration
+
+	// Limits takes a restart; the quotas, which are the organisations', do not.
+	Limits    ratelimit.Config
+	Policies  policies.Limits
+	Catalog   catalog.Config
+	Telemetry telemetry.Config
+	V1        v1.Config
+	GraphQL   graphql.Config
+	Orgs      []Org
+	// Revision names this configuration in events and on the admin listener.
+	Revision string
+}
+
+// Org is one organisation.
+type Org struct {
+	ID string
+	// Credential is its platform key.
+	Credential upstream.Credential
+	// Limit is what all its callers share; the zero value does not limit.
+	Limit    ratelimit.Limit
+	Policies policies.Config
+	Teams    []Team
+	Keys     []Key
+}
+
+// Team is a part of an organisation.
+type Team struct {
+	ID    string
+	Limit ratelimit.Limit
+}
+
+// Key is one key of a caller.
+type Key struct {
+	ID string
+	// Team is the id of a team, empty for none.
+	Team   string
+	Digest identity.Digest
+	Roles  []identity.Role
+	Limit  ratelimit.Limit
+	Exempt bool
+}
+
+// directory builds the look-up of callers.
+func (c *Config) directory() (*identity.Directory, error) {
+	var entries []identity.Entry
+	for _, o := range c.Orgs {
+		for _, k := range o.Keys {
+			entries = append(entries, identity.Entry{Digest: k.Digest, Caller: identity.Caller{
+				Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt,
+			}})
+		}
+	}
+	return identity.NewDirectory(entries)
+}
+
+// credentials lists the platform keys by organisation.
+func (c *Config) credentials() map[string]upstream.Credential {
+	m := make(map[string]upstream.Credential, len(c.Orgs))
+	for _, o := range c.Orgs {
+		if !o.Credential.IsZero() {
+			m[o.ID] = o.Credential
+		}
+	}
+	return m
+}
+
+// Validate reports what cannot be seen in one section alone. Paths are those
+// of the file.
+func (c *Config) Validate() error {
+	var errs []error
+	orgs := make(map[string]bool)
+	for i, o := range c.Orgs {
+		at := fmt.Sprintf("orgs[%d]", i)
+		if orgs[o.ID] {
+			errs = append(errs, &fault{at + ".id", fmt.Sprintf("organisation %q is already defined", o.ID)})
+		}
+		orgs[o.ID] = true
+		errs = append(errs, o.validate(at)...)
+	}
+	if _, err := c.directory(); err != nil {
+		errs = append(errs, &fault{"orgs", err.Error()})
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Org) validate(at string) []error {
+	var errs []error
+	check := func(path, id string) {
+		if err := ratelimit.CheckID(id); err != nil {
+			errs = append(errs, &fault{path, err.Error()})
+		}
+	}
+	check(at+".id", o.ID)
+	teams := make(map[string]bool)
+	for i, t := range o.Teams {
+		path := fmt.Sprintf("%s.teams[%d].id", at, i)
+		check(path, t.ID)
+		if teams[t.ID] {
+			errs = append(errs, &fault{path, fmt.Sprintf("team %q is already defined", t.ID)})
+		}
+		teams[t.ID] = true
+	}
+	keys := make(map[string]bool)
+	for i, k := range o.Keys {
+		path := fmt.Sprintf("%s.keys[%d]", at, i)
+		check(path+".id", k.ID)
+		if keys[k.ID] {
+			errs = append(errs, &fault{path + ".id", fmt.Sprintf("key %q is already defined", k.ID)})
+		}
+		keys[k.ID] = true
+		if k.Team != "" && !teams[k.Team] {
+			errs = append(errs, &fault{path + ".team", fmt.Sprintf("organisation %q has no team %q", o.ID, k.Team)})
+		}
+	}
+	return errs
+}
+
+// fault is one fault of a configuration value.
+type fault struct{ path, reason string }
+
+func (f *fault) Error() string { return f.path + ": " + f.reason }
+
+// Path returns where in the configuration the fault is.
+func (f *fault) Path() string { return f.path }

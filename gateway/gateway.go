@@ -1,0 +1,303 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/extproc"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/translate"
+	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
+)
+
+// Deps are the live things a Gateway works with. All are required but the
+// listeners.
+type Deps struct {
+	// Redis counts and remembers. It must not retry by itself; redisstore.Options
+	// makes one that does not.
+	Redis     redis.UniversalClient
+	Logger    *slog.Logger
+	Providers *telemetry.Providers
+	Now       func() time.Time
+	Version   string
+	// Data, Admin and Envoy are used instead of the configured addresses when
+	// not nil.
+	Data, Admin, Envoy net.Listener
+}
+
+// Gateway is a running tollgate.
+type Gateway struct {
+	deps     Deps
+	api      *schema.API
+	recorder *telemetry.Recorder
+	store    *redisstore.Store
+	limiter  *ratelimit.Limiter
+	catalog  *catalog.Catalog
+	dialects translate.Deps
+	current  atomic.Pointer[state]
+	status   *admin.Status
+}
+
+// state is one compiled configuration. It is immutable.
+type state struct {
+	config   *Config
+	pipeline *filter.Pipeline
+	reader   *filter.Reader
+	client   *upstream.Client
+	engine   *policies.Engine
+	loaded   time.Time
+}
+
+// legacyPrefix begins the store keys of what the old dialects remember.
+const legacyPrefix = "tollgate:legacy"
+
+// New compiles cfg. It neither dials nor listens; Run does.
+func New(cfg Config, deps Deps) (*Gateway, error) {
+	g := &Gateway{deps: deps, status: new(admin.Status)}
+	var err error
+	if g.api, err = schema.Load(); err != nil {
+		return nil, err
+	}
+	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
+		return nil, err
+	}
+	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{}); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	g.limiter, err = ratelimit.New(cfg.Limits, ratelimit.Deps{
+		Store: g.store, Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, legacyPrefix), Logger: deps.Logger}.WithDefaults()
+	if err := g.Swap(cfg); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Swap compiles cfg and, if that succeeds, puts it in force for every request
+// that starts from now on. On an error the old configuration stays.
+func (g *Gateway) Swap(cfg Config) error {
+	next, err := g.compile(&cfg)
+	if err != nil {
+		g.status.Failed(g.deps.Now(), err)
+		return err
+	}
+	old := g.current.Swap(next)
+	g.status.Loaded(next.loaded, cfg.Revision)
+	if old == nil {
+		return nil
+	}
+	for _, org := range old.config.Orgs {
+		if old.client.Credential(org.ID) != next.client.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL {
+			g.catalog.Forget(org.ID)
+		}
+	}
+	// Requests under way keep the old client; only its idle connections go.
+	old.client.Close()
+	for _, field := range restartOnly(old.config, &cfg) {
+		g.deps.Logger.Warn("configuration change takes a restart", "field", field)
+	}
+	return nil
+}
+
+// Rejected notes a configuration that could not even be read, so that the
+// admin listener shows it.
+func (g *Gateway) Rejected(err error) { g.status.Failed(g.deps.Now(), err) }
+
+// restartOnly names what changed and is not swapped.
+func restartOnly(old, next *Config) []string {
+	var fields []string
+	for name, changed := range map[string]bool{
+		"listen":       old.Listen != next.Listen,
+		"admin.listen": old.AdminListen != next.AdminListen,
+		"envoy.listen": old.EnvoyListen != next.EnvoyListen,
+		"limits":       old.Limits != next.Limits,
+		"catalog":      old.Catalog != next.Catalog,
+		"telemetry":    old.Telemetry != next.Telemetry,
+	} {
+		if changed {
+			fields = append(fields, name)
+		}
+	}
+	return fields
+}
+
+// prices reads price lists with the credentials now in force.
+type prices struct{ g *Gateway }
+
+// GPUs implements catalog.Fetcher.
+func (p prices) GPUs(ctx context.Context, org string) ([]catalog.GPU, error) {
+	return p.g.current.Load().reader.GPUs(ctx, org)
+}
+
+// CPUs implements catalog.Fetcher.
+func (p prices) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
+	return p.g.current.Load().reader.CPUs(ctx, org)
+}
+
+func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }
+
+// Handler returns the HTTP door.
+func (g *Gateway) Handler() http.Handler {
+	return &reverseproxy.Handler{Pipeline: g.pipeline, Recorder: g.recorder, BodyTimeout: g.current.Load().config.BodyTimeout}
+}
+
+// ExtProc returns the Envoy door.
+func (g *Gateway) ExtProc() *grpc.Server {
+	return (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC()
+}
+
+// AdminHandler returns the handler of the admin listener.
+func (g *Gateway) AdminHandler() http.Handler {
+	return admin.New(admin.Deps{
+		Status:  g.status,
+		Metrics: g.deps.Providers.Handler(),
+		Token:   func() string { return g.current.Load().config.AdminToken.Reveal() },
+		Probe:   func(ctx context.Context) error { return g.deps.Redis.Ping(ctx).Err() },
+		Limits:  g.limits,
+	})
+}
+
+// limits shows the windows of an organisation.
+func (g *Gateway) limits(ctx context.Context, org string) (any, error) {
+	if !slices.Contains(orgs(g.current.Load().config), org) {
+		return nil, admin.ErrNoOrg
+	}
+	return g.store.Show(ctx, org)
+}
+
+// Run serves until ctx ends, then drains. It returns nil after a clean stop.
+func (g *Gateway) Run(ctx context.Context) error {
+	cfg := g.current.Load().config
+	data, err := listen(g.deps.Data, cfg.Listen)
+	if err != nil {
+		return err
+	}
+	adminListener, err := listen(g.deps.Admin, cfg.AdminListen)
+	if err != nil {
+		return errors.Join(err, data.Close())
+	}
+	var envoy net.Listener
+	if g.deps.Envoy != nil || cfg.EnvoyListen != "" {
+		if envoy, err = listen(g.deps.Envoy, cfg.EnvoyListen); err != nil {
+			return errors.Join(err, data.Close(), adminListener.Close())
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.serveHTTP(ctx, data, g.Handler(), cfg.Drain) })
+	// The admin listener outlives the data listener, so that probes can watch
+	// the drain.
+	group.Go(func() error { return g.serveHTTP(ctx, adminListener, g.AdminHandler(), cfg.Drain) })
+	if envoy != nil {
+		group.Go(func() error { return serveGRPC(ctx, envoy, g.ExtProc(), cfg.Drain) })
+	}
+	group.Go(func() error { return background(g.limiter.Run(ctx)) })
+	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
+	g.status.Serving(true)
+	g.deps.Logger.Info("serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
+	err = group.Wait()
+	g.Close()
+	return err
+}
+
+// Close drops what a Gateway that is not running holds on to.
+func (g *Gateway) Close() { g.current.Load().client.Close() }
+
+func orgs(cfg *Config) []string {
+	ids := make([]string, len(cfg.Orgs))
+	for i, o := range cfg.Orgs {
+		ids[i] = o.ID
+	}
+	return ids
+}
+
+// background turns the end of a context into a clean end.
+func background(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func listen(given net.Listener, addr string) (net.Listener, error) {
+	if given != nil {
+		return given, nil
+	}
+	l, err := net.Listen("tcp", addr) //nolint:noctx // opened once, at start
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return l, nil
+}
+
+// Bounds of a connection. Bodies and platform calls have their own.
+const (
+	headerTimeout = 5 * time.Second
+	idleTimeout   = 60 * time.Second
+	maxHeaderSize = 32 << 10
+)
+
+func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler, drain time.Duration) error {
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderSize,
+		ErrorLog:          slog.NewLogLogger(g.deps.Logger.Handler(), slog.LevelDebug),
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		g.status.Serving(false)
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := s.Shutdown(stop)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = s.Close() // streams that did not end by themselves
+		}
+		stopped <- err
+	}()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	}
+	return <-stopped
+}
+
+func serveGRPC(ctx context.Context, l net.Listener, s *grpc.Server, drain time.Duration) error {
+	go func() {
+		<-ctx.Done()
+		force := time.AfterFunc(drain, s.Stop)
+		defer force.Stop()
+		s.GracefulStop()
+	}()
+	if err := s.Serve(l); err != nil {
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
