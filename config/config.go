@@ -1,0 +1,129 @@
+package config
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate/graphql"
+	v1 "github.com/tollgate-dev/tollgate/translate/v1"
+)
+
+// File is the configuration as it is written. Start from Default.
+type File struct {
+	Listen    string           `yaml:"listen" doc:"address of the data listener; a change takes a restart"`
+	Admin     Admin            `yaml:"admin" doc:"the operators' listener"`
+	Envoy     Envoy            `yaml:"envoy" doc:"the door for Envoy's ext_proc filter"`
+	Platform  Platform         `yaml:"platform" doc:"the platform calls are sent to"`
+	Redis     Redis            `yaml:"redis" doc:"where limits are counted; a change takes a restart"`
+	Timeouts  Timeouts         `yaml:"timeouts" doc:"bounds in time"`
+	Limits    ratelimit.Config `yaml:"limits" doc:"how calls are counted; a change takes a restart"`
+	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use"`
+	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept; a change takes a restart"`
+	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces; a change takes a restart"`
+	Log       Log              `yaml:"log" doc:"the log on standard error; a change takes a restart"`
+	V1        v1.Config        `yaml:"v1" doc:"settings of the v1 dialect"`
+	GraphQL   graphql.Config   `yaml:"graphql" doc:"settings of the GraphQL dialect"`
+	Orgs      []Org            `yaml:"orgs,required" doc:"the organisations served"`
+}
+
+// Admin is the operators' listener.
+type Admin struct {
+	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token"`
+	Token  strictyaml.Secret `yaml:"token" doc:"token asked for by everything but probes and metrics"`
+}
+
+// Envoy is the Envoy door.
+type Envoy struct {
+	Listen string `yaml:"listen" doc:"address of the ext_proc server; empty opens none"`
+}
+
+// Platform says where the platform is.
+type Platform struct {
+	BaseURL string `yaml:"base_url,required" doc:"the platform's REST address, scheme and host only"`
+}
+
+// Redis says where the shared store is. Exactly one of its fields is set.
+type Redis struct {
+	URL      strictyaml.Secret `yaml:"url" doc:"redis:// or rediss:// URL"`
+	Embedded bool              `yaml:"embedded" doc:"count in this process; for one gateway, trials and tests: a restart forgets"`
+}
+
+// Timeouts bounds waiting.
+type Timeouts struct {
+	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform"`
+	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers"`
+	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left"`
+	Body     time.Duration `yaml:"body" doc:"receiving a request body"`
+	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping"`
+}
+
+// Log is the log on standard error.
+type Log struct {
+	Level  Level  `yaml:"level" doc:"least level written"`
+	Format Format `yaml:"format" doc:"form of a line"`
+}
+
+// Level is a log level.
+type Level string
+
+// Values lists the levels.
+func (Level) Values() []string { return []string{"debug", "info", "warn", "error"} }
+
+// Format is the form of log lines.
+type Format string
+
+// Values lists the formats.
+func (Format) Values() []string { return []string{"json", "text"} }
+
+// Org is one organisation.
+type Org struct {
+	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
+	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key"`
+	Limits     ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
+	Policies   []policies.Entry  `yaml:"policies" doc:"policies in force, in any order"`
+	Rego       string            `yaml:"rego" doc:"directory with the organisation's own policies"`
+	Teams      []Team            `yaml:"teams" doc:"its teams"`
+	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
+}
+
+// Team is a part of an organisation.
+type Team struct {
+	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Limits ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
+}
+
+// Key is one key of a caller.
+type Key struct {
+	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
+	Team   string          `yaml:"team" doc:"team the caller belongs to"`
+	SHA256 string          `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
+	Roles  []identity.Role `yaml:"roles" doc:"what the caller may be; policies read it"`
+	Limits ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
+	Exempt bool            `yaml:"exempt" doc:"not limited, and told of no limits"`
+}
+
+// Default returns the configuration a file is decoded over.
+func Default() File {
+	return File{
+		Listen:    "127.0.0.1:8080",
+		Admin:     Admin{Listen: "127.0.0.1:8081"},
+		Timeouts:  Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Drain: 20 * time.Second},
+		Limits:    ratelimit.DefaultConfig(),
+		Policies:  policies.DefaultLimits(),
+		Catalog:   catalog.DefaultConfig(),
+		Telemetry: telemetry.Config{SampleRatio: 0.01},
+		Log:       Log{Level: "info", Format: "json"},
+		V1:        v1.DefaultConfig(),
+		GraphQL:   graphql.DefaultConfig(),
+	}
+}
+
+// Schema returns the JSON Schema of the file, for editors.
+func Schema() ([]byte, error) {
+	return strictyaml.Schema(Default(), strictyaml.SchemaOptions{Title: "tollgate configuration"})
+}

@@ -1,0 +1,230 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// Sources is where a configuration's secrets come from.
+type Sources struct {
+	// Env looks up a variable; nil is the process environment.
+	Env func(string) (string, bool)
+	// ReadFile reads a file a secret refers to; nil is os.ReadFile.
+	ReadFile func(string) ([]byte, error)
+	// DemoKeys admits the documented keys of the demo. Only the demo may.
+	DemoKeys bool
+}
+
+// Loaded is a configuration that was read, with what is needed to place later
+// faults.
+type Loaded struct {
+	// File is the configuration as written, secrets resolved.
+	File File
+	// Gateway is what the gateway is made from.
+	Gateway   gateway.Config
+	positions *strictyaml.Positions
+}
+
+// Locate gives faults found later (by gateway.New) their place in the file.
+func (l *Loaded) Locate(err error) error { return strictyaml.Locate(l.positions, located(err)) }
+
+// Load reads the file at path.
+func Load(path string, src Sources) (*Loaded, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return Parse(path, data, src)
+}
+
+// Parse reads a configuration from memory. name is used in faults, and
+// relative directories are taken from where it is. All faults found are
+// joined in the error.
+func Parse(name string, data []byte, src Sources) (*Loaded, error) {
+	l := &Loaded{File: Default()}
+	var err error
+	if l.positions, err = strictyaml.Load(name, data, &l.File); err != nil {
+		return nil, err
+	}
+	if src.Env == nil {
+		src.Env = os.LookupEnv
+	}
+	if src.ReadFile == nil {
+		src.ReadFile = os.ReadFile
+	}
+	secrets := strictyaml.ResolveSecrets(&l.File, src.Env, src.ReadFile)
+	faults := errors.Join(secrets, l.File.validate(src.DemoKeys))
+	sum := sha256.Sum256(data)
+	l.Gateway, err = l.File.gateway(filepath.Dir(name), hex.EncodeToString(sum[:6]))
+	if err = errors.Join(faults, err); err == nil {
+		err = l.Gateway.Validate()
+	}
+	if err != nil {
+		return nil, l.Locate(err)
+	}
+	return l, nil
+}
+
+// validate reports the faults of the file's own sections.
+func (f *File) validate(demoKeys bool) error {
+	errs := []error{
+		strictyaml.At("limits", located(f.Limits.Validate())),
+		strictyaml.At("policies", located(f.Policies.Validate())),
+		strictyaml.At("catalog", located(f.Catalog.Validate())),
+		strictyaml.At("telemetry", located(f.Telemetry.Validate())),
+		strictyaml.At("v1", located(f.V1.Validate())),
+		strictyaml.At("graphql", located(f.GraphQL.Validate())),
+		address("listen", f.Listen),
+		address("admin.listen", f.Admin.Listen),
+	}
+	if f.Envoy.Listen != "" {
+		errs = append(errs, address("envoy.listen", f.Envoy.Listen))
+	}
+	if !loopback(f.Admin.Listen) && f.Admin.Token.IsZero() {
+		errs = append(errs, strictyaml.Atf("admin.token", "is required when the admin listener is not on loopback"))
+	}
+	if _, err := upstream.New(upstream.Config{BaseURL: f.Platform.BaseURL}, nil); err != nil {
+		errs = append(errs, strictyaml.Atf("platform.base_url", "must be http or https with a host and nothing else"))
+	}
+	if f.Redis.Embedded != f.Redis.URL.IsZero() {
+		errs = append(errs, strictyaml.Atf("redis", "needs either url or embedded: true"))
+	}
+	for name, d := range map[string]int64{
+		"connect": int64(f.Timeouts.Connect), "response": int64(f.Timeouts.Response), "call": int64(f.Timeouts.Call),
+		"body": int64(f.Timeouts.Body), "drain": int64(f.Timeouts.Drain),
+	} {
+		if d <= 0 {
+			errs = append(errs, strictyaml.Atf("timeouts."+name, "must be positive"))
+		}
+	}
+	if len(f.Orgs) == 0 {
+		errs = append(errs, strictyaml.Atf("orgs", "needs at least one organisation"))
+	}
+	for i := range f.Orgs {
+		errs = append(errs, strictyaml.At(strictyaml.Index("orgs", i), f.Orgs[i].validate(demoKeys)))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Org) validate(demoKeys bool) error {
+	errs := []error{
+		strictyaml.At("limits", located(o.Limits.Validate())),
+		located(policies.Config{Policies: o.Policies, Directory: o.Rego}.Validate()),
+	}
+	for i, t := range o.Teams {
+		errs = append(errs, strictyaml.At(strictyaml.Index("teams", i)+".limits", located(t.Limits.Validate())))
+	}
+	for i, k := range o.Keys {
+		at := strictyaml.Index("keys", i)
+		errs = append(errs, strictyaml.At(at+".limits", located(k.Limits.Validate())))
+		digest, err := identity.ParseDigest(k.SHA256)
+		if err != nil {
+			errs = append(errs, strictyaml.At(at+".sha256", err))
+			continue
+		}
+		if name := demoKeyOf(digest); name != "" && !demoKeys {
+			errs = append(errs, strictyaml.Atf(at+".sha256", "is the documented demo key %s, which anyone can use", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gateway turns the file into what the gateway is made from.
+func (f *File) gateway(dir, revision string) (gateway.Config, error) {
+	c := gateway.Config{
+		Listen: f.Listen, AdminListen: f.Admin.Listen, EnvoyListen: f.Envoy.Listen,
+		AdminToken: credential(f.Admin.Token),
+		Platform: upstream.Config{
+			BaseURL: f.Platform.BaseURL, Timeout: f.Timeouts.Response, ConnectTimeout: f.Timeouts.Connect, MaxIdle: 256,
+		},
+		Drain: f.Timeouts.Drain, BodyTimeout: f.Timeouts.Body, CallDeadline: f.Timeouts.Call,
+		Limits: f.Limits, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
+		V1: f.V1, GraphQL: f.GraphQL, Revision: revision,
+	}
+	for _, o := range f.Orgs {
+		org := gateway.Org{
+			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits,
+			Policies: policies.Config{Policies: o.Policies, Directory: o.Rego},
+		}
+		if o.Rego != "" && !filepath.IsAbs(o.Rego) {
+			org.Policies.Directory = filepath.Join(dir, o.Rego)
+		}
+		for _, t := range o.Teams {
+			org.Teams = append(org.Teams, gateway.Team{ID: t.ID, Limit: t.Limits})
+		}
+		for _, k := range o.Keys {
+			digest, err := identity.ParseDigest(k.SHA256)
+			if err != nil {
+				continue // validate has said so, with its place
+			}
+			org.Keys = append(org.Keys, gateway.Key{
+				ID: k.ID, Team: k.Team, Digest: digest, Roles: k.Roles, Limit: k.Limits, Exempt: k.Exempt,
+			})
+		}
+		c.Orgs = append(c.Orgs, org)
+	}
+	return c, nil
+}
+
+func credential(s strictyaml.Secret) upstream.Credential {
+	if !s.Resolved() {
+		return upstream.Credential{}
+	}
+	return upstream.NewCredential(s.Reveal())
+}
+
+func address(path, addr string) error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return strictyaml.Atf(path, "must be host:port")
+	}
+	return nil
+}
+
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return true // already a fault of its own
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// pathText is how packages that import nothing of ours write where a fault is.
+var pathText = regexp.MustCompile(`^([a-z_][a-z0-9_]*(?:\[\d+\])*(?:\.[a-zA-Z_][a-zA-Z0-9_]*(?:\[\d+\])*)*): ((?s).*)$`)
+
+// located reads the path that a fault's text begins with, so that it can be
+// placed in the file.
+func located(err error) error {
+	if err == nil {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error, not one it wraps
+		var errs []error
+		for _, e := range many.Unwrap() {
+			errs = append(errs, located(e))
+		}
+		return errors.Join(errs...)
+	}
+	if _, ok := errors.AsType[*strictyaml.PathError](err); ok {
+		return err
+	}
+	if _, ok := err.(interface{ Path() string }); ok { //nolint:errorlint // as above
+		return err
+	}
+	if m := pathText.FindStringSubmatch(err.Error()); m != nil {
+		return &strictyaml.PathError{Path: m[1], Err: errors.New(m[2])}
+	}
+	return err
+}
