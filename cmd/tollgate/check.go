@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+func newCheck() *cobra.Command {
+	var path string
+	var schema bool
+	cmd := &cobra.Command{
+		Use:   "check -c tollgate.yaml",
+		Short: "Find every fault of a configuration, starting nothing",
+		Long: `Loads everything 'serve' would: the file, its secrets, the API's schemas, the
+policies. Prints each fault with its place and exits with 1 if there is one.`,
+		Args: cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			if schema {
+				return printSchema(cmd.OutOrStdout())
+			}
+			return check(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		}),
+	}
+	cmd.Flags().StringVarP(&path, "config", "c", "tollgate.yaml", "configuration file")
+	cmd.Flags().BoolVar(&schema, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
+	return cmd
+}
+
+func printSchema(w io.Writer) error {
+	b, err := config.Schema()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}
+
+func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
+	loaded, err := config.Load(path, config.Sources{})
+	if err == nil {
+		err = compile(ctx, loaded)
+	}
+	if err != nil {
+		n := report(stderr, err)
+		_, _ = fmt.Fprintf(stderr, "%s: %s\n", path, counted(n, "fault"))
+		return errReported
+	}
+	keys := 0
+	for _, o := range loaded.Gateway.Orgs {
+		keys += len(o.Keys)
+	}
+	_, err = fmt.Fprintf(stdout, "%s: no faults; %s, %s, revision %s\n",
+		path, counted(len(loaded.Gateway.Orgs), "organisation"), counted(keys, "key"), loaded.Gateway.Revision)
+	return err
+}
+
+// compile builds the gateway as serve would. The client it gets never dials.
+func compile(ctx context.Context, loaded *config.Loaded) error {
+	url := "redis://127.0.0.1:6379"
+	if !loaded.File.Redis.Embedded {
+		url = loaded.File.Redis.URL.Reveal()
+	}
+	opts, err := redisstore.Options(url)
+	if err != nil {
+		return fmt.Errorf("redis.url: %w", err)
+	}
+	client := redis.NewUniversalClient(opts)
+	defer func() { _ = client.Close() }()
+	providers, err := telemetry.NewProviders(ctx, telemetry.Config{}, version())
+	if err != nil {
+		return err
+	}
+	_, err = gateway.New(loaded.Gateway, gateway.Deps{
+		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(),
+	})
+	return errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
+}
+
+// report writes one fault a line and returns how many there were.
+func report(w io.Writer, err error) int {
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error, not one it wraps
+		n := 0
+		for _, e := range many.Unwrap() {
+			n += report(w, e)
+		}
+		return n
+	}
+	_, _ = fmt.Fprintln(w, err)
+	return 1
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr)) //nolint:gocritic // the process ends here
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, errReported) {
+		return exitFailure
+	}
+	_, _ = fmt.Fprintf(stderr, "tollgate: %v\n", err)
+	if _, ok := errors.AsType[*failure](err); ok {
+		return exitFailure
+	}
+	_, _ = fmt.Fprintf(stderr, "See '%s --help'.\n", cmd.CommandPath())
+	return exitUsage
+}
+
+// failure is an error of doing what was asked; every other error of a command
+// line is one of asking.
+type failure struct{ err error }
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// errReported is a failure whose reasons are already written.
+var errReported = &failure{errors.New("reported")}
+
+// action makes a command's body: its errors are failures.
+func action(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := body(cmd, args)
+		if err == nil || errors.Is(err, errReported) {
+			return err
+		}
+		return &failure{err}
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tollgate",
+		Short: "A policy-enforcing API gateway for the Compute Platform",
+		Long: `tollgate stands between a company's people and the Compute Platform. It knows
+who calls, holds every body against the API's schema, applies the organisation's
+policies, counts limits, and keeps scripts for the retired v1 and GraphQL
+interfaces working. The platform's own key never leaves it.
+
+Try it without any account:  tollgate demo`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newServe(), newCheck(), newDemo(), newPlatform(), newKeys(), newVersion())
+	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "tollgate %s\n", version())
+			return err
+		}),
+	}
+}
+
+// version is the module's version as built, "dev" for a build from a checkout.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}

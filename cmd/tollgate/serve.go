@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+func newServe() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "serve -c tollgate.yaml",
+		Short: "Run the gateway",
+		Long: `Runs the gateway until it is interrupted. The configuration is read again when
+the file changes and on SIGHUP; a configuration with a fault never replaces the
+one in force.`,
+		Args: cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd.Context(), path, cmd.ErrOrStderr())
+		}),
+	}
+	cmd.Flags().StringVarP(&path, "config", "c", "tollgate.yaml", "configuration file")
+	return cmd
+}
+
+func serve(ctx context.Context, path string, stderr io.Writer) error {
+	loaded, err := config.Load(path, config.Sources{})
+	if err != nil {
+		return err
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	return runGateway(ctx, loaded, runOptions{
+		logger: newLogger(stderr, loaded.File.Log),
+		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) error {
+			return config.Watch(ctx, path, hup, func() { reload(g, path, logger) })
+		},
+	})
+}
+
+// reload puts the file's configuration in force, or says why not.
+func reload(g *gateway.Gateway, path string, logger *slog.Logger) {
+	loaded, err := config.Load(path, config.Sources{})
+	if err != nil {
+		g.Rejected(err)
+		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
+		return
+	}
+	if err := g.Swap(loaded.Gateway); err != nil {
+		err = loaded.Locate(err)
+		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
+		return
+	}
+	logger.Info("configuration in force", "file", path, "revision", loaded.Gateway.Revision)
+}
+
+// runOptions is what differs between serve and demo.
+type runOptions struct {
+	logger *slog.Logger
+	// data and admin are used instead of the configured addresses if not nil.
+	data, admin net.Listener
+	// reload watches for changes until ctx ends; nil watches nothing.
+	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) error
+}
+
+// runGateway runs a gateway and everything it needs until ctx ends.
+func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
+	client, stop, err := openRedis(loaded.File.Redis)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	providers, err := telemetry.NewProviders(ctx, loaded.Gateway.Telemetry, version())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if serr := providers.Shutdown(flush); serr != nil && err == nil {
+			o.logger.Warn("telemetry not flushed", "error", serr.Error())
+		}
+	}()
+	g, err := gateway.New(loaded.Gateway, gateway.Deps{
+		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(),
+		Data: o.data, Admin: o.admin,
+	})
+	if err != nil {
+		return loaded.Locate(err)
+	}
+	if o.reload == nil {
+		return g.Run(ctx)
+	}
+	watch, cancel := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- o.reload(watch, g, o.logger) }()
+	err = g.Run(ctx)
+	cancel()
+	return errors.Join(err, <-watched)
+}
+
+// openRedis opens the shared store, or the embedded one.
+func openRedis(c config.Redis) (client redis.UniversalClient, stop func(), err error) {
+	if c.Embedded {
+		m := miniredis.NewMiniRedis()
+		if err := m.StartAddr("127.0.0.1:0"); err != nil {
+			return nil, nil, fmt.Errorf("embedded store: %w", err)
+		}
+		client, err := dialRedis("redis://" + m.Addr())
+		if err != nil {
+			m.Close()
+			return nil, nil, err
+		}
+		return client, func() { _ = client.Close(); m.Close() }, nil
+	}
+	client, err = dialRedis(c.URL.Reveal())
+	if err != nil {
+		return nil, nil, err
+	}
+	return client, func() { _ = client.Close() }, nil
+}
+
+// dialRedis makes a client that never retries: a script sent twice counts
+// twice. It connects when first used.
+func dialRedis(url string) (redis.UniversalClient, error) {
+	opts, err := redisstore.Options(url)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	return redis.NewUniversalClient(opts), nil
+}
+
+func newLogger(w io.Writer, c config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo // the configuration admits only known levels
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.Format == "text" {
+		return slog.New(slog.NewTextHandler(w, opts))
+	}
+	return slog.New(slog.NewJSONHandler(w, opts))
+}
