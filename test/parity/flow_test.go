@@ -1,0 +1,231 @@
+package parity
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+func field(t *testing.T, body, name string) any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(body), &m); err != nil {
+		t.Fatalf("body %s: %v", body, err)
+	}
+	return m[name]
+}
+
+// A pod comes up, as seen through the gateway.
+func TestAPodsLife(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
+		if created.Status != 201 {
+			t.Fatalf("create: %d %s", created.Status, created.Body)
+		}
+		id := fmt.Sprint(field(t, created.Body, "id"))
+		var seen []string
+		for range 4 {
+			a := d.ask(t, request("GET", "/v2/pods/"+id, "key_research", ""))
+			status := fmt.Sprint(field(t, a.Body, "status"))
+			if n := len(seen); n == 0 || seen[n-1] != status {
+				seen = append(seen, status)
+			}
+			if runtime := field(t, a.Body, "runtime"); (runtime != nil) != (status == "RUNNING") && status != "PROVISIONING" {
+				t.Errorf("in %s runtime = %v", status, runtime)
+			}
+			d.platform.Clock().Advance(2 * time.Second)
+		}
+		if diff := cmp.Diff([]string{"PROVISIONING", "STARTING", "RUNNING"}, seen); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		stop := d.ask(t, request("POST", "/v2/pods/"+id+"/action", "key_research", `{"action":"stop"}`))
+		if stop.Status != 200 || field(t, stop.Body, "status") != "EXITED" {
+			t.Errorf("stop: %d %s", stop.Status, stop.Body)
+		}
+		v1 := d.ask(t, request("POST", "/v1/pods/"+id+"/stop", "key_research", ""))
+		if v1.Status != 200 || field(t, v1.Body, "desiredStatus") != "EXITED" {
+			t.Errorf("v1 stop of a stopped pod: %d %s", v1.Status, v1.Body)
+		}
+		again := d.ask(t, request("POST", "/v2/pods/"+id+"/action", "key_research", `{"action":"start"}`))
+		if again.Status != 200 {
+			t.Errorf("start: %d %s", again.Status, again.Body)
+		}
+		gone := d.ask(t, request("DELETE", "/v2/pods/"+id, "key_research", ""))
+		if gone.Status != 204 || gone.Body != "" {
+			t.Errorf("delete: %d %q", gone.Status, gone.Body)
+		}
+	})
+}
+
+// Organisations do not see each other.
+func TestOrganisationsAreApart(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
+		id := fmt.Sprint(field(t, created.Body, "id"))
+		foreign := d.ask(t, request("GET", "/v2/pods/"+id, "key_globex", ""))
+		absent := d.ask(t, request("GET", "/v2/pods/nope1234", "key_globex", ""))
+		if foreign.Status != 404 || foreign.Body != absent.Body {
+			t.Errorf("foreign pod: %d %s, absent pod: %d %s; want the same 404", foreign.Status, foreign.Body, absent.Status, absent.Body)
+		}
+		if list := d.ask(t, request("GET", "/v2/pods", "key_globex", "")); list.Body != `{"pods":[]}` {
+			t.Errorf("list = %s", list.Body)
+		}
+	})
+}
+
+// The sixth call of a minute is refused and says truly when to come back.
+func TestTheSixthCallOfAMinute(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		targets := []string{"/v2/pods", "/v2/nope", "/v1/pods", "/v2/pods", "/v2/catalog/datacenters"}
+		for i, target := range targets {
+			a := d.ask(t, request("GET", target, "key_tiny", ""))
+			want := fmt.Sprintf(`"minute";r=%d;t=40`, 4-i)
+			if got := a.Header.Get("RateLimit"); a.Status == 429 || !strings.HasPrefix(got, want) {
+				t.Errorf("call %d: %d, RateLimit = %q, want %s", i+1, a.Status, got, want)
+			}
+		}
+		before := len(d.platform.Calls())
+		for name, refused := range map[string]answer{
+			"v2":      d.ask(t, request("GET", "/v2/pods", "key_tiny", "")),
+			"v1":      d.ask(t, request("GET", "/v1/pods", "key_tiny", "")),
+			"graphql": d.ask(t, request("POST", "/graphql", "key_tiny", `{"query":"{ myself { id } }"}`)),
+		} {
+			if refused.Status != 429 {
+				t.Errorf("%s: status = %d, want 429: %s", name, refused.Status, refused.Body)
+			}
+			after, err := strconv.Atoi(refused.Header.Get("Retry-After"))
+			if err != nil || after != 40 {
+				t.Errorf("%s: Retry-After = %q, want 40", name, refused.Header.Get("Retry-After"))
+			}
+			if !strings.Contains(refused.Header.Get("RateLimit"), `"minute";r=0`) {
+				t.Errorf("%s: RateLimit = %q", name, refused.Header.Get("RateLimit"))
+			}
+		}
+		if after := len(d.platform.Calls()); after != before {
+			t.Errorf("refused calls reached the platform: %d", after-before)
+		}
+		d.redis.SetTime(start.Add(40 * time.Second))
+		if a := d.ask(t, request("GET", "/v2/pods", "key_tiny", "")); a.Status != 200 {
+			t.Errorf("after the window: %d %s, want 200", a.Status, a.Body)
+		}
+	})
+}
+
+// Logs stream: lines arrive as they are written, and Last-Event-ID travels.
+func TestLogsStream(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
+		id := fmt.Sprint(field(t, created.Body, "id"))
+		d.platform.Clock().Advance(10 * time.Second)
+		lines, stop := d.stream(t, "/v2/pods/"+id+"/logs?tail=5", "key_research")
+		defer stop()
+		if line := <-lines; !strings.HasPrefix(line, "id: ") {
+			t.Errorf("first line = %q, want an event id", line)
+		}
+		if line := <-lines; !strings.HasPrefix(line, "data: {") {
+			t.Errorf("second line = %q, want its data", line)
+		}
+	})
+}
+
+// What the platform does to its answers reaches callers as a clear refusal.
+func TestAPlatformInTrouble(t *testing.T) {
+	for _, tc := range []struct {
+		fault  platform.Fault
+		status int
+		header string
+	}{
+		{platform.Fault{Kind: platform.FaultCapacity}, 400, ""},
+		{platform.Fault{Kind: platform.FaultBalance}, 402, ""},
+		{platform.Fault{Kind: platform.FaultForbidden}, 403, ""},
+		{platform.Fault{Kind: platform.FaultRateLimit, RetryAfter: 7}, 429, "7"},
+		{platform.Fault{Kind: platform.FaultStatus, Status: 503}, 503, ""},
+	} {
+		t.Run(string(tc.fault.Kind), func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d *door) {
+				tc.fault.Operation = "createPod"
+				d.platform.AddFault(tc.fault)
+				a := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
+				if a.Status != tc.status || a.Header.Get("Content-Type") != "application/problem+json" {
+					t.Errorf("answer = %d %s %s, want %d as a problem", a.Status, a.Header.Get("Content-Type"), a.Body, tc.status)
+				}
+				if got := a.Header.Get("Retry-After"); got != tc.header {
+					t.Errorf("Retry-After = %q, want %q", got, tc.header)
+				}
+				if a.Header.Get("RateLimit") == "" {
+					t.Error("no RateLimit header")
+				}
+			})
+		})
+	}
+}
+
+// A price list that cannot be read stops what costs money and nothing else.
+func TestWithoutPricesNothingIsRented(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.platform.AddFault(platform.Fault{Kind: platform.FaultStatus, Status: 500, Operation: "listGpuTypes"})
+		if a := d.ask(t, request("POST", "/v2/pods", "key_platform", podH100)); a.Status != 503 || a.Header.Get("Retry-After") == "" {
+			t.Errorf("create: %d %s, want 503 with Retry-After", a.Status, a.Body)
+		}
+		if calls := d.platform.CallsTo("createPod"); len(calls) != 0 {
+			t.Errorf("%d pods were asked for", len(calls))
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_platform", "")); a.Status != 200 {
+			t.Errorf("list: %d, want 200", a.Status)
+		}
+	})
+}
+
+// The shared store is away: what costs money stops, reads go on.
+func TestWithoutTheStore(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.ask(t, request("GET", "/v2/pods", "key_platform", ""))
+		d.redis.Close()
+		if a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090)); a.Status != 503 {
+			t.Errorf("create: %d %s, want 503", a.Status, a.Body)
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_platform", "")); a.Status != 200 {
+			t.Errorf("list: %d %s, want 200", a.Status, a.Body)
+		}
+		if calls := d.platform.CallsTo("createPod"); len(calls) != 0 {
+			t.Errorf("%d pods were asked for", len(calls))
+		}
+	})
+}
+
+// Each exchange leaves exactly one line in the log, and it tells the story.
+func TestOneEventPerExchange(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.ask(t, request("POST", "/v2/pods", "key_research", podH100, "X-Request-Id: story-1",
+			"User-Agent: x\", \"level\":\"INFO\", \"msg\":\"approved"))
+		var events []map[string]any
+		for line := range strings.Lines(d.logs.String()) {
+			var m map[string]any
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatalf("log line %q: %v", line, err)
+			}
+			if m["msg"] == "exchange" {
+				events = append(events, m)
+			}
+		}
+		if len(events) != 1 {
+			t.Fatalf("%d events, want 1: %s", len(events), d.logs)
+		}
+		want := map[string]any{
+			"request_id": "story-1", "door": d.name, "dialect": "v2", "operation": "createPod", "status": 403.0, "outcome": "refused",
+			"org": "acme", "team": "research", "key": "key_research", "refusal": "forbidden", "stage": "authorize", "limit_source": "redis",
+		}
+		for key, value := range want {
+			if diff := cmp.Diff(value, events[0][key]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", key, diff)
+			}
+		}
+	})
+}
