@@ -18,7 +18,7 @@ func PodPlan(d *Dialogue, candidates []Candidate) Plan {
 	return Plan{
 		Candidates: candidates,
 		Find:       func(ctx context.Context, c *Candidate) (*Response, error) { return findPod(ctx, d, c) },
-		Claim:      func(ctx context.Context, r *Response) { claim(ctx, d, Text(r.Body, "id")) },
+		Claim:      func(ctx context.Context, r *Response) { Claim(ctx, d, Text(r.Body, "id")) },
 	}
 }
 
@@ -32,7 +32,7 @@ func findPod(ctx context.Context, d *Dialogue, c *Candidate) (*Response, error) 
 	}
 	since := d.Started().Add(-clockSlack)
 	for _, pod := range Items(resp.Body, "pods") {
-		if samePod(pod, c.Request.Body, since) && claim(ctx, d, Text(pod, "id")) {
+		if samePod(pod, c.Request.Body, since) && Claim(ctx, d, Text(pod, "id")) {
 			return &Response{Status: 201, Header: resp.Header, Body: pod}, nil
 		}
 	}
@@ -54,10 +54,10 @@ func samePod(pod, body any, since time.Time) bool {
 	return count == 0 || count == Whole(pod, "gpu", "count")
 }
 
-// claim marks a pod as answered and reports whether nobody had it before. A
-// failing store counts as nobody: a second pod would cost more than a shared
-// answer.
-func claim(ctx context.Context, d *Dialogue, id string) bool {
+// Claim marks a created resource as answered and reports whether no request had
+// it before. A failing store counts as none: a second resource would cost more
+// than a shared answer.
+func Claim(ctx context.Context, d *Dialogue, id string) bool {
 	deps := d.Deps()
 	key := Key{Account: d.Account(), Kind: KindClaim, ID: id}
 	added, err := deps.Store.Add(context.WithoutCancel(ctx), key, json.RawMessage("true"), ClaimTTL)

@@ -16,6 +16,8 @@ import (
 const (
 	catalogTTL    = 30 * time.Second
 	dataCenterTTL = 300 * time.Second
+	// failureTTL keeps a catalog that is down from slowing every request.
+	failureTTL = 5 * time.Second
 	// catalogEntries bounds the memory: accounts times query variants.
 	catalogEntries = 1024
 )
@@ -45,31 +47,38 @@ func NewCatalog(now func() time.Time) *Catalog {
 	return &Catalog{now: now, entries: entries, latest: make(map[string]any)}
 }
 
-// Read answers a catalog operation from the cache or from v2. ok is false when
-// the catalog cannot be read, for whatever reason; failures are not cached.
+// Read answers a catalog operation from the cache or from v2. When v2 fails, an
+// older answer is better than none and stands in for it; ok is false when there
+// is none.
 func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request) (body any, ok bool) {
 	key := strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
 	c.mu.Lock()
 	entry, found := c.entries.Get(key)
 	c.mu.Unlock()
 	if found && c.now().Before(entry.expires) {
-		return entry.body, true
-	}
-	resp, err := d.Send(ctx, r, Read)
-	if err != nil || !resp.OK() || Members(resp.Body) == nil {
-		return nil, false
+		return entry.body, entry.body != nil
 	}
 	ttl := catalogTTL
 	if r.Operation == "listDataCenters" {
 		ttl = dataCenterTTL
 	}
+	resp, err := d.Send(ctx, r, Again)
+	if ctx.Err() != nil {
+		return entry.body, entry.body != nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries.Add(key, catalogEntry{body: resp.Body, expires: c.now().Add(ttl)})
-	if len(r.Query) == 0 {
-		c.latest[r.Operation] = resp.Body
+	if err != nil || !resp.OK() || Members(resp.Body) == nil {
+		ttl = failureTTL
+	} else {
+		entry.body = resp.Body
+		if len(r.Query) == 0 {
+			c.latest[r.Operation] = resp.Body
+		}
 	}
-	return resp.Body, true
+	entry.expires = c.now().Add(ttl)
+	c.entries.Add(key, entry)
+	return entry.body, entry.body != nil
 }
 
 // Latest returns the newest unfiltered answer of the operation any account got,

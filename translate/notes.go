@@ -44,6 +44,8 @@ type EndpointNote struct {
 	// IdleTimeout in seconds, 0 when unknown; v2 refuses it for queues scaled by
 	// request count.
 	IdleTimeout int64 `json:"idleTimeout,omitempty"`
+	// Version is the release last seen, for lists; 0 when unknown.
+	Version int64 `json:"version,omitempty"`
 	// Locations and GPUIDs are the texts a GraphQL caller sent.
 	Locations    string `json:"locations,omitempty"`
 	GPUIDs       string `json:"gpuIds,omitempty"`

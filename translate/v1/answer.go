@@ -1,0 +1,51 @@
+package v1
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// encode writes a JSON body. What handlers build always encodes; should it not,
+// the caller still gets an answer.
+func encode(out *translate.Outgoing, body any) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		out.Status = http.StatusInternalServerError
+		buf.Reset()
+		buf.WriteString(`{"error":"` + textBroken + `","message":"` + textBroken + `","status":500}`)
+	}
+	out.ContentType = "application/json"
+	out.Body = bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+}
+
+// money returns the number at path as it was written, 0 when there is none.
+func money(v any, path ...string) json.Number {
+	n, ok := translate.At(v, path...).(json.Number)
+	if _, isNumber := translate.Number(n); !ok || !isNumber {
+		return "0"
+	}
+	return n
+}
+
+// object returns the object at path, an empty one when there is none, never
+// null.
+func object(v any, path ...string) map[string]any {
+	if m := translate.Members(v, path...); m != nil {
+		return m
+	}
+	return map[string]any{}
+}
+
+// each converts the elements of an array, never null.
+func each(items []any, convert func(any) map[string]any) []any {
+	out := make([]any, 0, len(items))
+	for _, item := range items {
+		out = append(out, convert(item))
+	}
+	return out
+}

@@ -1,0 +1,256 @@
+package v1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Operation describes one operation of the v1 API.
+type Operation struct {
+	// ID is v1's operationId with a small first letter, e.g. "createPod".
+	ID string
+	// Method and Path form the route, e.g. GET "/v1/pods/{podId}".
+	Method, Path string
+	// V2 is the operationId of the v2 operation a client should move to, empty
+	// when there is none.
+	V2 string
+	// Mutates tells that the operation can change something.
+	Mutates bool
+	// Public tells that no credential is needed.
+	Public bool
+}
+
+// row is an Operation and how it is served.
+type row struct {
+	Operation
+	// successor is the v2 path for the Link header, with the row's own path
+	// parameters; empty for none.
+	successor string
+	// form reads the body; nil ignores it.
+	form form
+	// brief tells that clients of this operation give up after 10 seconds.
+	brief bool
+	serve func(ctx context.Context, r *request) (*reply, error)
+}
+
+// API serves the v1 dialect. It is immutable and safe for concurrent use.
+type API struct {
+	cfg  Config
+	deps translate.Deps
+	rows []row
+	byID map[string]*row
+	// deprecation and sunset are the header values, formatted once.
+	deprecation, sunset string
+	timeLayout          string
+	docs                *documents
+}
+
+// New returns an API, or an error when the configuration is not valid.
+func New(cfg Config, deps translate.Deps) (*API, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("v1: %w", err)
+	}
+	docs, err := newDocuments(cfg.Brand)
+	if err != nil {
+		return nil, fmt.Errorf("v1: %w", err)
+	}
+	a := &API{cfg: cfg, deps: deps.WithDefaults(), rows: operations(), docs: docs, timeLayout: translate.LegacyTime}
+	if cfg.GoTimeFormat {
+		a.timeLayout = translate.GoTime
+	}
+	deprecated, sunset := date(cfg.Deprecated), date(cfg.Sunset)
+	a.deprecation = fmt.Sprintf("@%d", deprecated.Unix())
+	a.sunset = sunset.UTC().Format(http.TimeFormat)
+	a.byID = make(map[string]*row, len(a.rows))
+	for i := range a.rows {
+		a.byID[a.rows[i].ID] = &a.rows[i]
+	}
+	return a, nil
+}
+
+// date reads a date that Validate has accepted.
+func date(s string) time.Time {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Operations lists the operations in the order of the v1 description.
+func (a *API) Operations() []Operation {
+	list := make([]Operation, len(a.rows))
+	for i, row := range a.rows {
+		list[i] = row.Operation
+	}
+	return list
+}
+
+// request is one v1 request on its way.
+type request struct {
+	*translate.Dialogue
+	api   *API
+	in    *translate.Incoming
+	body  input
+	query query
+}
+
+// reply is a successful answer; a nil body is none.
+type reply struct {
+	status      int
+	body        any
+	contentType string // default application/json
+	encoded     []byte // instead of body
+}
+
+func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
+
+// Serve answers one request of the operation with the given ID by making v2
+// calls. It never returns nil and never panics.
+func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
+	row := a.byID[op]
+	if row == nil {
+		return a.Refuse(translate.Problem{Status: http.StatusNotFound, Detail: "no such operation"})
+	}
+	if in == nil {
+		in = &translate.Incoming{}
+	}
+	budget := a.cfg.Budget
+	if row.brief {
+		budget = a.cfg.VolumeBudget
+	}
+	r := &request{
+		Dialogue: translate.NewDialogue(a.deps, call, in.Account, budget),
+		api:      a, in: in, query: query{values: in.Query},
+	}
+	ctx, cancel := r.Bound(ctx)
+	defer cancel()
+	answer, err := a.attempt(ctx, row, r)
+	return a.answer(row, r, answer, err)
+}
+
+// attempt runs the row's handler; a panic of ours is an error like any other.
+func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.deps.Logger.ErrorContext(ctx, "v1 translation failed", "operation", row.ID, "panic", v, "stack", string(debug.Stack()))
+			answer, err = nil, &fault{status: http.StatusInternalServerError, text: textBroken}
+		}
+	}()
+	if row.form != nil {
+		body, fault := row.form.read(r.in)
+		if fault != nil {
+			return nil, fault
+		}
+		r.body = body
+	}
+	return row.serve(ctx, r)
+}
+
+// Refuse writes a refusal that was raised outside of the translation in v1's
+// shape.
+func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
+	f := &fault{status: p.Status, text: p.Detail, detail: p.Detail, problems: p.Errors}
+	if f.text == "" {
+		f.text = p.Title
+	}
+	switch {
+	case p.Status == http.StatusUnauthorized:
+		f.text = textUnauthorized
+	case p.Status == http.StatusForbidden:
+		f.text = forbiddenText(p.Detail)
+	case p.Status == http.StatusUnprocessableEntity:
+		f.status = http.StatusBadRequest
+		if f.problems = legacyNames(p.Errors); len(f.problems) > 0 {
+			f.text = textInvalid
+		}
+	case p.Status >= http.StatusInternalServerError:
+		f.text = textBroken
+	case p.Status < http.StatusBadRequest:
+		f.status, f.text = http.StatusInternalServerError, textBroken
+	}
+	out := &translate.Outgoing{Status: f.status, Header: a.headers(nil, nil)}
+	encode(out, f.body())
+	return out
+}
+
+// answer turns what a handler returned into bytes and headers.
+func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.Outgoing {
+	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings()}
+	out.Header = a.headers(row, r)
+	if err == nil && answer == nil {
+		err = &fault{status: http.StatusInternalServerError, text: textBroken}
+	}
+	if err != nil {
+		f, ok := errors.AsType[*fault](err)
+		if !ok {
+			f = lost(err)
+		}
+		out.Status = f.status
+		if wait := r.Header().Get("Retry-After"); wait != "" && (f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable) {
+			out.Header.Set("Retry-After", wait)
+		}
+		encode(out, f.body())
+		return out
+	}
+	out.Status = answer.status
+	switch {
+	case answer.encoded != nil:
+		out.ContentType, out.Body = answer.contentType, answer.encoded
+	case answer.body != nil:
+		encode(out, answer.body)
+	}
+	return out
+}
+
+// headers are those of every answer: the migration signals and what the last v2
+// answer says about limits. row and r are nil for refusals raised outside.
+func (a *API) headers(row *row, r *request) http.Header {
+	h := http.Header{}
+	h.Set("Deprecation", a.deprecation)
+	h.Set("Sunset", a.sunset)
+	if row == nil {
+		h.Set("Link", docsLink)
+		return h
+	}
+	if row.successor == "" {
+		h.Set("Link", docsLink)
+	} else {
+		h.Set("Link", `<`+expand(row.successor, r.in.Params)+`>; rel="successor-version", `+docsLink)
+	}
+	used := r.Operations()
+	if len(used) == 0 && row.V2 != "" {
+		used = []string{row.V2}
+	}
+	if len(used) > 0 {
+		h.Set("X-Tollgate-V2-Operation", strings.Join(used, ", "))
+	}
+	for _, line := range r.Warnings() {
+		h.Add("X-Legacy-Warning", line)
+	}
+	for _, name := range [...]string{"RateLimit", "RateLimit-Policy", "X-Request-Id"} {
+		if values := r.Header().Values(name); len(values) > 0 {
+			h[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return h
+}
+
+// docsLink points to the page about v1's end (RFC 9745 section 3).
+const docsLink = `</v1/docs>; rel="deprecation"; type="text/html"`
+
+// expand puts path parameters into a path, escaped for use in a header.
+func expand(path string, params map[string]string) string {
+	for name, value := range params {
+		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
+	}
+	return path
+}

@@ -1,0 +1,181 @@
+package v1
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+func TestFourOperations(t *testing.T) {
+	g := newGate(
+		t, DefaultConfig(),
+		created("NVIDIA L4"),
+		answer{op: "listPods", status: 200, body: map[string]any{"pods": []any{fixture("pod"), fixture("cpuPod")}}},
+		answer{op: "getPod", id: "p1", status: 200, body: fixture("pod")},
+		answer{op: "podAction", id: "p1", status: 200, body: merge(fixture("pod"), map[string]any{"status": "EXITED", "cost": 0})},
+	)
+	made := g.do(t, "POST /v1/pods", `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"templateId":""}`)
+	if made.Status != 201 || made.text("desiredStatus") != "RUNNING" || translate.At(made.body, "portMappings") != nil {
+		t.Errorf("create: %d %s", made.Status, made.Body)
+	}
+	if env := translate.Members(made.body, "env"); len(env) != 0 {
+		t.Errorf("create shows the injected environment: %v", env)
+	}
+	listed := g.do(t, "GET /v1/pods?computeType=CPU", "")
+	if pods, _ := listed.body.([]any); listed.Status != 200 || len(pods) != 1 || translate.Text(pods[0], "id") != "p2" {
+		t.Errorf("list: %d %s", listed.Status, listed.Body)
+	}
+	got := g.do(t, "GET /v1/pods/p1", "")
+	if got.Status != 200 || got.text("publicIp") != "213.173.1.2" || translate.Whole(got.body, "portMappings", "22") != 10341 {
+		t.Errorf("get: %d %s", got.Status, got.Body)
+	}
+	stopped := g.do(t, "POST /v1/pods/p1/stop", "")
+	if stopped.Status != 200 || stopped.text("desiredStatus") != "EXITED" {
+		t.Errorf("stop: %d %s", stopped.Status, stopped.Body)
+	}
+	if diff := cmp.Diff([]any{map[string]any{"action": "stop"}}, g.bodies("podAction")); diff != "" {
+		t.Errorf("action (-want +got):\n%s", diff)
+	}
+}
+
+func TestMigrationHeaders(t *testing.T) {
+	g := newGate(t, DefaultConfig(), answer{
+		op: "getPod", status: 200, body: fixture("pod"),
+		header: http.Header{"Ratelimit": {`"minute";r=1;t=2`}, "X-Request-Id": {"r1"}, "Set-Cookie": {"no"}},
+	})
+	g.defaults["listGpuTypes"] = fixture("gpus")
+	g.do(t, "GET /v1/pods/p1", "") // fills the catalog cache
+	g.script = append(g.script, answer{
+		op: "getPod", status: 200, body: fixture("pod"),
+		header: http.Header{"Ratelimit": {`"minute";r=1;t=2`}, "X-Request-Id": {"r1"}, "Set-Cookie": {"no"}},
+	})
+	got := g.do(t, "GET /v1/pods/p1", "")
+	want := http.Header{
+		"Deprecation":             {"@1794700800"},
+		"Sunset":                  {"Sun, 15 Nov 2026 00:00:00 GMT"},
+		"Link":                    {`</v2/pods/p1>; rel="successor-version", </v1/docs>; rel="deprecation"; type="text/html"`},
+		"X-Tollgate-V2-Operation": {"getPod"},
+		"Ratelimit":               {`"minute";r=1;t=2`},
+		"X-Request-Id":            {"r1"},
+	}
+	if diff := cmp.Diff(want, got.Header); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"getPod"}, got.V2); diff != "" {
+		t.Errorf("V2 (-want +got):\n%s", diff)
+	}
+}
+
+func TestLinkIsEscaped(t *testing.T) {
+	g := newGate(t, DefaultConfig())
+	out := g.api.Serve(t.Context(), "getPod", &translate.Incoming{Params: map[string]string{"podId": "a\r\nX: y>"}}, nil)
+	if link := out.Header.Get("Link"); strings.ContainsAny(link, "\r\n") || !strings.Contains(link, "</v2/pods/a%0D%0AX:%20y%3E>") {
+		t.Errorf("Link = %q", link)
+	}
+}
+
+func TestServeAlwaysAnswers(t *testing.T) {
+	c := &clock{t: dayZero}
+	api, err := New(DefaultConfig(), translate.Deps{Now: c.now, Sleep: c.sleep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := api.Serve(t.Context(), "nonsense", nil, nil); out == nil || out.Status != 404 {
+		t.Errorf("unknown operation: %+v", out)
+	}
+	for _, op := range api.Operations() {
+		out := api.Serve(t.Context(), op.ID, nil, nil)
+		if out == nil || out.Status < 200 || out.Status > 599 {
+			t.Errorf("%s without anything: %+v", op.ID, out)
+		}
+	}
+}
+
+// panicking is a Caller that breaks its contract.
+type panicking struct{ translate.Caller }
+
+func TestServeSurvivesAPanic(t *testing.T) {
+	api, err := New(DefaultConfig(), translate.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := api.Serve(t.Context(), "getPod", &translate.Incoming{}, panicking{})
+	if out.Status != 500 || !strings.Contains(string(out.Body), textBroken) || strings.Contains(string(out.Body), "nil pointer") {
+		t.Errorf("answer %d %s", out.Status, out.Body)
+	}
+}
+
+func TestRefuse(t *testing.T) {
+	api, err := New(DefaultConfig(), translate.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		in     translate.Problem
+		status int
+		want   string
+	}{
+		"401": {translate.Problem{Status: 401, Detail: "no key"}, 401, `{"detail":"no key","error":"Unauthorized","message":"Unauthorized","status":401}`},
+		"403 keeps the policy's words": {
+			translate.Problem{Status: 403, Detail: "gpu-allow-list: NVIDIA H100 is not allowed"},
+			403, `{"detail":"gpu-allow-list: NVIDIA H100 is not allowed","error":"Forbidden: gpu-allow-list: NVIDIA H100 is not allowed","message":"Forbidden: gpu-allow-list: NVIDIA H100 is not allowed","status":403}`,
+		},
+		"404":         {translate.Problem{Status: 404, Detail: "no such route"}, 404, `{"error":"no such route","message":"no such route","status":404}`},
+		"405 titled":  {translate.Problem{Status: 405, Title: "Method Not Allowed"}, 405, `{"error":"Method Not Allowed","message":"Method Not Allowed","status":405}`},
+		"413":         {translate.Problem{Status: 413, Detail: "too big"}, 413, `{"error":"too big","message":"too big","status":413}`},
+		"422 located": {translate.Problem{Status: 422, Detail: "d", Errors: []string{"$.gpu.id: x", "$: y"}}, 400, `{"detail":"d","error":"Invalid request body","message":"Invalid request body","problems":["gpuTypeIds: x","$: y"],"status":400}`},
+		"429":         {translate.Problem{Status: 429, Detail: "slow"}, 429, `{"error":"slow","message":"slow","status":429}`},
+		"503":         {translate.Problem{Status: 503, Detail: "no store"}, 503, `{"detail":"no store","error":"` + textBroken + `","message":"` + textBroken + `","status":503}`},
+		"not an error status": {
+			translate.Problem{Status: 200}, 500, `{"error":"` + textBroken + `","message":"` + textBroken + `","status":500}`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := api.Refuse(tt.in)
+			if out.Status != tt.status || out.ContentType != "application/json" {
+				t.Errorf("status %d %q, want %d application/json", out.Status, out.ContentType, tt.status)
+			}
+			if diff := cmp.Diff(tt.want, string(out.Body)); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+			if out.Header.Get("Deprecation") == "" || out.Header.Get("Sunset") == "" {
+				t.Errorf("headers %v lack the migration signals", out.Header)
+			}
+		})
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	if err := DefaultConfig().Validate(); err != nil {
+		t.Fatalf("the defaults are not valid: %v", err)
+	}
+	tests := map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"brand":           {func(c *Config) { c.Brand = "a b" }, `brand: "a b" is not a name of letters and digits`},
+		"capacity_status": {func(c *Config) { c.CapacityStatus = 200 }, "capacity_status: 200 is not an error status (400 to 599)"},
+		"exec_form":       {func(c *Config) { c.ExecForm = "x" }, `exec_form: "x" is neither "arrays" nor "args"`},
+		"deprecated":      {func(c *Config) { c.Deprecated = "soon" }, `deprecated: "soon" is not a date like 2026-11-15`},
+		"sunset":          {func(c *Config) { c.Sunset = "2026-01-01" }, "sunset: 2026-01-01 is before deprecated (2026-11-15), which RFC 9745 forbids"},
+		"budget":          {func(c *Config) { c.Budget = 0; c.VolumeBudget = 0 }, "budget: 0s is not between 1s and 29s\nvolume_budget: 0s is not between 1s and budget (0s)"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg := DefaultConfig()
+			tt.change(&cfg)
+			err := cfg.Validate()
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("Validate = %v, want %s", err, tt.want)
+			}
+			if _, err := New(cfg, translate.Deps{}); err == nil {
+				t.Error("New took it")
+			}
+		})
+	}
+}

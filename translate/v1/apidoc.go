@@ -1,0 +1,111 @@
+package v1
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+//go:embed v1.openapi.json
+var description []byte
+
+//go:embed docs.html
+var docsPage []byte
+
+// brandMark stands for the platform's name in the embedded description.
+const brandMark = "__BRAND__"
+
+// documents are what v1 serves about itself.
+type documents struct {
+	// source is the description with the brand put in. It is decoded anew for
+	// each answer that changes it.
+	source []byte
+}
+
+func newDocuments(brand string) (*documents, error) {
+	d := &documents{source: bytes.ReplaceAll(description, []byte(brandMark), []byte(brand))}
+	if !json.Valid(d.source) {
+		return nil, fmt.Errorf("the embedded description is not JSON with brand %q", brand)
+	}
+	return d, nil
+}
+
+// getOpenAPI serves the description with the ids the platform sells today. A
+// launcher reads the data centres from it, without a credential; then the last
+// catalog anyone saw is used, or the list as it was when v1 ended.
+func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
+	catalog := r.Deps().Catalog
+	centres, _ := catalog.DataCenters(ctx, r.Dialogue)
+	types := r.gpuTypes(ctx)
+	if centres == nil {
+		centres = translate.Items(catalog.Latest("listDataCenters"), "dataCenters")
+	}
+	if types == nil {
+		types = translate.Items(catalog.Latest("listGpuTypes"), "gpus")
+	}
+	if len(centres) == 0 && len(types) == 0 {
+		return &reply{status: 200, contentType: "application/json", encoded: r.api.docs.source}, nil
+	}
+	var doc any
+	dec := json.NewDecoder(bytes.NewReader(r.api.docs.source))
+	dec.UseNumber()
+	if err := dec.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("decode the embedded description: %w", err)
+	}
+	patchLists(doc, ids(centres), ids(types))
+	return ok(doc), nil
+}
+
+// patchLists replaces the frozen lists of ids: the data centres of pod creates,
+// and every list of GPU types.
+func patchLists(doc any, centres, types []string) {
+	if field := translate.Members(doc, "components", "schemas", "PodCreateInput", "properties", "dataCenterIds"); field != nil && len(centres) > 0 {
+		field["default"] = translate.List(centres)
+		if items := translate.Members(field, "items"); items != nil {
+			items["enum"] = translate.List(centres)
+		}
+	}
+	if len(types) > 0 {
+		replaceTypes(doc, translate.List(types))
+	}
+}
+
+// replaceTypes walks the description and replaces the enum of everything that is
+// a list of GPU types; those are told by a card that was in all of them.
+func replaceTypes(v any, types []any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if list, isList := member.([]any); isList && name == "enum" && isTypeList(list) {
+				v[name] = types
+				continue
+			}
+			replaceTypes(member, types)
+		}
+	case []any:
+		for _, item := range v {
+			replaceTypes(item, types)
+		}
+	}
+}
+
+func isTypeList(list []any) bool {
+	for _, item := range list {
+		if s, isText := item.(string); isText && strings.HasPrefix(s, "NVIDIA GeForce ") {
+			return true
+		}
+	}
+	return false
+}
+
+// getDocs serves the page the Deprecation header links to.
+func getDocs(_ context.Context, r *request) (*reply, error) {
+	page := bytes.ReplaceAll(docsPage, []byte("__SUNSET__"), []byte(r.api.cfg.Sunset))
+	page = bytes.ReplaceAll(page, []byte("__DEPRECATED__"), []byte(r.api.cfg.Deprecated))
+	return &reply{status: 200, contentType: "text/html; charset=utf-8", encoded: page}, nil
+}

@@ -1,0 +1,226 @@
+package v1
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// What billing calls a pod without a GPU, and one whose type nobody knows.
+const (
+	cpuPods     = "CPU"
+	unknownType = "unknown"
+)
+
+var buckets = []string{"hour", "day", "week", "month", "year"}
+
+// billingCall is the v2 call of a billing query, with the parameters all three
+// have in common.
+func (r *request) billingCall(op string) *translate.Request {
+	query := url.Values{}
+	if size := r.query.text("bucketSize", buckets...); size != "" {
+		query.Set("bucketSize", size)
+	}
+	for _, name := range [...]string{"startTime", "endTime"} {
+		text := r.query.text(name)
+		if text == "" {
+			continue
+		}
+		if _, err := time.Parse(time.DateOnly, text); err == nil {
+			text += "T00:00:00Z"
+		}
+		if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
+			r.query.fail("%s: expected an RFC 3339 time", name)
+		}
+		query.Set(name, text)
+	}
+	return &translate.Request{Operation: op, Query: query}
+}
+
+// ledger adds amounts up by bucket and group.
+type ledger struct {
+	field string // the v1 key of the group, empty for none
+	sums  map[ledgerKey]*ledgerSum
+}
+
+type ledgerKey struct{ time, group string }
+
+type ledgerSum struct{ total, premium big.Rat }
+
+func newLedger(field string) *ledger {
+	return &ledger{field: field, sums: make(map[ledgerKey]*ledgerSum)}
+}
+
+func (l *ledger) add(record any, group string) {
+	key := ledgerKey{time: bucketTime(translate.Text(record, "startTime")), group: group}
+	sum := l.sums[key]
+	if sum == nil {
+		sum = &ledgerSum{}
+		l.sums[key] = sum
+	}
+	sum.total.Add(&sum.total, decimal(translate.At(record, "totalAmount")))
+	sum.premium.Add(&sum.premium, decimal(translate.At(record, "highPerformanceAmount")))
+}
+
+// bucketTime is the start of a bucket in UTC and whole seconds.
+func bucketTime(s string) string {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return s
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// decimal reads an amount exactly as it was printed, 0 for anything else.
+func decimal(v any) *big.Rat {
+	f, _ := translate.Number(v)
+	r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
+	if !ok {
+		return new(big.Rat)
+	}
+	return r
+}
+
+// keys lists the groups by time, then name.
+func (l *ledger) keys() []ledgerKey {
+	keys := make([]ledgerKey, 0, len(l.sums))
+	for key := range l.sums {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b ledgerKey) int {
+		return cmp.Or(strings.Compare(a.time, b.time), strings.Compare(a.group, b.group))
+	})
+	return keys
+}
+
+// rounder rounds a series of amounts to millionths so that their sum is the
+// rounded sum: each amount carries the remainder of those before it.
+type rounder struct{ exact, given big.Rat }
+
+func (r *rounder) next(amount *big.Rat) json.Number {
+	r.exact.Add(&r.exact, amount)
+	rounded, ok := new(big.Rat).SetString(r.exact.FloatString(6))
+	if !ok {
+		return "0"
+	}
+	step := new(big.Rat).Sub(rounded, &r.given)
+	r.given.Set(rounded)
+	text := step.FloatString(6)
+	return json.Number(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
+}
+
+// records writes the ledger in v1's shape.
+func (l *ledger) records(extra func(sum *ledgerSum, record map[string]any)) []any {
+	var total rounder
+	out := []any{}
+	for _, key := range l.keys() {
+		sum := l.sums[key]
+		record := map[string]any{"time": key.time, "amount": total.next(&sum.total), "diskSpaceBilledGb": 0}
+		if l.field != "" {
+			record[l.field] = key.group
+		}
+		extra(sum, record)
+		out = append(out, record)
+	}
+	return out
+}
+
+func podBilling(ctx context.Context, r *request) (*reply, error) {
+	call := r.billingCall("listPodBilling")
+	grouping := r.query.text("grouping", "podId", "gpuTypeId", "gpuId")
+	podID, typeID := r.query.text("podId"), r.query.text("gpuTypeId")
+	if r.query.fault != nil {
+		return nil, r.query.fault
+	}
+	if podID != "" {
+		call.Query.Set("podId", podID)
+	}
+	body, err := r.send(ctx, about{verb: "pod billing", noun: "pod"}, call, translate.Read)
+	if err != nil {
+		return nil, err
+	}
+	r.warnDurations()
+	records := translate.Items(body, "records")
+	field, typeOf := "podId", func(string) string { return "" }
+	if grouping != "podId" || typeID != "" {
+		typeOf = r.podTypes(ctx, records)
+	}
+	if grouping != "podId" {
+		field = "gpuTypeId"
+	}
+	sums := newLedger(field)
+	for _, record := range records {
+		id := translate.Text(record, "podId")
+		kind := typeOf(id)
+		if typeID != "" && kind != typeID {
+			continue
+		}
+		if field == "podId" {
+			kind = id
+		}
+		sums.add(record, kind)
+	}
+	return ok(sums.records(func(_ *ledgerSum, record map[string]any) {
+		record["timeBilledMs"] = 0
+		if podID != "" {
+			record["podId"] = podID
+		}
+	})), nil
+}
+
+func (r *request) warnDurations() {
+	r.Warn("timeBilledMs", "the platform bills amounts only, durations are 0")
+	r.Warn("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
+}
+
+// podTypes tells the GPU type of a pod: from memory, else from the pods there
+// are.
+func (r *request) podTypes(ctx context.Context, records []any) func(id string) string {
+	known := make(map[string]string)
+	for id, note := range translate.LoadNotes[translate.PodNote](ctx, r.Deps(), r.Account(), translate.KindPod) {
+		known[id] = note.GPUTypeID
+	}
+	missing := slices.ContainsFunc(records, func(record any) bool { return known[translate.Text(record, "podId")] == "" })
+	if missing {
+		live, err := r.list(ctx, about{noun: "pod"}, "listPods", "pods")
+		if err != nil {
+			r.Warn("gpuTypeId", "the pods could not be read, their types are unknown")
+		}
+		for _, pod := range live {
+			known[translate.Text(pod, "id")] = translate.Text(pod, "gpu", "id")
+			if translate.Members(pod, "cpu") != nil {
+				known[translate.Text(pod, "id")] = cpuPods
+			}
+		}
+	}
+	return func(id string) string { return cmp.Or(known[id], unknownType) }
+}
+
+func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
+	call := r.billingCall("listNetworkVolumeBilling")
+	if r.query.fault != nil {
+		return nil, r.query.fault
+	}
+	body, err := r.send(ctx, about{verb: "network volume billing", noun: "network volume"}, call, translate.Read)
+	if err != nil {
+		return nil, err
+	}
+	r.Warn("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
+	sums := newLedger("")
+	for _, record := range translate.Items(body, "records") {
+		sums.add(record, "")
+	}
+	var premium rounder
+	return ok(sums.records(func(sum *ledgerSum, record map[string]any) {
+		record["highPerformanceStorageAmount"] = premium.next(&sum.premium)
+		record["highPerformanceStorageDiskSpaceBilledGb"] = 0
+	})), nil
+}

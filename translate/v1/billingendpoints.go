@@ -1,0 +1,123 @@
+package v1
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// endpointFilter is what GET /v1/billing/endpoints filters by and v2 does not.
+type endpointFilter struct {
+	types, centres  []string
+	image, template string
+}
+
+func (f endpointFilter) empty() bool {
+	return len(f.types) == 0 && len(f.centres) == 0 && f.image == "" && f.template == ""
+}
+
+// endpointBilling reads v2's serverless billing. v2's endpoint billing is of
+// another product.
+func endpointBilling(ctx context.Context, r *request) (*reply, error) {
+	call := r.billingCall("listServerlessBilling")
+	grouping := r.query.text("grouping", "endpointId", "podId", "gpuTypeId", "gpuId")
+	filter := endpointFilter{
+		types: r.query.texts("gpuTypeId"), centres: r.query.texts("dataCenterId"),
+		image: r.query.text("imageName"), template: r.query.text("templateId"),
+	}
+	if r.query.fault != nil {
+		return nil, r.query.fault
+	}
+	if everywhere(filter.centres) {
+		filter.centres = nil
+	}
+	if id := r.query.text("endpointId"); id != "" {
+		call.Query.Set("serverlessId", id)
+	}
+	body, err := r.send(ctx, about{verb: "endpoint billing", noun: "endpoint"}, call, translate.Read)
+	if err != nil {
+		return nil, err
+	}
+	r.warnDurations()
+	if grouping == "podId" {
+		r.Warn("grouping", "the platform does not bill workers one by one, grouped by endpoint")
+	}
+	byType := grouping == "gpuTypeId" || grouping == "gpuId"
+	known := map[string]billedEndpoint{}
+	if byType || !filter.empty() {
+		if known, err = r.billedEndpoints(ctx); err != nil {
+			return nil, err
+		}
+	}
+	field := "endpointId"
+	if byType {
+		field = "gpuTypeId"
+	}
+	sums := newLedger(field)
+	for _, record := range translate.Items(body, "records") {
+		id := translate.Text(record, "serverlessId")
+		endpoint, live := known[id]
+		if !filter.empty() && !live {
+			r.Warn("filter", "deleted endpoints cannot be filtered and are left out")
+			continue
+		}
+		if !filter.empty() && !endpoint.matches(filter) {
+			continue
+		}
+		group := id
+		if byType {
+			group = endpoint.kind()
+		}
+		sums.add(record, group)
+	}
+	return ok(sums.records(func(_ *ledgerSum, record map[string]any) { record["timeBilledMs"] = 0 })), nil
+}
+
+// billedEndpoint is what the filters of endpoint billing look at.
+type billedEndpoint struct {
+	types, centres  []string
+	image, template string
+	cpu             bool
+}
+
+// billedEndpoints reads the endpoints there are, by id.
+func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoint, error) {
+	listed, err := r.list(ctx, about{verb: "list endpoints", noun: "endpoint"}, "listEndpoints", "endpoints")
+	if err != nil {
+		return nil, err
+	}
+	notes := translate.LoadNotes[translate.EndpointNote](ctx, r.Deps(), r.Account(), translate.KindEndpoint)
+	types, _ := r.serverlessTypes(ctx)
+	known := make(map[string]billedEndpoint, len(listed))
+	for _, e := range listed {
+		id := translate.Text(e, "id")
+		known[id] = billedEndpoint{
+			types: typesOf(e, types, notes[id].GPUTypeIDs), centres: translate.Texts(e, "dataCenterIds"),
+			image: translate.Text(e, "image"), template: templateIDOf(id, notes[id]),
+			cpu: len(translate.Items(e, "cpu")) > 0,
+		}
+	}
+	return known, nil
+}
+
+// matches reports whether an endpoint passes every filter that was set. One
+// without data centres may run anywhere and passes those.
+func (e billedEndpoint) matches(f endpointFilter) bool {
+	overlap := func(want, have []string) bool {
+		return len(want) == 0 || slices.ContainsFunc(want, func(id string) bool { return slices.Contains(have, id) })
+	}
+	return overlap(f.types, e.types) && (len(e.centres) == 0 || overlap(f.centres, e.centres)) &&
+		(f.image == "" || e.image == f.image) && (f.template == "" || e.template == f.template)
+}
+
+// kind is the GPU type the endpoint's amounts are filed under.
+func (e billedEndpoint) kind() string {
+	switch {
+	case e.cpu:
+		return cpuPods
+	case len(e.types) == 1:
+		return e.types[0]
+	}
+	return unknownType
+}

@@ -1,0 +1,282 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Fate is what becomes of a v1 input field.
+type Fate string
+
+// The fates. Every field of every v1 input has one; a test holds the tables
+// against the v1 description and tries each field.
+const (
+	// Mapped: it has a place in v2.
+	Mapped Fate = "mapped"
+	// Emulated: its effect is produced by other calls or by memory.
+	Emulated Fate = "emulated"
+	// Warned: it is not sent, and the answer says so.
+	Warned Fate = "warned"
+	// Refused: a value that asks for something gone is a 400.
+	Refused Fate = "refused"
+	// Ignored: it cannot matter, so nothing is said.
+	Ignored Fate = "ignored"
+)
+
+// kind is the JSON type of a field.
+type kind int
+
+const (
+	text kind = iota
+	whole
+	number
+	flag
+	texts
+	env
+	ports
+)
+
+func (k kind) String() string {
+	return [...]string{"string", "integer", "number", "boolean", "array of strings", "object", "array of strings"}[k]
+}
+
+// field is one key of an input.
+type field struct {
+	name string
+	kind kind
+	fate Fate
+	// enum closes the values; empty ones count as absent.
+	enum []string
+	// atLeast and atMost bound an integer; maxLen bounds a text in characters.
+	atLeast, atMost int64
+	maxLen          int
+	required        bool
+	// keepEmpty tells that "" means something (it clears) instead of absent.
+	keepEmpty bool
+}
+
+// form is the input of one operation: the keys it takes.
+type form []field
+
+const maxInt = 1 << 53
+
+// input is a validated body: keys that were given, as string, int64, float64,
+// bool, []string or map[string]string. Absent and null keys are not in it.
+type input map[string]any
+
+func (in input) has(name string) bool { _, ok := in[name]; return ok }
+
+func (in input) text(name string) string { s, _ := in[name].(string); return s }
+
+func (in input) flag(name string) bool { b, _ := in[name].(bool); return b }
+
+func (in input) texts(name string) []string { l, _ := in[name].([]string); return l }
+
+func (in input) env(name string) map[string]string { m, _ := in[name].(map[string]string); return m }
+
+// whole returns an integer, absent when it was not given.
+func (in input) whole(name string, absent int64) int64 {
+	if n, ok := in[name].(int64); ok {
+		return n
+	}
+	return absent
+}
+
+// textOr returns a text, absent when it is empty or was not given.
+func (in input) textOr(name, absent string) string {
+	if s := in.text(name); s != "" {
+		return s
+	}
+	return absent
+}
+
+// maxProblems bounds what one refusal lists.
+const maxProblems = 20
+
+// read validates a body. The order of the checks is v1's: object, unknown keys,
+// types, required keys, values.
+func (f form) read(in *translate.Incoming) (input, *fault) {
+	body, ok := in.Body.(map[string]any)
+	if !ok || !in.HasBody {
+		return nil, bad(textNotObject)
+	}
+	if problems := f.extra(body); len(problems) > 0 {
+		return nil, &fault{status: http.StatusBadRequest, text: textExtraKeys, problems: problems}
+	}
+	out := make(input, len(body))
+	for _, field := range f {
+		value := body[field.name]
+		if value == nil {
+			continue
+		}
+		value, ok := field.convert(value)
+		if !ok {
+			return nil, bad("%s: expected %s", field.name, field.kind)
+		}
+		if value == "" && !field.keepEmpty {
+			continue
+		}
+		out[field.name] = value
+	}
+	for _, field := range f {
+		if field.required && !out.has(field.name) {
+			return nil, bad("missing required key: '%s'", field.name)
+		}
+		if fault := field.check(out[field.name]); fault != nil {
+			return nil, fault
+		}
+	}
+	return out, nil
+}
+
+func (f form) extra(body map[string]any) []string {
+	var problems []string
+	for _, key := range slices.Sorted(maps.Keys(body)) {
+		if slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
+			continue
+		}
+		if len(key) > 64 {
+			key = strings.ToValidUTF8(key[:64], "") + "..."
+		}
+		problems = append(problems, "key provided in request body which is not in input schema: '"+key+"'")
+		if len(problems) == maxProblems {
+			break
+		}
+	}
+	return problems
+}
+
+// convert reads a JSON value as the field's type. Integral numbers count as
+// integers however written, and lists may be one comma separated text, as old
+// clients send them.
+func (f field) convert(v any) (any, bool) {
+	switch f.kind {
+	case text:
+		s, ok := v.(string)
+		return s, ok
+	case whole:
+		if _, ok := v.(json.Number); !ok {
+			return nil, false
+		}
+		n, ok := translate.Integer(v)
+		return n, ok
+	case number:
+		if _, ok := v.(json.Number); !ok {
+			return nil, false
+		}
+		n, ok := translate.Number(v)
+		return n, ok
+	case flag:
+		b, ok := v.(bool)
+		return b, ok
+	case env:
+		m, err := translate.Env(v)
+		return m, err == nil
+	case ports:
+		l, err := translate.Ports(v)
+		return l, err == nil
+	default:
+		return f.list(v)
+	}
+}
+
+// list reads strings as they are, commas inside included: only lists of ids may
+// also come as one text.
+func (f field) list(v any) (any, bool) {
+	if s, ok := v.(string); ok {
+		return translate.SplitList(s), splitLists[f.name]
+	}
+	items, ok := v.([]any)
+	out := make([]string, 0, len(items))
+	for _, item := range items {
+		s, isText := item.(string)
+		ok = ok && isText
+		out = append(out, s)
+	}
+	return out, ok
+}
+
+// splitLists names the lists that clients also send as one comma separated text.
+var splitLists = map[string]bool{
+	"gpuTypeIds": true, "dataCenterIds": true, "cpuFlavorIds": true, "countryCodes": true,
+	"allowedCudaVersions": true, "networkVolumeIds": true,
+}
+
+// check holds a given value against the field's bounds.
+func (f field) check(v any) *fault {
+	switch v := v.(type) {
+	case string:
+		if len(f.enum) > 0 && !slices.Contains(f.enum, v) {
+			return bad("%s: must be one of %s", f.name, strings.Join(f.enum, ", "))
+		}
+		if f.maxLen > 0 && utf8.RuneCountInString(v) > f.maxLen {
+			return bad("%s: must be at most %d characters", f.name, f.maxLen)
+		}
+	case int64:
+		if v < f.atLeast {
+			return bad("%s: must be at least %d", f.name, f.atLeast)
+		}
+		if f.atMost > 0 && v > f.atMost {
+			return bad("%s: must be at most %d", f.name, f.atMost)
+		}
+	case float64:
+		if math.IsInf(v, 0) {
+			return bad("%s: expected number", f.name)
+		}
+	}
+	return nil
+}
+
+// query reads the query parameters of one request. v1 took lists both repeated
+// and comma separated, and ignored names it did not know.
+type query struct {
+	values map[string][]string
+	fault  *fault // the first value that cannot be read
+}
+
+func (q *query) fail(format string, args ...any) {
+	if q.fault == nil {
+		q.fault = bad(format, args...)
+	}
+}
+
+// text returns the parameter, "" when it is absent, which is no filter.
+func (q *query) text(name string, enum ...string) string {
+	values := q.values[name]
+	if len(values) == 0 || values[0] == "" {
+		return ""
+	}
+	if len(enum) > 0 && !slices.Contains(enum, values[0]) {
+		q.fail("%s: must be one of %s", name, strings.Join(enum, ", "))
+	}
+	return values[0]
+}
+
+func (q *query) texts(name string) []string {
+	var all []string
+	for _, value := range q.values[name] {
+		all = append(all, translate.SplitList(value)...)
+	}
+	return all
+}
+
+func (q *query) flag(name string) bool {
+	switch s := q.text(name); s {
+	case "true", "1":
+		return true
+	case "false", "0", "":
+		return false
+	default:
+		q.fail("%s: expected boolean, got %s", name, strconv.Quote(fmt.Sprintf("%.20s", s)))
+		return false
+	}
+}

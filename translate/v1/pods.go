@@ -1,0 +1,231 @@
+package v1
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// podIncludes are the include flags of pod reads.
+type podIncludes struct{ machine, volume, template, workers bool }
+
+func (r *request) podIncludes() podIncludes {
+	r.query.flag("includeSavingsPlans") // there are none; only its spelling is checked
+	return podIncludes{
+		machine:  r.query.flag("includeMachine"),
+		volume:   r.query.flag("includeNetworkVolume"),
+		template: r.query.flag("includeTemplate"),
+		workers:  r.query.flag("includeWorkers"),
+	}
+}
+
+// podFilter is the query of GET /v1/pods. v2 filters nothing, so all of it is
+// done here.
+type podFilter struct {
+	compute, status, endpoint, id, image, name, volume, template string
+	flavours, centres, types                                     []string
+}
+
+func (r *request) podFilter() podFilter {
+	q := &r.query
+	return podFilter{
+		compute: q.text("computeType", computes...), status: q.text("desiredStatus", translate.Running, translate.Exited, translate.Terminated),
+		endpoint: q.text("endpointId"), id: q.text("id"), image: q.text("imageName"), name: q.text("name"),
+		volume: q.text("networkVolumeId"), template: q.text("templateId"),
+		flavours: q.texts("cpuFlavorId"), centres: q.texts("dataCenterId"), types: q.texts("gpuTypeId"),
+	}
+}
+
+// matches reports whether a pod in v1's shape passes every filter that was set.
+func (f podFilter) matches(pod map[string]any) bool {
+	_, isCPU := pod["cpuFlavorId"]
+	family := "GPU"
+	if isCPU {
+		family = "CPU"
+	}
+	equal := func(want string, path ...string) bool { return want == "" || translate.Text(pod, path...) == want }
+	among := func(want []string, path ...string) bool {
+		return len(want) == 0 || slices.Contains(want, translate.Text(pod, path...))
+	}
+	return (f.compute == "" || f.compute == family) &&
+		equal(f.status, "desiredStatus") && equal(f.endpoint, "endpointId") && equal(f.id, "id") &&
+		equal(f.image, "image") && equal(f.name, "name") && equal(f.volume, "networkVolumeId") &&
+		equal(f.template, "templateId") && among(f.flavours, "cpuFlavorId") &&
+		among(f.centres, "machine", "dataCenterId") && among(f.types, "gpuTypeId")
+}
+
+func listPods(ctx context.Context, r *request) (*reply, error) {
+	include, filter := r.podIncludes(), r.podFilter()
+	if r.query.fault != nil {
+		return nil, r.query.fault
+	}
+	listed, err := r.list(ctx, about{verb: "list pods", noun: "pod"}, "listPods", "pods")
+	if err != nil {
+		return nil, err
+	}
+	notes := translate.LoadNotes[translate.PodNote](ctx, r.Deps(), r.Account(), translate.KindPod)
+	types := r.gpuTypes(ctx)
+	extras := r.podExtras(ctx, include, listed, notes)
+	pods := []any{}
+	for _, pod := range listed {
+		id := translate.Text(pod, "id")
+		if translate.Text(pod, "status") == translate.Terminated {
+			continue // v1 did not list them either
+		}
+		note, seen := notes[id]
+		if !seen {
+			note = r.firstSight(ctx, pod)
+		}
+		view := podView{note: note, types: types, machine: include.machine}
+		view.volume, view.template = extras.volumes[volumeOf(pod)], extras.templates[templateOf(pod, note)]
+		if shown := r.pod(pod, view); filter.matches(shown) {
+			pods = append(pods, shown)
+		}
+	}
+	if include.workers {
+		workers, err := r.allWorkers(ctx, filter.endpoint, types)
+		if err != nil {
+			return nil, err
+		}
+		pods = append(pods, slices.DeleteFunc(workers, func(w any) bool { return !filter.matches(w.(map[string]any)) })...)
+	}
+	return ok(pods), nil
+}
+
+// firstSight notes the GPU type of a pod made elsewhere: billing asks for it
+// after the pod is gone.
+func (r *request) firstSight(ctx context.Context, pod any) translate.PodNote {
+	note := translate.PodNote{GPUTypeID: translate.Text(pod, "gpu", "id"), GPUCount: translate.Whole(pod, "gpu", "count")}
+	if translate.Members(pod, "cpu") != nil {
+		note.GPUTypeID = cpuPods
+	}
+	translate.SaveNote(ctx, r.Deps(), r.key(translate.KindPod, translate.Text(pod, "id")), note)
+	return note
+}
+
+// podExtras are the volumes and templates to show inside pods, by id.
+type podExtras struct{ volumes, templates map[string]any }
+
+// podExtras reads volumes and templates once as lists. Templates that are not
+// the account's own are read one by one. What cannot be read is left out with a
+// warning.
+func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any, notes map[string]translate.PodNote) podExtras {
+	extras := podExtras{volumes: map[string]any{}, templates: map[string]any{}}
+	if include.volume {
+		volumes, err := r.list(ctx, about{noun: "network volume"}, "listNetworkVolumes", "networkVolumes")
+		if err != nil {
+			r.Warn("includeNetworkVolume", "the network volumes could not be read")
+		}
+		for _, volume := range volumes {
+			extras.volumes[translate.Text(volume, "id")] = networkVolume(volume)
+		}
+	}
+	if include.template {
+		var wanted []string
+		for _, pod := range pods {
+			wanted = append(wanted, templateOf(pod, notes[translate.Text(pod, "id")]))
+		}
+		extras.templates = r.templatesByID(ctx, translate.Unique(wanted))
+	}
+	return extras
+}
+
+// allWorkers lists the workers of all endpoints, or of one, as pods.
+func (r *request) allWorkers(ctx context.Context, endpointID string, types []any) ([]any, error) {
+	endpoints, err := r.list(ctx, about{verb: "list endpoints", noun: "endpoint"}, "listEndpoints", "endpoints")
+	if err != nil {
+		return nil, err
+	}
+	wanted := ids(endpoints)
+	if endpointID != "" {
+		wanted = slices.DeleteFunc(wanted, func(id string) bool { return id != endpointID })
+	}
+	found := r.workersOf(ctx, wanted, types)
+	var all []any
+	for _, id := range wanted {
+		all = append(all, found[id]...)
+	}
+	return all, nil
+}
+
+// workersOf lists the workers of endpoints by endpoint id. What cannot be read
+// is left out with a warning.
+func (r *request) workersOf(ctx context.Context, endpoints []string, types []any) map[string][]any {
+	var mu sync.Mutex
+	found := make(map[string][]any, len(endpoints))
+	r.Each(ctx, len(endpoints), func(ctx context.Context, i int) {
+		id := endpoints[i]
+		body, err := r.send(ctx, about{noun: "endpoint"}, byID("listEndpointWorkers", id), translate.Read)
+		if err != nil {
+			r.Warn("includeWorkers", "the workers of "+id+" could not be read")
+			return
+		}
+		workers := []any{}
+		for _, worker := range translate.Items(body, "workers") {
+			if translate.Text(worker, "id") != "" {
+				workers = append(workers, r.worker(worker, id, types))
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found[id] = workers
+	})
+	return found
+}
+
+func getPod(ctx context.Context, r *request) (*reply, error) {
+	include := r.podIncludes()
+	if r.query.fault != nil {
+		return nil, r.query.fault
+	}
+	id := r.param("podId")
+	w := about{verb: "get pod", noun: "pod"}
+	resp, err := r.Send(ctx, byID("getPod", id), translate.Read)
+	if err == nil && resp.Status == 404 && include.workers {
+		return r.getWorker(ctx, id)
+	}
+	if err != nil || !resp.OK() || translate.Members(resp.Body) == nil {
+		return nil, r.api.refused(w, resp, err)
+	}
+	return ok(r.podWith(ctx, resp.Body, include, "")), nil
+}
+
+// getWorker looks for an id among the serverless workers, which v1 knew as pods.
+func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
+	workers, err := r.allWorkers(ctx, "", r.gpuTypes(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if worker := translate.ByID(workers, id); worker != nil {
+		return ok(worker), nil
+	}
+	return nil, &fault{status: 404, text: "pod not found"}
+}
+
+// podWith writes one pod with what was asked to be included.
+func (r *request) podWith(ctx context.Context, pod any, include podIncludes, intent string) map[string]any {
+	id := translate.Text(pod, "id")
+	note, _ := translate.LoadNote[translate.PodNote](ctx, r.Deps(), r.key(translate.KindPod, id))
+	view := podView{note: note, types: r.gpuTypes(ctx), machine: include.machine, intent: intent}
+	if volumeID := volumeOf(pod); include.volume && volumeID != "" {
+		if volume, err := r.read(ctx, about{noun: "network volume"}, "getNetworkVolume", volumeID); err == nil {
+			view.volume = networkVolume(volume)
+		} else {
+			r.Warn("includeNetworkVolume", "the network volume could not be read")
+		}
+	}
+	if templateID := templateOf(pod, note); include.template && templateID != "" {
+		view.template = r.templatesByID(ctx, []string{templateID})[templateID]
+	}
+	return r.pod(pod, view)
+}
+
+func deletePod(ctx context.Context, r *request) (*reply, error) {
+	w := about{verb: "delete pod", noun: "pod", missing: "pod not found to terminate"}
+	if err := r.remove(ctx, w, "deletePod", r.param("podId")); err != nil {
+		return nil, err
+	}
+	return &reply{status: 204}, nil // the note stays: billing asks for the GPU type later
+}
