@@ -24,6 +24,7 @@ func TestOperations(t *testing.T) {
 	if !slices.IsSortedFunc(ops, func(a, b *schema.Operation) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) }) {
 		t.Error("operations are not ordered by path and method")
 	}
+	inBraces := regexp.MustCompile(`{(\w+)}`)
 	for _, op := range ops {
 		if api.Operation(op.ID) != op {
 			t.Errorf("Operation(%q) is another operation", op.ID)
@@ -38,7 +39,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%s: Streams = %v, want %v", op.ID, op.Streams, want)
 		}
 		var inPath []string
-		for _, m := range regexp.MustCompile(`{(\w+)}`).FindAllStringSubmatch(op.Path, -1) {
+		for _, m := range inBraces.FindAllStringSubmatch(op.Path, -1) {
 			inPath = append(inPath, m[1])
 		}
 		var names []string
@@ -105,6 +106,10 @@ func TestDocument(t *testing.T) {
 		t.Errorf("title = %v, want %v", got, want)
 	}
 	described := 0
+	needsDescription := regexp.MustCompile(`^/(info|tags/\d+|paths/(/v2[^ ]*)/(get|put|post|patch|delete)(/responses/\w+)?|` +
+		`components/(parameters|headers|responses|schemas|securitySchemes)/[^/]+|components/schemas/.*/properties/[^/]+)$`)
+	isProperty := regexp.MustCompile(`/properties/[^/]+$`)
+	isForbidden := regexp.MustCompile(`(?i)https?://|\bapi\.|<|\.io\b|\.ai\b|\.com\b`)
 	var visit func(path string, node any)
 	visit = func(path string, node any) {
 		switch node := node.(type) {
@@ -119,13 +124,13 @@ func TestDocument(t *testing.T) {
 			if needsDescription.MatchString(path) && !strings.Contains(path, "/then/") && !strings.Contains(path, "/if/") {
 				text, _ := node["description"].(string)
 				_, isReference := node["$ref"]
-				if inComponents := regexp.MustCompile(`/properties/[^/]+$`).MatchString(path); text == "" && (!isReference || inComponents) {
+				if text == "" && (!isReference || isProperty.MatchString(path)) {
 					t.Errorf("%s has no description", path)
 				}
 				described++
 			}
 		case string:
-			if regexp.MustCompile(`(?i)https?://|\bapi\.|<|\.io\b|\.ai\b|\.com\b`).MatchString(node) {
+			if isForbidden.MatchString(node) {
 				t.Errorf("%s = %q names a host or contains markup", path, node)
 			}
 		}
@@ -136,17 +141,15 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-var needsDescription = regexp.MustCompile(`^/(info|tags/\d+|paths/[^/]*(/v2[^ ]*)?/(get|put|post|patch|delete)(/responses/\w+)?|` +
-	`components/(parameters|headers|responses|schemas|securitySchemes)/[^/]+|components/schemas/.*/properties/[^/]+)$`)
-
 // Every operation may be refused for the reasons that hold for all, and every
 // operation with a body for those that hold for bodies.
 func TestResponses(t *testing.T) {
+	api := load(t)
 	var doc any
-	if err := json.Unmarshal(load(t).Document(), &doc); err != nil {
+	if err := json.Unmarshal(api.Document(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range load(t).Operations() {
+	for _, op := range api.Operations() {
 		node := member(member(member(doc, "paths"), op.Path), strings.ToLower(op.Method))
 		want := []string{"405", "413", "429", "default"}
 		if op.ID != "getOpenAPI" {
@@ -219,6 +222,19 @@ func TestViolationsAreBounded(t *testing.T) {
 	vs = operation(t, "createPod").CheckRules(parse(t, pod(`"ports":`+ports)))
 	if want := 50; len(vs) != want {
 		t.Errorf("%d violations of rules, want %d", len(vs), want)
+	}
+}
+
+// A refusal costs in proportion to the body, however many faults it has. Memory
+// is what can be held against a fixed figure; time follows it.
+func TestWorstBody(t *testing.T) {
+	op, body := operation(t, "createPod"), parse(t, worstPod())
+	if got, want := len(op.ValidateBody(body)), 50; got != want {
+		t.Errorf("%d violations, want %d", got, want)
+	}
+	const limit = 100_000
+	if n := testing.AllocsPerRun(3, func() { op.ValidateBody(body) }); n > limit {
+		t.Errorf("ValidateBody allocated %.0f times, want at most %d", n, limit)
 	}
 }
 

@@ -1,6 +1,8 @@
 package schema_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -36,6 +38,35 @@ func BenchmarkValidateBody(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// worstPod is a body with as many faults as fit into the limits on bodies (4096
+// values, 1000 elements, 256 members).
+func worstPod() string {
+	var b strings.Builder
+	b.WriteString(`{"env":{"x":1`)
+	for i := range 200 {
+		fmt.Fprintf(&b, `,"e%d":1`, i)
+	}
+	b.WriteString(`}`)
+	for _, name := range []string{"ports", "dataCenterIds", "cmd"} {
+		b.WriteString(`,"` + name + `":[1` + strings.Repeat(",1", 799) + `]`)
+	}
+	b.WriteString(`,"mounts":{"network":[{}` + strings.Repeat(`,{"a":1,"b":2,"c":3}`, 299) + `]}`)
+	for i := range 200 {
+		fmt.Fprintf(&b, `,"u%d":1`, i)
+	}
+	return b.String() + "}"
+}
+
+// BenchmarkWorstBody is what the worst body costs; the bound to keep is a few
+// milliseconds, or refusals become a way to wear the gateway down.
+func BenchmarkWorstBody(b *testing.B) {
+	op, body := operation(b, "createPod"), parse(b, worstPod())
+	b.ReportAllocs()
+	for b.Loop() {
+		op.ValidateBody(body)
 	}
 }
 

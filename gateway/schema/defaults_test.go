@@ -90,12 +90,13 @@ func TestFillDefaultsSharesNothing(t *testing.T) {
 
 // A valid create request stays valid with its defaults filled in.
 func TestFillDefaultsStaysValid(t *testing.T) {
+	api := load(t)
 	for id, body := range map[string]string{
 		"createPod": pod(``), "createEndpoint": gpuEndpoint(``), "createTemplate": `{"name":"t","image":"i"}`,
 		"createCluster":       `{"name":"c","type":"RAY","compute":{"gpuTypeId":"x","gpuCountPerPod":8,"podCount":2}}`,
 		"createNetworkVolume": `{"name":"v","dataCenter":"d","size":10}`, "createRegistry": `{"name":"r","username":"u","password":"p"}`,
 	} {
-		op := operation(t, id)
+		op := api.Operation(id)
 		filled := op.FillDefaults(parse(t, body))
 		if vs := append(op.ValidateBody(filled), op.CheckRules(filled)...); len(vs) > 0 {
 			t.Errorf("%s: defaults make the body invalid: %v", id, vs)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,7 +80,12 @@ type finding struct {
 }
 
 func (x *explainer) violations(err *jsonschema.ValidationError, doc any) []Violation {
-	found := dropBesideType(x.dropWrongVariants(x.walk(nil, err, doc)))
+	faults := ordered(x.faults(nil, err))
+	found := make([]finding, 0, len(faults))
+	for _, f := range faults {
+		found = append(found, x.find(f, doc)...)
+	}
+	found = dropBesideType(x.dropWrongVariants(found))
 	vs := make([]Violation, 0, len(found))
 	for _, f := range found {
 		vs = append(vs, f.Violation)
@@ -87,18 +93,56 @@ func (x *explainer) violations(err *jsonschema.ValidationError, doc any) []Viola
 	return tidy(vs)
 }
 
-func (x *explainer) walk(found []finding, err *jsonschema.ValidationError, doc any) []finding {
-	if len(err.Causes) == 0 {
-		return append(found, x.leaf(err, doc)...)
-	}
-	pointer := fragment(err)
-	for _, keyword := range []string{"/oneOf", "/anyOf"} {
-		if parent, ok := strings.CutSuffix(pointer, keyword); ok {
-			return append(found, x.union(parent, keyword[1:], err, doc)...)
-		}
+// faults collects the errors that say something by themselves: the leaves of
+// the tree, and the unions none of whose branches fits.
+func (x *explainer) faults(faults []*jsonschema.ValidationError, err *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(err.Causes) == 0 || isUnion(err) {
+		return append(faults, err)
 	}
 	for _, cause := range err.Causes {
-		found = x.walk(found, cause, doc)
+		faults = x.faults(faults, cause)
+	}
+	return faults
+}
+
+func isUnion(err *jsonschema.ValidationError) bool {
+	at := fragment(err)
+	return strings.HasSuffix(at, "/oneOf") || strings.HasSuffix(at, "/anyOf")
+}
+
+// ordered puts faults in a fixed order and bounds their number, before any more
+// work is done on them: a body can have thousands.
+func ordered(faults []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+	slices.SortFunc(faults, func(a, b *jsonschema.ValidationError) int {
+		return cmp.Or(
+			cmp.Compare(a.InstanceLocation, b.InstanceLocation),
+			cmp.Compare(a.AbsoluteKeywordLocation, b.AbsoluteKeywordLocation),
+		)
+	})
+	return faults[:min(len(faults), maxFaults)]
+}
+
+// find explains one of the errors that faults returned.
+func (x *explainer) find(err *jsonschema.ValidationError, doc any) []finding {
+	if len(err.Causes) == 0 {
+		return x.leaf(err, doc)
+	}
+	at := fragment(err)
+	keyword := at[len(at)-len("oneOf"):]
+	return x.union(strings.TrimSuffix(at, "/"+keyword), keyword, err, doc)
+}
+
+// branch explains the errors of one branch of a union.
+func (x *explainer) branch(prefix string, err *jsonschema.ValidationError, doc any) []finding {
+	var faults []*jsonschema.ValidationError
+	for _, cause := range err.Causes {
+		if under(fragment(cause), prefix) {
+			faults = x.faults(faults, cause)
+		}
+	}
+	var found []finding
+	for _, f := range ordered(faults) {
+		found = append(found, x.find(f, doc)...)
 	}
 	return found
 }
@@ -115,15 +159,9 @@ func (x *explainer) union(parent, keyword string, err *jsonschema.ValidationErro
 	var fits [][]finding
 	kinds := make(map[string]bool)
 	for i := range branches {
-		var found []finding
 		prefix := fmt.Sprintf("%s/%s/%d", parent, keyword, i)
-		for _, cause := range err.Causes {
-			if under(fragment(cause), prefix) {
-				found = x.walk(found, cause, doc)
-			}
-		}
 		if types := x.typesInPlace(prefix); admits(types, value) {
-			fits = append(fits, found)
+			fits = append(fits, x.branch(prefix, err, doc))
 		} else {
 			maps.Copy(kinds, types)
 		}
@@ -160,13 +198,8 @@ func (x *explainer) tagged(parent, tag string, mapping map[string]string, err *j
 	branches, _ := x.src.schemaAt(parent)["oneOf"].([]any)
 	var found []finding
 	for i, branch := range branches {
-		if b, _ := branch.(map[string]any); b["$ref"] != ref {
-			continue
-		}
-		for _, cause := range err.Causes {
-			if under(fragment(cause), fmt.Sprintf("%s/oneOf/%d", parent, i)) {
-				found = x.walk(found, cause, doc)
-			}
+		if b, _ := branch.(map[string]any); b["$ref"] == ref {
+			found = append(found, x.branch(fmt.Sprintf("%s/oneOf/%d", parent, i), err, doc)...)
 		}
 	}
 	return found

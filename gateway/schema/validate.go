@@ -39,13 +39,27 @@ func (x *explainer) validate(s *jsonschema.Schema, doc any) (vs []Violation) {
 	}
 	// The validator's pointers cannot name a member whose name is empty. No
 	// object of the API has one, so it is the fault to tell first.
-	if vs = emptyNames(nil, doc); len(vs) > 0 {
-		return tidy(vs)
+	if hasEmptyName(doc) {
+		return tidy(emptyNames(nil, doc))
 	}
 	if vs = x.violations(verr, doc); len(vs) == 0 {
 		vs = []Violation{unprocessable("schema", "does not fit the description of this operation")}
 	}
 	return vs
+}
+
+func hasEmptyName(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, item := range v {
+			if name == "" || hasEmptyName(item) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasEmptyName)
+	}
+	return false
 }
 
 // emptyNames returns a violation for each object that has a member with an

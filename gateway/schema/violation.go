@@ -13,7 +13,8 @@ import (
 // Limits on what is said about one body.
 const (
 	maxViolations = 50
-	maxEcho       = 64 // characters of a name that may be repeated
+	maxFaults     = 200 // errors of the validator that are looked into
+	maxEcho       = 64  // characters of a name that may be repeated
 )
 
 // Violation is one fault of a body or a query.
@@ -72,7 +73,7 @@ func inQuery(status int, keyword, message, name string) Violation {
 func tidy(vs []Violation) []Violation {
 	slices.SortFunc(vs, func(a, b Violation) int {
 		return cmp.Or(
-			slices.CompareFunc(splitPointer(a.Pointer), splitPointer(b.Pointer), compareTokens),
+			comparePointers(a.Pointer, b.Pointer),
 			cmp.Compare(a.Location, b.Location), cmp.Compare(a.Keyword, b.Keyword), cmp.Compare(a.Message, b.Message),
 		)
 	})
@@ -80,14 +81,31 @@ func tidy(vs []Violation) []Violation {
 	return vs[:min(len(vs), maxViolations)]
 }
 
-// compareTokens orders array positions by number and names by their bytes.
-func compareTokens(a, b string) int {
-	i, iok := index(a)
-	j, jok := index(b)
-	if iok && jok {
-		return cmp.Compare(i, j)
+// comparePointers orders places from the outside in, array positions by number
+// and names by their bytes.
+func comparePointers(a, b string) int {
+	a, moreA := strings.CutPrefix(a, "/")
+	b, moreB := strings.CutPrefix(b, "/")
+	for moreA && moreB {
+		var x, y string
+		x, a, moreA = strings.Cut(a, "/")
+		y, b, moreB = strings.Cut(b, "/")
+		i, isIndexX := index(x)
+		j, isIndexY := index(y)
+		if isIndexX && isIndexY && i != j {
+			return cmp.Compare(i, j)
+		}
+		if c := cmp.Compare(x, y); c != 0 {
+			return c
+		}
 	}
-	return cmp.Compare(a, b)
+	switch {
+	case moreA:
+		return 1
+	case moreB:
+		return -1
+	}
+	return 0
 }
 
 func isIdentifier(s string) bool {

@@ -38,7 +38,7 @@ func DefaultLimits() Limits {
 		Depth:       32,
 		Members:     256,
 		Items:       1000,
-		Values:      10_000,
+		Values:      4096,
 		StringBytes: 64 << 10,
 		NumberChars: 32,
 		Exponent:    999,
