@@ -52,8 +52,16 @@ func TestDecodeRefuses(t *testing.T) {
 		{"block nested absurdly deep", "params:\n  a:\n    " + strings.Repeat("- ", 50_000) + "x\n", "3:513: nested deeper than 64 levels"},
 		{"flow nested absurdly deep", strings.Repeat("[", 500_000), "the file has more than 100000 YAML tokens"},
 
+		{"plain text over several lines", "nested: {a: 1}\nname: a\n  b\n", "2:1: name: text without quotes is on one line, without tabs (quote it, or write it as a | block)"},
+		{"tab within plain text", "name: a\t b\n", "1:1: name: text without quotes is on one line, without tabs (quote it, or write it as a | block)"},
+		{"plain key over two lines", "na\n  me: a\n", "1:1: not valid YAML: unexpected key name"},
+		{"value left of its key", " max:\n1", "2:1: not valid YAML: value is not allowed in this context"},
+		{"value left of its dash", "tags:\n- a\n-\nname: b\n", "4:1: tags[1]: the value is not indented behind its dash\n4:1: tags[1]: expected a string, found a mapping"},
+		{"tab within a number", "count:\t0\t.0\n", "1:1: count: text without quotes is on one line, without tabs (quote it, or write it as a | block)"},
+		{"flow entry without a space", "nested: {a:1}\n", "1:10: nested.a: write a space behind the colon"},
+
 		// Syntax.
-		{"tab for indentation", "nested:\n\ta: 1\n", "2:2: not valid YAML: found character 'tab' that cannot start any token (indent with spaces, not with tabs)"},
+		{"tab for indentation", "nested:\n\ta: 1\n", "2:1: not valid YAML: found character 'tab' that cannot start any token (indent with spaces, not with tabs)"},
 		{"quote left open", "name: 'a\n", "1:7: not valid YAML: could not find end character of single-quoted text"},
 		{"bracket left open", "tags: [a, b\nname: c\n", "2:1: not valid YAML: ',' or ']' must be specified"},
 		{"mapping within a line", "name: a: b\n", "1:7: not valid YAML: mapping value is not allowed in this context"},
@@ -170,8 +178,12 @@ func TestDecodeAccepts(t *testing.T) {
 		want       sample
 	}{
 		{"document start and end", "---\nname: a\n...\n", sample{Common: common{"a"}}},
+		{"JSON", "{\"name\":\"a\",\"tags\":[\"b\",\"c\"],\"nested\":{\"a\":1}}", sample{
+			Common: common{"a"}, Tags: []string{"b", "c"}, Nested: nested{A: 1},
+		}},
 		{"CR LF", "name: a\r\nlisten: \"b\r\n  c\"\r\n", sample{Common: common{"a"}, Listen: "b c"}},
 		{"tabs where YAML allows them", "name:\ta\t# comment\nlisten: |\n  x\n  \ty\n", sample{Common: common{"a"}, Listen: "x\n\ty\n"}},
+		{"block scalar at the end of a file that ends within a line", "name: >\n    a\n    b", sample{Common: common{"a b\n"}}},
 		{"block scalars", "name: >-\n  a\n  b\nlisten: |+\n  c\n\n", sample{Common: common{"a b"}, Listen: "c\n\n"}},
 		{"quoted text that looks like something else", "name: \"true\"\ntags: ['1', \"~\", '*.example.com', \"&a\"]\n",
 			sample{Common: common{"true"}, Tags: []string{"1", "~", "*.example.com", "&a"}}},

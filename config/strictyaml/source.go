@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ type source struct {
 	text   string
 	faults Errors
 
-	lines [][]rune // of text, made when first asked for; see shift
+	lines [][]rune // of text, made when first asked for
 }
 
 func (s *source) fault(at place, path, hint, format string, args ...any) {
@@ -46,7 +47,8 @@ func (s *source) parse(data []byte) ast.Node {
 		return nil
 	}
 	// Some positions behind CR LF inside quoted text come out wrong, and YAML reads both line ends the same.
-	s.text = strings.ReplaceAll(string(data), "\r\n", "\n")
+	// Block scalars that end with the file, and not with a line, come out wrong too.
+	s.text = strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n") + "\n"
 	var doc ast.Node
 	if err := guard(func() error {
 		tokens := lexer.Tokenize(s.text)
@@ -211,22 +213,39 @@ func unsupported(t *token.Token) (what, hint string) {
 
 // placeOf is where a token begins.
 func (s *source) placeOf(t *token.Token) place {
-	if t == nil || t.Position == nil {
-		return place{}
-	}
-	return s.shift(place{t.Position.Line, t.Position.Column})
+	at, _ := s.find(t)
+	return at
 }
 
-// shift moves a place right over the white space at it: behind a tab, the lexer's columns are one short.
-func (s *source) shift(at place) place {
-	if !strings.ContainsRune(s.text, '\t') {
-		return at
+// find is where a token begins, and whether it is written there as it was read. The lexer's columns are off behind tabs and before
+// trailing spaces, so the token is looked for in its line, and the nearest is believed.
+func (s *source) find(t *token.Token) (place, bool) {
+	if t == nil || t.Position == nil {
+		return place{}, false
 	}
-	line := s.line(at.line)
-	for at.col >= 1 && at.col <= len(line) && (line[at.col-1] == ' ' || line[at.col-1] == '\t') {
-		at.col++
+	const farthest = 200
+	at := place{t.Position.Line, t.Position.Column}
+	line, text := s.line(at.line), []rune(t.Value)
+	if quoted(t) {
+		text = []rune(t.Origin[len(t.Origin)-1:])
 	}
-	return at
+	if len(text) == 0 || t.Type == token.ImplicitNullType {
+		return at, true
+	}
+	for off := range farthest {
+		for _, col := range []int{at.col - off, at.col + off} {
+			if end := col - 1 + len(text); col >= 1 && end <= len(line) && slices.Equal(line[col-1:end], text) {
+				return place{at.line, col}, quoted(t) || ends(line[end:])
+			}
+		}
+	}
+	return at, false
+}
+
+// ends tells whether what follows a plain scalar in its line really is no part of it; the lexer loses text behind tabs.
+func ends(rest []rune) bool {
+	i := slices.IndexFunc(rest, func(r rune) bool { return r != ' ' && r != '\t' })
+	return i < 0 || strings.ContainsRune(",]}:#", rest[i])
 }
 
 // line is line n, from 1, without its end; nil when there is none.

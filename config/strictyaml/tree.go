@@ -1,6 +1,8 @@
 package strictyaml
 
 import (
+	"strings"
+
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 )
@@ -63,16 +65,17 @@ func (s *source) node(n ast.Node, owner place, path string, index map[string]pla
 	case *ast.MappingNode:
 		out = &node{kind: kindMapping, at: s.start(n.IsFlowStyle, n.Start, owner)}
 		index[path] = owner
-		s.entries(out, n.Values, path, index, depth)
-	case *ast.MappingValueNode:
-		out = &node{kind: kindMapping, at: owner}
-		index[path] = owner
-		s.entries(out, []*ast.MappingValueNode{n}, path, index, depth)
+		s.entries(out, n, path, index, depth)
 	case *ast.SequenceNode:
 		out = &node{kind: kindList, at: s.start(n.IsFlowStyle, n.Start, owner)}
 		index[path] = owner
 		for i, item := range n.Values {
-			out.items = append(out.items, s.node(item, s.itemPlace(n, i), Index(path, i), index, depth+1))
+			at, here := s.itemPlace(n, i), Index(path, i)
+			value := s.node(item, at, here, index, depth+1)
+			if !n.IsFlowStyle && i < len(n.Entries) && value.kind != kindMissing && at.col <= s.placeOf(n.Entries[i].Start).col {
+				s.fault(at, here, "", "the value is not indented behind its dash")
+			}
+			out.items = append(out.items, value)
 		}
 	default:
 		out = s.scalar(n, owner, path)
@@ -101,30 +104,75 @@ func (s *source) itemPlace(n *ast.SequenceNode, i int) place {
 		if !v.IsFlowStyle && len(v.Values) > 0 {
 			t = v.Values[0].Key.GetToken()
 		}
-	case *ast.MappingValueNode:
-		t = v.Key.GetToken()
 	}
 	return s.placeOf(t)
 }
 
 // entries adds the entries of a mapping, each key once.
-func (s *source) entries(out *node, values []*ast.MappingValueNode, path string, index map[string]place, depth int) {
-	first := make(map[string]place, len(values))
-	for _, v := range values {
-		at := s.placeOf(v.Key.GetToken())
-		key, ok := keyText(v.Key)
-		if !ok {
-			s.fault(at, Key(path, key), "quote it", "keys are strings")
+func (s *source) entries(out *node, n *ast.MappingNode, path string, index map[string]place, depth int) {
+	first := make(map[string]place, len(n.Values))
+	column := 0
+	for _, v := range n.Values {
+		at, known := s.find(v.Key.GetToken())
+		key, isString := keyText(v.Key)
+		here := Key(path, key)
+		switch {
+		case !known:
+			s.fault(at, here, "quote it", "a key without quotes is on one line, without tabs")
+			continue
+		case !isString:
+			s.fault(at, here, "quote it", "keys are strings")
+			continue
+		case !n.IsFlowStyle && column != 0 && at.col != column:
+			s.fault(at, here, "", "is not indented like the keys before it")
+			continue
+		case s.glued(v, n.IsFlowStyle):
+			s.fault(at, here, "", "write a space behind the colon")
 			continue
 		}
-		here := Key(path, key)
+		column = at.col
 		if before, ok := first[key]; ok {
 			s.fault(at, here, "", "duplicate key, first at line %d", before.line)
 			continue
 		}
 		first[key] = at
-		out.entries = append(out.entries, entry{key: key, at: at, value: s.node(v.Value, at, here, index, depth+1)})
+		value := s.node(v.Value, at, here, index, depth+1)
+		if !n.IsFlowStyle {
+			s.indented(v.Value, value, at, here)
+		}
+		out.entries = append(out.entries, entry{key: key, at: at, value: value})
 	}
+}
+
+// indented checks that the value of a key in block style, when it is not on the key's line, is further right, or a list at its column:
+// the parser takes more than that for its value.
+func (s *source) indented(n ast.Node, value *node, key place, path string) {
+	at := value.at
+	if value.kind == kindBroken || value.kind == kindMissing {
+		return
+	}
+	if list, ok := n.(*ast.SequenceNode); ok && !list.IsFlowStyle {
+		if s.placeOf(list.Start).col >= key.col {
+			return
+		}
+	} else if mapping, ok := n.(*ast.MappingNode); ok && !mapping.IsFlowStyle {
+		if len(value.entries) == 0 || value.entries[0].at.col > key.col {
+			return
+		}
+	} else if at.line == key.line || at.col > key.col {
+		return
+	}
+	s.fault(at, path, "", "the value is not indented below its key")
+}
+
+// glued tells an entry such as a:1, which to other readers is the text "a:1". In flow style, JSON's "a":1 is fine.
+func (s *source) glued(v *ast.MappingValueNode, flow bool) bool {
+	at, line := s.placeOf(v.Start), s.line(v.Start.Position.Line)
+	if v.Start.Type != token.MappingValueType || flow && quoted(v.Key.GetToken()) || at.col >= len(line) {
+		return false
+	}
+	after := line[at.col]
+	return after != ' ' && after != '\t' && (!flow || !strings.ContainsRune(",]}", after))
 }
 
 // keyText is the text of a key, and whether it is a string.
@@ -142,7 +190,11 @@ func keyText(n ast.MapKeyNode) (string, bool) {
 // scalar builds a leaf.
 func (s *source) scalar(n ast.Node, owner place, path string) *node {
 	t := n.GetToken()
-	at := s.placeOf(t)
+	at, known := s.find(t)
+	if !known {
+		s.fault(owner, path, "quote it, or write it as a | block", "text without quotes is on one line, without tabs")
+		return &node{kind: kindBroken, at: owner}
+	}
 	switch n := n.(type) {
 	case *ast.StringNode:
 		if quoted(t) {
