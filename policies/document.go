@@ -116,7 +116,7 @@ type resourceNode struct {
 	kind Kind
 }
 
-func (resourceNode) members() []string { return []string{"after", "current", "kind"} }
+func (resourceNode) members() []string { return []string{"after", "current", "kind", "template"} }
 
 func (n resourceNode) member(name string) any {
 	switch name {
@@ -126,6 +126,30 @@ func (n resourceNode) member(name string) any {
 		return n.r.Current
 	case "kind":
 		return string(n.kind)
+	case "template":
+		if n.r.Template == nil {
+			return absent
+		}
+		return templateNode{n.r.Template}
+	default:
+		return absent
+	}
+}
+
+type templateNode struct{ t *Template }
+
+func (templateNode) members() []string { return []string{"id", "own", "public", "record"} }
+
+func (n templateNode) member(name string) any {
+	switch name {
+	case "id":
+		return n.t.ID
+	case "own":
+		return n.t.Own
+	case "public":
+		return n.t.Public
+	case "record":
+		return n.t.Record
 	default:
 		return absent
 	}

@@ -74,6 +74,19 @@ type Resource struct {
 	// for a create, the merged object for an update, the object for a start.
 	// It is required for every operation whose Verb Settles.
 	After any
+	// Template is the template the body names; nil for none.
+	Template *Template
+}
+
+// Template is what the gateway found out about a template a call names.
+type Template struct {
+	// ID is its id.
+	ID string
+	// Own tells that it is in the account's own list, Public that it is in the
+	// public catalog.
+	Own, Public bool
+	// Record is the template as it was read.
+	Record any
 }
 
 // Spend is what an organisation, a team and a key use at this moment.

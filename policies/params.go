@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -51,7 +52,7 @@ func newParams(policy string, custom map[string]any) (params, error) {
 		if err != nil {
 			return params{}, fmt.Errorf("params.%s: %w", name, err)
 		}
-		schema, err := jsonschema.CompileString(policy+"/"+name+".json", string(text))
+		schema, err := compileSchema(policy+"/"+name+".json", string(text))
 		if err != nil {
 			return params{}, fmt.Errorf("params.%s: %w", name, err)
 		}
@@ -67,6 +68,17 @@ func newParams(policy string, custom map[string]any) (params, error) {
 		}
 	}
 	return p, nil
+}
+
+// compileSchema compiles the schema of one parameter. Formats are checked, so
+// that a bad pattern is found when it is configured.
+func compileSchema(name, text string) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat = true
+	if err := c.AddResource(name, strings.NewReader(text)); err != nil {
+		return nil, err
+	}
+	return c.Compile(name)
 }
 
 func names(v any) ([]string, error) {
@@ -109,6 +121,7 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 			continue
 		}
 		faults = append(faults, schemaFaults(name, p.byName[name], v)...)
+		faults = append(faults, p.zoneFaults(name, v)...)
 		out[name] = v
 	}
 	for _, spec := range p.list {
@@ -129,6 +142,20 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 		faults = append(faults, fmt.Errorf("at least one of %s is required", strings.Join(p.anyOf, ", ")))
 	}
 	return out, faults
+}
+
+// zoneFaults checks a parameter of the format timezone, which JSON Schema does
+// not know.
+func (p params) zoneFaults(name string, v any) []error {
+	i := slices.IndexFunc(p.list, func(q Param) bool { return q.Name == name })
+	zone, isText := v.(string)
+	if !isText || p.list[i].Schema["format"] != "timezone" {
+		return nil
+	}
+	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+		return []error{fmt.Errorf(".%s: unknown time zone %q", name, zone)}
+	}
+	return nil
 }
 
 func unknownParam(name string, known []string) error {

@@ -21,7 +21,7 @@ package tollgate.library.price_ceiling
 
 import data.tollgate.value
 
-violations(params) := unknown | dear(params) | dear_gpu(params)
+violations(params) := (unknown | dear(params)) | dear_gpu(params)
 
 unknown := {{"message": message, "pointer": pointer} |
 	input.request.settles

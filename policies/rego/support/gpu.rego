@@ -35,6 +35,7 @@ names_pools(gpu) if {
 pools contains {"pool": pool, "pointer": pointer, "known": true, "members": members} if {
 	input.resource.kind == "endpoint"
 	some i, pool in input.resource.after.gpu.pools
+	input.catalog.pools[pool]
 	pointer := sprintf("/gpu/pools/%d", [i])
 	members := {id | some id in input.catalog.pools[pool]} - excluded
 }

@@ -1,0 +1,27 @@
+# METADATA
+# title: Cloud tier
+# description: >-
+#   Pods may only be placed in the listed clouds. A pod that names none is
+#   placed in SECURE. Clusters and endpoints cannot choose a cloud and are not
+#   judged.
+# custom:
+#   params:
+#     clouds:
+#       description: The clouds pods may use.
+#       type: array
+#       minItems: 1
+#       items: {enum: [SECURE, COMMUNITY]}
+#   required: [clouds]
+#   example:
+#     clouds: [SECURE]
+package tollgate.library.cloud_tier
+
+import data.tollgate.gpu
+import data.tollgate.value
+
+violations(params) := {{"message": message, "pointer": "/cloud"} |
+	input.request.settles
+	input.resource.kind == "pod"
+	not gpu.cloud in params.clouds
+	message := sprintf("the cloud %v is not allowed (allowed: %s)", [gpu.cloud, value.listed(params.clouds)])
+}

@@ -1,0 +1,62 @@
+# METADATA
+# title: CPU flavours
+# description: Bounds which CPU flavours may be used and how many vCPUs one pod or worker gets.
+# custom:
+#   params:
+#     flavors:
+#       description: >-
+#         CPU flavours that may be used, e.g. cpu5c. The platform's longer
+#         spelling with size (cpu5c-4-8) counts as its flavour. Absent - any.
+#       type: array
+#       items: {type: string, minLength: 1}
+#     max_vcpus:
+#       description: Most vCPUs of one pod or worker.
+#       type: integer
+#       minimum: 0
+#   any_of: [flavors, max_vcpus]
+#   example:
+#     flavors: [cpu5c, cpu3c]
+#     max_vcpus: 16
+package tollgate.library.cpu_flavors
+
+import data.tollgate.value
+
+violations(params) := flavor(params) | size(params)
+
+# named: the flavours a pod or the workers of an endpoint may get.
+named contains {"cpu": cpu, "pointer": "/cpu"} if {
+	input.resource.kind == "pod"
+	cpu := input.resource.after.cpu
+	cpu != null
+}
+
+named contains {"cpu": cpu, "pointer": sprintf("/cpu/%d", [i])} if {
+	input.resource.kind == "endpoint"
+	some i, cpu in input.resource.after.cpu
+}
+
+flavor(params) := {{"message": message, "pointer": concat("", [entry.pointer, "/id"])} |
+	input.request.settles
+	allowed := params.flavors
+	some entry in named
+	id := object.get(entry.cpu, "id", null)
+	not listed(allowed, id)
+	message := sprintf("the CPU flavour %v is not allowed (allowed: %s)", [id, value.listed(allowed)])
+}
+
+listed(allowed, id) if id in allowed
+
+listed(allowed, id) if {
+	is_string(id)
+	regex.match(`^[a-z0-9]+-[0-9]+-[0-9]+$`, id)
+	split(id, "-")[0] in allowed
+}
+
+size(params) := {{"message": message, "pointer": concat("", [entry.pointer, "/vcpuCount"])} |
+	input.request.settles
+	limit := params.max_vcpus
+	some entry in named
+	vcpus := object.get(entry.cpu, "vcpuCount", null)
+	value.exceeds(vcpus, limit)
+	message := sprintf("%v vCPUs are more than the %d allowed", [vcpus, limit])
+}

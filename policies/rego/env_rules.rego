@@ -1,0 +1,150 @@
+# METADATA
+# title: Environment rules
+# description: >-
+#   Keeps names out of the environment, credentials out of plain text, and
+#   account secrets with those they are assigned to. Values never appear in a
+#   message.
+# custom:
+#   params:
+#     forbidden:
+#       description: Names that may not be set; * stands for any characters.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+#     required:
+#       description: Names that must be set.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+#     deny_plaintext_credentials:
+#       description: Refuse values that look like a key, a token or a private key.
+#       type: boolean
+#       default: true
+#     credential_patterns:
+#       description: More patterns (RE2) of values to refuse.
+#       type: array
+#       items: {type: string, format: regex}
+#       default: []
+#     secrets:
+#       description: >-
+#         Account secrets the caller may refer to, by name. Absent: any.
+#       type: array
+#       items: {type: string, minLength: 1}
+#     max:
+#       description: Most variables.
+#       type: integer
+#       minimum: 0
+#   example:
+#     forbidden: [AWS_*, PUBLIC_KEY]
+#     secrets: [hf_token]
+package tollgate.library.env_rules
+
+import data.tollgate.pointer
+
+violations(params) := (forbidden(params) | missing(params)) | (plaintext(params) | (unassigned(params) | too_many(params)))
+
+# env: the variables after the call, template included.
+env := input.resource.after.env
+
+at(name) := concat("", ["/env/", pointer.escape(name)])
+
+forbidden(params) := {{"message": message, "pointer": at(name)} |
+	input.request.settles
+	count(params.forbidden) > 0
+	some name, _ in env
+	some pattern in params.forbidden
+	glob.match(pattern, null, name)
+	message := sprintf("the variable %s may not be set", [name])
+}
+
+missing(params) := {{"message": message, "pointer": "/env"} |
+	input.request.verb in {"create", "update"}
+	input.resource.kind in {"pod", "endpoint", "cluster"}
+	some name in params.required
+	not env[name]
+	message := sprintf("the variable %s must be set", [name])
+}
+
+plaintext(params) := {{"message": message, "pointer": at(name)} |
+	input.request.settles
+	some name, text in env
+	credential(params, text)
+	message := sprintf("the variable %s holds what looks like a credential: refer to a secret instead", [name])
+}
+
+credential(params, text) if {
+	params.deny_plaintext_credentials
+	some pattern in known_patterns
+	regex.match(pattern, text)
+}
+
+credential(params, text) if {
+	some pattern in params.credential_patterns
+	regex.match(pattern, text)
+}
+
+known_patterns := [
+	`-----BEGIN [A-Z ]*PRIVATE KEY-----`,
+	`\b(AKIA|ASIA)[0-9A-Z]{16}\b`,
+	`\bgh[pousr]_[A-Za-z0-9]{36,}`,
+	`\bgithub_pat_[A-Za-z0-9_]{22,}`,
+	`\bglpat-[A-Za-z0-9_-]{20,}`,
+	`\bhf_[A-Za-z0-9]{30,}`,
+	`\bsk-[A-Za-z0-9_-]{20,}`,
+	`\bxox[abprs]-[A-Za-z0-9-]{10,}`,
+	`\bAIza[0-9A-Za-z_-]{35}`,
+	`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.`,
+	`[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s:@]+@`,
+]
+
+# unassigned reads every string an account secret is expanded in.
+unassigned(params) := {{"message": message, "pointer": where} |
+	input.request.settles
+	secrets := params.secrets
+	assigned := {name | some name in secrets}
+	some where, text in expanded
+	some name in secret_names(text)
+	not name in assigned
+	message := sprintf("the secret %s is not assigned to the caller", [name])
+}
+
+expanded[where] := text if {
+	some name, text in env
+	where := at(name)
+}
+
+expanded["/args"] := input.resource.after.args
+
+expanded[where] := text if {
+	some i, text in input.resource.after.cmd
+	where := sprintf("/cmd/%d", [i])
+}
+
+expanded[where] := text if {
+	some i, text in input.resource.after.entrypoint
+	where := sprintf("/entrypoint/%d", [i])
+}
+
+# secret_names are the secrets a text refers to. A reference in braces that
+# speaks of a secret in another form counts as a secret of that name, so that
+# it is refused rather than passed.
+secret_names(text) := {name |
+	parts := split(text, "{{")
+	some i, part in parts
+	i > 0
+	inner := trim_space(split(part, "}}")[0])
+	regex.match(`(?i)secret`, inner)
+	name := secret_name(inner)
+}
+
+secret_name(inner) := regex.split(`^[A-Za-z0-9]+_SECRET_`, inner)[1] if regex.match(`^[A-Za-z0-9]+_SECRET_`, inner)
+
+secret_name(inner) := inner if not regex.match(`^[A-Za-z0-9]+_SECRET_`, inner)
+
+too_many(params) := {{"message": message, "pointer": "/env"} |
+	input.request.settles
+	limit := params.max
+	number := count(env)
+	number > limit
+	message := sprintf("%d variables are more than the %d allowed", [number, limit])
+}

@@ -1,0 +1,60 @@
+package tollgate.library.env_rules_test
+
+import data.tollgate.library.env_rules
+import data.tollgate.testing
+
+lenient := {"forbidden": [], "required": [], "deny_plaintext_credentials": true, "credential_patterns": []}
+
+verdict(after, p) := result if {
+	result := testing.pointers(env_rules.violations(object.union(lenient, p))) with input as testing.create("pod", after)
+}
+
+test_allow if {
+	verdict({"env": {"A": "plain text", "B": "https://example.com:8080/x"}}, {}) == set()
+	verdict({}, {"max": 0}) == set()
+	verdict({"env": {"A": "{{ ACME_SECRET_hf }}"}}, {}) == set()
+	verdict({"env": {"A": "{{ACME_SECRET_hf}}"}, "args": "{{ messages }}"}, {"secrets": ["hf"]}) == set()
+	verdict({"env": {"TEAM": "x"}}, {"required": ["TEAM"], "max": 1}) == set()
+}
+
+test_deny_forbidden if {
+	verdict({"env": {"AWS_KEY": "x", "a/b~": "y", "OK": "z"}}, {"forbidden": ["AWS_*", "a/b~"]}) == {"/env/AWS_KEY", "/env/a~1b~0"}
+}
+
+test_deny_missing if {
+	verdict({"env": {}}, {"required": ["TEAM"]}) == {"/env"}
+	verdict({}, {"required": ["TEAM"]}) == {"/env"}
+}
+
+test_deny_credentials if {
+	every text in [
+		"AKIAABCDEFGHIJKLMNOP",
+		"ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+		"hf_abcdefghijklmnopqrstuvwxyz0123",
+		"-----BEGIN RSA PRIVATE KEY-----",
+		"postgres://user:pass@db/x",
+		"sk-abcdefghijklmnopqrstuvwx",
+	] {
+		verdict({"env": {"A": text}}, {}) == {"/env/A"}
+		verdict({"env": {"A": text}}, {"deny_plaintext_credentials": false}) == set()
+	}
+	verdict({"env": {"A": "corp-1234"}}, {"credential_patterns": ["^corp-[0-9]+$"]}) == {"/env/A"}
+}
+
+test_deny_never_shows_the_value if {
+	every message in testing.messages(env_rules.violations(lenient)) {
+		not contains(message, "AKIA")
+	} with input as testing.create("pod", {"env": {"A": "AKIAABCDEFGHIJKLMNOP"}})
+}
+
+test_deny_unassigned_secrets if {
+	p := {"secrets": ["hf"]}
+	verdict({"env": {"A": "x {{ ACME_SECRET_other }}"}}, p) == {"/env/A"}
+	verdict({"env": {"A": "{{ ACME_SECRET_HF }}"}}, p) == {"/env/A"}
+	verdict({"env": {"A": "{{ secrets.hf }}"}}, p) == {"/env/A"}
+	verdict({"env": {"A": "{{ ACME_SECRET_hf }}{{ACME_SECRET_b"}}, p) == {"/env/A"}
+	verdict({"args": "{{ ACME_SECRET_b }}"}, p) == {"/args"}
+	verdict({"cmd": ["a", "{{ ACME_SECRET_b }}"], "entrypoint": ["{{ ACME_SECRET_b }}"]}, p) == {"/cmd/1", "/entrypoint/0"}
+}
+
+test_deny_too_many if verdict({"env": {"A": "1", "B": "2"}}, {"max": 1}) == {"/env"}

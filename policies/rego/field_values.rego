@@ -1,0 +1,37 @@
+# METADATA
+# title: Field values
+# description: >-
+#   Sets fields of a body - defaults where the caller left them out, or forced
+#   values whatever the caller sent. The changed body is validated and judged
+#   again; the caller is told.
+# custom:
+#   params:
+#     defaults:
+#       description: Operation to pointer to value, set where absent.
+#       type: object
+#       additionalProperties: {type: object, propertyNames: {pattern: "^/"}}
+#       default: {}
+#     force:
+#       description: Operation to pointer to value, set always.
+#       type: object
+#       additionalProperties: {type: object, propertyNames: {pattern: "^/"}}
+#       default: {}
+#   any_of: [defaults, force]
+#   example:
+#     defaults:
+#       createPod: {/disk: 20}
+#     force:
+#       createPod: {/cloud: SECURE, /globalNetworking: false}
+package tollgate.library.field_values
+
+mutations(params) := set_by(params, "defaults", "default") | set_by(params, "force", "force")
+
+set_by(params, list, op) := {mutation |
+	some pointer, value in params[list][input.request.operation]
+	mutation := {
+		"op": op,
+		"pointer": pointer,
+		"value": value,
+		"message": sprintf("%s is set by the organisation", [pointer]),
+	}
+}

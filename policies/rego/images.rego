@@ -1,0 +1,127 @@
+# METADATA
+# title: Image registries and digests
+# description: >-
+#   Container images may only come from the listed registries or repositories,
+#   and may have to be pinned. An image without a registry is Docker Hub's, as
+#   everywhere; one that is not a well-formed reference is refused.
+# custom:
+#   params:
+#     allow:
+#       description: >-
+#         Registries (ghcr.io), organisations (ghcr.io/acme) or repositories
+#         (ghcr.io/acme/train). Docker Hub is docker.io, its official images
+#         docker.io/library. Empty allows every registry.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+#     deny_latest:
+#       description: Refuse the tag latest, and images with neither tag nor digest.
+#       type: boolean
+#       default: true
+#     require_digest:
+#       description: Refuse images that are not pinned by a digest.
+#       type: boolean
+#       default: false
+#   example:
+#     allow: [ghcr.io/acme, docker.io/library]
+#     require_digest: true
+package tollgate.library.images
+
+import data.tollgate.value
+
+violations(params) := {{"message": message, "pointer": "/image"} |
+	input.request.settles
+	image := input.resource.after.image
+	some message in faults(image, params)
+}
+
+faults(image, _) := {"the image is not a well-formed reference"} if not well_formed(image)
+
+faults(image, params) := (registry_faults(image, params) | tag_faults(image, params)) | digest_faults(image, params) if {
+	well_formed(image)
+}
+
+well_formed(image) if {
+	is_string(image)
+	count(image) <= 512
+	regex.match(reference, image)
+}
+
+# reference: registry and path, tag, digest, as the distribution project's
+# grammar has them.
+reference := concat("", [
+	`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?`,
+	`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*`,
+	`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?`,
+	`(?:@sha256:[0-9a-f]{64})?$`,
+])
+
+registry_faults(image, params) := {message |
+	count(params.allow) > 0
+	repository := repository_of(image)
+	not from_listed(params.allow, repository)
+	message := sprintf("the image %s is not from an allowed registry (allowed: %s)", [repository, value.listed(params.allow)])
+}
+
+from_listed(allow, repository) if {
+	some entry in allow
+	prefix := trim_suffix(entry, "/")
+	startswith(concat("", [repository, "/"]), concat("", [prefix, "/"]))
+}
+
+tag_faults(image, params) := {"the tag latest is not allowed: name a version" |
+	params.deny_latest
+	not contains(image, "@")
+	tag_of(image) == "latest"
+}
+
+digest_faults(image, params) := {"the image must be pinned by a digest (@sha256:...)" |
+	params.require_digest
+	not contains(image, "@")
+}
+
+# name: the reference without its digest.
+name_of(image) := split(image, "@")[0]
+
+# last: the last part of the name, with its tag.
+last_of(image) := parts[count(parts) - 1] if parts := split(name_of(image), "/")
+
+tag_of(image) := split(last_of(image), ":")[1] if contains(last_of(image), ":")
+
+tag_of(image) := "latest" if not contains(last_of(image), ":")
+
+# repository: the name without tag, its registry spelled out.
+repository_of(image) := concat("/", [lower(first), rest]) if {
+	[first, rest] := split_registry(untagged(image))
+}
+
+untagged(image) := trim_suffix(name_of(image), concat("", [":", split(last_of(image), ":")[1]])) if {
+	contains(last_of(image), ":")
+}
+
+untagged(image) := name_of(image) if not contains(last_of(image), ":")
+
+split_registry(name) := [first, concat("/", array.slice(parts, 1, count(parts)))] if {
+	parts := split(name, "/")
+	count(parts) > 1
+	first := hub_alias(parts[0])
+	names_host(parts[0])
+}
+
+split_registry(name) := ["docker.io", name] if {
+	parts := split(name, "/")
+	count(parts) > 1
+	not names_host(parts[0])
+}
+
+split_registry(name) := ["docker.io", concat("/", ["library", name])] if not contains(name, "/")
+
+names_host(part) if contains(part, ".")
+
+names_host(part) if contains(part, ":")
+
+names_host("localhost")
+
+hub_alias(host) := "docker.io" if lower(host) in {"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"}
+
+hub_alias(host) := host if not lower(host) in {"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"}

@@ -1,0 +1,56 @@
+# METADATA
+# title: Naming
+# description: Names of resources must match a pattern. Other kinds than the listed ones may be named freely.
+# custom:
+#   params:
+#     pattern:
+#       description: RE2 pattern the whole name must match.
+#       type: string
+#       format: regex
+#     max_length:
+#       description: Most characters.
+#       type: integer
+#       minimum: 1
+#     kinds:
+#       description: Kinds of resources that are judged.
+#       type: array
+#       minItems: 1
+#       items: {enum: [pod, cluster, endpoint, template, network_volume, registry]}
+#       default: [pod, cluster, endpoint]
+#     example:
+#       description: A name that matches, shown in refusals.
+#       type: string
+#       default: ""
+#   any_of: [pattern, max_length]
+#   example:
+#     pattern: "[a-z]+-[a-z0-9-]+"
+#     max_length: 40
+#     example: research-train-1
+package tollgate.library.naming
+
+violations(params) := {{"message": message, "pointer": "/name"} |
+	input.request.verb in {"create", "update"}
+	input.resource.kind in params.kinds
+	name := input.resource.after.name
+	some message in faults(params, name)
+}
+
+faults(_, name) := {"the name is not a string"} if not is_string(name)
+
+faults(params, name) := pattern(params, name) | length(params, name) if is_string(name)
+
+pattern(params, name) := {message |
+	wanted := params.pattern
+	not regex.match(concat("", ["^(?:", wanted, ")$"]), name)
+	message := sprintf("the name must match %s%s", [wanted, hint(params)])
+}
+
+length(params, name) := {message |
+	limit := params.max_length
+	count(name) > limit
+	message := sprintf("the name has more than the %d characters allowed", [limit])
+}
+
+hint(params) := sprintf(", e.g. %s", [params.example]) if params.example != ""
+
+hint(params) := "" if params.example == ""

@@ -1,0 +1,28 @@
+package tollgate.library.naming_test
+
+import data.tollgate.library.naming
+import data.tollgate.testing
+
+params := {"pattern": "[a-z]+-[0-9]+|x", "max_length": 8, "kinds": ["pod"], "example": "train-1"}
+
+verdict(kind, name) := result if {
+	result := testing.messages(naming.violations(params)) with input as testing.create(kind, {"name": name})
+}
+
+test_allow if {
+	verdict("pod", "train-1") == set()
+	verdict("endpoint", "ANYTHING") == set()
+	naming.violations(params) == set() with input as testing.start({"name": "OLD"})
+}
+
+test_deny if {
+	verdict("pod", "Train-1") == {"the name must match [a-z]+-[0-9]+|x, e.g. train-1"}
+	verdict("pod", "x-") == {"the name must match [a-z]+-[0-9]+|x, e.g. train-1"}
+	verdict("pod", "train-12") == set()
+	verdict("pod", "train-123") == {"the name has more than the 8 characters allowed"}
+	verdict("pod", 7) == {"the name is not a string"}
+	naming.violations({"pattern": "x", "kinds": ["pod"], "example": ""}) == {{"message": "the name must match x", "pointer": "/name"}} with input as testing.create(
+		"pod",
+		{"name": "y"},
+	)
+}

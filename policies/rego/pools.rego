@@ -1,0 +1,27 @@
+# METADATA
+# title: Serverless pools
+# description: >-
+#   Endpoints may only draw workers from the listed pools. Which GPU types a
+#   pool hands out is judged by gpu_allow_list.
+# custom:
+#   params:
+#     pools:
+#       description: Pools endpoints may use.
+#       type: array
+#       minItems: 1
+#       items: {type: string, minLength: 1}
+#   required: [pools]
+#   example:
+#     pools: [ADA_24, AMPERE_24]
+package tollgate.library.pools
+
+import data.tollgate.value
+
+violations(params) := {{"message": message, "pointer": pointer} |
+	input.request.settles
+	input.resource.kind == "endpoint"
+	some i, pool in input.resource.after.gpu.pools
+	not pool in params.pools
+	message := sprintf("the pool %v is not allowed (allowed: %s)", [pool, value.listed(params.pools)])
+	pointer := sprintf("/gpu/pools/%d", [i])
+}

@@ -1,0 +1,86 @@
+# METADATA
+# title: Exposed ports
+# description: Bounds which ports a container may expose, and how many.
+# custom:
+#   params:
+#     allow:
+#       description: >-
+#         Ports that may be exposed, as the platform spells them (8888/http),
+#         or a whole protocol (http). Absent: any port.
+#       type: array
+#       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$"}
+#     deny:
+#       description: Ports that may not, in the same spelling.
+#       type: array
+#       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$"}
+#       default: []
+#     max:
+#       description: Most ports.
+#       type: integer
+#       minimum: 0
+#   example:
+#     allow: [http]
+#     deny: [22/tcp]
+#     max: 5
+package tollgate.library.ports
+
+import data.tollgate.value
+
+violations(params) := refused(params) | too_many(params)
+
+refused(params) := {{"message": message, "pointer": pointer} |
+	input.request.settles
+	some i, port in input.resource.after.ports
+	some message in faults(params, port)
+	pointer := sprintf("/ports/%d", [i])
+}
+
+faults(_, port) := {"a port must be spelled <number>/<protocol>"} if not well_formed(port)
+
+faults(params, port) := listed(params, port) | unlisted(params, port) if well_formed(port)
+
+well_formed(port) if {
+	is_string(port)
+	regex.match(`^[0-9]{1,6}/(http|tcp)$`, port)
+}
+
+listed(params, port) := {message |
+	some rule in params.deny
+	covers(rule, port)
+	message := sprintf("the port %s may not be exposed", [port])
+}
+
+unlisted(params, port) := {message |
+	allow := params.allow
+	not some_covers(allow, port)
+	message := sprintf("the port %s may not be exposed (allowed: %s)", [port, value.listed(allow)])
+}
+
+some_covers(rules, port) if {
+	some rule in rules
+	covers(rule, port)
+}
+
+# covers compares numbers, so that 022/tcp is 22/tcp.
+covers(rule, port) if {
+	[number, protocol] := split(port, "/")
+	[wanted, protocol] = split(rule, "/")
+	to_number(trim_zeros(wanted)) == to_number(trim_zeros(number))
+}
+
+covers(rule, port) if {
+	not contains(rule, "/")
+	endswith(port, concat("", ["/", rule]))
+}
+
+trim_zeros(digits) := concat("", ["0", trim_left(digits, "0")]) if trim_left(digits, "0") == ""
+
+trim_zeros(digits) := trim_left(digits, "0") if trim_left(digits, "0") != ""
+
+too_many(params) := {{"message": message, "pointer": "/ports"} |
+	input.request.settles
+	limit := params.max
+	number := count(input.resource.after.ports)
+	number > limit
+	message := sprintf("%d ports are more than the %d allowed", [number, limit])
+}

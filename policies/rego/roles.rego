@@ -1,0 +1,57 @@
+# METADATA
+# title: Roles
+# description: >-
+#   What each role may do. A caller may do what any of its roles allows; a role
+#   that is not listed allows nothing. The defaults: a viewer reads, without
+#   logs; an operator also makes, changes, starts and stops pods, clusters and
+#   endpoints, reads logs and runs jobs; an admin may do everything. What
+#   belongs to the whole account (SSH keys, registries, templates, volumes) is
+#   for admins.
+# custom:
+#   params:
+#     grants:
+#       description: >-
+#         What each role may do, as kind:verb, * for all. Kinds - pod, cluster,
+#         endpoint, template, network_volume, registry, delegation, account,
+#         catalog, billing, job, gateway. Verbs - read, logs, create, update,
+#         delete, start, stop, restart, run, cancel. Replaces the defaults.
+#       type: object
+#       additionalProperties:
+#         type: array
+#         items: {type: string, pattern: "^(\\*|[a-z_]+):(\\*|[a-z]+)$"}
+#   example:
+#     grants:
+#       viewer: ["*:read"]
+#       operator: ["*:read", "pod:*", "job:*"]
+#       admin: ["*:*"]
+package tollgate.library.roles
+
+violations(params) := {{"message": message, "pointer": ""} |
+	not granted(params)
+	message := sprintf("none of the caller's roles may do %s:%s", [input.resource.kind, input.request.verb])
+}
+
+granted(params) if {
+	some role in input.caller.roles
+	some grant in grants(params)[role]
+	some wanted in wanteds
+	grant == wanted
+}
+
+# wanteds: the grants that would allow the call.
+wanteds := {
+	"*:*",
+	sprintf("%s:*", [input.resource.kind]),
+	sprintf("*:%s", [input.request.verb]),
+	sprintf("%s:%s", [input.resource.kind, input.request.verb]),
+}
+
+grants(params) := params.grants
+
+grants(params) := defaults if not params.grants
+
+defaults := {
+	"viewer": ["*:read"],
+	"operator": ["*:read", "*:logs", "pod:*", "cluster:*", "endpoint:*", "job:*"],
+	"admin": ["*:*"],
+}

@@ -1,0 +1,59 @@
+# METADATA
+# title: Run interface - endpoints and models
+# description: >-
+#   Which endpoints (or public models) jobs may be sent to, and which models
+#   chat and completion calls may name.
+# custom:
+#   params:
+#     endpoints:
+#       description: Endpoint ids and public model names jobs may be sent to. Absent - any.
+#       type: array
+#       items: {type: string, minLength: 1}
+#     models:
+#       description: Models chat and completion calls may name. Absent - any.
+#       type: array
+#       items: {type: string, minLength: 1}
+#     allow_webhooks:
+#       description: Whether a job may name a webhook.
+#       type: boolean
+#       default: true
+#   example:
+#     endpoints: [qwen3-32b-awq, abc123def]
+#     allow_webhooks: false
+package tollgate.library.run_endpoints
+
+import data.tollgate.value
+
+violations(params) := endpoint(params) | (model(params) | webhook(params))
+
+endpoint(params) := {{"message": message, "pointer": ""} |
+	input.resource.kind == "job"
+	allowed := params.endpoints
+	not target in allowed
+	message := sprintf("jobs may not be sent to %v (allowed: %s)", [target, value.listed(allowed)])
+}
+
+target := input.request.params.id
+
+target := null if not input.request.params.id
+
+model(params) := {{"message": message, "pointer": "/model"} |
+	input.request.operation in {"chatCompletions", "completions"}
+	allowed := params.models
+	not named_model in allowed
+	message := sprintf("the model %v is not allowed (allowed: %s)", [named_model, value.listed(allowed)])
+}
+
+named_model := input.request.body.model
+
+named_model := null if not input.request.body.model
+
+webhook(params) := {{"message": "jobs may not name a webhook", "pointer": concat("/", ["", field])} |
+	input.request.verb == "run"
+	not params.allow_webhooks
+	some field in webhooks
+}
+
+webhooks contains "webhook" if input.request.body.webhook
+
+webhooks contains "webhookV2" if input.request.body.webhookV2

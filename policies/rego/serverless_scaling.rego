@@ -1,0 +1,72 @@
+# METADATA
+# title: Serverless scaling and timeouts
+# description: Bounds idle timeout, execution timeout, scaler and cold-start acceleration of endpoints.
+# custom:
+#   params:
+#     max_idle_seconds:
+#       description: Longest workers.idleTimeout in seconds.
+#       type: integer
+#       minimum: 1
+#     max_timeout_ms:
+#       description: Longest execution timeout in milliseconds.
+#       type: integer
+#       minimum: 1
+#     scalers:
+#       description: Scalers that may be used.
+#       type: array
+#       minItems: 1
+#       items: {enum: [QUEUE_DELAY, REQUEST_COUNT]}
+#     flashboot:
+#       description: Cold-start accelerations that may be used.
+#       type: array
+#       minItems: 1
+#       items: {enum: ["OFF", FLASHBOOT, PRIORITY_FLASHBOOT]}
+#     min_requests_per_worker:
+#       description: Least scaling.requestCount, so that a burst does not start every worker.
+#       type: integer
+#       minimum: 1
+#   any_of: [max_idle_seconds, max_timeout_ms, scalers, flashboot, min_requests_per_worker]
+#   example:
+#     max_idle_seconds: 60
+#     max_timeout_ms: 600000
+package tollgate.library.serverless_scaling
+
+import data.tollgate.value
+
+violations(params) := {v |
+	input.request.settles
+	input.resource.kind == "endpoint"
+	some v in faults(params)
+}
+
+faults(params) := (idle(params) | timeout(params)) | (scaler(params) | (flash(params) | requests(params)))
+
+idle(params) := {{"message": message, "pointer": "/workers/idleTimeout"} |
+	seconds := input.resource.after.workers.idleTimeout
+	value.exceeds(seconds, params.max_idle_seconds)
+	message := sprintf("an idle timeout of %v s is longer than the %d s allowed", [seconds, params.max_idle_seconds])
+}
+
+timeout(params) := {{"message": message, "pointer": "/timeout"} |
+	ms := input.resource.after.timeout
+	value.exceeds(ms, params.max_timeout_ms)
+	message := sprintf("an execution timeout of %v ms is longer than the %d ms allowed", [ms, params.max_timeout_ms])
+}
+
+scaler(params) := {{"message": message, "pointer": "/scaling/type"} |
+	used := input.resource.after.scaling.type
+	not used in params.scalers
+	message := sprintf("the scaler %v is not allowed (allowed: %s)", [used, value.listed(params.scalers)])
+}
+
+flash(params) := {{"message": message, "pointer": "/flashboot"} |
+	used := input.resource.after.flashboot
+	not used in params.flashboot
+	message := sprintf("flashboot %v is not allowed (allowed: %s)", [used, value.listed(params.flashboot)])
+}
+
+requests(params) := {{"message": message, "pointer": "/scaling/requestCount"} |
+	asked := input.resource.after.scaling.requestCount
+	value.below(asked, params.min_requests_per_worker)
+	message := sprintf("%v requests per worker are fewer than the %d asked for", [asked, params.min_requests_per_worker])
+}

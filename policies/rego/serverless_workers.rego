@@ -1,0 +1,50 @@
+# METADATA
+# title: Serverless workers
+# description: >-
+#   Bounds how many workers an endpoint may have, and how many are always on.
+#   The platform does not check that min is below max; this policy does.
+# custom:
+#   params:
+#     max_workers:
+#       description: Most workers of one endpoint.
+#       type: integer
+#       minimum: 0
+#     max_always_on:
+#       description: Most workers that run without requests (workers.min).
+#       type: integer
+#       minimum: 0
+#   any_of: [max_workers, max_always_on]
+#   example:
+#     max_workers: 5
+#     max_always_on: 0
+package tollgate.library.serverless_workers
+
+import data.tollgate.gpu
+import data.tollgate.value
+
+violations(params) := most(params) | (always_on(params) | inverted)
+
+most(params) := {{"message": message, "pointer": "/workers/max"} |
+	judged
+	value.exceeds(gpu.most_workers, params.max_workers)
+	message := sprintf("%v workers are more than the %d allowed", [gpu.most_workers, params.max_workers])
+}
+
+always_on(params) := {{"message": message, "pointer": "/workers/min"} |
+	judged
+	value.exceeds(least, params.max_always_on)
+	message := sprintf("%v workers that are always on are more than the %d allowed", [least, params.max_always_on])
+}
+
+inverted := {{"message": "workers.min is above workers.max", "pointer": "/workers/min"} |
+	judged
+	is_number(least)
+	least > object.get(gpu.workers, "max", 3)
+}
+
+judged if {
+	input.request.settles
+	input.resource.kind == "endpoint"
+}
+
+least := object.get(gpu.workers, "min", 0)

@@ -1,0 +1,91 @@
+# METADATA
+# title: Storage kinds and sizes
+# description: >-
+#   Bounds persistent mounts (host-local, deprecated by the platform), network
+#   volumes and what may be mounted.
+# custom:
+#   params:
+#     allow_persistent:
+#       description: Whether persistent mounts may be used at all.
+#       type: boolean
+#       default: false
+#     max_persistent_gb:
+#       description: Most GB of a persistent mount.
+#       type: integer
+#       minimum: 0
+#     max_volume_gb:
+#       description: Most GB of a network volume.
+#       type: integer
+#       minimum: 0
+#     volume_types:
+#       description: Kinds of network volumes that may be made; a create must name one.
+#       type: array
+#       items: {enum: [STANDARD, HIGH_PERFORMANCE]}
+#     volumes:
+#       description: Network volumes that may be mounted, by id. Absent - any.
+#       type: array
+#       items: {type: string, minLength: 1}
+#   example:
+#     max_volume_gb: 500
+#     volume_types: [STANDARD]
+package tollgate.library.storage
+
+import data.tollgate.value
+
+violations(params) := persistent(params) | (volume(params) | mounted(params))
+
+persistent(params) := {{"message": message, "pointer": pointer} |
+	input.request.settles
+	mount := input.resource.after.mounts.persistent
+	some [message, pointer] in persistent_faults(mount, params)
+}
+
+persistent_faults(mount, params) := {["persistent mounts are not allowed: use a network volume", "/mounts/persistent"] |
+	mount != null
+	not params.allow_persistent
+} | {[message, "/mounts/persistent/size"] |
+	mount != null
+	params.allow_persistent
+	size := object.get(mount, "size", null)
+	limit := params.max_persistent_gb
+	value.exceeds(size, limit)
+	message := sprintf("a persistent mount of %v GB is larger than the %d GB allowed", [size, limit])
+}
+
+volume(params) := {{"message": message, "pointer": "/size"} |
+	input.request.settles
+	input.resource.kind == "network_volume"
+	limit := params.max_volume_gb
+	size := input.resource.after.size
+	value.exceeds(size, limit)
+	message := sprintf("a network volume of %v GB is larger than the %d GB allowed", [size, limit])
+} | {{"message": message, "pointer": "/type"} |
+	input.request.verb == "create"
+	input.resource.kind == "network_volume"
+	allowed := params.volume_types
+	not volume_type in allowed
+	message := sprintf("a network volume must be of an allowed type (allowed: %s)", [value.listed(allowed)])
+}
+
+volume_type := input.resource.after.type
+
+volume_type := null if not input.resource.after.type
+
+mounted(params) := {{"message": message, "pointer": pointer} |
+	input.request.settles
+	allowed := params.volumes
+	some [id, pointer] in mounts
+	not id in allowed
+	message := sprintf("the network volume %v may not be mounted", [id])
+}
+
+mounts contains [id, pointer] if {
+	some i, mount in input.resource.after.mounts.network
+	id := object.get(mount, "volumeId", null)
+	pointer := sprintf("/mounts/network/%d/volumeId", [i])
+}
+
+mounts contains [id, pointer] if {
+	some i, id in input.resource.after.networkVolumes
+	pointer := sprintf("/networkVolumes/%d", [i])
+}

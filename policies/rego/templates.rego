@@ -1,0 +1,58 @@
+# METADATA
+# title: Templates
+# description: >-
+#   Which templates may supply a pod's or endpoint's settings - the
+#   organisation's own, public ones, or listed ones - and whether templates may
+#   be made public. What a template supplies is judged by the other policies,
+#   as if it stood in the body.
+# custom:
+#   params:
+#     allow_own:
+#       description: Allow the account's own templates.
+#       type: boolean
+#       default: true
+#     allow_public:
+#       description: Allow public templates of others.
+#       type: boolean
+#       default: false
+#     allow:
+#       description: Template ids allowed besides.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+#     allow_publishing:
+#       description: Whether templates may be public.
+#       type: boolean
+#       default: false
+#   example:
+#     allow_own: true
+#     allow: [official-pytorch]
+package tollgate.library.templates
+
+violations(params) := used(params) | published(params)
+
+used(params) := {{"message": message, "pointer": "/templateId"} |
+	input.request.verb in {"create", "update"}
+	id := input.request.body.templateId
+	not allowed(params, id)
+	message := sprintf("the template %v is not allowed", [id])
+}
+
+allowed(params, id) if id in params.allow
+
+allowed(params, _) if {
+	params.allow_own
+	input.resource.template.own == true
+}
+
+allowed(params, _) if {
+	params.allow_public
+	input.resource.template.public == true
+}
+
+published(params) := {{"message": "templates may not be public", "pointer": "/public"} |
+	input.request.settles
+	input.resource.kind == "template"
+	not params.allow_publishing
+	input.resource.after.public != false
+}

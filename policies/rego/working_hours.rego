@@ -1,0 +1,72 @@
+# METADATA
+# title: Working hours
+# description: >-
+#   What costs may only be made or started on the given days, between the given
+#   times. Reading, stopping and deleting are always possible.
+# custom:
+#   params:
+#     timezone:
+#       description: Name of the time zone, e.g. Europe/Berlin.
+#       type: string
+#       format: timezone
+#       default: UTC
+#     days:
+#       description: Days of the week.
+#       type: array
+#       minItems: 1
+#       items: {enum: [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday]}
+#       default: [Monday, Tuesday, Wednesday, Thursday, Friday]
+#     from:
+#       description: First minute, hh:mm.
+#       type: string
+#       pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"
+#       default: "08:00"
+#     to:
+#       description: First minute that is too late, hh:mm; 24:00 for the end of the day.
+#       type: string
+#       pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"
+#       default: "18:00"
+#   example:
+#     timezone: Europe/Berlin
+#     from: "07:00"
+#     to: "20:00"
+package tollgate.library.working_hours
+
+violations(params) := {{"message": message, "pointer": ""} |
+	starting
+	not open(params)
+	message := sprintf("outside working hours (%s to %s, %s)", [params.from, params.to, params.timezone])
+}
+
+starting if {
+	input.request.verb in {"create", "start", "restart"}
+	input.resource.kind in {"pod", "cluster", "endpoint"}
+}
+
+starting if {
+	input.request.verb == "update"
+	input.resource.kind == "endpoint"
+}
+
+open(params) if {
+	time.weekday([input.time.ns, params.timezone]) in params.days
+	[hour, minute, _] := time.clock([input.time.ns, params.timezone])
+	now := (hour * 60) + minute
+	now >= minutes(params.from)
+	now < minutes(params.to)
+}
+
+minutes(text) := (to_number(trim_left(hour, "0")) * 60) + rest if {
+	[hour, minute] := split(text, ":")
+	hour != "00"
+	rest := to_number(digits(minute))
+}
+
+minutes(text) := to_number(digits(minute)) if {
+	[hour, minute] := split(text, ":")
+	hour == "00"
+}
+
+digits(text) := "0" if trim_left(text, "0") == ""
+
+digits(text) := trim_left(text, "0") if trim_left(text, "0") != ""
