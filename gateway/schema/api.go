@@ -238,7 +238,7 @@ func (b *builder) operations(path string, item map[string]json.RawMessage) ([]*O
 		}
 		var desc openAPIOperation
 		if err := json.Unmarshal(raw, &desc); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", method, err)
 		}
 		desc.Parameters = append(slices.Clone(shared), desc.Parameters...)
 		op, err := b.operation(method, path, &desc)

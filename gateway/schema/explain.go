@@ -73,6 +73,14 @@ func discriminator(schema map[string]any) (tag string, mapping map[string]string
 	return tag, mapping
 }
 
+func sortedNames(mapping map[string]string) []any {
+	names := make([]any, 0, len(mapping))
+	for _, name := range slices.Sorted(maps.Keys(mapping)) {
+		names = append(names, name)
+	}
+	return names
+}
+
 // finding is a violation and the schema it was found by.
 type finding struct {
 	Violation
@@ -147,75 +155,39 @@ func (x *explainer) branch(prefix string, err *jsonschema.ValidationError, doc a
 	return found
 }
 
-// union explains why no branch of a oneOf or anyOf fits.
+// union explains why no branch of a oneOf or anyOf fits: by the one variant the
+// value claims to be, where a member tells the variants apart, and in one
+// sentence elsewhere.
 func (x *explainer) union(parent, keyword string, err *jsonschema.ValidationError, doc any) []finding {
-	schema := x.src.schemaAt(parent)
-	tokens := splitEscaped(err.InstanceLocation)
-	value, _ := resolve(doc, tokens)
-	if tag, mapping := discriminator(schema); tag != "" {
-		return x.tagged(parent, tag, mapping, err, doc)
-	}
-	branches, _ := schema[keyword].([]any)
-	var fits [][]finding
-	kinds := make(map[string]bool)
-	for i := range branches {
-		prefix := fmt.Sprintf("%s/%s/%d", parent, keyword, i)
-		if types := x.typesInPlace(prefix); admits(types, value) {
-			fits = append(fits, x.branch(prefix, err, doc))
-		} else {
-			maps.Copy(kinds, types)
-		}
-	}
-	switch len(fits) {
-	case 0:
-		return []finding{{unprocessable("type", typeMessage(kinds), places(doc, tokens)...), parent}}
-	case 1:
-		return fits[0]
-	}
-	return []finding{{unprocessable(keyword, "fits none of the forms allowed here", places(doc, tokens)...), parent}}
-}
-
-// tagged explains the fault of a union whose variants a member tells apart: by
-// that member's variant alone.
-func (x *explainer) tagged(parent, tag string, mapping map[string]string, err *jsonschema.ValidationError, doc any) []finding {
 	tokens := splitEscaped(err.InstanceLocation)
 	where := places(doc, tokens)
+	found := func(keyword, message string, tokens ...any) []finding {
+		return []finding{{unprocessable(keyword, message, tokens...), parent}}
+	}
+	tag, mapping := discriminator(x.src.schemaAt(parent))
+	if tag == "" {
+		return found(keyword, "fits none of the forms allowed here", where...)
+	}
 	value, _ := resolve(doc, tokens)
 	object, ok := value.(map[string]any)
 	if !ok {
-		return []finding{{unprocessable("type", typeMessage(map[string]bool{"object": true}), where...), parent}}
+		return found("type", typeMessage(map[string]bool{"object": true}), where...)
 	}
 	kind, ok := object[tag]
 	if !ok {
-		return []finding{{unprocessable("required", "missing property "+quote(tag), where...), parent}}
+		return found("required", "missing property "+quote(tag), where...)
 	}
 	name, _ := kind.(string)
 	ref, ok := mapping[name]
 	if !ok {
-		message := oneOfMessage(slices.Sorted(maps.Keys(mapping)))
-		return []finding{{unprocessable("enum", message, append(where, tag)...), parent}}
+		return found("enum", oneOfMessage(sortedNames(mapping)...), append(where, tag)...)
 	}
-	branches, _ := x.src.schemaAt(parent)["oneOf"].([]any)
-	var found []finding
-	for i, branch := range branches {
-		if b, _ := branch.(map[string]any); b["$ref"] == ref {
-			found = append(found, x.branch(fmt.Sprintf("%s/oneOf/%d", parent, i), err, doc)...)
-		}
-	}
-	return found
-}
-
-// typesInPlace returns the JSON types a schema admits; none when it does not
-// say.
-func (x *explainer) typesInPlace(pointer string) map[string]bool {
-	types := make(map[string]bool)
-	x.src.inPlace(pointer, func(_ string, schema map[string]any) { maps.Copy(types, typesOf(schema)) })
-	return types
-}
-
-func admits(types map[string]bool, value any) bool {
-	kind := kindOf(value)
-	return len(types) == 0 || types[kind] || kind == "number" && types["integer"]
+	branches, _ := x.src.schemaAt(parent)[keyword].([]any)
+	i := slices.IndexFunc(branches, func(branch any) bool {
+		b, _ := branch.(map[string]any)
+		return b["$ref"] == ref
+	})
+	return x.branch(fmt.Sprintf("%s/%s/%d", parent, keyword, i), err, doc)
 }
 
 // dropWrongVariants keeps one fault of an object that is the wrong variant of a

@@ -60,9 +60,10 @@ func message(keyword string, schema map[string]any, value any) string {
 	case "type":
 		return typeFault(typesOf(schema), value)
 	case "enum":
-		return oneOfMessage(texts(limit))
+		allowed, _ := limit.([]any)
+		return oneOfMessage(allowed...)
 	case "const":
-		return oneOfMessage(texts([]any{limit}))
+		return oneOfMessage(limit)
 	case "minimum":
 		return fmt.Sprintf("must be at least %v", limit)
 	case "maximum":
@@ -138,14 +139,19 @@ func typeMessage(types map[string]bool) string {
 	return "must be " + strings.Join(names, " or ")
 }
 
-func oneOfMessage(allowed []string) string {
-	for i, s := range allowed {
-		allowed[i] = quote(s)
+func oneOfMessage(allowed ...any) string {
+	names := make([]string, 0, len(allowed))
+	for _, v := range allowed {
+		name := fmt.Sprint(v)
+		if _, ok := v.(string); ok {
+			name = quote(name)
+		}
+		names = append(names, name)
 	}
-	if len(allowed) == 1 {
-		return "must be " + allowed[0]
+	if len(names) == 1 {
+		return "must be " + names[0]
 	}
-	return "must be one of " + strings.Join(allowed, ", ")
+	return "must be one of " + strings.Join(names, ", ")
 }
 
 // missing returns a message for each required member value lacks.
@@ -200,21 +206,4 @@ func texts(list any) []string {
 		out = append(out, fmt.Sprint(item))
 	}
 	return out
-}
-
-// kindOf returns the JSON type of v.
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case json.Number:
-		return "number"
-	case []any:
-		return "array"
-	}
-	return "object"
 }

@@ -1,0 +1,114 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// small is a description with one operation, whose parts the tests replace.
+const small = `{"openapi": "3.1.0",
+	"paths": {"/v2/things": {"post": {
+		"operationId": "createThing", "tags": ["Things"], "parameters": [{"$ref": "#/components/parameters/Page"}],
+		"requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}},
+		"responses": {"201": {"description": "x"}, "default": {"description": "x"}}
+	}}},
+	"components": {
+		"parameters": {"Page": {"name": "page", "in": "query", "required": true, "schema": {"type": "integer"}}},
+		"schemas": {"Thing": {"type": "object", "properties": {
+			"either": {"anyOf": [{"type": "string"}, {"type": "integer", "exclusiveMinimum": 3}]},
+			"one": {"oneOf": [{"type": "string"}, {"enum": ["a", "b"]}]},
+			"odd": {"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 9, "multipleOf": 3},
+			"fixed": {"const": true},
+			"list": {"type": "array", "minItems": 2, "maxItems": 3},
+			"text": {"type": "string", "minLength": 2, "maxLength": 3},
+			"map": {"type": "object", "minProperties": 2, "maxProperties": 3},
+			"not": {"not": {"type": "string"}},
+			"never": false
+		}}}
+	}}`
+
+func TestLoadRefusesBrokenDescriptions(t *testing.T) {
+	if _, err := load([]byte(small)); err != nil {
+		t.Fatalf("the description that the cases break is broken: %v", err)
+	}
+	tests := []struct{ name, old, new, want string }{
+		{"no JSON", `{"openapi"`, `"openapi"`, "parse the API description"},
+		{"unknown schema", `schemas/Thing"`, `schemas/Nothing"`, "Nothing"},
+		{"remote schema", `"#/components/schemas/Thing"`, `"https://example.test/thing.json"`, "example.test"},
+		{"local file", `{"const": true}`, `{"$ref": "file:///etc/passwd"}`, "outside the description"},
+		{"broken schema", `{"const": true}`, `{"type": "integral"}`, "compilation failed"},
+		{"broken pattern", `{"const": true}`, `{"pattern": "("}`, "compilation failed"},
+		{"unknown parameter", `parameters/Page"`, `parameters/Size"`, "unknown parameter"},
+		{"exploded list", `"schema": {"type": "integer"}`, `"schema": {"type": "array", "items": {"type": "string"}}`, "explode"},
+		{"no operationId", `"operationId": "createThing"`, `"operationId": ""`, "needs an operationId"},
+		{"no tag", `["Things"]`, `[]`, "one tag"},
+		{"the same operation twice", `"paths": {`, `"paths": {"/v2/other": {"get": {"operationId": "createThing", "tags": ["Things"]}},`, "two operations"},
+		{"a method that is no object", `{"post": {`, `{"get": 1, "post": {`, "GET"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(small, tt.old) {
+				t.Fatalf("the description does not contain %s", tt.old)
+			}
+			_, err := load([]byte(strings.Replace(small, tt.old, tt.new, 1)))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("load = %v, want an error about %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Keywords that the API does not use today have messages too.
+func TestMessages(t *testing.T) {
+	api, err := load([]byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := api.Operation("createThing")
+	tests := []struct {
+		member string
+		value  any
+		want   []string
+	}{
+		{"either", true, []string{"$.either: fits none of the forms allowed here"}},
+		{"one", "a", []string{"$.one: fits more than one of the forms allowed here"}},
+		{"fixed", "x", []string{"$.fixed: must be true"}},
+		{"list", []any{}, []string{"$.list: must have at least 2 elements"}},
+		{"list", []any{"", "", "", ""}, []string{"$.list: must have at most 3 elements"}},
+		{"text", "x", []string{"$.text: must have at least 2 characters"}},
+		{"text", "xxxx", []string{"$.text: must have at most 3 characters"}},
+		{"map", map[string]any{}, []string{"$.map: must have at least 2 members"}},
+		{"not", "x", []string{"$.not: is not allowed here"}},
+		{"never", "x", []string{"$.never: is not allowed here"}},
+		{"text", struct{}{}, []string{"$: could not be checked"}},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s %v", tt.member, tt.value), func(t *testing.T) {
+			var got []string
+			for _, v := range op.ValidateBody(map[string]any{tt.member: tt.value}) {
+				got = append(got, v.String())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, vs := op.CanonicalQuery(nil); len(vs) != 1 || vs[0].String() != "query.page: is missing" {
+		t.Errorf("CanonicalQuery without the required parameter = %v", vs)
+	}
+}
+
+func TestComparePointers(t *testing.T) {
+	ordered := []string{"", "/a", "/a/2", "/a/10", "/a/b", "/b", "/b/", "/b/c"}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			got := comparePointers(a, b)
+			if (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("comparePointers(%q, %q) = %d", a, b, got)
+			}
+		}
+	}
+}
