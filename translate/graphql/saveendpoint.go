@@ -11,22 +11,31 @@ import (
 // saveEndpoint makes an endpoint, or changes the one with the id.
 func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	t := a.object("template")
-	switch {
-	case len(a.texts("modelReferences")) > 0:
-		return nil, badInput("model references are not available")
-	case t.text("startScript") != "":
-		return nil, badInput("template.startScript is not available")
-	case !slices.Contains([]string{"", "QB", "LB"}, a.text("type")):
-		return nil, badInput("type must be QB or LB")
-	case !slices.Contains([]string{"", scaleByDelay, scaleByCount}, a.text("scalerType")):
-		return nil, badInput("scalerType must be QUEUE_DELAY or REQUEST_COUNT")
+	if err := unsaveable(a, a.object("template")); err != nil {
+		return nil, err
 	}
 	s := &endpointSave{x: x, a: a, body: map[string]any{}}
 	if a.text("id") != "" {
 		return s.update(ctx, a.text("id"))
 	}
 	return s.create(ctx)
+}
+
+// unsaveable refuses what v2 cannot do.
+func unsaveable(a, t args) error {
+	switch {
+	case len(a.texts("modelReferences")) > 0:
+		return badInput("model references are not available")
+	case len(a.texts("instanceIds")) > 0 && a.text("gpuIds") != "":
+		return badInput("gpuIds and instanceIds exclude each other")
+	case t.text("startScript") != "":
+		return badInput("template.startScript is not available")
+	case !slices.Contains([]string{"", "QB", "LB"}, a.text("type")):
+		return badInput("type must be QB or LB")
+	case !slices.Contains([]string{"", scaleByDelay, scaleByCount}, a.text("scalerType")):
+		return badInput("scalerType must be QUEUE_DELAY or REQUEST_COUNT")
+	}
+	return nil
 }
 
 // endpointSave is one saveEndpoint under way.
@@ -110,7 +119,7 @@ func (s *endpointSave) name(ctx context.Context) error {
 // compute sets the GPU pools or CPU flavours of a new endpoint.
 func (s *endpointSave) compute(ctx context.Context) error {
 	a := s.a
-	if list := a.texts("instanceIds"); len(list) > 0 && a.text("gpuIds") == "" {
+	if list := a.texts("instanceIds"); len(list) > 0 {
 		cpu, err := cpuList(list)
 		s.body["cpu"] = cpu
 		return err
