@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -81,6 +82,9 @@ func TestMessages(t *testing.T) {
 		{"text", "x", []string{"$.text: must have at least 2 characters"}},
 		{"text", "xxxx", []string{"$.text: must have at most 3 characters"}},
 		{"map", map[string]any{}, []string{"$.map: must have at least 2 members"}},
+		{"odd", json.Number("3"), []string{"$.odd: must be more than 3"}},
+		{"odd", json.Number("9"), []string{"$.odd: must be less than 9"}},
+		{"odd", json.Number("4"), []string{"$.odd: must be a multiple of 3"}},
 		{"not", "x", []string{"$.not: is not allowed here"}},
 		{"never", "x", []string{"$.never: is not allowed here"}},
 		{"text", struct{}{}, []string{"$: could not be checked"}},
@@ -98,6 +102,38 @@ func TestMessages(t *testing.T) {
 	}
 	if _, vs := op.CanonicalQuery(nil); len(vs) != 1 || vs[0].String() != "query.page: is missing" {
 		t.Errorf("CanonicalQuery without the required parameter = %v", vs)
+	}
+}
+
+// A validator that breaks down refuses.
+func TestValidatePanics(t *testing.T) {
+	got := (&explainer{}).validate(nil, map[string]any{})
+	want := []Violation{{Location: "$", Keyword: "internal", Message: "could not be checked", Status: 400}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+}
+
+func TestNumberFault(t *testing.T) {
+	for _, ok := range []json.Number{"0", "0.5", "-1", "-0.5", "1.000000", "9007199254740991", "9007199254740991.5"} {
+		if fault := numberFault(ok); fault != "" {
+			t.Errorf("numberFault(%s) = %q, want none", ok, fault)
+		}
+	}
+	for _, bad := range []json.Number{"", "-", "-0", "-0.0", "1e0", "1E5", "0.1234567", "01", ".5", "5.", "9007199254740992", "-9007199254740992.0"} {
+		if numberFault(bad) == "" {
+			t.Errorf("numberFault(%s) = none, want a fault", bad)
+		}
+	}
+	for _, ok := range []json.Number{"0", "7", "-7", "9007199254740991", "-9007199254740991"} {
+		if fault := integerFault(ok); fault != "" {
+			t.Errorf("integerFault(%s) = %q, want none", ok, fault)
+		}
+	}
+	for _, bad := range []json.Number{"", "-", "-0", "00", "01", "1.0", "1e0", "80e-1", "+1", " 1", "9007199254740992", "-9007199254740992", "18446744073709551617"} {
+		if integerFault(bad) == "" {
+			t.Errorf("integerFault(%s) = none, want a fault", bad)
+		}
 	}
 }
 

@@ -74,6 +74,11 @@ func TestCheckRules(t *testing.T) {
 		{"JSON args with a name twice are a shell string", "createPod", pod(`"args":"{\"cmd\":[\"a\"],\"cmd\":[\"b\"]}","cmd":["b"]`), []string{
 			"$.args: describes another command than 'cmd'",
 		}},
+		{"JSON that is no command is a shell string", "createPod", pod(`"args":"{\"cmd\":\"a\"}","cmd":["{cmd:a}"]`), nil},
+		{"JSON with another member is a shell string", "createPod", pod(`"args":"{\"cmd\":[\"a\"],\"user\":[]}","cmd":["a"]`), []string{
+			"$.args: describes another command than 'cmd'",
+		}},
+		{"an empty JSON object is a shell string", "createPod", pod(`"args":"{}","cmd":["{}"]`), nil},
 		{"a shell group is no JSON", "createPod", pod(`"args":"{ echo hi; }","cmd":["{","echo","hi;","}"]`), nil},
 		{"cleared together", "updatePod", `{"args":"","cmd":[],"entrypoint":[]}`, nil},
 		{"cleared and set", "updatePod", `{"args":"","cmd":["x"]}`, []string{"$.args: describes another command than 'cmd'"}},
