@@ -44,6 +44,9 @@ type meter struct {
 	failed map[string]failure
 }
 
+// mostID is the longest id sent to v2, whose own have about ten characters.
+const mostID = 200
+
 type failure struct {
 	resp *translate.Response
 	err  error
@@ -64,6 +67,11 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		err := limitFault("calls", m.most, "calls of the platform")
 		m.remember(r.Operation, nil, err)
 		return nil, err
+	}
+	for _, value := range r.Params {
+		if len(value) > mostID { // no resource has such an id
+			return &translate.Response{Status: http.StatusNotFound}, nil
+		}
 	}
 	if m.next == nil {
 		return nil, fmt.Errorf("no caller: %w", translate.ErrAmbiguous)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/tools/txtar"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
@@ -169,7 +170,7 @@ func (s *script) count(operation string) int {
 	return n
 }
 
-// bench is an API with its clock and store.
+// rig is an API with its clock and store.
 type rig struct {
 	api   *graphql.API
 	clock *clock
@@ -222,4 +223,29 @@ func read(t testing.TB, out *translate.Outgoing) answer {
 		t.Fatalf("%v in %s", err, out.Body)
 	}
 	return a
+}
+
+// sections reads a golden file.
+func sections(t testing.TB, file string) map[string]string {
+	t.Helper()
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{}
+	for _, f := range a.Files {
+		parts[f.Name] = string(f.Data)
+	}
+	return parts
+}
+
+// lenient decodes JSON, nil when it is none.
+func lenient(text string) any {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	return v
 }
