@@ -8,7 +8,7 @@ import (
 )
 
 // Fault is one thing wrong with a configuration file.
-type Fault struct {
+type Fault struct { //nolint:errname // a fault is what it is called everywhere, and part of Errors
 	// File is the name the file was decoded under.
 	File string `json:"file"`
 	// Line and Column start at 1, columns count characters. Both are 0 when the place is not known.

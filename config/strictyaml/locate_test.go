@@ -95,11 +95,13 @@ func TestLocate(t *testing.T) {
 t.yaml:2:9: listen: no port
 t.yaml:7:9: orgs[1].id: taken
 t.yaml:10:6: nested.b: too small`},
-		{"prefixed twice", strictyaml.At("orgs", strictyaml.At(strictyaml.Index("", 0), strictyaml.Join(
-			foreign{"keys", "none"}, strictyaml.Atf("id", "reserved"), errors.New("odd")))),
+		{
+			"prefixed twice", strictyaml.At("orgs", strictyaml.At(strictyaml.Index("", 0), strictyaml.Join(
+				foreign{"keys", "none"}, strictyaml.Atf("id", "reserved"), errors.New("odd")))),
 			`t.yaml:4:5: orgs[0]: odd
 t.yaml:4:9: orgs[0].id: reserved
-t.yaml:5:5: orgs[0].keys: none`},
+t.yaml:5:5: orgs[0].keys: none`,
+		},
 		{"wrapped", fmt.Errorf("check: %w", strictyaml.Atf("listen", "no port")), "t.yaml:2:9: listen: no port"},
 		{"wrapped without a path", fmt.Errorf("check: %w", plain), "t.yaml: check: no organisation is an administrator"},
 		{"cause wrapped inside", strictyaml.At("listen", fmt.Errorf("try it: %w", fs.ErrExist)), "t.yaml:2:9: listen: try it: file already exists"},

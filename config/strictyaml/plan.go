@@ -97,7 +97,7 @@ func (p planner) fill(pl *plan) {
 		pl.form = formText
 		return
 	}
-	switch t.Kind() { //nolint:exhaustive // the others are refused
+	switch t.Kind() {
 	case reflect.Bool:
 		pl.form = formBool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -180,7 +180,7 @@ func (pl *plan) names() []string {
 // fresh is a new settable value of the type, with its defaults.
 func (pl *plan) fresh() reflect.Value {
 	v := reflect.New(pl.typ)
-	if d, ok := v.Interface().(Defaulter); ok {
+	if d, ok := reflect.TypeAssert[Defaulter](v); ok {
 		d.SetDefaults()
 	}
 	return v.Elem()

@@ -47,8 +47,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{"directive", "%YAML 1.2\n---\nname: a\n", "1:1: directives are not supported (quote text that begins with %)"},
 		{"complex key", "? name\n: a\n", "1:1: keys marked with ? are not supported"},
 		{"flow nested too deep", "params: {a: " + strings.Repeat("[", 70) + strings.Repeat("]", 70) + "}\n", "1:76: nested deeper than 64 levels"},
-		{"block nested too deep", "params:\n  a:\n    " + strings.Repeat("- ", 70) + "x\n",
-			`3:129: params.a` + strings.Repeat("[0]", 62) + `: nested deeper than 64 levels`},
+		{
+			"block nested too deep", "params:\n  a:\n    " + strings.Repeat("- ", 70) + "x\n",
+			`3:129: params.a` + strings.Repeat("[0]", 62) + `: nested deeper than 64 levels`,
+		},
 		{"block nested absurdly deep", "params:\n  a:\n    " + strings.Repeat("- ", 50_000) + "x\n", "3:513: nested deeper than 64 levels"},
 		{"flow nested absurdly deep", strings.Repeat("[", 500_000), "the file has more than 100000 YAML tokens"},
 
@@ -185,10 +187,14 @@ func TestDecodeAccepts(t *testing.T) {
 		{"tabs where YAML allows them", "name:\ta\t# comment\nlisten: |\n  x\n  \ty\n", sample{Common: common{"a"}, Listen: "x\n\ty\n"}},
 		{"block scalar at the end of a file that ends within a line", "name: >\n    a\n    b", sample{Common: common{"a b\n"}}},
 		{"block scalars", "name: >-\n  a\n  b\nlisten: |+\n  c\n\n", sample{Common: common{"a b"}, Listen: "c\n\n"}},
-		{"quoted text that looks like something else", "name: \"true\"\ntags: ['1', \"~\", '*.example.com', \"&a\"]\n",
-			sample{Common: common{"true"}, Tags: []string{"1", "~", "*.example.com", "&a"}}},
-		{"words of YAML 1.1 are text", "tags: [yes, no, on, off, y, 1:30, 2026-01-01, NaN]\n",
-			sample{Tags: []string{"yes", "no", "on", "off", "y", "1:30", "2026-01-01", "NaN"}}},
+		{
+			"quoted text that looks like something else", "name: \"true\"\ntags: ['1', \"~\", '*.example.com', \"&a\"]\n",
+			sample{Common: common{"true"}, Tags: []string{"1", "~", "*.example.com", "&a"}},
+		},
+		{
+			"words of YAML 1.1 are text", "tags: [yes, no, on, off, y, 1:30, 2026-01-01, NaN]\n",
+			sample{Tags: []string{"yes", "no", "on", "off", "y", "1:30", "2026-01-01", "NaN"}},
+		},
 		{"escapes", `name: "\u00e9\t\"\u202e"`, sample{Common: common{"é\t\"\u202e"}}},
 		{"empty collections", "tags: []\nlimits: {}\nnested: {}\norgs: []\n", sample{Tags: []string{}, Limits: map[string]limit{}, Orgs: []org{}}},
 		{"zero duration", "timeout: \"0\"\n", sample{}},

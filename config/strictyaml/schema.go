@@ -226,7 +226,7 @@ func written(pl *plan, v reflect.Value) (any, bool) {
 	case formDuration:
 		return shortDuration(time.Duration(v.Int())), true
 	case formText:
-		if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
 			text, err := m.MarshalText()
 			return string(text), err == nil && pl.text
 		}

@@ -26,13 +26,13 @@ func defaults() *sample {
 	}
 }
 
-func schema(t testing.TB) []byte {
-	t.Helper()
+func schema(tb testing.TB) []byte {
+	tb.Helper()
 	data, err := strictyaml.Schema(defaults(), strictyaml.SchemaOptions{
 		ID: "https://example.com/sample.json", Title: "Sample", Description: "Every kind of field.",
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }
@@ -55,16 +55,16 @@ func TestSchemaGolden(t *testing.T) {
 	}
 }
 
-func compile(t testing.TB) *jsonschema.Schema {
-	t.Helper()
+func compile(tb testing.TB) *jsonschema.Schema {
+	tb.Helper()
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
-	if err := c.AddResource("sample.json", bytes.NewReader(schema(t))); err != nil {
-		t.Fatal(err)
+	if err := c.AddResource("sample.json", bytes.NewReader(schema(tb))); err != nil {
+		tb.Fatal(err)
 	}
 	s, err := c.Compile("sample.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }

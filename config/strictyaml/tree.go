@@ -10,7 +10,7 @@ import (
 // node is a value of the file: what the decoder and the position index work on, free of the YAML library.
 type node struct {
 	kind    kind
-	at      place  // of the value; for a value that is missing, of its key
+	at      place  // of its faults: a block collection is at its key or dash, and so is a value that is missing
 	text    string // of a string its value, of other scalars what is written
 	entries []entry
 	items   []*node
@@ -63,11 +63,17 @@ func (s *source) node(n ast.Node, owner place, path string, index map[string]pla
 	var out *node
 	switch n := n.(type) {
 	case *ast.MappingNode:
-		out = &node{kind: kindMapping, at: s.start(n.IsFlowStyle, n.Start, owner)}
+		out = &node{kind: kindMapping, at: owner}
+		if n.IsFlowStyle {
+			out.at = s.placeOf(n.Start)
+		}
 		index[path] = owner
 		s.entries(out, n, path, index, depth)
 	case *ast.SequenceNode:
-		out = &node{kind: kindList, at: s.start(n.IsFlowStyle, n.Start, owner)}
+		out = &node{kind: kindList, at: owner}
+		if n.IsFlowStyle {
+			out.at = s.placeOf(n.Start)
+		}
 		index[path] = owner
 		for i, item := range n.Values {
 			at, here := s.itemPlace(n, i), Index(path, i)
@@ -82,14 +88,6 @@ func (s *source) node(n ast.Node, owner place, path string, index map[string]pla
 		index[path] = out.at
 	}
 	return out
-}
-
-// start is where a collection is said to be: at its bracket, or for block style at its key or dash.
-func (s *source) start(flow bool, t *token.Token, owner place) place {
-	if flow && t != nil {
-		return s.placeOf(t)
-	}
-	return owner
 }
 
 // itemPlace is where entry i of a list begins: behind its dash.
@@ -126,7 +124,7 @@ func (s *source) entries(out *node, n *ast.MappingNode, path string, index map[s
 		case !n.IsFlowStyle && column != 0 && at.col != column:
 			s.fault(at, here, "", "is not indented like the keys before it")
 			continue
-		case s.glued(v, n.IsFlowStyle):
+		case s.glued(n, v):
 			s.fault(at, here, "", "write a space behind the colon")
 			continue
 		}
@@ -166,13 +164,13 @@ func (s *source) indented(n ast.Node, value *node, key place, path string) {
 }
 
 // glued tells an entry such as a:1, which to other readers is the text "a:1". In flow style, JSON's "a":1 is fine.
-func (s *source) glued(v *ast.MappingValueNode, flow bool) bool {
+func (s *source) glued(n *ast.MappingNode, v *ast.MappingValueNode) bool {
 	at, line := s.placeOf(v.Start), s.line(v.Start.Position.Line)
-	if v.Start.Type != token.MappingValueType || flow && quoted(v.Key.GetToken()) || at.col >= len(line) {
+	if v.Start.Type != token.MappingValueType || n.IsFlowStyle && quoted(v.Key.GetToken()) || at.col >= len(line) {
 		return false
 	}
 	after := line[at.col]
-	return after != ' ' && after != '\t' && (!flow || !strings.ContainsRune(",]}", after))
+	return after != ' ' && after != '\t' && (!n.IsFlowStyle || !strings.ContainsRune(",]}", after))
 }
 
 // keyText is the text of a key, and whether it is a string.

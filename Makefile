@@ -1,0 +1,110 @@
+# Everything a developer or CI runs. `make` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# go.mod names the toolchain; an older Go fetches it, wherever GOTOOLCHAIN=local is the default.
+export GOTOOLCHAIN := auto
+# Tools that .ci/install-tools puts here, Envoy among them, come before the machine's.
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+
+# For example: make demo DEMOFLAGS='--listen 127.0.0.1:9000', make test PKG=./ratelimit/..., make fuzz FUZZTIME=1m
+DEMOFLAGS ?=
+BENCHFLAGS ?=
+TESTFLAGS ?=
+PKG ?= ./...
+FUZZTIME ?= 10s
+BENCH ?= .
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Build, and run everything on loopback with sample keys (DEMOFLAGS)
+	@exec bin/tollgate demo $(DEMOFLAGS)
+
+.PHONY: build
+build: ## Build bin/tollgate
+	@go build -trimpath -o bin/tollgate ./cmd/tollgate
+
+.PHONY: tools
+tools: ## Install what tests and linters need: Redis, Envoy, Chromium, golangci-lint, gofumpt
+	@.ci/install-tools
+
+.PHONY: test
+test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
+	@.ci/install-tools redis envoy chromium
+	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 \
+		go test -race -shuffle=on -timeout 20m $(TESTFLAGS) $(PKG)
+
+.PHONY: quick
+quick: ## Run the tests as they are on a bare machine: no race detector, nothing installed (PKG, TESTFLAGS)
+	@go test $(TESTFLAGS) $(PKG)
+
+.PHONY: check
+check: vet lint clean-generated ## Everything CI refuses a change for, but the tests
+
+.PHONY: fmt
+fmt: ## Format the code
+	@.ci/install-tools lint
+	@golangci-lint fmt
+
+.PHONY: vet
+vet: ## go vet, and go.mod without loose ends
+	@go vet ./...
+	@go mod verify > /dev/null
+
+.PHONY: lint
+lint: ## Formatting, linters and the layering of the packages
+	@.ci/install-tools lint
+	@golangci-lint run --timeout 15m
+	@golangci-lint fmt --diff
+
+.PHONY: generate
+generate: ## Run go generate
+	@go generate ./...
+
+.PHONY: golden
+golden: ## Rewrite golden files; look at the diff before you commit it
+	@grep -rlE 'flag\.Bool\("update"' --include='*_test.go' --exclude-dir=.tools . | xargs -n1 dirname | sort -u | \
+		while read -r dir; do go test "$$dir" -update; done
+
+.PHONY: clean-generated
+clean-generated: ## Fail when generated or golden files are not what the code makes
+	@before=$$(git status --porcelain; git diff | git hash-object --stdin); \
+		$(MAKE) --no-print-directory generate golden > /dev/null; \
+		after=$$(git status --porcelain; git diff | git hash-object --stdin); \
+		if [[ $$before != "$$after" ]]; then \
+			echo 'generated files are stale: run make generate golden, and commit what changes'; git status --short; exit 1; fi
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME each, 10 s by default
+	@grep -rnoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' --exclude-dir=.tools $(patsubst %/...,%,$(PKG)) | sort | \
+		while IFS=: read -r file _ func; do \
+			echo "== $$(dirname "$$file") $${func#func }"; \
+			go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "./$${file#./}")" < /dev/null; done
+
+.PHONY: bench
+bench: ## What the gateway costs beside a bare proxy, in one run (BENCHFLAGS)
+	@go run ./test/bench $(BENCHFLAGS)
+
+.PHONY: microbench
+microbench: ## Run the benchmarks beside the code (BENCH, PKG)
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: cover
+cover: ## Statement coverage by package, and of the whole
+	@mkdir -p .tools
+	@go test -coverpkg=./... -coverprofile=.tools/cover.out $(PKG) > /dev/null
+	@go tool cover -func=.tools/cover.out | awk '/^total/ {print; next} {split($$1, f, ":"); sub("/[^/]*$$", "", f[1]); \
+		gsub("%", "", $$3); n[f[1]]++; s[f[1]] += $$3} END {for (p in n) printf "%-70s %5.1f%%\n", p, s[p]/n[p]}' | sort
+
+.PHONY: vuln
+vuln: ## Known vulnerabilities in what we import (asks the Go vulnerability database)
+	@go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+
+.PHONY: clean
+clean: ## Remove what was built; installed tools stay
+	@rm -rf bin

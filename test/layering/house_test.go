@@ -1,0 +1,98 @@
+package layering_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// parse reads the named files of a package.
+func parse(t *testing.T, dir string, names []string) map[string]*ast.File {
+	t.Helper()
+	files := make(map[string]*ast.File, len(names))
+	for _, name := range names {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = f
+	}
+	return files
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		if len(p.GoFiles) == 0 {
+			continue // tests only
+		}
+		files := parse(t, p.Dir, p.GoFiles)
+		where := "doc.go"
+		for name, f := range files {
+			// Commands may say it where they start.
+			if f.Name.Name == "main" && name == "main.go" && f.Doc != nil {
+				where = name
+			}
+		}
+		f := files[where]
+		if f == nil || f.Doc == nil {
+			t.Errorf("%s has no package comment in doc.go", p.ImportPath)
+			continue
+		}
+		want := "Package " + f.Name.Name + " "
+		if f.Name.Name == "main" {
+			want = "Command " + filepath.Base(p.ImportPath) + " "
+		}
+		if !strings.HasPrefix(f.Doc.Text(), want) {
+			t.Errorf("the package comment of %s does not begin with %q", p.ImportPath, want)
+		}
+	}
+}
+
+// Order by accident: init functions, and imports for their effects.
+func TestNothingHappensAtImport(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		for name, f := range parse(t, p.Dir, slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles)) {
+			for _, d := range f.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+					t.Errorf("%s/%s has an init function", p.ImportPath, name)
+				}
+			}
+			for _, imp := range f.Imports {
+				if imp.Name != nil && imp.Name.Name == "_" && imp.Path.Value != `"embed"` {
+					t.Errorf("%s/%s imports %s for its effects", p.ImportPath, name, imp.Path.Value)
+				}
+			}
+		}
+	}
+}
+
+// Bytes from callers are decoded by gateway/strictjson. encoding/json takes duplicate and case-variant names, and a field named by one
+// reader of the request and overwritten for the next is how rules are dodged.
+func TestRequestPathDecodesJSONStrictly(t *testing.T) {
+	t.Parallel()
+	path := []string{"gateway/filter", "gateway/reverseproxy", "gateway/extproc", "gateway/route", "gateway/identity"}
+	for _, p := range list(t) {
+		if !slices.Contains(path, p.ImportPath) {
+			continue
+		}
+		for name, f := range parse(t, p.Dir, p.GoFiles) {
+			ast.Inspect(f, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				x, ok := sel.X.(*ast.Ident)
+				if ok && x.Name == "json" && (strings.HasPrefix(sel.Sel.Name, "Unmarshal") || sel.Sel.Name == "NewDecoder") {
+					t.Errorf("%s/%s decodes with json.%s", p.ImportPath, name, sel.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package layering_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/layering"
+)
+
+const module = "github.com/tollgate-dev/tollgate"
+
+// pkg is one package of ours as go list tells it, paths below the module.
+type pkg struct {
+	ImportPath, Dir                    string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	Imports, TestImports, XTestImports []string
+}
+
+// list returns all packages.
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json", "./...")
+	cmd.Dir = "../.."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var all []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("read the output of go list: %v", err)
+		}
+		p.ImportPath = strings.TrimPrefix(p.ImportPath, module+"/")
+		p.Imports, p.TestImports, p.XTestImports = ours(p.Imports), ours(p.TestImports), ours(p.XTestImports)
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list found %d packages only", len(all))
+	}
+	return all
+}
+
+func ours(imports []string) []string {
+	var own []string
+	for _, path := range imports {
+		if below, ok := strings.CutPrefix(path, module+"/"); ok {
+			own = append(own, below)
+		}
+	}
+	return own
+}
+
+func TestPackagesImportWhatTheyMay(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		row, ok := layering.RowOf(p.ImportPath)
+		if !ok {
+			t.Errorf("%s has no row in test/layering/table.go: say what it may import, and why", p.ImportPath)
+			continue
+		}
+		for _, path := range p.Imports {
+			if !row.Allows(path) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, path, row.Why)
+			}
+		}
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			if !row.Allows(path) && !slices.ContainsFunc(layering.TestMay(), func(m string) bool { return layering.Matches(m, path) }) {
+				t.Errorf("the tests of %s import %s: %s", p.ImportPath, path, row.Why)
+			}
+		}
+	}
+}
+
+// The emulator is for tests, and in the program for two subcommands.
+func TestEmulatorIsImportedByTheCommandAndTestsOnly(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		if strings.HasPrefix(p.ImportPath, "test/") || p.ImportPath == "cmd/tollgate" {
+			continue
+		}
+		if i := slices.IndexFunc(p.Imports, func(path string) bool { return strings.HasPrefix(path, "test/") }); i >= 0 {
+			t.Errorf("%s imports %s outside of its tests", p.ImportPath, p.Imports[i])
+		}
+	}
+}
+
+// The table itself: rows in which nothing can match, or that say nothing, are mistakes.
+func TestTableIsSound(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, row := range layering.Table() {
+		if seen[row.Package] {
+			t.Errorf("%s has two rows", row.Package)
+		}
+		seen[row.Package] = true
+		if row.Why == "" {
+			t.Errorf("%s does not say why", row.Package)
+		}
+		if root := strings.TrimSuffix(row.Package, "/..."); !row.Allows(root) {
+			t.Errorf("%s does not allow itself", row.Package)
+		}
+	}
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"policies/spend", "policies", true},
+		{"policies", "gateway/route", false},
+		{"policies", "policiesandmore", false},
+		{"gateway/filter", "gateway/reverseproxy", false},
+		{"gateway/reverseproxy", "gateway/filter", true},
+		{"config", "config/strictyaml", true},
+		{"config/strictyaml", "config", false},
+		{"gateway", "config", false},
+		{"test/platform/internal/x", "gateway/schema", false},
+		{"test/parity", "gateway/filter", true},
+		{"cmd/tollgate", "test/platform", true},
+		{"cmd/tollgate", "test/envoytest", false},
+	} {
+		row, ok := layering.RowOf(c.from)
+		if got := ok && row.Allows(c.to); got != c.want {
+			t.Errorf("%s may import %s: %t, want %t", c.from, c.to, got, c.want)
+		}
+	}
+	if row, ok := layering.RowOf("elsewhere"); ok {
+		t.Errorf("a package outside of the layout got the row of %s", row.Package)
+	}
+}
