@@ -40,8 +40,11 @@ func newDocuments(brand string) (*documents, error) {
 // catalog anyone saw is used, or the list as it was when v1 ended.
 func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 	catalog := r.Deps().Catalog
-	centres, _ := catalog.DataCenters(ctx, r.Dialogue)
-	types := r.gpuTypes(ctx)
+	var centres, types []any
+	if r.Account() != "" {
+		centres, _ = catalog.DataCenters(ctx, r.Dialogue)
+		types = r.gpuTypes(ctx)
+	}
 	if centres == nil {
 		centres = translate.Items(catalog.Latest("listDataCenters"), "dataCenters")
 	}

@@ -160,7 +160,7 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 	for _, record := range records {
 		id := translate.Text(record, "podId")
 		kind := typeOf(id)
-		if typeID != "" && kind != typeID {
+		if typeID != "" && kind != typeID || podID != "" && id != podID {
 			continue
 		}
 		if field == "podId" {

@@ -32,8 +32,9 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	if everywhere(filter.centres) {
 		filter.centres = nil
 	}
-	if id := r.query.text("endpointId"); id != "" {
-		call.Query.Set("serverlessId", id)
+	only := r.query.text("endpointId")
+	if only != "" {
+		call.Query.Set("serverlessId", only)
 	}
 	body, err := r.send(ctx, about{verb: "endpoint billing", noun: "endpoint"}, call, translate.Read)
 	if err != nil {
@@ -58,6 +59,9 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	for _, record := range translate.Items(body, "records") {
 		id := translate.Text(record, "serverlessId")
 		endpoint, live := known[id]
+		if only != "" && id != only {
+			continue
+		}
 		if !filter.empty() && !live {
 			r.Warn("filter", "deleted endpoints cannot be filtered and are left out")
 			continue
@@ -88,7 +92,7 @@ func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoin
 		return nil, err
 	}
 	notes := translate.LoadNotes[translate.EndpointNote](ctx, r.Deps(), r.Account(), translate.KindEndpoint)
-	types, _ := r.serverlessTypes(ctx)
+	types := r.poolCards(ctx, listed...)
 	known := make(map[string]billedEndpoint, len(listed))
 	for _, e := range listed {
 		id := translate.Text(e, "id")

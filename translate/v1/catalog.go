@@ -15,6 +15,16 @@ func (r *request) gpuTypes(ctx context.Context) []any {
 	return types
 }
 
+// cards is gpuTypes when one of the pods needs it.
+func (r *request) cards(ctx context.Context, pods ...any) []any {
+	for _, pod := range pods {
+		if translate.Text(pod, "gpu", "id") != "" {
+			return r.gpuTypes(ctx)
+		}
+	}
+	return nil
+}
+
 // cloudKey is the catalog's member name for a cloud.
 func cloudKey(cloud string) string {
 	if cloud == "COMMUNITY" {

@@ -106,8 +106,7 @@ func scalerValue(e any) int64 {
 // with it.
 func (r *request) endpointNow(ctx context.Context, e any, note translate.EndpointNote) map[string]any {
 	id := translate.Text(e, "id")
-	types, _ := r.serverlessTypes(ctx)
-	view := endpointView{note: note, types: types, version: r.version(ctx, id)}
+	view := endpointView{note: note, types: r.poolCards(ctx, e), version: r.version(ctx, id)}
 	if view.version == 0 {
 		view.version = note.Version
 	}

@@ -20,7 +20,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 		return nil, err
 	}
 	notes := translate.LoadNotes[translate.EndpointNote](ctx, r.Deps(), r.Account(), translate.KindEndpoint)
-	types, _ := r.serverlessTypes(ctx)
+	types := r.poolCards(ctx, listed...)
 	var templates map[string]any
 	if withTemplate {
 		var wanted []string
@@ -31,7 +31,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 	}
 	var workers map[string][]any
 	if withWorkers {
-		workers = r.workersOf(ctx, ids(listed), r.gpuTypes(ctx))
+		workers = r.workersOf(ctx, ids(listed))
 	}
 	return ok(each(listed, func(e any) map[string]any {
 		id := translate.Text(e, "id")
@@ -78,7 +78,7 @@ func (r *request) workersIf(ctx context.Context, wanted bool, id string) []any {
 	if !wanted {
 		return nil
 	}
-	return r.workersOf(ctx, []string{id}, r.gpuTypes(ctx))[id]
+	return r.workersOf(ctx, []string{id})[id]
 }
 
 // deleteEndpoint removes an endpoint. v2 takes a template bound to it along; v1

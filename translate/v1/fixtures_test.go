@@ -5,11 +5,28 @@ import "fmt"
 // fixture returns a v2 object by name, written from the documented record
 // shapes. Each call returns a fresh one.
 func fixture(name string) any {
+	if list, ok := fixtureLists[name]; ok {
+		items := []any{}
+		for _, name := range list.of {
+			items = append(items, fixture(name))
+		}
+		return map[string]any{list.member: items}
+	}
 	text, ok := fixtures[name]
 	if !ok {
 		panic(fmt.Sprintf("no fixture %q", name))
 	}
 	return mustJSON(text)
+}
+
+// fixtureLists are collections of fixtures.
+var fixtureLists = map[string]struct {
+	member string
+	of     []string
+}{
+	"podList":      {"pods", []string{"pod", "cpuPod", "exitedPod"}},
+	"endpointList": {"endpoints", []string{"endpoint", "cpuEndpoint"}},
+	"templateList": {"templates", []string{"template", "slsTemplate"}},
 }
 
 var fixtures = map[string]string{

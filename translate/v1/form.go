@@ -36,13 +36,13 @@ const (
 type kind int
 
 const (
-	text kind = iota
-	whole
-	number
-	flag
-	texts
-	env
-	ports
+	aText kind = iota
+	aWhole
+	aNumber
+	aFlag
+	aList
+	anEnv
+	aPortList
 )
 
 func (k kind) String() string {
@@ -66,8 +66,6 @@ type field struct {
 
 // form is the input of one operation: the keys it takes.
 type form []field
-
-const maxInt = 1 << 53
 
 // input is a validated body: keys that were given, as string, int64, float64,
 // bool, []string or map[string]string. Absent and null keys are not in it.
@@ -160,33 +158,34 @@ func (f form) extra(body map[string]any) []string {
 // clients send them.
 func (f field) convert(v any) (any, bool) {
 	switch f.kind {
-	case text:
+	case aText:
 		s, ok := v.(string)
 		return s, ok
-	case whole:
+	case aWhole:
 		if _, ok := v.(json.Number); !ok {
 			return nil, false
 		}
 		n, ok := translate.Integer(v)
 		return n, ok
-	case number:
+	case aNumber:
 		if _, ok := v.(json.Number); !ok {
 			return nil, false
 		}
 		n, ok := translate.Number(v)
 		return n, ok
-	case flag:
+	case aFlag:
 		b, ok := v.(bool)
 		return b, ok
-	case env:
+	case anEnv:
 		m, err := translate.Env(v)
 		return m, err == nil
-	case ports:
+	case aPortList:
 		l, err := translate.Ports(v)
 		return l, err == nil
-	default:
+	case aList:
 		return f.list(v)
 	}
+	return nil, false
 }
 
 // list reads strings as they are, commas inside included: only lists of ids may

@@ -13,6 +13,17 @@ func (r *request) serverlessTypes(ctx context.Context) ([]any, bool) {
 	return r.Deps().Catalog.GPUs(ctx, r.Dialogue, translate.GPUQuery{Product: "SERVERLESS"})
 }
 
+// poolCards is serverlessTypes when one of the endpoints needs it, nil else.
+func (r *request) poolCards(ctx context.Context, endpoints ...any) []any {
+	for _, e := range endpoints {
+		if len(translate.Items(e, "gpu", "pools")) > 0 {
+			types, _ := r.serverlessTypes(ctx)
+			return types
+		}
+	}
+	return nil
+}
+
 // maxDefaultPools is how many pools an endpoint gets when the caller names no
 // types.
 const maxDefaultPools = 3

@@ -103,9 +103,10 @@ func desired(pod any, intent string) string {
 	return translate.DesiredStatus(translate.Text(pod, "status"))
 }
 
-// cost is the rate of a pod that runs or may run, 0 of one that does not.
+// cost is the pod's rate, 0 of one that was stopped.
 func cost(pod any) any {
-	if translate.DesiredStatus(translate.Text(pod, "status")) != translate.Running {
+	switch translate.Text(pod, "status") {
+	case "EXITED", translate.Terminated:
 		return 0
 	}
 	return money(pod, "cost")

@@ -20,6 +20,8 @@ type podCreate struct {
 	template any
 	// inline tells that the template's fields are sent instead of its id.
 	inline bool
+	// types is the GPU catalog read for the placement, nil when it could not be.
+	types []any
 	// pin is the data centre of the network volume, the only place for the pod.
 	pin string
 }
@@ -358,7 +360,10 @@ func (c *podCreate) created(ctx context.Context, placed translate.Candidate, pod
 		}
 	}
 	translate.SaveNote(ctx, c.Deps(), c.key(translate.KindPod, id), note)
-	view := podView{note: note, types: c.gpuTypes(ctx)}
+	view := podView{note: note, types: c.types}
+	if c.types == nil {
+		view.types = c.cards(ctx, pod)
+	}
 	return &reply{status: http.StatusCreated, body: c.pod(pod, view)}, nil
 }
 

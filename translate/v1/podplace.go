@@ -99,6 +99,7 @@ func (c *podCreate) gpuChoices(ctx context.Context) ([]choice, error) {
 	count := c.body.whole("gpuCount", 1)
 	query := translate.GPUQuery{Product: "POD", Count: count, Cloud: c.cloud, CUDAVersions: versions, MinCUDA: floor}
 	types, known := c.Deps().Catalog.GPUs(ctx, c.Dialogue, query)
+	c.types = types
 	given := translate.Unique(c.body.texts("gpuTypeIds"))
 	switch {
 	case len(given) == 0 && !known:

@@ -66,7 +66,7 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 		return nil, err
 	}
 	notes := translate.LoadNotes[translate.PodNote](ctx, r.Deps(), r.Account(), translate.KindPod)
-	types := r.gpuTypes(ctx)
+	types := r.cards(ctx, listed...)
 	extras := r.podExtras(ctx, include, listed, notes)
 	pods := []any{}
 	for _, pod := range listed {
@@ -85,7 +85,7 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 		}
 	}
 	if include.workers {
-		workers, err := r.allWorkers(ctx, filter.endpoint, types)
+		workers, err := r.allWorkers(ctx, filter.endpoint)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any
 }
 
 // allWorkers lists the workers of all endpoints, or of one, as pods.
-func (r *request) allWorkers(ctx context.Context, endpointID string, types []any) ([]any, error) {
+func (r *request) allWorkers(ctx context.Context, endpointID string) ([]any, error) {
 	endpoints, err := r.list(ctx, about{verb: "list endpoints", noun: "endpoint"}, "listEndpoints", "endpoints")
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (r *request) allWorkers(ctx context.Context, endpointID string, types []any
 	if endpointID != "" {
 		wanted = slices.DeleteFunc(wanted, func(id string) bool { return id != endpointID })
 	}
-	found := r.workersOf(ctx, wanted, types)
+	found := r.workersOf(ctx, wanted)
 	var all []any
 	for _, id := range wanted {
 		all = append(all, found[id]...)
@@ -152,7 +152,8 @@ func (r *request) allWorkers(ctx context.Context, endpointID string, types []any
 
 // workersOf lists the workers of endpoints by endpoint id. What cannot be read
 // is left out with a warning.
-func (r *request) workersOf(ctx context.Context, endpoints []string, types []any) map[string][]any {
+func (r *request) workersOf(ctx context.Context, endpoints []string) map[string][]any {
+	types := r.gpuTypes(ctx)
 	var mu sync.Mutex
 	found := make(map[string][]any, len(endpoints))
 	r.Each(ctx, len(endpoints), func(ctx context.Context, i int) {
@@ -194,7 +195,7 @@ func getPod(ctx context.Context, r *request) (*reply, error) {
 
 // getWorker looks for an id among the serverless workers, which v1 knew as pods.
 func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
-	workers, err := r.allWorkers(ctx, "", r.gpuTypes(ctx))
+	workers, err := r.allWorkers(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 func (r *request) podWith(ctx context.Context, pod any, include podIncludes, intent string) map[string]any {
 	id := translate.Text(pod, "id")
 	note, _ := translate.LoadNote[translate.PodNote](ctx, r.Deps(), r.key(translate.KindPod, id))
-	view := podView{note: note, types: r.gpuTypes(ctx), machine: include.machine, intent: intent}
+	view := podView{note: note, types: r.cards(ctx, pod), machine: include.machine, intent: intent}
 	if volumeID := volumeOf(pod); include.volume && volumeID != "" {
 		if volume, err := r.read(ctx, about{noun: "network volume"}, "getNetworkVolume", volumeID); err == nil {
 			view.volume = networkVolume(volume)

@@ -8,9 +8,9 @@ import (
 )
 
 var registryCreateForm = form{
-	{name: "name", kind: text, fate: Mapped, required: true},
-	{name: "username", kind: text, fate: Mapped, required: true},
-	{name: "password", kind: text, fate: Mapped, required: true},
+	{name: "name", kind: aText, fate: Mapped, required: true},
+	{name: "username", kind: aText, fate: Mapped, required: true},
+	{name: "password", kind: aText, fate: Mapped, required: true},
 }
 
 // registryAuth writes registry credentials in v1's shape: never more than id and

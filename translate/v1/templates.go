@@ -19,29 +19,29 @@ var categories = []string{"NVIDIA", "AMD", "CPU"}
 
 // templateCreateForm is TemplateCreateInput.
 var templateCreateForm = append(form{
-	{name: "category", kind: text, fate: Mapped, enum: categories},
-	{name: "isServerless", kind: flag, fate: Mapped},
-	{name: "name", kind: text, fate: Mapped, required: true},
-	{name: "imageName", kind: text, fate: Mapped, required: true},
+	{name: "category", kind: aText, fate: Mapped, enum: categories},
+	{name: "isServerless", kind: aFlag, fate: Mapped},
+	{name: "name", kind: aText, fate: Mapped, required: true},
+	{name: "imageName", kind: aText, fate: Mapped, required: true},
 }, templateFields...)
 
 // templateUpdateForm is TemplateUpdateInput; its defaults do not apply.
 var templateUpdateForm = append(form{
-	{name: "name", kind: text, fate: Mapped},
-	{name: "imageName", kind: text, fate: Mapped},
+	{name: "name", kind: aText, fate: Mapped},
+	{name: "imageName", kind: aText, fate: Mapped},
 }, templateFields...)
 
 var templateFields = form{
-	{name: "containerDiskInGb", kind: whole, fate: Mapped},
-	{name: "volumeInGb", kind: whole, fate: Mapped},
-	{name: "volumeMountPath", kind: text, fate: Mapped},
-	{name: "ports", kind: ports, fate: Mapped},
-	{name: "env", kind: env, fate: Mapped},
-	{name: "dockerEntrypoint", kind: texts, fate: Mapped},
-	{name: "dockerStartCmd", kind: texts, fate: Mapped},
-	{name: "containerRegistryAuthId", kind: text, fate: Mapped, keepEmpty: true},
-	{name: "isPublic", kind: flag, fate: Mapped},
-	{name: "readme", kind: text, fate: Emulated, keepEmpty: true},
+	{name: "containerDiskInGb", kind: aWhole, fate: Mapped},
+	{name: "volumeInGb", kind: aWhole, fate: Mapped},
+	{name: "volumeMountPath", kind: aText, fate: Mapped},
+	{name: "ports", kind: aPortList, fate: Mapped},
+	{name: "env", kind: anEnv, fate: Mapped},
+	{name: "dockerEntrypoint", kind: aList, fate: Mapped},
+	{name: "dockerStartCmd", kind: aList, fate: Mapped},
+	{name: "containerRegistryAuthId", kind: aText, fate: Mapped, keepEmpty: true},
+	{name: "isPublic", kind: aFlag, fate: Mapped},
+	{name: "readme", kind: aText, fate: Emulated, keepEmpty: true},
 }
 
 // template writes a v2 template in v1's shape.

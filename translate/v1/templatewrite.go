@@ -78,6 +78,7 @@ func updateTemplate(ctx context.Context, r *request) (*reply, error) {
 		return r.updateVirtual(ctx, endpointID)
 	}
 	note := r.templateNote(ctx, id)
+	saved := note
 	real := r.resolveTemplate(ctx, id)
 	w := about{verb: "update template", noun: "template"}
 	current, err := r.read(ctx, w, "getTemplate", real)
@@ -95,7 +96,9 @@ func updateTemplate(ctx context.Context, r *request) (*reply, error) {
 	if r.body.has("readme") {
 		note.Readme = r.body.text("readme")
 	}
-	translate.SaveNote(ctx, r.Deps(), r.key(translate.KindTemplate, id), note)
+	if note.Readme != saved.Readme || note.NoVolume != saved.NoVolume {
+		translate.SaveNote(ctx, r.Deps(), r.key(translate.KindTemplate, id), note)
+	}
 	if r.api.cfg.TemplateRollout && rolls(patch) {
 		r.rollOut(ctx, id, real)
 	}

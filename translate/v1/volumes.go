@@ -12,14 +12,14 @@ import (
 const maxVolume = 4000
 
 var volumeCreateForm = form{
-	{name: "name", kind: text, fate: Mapped, required: true},
-	{name: "size", kind: whole, fate: Mapped, required: true, atMost: maxVolume},
-	{name: "dataCenterId", kind: text, fate: Mapped, required: true},
+	{name: "name", kind: aText, fate: Mapped, required: true},
+	{name: "size", kind: aWhole, fate: Mapped, required: true, atMost: maxVolume},
+	{name: "dataCenterId", kind: aText, fate: Mapped, required: true},
 }
 
 var volumeUpdateForm = form{
-	{name: "name", kind: text, fate: Mapped},
-	{name: "size", kind: whole, fate: Mapped, atMost: maxVolume},
+	{name: "name", kind: aText, fate: Mapped},
+	{name: "size", kind: aWhole, fate: Mapped, atMost: maxVolume},
 }
 
 // networkVolume writes a volume in v1's shape: exactly these four keys.
