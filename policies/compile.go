@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,7 @@ type compiled struct {
 	org      string
 	revision string
 	calls    []call
+	except   []exception
 	source   string // the entrypoint
 	compiler *ast.Compiler
 	store    storage.Store
@@ -75,8 +77,12 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	if data == nil {
 		data = map[string]any{}
 	}
+	except, err := prepareExceptions(org, cfg.Exceptions)
+	if err != nil {
+		return nil, err
+	}
 	return &compiled{
-		org: org, revision: revision(lib, files, source, mine), calls: calls, source: source,
+		org: org, revision: revision(lib, files, source, mine, cfg.Exceptions), calls: calls, except: except, source: source,
 		compiler: c, query: query, reads: readsOf(c),
 		store: inmem.NewFromObjectWithOpts(data, inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true)),
 	}, ctx.Err()
@@ -104,13 +110,37 @@ func plan(lib *library, org string, cfg Config, mine own, docs string) ([]call, 
 	return p.calls, p.files(len(mine.modules) > 0), nil
 }
 
+// prepareExceptions checks and prepares an organisation's exceptions.
+func prepareExceptions(org string, list []Exception) ([]exception, error) {
+	var faults []error
+	for _, err := range validateExceptions(list) {
+		faults = append(faults, &LoadError{Org: org, Message: err.Error()})
+	}
+	if len(faults) > 0 {
+		return nil, joinFaults(faults)
+	}
+	out := make([]exception, 0, len(list))
+	for _, x := range list {
+		prepared, err := prepareException(x)
+		if err != nil {
+			return nil, &LoadError{Org: org, Policy: x.Policy, Message: "exception " + x.ID + ": " + err.Error()}
+		}
+		out = append(out, prepared)
+	}
+	return out, nil
+}
+
 // revision names the content of everything that decides.
-func revision(lib *library, files []string, source string, mine own) string {
+func revision(lib *library, files []string, source string, mine own, except []Exception) string {
 	h := sha256.New()
 	for _, f := range files {
 		fmt.Fprintf(h, "%d:%s%d:%s", len(f), f, len(lib.sources[f]), lib.sources[f])
 	}
-	fmt.Fprintf(h, "|%d:%s|%s", len(source), source, mine.digest)
+	granted, err := json.Marshal(except)
+	if err != nil { // exceptions were validated: they hold JSON values only
+		granted = fmt.Append(nil, except)
+	}
+	fmt.Fprintf(h, "|%d:%s|%s|%s", len(source), source, mine.digest, granted)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
@@ -153,6 +183,7 @@ func readsOf(c *ast.Compiler) *projection {
 			queue = append(queue, dep)
 		}
 	}
+	reads.freeze()
 	return reads
 }
 

@@ -17,6 +17,8 @@ type Config struct {
 	// Directory holds the organisation's own Rego (*.rego) and data (data.json,
 	// data.yaml); files ending in _test.rego are left out. Default: none.
 	Directory string `yaml:"directory"`
+	// Exceptions lift policies for somebody, for a time. Default: none.
+	Exceptions []Exception `yaml:"exceptions"`
 }
 
 // Entry switches one policy on.
@@ -109,7 +111,7 @@ func (c Config) Validate() error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	errs := validateExceptions(c.Exceptions)
 	for i, e := range c.Policies {
 		path := fmt.Sprintf("policies[%d]", i)
 		errs = append(errs, e.validate(path)...)

@@ -2,6 +2,7 @@ package policies
 
 // Decision is what the policies of an organisation say about a call. The zero
 // Decision allows everything; the engine returns one only beside a nil error.
+// Its lists may be shared with other decisions and must not be changed.
 type Decision struct {
 	// Revision names the compiled state that decided: a digest of the library,
 	// the organisation's policies, their parameters and data.
@@ -14,6 +15,9 @@ type Decision struct {
 	// Shadow lists what policies in mode shadow would have refused. It is
 	// recorded, the caller is not told.
 	Shadow []Violation
+	// Excepted lists what would have been denied, were it not for an exception.
+	// It is recorded.
+	Excepted []Excepted
 	// Mutate lists the changes to make to the body before it is sent. While it
 	// is not empty the decision is not final: apply it, validate and resolve the
 	// new body, and decide again; see Apply.

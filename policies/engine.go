@@ -52,7 +52,7 @@ type state struct {
 // orgState is one organisation in a state.
 type orgState struct {
 	*compiled
-	maxMutations int
+	memory *memory // nil where verdicts cannot be remembered
 	// prices is the value of the price list seen last: it changes every few
 	// minutes and is large.
 	prices atomic.Pointer[pricesTerm]
@@ -99,18 +99,35 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 			faults = append(faults, err)
 			continue
 		}
-		c, err := compileOrg(ctx, e.lib, org, orgs[org], mine, e.deps.DocURL)
+		o, err := e.prepare(ctx, org, orgs[org], mine)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		next.orgs[org] = &orgState{compiled: c, maxMutations: e.limits.MaxMutations}
+		next.orgs[org] = o
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
 	e.now.Store(next)
 	return nil
+}
+
+// prepare compiles an organisation, or takes the present state of it when
+// nothing changed, so that what was remembered stays.
+func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine own) (*orgState, error) {
+	c, err := compileOrg(ctx, e.lib, org, cfg, mine, e.deps.DocURL)
+	if err != nil {
+		return nil, err
+	}
+	if now := e.now.Load(); now != nil && now.orgs[org] != nil && now.orgs[org].revision == c.revision {
+		return now.orgs[org], nil
+	}
+	m, err := newMemory(e.limits.Remember, c.reads)
+	if err != nil {
+		return nil, err
+	}
+	return &orgState{compiled: c, memory: m}, nil
 }
 
 // Revision names the compiled state an organisation's calls are judged by;
@@ -153,30 +170,59 @@ func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, e
 	if err != nil {
 		return Decision{}, err
 	}
-	if len(o.calls) == 0 {
-		return Decision{Revision: o.revision}, nil
+	verdict, err := e.verdict(ctx, o, document{in: in, kind: kind, verb: verb})
+	if err != nil {
+		return Decision{}, err
 	}
-	return e.evaluate(ctx, o, document{in: in, kind: kind, verb: verb})
+	d := *verdict
+	d.except(o.compiled.except, in)
+	if err := d.settleMutations(in.Request.Body, e.limits.MaxMutations); err != nil {
+		return Decision{}, err
+	}
+	return d, nil
+}
+
+// verdict is what the policies themselves say, from memory if they said it of
+// an equal call before.
+func (e *Engine) verdict(ctx context.Context, o *orgState, doc document) (*Decision, error) {
+	if len(o.calls) == 0 {
+		return &Decision{Revision: o.revision}, nil
+	}
+	if o.memory == nil {
+		return e.evaluate(ctx, o, doc)
+	}
+	key, ok := o.memory.key(doc, o.reads)
+	if !ok {
+		return e.evaluate(ctx, o, doc)
+	}
+	if d, ok := o.memory.verdicts.Get(key); ok {
+		return d, nil
+	}
+	d, err := e.evaluate(ctx, o, doc)
+	if err == nil {
+		o.memory.verdicts.Add(key, d)
+	}
+	return d, err
 }
 
 // outcome is what an evaluation came to.
 type outcome struct {
-	decision Decision
+	decision *Decision
 	err      error
 }
 
 // evaluate runs the policies on a goroutine of their own, so that a built-in
 // function that does not look at the clock cannot hold the caller past its
 // deadline. An evaluation left behind keeps its place until it ends.
-func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (Decision, error) {
+func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (*Decision, error) {
 	deadline := time.NewTimer(e.limits.Deadline)
 	defer deadline.Stop()
 	select {
 	case e.places <- struct{}{}:
 	case <-deadline.C:
-		return Decision{}, fmt.Errorf("%w: no free place within %s", ErrDeadline, e.limits.Deadline)
+		return nil, fmt.Errorf("%w: no free place within %s", ErrDeadline, e.limits.Deadline)
 	case <-ctx.Done():
-		return Decision{}, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
 	}
 	cancel := topdown.NewCancel()
 	done := make(chan outcome, 1)
@@ -189,10 +235,10 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (Decis
 		return out.decision, out.err
 	case <-deadline.C:
 		cancel.Cancel()
-		return Decision{}, fmt.Errorf("%w: %s", ErrDeadline, e.limits.Deadline)
+		return nil, fmt.Errorf("%w: %s", ErrDeadline, e.limits.Deadline)
 	case <-ctx.Done():
 		cancel.Cancel()
-		return Decision{}, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
 	}
 }
 
@@ -215,10 +261,7 @@ func (o *orgState) decide(doc document, cancel topdown.Cancel) (out outcome) {
 	if err != nil {
 		return outcome{err: fmt.Errorf("%w: %w", ErrEvaluation, err)}
 	}
-	if err := d.settleMutations(doc.in.Request.Body, o.maxMutations); err != nil {
-		return outcome{err: err}
-	}
-	return outcome{decision: d}
+	return outcome{decision: &d}
 }
 
 // run evaluates the query and returns its one answer.

@@ -177,11 +177,14 @@ func mutation(t *ast.Term) (Mutation, error) {
 // settleMutations drops what the body already has, lets a force win over a
 // default of the same field, and refuses two policies that disagree.
 func (d *Decision) settleMutations(body any, most int) error {
-	slices.SortFunc(d.Mutate, func(a, b Mutation) int {
+	if len(d.Mutate) == 0 {
+		return nil
+	}
+	changes := slices.SortedFunc(slices.Values(d.Mutate), func(a, b Mutation) int {
 		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(b.Op, a.Op), cmp.Compare(a.Policy, b.Policy))
 	})
 	var kept []Mutation
-	for _, m := range d.Mutate {
+	for _, m := range changes {
 		path, err := splitPointer(m.Pointer)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrMutation, err)

@@ -21,6 +21,7 @@ import (
 type projection struct {
 	whole bool                   // everything below here
 	kids  map[string]*projection // otherwise, these members
+	order []string               // their names, in order
 }
 
 // add notes that the value at path is read.
@@ -69,14 +70,29 @@ func (p *projection) paths() []string {
 // wholeProjection reads everything.
 func wholeProjection() *projection { return &projection{whole: true} }
 
-// kidsOf are the members of an object that are read, in order.
-func (p *projection) names(all func() []string) []string {
-	if p.whole {
-		names := all()
-		slices.Sort(names)
-		return names
+// freeze notes the order of members, once all are added.
+func (p *projection) freeze() {
+	p.order = slices.Sorted(maps.Keys(p.kids))
+	for _, kid := range p.kids {
+		kid.freeze()
 	}
-	return slices.Sorted(maps.Keys(p.kids))
+}
+
+// namesOf are the members of a map that are read, in order. Some of them may
+// not be there.
+func namesOf[V any](p *projection, m map[string]V) []string {
+	if p.whole {
+		return slices.Sorted(maps.Keys(m))
+	}
+	return p.order
+}
+
+// namesIn are the members of a node that are read, in order.
+func (p *projection) namesIn(n node) []string {
+	if p.whole {
+		return n.members() // in order already
+	}
+	return p.order
 }
 
 // kid is the projection of a member.
@@ -102,13 +118,19 @@ func (c converter) term(v any, p *projection) (*ast.Term, error) {
 	case absentValue:
 		return nil, nil
 	case node:
-		return c.object(p.names(x.members), x.member, p)
+		names := p.namesIn(x)
+		pairs := make([][2]*ast.Term, 0, len(names))
+		for _, name := range names {
+			var err error
+			if pairs, err = c.pair(pairs, name, x.member(name), p); err != nil {
+				return nil, err
+			}
+		}
+		return ast.ObjectTerm(pairs...), nil
 	case map[string]any:
-		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
-		return c.object(names, func(name string) any { return lookup(x, name) }, p)
+		return mapTerm(c, x, p)
 	case map[string]string:
-		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
-		return c.object(names, func(name string) any { return lookup(x, name) }, p)
+		return mapTerm(c, x, p)
 	case []any:
 		terms := make([]*ast.Term, len(x))
 		for i, item := range x {
@@ -132,27 +154,32 @@ func (c converter) term(v any, p *projection) (*ast.Term, error) {
 	}
 }
 
-// object converts the named members of an object, leaving out absent ones.
-func (c converter) object(names []string, member func(string) any, p *projection) (*ast.Term, error) {
+func mapTerm[V any](c converter, m map[string]V, p *projection) (*ast.Term, error) {
+	names := namesOf(p, m)
 	pairs := make([][2]*ast.Term, 0, len(names))
 	for _, name := range names {
-		t, err := c.term(member(name), p.kid(name))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		v, present := m[name]
+		if !present {
+			continue
 		}
-		if t != nil {
-			pairs = append(pairs, [2]*ast.Term{ast.InternedTerm(name), t})
+		var err error
+		if pairs, err = c.pair(pairs, name, v, p); err != nil {
+			return nil, err
 		}
 	}
 	return ast.ObjectTerm(pairs...), nil
 }
 
-func lookup[V any](m map[string]V, name string) any {
-	v, ok := m[name]
-	if !ok {
-		return absent
+// pair appends a member, unless it is absent.
+func (c converter) pair(pairs [][2]*ast.Term, name string, v any, p *projection) ([][2]*ast.Term, error) {
+	t, err := c.term(v, p.kid(name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return v
+	if t == nil {
+		return pairs, nil
+	}
+	return append(pairs, [2]*ast.Term{ast.InternedTerm(name), t}), nil
 }
 
 // scalarTerm converts everything that is neither object nor list.
@@ -204,23 +231,22 @@ const (
 	tagString  = '"'
 	tagArray   = '['
 	tagObject  = '{'
+	tagEnd     = '}'
 	tagCatalog = 'c'
 )
 
 // appendKey writes the part of v that p reads so that different values are
-// written differently: every value begins with its type and every string,
-// list and object with its length. Numbers keep their spelling, so 1 and 1.0
+// written differently: every value begins with its type, strings and lists go
+// on with their length, and objects end with a mark no member begins with. Numbers keep their spelling, so 1 and 1.0
 // are different keys, which costs a hit and nothing else.
 func appendKey(b []byte, v any, p *projection) ([]byte, error) {
 	switch x := v.(type) {
 	case node:
-		return appendObject(b, p.names(x.members), x.member, p)
+		return appendNode(b, x, p)
 	case map[string]any:
-		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
-		return appendObject(b, names, func(name string) any { return lookup(x, name) }, p)
+		return appendMap(b, x, p)
 	case map[string]string:
-		names := p.names(func() []string { return slices.Collect(maps.Keys(x)) })
-		return appendObject(b, names, func(name string) any { return lookup(x, name) }, p)
+		return appendMap(b, x, p)
 	case []any:
 		b = binary.AppendUvarint(append(b, tagArray), uint64(len(x)))
 		for _, item := range x {
@@ -243,16 +269,10 @@ func appendKey(b []byte, v any, p *projection) ([]byte, error) {
 	}
 }
 
-func appendObject(b []byte, names []string, member func(string) any, p *projection) ([]byte, error) {
-	present := 0
-	for _, name := range names {
-		if member(name) != absent {
-			present++
-		}
-	}
-	b = binary.AppendUvarint(append(b, tagObject), uint64(present))
-	for _, name := range names {
-		v := member(name)
+func appendNode(b []byte, n node, p *projection) ([]byte, error) {
+	b = append(b, tagObject)
+	for _, name := range p.namesIn(n) {
+		v := n.member(name)
 		if v == absent {
 			continue
 		}
@@ -261,7 +281,22 @@ func appendObject(b []byte, names []string, member func(string) any, p *projecti
 			return nil, err
 		}
 	}
-	return b, nil
+	return append(b, tagEnd), nil
+}
+
+func appendMap[V any](b []byte, m map[string]V, p *projection) ([]byte, error) {
+	b = append(b, tagObject)
+	for _, name := range namesOf(p, m) {
+		v, present := m[name]
+		if !present {
+			continue
+		}
+		var err error
+		if b, err = appendKey(appendText(b, tagString, name), v, p.kid(name)); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, tagEnd), nil
 }
 
 func appendScalar(b []byte, v any) ([]byte, error) {

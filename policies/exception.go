@@ -1,0 +1,190 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// Exception lets somebody do what a policy refuses, for a time and for a
+// reason. It is an object of its own, never a hole in a policy: a decision
+// names it, and past its end it is gone by itself.
+type Exception struct {
+	// ID names it in decisions and logs; unique in the organisation. Required.
+	ID string `yaml:"id"`
+	// Policy is the policy it lifts. Required.
+	Policy string `yaml:"policy"`
+	// Teams and Keys are who it is for: callers of one of the teams, or with one
+	// of the keys (public identifiers). At least one is required.
+	Teams []string `yaml:"teams"`
+	Keys  []string `yaml:"keys"`
+	// Operations are the calls it is for. Default: all the policy judges.
+	Operations []string `yaml:"operations"`
+	// Where narrows the shape of the call: a pointer into the state after the
+	// call (or into the body, where there is none) and the values it may have
+	// there. All must hold. Default: any shape.
+	Where map[string][]any `yaml:"where"`
+	// MaxUSDPerHour is the most the call may cost per hour, e.g. "5". Default:
+	// any cost.
+	MaxUSDPerHour string `yaml:"max_usd_per_hour"`
+	// From and Until bound it in time, From included, Until not. Until is
+	// required.
+	From  time.Time `yaml:"from"`
+	Until time.Time `yaml:"until"`
+	// Reason and GrantedBy say why and by whom. Required.
+	Reason    string `yaml:"reason"`
+	GrantedBy string `yaml:"granted_by"`
+}
+
+// Excepted is a violation that an exception lifted.
+type Excepted struct {
+	Violation
+	// Exception is the ID of what lifted it; Until, Reason and GrantedBy are
+	// copied from there.
+	Exception         string
+	Until             time.Time
+	Reason, GrantedBy string
+}
+
+// validate reports the faults of an exception, each with its path.
+func (x Exception) validate(path string) []error {
+	var errs []error
+	for _, f := range []struct{ name, value string }{
+		{"id", x.ID}, {"policy", x.Policy}, {"reason", x.Reason}, {"granted_by", x.GrantedBy},
+	} {
+		if f.value == "" {
+			errs = append(errs, fmt.Errorf("%s.%s: is required", path, f.name))
+		}
+	}
+	if len(x.Teams) == 0 && len(x.Keys) == 0 {
+		errs = append(errs, fmt.Errorf("%s: teams or keys must say whom it is for", path))
+	}
+	switch {
+	case x.Until.IsZero():
+		errs = append(errs, fmt.Errorf("%s.until: is required", path))
+	case !x.From.IsZero() && !x.From.Before(x.Until):
+		errs = append(errs, fmt.Errorf("%s.until: is not after from", path))
+	}
+	for _, op := range x.Operations {
+		if _, _, ok := Operation(op); !ok {
+			errs = append(errs, fmt.Errorf("%s.operations: unknown operation %q", path, op))
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(x.Where)) {
+		if _, err := splitPointer(p); err != nil {
+			errs = append(errs, fmt.Errorf("%s.where: %w", path, err))
+		}
+		for _, v := range x.Where[p] {
+			if _, err := plain(v); err != nil {
+				errs = append(errs, fmt.Errorf("%s.where.%s: %w", path, p, err))
+			}
+		}
+	}
+	if x.MaxUSDPerHour != "" {
+		if _, err := catalog.ParseMoney(x.MaxUSDPerHour); err != nil {
+			errs = append(errs, fmt.Errorf("%s.max_usd_per_hour: %q is not an amount of USD", path, x.MaxUSDPerHour))
+		}
+	}
+	return errs
+}
+
+// validateExceptions checks a list of them.
+func validateExceptions(list []Exception) []error {
+	var errs []error
+	seen := map[string]bool{}
+	for i, x := range list {
+		path := fmt.Sprintf("exceptions[%d]", i)
+		errs = append(errs, x.validate(path)...)
+		if x.ID != "" && seen[x.ID] {
+			errs = append(errs, fmt.Errorf("%s.id: %q is used twice", path, x.ID))
+		}
+		seen[x.ID] = true
+	}
+	return errs
+}
+
+// exception is one prepared for matching.
+type exception struct {
+	Exception
+	where map[string][]any // values as JSON has them
+	paths map[string][]string
+	most  Money
+	costs bool // most applies
+}
+
+func prepareException(x Exception) (exception, error) {
+	out := exception{Exception: x, where: map[string][]any{}, paths: map[string][]string{}}
+	var errs []error
+	for pointer, values := range x.Where {
+		path, err := splitPointer(pointer)
+		errs = append(errs, err)
+		out.paths[pointer] = path
+		for _, v := range values {
+			p, err := plain(v)
+			errs = append(errs, err)
+			out.where[pointer] = append(out.where[pointer], p)
+		}
+	}
+	if x.MaxUSDPerHour != "" {
+		m, err := catalog.ParseMoney(x.MaxUSDPerHour)
+		errs = append(errs, err)
+		out.most, out.costs = m, true
+	}
+	return out, errors.Join(errs...)
+}
+
+// covers tells whether the exception lifts a policy for a call.
+func (x *exception) covers(policy string, in *Input) bool {
+	switch {
+	case x.Policy != policy,
+		in.Time.Before(x.From), !in.Time.Before(x.Until),
+		!slices.Contains(x.Teams, in.Caller.Team) && !slices.Contains(x.Keys, in.Caller.Key),
+		len(x.Operations) > 0 && !slices.Contains(x.Operations, in.Request.Operation),
+		x.costs && (!in.Cost.Known || in.Cost.Hourly > x.most):
+		return false
+	}
+	state := in.Resource.After
+	if state == nil {
+		state = in.Request.Body
+	}
+	for pointer, path := range x.paths {
+		have, present := valueAt(state, path)
+		if !present || !slices.ContainsFunc(x.where[pointer], func(v any) bool { return equalJSON(v, have) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// except moves what exceptions lift out of a decision. It makes new lists: the
+// decision may be a remembered one.
+func (d *Decision) except(list []exception, in *Input) {
+	if len(list) == 0 {
+		return
+	}
+	find := func(policy string) *exception {
+		for i := range list {
+			if list[i].covers(policy, in) {
+				return &list[i]
+			}
+		}
+		return nil
+	}
+	var kept []Violation
+	for _, v := range d.Deny {
+		x := find(v.Policy)
+		if x == nil {
+			kept = append(kept, v)
+			continue
+		}
+		d.Excepted = append(d.Excepted, Excepted{
+			Violation: v, Exception: x.ID, Until: x.Until, Reason: x.Reason, GrantedBy: x.GrantedBy,
+		})
+	}
+	d.Deny = kept
+	d.Mutate = slices.DeleteFunc(slices.Clone(d.Mutate), func(m Mutation) bool { return find(m.Policy) != nil })
+}

@@ -1,0 +1,147 @@
+package policies_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// ownEngine loads one Rego policy of an organisation's own.
+func ownEngine(tb testing.TB, limits policies.Limits, rego string) (*policies.Engine, error) {
+	tb.Helper()
+	dir := tb.TempDir()
+	write(tb, dir, "mine.rego", rego)
+	return policies.NewEngine(limits, map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{})
+}
+
+// TestHostileRegoAtLoad: what must not even compile.
+func TestHostileRegoAtLoad(t *testing.T) {
+	tests := []struct{ name, rego, want string }{
+		{"network", `deny contains "x" if http.send({"method": "get", "url": "http://169.254.169.254"}).status_code == 200`, "http.send"},
+		{"name look-up", `deny contains "x" if net.lookup_ip_addr("x")`, "net.lookup_ip_addr"},
+		{"environment", `deny contains "x" if opa.runtime().env.HOME`, "opa.runtime"},
+		{"clock", `deny contains "x" if time.now_ns() > 0`, "time.now_ns"},
+		{"randomness", `deny contains "x" if rand.intn("a", 2) == 1`, "rand.intn"},
+		{"modules", `deny contains "x" if rego.parse_module("x", "package x")`, "rego.parse_module"},
+		{"large ranges", `deny contains "x" if count(numbers.range(1, 1000000000)) > 1`, "numbers.range"},
+		{"large shifts", `deny contains "x" if bits.lsh(1, 1000000000) > 1`, "bits.lsh"},
+		{"recursion", "deny contains x if some x in deny", "recursive"},
+		{"unsafe variable", `deny contains x if true`, "unsafe"},
+		{"type error", `deny contains "x" if 1 + "a" == 2`, "rego_type_error"},
+		{"shadowed input", "deny contains \"x\" if {\n\tinput := 1\n\tinput == 1\n}", "input"},
+		{"old syntax", "deny[msg] { msg := \"x\" }", "rego_parse_error"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ownEngine(t, policies.DefaultLimits(), "package policies.mine\n\n"+tt.rego+"\n")
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "mine.rego:") {
+				t.Errorf("got %v, want a located error about %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestHostileRegoAtRun: whatever an organisation's Rego does, the call does
+// not pass, and the answer comes in time.
+func TestHostileRegoAtRun(t *testing.T) {
+	const block = `xs := ["0","1","2","3","4","5","6","7","8","9"]
+`
+	tests := []struct {
+		name, rego string
+		want       error
+	}{
+		{"endless product", block + `deny contains "x" if {
+	some a in xs; some b in xs; some c in xs; some d in xs; some e in xs
+	some f in xs; some g in xs; some h in xs; some i in xs; some j in xs
+	concat("", [a, b, c, d, e, f, g, h, i, j]) == "none"
+}`, policies.ErrDeadline},
+		{"large set", block + `deny contains concat("", [a, b, c, d, e, f, g, h]) if {
+	some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; some f in xs; some g in xs; some h in xs
+}`, policies.ErrDeadline},
+		{"nested comprehension", block + `deny contains "x" if count({[a, b, c, d, e, f, g, h] |
+	some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; some f in xs; some g in xs; some h in xs
+}) < 0`, policies.ErrDeadline},
+		{"one long built-in after another", block + `x0 := concat("", [a | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs])
+deny contains "x" if {
+	some a in xs; some b in xs; some c in xs; some d in xs
+	count(split(replace(x0, concat("", [a, b]), concat("", [c, d])), "0")) < 0
+}`, policies.ErrDeadline},
+		{"built-in error", `deny contains "x" if to_number("1e9x") > 1`, policies.ErrEvaluation},
+		{"built-in error in a helper", "f(x) := to_number(x)\ndeny contains \"x\" if not f(\"a\")", policies.ErrEvaluation},
+		{"division by zero", `deny contains "x" if 1 / count([]) == 1`, policies.ErrEvaluation},
+		{"conflict", "v := 1 if true\nv := 2 if true\ndeny contains \"x\" if v == 1", policies.ErrEvaluation},
+		{"object conflict", `deny contains "x" if {x: y | some x in ["a"]; some y in [1, 2]}`, policies.ErrEvaluation},
+		{"deny is a boolean", `deny := false`, policies.ErrEvaluation},
+		{"deny is undefined", `deny := "x" if input.request.operation == "never"`, policies.ErrEvaluation},
+		{"deny is a string", `deny := "no"`, policies.ErrEvaluation},
+		{"deny is an object", `deny.a := "b"`, policies.ErrEvaluation},
+		{"deny holds a number", `deny contains 1`, policies.ErrEvaluation},
+		{"deny holds an empty message", `deny contains ""`, policies.ErrEvaluation},
+		{"deny holds no message", `deny contains {"pointer": "/a"}`, policies.ErrEvaluation},
+		{"deny holds a bad pointer", `deny contains {"msg": "x", "pointer": "a"}`, policies.ErrEvaluation},
+		{"deny holds a mistyped message", `deny contains {"msg": ["x"]}`, policies.ErrEvaluation},
+		{"violations is undefined", `violations(p) := set() if p.x`, policies.ErrEvaluation},
+		{"a mutation without value", `mutate contains {"op": "force", "pointer": "/a"}`, policies.ErrEvaluation},
+		{"a mutation of another kind", `mutate contains {"op": "delete", "pointer": "/a", "value": 1}`, policies.ErrEvaluation},
+		{"a mutation of nothing", `mutate contains {"op": "force", "pointer": "", "value": 1}`, policies.ErrEvaluation},
+		{"mutations that disagree", "mutate contains {\"op\": \"force\", \"pointer\": \"/a\", \"value\": 1}\n" +
+			"mutate contains {\"op\": \"force\", \"pointer\": \"/a\", \"value\": 2}", policies.ErrMutation},
+		{"mutations inside each other", "mutate contains {\"op\": \"force\", \"pointer\": \"/a\", \"value\": {}}\n" +
+			"mutate contains {\"op\": \"force\", \"pointer\": \"/a/b\", \"value\": 2}", policies.ErrMutation},
+	}
+	limits := policies.DefaultLimits()
+	limits.Deadline = 200 * time.Millisecond
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := ownEngine(t, limits, "package policies.mine\n\n"+tt.rego+"\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			d, err := e.Decide(t.Context(), "acme", call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`))
+			took := time.Since(began)
+			if !errors.Is(err, tt.want) {
+				t.Errorf("got %+v, %v; want %v", d, err, tt.want)
+			}
+			// The slack is the machine's: the engine itself answers at once.
+			if took > limits.Deadline+2*time.Second {
+				t.Errorf("took %s with a deadline of %s", took, limits.Deadline)
+			}
+		})
+	}
+}
+
+// TestHostileOrgDoesNotStarveOthers: evaluations left behind are stopped, so
+// their places come free again.
+func TestHostileOrgDoesNotStarveOthers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "mine.rego", `package policies.mine
+
+xs := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+
+deny contains "x" if {
+	some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; some f in xs; some g in xs; some h in xs
+	concat("", [a, b, c, d, e, f, g, h]) == "none"
+}
+`)
+	limits := policies.DefaultLimits()
+	limits.Deadline, limits.Concurrency = 300*time.Millisecond, 1
+	e, err := policies.NewEngine(limits, map[string]policies.Config{
+		"hostile": {Directory: dir}, "acme": demo(),
+	}, policies.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`)
+	for range 3 {
+		if _, err := e.Decide(t.Context(), "hostile", in); !errors.Is(err, policies.ErrDeadline) {
+			t.Fatalf("hostile organisation: got %v, want ErrDeadline", err)
+		}
+		if _, err := e.Decide(t.Context(), "acme", in); err != nil {
+			t.Errorf("the other organisation: got %v", err)
+		}
+	}
+}
