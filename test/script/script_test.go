@@ -1,0 +1,256 @@
+package script
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+// binary is the built tollgate.
+var binary string //nolint:gochecknoglobals // set once by TestMain
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "tollgate")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "tollgate")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "github.com/tollgate-dev/tollgate/cmd/tollgate")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+func TestStories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Values[procsKey{}] = map[string]*proc{}
+			e.Defer(func() {
+				for _, p := range procs(e.Values) {
+					_ = p.stop()
+				}
+			})
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start": start, "await": await, "stop": stop, "exits": exits, "ask": ask, "port": port, "subst": subst,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// procsKey holds the processes of a story.
+type procsKey struct{}
+
+func procs(values map[any]any) map[string]*proc {
+	return values[procsKey{}].(map[string]*proc)
+}
+
+func procOf(ts *testscript.TestScript, name string) *proc {
+	p, ok := ts.Value(procsKey{}).(map[string]*proc)[name]
+	if !ok {
+		ts.Fatalf("no process %q was started", name)
+	}
+	return p
+}
+
+// proc is a process in the background. Its output arrives line by line.
+type proc struct {
+	cmd   *exec.Cmd
+	lines chan string
+	seen  bytes.Buffer
+}
+
+func (p *proc) stop() error {
+	if p.cmd.ProcessState != nil {
+		return nil
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	kill := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
+	defer kill.Stop()
+	for range p.lines { // until both ends of the output are closed
+	}
+	return p.cmd.Wait()
+}
+
+// patience bounds every wait of a story.
+const patience = 30 * time.Second
+
+// start NAME command args... runs a command in the background.
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: start NAME command args...")
+	}
+	cmd := exec.CommandContext(context.Background(), args[1], args[2:]...)
+	if args[1] == "tollgate" {
+		cmd = exec.CommandContext(context.Background(), binary, args[2:]...)
+	}
+	cmd.Dir = ts.Getenv("WORK")
+	for _, name := range []string{"ACME_KEY"} {
+		cmd.Env = append(os.Environ(), name+"="+ts.Getenv(name))
+	}
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	ts.Check(cmd.Start())
+	p := &proc{cmd: cmd, lines: make(chan string, 1000)}
+	ts.Value(procsKey{}).(map[string]*proc)[args[0]] = p
+	go func() {
+		_, _ = cmd.Process.Wait() //nolint:errcheck // the end is what counts
+		_ = w.Close()
+	}()
+	go func() {
+		defer close(p.lines)
+		sc := bufio.NewScanner(r)
+		sc.Buffer(nil, 1<<20)
+		for sc.Scan() {
+			p.lines <- sc.Text()
+		}
+	}()
+}
+
+// await NAME regexp [VARIABLE...] reads a process's output until a line
+// matches, and sets variables from the groups.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: await NAME regexp [VARIABLE...]")
+	}
+	p := procOf(ts, args[0])
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for {
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				ts.Fatalf("%s ended before a line matched %s; it said:\n%s", args[0], re, &p.seen)
+			}
+			p.seen.WriteString(line + "\n")
+			if m := re.FindStringSubmatch(line); m != nil {
+				for i, name := range args[2:] {
+					ts.Setenv(name, m[i+1])
+				}
+				return
+			}
+		case <-timeout.C:
+			ts.Fatalf("%s: no line matched %s; it said:\n%s", args[0], re, &p.seen)
+		}
+	}
+}
+
+// stop NAME ends a process by SIGTERM; it must end cleanly.
+func stop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: stop NAME")
+	}
+	p := procOf(ts, args[0])
+	if err := p.stop(); err != nil && !errors.Is(err, syscall.ECHILD) && !strings.Contains(err.Error(), "no child processes") {
+		ts.Fatalf("%s ended with %v", args[0], err)
+	}
+}
+
+// exits CODE tollgate args... runs a command that must end with that code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE command args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// ask METHOD URL KEY [BODY] sends a request; status, headers and body become
+// standard output. An empty KEY sends none.
+func ask(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: ask METHOD URL KEY [BODY]")
+	}
+	var body io.Reader
+	if len(args) > 3 {
+		body = strings.NewReader(args[3])
+	}
+	req, err := http.NewRequestWithContext(context.Background(), args[0], args[1], body)
+	ts.Check(err)
+	if args[2] != "" {
+		req.Header.Set("Authorization", "Bearer "+args[2])
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	res, err := client.Do(req)
+	ts.Check(err)
+	defer func() { _ = res.Body.Close() }()
+	_, _ = fmt.Fprintf(ts.Stdout(), "%d\n", res.StatusCode)
+	ts.Check(res.Header.Write(ts.Stdout()))
+	_, err = io.Copy(ts.Stdout(), res.Body)
+	ts.Check(err)
+}
+
+// port VARIABLE sets a variable to a port that was free a moment ago.
+func port(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: port VARIABLE")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	_, p, err := net.SplitHostPort(l.Addr().String())
+	ts.Check(err)
+	ts.Check(l.Close())
+	ts.Setenv(args[0], p)
+}
+
+// subst FROM TO expands ${VARIABLES} and ${SHA256:key} of a file.
+func subst(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: subst FROM TO")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), func(name string) string {
+		if key, ok := strings.CutPrefix(name, "SHA256:"); ok {
+			return identity.DigestOf(key).String()
+		}
+		return ts.Getenv(name)
+	})
+	// Written beside and renamed, as deployments do.
+	tmp := ts.MkAbs(args[1] + ".tmp")
+	ts.Check(os.WriteFile(tmp, []byte(text), 0o600))
+	ts.Check(os.Rename(tmp, ts.MkAbs(args[1])))
+}
