@@ -1,0 +1,187 @@
+package config_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func sources() config.Sources {
+	secrets := map[string]string{"ACME_KEY": "pk-secret-1", "ADMIN_TOKEN": "admin-secret-2", "REDIS_URL": "redis://127.0.0.1:6379"}
+	return config.Sources{
+		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
+		ReadFile: func(name string) ([]byte, error) {
+			if name == "./acme.key" {
+				return []byte("pk-secret-3\n"), nil
+			}
+			return nil, fmt.Errorf("open %s: %w", name, os.ErrNotExist)
+		},
+	}
+}
+
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("testdata/%s: %d files, %v", pattern, len(names), err)
+	}
+	return names
+}
+
+func TestGoodFiles(t *testing.T) {
+	for _, name := range files(t, "*.good.yaml") {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			if _, err := config.Load(name, sources()); err != nil {
+				t.Errorf("Load: %v", err)
+			}
+		})
+	}
+}
+
+// Each bad file has one fault, named in its first line.
+func TestBadFiles(t *testing.T) {
+	for _, name := range files(t, "*.bad.yaml") {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := strings.Cut(string(data), "\n")
+			want, ok := strings.CutPrefix(first, "# want: ")
+			if !ok {
+				t.Fatalf("the first line is %q, want # want: ...", first)
+			}
+			_, err = config.Load(name, sources())
+			if err == nil {
+				t.Fatal("err = nil, want the fault")
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("err = %v\nwant %s in it", err, want)
+			}
+			if !strings.HasPrefix(err.Error(), name+":") {
+				t.Errorf("err = %v\nwant the file and line first", err)
+			}
+			if strings.Contains(err.Error(), "pk-secret") || strings.Contains(err.Error(), "pk-123") {
+				t.Errorf("the fault shows a secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestAFullFileIsReadWhole(t *testing.T) {
+	l, err := config.Load("testdata/full.good.yaml", sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := l.Gateway
+	if g.Drain != 5*time.Second || g.Platform.ConnectTimeout != 2*time.Second || g.CallDeadline != time.Minute {
+		t.Errorf("timeouts = %v, %v, %v", g.Drain, g.Platform.ConnectTimeout, g.CallDeadline)
+	}
+	org := g.Orgs[0]
+	if got := org.Credential.Reveal(); got != "pk-secret-3" {
+		t.Errorf("credential = %q, want the file's, trimmed", got)
+	}
+	if got := g.AdminToken.Reveal(); got != "admin-secret-2" {
+		t.Errorf("admin token = %q", got)
+	}
+	key := org.Keys[0]
+	want := []identity.Role{identity.RoleOperator, identity.RoleAdmin}
+	if diff := cmp.Diff(want, key.Roles); diff != "" || key.Team != "research" || key.Limit.Day != 50000 || !org.Keys[1].Exempt {
+		t.Errorf("key = %+v (roles -want +got:\n%s)", key, diff)
+	}
+	if text := fmt.Sprintf("%+v %#v", l.File, l.Gateway); strings.Contains(text, "pk-secret") || strings.Contains(text, "admin-secret") {
+		t.Error("printing the configuration shows a secret")
+	}
+}
+
+func TestTheRevisionNamesTheContent(t *testing.T) {
+	read := func(extra string) string {
+		data, err := os.ReadFile("testdata/minimal.good.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := config.Parse("x.yaml", append(data, extra...), sources())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Gateway.Revision
+	}
+	if a, b, c := read(""), read(""), read("listen: 127.0.0.1:9\n"); a != b || a == c || a == "" {
+		t.Errorf("revisions %q, %q, %q: want equal for equal files only", a, b, c)
+	}
+}
+
+// The published schema accepts what the decoder accepts.
+func TestTheSchemaFitsTheGoodFiles(t *testing.T) {
+	b, err := config.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := jsonschema.CompileString("tollgate.schema.json", string(b))
+	if err != nil {
+		t.Fatalf("the schema does not compile: %v", err)
+	}
+	var doc any
+	good := `{"platform":{"base_url":"https://api.platform.example"},"redis":{"embedded":true},
+		"orgs":[{"id":"acme","credential":{"env":"X"},"keys":[{"id":"a","sha256":"00"}]}]}`
+	if err := json.Unmarshal([]byte(good), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(doc); err != nil {
+		t.Errorf("Validate: %v", err)
+	}
+	doc.(map[string]any)["lisen"] = "x"
+	if err := schema.Validate(doc); err == nil {
+		t.Error("an unknown key passes the schema")
+	}
+}
+
+func TestWatchTellsOfChangesAndSignals(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tollgate.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".tmp", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a")
+	changes := make(chan string, 10)
+	signals := make(chan os.Signal, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- config.Watch(ctx, path, signals, func() {
+			data, err := os.ReadFile(path)
+			changes <- fmt.Sprint(string(data), err)
+		})
+	}()
+	signals <- os.Interrupt // answered only once the watch stands
+	if got := <-changes; got != "a<nil>" {
+		t.Errorf("after a signal: %q, want the file as it is", got)
+	}
+	write("b")
+	if got := <-changes; got != "b<nil>" {
+		t.Errorf("after a change: %q, want the new content", got)
+	}
+	cancel()
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Watch = %v", err)
+	}
+}
