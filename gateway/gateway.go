@@ -30,8 +30,8 @@ import (
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
 )
 
-// Deps are the live things a Gateway works with. All are required but the
-// listeners.
+// Deps are the live things a Gateway works with. All are required but API and
+// the listeners.
 type Deps struct {
 	// Redis counts and remembers. It must not retry by itself; redisstore.Options
 	// makes one that does not.
@@ -40,6 +40,8 @@ type Deps struct {
 	Providers *telemetry.Providers
 	Now       func() time.Time
 	Version   string
+	// API is the v2 API's description; nil loads the embedded one.
+	API *schema.API
 	// Data, Admin and Envoy are used instead of the configured addresses when
 	// not nil.
 	Data, Admin, Envoy net.Listener
@@ -73,10 +75,12 @@ const legacyPrefix = "tollgate:legacy"
 
 // New compiles cfg. It neither dials nor listens; Run does.
 func New(cfg Config, deps Deps) (*Gateway, error) {
-	g := &Gateway{deps: deps, status: new(admin.Status)}
+	g := &Gateway{deps: deps, api: deps.API, status: new(admin.Status)}
 	var err error
-	if g.api, err = schema.Load(); err != nil {
-		return nil, err
+	if g.api == nil {
+		if g.api, err = schema.Load(); err != nil {
+			return nil, err
+		}
 	}
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	a := ex.Answer
 	header := w.Header()
 	for name, values := range a.Header {
-		header[name] = values
+		header[spelling(name)] = values
 	}
 	w.WriteHeader(a.Status)
 	if a.Stream == nil {
@@ -157,6 +157,18 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	n, err := copyStream(w, a.Stream, *buf, ex.Out.Stream)
 	ex.Event.BytesOut = n
 	return err
+}
+
+// spelling writes the field names of the RateLimit draft as the draft does; the
+// canonical form of package http differs from it.
+func spelling(name string) string {
+	switch name {
+	case "Ratelimit":
+		return "RateLimit"
+	case "Ratelimit-Policy":
+		return "RateLimit-Policy"
+	}
+	return name
 }
 
 func (h *Handler) buffer() *[]byte {

@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/envoytest"
@@ -45,6 +46,7 @@ const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
 log: {level: debug}
+limits: {timeout: 10s}
 orgs:
   - id: acme
     credential: {env: ACME}
@@ -142,7 +144,7 @@ func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	d.providers = providers
 	t.Cleanup(func() { _ = providers.Shutdown(context.Background()) })
 	g, err := gateway.New(loaded.Gateway, gateway.Deps{
-		Redis: client, Providers: providers, Version: "test", Now: func() time.Time { return start },
+		API: description(t), Redis: client, Providers: providers, Version: "test", Now: func() time.Time { return start },
 		Logger: slog.New(slog.NewJSONHandler(d.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
@@ -150,6 +152,18 @@ func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	}
 	t.Cleanup(g.Close)
 	return g
+}
+
+// loadAPI compiles the description once for all gateways.
+var loadAPI = sync.OnceValues(schema.Load)
+
+func description(t *testing.T) *schema.API {
+	t.Helper()
+	api, err := loadAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
 }
 
 // load reads a configuration text with the tests' keys and secrets filled in.

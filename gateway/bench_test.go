@@ -1,0 +1,115 @@
+package gateway_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+const benchConfiguration = `
+platform: {base_url: "UPSTREAM"}
+redis: {embedded: true}
+limits: {timeout: 10s}
+orgs:
+  - id: bench
+    credential: {env: KEY}
+    policies:
+      - {policy: gpu_allow_list, params: {gpus: ["NVIDIA L4", "NVIDIA GeForce RTX 4090"]}}
+      - {policy: gpu_count, params: {max_per_pod: 2}}
+      - {policy: price_ceiling, params: {max_usd_per_hour: 40}}
+    keys:
+      - {id: counted, sha256: DIGEST1, roles: [operator], limits: {minute: 100000000, hour: 100000000, day: 100000000}}
+      - {id: exempt, sha256: DIGEST2, roles: [operator], exempt: true}
+`
+
+// canned is an upstream that answers at once: what is left is the gateway.
+func canned(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/v2/catalog/gpus":
+		_, _ = io.WriteString(w, `{"gpus":[{"id":"NVIDIA L4","name":"L4","pool":null,"manufacturer":"NVIDIA","memory":24,"secure":true,"community":true,"price":{"secure":0.43,"community":0.39},"maxCount":{"secure":8,"community":4}}]}`)
+	case "/v2/catalog/cpus":
+		_, _ = io.WriteString(w, `{"cpus":[{"id":"cpu3c","name":"c","group":"c","vcpu":{"min":2,"max":32},"ramGbPerVcpu":2,"price":{"securePerVcpu":0.04,"serverlessPerVcpu":0.03}}]}`)
+	default:
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusCreated)
+		}
+		_, _ = io.WriteString(w, `{"id":"p1"}`)
+	}
+}
+
+func benchHandler(b *testing.B) http.Handler {
+	b.Helper()
+	upstream := httptest.NewServer(http.HandlerFunc(canned))
+	b.Cleanup(upstream.Close)
+	store := miniredis.RunT(b)
+	text := strings.NewReplacer("UPSTREAM", upstream.URL, "DIGEST1", identity.DigestOf("key_counted").String(),
+		"DIGEST2", identity.DigestOf("key_exempt").String()).Replace(benchConfiguration)
+	loaded, err := config.Parse("bench.yaml", []byte(text), config.Sources{Env: func(string) (string, bool) { return "pk", true }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	opts, err := redisstore.Options("redis://" + store.Addr())
+	if err != nil {
+		b.Fatal(err)
+	}
+	client := redis.NewUniversalClient(opts)
+	b.Cleanup(func() { _ = client.Close() })
+	providers, err := telemetry.NewProviders(b.Context(), telemetry.Config{}, "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	g, err := gateway.New(loaded.Gateway, gateway.Deps{
+		Redis: client, Providers: providers, Now: time.Now, Version: "bench", Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(g.Close)
+	return g.Handler()
+}
+
+// BenchmarkHandler is the whole gateway in process, upstream round trip
+// included. What the pipeline costs beside a bare proxy is test/bench's to say.
+func BenchmarkHandler(b *testing.B) {
+	const pod = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"},"env":{"A":"1","B":"2"},"ports":["8888/http","22/tcp"]}`
+	for _, c := range []struct{ name, method, target, key, body string }{
+		{"get/exempt", "GET", "/v2/pods", "key_exempt", ""},
+		{"get/counted", "GET", "/v2/pods", "key_counted", ""},
+		{"post/exempt", "POST", "/v2/pods", "key_exempt", pod},
+		{"post/counted", "POST", "/v2/pods", "key_counted", pod},
+		{"post/refused", "POST", "/v2/pods", "key_exempt", strings.Replace(pod, "L4", "H200", 1)},
+		{"v1/get", "GET", "/v1/pods/p1", "key_exempt", ""},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			h := benchHandler(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequest(c.method, c.target, strings.NewReader(c.body))
+				r.RequestURI = c.target
+				r.Header.Set("Authorization", "Bearer "+c.key)
+				if c.body != "" {
+					r.Header.Set("Content-Type", "application/json")
+				}
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				if w.Code >= 500 || c.name != "post/refused" && w.Code >= 400 {
+					b.Fatalf("answered %d: %s", w.Code, w.Body)
+				}
+			}
+		})
+	}
+}
