@@ -9,6 +9,8 @@ type Row struct {
 	Package string
 	// May lists what they may import. Packages may always import others of the same row.
 	May []string
+	// Tests lists what their tests may import besides; see also [TestMay].
+	Tests []string
 	// Why is told to those who break the rule.
 	Why string
 }
@@ -17,63 +19,79 @@ type Row struct {
 func Table() []Row {
 	return []Row{
 		{
-			"cmd/tollgate/...",
-			[]string{"config/...", "gateway/...", "policies/...", "ratelimit/...", "translate/...", "test/platform/..."},
-			"the command puts everything together; of the test tree it has the emulator, for demo and platform, and nothing else",
+			Package: "cmd/tollgate/...",
+			May:     []string{"config/...", "gateway/...", "policies/...", "ratelimit/...", "translate/...", "test/platform/..."},
+			Why:     "the command puts everything together; of the test tree it has the emulator, for demo and platform, and nothing else",
 		},
 		{
-			"config",
-			[]string{"config/strictyaml", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
-			"config composes the Config of each package below it, and nothing below knows the file",
+			Package: "config",
+			May:     []string{"config/strictyaml", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
+			Why:     "config composes the Config of each package below it, and nothing below knows the file",
 		},
-		{"config/strictyaml/...", nil, "strictyaml is a generic decoder: it knows no configuration"},
+		leaf("config/strictyaml/...", "strictyaml is a generic decoder: it knows no configuration"),
 		{
-			"gateway",
-			[]string{"gateway/...", "policies/...", "ratelimit/...", "translate/..."},
-			"gateway assembles everything below it; configuration reaches it as data",
+			Package: "gateway",
+			May:     []string{"gateway/...", "policies/...", "ratelimit/...", "translate/..."},
+			Tests:   []string{"config"}, // a gateway is configured as users do it
+			Why:     "gateway assembles everything below it; configuration reaches it as data",
 		},
 		{
-			"gateway/filter/...",
-			[]string{
+			Package: "gateway/filter/...",
+			May: []string{
 				"gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson", "gateway/telemetry",
 				"gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
 			},
-			"filters use the leaves and know neither the doors nor how they are assembled",
+			Why: "filters use the leaves and know neither the doors nor how they are assembled",
 		},
 		{
-			"gateway/reverseproxy/...",
-			[]string{"gateway/filter", "gateway/route", "gateway/telemetry"},
-			"a door drives the chain and knows no stage: what it did itself, the other door would not",
+			Package: "gateway/reverseproxy/...",
+			May:     []string{"gateway/filter", "gateway/route", "gateway/telemetry"},
+			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",
 		},
 		{
-			"gateway/extproc/...",
-			[]string{"gateway/filter", "gateway/route", "gateway/telemetry"},
-			"a door drives the chain and knows no stage: what it did itself, the other door would not",
+			Package: "gateway/extproc/...",
+			May:     []string{"gateway/filter", "gateway/route", "gateway/telemetry"},
+			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",
 		},
-		{"gateway/xds/...", []string{"gateway/route"}, "Envoy's configuration is a function of ours, as data"},
-		{"gateway/console/...", []string{"gateway/route", "gateway/telemetry"}, "the console reads what telemetry kept, and decides nothing"},
-		{"gateway/admin/...", []string{"gateway/telemetry"}, "the operators' listener shows what telemetry knows"},
-		{"gateway/identity/...", nil, "a leaf: keys become callers, and secrets end here"},
-		{"gateway/problem/...", nil, "a leaf: refusals as data"},
-		{"gateway/route/...", nil, "a leaf: what matches, from data"},
-		{"gateway/schema/...", nil, "a leaf: the API's description"},
-		{"gateway/strictjson/...", nil, "a leaf: JSON that two readers cannot read differently"},
-		{"gateway/telemetry/...", nil, "a leaf: what is told of an exchange"},
-		{"gateway/upstream/...", nil, "a leaf: how the platform is called"},
-		{"policies/...", nil, "the policy engine is a library of its own: it imports nothing of ours"},
-		{"ratelimit/...", nil, "the limiter is a library of its own: it imports nothing of ours"},
-		{"translate/...", nil, "the dialects are a library of their own: they import nothing of ours"},
-		{"test/platform/...", nil, "the emulator shares no type with the gateway, or both would be wrong together"},
-		{"test/envoytest/...", nil, "the client side of ext_proc knows the protocol, not the gateway"},
-		{"test/contract/...", []string{"test/platform/..."}, "what we believe of the platform is told without the gateway"},
-		{"test/layering", nil, "reads the code, does not run it"},
-		{"test/...", everything(), "stories over the whole program"},
+		{Package: "gateway/xds/...", May: []string{"gateway/route"}, Why: "Envoy's configuration is a function of ours, as data"},
+		{
+			Package: "gateway/console/...",
+			May:     []string{"gateway/route", "gateway/telemetry"},
+			Why:     "the console reads what telemetry kept, and decides nothing",
+		},
+		{
+			Package: "gateway/admin/...",
+			May:     []string{"gateway/telemetry"},
+			Why:     "the operators' listener shows what telemetry knows",
+		},
+		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
+		leaf("gateway/problem/...", "a leaf: refusals as data"),
+		leaf("gateway/route/...", "a leaf: what matches, from data"),
+		leaf("gateway/schema/...", "a leaf: the API's description"),
+		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
+		leaf("gateway/telemetry/...", "a leaf: what is told of an exchange"),
+		leaf("gateway/upstream/...", "a leaf: how the platform is called"),
+		leaf("policies/...", "the policy engine is a library of its own: it imports nothing of ours"),
+		leaf("ratelimit/...", "the limiter is a library of its own: it imports nothing of ours"),
+		leaf("translate/...", "the dialects are a library of their own: they import nothing of ours"),
+		leaf("test/platform/...", "the emulator shares no type with the gateway, or both would be wrong together"),
+		leaf("test/envoytest/...", "the client side of ext_proc knows the protocol, not the gateway"),
+		{
+			Package: "test/contract/...",
+			May:     []string{"test/platform/..."},
+			Why:     "what we believe of the platform is told without the gateway",
+		},
+		leaf("test/layering", "it reads the code and does not run it"),
+		{
+			Package: "test/...",
+			May:     []string{"cmd/...", "config/...", "gateway/...", "policies/...", "ratelimit/...", "translate/...", "test/..."},
+			Why:     "stories over the whole program",
+		},
 	}
 }
 
-func everything() []string {
-	return []string{"cmd/...", "config/...", "gateway/...", "policies/...", "ratelimit/...", "translate/...", "test/..."}
-}
+// leaf is a row that imports nothing of ours.
+func leaf(pkg, why string) Row { return Row{Package: pkg, Why: why} }
 
 // TestMay lists what the tests of any package may import beside what the package may: servers and suites made for tests.
 func TestMay() []string {

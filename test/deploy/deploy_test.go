@@ -1,0 +1,140 @@
+package deploy_test
+
+import (
+	"maps"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/tollgate-dev/tollgate/config"
+)
+
+const root = "../../"
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(root + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// compose is what we look at of a compose file.
+type compose struct {
+	Services map[string]struct {
+		Build struct {
+			Context, Dockerfile string
+		}
+		Ports           []string
+		Environment     map[string]string
+		Volumes         []string
+		DependsOn       map[string]map[string]string `yaml:"depends_on"`
+		StopGracePeriod time.Duration                `yaml:"stop_grace_period"`
+	}
+	Volumes map[string]any
+}
+
+func parse(t *testing.T) compose {
+	t.Helper()
+	var c compose
+	if err := yaml.Unmarshal([]byte(read(t, "deploy/compose.yaml")), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// load reads the configuration as the gateway's container would.
+func load(t *testing.T, environment map[string]string) *config.Loaded {
+	t.Helper()
+	loaded, err := config.Parse("tollgate.yaml", []byte(read(t, "deploy/tollgate.yaml")), config.Sources{
+		Env: func(name string) (string, bool) {
+			value, ok := environment[name]
+			return value, ok
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
+	t.Parallel()
+	gateway := parse(t).Services["gateway"]
+	loaded := load(t, gateway.Environment)
+	for name, addr := range map[string]string{"listen": loaded.File.Listen, "admin.listen": loaded.File.Admin.Listen} {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ip := net.ParseIP(host); !ip.IsUnspecified() {
+			t.Errorf("%s is %s: within a container nobody reaches it", name, addr)
+		}
+		if !slices.ContainsFunc(gateway.Ports, func(p string) bool { return strings.HasSuffix(p, ":"+port) }) {
+			t.Errorf("%s is on port %s, which compose.yaml does not publish: %v", name, port, gateway.Ports)
+		}
+		if !strings.Contains(read(t, "deploy/Dockerfile"), " "+port) {
+			t.Errorf("%s is on port %s, which the image does not expose", name, port)
+		}
+	}
+	if gateway.StopGracePeriod <= loaded.File.Timeouts.Drain {
+		t.Errorf("stop_grace_period %s is not longer than the drain of %s", gateway.StopGracePeriod, loaded.File.Timeouts.Drain)
+	}
+}
+
+// Every variable that the container gets is referred to, so that none goes stale.
+func TestContainerGetsNothingElse(t *testing.T) {
+	t.Parallel()
+	file := read(t, "deploy/tollgate.yaml")
+	for name := range parse(t).Services["gateway"].Environment {
+		if !strings.Contains(file, "{env: "+name+"}") {
+			t.Errorf("%s is handed to the gateway, and tollgate.yaml does not refer to it", name)
+		}
+	}
+}
+
+func TestComposeRefersToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	c := parse(t)
+	for name, service := range c.Services {
+		if b := service.Build; b.Dockerfile != "" {
+			read(t, b.Dockerfile)
+			if b.Context != ".." {
+				t.Errorf("%s is built in %q, want the repository's root", name, b.Context)
+			}
+		}
+		for _, volume := range service.Volumes {
+			source, target, _ := strings.Cut(volume, ":")
+			if local, ok := strings.CutPrefix(source, "./"); ok {
+				read(t, "deploy/"+local)
+				path, _, _ := strings.Cut(target, ":")
+				if !strings.Contains(read(t, "deploy/Dockerfile"), `"`+path+`"`) {
+					t.Errorf("%s mounts %s, which the image's command does not read", name, path)
+				}
+			} else if _, ok := c.Volumes[source]; !ok {
+				t.Errorf("%s mounts volume %s, which is not declared", name, source)
+			}
+		}
+		for other := range maps.Keys(service.DependsOn) {
+			if _, ok := c.Services[other]; !ok {
+				t.Errorf("%s depends on %s, which is no service", name, other)
+			}
+		}
+	}
+}
+
+func TestImageIsBuiltWithOurToolchain(t *testing.T) {
+	t.Parallel()
+	want := regexp.MustCompile(`(?m)^toolchain go(\S+)$`).FindStringSubmatch(read(t, "go.mod"))
+	got := regexp.MustCompile(`(?m)^FROM golang:([0-9.]+)`).FindStringSubmatch(read(t, "deploy/Dockerfile"))
+	if want == nil || got == nil || want[1] != got[1] {
+		t.Errorf("the image is built with Go %v, go.mod asks for %v", got, want)
+	}
+}
