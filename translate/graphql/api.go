@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -19,14 +20,16 @@ import (
 var schemaSource string
 
 // API answers the platform's retired GraphQL interface by v2 calls. It is safe
-// for concurrent use and holds no state of its own: what must be remembered is
-// in the store of its Deps.
+// for concurrent use and holds no state of its own but parsed documents: what
+// must be remembered is in the store of its Deps.
 type API struct {
 	cfg    Config
 	deps   translate.Deps
 	schema *ast.Schema
 	types  map[string]objectType
 	words  map[string][]string
+	// valid holds documents by their text; they are never changed.
+	valid *lru.Cache[string, *ast.QueryDocument]
 }
 
 // New checks the configuration and ties each field of the schema to its
@@ -40,6 +43,9 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	a := &API{cfg: cfg, deps: deps.WithDefaults(), schema: schema, words: enumerations(schema)}
+	if a.valid, err = lru.New[string, *ast.QueryDocument](keptDocuments); err != nil {
+		return nil, err
+	}
 	a.types = resolvers(schema, cfg)
 	if err := complete(schema, a.types); err != nil {
 		return nil, err
@@ -118,6 +124,12 @@ func (a *API) answer(r result, x *exchange) *translate.Outgoing {
 	}
 	for _, w := range out.Warnings {
 		out.Header.Add("X-Legacy-Warning", w)
+	}
+	last := x.Header()
+	for _, name := range [...]string{"RateLimit", "RateLimit-Policy", "X-Request-Id"} {
+		if values := last.Values(name); len(values) > 0 {
+			out.Header[http.CanonicalHeaderKey(name)] = values
+		}
 	}
 	for _, f := range r.faults {
 		if f.http == 0 || out.Status == http.StatusUnauthorized {

@@ -3,6 +3,7 @@ package graphql
 import (
 	"context"
 	"crypto/rand"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,8 @@ import (
 const (
 	memberWait = 8 * time.Second
 	memberPoll = time.Second
+	// clockSlack is how far the platform's clock and ours may differ.
+	clockSlack = 2 * time.Second
 )
 
 // cluster is a cluster as a value of the schema.
@@ -39,10 +42,11 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := translate.Plan{Candidates: []translate.Candidate{{
-		Label: a.text("gpuTypeId"), Request: request("createCluster", "", b, nil),
-	}}}
-	out := translate.RunCandidates(ctx, x.Dialogue, plan)
+	out := translate.RunCandidates(ctx, x.Dialogue, translate.Plan{
+		Candidates: []translate.Candidate{{Label: a.text("gpuTypeId"), Request: request("createCluster", "", b, nil)}},
+		Find:       x.findCluster,
+		Claim:      func(ctx context.Context, r *translate.Response) { x.claimCluster(ctx, r.Body) },
+	})
 	if out.Verdict != translate.Placed {
 		return nil, outcomeFault(out, kindCluster)
 	}
@@ -51,6 +55,35 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 		c.pods = x.members(ctx, translate.Text(c.body, "id"), int(translate.Whole(b, "compute", "podCount")))
 	}
 	return c, nil
+}
+
+// findCluster looks for the cluster of a create whose answer was lost: one of the
+// same name and size, made since the request came, that nobody was answered
+// with.
+func (x *exchange) findCluster(ctx context.Context, c *translate.Candidate) (*translate.Response, error) {
+	resp, err := x.Send(ctx, request("listClusters", "", nil, nil), translate.Once)
+	if err != nil {
+		return nil, err
+	}
+	if !resp.OK() {
+		return nil, refusal(resp, kindCluster)
+	}
+	since := x.Started().Add(-clockSlack)
+	for _, found := range translate.Items(resp.Body, "clusters") {
+		made, err := time.Parse(time.RFC3339Nano, translate.Text(found, "createdAt"))
+		same := err == nil && !made.Before(since)
+		for _, path := range [][]string{{"name"}, {"compute", "gpuTypeId"}} {
+			same = same && translate.Text(found, path...) == translate.Text(c.Request.Body, path...)
+		}
+		if same && x.claimCluster(ctx, found) {
+			return &translate.Response{Status: http.StatusCreated, Header: resp.Header, Body: found}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (x *exchange) claimCluster(ctx context.Context, body any) bool {
+	return translate.Claim(ctx, x.Dialogue, "cluster/"+translate.Text(body, "id"))
 }
 
 func clusterBody(ctx context.Context, x *exchange, a args) (map[string]any, error) {

@@ -305,10 +305,35 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 	return &endpoint{body: after}, nil
 }
 
+// rememberEndpoint changes what is stored about an endpoint, and about the
+// template it was made from, which knows its endpoints.
 func (x *exchange) rememberEndpoint(ctx context.Context, id string, edit func(n *translate.EndpointNote)) {
 	key := x.key(translate.KindEndpoint, id)
 	n, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Deps(), key)
+	before := n.TemplateID
 	edit(&n)
+	translate.SaveNote(ctx, x.Deps(), key, n)
+	if before != n.TemplateID {
+		x.bind(ctx, before, id, false)
+		x.bind(ctx, n.TemplateID, id, true)
+	}
+}
+
+// bind notes at a template whether the endpoint was made from it.
+func (x *exchange) bind(ctx context.Context, template, endpoint string, on bool) {
+	if template == "" || strings.HasPrefix(template, virtualPrefix) {
+		return
+	}
+	key := x.key(translate.KindTemplate, template)
+	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), key)
+	if on == slices.Contains(n.BoundEndpoints, endpoint) {
+		return
+	}
+	if on {
+		n.BoundEndpoints = append(n.BoundEndpoints, endpoint)
+	} else {
+		n.BoundEndpoints = slices.DeleteFunc(n.BoundEndpoints, func(id string) bool { return id == endpoint })
+	}
 	translate.SaveNote(ctx, x.Deps(), key, n)
 }
 
@@ -329,6 +354,7 @@ func deleteEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 		err = x.remove(ctx, "deleteEndpoint", id, kindEndpoint)
 	}
 	if err == nil {
+		x.rememberEndpoint(ctx, id, func(n *translate.EndpointNote) { n.TemplateID = "" })
 		translate.DropNote(ctx, x.Deps(), x.key(translate.KindEndpoint, id))
 	}
 	return nil, err

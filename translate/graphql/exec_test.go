@@ -3,7 +3,9 @@ package graphql_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -271,6 +273,31 @@ func TestEachResourceIsReadOnce(t *testing.T) {
 			t.Errorf("%s was called %d times, want 1: %v", operation, n, v2.lines())
 		}
 	}
+}
+
+// TestSameDocumentOtherVariables asks one text with several variables, at the
+// same time: a document that was seen before must not remember them.
+func TestSameDocumentOtherVariables(t *testing.T) {
+	r := newRig(t)
+	v2 := callerFunc(func(_ context.Context, q *translate.Request) (*translate.Response, error) {
+		return &translate.Response{Status: 200, Body: map[string]any{"id": q.Params["id"], "name": "n"}}, nil
+	})
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			id := strings.Repeat("x", i+1)
+			out := r.ask(t, v2, `query($id: String, $all: Boolean!) { pod(input: {podId: $id}) { id name @include(if: $all) } }`,
+				`{"id":"`+id+`","all":`+strconv.FormatBool(i%2 == 0)+`}`)
+			want := `{"data":{"pod":{"id":"` + id + `"}}}`
+			if i%2 == 0 {
+				want = `{"data":{"pod":{"id":"` + id + `","name":"n"}}}`
+			}
+			if string(out.Body) != want {
+				t.Errorf("got %s, want %s", out.Body, want)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // TestPanicCostsOneField makes a bug in the caller and looks that the rest of

@@ -57,7 +57,7 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	if f != nil {
 		return nil, []*fault{f}
 	}
-	doc, faults := parse(p.query, a.cfg.Limits)
+	doc, valid, faults := a.document(p.query)
 	if faults != nil {
 		return nil, faults
 	}
@@ -71,14 +71,47 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	if f := a.admit(doc, def); f != nil {
 		return nil, []*fault{f}
 	}
-	if faults := a.validate(doc); len(faults) > 0 {
-		return nil, faults
+	if !valid {
+		if faults := a.validate(doc); len(faults) > 0 {
+			return nil, faults
+		}
+		a.keep(p.query, doc)
 	}
 	op, f := a.plan(doc, def, p.variables)
 	if f != nil {
 		return nil, []*fault{f}
 	}
 	return op, nil
+}
+
+// What is kept of documents that were found valid: pollers send the same text
+// every few seconds.
+const (
+	keptDocuments = 256
+	keptLength    = 8 << 10
+)
+
+// document parses a text, or finds it among the valid ones.
+func (a *API) document(text string) (doc *ast.QueryDocument, valid bool, faults []*fault) {
+	if doc, ok := a.valid.Get(text); ok {
+		return doc, true, nil
+	}
+	doc, faults = parse(text, a.cfg.Limits)
+	return doc, false, faults
+}
+
+// keep remembers a valid document. Only queries are kept: mutations carry
+// inlined passwords and environments, which must not outlive their request.
+func (a *API) keep(text string, doc *ast.QueryDocument) {
+	if len(text) > keptLength {
+		return
+	}
+	for _, op := range doc.Operations {
+		if op.Operation != ast.Query {
+			return
+		}
+	}
+	a.valid.Add(text, doc)
 }
 
 // admit refuses what no document may do, before it is validated.

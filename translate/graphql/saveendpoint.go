@@ -77,7 +77,7 @@ func (s *endpointSave) create(ctx context.Context) (any, error) {
 	b["timeout"] = translate.Int(orInt(a, "executionTimeoutMs", 600000))
 	b["flashboot"] = orElse(s.flashboot(), "OFF")
 	made, err := s.x.createOnce(ctx, creation{
-		operation: "createEndpoint", body: b, kind: kindTemplate, list: "listEndpoints", member: "endpoints",
+		operation: "createEndpoint", body: b, kind: kindTemplate, list: "listEndpoints", member: "endpoints", claims: "endpoint",
 	})
 	if err != nil {
 		return nil, err

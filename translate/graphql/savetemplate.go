@@ -41,7 +41,7 @@ func createTemplate(ctx context.Context, x *exchange, a args) (any, error) {
 		b["mounts"] = persistent(x, size, orElse(a.text("volumeMountPath"), defaultPath))
 	}
 	made, err := x.createOnce(ctx, creation{
-		operation: "createTemplate", body: b, kind: kindTemplate, list: "listTemplates", member: "templates",
+		operation: "createTemplate", body: b, kind: kindTemplate, list: "listTemplates", member: "templates", claims: "template",
 	})
 	if err != nil {
 		return nil, err
@@ -205,7 +205,8 @@ func (x *exchange) rollOut(ctx context.Context, id string) {
 	if !x.config().TemplateRollout {
 		return
 	}
-	for _, endpoint := range x.boundTo(ctx, id) {
+	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), x.key(translate.KindTemplate, id))
+	for _, endpoint := range n.BoundEndpoints {
 		change := map[string]any{"templateId": id}
 		if _, err := x.change(ctx, "updateEndpoint", endpoint, change, translate.Change, kindEndpoint); err != nil {
 			x.Warn("saveTemplate", "endpoint "+endpoint+" was not updated")

@@ -108,24 +108,23 @@ func (x *exchange) place(ctx context.Context, token string, all []string) ([]str
 	if slices.Contains(all, token) {
 		return []string{token}, nil
 	}
-	if isCountry(token) {
-		list, err := x.gpus(ctx, translate.GPUQuery{Product: "SERVERLESS", CountryCodes: []string{token}})
-		if err != nil {
-			return nil, err
-		}
-		var ids []string
-		for _, entry := range list {
-			ids = append(ids, centreIDs(entry)...)
-		}
-		if len(ids) > 0 {
-			return translate.Unique(ids), nil
-		}
-	}
+	// An id begins with a country ("US") or a region ("EU", "EUR"), and then that is
+	// the whole of it; other countries the catalog tells.
 	var ids []string
 	for _, id := range all {
-		if strings.HasPrefix(id, token+"-") {
+		if strings.HasPrefix(id, token) {
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	if len(ids) > 0 || !isCountry(token) {
+		return ids, nil
+	}
+	list, err := x.gpus(ctx, translate.GPUQuery{Product: "SERVERLESS", CountryCodes: []string{token}})
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range list {
+		ids = append(ids, centreIDs(entry)...)
+	}
+	return translate.Unique(ids), nil
 }

@@ -3,6 +3,9 @@ package graphql
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -44,7 +47,7 @@ func saveRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, err
 	}
 	return x.createOnce(ctx, creation{
-		operation: "createRegistry", body: b, kind: kindRegistry, list: "listRegistries", member: "registries",
+		operation: "createRegistry", body: b, kind: kindRegistry, list: "listRegistries", member: "registries", claims: "registry",
 	})
 }
 
@@ -76,7 +79,7 @@ func createNetworkVolume(ctx context.Context, x *exchange, in input) (any, error
 	b["dataCenter"], b["size"] = b["dataCenterId"], translate.Int(size)
 	delete(b, "dataCenterId")
 	return x.createOnce(ctx, creation{
-		operation: "createNetworkVolume", body: b, kind: kindVolume, list: "listNetworkVolumes", member: "networkVolumes",
+		operation: "createNetworkVolume", body: b, kind: kindVolume, list: "listNetworkVolumes", member: "networkVolumes", claims: "networkvolume",
 	})
 }
 
@@ -110,53 +113,69 @@ type creation struct {
 	operation string
 	body      map[string]any
 	kind      kind
-	// list and member name the collection to look in when the answer is lost.
-	list, member string
+	// list and member name the collection to look in when the answer is lost,
+	// claims what results are marked as.
+	list, member, claims string
 }
 
 // createOnce creates, and when the answer is lost looks for the result before
 // it tries a second and last time, so that nothing is made twice.
 func (x *exchange) createOnce(ctx context.Context, c creation) (any, error) {
 	r := request(c.operation, "", c.body, nil)
-	resp, err := x.Send(ctx, r, translate.Once)
-	x.forget()
-	if err != nil || resp.Status >= 500 {
-		found, certain := x.findCreated(ctx, c)
+	for try := 0; ; try++ {
+		resp, err := x.Send(ctx, r, translate.Once)
+		x.forget()
+		id := ""
+		if err == nil {
+			id = translate.Text(resp.Body, "id")
+		}
 		switch {
-		case found != nil:
+		case err == nil && resp.OK() && id != "":
+			x.claim(ctx, c, id)
+			return resp.Body, nil
+		case err == nil && !resp.OK() && resp.Status < http.StatusInternalServerError:
+			return nil, refusal(resp, c.kind)
+		}
+		found, certain := x.findCreated(ctx, c)
+		if found != nil {
 			return found, nil
-		case certain:
-			resp, err = x.Send(ctx, r, translate.Once)
-			x.forget()
+		}
+		if err == nil && resp.OK() {
+			return nil, internal(errors.New(c.operation + " answered without an id"))
+		}
+		if try == 1 || !certain || x.Pause(ctx, createPause) != nil {
+			return body(resp, err, c.kind)
 		}
 	}
-	return body(resp, err, c.kind)
 }
 
-// findCreated looks for a resource that shows what was asked for; certain means
-// that there is none of the name. Names need not be unique, so an equal one that
-// was there before cannot be told from the result and serves as well; several
-// decide nothing.
+// createPause is the wait before a create is sent again.
+const createPause = 500 * time.Millisecond
+
+// claim marks a resource as answered; false when another request had it. The
+// key is the one the REST dialect uses, so that neither takes the other's.
+func (x *exchange) claim(ctx context.Context, c creation, id string) bool {
+	return translate.Claim(ctx, x.Dialogue, c.claims+"/"+id)
+}
+
+// findCreated looks for a resource that shows what was asked for and that no
+// request was answered with; certain means that there is none of the name.
 func (x *exchange) findCreated(ctx context.Context, c creation) (found any, certain bool) {
 	list, err := x.list(ctx, c.list, c.member, nil, c.kind)
 	if err != nil {
 		return nil, false
 	}
-	named, equal := 0, 0
+	certain = true
 	for _, r := range list {
 		if translate.Text(r, "name") != c.body["name"] {
 			continue
 		}
-		named++
-		if shows(r, c.body) {
-			found = r
-			equal++
+		certain = false
+		if shows(r, c.body) && x.claim(ctx, c, translate.Text(r, "id")) {
+			return r, true
 		}
 	}
-	if equal != 1 {
-		found = nil
-	}
-	return found, named == 0
+	return nil, certain
 }
 
 // shows reports whether a record agrees with a body wherever it has the member.

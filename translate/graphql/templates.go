@@ -203,25 +203,12 @@ func portConfigs(raw json.RawMessage) []any {
 	return out
 }
 
-// boundEndpoint is the first endpoint that was made from the template here.
+// boundEndpoint is the first endpoint that was made from the template.
 func boundEndpoint(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
-	ids := x.boundTo(ctx, t.text("id"))
-	if len(ids) == 0 {
-		return nil, nil
+	if ids := t.note(ctx, x).BoundEndpoints; len(ids) > 0 {
+		return ids[0], nil
 	}
-	return ids[0], nil
-}
-
-// boundTo lists the endpoints remembered as made from the template.
-func (x *exchange) boundTo(ctx context.Context, id string) []string {
-	var ids []string
-	for endpoint, n := range notes[translate.EndpointNote](ctx, x, translate.KindEndpoint) {
-		if n.TemplateID == id {
-			ids = append(ids, endpoint)
-		}
-	}
-	slices.Sort(ids)
-	return ids
+	return nil, nil
 }
 
 // variables is an environment as a list of pairs, sorted by key.

@@ -1,0 +1,61 @@
+package graphql_test
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// benchmark serves one request again and again and reports the v2 calls it
+// takes, without the reads that the catalog remembers.
+func benchmark(b *testing.B, document, v2 string) {
+	r := newRig(b)
+	s := newScript(b, v2)
+	in := &translate.Incoming{Account: account, Body: map[string]any{"query": document}, HasBody: true}
+	r.api.Serve(b.Context(), in, s) // fills the catalog
+	s.calls = nil
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		n++
+		if out := r.api.Serve(b.Context(), in, s); out.Status != 200 {
+			b.Fatalf("got %d %s", out.Status, out.Body)
+		}
+		if n == 1 {
+			b.ReportMetric(float64(len(s.calls)), "v2calls/op")
+		}
+		s.calls = s.calls[:0]
+	}
+}
+
+func BenchmarkQueryPods(b *testing.B) {
+	parts := sections(b, "testdata/myself.pods.txtar")
+	benchmark(b, parts["request.graphql"], parts["v2"])
+}
+
+func BenchmarkQueryPodNames(b *testing.B) {
+	parts := sections(b, "testdata/myself.idname.txtar")
+	benchmark(b, parts["request.graphql"], parts["v2"])
+}
+
+func BenchmarkDeploy(b *testing.B) {
+	parts := sections(b, "testdata/podFindAndDeployOnDemand.literals.txtar")
+	benchmark(b, parts["request.graphql"], parts["v2"])
+}
+
+func BenchmarkPrices(b *testing.B) {
+	parts := sections(b, "testdata/gpuTypes.aliases.txtar")
+	benchmark(b, parts["request.graphql"], parts["v2"])
+}
+
+// BenchmarkRefused is the cost of a document that is turned away.
+func BenchmarkRefused(b *testing.B) {
+	r := newRig(b)
+	in := &translate.Incoming{Account: account, Body: map[string]any{"query": hostile()["exponential through aliases"]}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if out := r.api.Serve(b.Context(), in, nil); out.Status != 400 {
+			b.Fatalf("got %d", out.Status)
+		}
+	}
+}

@@ -1,0 +1,460 @@
+package graphql_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql"
+)
+
+// TestRoundTrips writes through one mutation what a query then reads: env as a
+// list of pairs becomes one of KEY=value, ports and dockerArgs stay the texts
+// they were.
+func TestRoundTrips(t *testing.T) {
+	args := "{\"cmd\": [ \"a \\\"b\\\"\", \"\u00e9\" ],\n \"entrypoint\":[\"/bin/sh\"]}"
+	variables, err := json.Marshal(map[string]any{"input": map[string]any{
+		"gpuTypeId": "NVIDIA L4", "imageName": "i", "ports": "8888/http,22/tcp", "dockerArgs": args,
+		"env": []any{map[string]any{"key": "Z", "value": "1=2"}, map[string]any{"key": "A", "value": ""}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo := &echoing{script: newScript(t, "listGpuTypes 200 @gpus")}
+	out := newRig(t).ask(t, echo, `mutation($input: X) { podFindAndDeployOnDemand(input: $input) { env ports dockerArgs } }`, string(variables))
+	want := map[string]any{"podFindAndDeployOnDemand": map[string]any{
+		"env": []any{"A=", "Z=1=2"}, "ports": "8888/http,22/tcp", "dockerArgs": args,
+	}}
+	if diff := cmp.Diff(want, read(t, out).Data); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+// echoing is a v2 that answers a create with what it was sent.
+type echoing struct{ *script }
+
+func (e *echoing) Call(ctx context.Context, r *translate.Request) (*translate.Response, error) {
+	if r.Operation != "createPod" {
+		return e.script.Call(ctx, r)
+	}
+	body := map[string]any{"id": "new", "status": "PROVISIONING"}
+	for k, v := range translate.Members(r.Body) {
+		body[k] = v
+	}
+	return &translate.Response{Status: 201, Body: body}, nil
+}
+
+func TestTerminateTwice(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "deletePod 204\ndeletePod 404 {}")
+	const document = `mutation { podTerminate(input: { podId: "p" }) }`
+	if out := r.ask(t, v2, document, ""); string(out.Body) != `{"data":{"podTerminate":null}}` {
+		t.Errorf("first: got %s", out.Body)
+	}
+	a := read(t, r.ask(t, v2, document, ""))
+	if len(a.Errors) != 1 || a.Errors[0].Message != "pod not found to terminate" || a.Errors[0].Extensions["code"] != "POD_NOT_FOUND" {
+		t.Errorf("second: got %+v", a.Errors)
+	}
+}
+
+// TestDeleteAfterLostAnswer counts a 404 as done when the try before may have
+// deleted the pod.
+func TestDeleteAfterLostAnswer(t *testing.T) {
+	v2 := newScript(t, "deletePod 0\ndeletePod 404 {}")
+	out := newRig(t).ask(t, v2, `mutation { podTerminate(input: { podId: "p" }) }`, "")
+	if string(out.Body) != `{"data":{"podTerminate":null}}` || v2.count("deletePod") != 2 {
+		t.Errorf("got %s after %v", out.Body, v2.lines())
+	}
+}
+
+func TestResumeTwice(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "getPod 200 {\"id\":\"p\",\"status\":\"EXITED\",\"gpu\":{\"id\":\"g\",\"count\":2}}\n"+
+		"getPod 200 {\"id\":\"p\",\"status\":\"RUNNING\",\"gpu\":{\"id\":\"g\",\"count\":2}}\npodAction 200 {\"id\":\"p\",\"status\":\"STARTING\"}")
+	for range 2 {
+		out := r.ask(t, v2, `mutation { podResume(input: {podId: "p", gpuCount: 2}) { desiredStatus } }`, "")
+		if string(out.Body) != `{"data":{"podResume":{"desiredStatus":"RUNNING"}}}` {
+			t.Errorf("got %s", out.Body)
+		}
+	}
+}
+
+// TestEndpointReadsBack writes an endpoint and reads the texts v2 cannot show.
+func TestEndpointReadsBack(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "listDataCenters 200 @centres\ncreateEndpoint 201 {\"id\":\"ep1\",\"gpu\":{\"pools\":[\"ADA_24\"],\"excludedTypes\":[\"NVIDIA L4\"],\"count\":1},\"dataCenterIds\":[\"EU-RO-1\"],\"workers\":{\"min\":0,\"max\":3},\"type\":\"QUEUE\",\"scaling\":{\"type\":\"REQUEST_COUNT\",\"requestCount\":4}}\n"+
+		"listEndpoints 200 {\"endpoints\":[{\"id\":\"ep1\",\"gpu\":{\"pools\":[\"ADA_24\"],\"excludedTypes\":[\"NVIDIA L4\"]},\"dataCenterIds\":[\"EU-RO-1\"],\"workers\":{\"min\":0,\"max\":3}}]}\n"+
+		"listTemplates 200 {\"templates\":[{\"id\":\"tpl1\",\"name\":\"base\"}]}")
+	const sent = "ADA_24,-NVIDIA L4"
+	r.ask(t, v2, `mutation { saveEndpoint(input: {name: "n", templateId: "tpl1", gpuIds: "`+sent+`", locations: "EU", scalerType: "REQUEST_COUNT", idleTimeout: 77, hubReleaseId: "h"}) { id } }`, "")
+	out := r.ask(t, v2, `{ myself { endpoints { gpuIds locations templateId idleTimeout hubReleaseId template { name boundEndpointId } } } }`, "")
+	want := `{"data":{"myself":{"endpoints":[{"gpuIds":"ADA_24,-NVIDIA L4","locations":"EU","templateId":"tpl1","idleTimeout":77,"hubReleaseId":"h","template":{"name":"base","boundEndpointId":"ep1"}}]}}}`
+	if diff := cmp.Diff(want, string(out.Body)); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+// TestStaleTextIsNotShown changes an endpoint behind the gateway's back: the
+// text sent before no longer means what there is.
+func TestStaleTextIsNotShown(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "createEndpoint 201 @endpoint\ngetEndpoint 200 {\"id\":\"ep1\",\"gpu\":{\"pools\":[\"ADA_80_PRO\"]}}")
+	r.ask(t, v2, `mutation { saveEndpoint(input: {name: "n", templateId: "t", gpuIds: "ADA_24"}) { id } }`, "")
+	out := r.ask(t, v2, `{ myself { endpoint(id: "ep1") { gpuIds } } }`, "")
+	if want := `{"data":{"myself":{"endpoint":{"gpuIds":"ADA_80_PRO"}}}}`; string(out.Body) != want {
+		t.Errorf("got %s, want %s", out.Body, want)
+	}
+}
+
+func TestTemplateRollout(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		r := newRig(t, func(c *graphql.Config) { c.TemplateRollout = on })
+		v2 := newScript(t, "createEndpoint 201 @endpoint\nupdateTemplate 200 @template\nupdateEndpoint 200 @endpoint\ngetTemplate 200 @template\ndeleteEndpoint 204")
+		r.ask(t, v2, `mutation { saveEndpoint(input: {name: "n", templateId: "tpl1", gpuIds: "ADA_24"}) { id } }`, "")
+		r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", readme: "only text"}) { readme } }`, "")
+		if n := v2.count("updateEndpoint"); n != 0 {
+			t.Errorf("rollout %v: a new readme changed %d endpoints", on, n)
+		}
+		r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", imageName: "new"}) { id } }`, "")
+		want := map[bool]int{true: 1}[on]
+		if n := v2.count("updateEndpoint"); n != want {
+			t.Errorf("rollout %v: a new image changed %d endpoints, want %d: %v", on, n, want, v2.lines())
+		}
+		r.ask(t, v2, `mutation { deleteEndpoint(id: "ep1") }`, "")
+		r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", imageName: "newer"}) { id } }`, "")
+		if n := v2.count("updateEndpoint"); n != want {
+			t.Errorf("rollout %v: a deleted endpoint was changed", on)
+		}
+	}
+}
+
+// TestTemplateWithoutVolume takes the volume off a template, which v2 cannot,
+// and deploys from it.
+func TestTemplateWithoutVolume(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "getTemplate 200 @template\nlistGpuTypes 200 @gpus\ncreatePod 201 @created")
+	out := r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", volumeInGb: 0}) { volumeInGb } }`, "")
+	if want := `{"data":{"saveTemplate":{"volumeInGb":0}}}`; string(out.Body) != want {
+		t.Errorf("got %s, want %s", out.Body, want)
+	}
+	r.ask(t, v2, `mutation { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", templateId: "tpl1", name: "x"}) { id } }`, "")
+	sent := v2.calls[len(v2.calls)-1]
+	if sent.Operation != "createPod" || translate.At(sent.Body, "templateId") != nil || translate.At(sent.Body, "mounts") != nil || translate.Text(sent.Body, "image") == "" {
+		t.Errorf("got %s, want the template's settings without its id and volume", show(sent))
+	}
+}
+
+// TestInjectedVariablesSurviveAnEdit writes a pod's own variables back without
+// the one the platform put there.
+func TestInjectedVariablesSurviveAnEdit(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "listGpuTypes 200 @gpus\ncreatePod 201 @created\ngetPod 200 @created\nupdatePod 200 @created")
+	r.ask(t, v2, deployed, `{"input":{"gpuTypeId":"NVIDIA L4","imageName":"i","env":[{"key":"A","value":"1"}]}}`)
+	r.ask(t, v2, `mutation { podEditJob(input: {podId: "p0d1abcd", env: []}) { id } }`, "")
+	got := show(v2.calls[len(v2.calls)-1])
+	if want := `updatePod p0d1abcd {"env":{"PUBLIC_KEY":"ssh-ed25519 AAAA me"}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestStock(t *testing.T) {
+	const document = `{ gpuTypes(input: {id: "NVIDIA H100 80GB HBM3"}) { lowestPrice(input: {gpuCount: 1}) { stockStatus uninterruptablePrice availableGpuCounts maxUnreservedGpuCount } } }`
+	for _, tt := range []struct {
+		null bool
+		want string
+	}{
+		{false, `{"data":{"gpuTypes":[{"lowestPrice":{"stockStatus":"None","uninterruptablePrice":null,"availableGpuCounts":[],"maxUnreservedGpuCount":0}}]}}`},
+		{true, `{"data":{"gpuTypes":[{"lowestPrice":{"stockStatus":null,"uninterruptablePrice":null,"availableGpuCounts":[],"maxUnreservedGpuCount":0}}]}}`},
+	} {
+		r := newRig(t, func(c *graphql.Config) { c.StockNoneAsNull = tt.null })
+		out := r.ask(t, newScript(t, "listGpuTypes 200 @gpus"), document, "")
+		if diff := cmp.Diff(tt.want, string(out.Body)); diff != "" {
+			t.Errorf("null %v (-want +got):\n%s", tt.null, diff)
+		}
+	}
+}
+
+func TestSaveEndpointReset(t *testing.T) {
+	for _, tt := range []struct {
+		reset bool
+		want  string
+	}{
+		{false, `updateEndpoint ep1 {"name":"x"}`},
+		{true, `updateEndpoint ep1 {"name":"x","scaling":{"queueDelay":4,"type":"QUEUE_DELAY"},"workers":{"idleTimeout":10,"max":3}}`},
+	} {
+		r := newRig(t, func(c *graphql.Config) { c.SaveEndpointReset = tt.reset })
+		v2 := newScript(t, "getEndpoint 200 @endpoint\nupdateEndpoint 200 @endpoint")
+		r.ask(t, v2, `mutation { saveEndpoint(input: {id: "ep1", name: "x"}) { id } }`, "")
+		if got := show(v2.calls[len(v2.calls)-1]); got != tt.want {
+			t.Errorf("reset %v: got %s, want %s", tt.reset, got, tt.want)
+		}
+	}
+}
+
+// TestKeysRoundTrip appends a key the way the command-line client does.
+func TestKeysRoundTrip(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, `getSshKeys 200 {"keys":["ssh-rsa BBBB b","ssh-ed25519 AAAA a"]}`+"\n"+
+		`updateSshKeys 200 {"keys":["ssh-rsa BBBB b","ssh-ed25519 AAAA a","ecdsa-sha2-nistp256 CCCC c"]}`)
+	a := read(t, r.ask(t, v2, `query myself { myself { id pubKey } }`, ""))
+	before := translate.Text(any(a.Data), "myself", "pubKey")
+	raw, err := json.Marshal(map[string]any{"input": map[string]any{"pubKey": before + "\n\necdsa-sha2-nistp256 CCCC c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.ask(t, v2, `mutation updateUserSettings($input: UpdateUserSettingsInput) { updateUserSettings(input: $input) { pubKey } }`, string(raw))
+	want := `{"data":{"updateUserSettings":{"pubKey":"ssh-rsa BBBB b\nssh-ed25519 AAAA a\necdsa-sha2-nistp256 CCCC c"}}}`
+	if string(out.Body) != want {
+		t.Errorf("got %s, want %s", out.Body, want)
+	}
+	sent := `updateSshKeys {"keys":["ssh-rsa BBBB b","ssh-ed25519 AAAA a","ecdsa-sha2-nistp256 CCCC c"]}`
+	if got := show(v2.calls[len(v2.calls)-1]); got != sent {
+		t.Errorf("sent %s, want %s", got, sent)
+	}
+}
+
+// TestCreateWithLostAnswer never makes a thing twice.
+func TestCreateWithLostAnswer(t *testing.T) {
+	const document = `mutation { createNetworkVolume(input: {name: "data", size: 50, dataCenterId: "EU-RO-1"}) { id } }`
+	tests := []struct {
+		name, v2, want string
+		creates        int
+	}{
+		{"carried out", "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":[{\"id\":\"v1\",\"name\":\"data\",\"size\":50,\"dataCenter\":\"EU-RO-1\"}]}", `{"data":{"createNetworkVolume":{"id":"v1"}}}`, 1},
+		{"not carried out", "createNetworkVolume 503 {}\ncreateNetworkVolume 201 {\"id\":\"v2\"}\nlistNetworkVolumes 200 {\"networkVolumes\":[]}", `{"data":{"createNetworkVolume":{"id":"v2"}}}`, 2},
+		{"another of the name", "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":[{\"id\":\"v1\",\"name\":\"data\",\"size\":10,\"dataCenter\":\"EU-RO-1\"}]}", "", 1},
+		{"the list cannot be read", "createNetworkVolume 0\nlistNetworkVolumes 403 {}", "", 1},
+		{"a success without an id", "createNetworkVolume 201 {}\nlistNetworkVolumes 200 {\"networkVolumes\":[]}", "", 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v2 := newScript(t, tt.v2)
+			out := newRig(t).ask(t, v2, document, "")
+			if n := v2.count("createNetworkVolume"); n != tt.creates {
+				t.Errorf("%d creates, want %d", n, tt.creates)
+			}
+			if tt.want == "" {
+				if a := read(t, out); len(a.Errors) != 1 {
+					t.Errorf("got %s, want an error", out.Body)
+				}
+			} else if string(out.Body) != tt.want {
+				t.Errorf("got %s, want %s", out.Body, tt.want)
+			}
+		})
+	}
+}
+
+// TestClaimedResultIsNotAdopted asks twice at the same time for a volume of the
+// same name: the second must not be given the first one's.
+func TestClaimedResultIsNotAdopted(t *testing.T) {
+	r := newRig(t)
+	const document = `mutation { createNetworkVolume(input: {name: "data", size: 50, dataCenterId: "EU-RO-1"}) { id } }`
+	const volume = `{"id":"v1","name":"data","size":50,"dataCenter":"EU-RO-1"}`
+	r.ask(t, newScript(t, "createNetworkVolume 201 "+volume), document, "")
+	out := r.ask(t, newScript(t, "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":["+volume+"]}"), document, "")
+	if a := read(t, out); len(a.Errors) != 1 {
+		t.Errorf("got %s, want an error: that volume is somebody's", out.Body)
+	}
+}
+
+// TestClusterMembersTakeTime waits for members and gives up after a while.
+func TestClusterMembersTakeTime(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "createCluster 201 @cluster\nlistClusterPods 200 {\"pods\":[]}")
+	out := r.ask(t, v2, `mutation { createCluster(input: {gpuTypeId: "g", podCount: 2, gpuCountPerPod: 1, imageName: "i"}) { id pods { id } } }`, "")
+	if want := `{"data":{"createCluster":{"id":"cl1","pods":[]}}}`; string(out.Body) != want {
+		t.Errorf("got %s, want %s", out.Body, want)
+	}
+	waited := time.Duration(0)
+	for _, d := range r.clock.slept {
+		waited += d
+	}
+	if waited != 8*time.Second {
+		t.Errorf("waited %v, want 8s", waited)
+	}
+	if name := translate.Text(v2.calls[0].Body, "name"); !strings.HasPrefix(name, "cluster-") || len(name) != len("cluster-")+6 {
+		t.Errorf("made up the name %q", name)
+	}
+}
+
+// TestClusterWithLostAnswer finds the cluster instead of renting another.
+func TestClusterWithLostAnswer(t *testing.T) {
+	v2 := newScript(t, "createCluster 0\nlistClusters 200 {\"clusters\":["+
+		"{\"id\":\"old\",\"name\":\"big\",\"compute\":{\"gpuTypeId\":\"g\"},\"createdAt\":\"2026-09-30T00:00:00Z\"},"+
+		"{\"id\":\"new\",\"name\":\"big\",\"compute\":{\"gpuTypeId\":\"g\"},\"createdAt\":\"2026-10-01T12:00:00Z\"}]}")
+	out := newRig(t).ask(t, v2, `mutation { createCluster(input: {clusterName: "big", gpuTypeId: "g", podCount: 2, gpuCountPerPod: 1, imageName: "i"}) { id } }`, "")
+	if want := `{"data":{"createCluster":{"id":"new"}}}`; string(out.Body) != want || v2.count("createCluster") != 1 {
+		t.Errorf("got %s after %v, want %s", out.Body, v2.lines(), want)
+	}
+}
+
+func TestRefuse(t *testing.T) {
+	api := newRig(t).api
+	tests := []struct {
+		problem       translate.Problem
+		status        int
+		message, code string
+	}{
+		{translate.Problem{Status: 401, Detail: "missing bearer token"}, 401, "Unauthorized", "UNAUTHENTICATED"},
+		{translate.Problem{Status: 402, Detail: "budget spent", Decision: "d", Policy: "budget"}, 200, "budget spent", "INSUFFICIENT_FUNDS"},
+		{translate.Problem{Status: 403, Detail: "not allowed"}, 200, "Forbidden: not allowed", "FORBIDDEN"},
+		{translate.Problem{Status: 403, Title: "Forbidden"}, 200, "Forbidden", "FORBIDDEN"},
+		{translate.Problem{Status: 404, Title: "Not Found"}, 404, "Not Found", "NOT_FOUND"},
+		{translate.Problem{Status: 405, Title: "Method Not Allowed"}, 405, "Method Not Allowed", "METHOD_NOT_ALLOWED"},
+		{translate.Problem{Status: 413, Title: "Content Too Large"}, 413, "Content Too Large", "PAYLOAD_TOO_LARGE"},
+		{translate.Problem{Status: 429, Detail: "minute window"}, 429, "too many requests", "RATE_LIMITED"},
+		{translate.Problem{Status: 400, Detail: "duplicate name", Errors: []string{"$.query"}}, 400, "duplicate name", "BAD_USER_INPUT"},
+		{translate.Problem{Status: 500, Detail: "stack"}, 500, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
+		{translate.Problem{}, 500, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.problem.Status, tt.problem.Title), func(t *testing.T) {
+			out := api.Refuse(tt.problem)
+			a := read(t, out)
+			if out.Status != tt.status || a.Errors[0].Message != tt.message || a.Errors[0].Extensions["code"] != tt.code {
+				t.Errorf("got %d %s, want %d %q %s", out.Status, out.Body, tt.status, tt.message, tt.code)
+			}
+			if out.ContentType != "application/json" || out.Header.Get("Deprecation") == "" {
+				t.Errorf("content type %q, headers %v", out.ContentType, out.Header)
+			}
+			for name, want := range map[string]string{"policy": tt.problem.Policy, "decision": tt.problem.Decision} {
+				if got, _ := a.Errors[0].Extensions[name].(string); got != want {
+					t.Errorf("%s %q, want %q", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestFailures maps what v2 may answer to what clients understand.
+func TestFailures(t *testing.T) {
+	const get, stop = `{ pod(input: {podId: "p"}) { id } }`, `mutation { podStop(input: {podId: "p"}) { id } }`
+	tests := []struct {
+		name, v2, document string
+		status             int
+		message, code      string
+	}{
+		{"400", `podAction 400 {"detail":"not like this"}`, stop, 200, "not like this", "BAD_USER_INPUT"},
+		{"401", `podAction 401 {"detail":"x"}`, stop, 401, "Unauthorized", "UNAUTHENTICATED"},
+		{"402", `podAction 402 {"detail":"no money"}`, stop, 200, "no money", "INSUFFICIENT_FUNDS"},
+		{"403", `podAction 403 {"detail":"access denied"}`, stop, 200, "Forbidden: access denied", "FORBIDDEN"},
+		{"404 of a query", `getPod 404 {}`, get, 200, "", ""},
+		{"404 of a mutation", `podAction 404 {}`, stop, 200, "pod not found", "POD_NOT_FOUND"},
+		{"409 of another kind", `podAction 409 {"detail":"cluster member"}` + "\ngetPod 200 {\"id\":\"p\",\"status\":\"RUNNING\"}", stop, 200, "cluster member", "BAD_USER_INPUT"},
+		{"413", `podAction 413 {"title":"Content Too Large"}`, stop, 413, "Content Too Large", "PAYLOAD_TOO_LARGE"},
+		{"422", `podAction 422 {"detail":"invalid","errors":["$.a: b","$.c: d"]}`, stop, 200, "invalid: $.a: b", "BAD_USER_INPUT"},
+		{"429", `podAction 429 {}`, stop, 429, "too many requests", "RATE_LIMITED"},
+		{"500", `podAction 500 {"detail":"secret"}`, stop, 200, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
+		{"lost", `podAction 0`, stop, 200, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
+		{"an action repeated once", "podAction 502 {}\npodAction 200 @running", stop, 200, "", ""},
+		{"a read repeated", "getPod 500 {}\ngetPod 0\ngetPod 200 @running", get, 200, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out := newRig(t).ask(t, newScript(t, tt.v2), tt.document, "")
+			a := read(t, out)
+			if out.Status != tt.status {
+				t.Errorf("status %d, want %d", out.Status, tt.status)
+			}
+			if tt.code == "" {
+				if len(a.Errors) > 0 {
+					t.Errorf("got %s, want no error", out.Body)
+				}
+				return
+			}
+			if len(a.Errors) != 1 || a.Errors[0].Message != tt.message || a.Errors[0].Extensions["code"] != tt.code {
+				t.Errorf("got %s, want %q %s", out.Body, tt.message, tt.code)
+			}
+			if tt.status == 429 && out.Header.Get("Retry-After") != "1" {
+				t.Errorf("Retry-After %q, want 1", out.Header.Get("Retry-After"))
+			}
+			if (tt.status == 401) == (a.Data != nil) {
+				t.Errorf("data %v with status %d", a.Data, tt.status)
+			}
+		})
+	}
+}
+
+// TestHeaders looks at the migration signals.
+func TestHeaders(t *testing.T) {
+	r := newRig(t, func(c *graphql.Config) { c.Sunset = "2027-03-01" })
+	v2 := callerFunc(func(_ context.Context, q *translate.Request) (*translate.Response, error) {
+		h := http.Header{"Ratelimit": {`"minute";r=9;t=2`}, "Server": {"x"}, "Set-Cookie": {"a=b"}}
+		if q.Operation == "listPods" {
+			return &translate.Response{Status: 200, Header: h, Body: fixture(t, "@pods")}, nil
+		}
+		return &translate.Response{Status: 200, Header: h, Body: fixture(t, "@gpus")}, nil
+	})
+	out := r.ask(t, v2, `{ myself { pods { machine { gpuDisplayName } } } }`, "")
+	want := http.Header{
+		"Deprecation":             {"@1794700800"},
+		"Sunset":                  {"Mon, 01 Mar 2027 00:00:00 GMT"},
+		"Link":                    {`</v2/openapi.json>; rel="successor-version"`},
+		"X-Tollgate-V2-Operation": {"listPods, listGpuTypes"},
+		"Ratelimit":               {`"minute";r=9;t=2`},
+	}
+	if diff := cmp.Diff(want, out.Header); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"listPods", "listGpuTypes"}, out.V2); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	if err := graphql.DefaultConfig().Validate(); err != nil {
+		t.Errorf("the defaults are invalid: %v", err)
+	}
+	bad := graphql.Config{Brand: "a b", Deprecated: "soon", Sunset: "later", CreateBudget: time.Hour, CreateTimeout: time.Minute}
+	err := bad.Validate()
+	if err == nil {
+		t.Fatal("a bad configuration is valid")
+	}
+	for _, want := range []string{"brand", "deprecated", "sunset", "create_budget", "timeout", "limits.tokens", "limits.response"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no fault about %s in %v", want, err)
+		}
+	}
+	if _, err := graphql.New(bad, translate.Deps{}); err == nil {
+		t.Error("New takes a bad configuration")
+	}
+}
+
+// TestBrandless leaves out what bears the platform's name.
+func TestBrandless(t *testing.T) {
+	r := newRig(t, func(c *graphql.Config) { c.Brand = "" })
+	out := r.ask(t, newScript(t, ""), `{ a: __type(name: "PodTemplate") { fields { name } } b: __type(name: "PodTemplateInput") { inputFields { name } } }`, "")
+	if strings.Contains(string(out.Body), `"is"`) || strings.Contains(string(out.Body), "BRAND") || !strings.Contains(string(out.Body), "isServerless") {
+		t.Errorf("got %s", out.Body)
+	}
+}
+
+// TestRawDocument sends the document without JSON around it.
+func TestRawDocument(t *testing.T) {
+	in := &translate.Incoming{
+		Account: account, Body: `{ __typename }`, HasBody: true,
+		Header: http.Header{"Content-Type": {"application/graphql; charset=utf-8"}},
+	}
+	if out := newRig(t).api.Serve(t.Context(), in, nil); string(out.Body) != `{"data":{"__typename":"Query"}}` {
+		t.Errorf("got %d %s", out.Status, out.Body)
+	}
+}
+
+// TestNothingGiven must not break anything.
+func TestNothingGiven(t *testing.T) {
+	api := newRig(t).api
+	if out := api.Serve(t.Context(), nil, nil); out == nil || out.Status != 400 {
+		t.Errorf("no request: got %+v", out)
+	}
+	out := api.Serve(t.Context(), &translate.Incoming{Account: account, Body: map[string]any{"query": `{ myself { id } gpuTypes { id } }`}}, nil)
+	if a := read(t, out); len(a.Errors) != 2 {
+		t.Errorf("no caller: got %d %s", out.Status, out.Body)
+	}
+}
