@@ -44,6 +44,9 @@ type endpointCreate struct {
 
 func (c *endpointCreate) build(ctx context.Context) (map[string]any, error) {
 	in := c.body
+	if low := in.whole("workersMin", 0); in.has("workersMax") && low > in.whole("workersMax", 0) {
+		return nil, bad("workersMin: must be at most workersMax (%d)", in.whole("workersMax", 0))
+	}
 	body := map[string]any{
 		"type":      "QUEUE", // v1 knew no other
 		"scaling":   scaling(in.textOr("scalerType", scalers[0]), in.whole("scalerValue", defaultScaler)),

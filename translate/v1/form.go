@@ -28,8 +28,6 @@ const (
 	Warned Fate = "warned"
 	// Refused: a value that asks for something gone is a 400.
 	Refused Fate = "refused"
-	// Ignored: it cannot matter, so nothing is said.
-	Ignored Fate = "ignored"
 )
 
 // kind is the JSON type of a field.

@@ -89,7 +89,7 @@ func (p *platform) Call(ctx context.Context, r *translate.Request) (*translate.R
 	i := slices.IndexFunc(p.script, func(a answer) bool { return a.op == r.Operation && (a.id == "" || a.id == call.id) })
 	if i < 0 {
 		if body, ok := p.defaults[r.Operation]; ok {
-			return &translate.Response{Status: 200, Header: http.Header{}, Body: body}, nil
+			return &translate.Response{Status: 200, Header: http.Header{}, Body: copied(body)}, nil
 		}
 		p.unexpected = append(p.unexpected, r.Operation+" "+call.id)
 		return nil, errors.New("unscripted call")
