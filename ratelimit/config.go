@@ -123,14 +123,11 @@ type MemoryConfig struct {
 	// Scopes is the largest number of scopes remembered, about 300 bytes each.
 	// Default: 100000.
 	Scopes int `yaml:"scopes,omitempty"`
-	// Refusal is how long a window is taken to be full without asking again:
-	// room can come back when leases are returned or an operator resets.
-	// Default: 1s. Zero asks every time.
+	// Refusal is how long a window that was full is taken to be full still,
+	// without asking again. Default: 0, which is until the window ends in mode
+	// exact (or an operator resets it), and one second in mode leased, where
+	// other gateways return permits.
 	Refusal time.Duration `yaml:"refusal,omitempty"`
-	// Recovery is how long nothing is admitted from a store that has restarted
-	// or failed over, while every gateway tells it what it remembers.
-	// Default: 2s. Zero trusts the store at once.
-	Recovery time.Duration `yaml:"recovery,omitempty"`
 }
 
 // DefaultConfig returns the defaults.
@@ -146,7 +143,7 @@ func DefaultConfig() Config {
 			Idle: 2 * time.Second, Margin: 5 * time.Millisecond,
 		},
 		Breaker: BreakerConfig{Failures: 3, Cooldown: 250 * time.Millisecond, MaxCooldown: 5 * time.Second},
-		Memory:  MemoryConfig{Scopes: 100_000, Refusal: time.Second, Recovery: 2 * time.Second},
+		Memory:  MemoryConfig{Scopes: 100_000},
 	}
 }
 
@@ -174,9 +171,8 @@ func (c Config) Validate() error {
 	f.between("breaker.failures", int64(c.Breaker.Failures), 1, 1000)
 	f.within("breaker.cooldown", c.Breaker.Cooldown, time.Millisecond, time.Minute)
 	f.within("breaker.max_cooldown", c.Breaker.MaxCooldown, c.Breaker.Cooldown, time.Hour)
-	f.between("memory.scopes", int64(c.Memory.Scopes), 64, 100_000_000)
+	f.between("memory.scopes", int64(c.Memory.Scopes), 1024, 100_000_000)
 	f.within("memory.refusal", c.Memory.Refusal, 0, time.Minute)
-	f.within("memory.recovery", c.Memory.Recovery, 0, time.Minute)
 	return errors.Join(f...)
 }
 

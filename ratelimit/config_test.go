@@ -21,7 +21,7 @@ func TestConfigFaultsAreAllNamed(t *testing.T) {
 	var c ratelimit.Config
 	c.Gateway = "a|b c"
 	c.Lease.Margin = -1
-	c.Memory = ratelimit.MemoryConfig{Refusal: -1, Recovery: -1}
+	c.Memory = ratelimit.MemoryConfig{Refusal: -1}
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("Validate found nothing wrong")
@@ -34,7 +34,7 @@ func TestConfigFaultsAreAllNamed(t *testing.T) {
 	want := []string{
 		"mode", "timeout", "gateway", "gateway", "gateways", "failure.read", "failure.write", "commit.flights",
 		"commit.batch", "lease.horizon", "lease.max", "lease.share", "lease.idle", "lease.margin", "breaker.failures",
-		"breaker.cooldown", "memory.scopes", "memory.refusal", "memory.recovery",
+		"breaker.cooldown", "memory.scopes", "memory.refusal",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
@@ -48,7 +48,7 @@ timeout: 30ms
 failure: {read: open}
 lease: {horizon: 1s, share: 5}
 breaker: {max_cooldown: 9s}
-memory: {refusal: 0s}
+memory: {refusal: 3s}
 `
 	got := ratelimit.DefaultConfig()
 	if err := yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict()); err != nil {
@@ -59,7 +59,7 @@ memory: {refusal: 0s}
 	want.Failure.Read = ratelimit.FailOpen
 	want.Lease.Horizon, want.Lease.Share = time.Second, 5
 	want.Breaker.MaxCooldown = 9 * time.Second
-	want.Memory.Refusal = 0
+	want.Memory.Refusal = 3 * time.Second
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}

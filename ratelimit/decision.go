@@ -130,59 +130,73 @@ var ErrUnavailable = errors.New("ratelimit: store unavailable")
 // a fault of the calling code, not of the store.
 var ErrInvalid = errors.New("ratelimit: invalid request")
 
-// decide builds the decision on states that hold after it, at now (Unix
-// milliseconds of the store's clock).
-func decide(scopes []Scope, after []State, cost, now int64, allowed bool) Decision {
-	d := Decision{Allowed: allowed, Source: SourceRedis, Windows: make([]Window, 0, Windows)}
-	for i := range Windows {
-		if w, ok := tightest(scopes, after, i, now); ok {
-			d.Windows = append(d.Windows, w)
+// view is one scope as a decision describes it.
+type view struct {
+	// known tells which windows the rest is valid for.
+	known [Windows]bool
+	// count is what is charged and cannot be spent any more.
+	count [Windows]int64
+	reset [Windows]time.Duration
+}
+
+// viewOf is a scope as the store told it, at now (Unix milliseconds).
+func viewOf(s *State, now int64) view {
+	v := view{count: s.Count}
+	for w := range Windows {
+		v.known[w], v.reset[w] = true, s.Reset(w, now)
+	}
+	return v
+}
+
+// decide describes a decision on views that hold after it, one per scope. What
+// a refused call violates is what it does not fit.
+func decide(scopes []Scope, views []view, cost int64, allowed bool, source Source) Decision {
+	d := Decision{Allowed: allowed, Source: source, Windows: make([]Window, 0, Windows)}
+	for w := range Windows {
+		if window, ok := tightest(scopes, views, w); ok {
+			d.Windows = append(d.Windows, window)
 		}
 	}
 	if allowed {
 		return d
 	}
 	for s := range scopes {
-		for i := range Windows {
-			room := scopes[s].Limit.room(i)
-			if after[s].Count[i]+cost <= room {
+		for w := range Windows {
+			room := scopes[s].Limit.room(w)
+			if !views[s].known[w] || views[s].count[w]+cost <= room {
 				continue
 			}
-			d.violate(Violation{
+			v := Violation{
 				Scope:    scopes[s].Ref(),
-				Window:   WindowName(i),
-				Limit:    scopes[s].Limit.Quota(i),
-				Reset:    after[s].Reset(i, now),
+				Window:   WindowName(w),
+				Limit:    scopes[s].Limit.Quota(w),
+				Reset:    views[s].reset[w],
 				TooLarge: cost > room,
-			})
+			}
+			d.Violated = append(d.Violated, v)
+			d.RetryAfter = max(d.RetryAfter, v.Reset)
 		}
 	}
 	return d
 }
 
-// violate adds a violated window.
-func (d *Decision) violate(v Violation) {
-	d.Violated = append(d.Violated, v)
-	d.RetryAfter = max(d.RetryAfter, v.Reset)
-}
-
-// tightest describes window i of the scope with the least room left; ties go to
+// tightest describes window w of the scope with the least room left; ties go to
 // the smaller quota, then to the scope named first.
-func tightest(scopes []Scope, after []State, i int, now int64) (Window, bool) {
+func tightest(scopes []Scope, views []view, w int) (Window, bool) {
 	best, found := Window{}, false
 	for s := range scopes {
-		limit := scopes[s].Limit.Quota(i)
-		if limit == 0 {
+		limit := scopes[s].Limit.Quota(w)
+		if limit == 0 || !views[s].known[w] {
 			continue
 		}
-		left := max(0, limit-after[s].Count[i])
+		left := max(0, limit-views[s].count[w])
 		if found && (left > best.Remaining || left == best.Remaining && limit >= best.Limit) {
 			continue
 		}
 		found = true
 		best = Window{
-			Name: WindowName(i), Limit: limit, Remaining: left,
-			Size: WindowSize(i), Reset: after[s].Reset(i, now),
+			Name: WindowName(w), Limit: limit, Remaining: left,
+			Size: WindowSize(w), Reset: views[s].reset[w],
 		}
 	}
 	return best, found

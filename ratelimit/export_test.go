@@ -11,3 +11,10 @@ func (l *Limiter) Queued() int {
 	}
 	return n
 }
+
+// Known returns the number of addresses remembered.
+func (l *AddressLimiter) Known() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.due)
+}

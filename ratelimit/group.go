@@ -24,7 +24,7 @@ type commit struct {
 	store   Store
 	config  CommitConfig
 	timeout time.Duration
-	clock   Clock
+	tick    func() tick
 	// done is told how each exchange went.
 	done    func(calls int, took time.Duration, err error)
 	seed    maphash.Seed
@@ -50,15 +50,15 @@ type flight struct {
 	// signal has room for the two things a waiting caller can be told.
 	signal chan signal
 
-	// The answer, valid once landed. sent is when the exchange began, by the
-	// gateway's clock.
-	sent time.Time
-	now  int64
-	err  error
+	// The answer, valid once landed.
+	ans answer
+	err error
 
 	scopes [MaxScopes]Scope
 	after  [MaxScopes]State
 	draws  [MaxScopes]Draw
+	// drawn has, for each scope, what the call brings along.
+	drawn [MaxScopes]drawn
 }
 
 type signal int
@@ -78,26 +78,24 @@ type batch struct {
 	rank []int64
 }
 
-func newCommit(store Store, c Config, clock Clock, done func(int, time.Duration, error)) *commit {
+func newCommit(store Store, c Config, now func() tick, done func(int, time.Duration, error)) *commit {
 	return &commit{
-		store: store, config: c.Commit, timeout: c.Timeout, clock: clock, done: done, seed: maphash.MakeSeed(),
+		store: store, config: c.Commit, timeout: c.Timeout, tick: now, done: done, seed: maphash.MakeSeed(),
 		flights: sync.Pool{New: func() any { return &flight{signal: make(chan signal, 2)} }},
 		batches: sync.Pool{New: func() any { return &batch{} }},
 	}
 }
 
-// get returns a flight for one call of org with the limited ones of scopes. put
-// takes it back once its answer has been read.
-func (c *commit) get(t *Take) *flight {
+// get returns a flight for k. put takes it back once its answer has been read.
+func (c *commit) get(k *call) *flight {
 	f := c.flights.Get().(*flight)
-	limited := f.scopes[:0]
-	for i := range t.Scopes {
-		if !t.Scopes[i].Limit.Unlimited() {
-			limited = append(limited, t.Scopes[i])
-		}
+	f.op = Op{
+		Org: k.Org, Scopes: append(f.scopes[:0], k.scopes()...), Calls: 1, Cost: k.cost, After: f.after[:0],
 	}
-	f.op = Op{Org: t.Org, Scopes: limited, Calls: 1, Cost: max(1, t.Cost), After: f.after[:0]}
-	f.group, f.leads, f.err = c.store.Group(t.Org), false, nil
+	for i := range k.n {
+		f.drawn[i] = drawn{}
+	}
+	f.group, f.leads, f.err = c.store.Group(k.Org), false, nil
 	return f
 }
 
@@ -192,12 +190,13 @@ func (c *commit) exchange(ctx context.Context, b *batch) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()
 	b.merge()
-	sent := c.clock.Now()
+	sent := c.tick()
 	now, err := c.store.Apply(ctx, b.ops)
-	c.done(len(b.flights), c.clock.Now().Sub(sent), err)
+	ans := answer{now: now, sent: sent, got: c.tick()}
+	c.done(len(b.flights), ans.got-ans.sent, err)
 	// Backwards, because an operation's result lies in the first of its flights.
 	for i, f := range slices.Backward(b.flights) {
-		f.sent, f.now, f.err = sent, now, err
+		f.ans, f.err = ans, err
 		if err == nil {
 			b.answer(i)
 		}

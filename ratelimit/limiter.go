@@ -2,9 +2,12 @@ package ratelimit
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -27,12 +30,28 @@ type Deps struct {
 // Limiter decides whether calls fit their quotas. It is safe for concurrent use
 // and lives as long as the process: changed quotas come with each Take.
 type Limiter struct {
-	config Config
-	store  Store
-	clock  Clock
-	logger *slog.Logger
-	meter  metric.Meter
-	commit *commit
+	config  Config
+	store   Store
+	clock   Clock
+	logger  *slog.Logger
+	base    time.Time
+	commit  *commit
+	book    *book
+	breaker *breaker
+	counts  counters
+
+	// live is how many gateways share the store, as last heard.
+	live atomic.Int64
+	// renewals are accounts whose permits run low; running tells that somebody
+	// sees to them.
+	renewals chan renewal
+	running  atomic.Bool
+	// restarted is set while what the store has lost must be restored.
+	restarted atomic.Bool
+
+	mu sync.Mutex
+	// returns are permits that cannot be spent here any more, by organisation.
+	returns map[string][]Adjustment
 }
 
 // New returns a Limiter. It does not dial and starts nothing; see [Limiter.Run].
@@ -43,26 +62,39 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	if deps.Store == nil {
 		return nil, errors.New("ratelimit: no store")
 	}
-	l := &Limiter{config: config, store: deps.Store, clock: deps.Clock, logger: deps.Logger, meter: deps.Meter}
-	if l.clock == nil {
-		l.clock = systemClock{}
+	if config.Gateway == "" {
+		config.Gateway = rand.Text()
 	}
-	if l.logger == nil {
-		l.logger = slog.New(slog.DiscardHandler)
+	if config.Memory.Refusal == 0 && config.Mode == ModeLeased {
+		config.Memory.Refusal = time.Second
 	}
-	if l.meter == nil {
-		l.meter = noop.Meter{}
+	if deps.Clock == nil {
+		deps.Clock = systemClock{}
 	}
-	l.commit = newCommit(l.store, config, l.clock, l.exchanged)
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Meter == nil {
+		deps.Meter = noop.Meter{}
+	}
+	l := &Limiter{
+		config: config, store: deps.Store, clock: deps.Clock, logger: deps.Logger,
+		base:     deps.Clock.Now(),
+		book:     newBook(config.Memory.Scopes),
+		renewals: make(chan renewal, renewalQueue),
+		returns:  make(map[string][]Adjustment),
+	}
+	l.live.Store(1)
+	l.breaker = newBreaker(config.Breaker, l.changed)
+	l.commit = newCommit(l.store, config, l.tick, l.exchanged)
+	if err := l.counts.register(deps.Meter, l); err != nil {
+		return nil, fmt.Errorf("ratelimit: metrics: %w", err)
+	}
 	return l, nil
 }
 
-// Run does the background work of l until ctx ends. A Limiter that is not run
-// decides all the same.
-func (l *Limiter) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
-}
+// tick is the time that has passed since l was made.
+func (l *Limiter) tick() tick { return l.clock.Now().Sub(l.base) }
 
 // Take counts a call and says whether it may pass. The error is ErrInvalid or
 // ErrUnavailable, wrapped; a refusal is not an error.
@@ -73,21 +105,134 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Decision, error) {
 	if err := t.check(); err != nil {
 		return Decision{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return l.exact(ctx, &t)
+	d, err := l.take(ctx, &t)
+	l.counts.decided(&t, &d, err)
+	return d, err
 }
 
-// exact asks the store.
-func (l *Limiter) exact(ctx context.Context, t *Take) (Decision, error) {
-	f := l.commit.get(t)
-	defer l.commit.put(f)
-	if len(f.op.Scopes) == 0 {
+func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
+	c := call{Take: t, cost: max(1, t.Cost)}
+	if c.keepLimited(); c.n == 0 {
 		return Decision{Allowed: true, Source: SourceNone}, nil
+	}
+	// A window may turn while an exchange is under way that relied on permits of
+	// it; then the call is tried anew.
+	for range attempts {
+		if d, ok := l.here(&c); ok {
+			return d, nil
+		}
+		if d, again, err := l.there(ctx, &c); !again {
+			return d, err
+		}
+	}
+	return l.without(&c, errTurned)
+}
+
+// attempts bounds how often one call is tried.
+const attempts = 3
+
+var errTurned = errors.New("windows kept turning")
+
+// call is a Take under way. It stays on the stack: nothing may keep it.
+type call struct {
+	*Take
+	cost int64
+	// limited are the first n limited scopes.
+	limited [MaxScopes]Scope
+	n       int
+}
+
+func (c *call) keepLimited() {
+	for i := range c.Scopes {
+		if !c.Scopes[i].Limit.Unlimited() {
+			c.limited[c.n] = c.Scopes[i]
+			c.n++
+		}
+	}
+}
+
+// scopes returns the limited scopes.
+func (c *call) scopes() []Scope { return c.limited[:c.n] }
+
+// here decides a call by what this gateway knows and holds, if that is enough.
+func (l *Limiter) here(c *call) (Decision, bool) {
+	now := l.tick()
+	s := l.book.shard(c.Org)
+	defer s.mu.Unlock()
+	var accounts [MaxScopes]*account
+	known, full := true, false
+	for i := range c.n {
+		scope := &c.limited[i]
+		a := s.find(c.Org, scope.Ref())
+		accounts[i] = a
+		if a == nil {
+			known = false
+			continue
+		}
+		l.relimit(a, scope.Limit, now)
+		for w := range Windows {
+			full = full || a.full(w, scope.Limit, c.cost, now, l.config.Memory.Refusal)
+		}
+	}
+	if full {
+		return describe(c, &accounts, now, false, SourceMemory), true
+	}
+	if l.config.Mode == ModeLeased && known && l.spend(c, &accounts, now) {
+		return describe(c, &accounts, now, true, SourceLease), true
+	}
+	return Decision{}, false
+}
+
+// describe builds a decision on what this gateway knows. Permits held here count
+// as free: they will be spent before anything else.
+func describe(c *call, accounts *[MaxScopes]*account, now tick, allowed bool, source Source) Decision {
+	var views [MaxScopes]view
+	for i := range c.n {
+		a := accounts[i]
+		if a == nil {
+			continue
+		}
+		for w := range Windows {
+			views[i].known[w] = a.runs(w, now)
+			views[i].count[w] = max(0, a.state.Count[w]-a.held[w])
+			views[i].reset[w] = a.reset(w, now)
+		}
+	}
+	return decide(c.scopes(), views[:c.n], c.cost, allowed, source)
+}
+
+// there asks the store. It returns again if the call must be tried anew.
+func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, err error) {
+	if !l.breaker.allow(l.tick()) {
+		d, err = l.without(c, errOpen)
+		return d, false, err
+	}
+	f := l.commit.get(c)
+	defer l.commit.put(f)
+	if l.config.Mode == ModeLeased {
+		l.draw(f)
 	}
 	l.commit.fly(ctx, f)
 	if f.err != nil {
-		return Decision{}, fmt.Errorf("%w: %w", ErrUnavailable, f.err)
+		l.undraw(f)
+		d, err = l.without(c, f.err)
+		return d, false, err
 	}
-	return decide(f.op.Scopes, f.op.After, f.op.Cost, f.now, f.op.Admitted == 1), nil
+	if turned := l.settle(f); turned {
+		return Decision{}, true, nil
+	}
+	var views [MaxScopes]view
+	for i := range c.n {
+		views[i] = viewOf(&f.op.After[i], f.ans.now)
+		for w, held := range f.drawn[i].left {
+			views[i].count[w] = max(0, views[i].count[w]-held)
+		}
+	}
+	return decide(c.scopes(), views[:c.n], c.cost, f.op.Admitted == 1, SourceRedis), false, nil
 }
 
-func (l *Limiter) exchanged(int, time.Duration, error) {}
+// divisor bounds leases: see [Op.Divisor].
+func (l *Limiter) divisor() int64 {
+	share := int64(l.config.Lease.Share)
+	return max(1, (100*l.live.Load()+share-1)/share)
+}

@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -40,10 +41,24 @@ type Store interface {
 	// ref is the zero Ref, to nothing, and starts a new generation.
 	Reset(ctx context.Context, org string, ref Ref) error
 
-	// Beat records that a gateway is alive and returns how many were within the
-	// given time, itself included.
-	Beat(ctx context.Context, gateway string, within time.Duration) (live int, err error)
+	// Beat records that a gateway is alive and returns what it should know of the
+	// others.
+	Beat(ctx context.Context, gateway string, within time.Duration) (Pulse, error)
 }
+
+// Pulse is what a gateway hears when it says that it is alive.
+type Pulse struct {
+	// Live is how many gateways said so within the time asked for, this one
+	// included.
+	Live int
+	// Resets is the number of resets so far, of anything.
+	Resets int64
+}
+
+// ErrRestarted is wrapped in the error of a Store that has restarted or failed
+// over and may have lost counts. It admits nothing for a while, in which every
+// gateway should restore what it remembers, by Adjust.
+var ErrRestarted = errors.New("ratelimit: store restarted")
 
 // Op is one operation on a store: either Calls identical calls of one Cost, of
 // which as many as fit are admitted, or (with Draws) one call that brings part

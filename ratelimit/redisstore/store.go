@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +23,14 @@ type Config struct {
 	// Prefix begins every key; several installations can share a Redis with
 	// different ones. Default: DefaultPrefix. It must not contain braces.
 	Prefix string `yaml:"prefix,omitempty"`
+	// Recovery is how long nothing is admitted after the server restarted or
+	// another one took its place, while all gateways restore what they remember.
+	// It must cover two beats of a gateway, which are half a second apart.
+	// Default: 2s; negative trusts a new server at once, which may admit up to
+	// another quota if it lost its data.
+	Recovery time.Duration `yaml:"recovery,omitempty"`
+	// Now is the clock recovery is measured with. Default: time.Now.
+	Now func() time.Time `yaml:"-"`
 }
 
 // Validate reports what is wrong with c.
@@ -40,6 +49,7 @@ func (c Config) Validate() error {
 type Store struct {
 	client  redis.UniversalClient
 	once    once
+	watch   *watch
 	prefix  string
 	cluster bool
 	apply   *redis.Script
@@ -51,7 +61,8 @@ type Store struct {
 var _ ratelimit.Store = (*Store)(nil)
 
 // New returns a Store on client, which should come from [Options]. It does not
-// dial. It refuses a client that does not obey deadlines.
+// dial. It refuses a client that does not obey deadlines, and adds a hook to it
+// that notices new connections.
 func New(client redis.UniversalClient, config Config) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: no client")
@@ -66,6 +77,7 @@ func New(client redis.UniversalClient, config Config) (*Store, error) {
 	s := &Store{
 		client:  client,
 		once:    once{client},
+		watch:   newWatch(client, config),
 		prefix:  config.Prefix,
 		cluster: cluster,
 		apply:   redis.NewScript(applySource),
@@ -90,11 +102,18 @@ func (s *Store) Group(org string) string {
 
 // Apply implements [ratelimit.Store] with one script call.
 func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
+	epoch, err := s.watch.enter()
+	if err != nil {
+		return 0, fmt.Errorf("redisstore: apply: %w", err)
+	}
 	e := s.scratch.Get().(*encoder)
 	defer s.scratch.Put(e)
 	keys, args := e.encode(s.prefix, ops)
 	reply, err := s.apply.Run(ctx, s.once, keys, args...).Text()
 	if err != nil {
+		return 0, fmt.Errorf("redisstore: apply: %w", err)
+	}
+	if err := s.watch.check(ctx, epoch); err != nil {
 		return 0, fmt.Errorf("redisstore: apply: %w", err)
 	}
 	now, err := e.decode(reply, ops)
@@ -120,40 +139,50 @@ func (s *Store) Adjust(ctx context.Context, org string, adjustments []ratelimit.
 func (s *Store) Reset(ctx context.Context, org string, ref ratelimit.Ref) error {
 	keys := []string{scopeKey(s.prefix, org, ref)}
 	if ref == (ratelimit.Ref{}) {
-		found, err := s.client.SMembers(ctx, indexKey(s.prefix, org)).Result()
-		if err != nil {
+		var err error
+		if keys, err = s.client.SMembers(ctx, indexKey(s.prefix, org)).Result(); err != nil {
 			return fmt.Errorf("redisstore: reset: %w", err)
 		}
-		if len(found) == 0 {
-			return nil
+	}
+	if len(keys) > 0 {
+		if err := s.reset.Run(ctx, s.once, keys).Err(); err != nil {
+			return fmt.Errorf("redisstore: reset: %w", err)
 		}
-		keys = found
 	}
-	if err := s.reset.Run(ctx, s.once, keys).Err(); err != nil {
-		return fmt.Errorf("redisstore: reset: %w", err)
-	}
-	return nil
+	return wrap("reset", s.client.Incr(ctx, s.prefix+"resets").Err())
 }
 
 // Beat implements [ratelimit.Store].
-func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) (int, error) {
+func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
+	epoch := s.watch.epoch.Load()
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
-		return 0, fmt.Errorf("redisstore: beat: %w", err)
+		return ratelimit.Pulse{}, wrap("beat", err)
 	}
 	key := s.prefix + "gateways"
 	var live *redis.IntCmd
+	var resets *redis.StringCmd
 	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMilli()), Member: gateway})
-		p.ZRemRangeByScore(ctx, key, "-inf", fmt.Sprint(now.Add(-within).UnixMilli()))
+		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now.Add(-within).UnixMilli(), 10))
 		p.PExpire(ctx, key, within)
 		live = p.ZCard(ctx, key)
+		resets = p.Get(ctx, s.prefix+"resets")
 		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("redisstore: beat: %w", err)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return ratelimit.Pulse{}, wrap("beat", err)
 	}
-	return int(live.Val()), nil
+	if err := s.watch.check(ctx, epoch); err != nil {
+		return ratelimit.Pulse{}, wrap("beat", err)
+	}
+	p := ratelimit.Pulse{Live: int(live.Val())}
+	if err := resets.Err(); err == nil {
+		if p.Resets, err = resets.Int64(); err != nil {
+			return ratelimit.Pulse{}, wrap("beat", err)
+		}
+	}
+	return p, nil
 }
 
 // Show implements [ratelimit.Store]. It reads keys one after the other: counts

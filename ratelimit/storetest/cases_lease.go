@@ -178,17 +178,26 @@ func testShow(h *harness) {
 
 func (h *harness) beat(gateway string, within time.Duration) int {
 	h.Helper()
-	live, err := h.Store.Beat(h.Context(), gateway, within)
+	return h.pulse(gateway, within).Live
+}
+
+func (h *harness) pulse(gateway string, within time.Duration) ratelimit.Pulse {
+	h.Helper()
+	p, err := h.Store.Beat(h.Context(), gateway, within)
 	if err != nil {
 		h.Fatalf("Beat: %v", err)
 	}
-	return live
+	return p
 }
 
 func testBeat(h *harness) {
 	h.want("alone", h.beat("a", time.Hour), 1)
 	h.want("two", h.beat("b", time.Hour), 2)
-	h.want("again", h.beat("a", time.Hour), 2)
+	before := h.pulse("a", time.Hour)
+	h.want("again", before.Live, 2)
+	h.take(1, key("k", perMinute(5)))
+	h.reset(ratelimit.Ref{})
+	h.want("resets told", h.pulse("b", time.Hour).Resets-before.Resets, int64(1))
 }
 
 func testBeatForgets(h *harness) {

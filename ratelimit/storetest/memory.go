@@ -17,6 +17,7 @@ type Memory struct {
 	now      func() time.Time
 	scopes   map[scopeID]*scope
 	gateways map[string]int64
+	resets   int64
 	calls    int64
 	fault    error
 }
@@ -240,6 +241,7 @@ func (m *Memory) Reset(_ context.Context, org string, ref ratelimit.Ref) error {
 	if err != nil {
 		return err
 	}
+	m.resets++
 	for id, s := range m.scopes {
 		if id.org == org && s.used && (ref == ratelimit.Ref{} || ref == id.ref) {
 			s.state = ratelimit.State{Generation: max(now, s.state.Generation+1)}
@@ -282,19 +284,19 @@ func (m *Memory) Show(_ context.Context, org string) (ratelimit.Snapshot, error)
 }
 
 // Beat implements [ratelimit.Store].
-func (m *Memory) Beat(_ context.Context, gateway string, within time.Duration) (int, error) {
+func (m *Memory) Beat(_ context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, err := m.enter()
 	if err != nil {
-		return 0, err
+		return ratelimit.Pulse{}, err
 	}
 	m.gateways[gateway] = now
-	live := 0
+	p := ratelimit.Pulse{Resets: m.resets}
 	for _, seen := range m.gateways {
 		if seen > now-within.Milliseconds() {
-			live++
+			p.Live++
 		}
 	}
-	return live, nil
+	return p, nil
 }

@@ -1,0 +1,216 @@
+package ratelimit
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// tick is a time of this gateway: what has passed since the limiter was made.
+type tick = time.Duration
+
+// account is what this gateway knows of one scope: what the store last said, and
+// the permits it holds. It is guarded by its shard's lock.
+type account struct {
+	org   string
+	ref   Ref
+	limit Limit
+	// state is the latest the store told, leased permits included in its counts.
+	state State
+	// ends is when each window of state ends, never later than in truth: the
+	// store's clock was read after the exchange had been sent. late is how much
+	// later it may be at most.
+	ends [Windows]tick
+	late time.Duration
+
+	// told is when that was, storeNow the store's clock then.
+	told     tick
+	storeNow int64
+	// doubted is set when a reset was heard of since.
+	doubted bool
+
+	// held is the number of permits of each window of state that were charged
+	// and not yet spent.
+	held [Windows]int64
+	// renewing is set while new permits are on their way, dry until when it is
+	// no use to ask for more.
+	renewing bool
+	dry      tick
+	// spent is what calls used since metered; rate is units per second before.
+	spent   int64
+	metered tick
+	rate    float64
+
+	// local is what was admitted while the store was away, in windows localIndex.
+	local      [Windows]int64
+	localIndex [Windows]int64
+
+	lastUse tick
+}
+
+// runs reports whether window w of a's state is still running at now, for sure.
+func (a *account) runs(w int, now tick) bool { return now < a.ends[w] }
+
+// reset returns the time until window w ends, never too short.
+func (a *account) reset(w int, now tick) time.Duration {
+	return max(0, a.ends[w]+a.late-now)
+}
+
+// full reports whether window w is known to have no room for a call of cost under
+// limit, permits held here included. What was told is believed for a time only
+// if trust is not zero: permits of other gateways may be returned.
+func (a *account) full(w int, limit Limit, cost int64, now tick, trust time.Duration) bool {
+	need := cost - a.held[w]
+	return !a.doubted && a.runs(w, now) && need > 0 && a.state.Count[w]+need > limit.room(w) &&
+		(trust == 0 || now < a.told+trust)
+}
+
+// answer is what the store told in an exchange that began at sent and ended at
+// got, when its clock stood at now.
+type answer struct {
+	now       int64
+	sent, got tick
+}
+
+// learn takes over the state of an answer. Answers can overtake each other: what
+// is older than the latest is passed over.
+func (a *account) learn(limit Limit, s *State, ans answer) {
+	a.limit, a.lastUse = limit, ans.got
+	if ans.now < a.storeNow || s.Generation < a.state.Generation {
+		return
+	}
+	if s.Generation > a.state.Generation {
+		// An operator has reset the scope. Permits from before were charged to
+		// counts that are gone.
+		a.held, a.state = [Windows]int64{}, State{Generation: s.Generation}
+	}
+	a.doubted = false
+	same := ans.now == a.storeNow
+	a.told, a.storeNow, a.late = ans.got, ans.now, ans.got-ans.sent
+	for w := range Windows {
+		if s.Index[w] != a.state.Index[w] {
+			a.held[w] = 0
+		}
+		if same && s.Index[w] == a.state.Index[w] {
+			a.state.Count[w] = max(a.state.Count[w], s.Count[w])
+			continue
+		}
+		a.state.Index[w], a.state.Count[w] = s.Index[w], s.Count[w]
+		a.ends[w] = ans.sent + s.Reset(w, ans.now)
+	}
+}
+
+// shards is the number of independently locked parts of the book.
+const shards = 64
+
+// book holds the accounts of a gateway. All scopes of one organisation are in
+// one shard, so that one lock decides a call.
+type book struct {
+	seed   maphash.Seed
+	most   int
+	shards [shards]shard
+}
+
+type shard struct {
+	mu   sync.Mutex
+	orgs map[string]map[Ref]*account
+	size int
+}
+
+func newBook(most int) *book {
+	b := &book{seed: maphash.MakeSeed(), most: max(1, most/shards)}
+	for i := range b.shards {
+		b.shards[i].orgs = make(map[string]map[Ref]*account)
+	}
+	return b
+}
+
+// shard returns the part of the book that org is in, locked.
+func (b *book) shard(org string) *shard {
+	s := &b.shards[maphash.String(b.seed, org)%shards]
+	s.mu.Lock()
+	return s
+}
+
+// find returns the account of a scope, or nil.
+func (s *shard) find(org string, ref Ref) *account {
+	return s.orgs[org][ref]
+}
+
+// open returns the account of a scope, made if there is none. With too many it
+// forgets another one.
+func (b *book) open(s *shard, org string, ref Ref, now tick) *account {
+	if a := s.find(org, ref); a != nil {
+		return a
+	}
+	if s.size >= b.most {
+		s.evict()
+	}
+	o := s.orgs[org]
+	if o == nil {
+		o = make(map[Ref]*account)
+		s.orgs[org] = o
+	}
+	a := &account{org: org, ref: ref, metered: now, lastUse: now}
+	o[ref] = a
+	s.size++
+	return a
+}
+
+// sample is how many accounts are looked at to find one to forget.
+const sample = 16
+
+// evict forgets the account least recently used among a few. Permits it held are
+// lost with it; accounts without any are preferred.
+func (s *shard) evict() {
+	var victim *account
+	seen := 0
+	for _, o := range s.orgs {
+		for _, a := range o {
+			if seen++; seen > sample {
+				break
+			}
+			if victim == nil || a.worthLess(victim) {
+				victim = a
+			}
+		}
+	}
+	if victim != nil {
+		s.drop(victim)
+	}
+}
+
+// worthLess reports whether a should be forgotten before b.
+func (a *account) worthLess(b *account) bool {
+	holdsA, holdsB := a.held != [Windows]int64{}, b.held != [Windows]int64{}
+	if holdsA != holdsB {
+		return holdsB
+	}
+	return a.lastUse < b.lastUse
+}
+
+func (s *shard) drop(a *account) {
+	o := s.orgs[a.org]
+	delete(o, a.ref)
+	if len(o) == 0 {
+		delete(s.orgs, a.org)
+	}
+	s.size--
+}
+
+// each calls f for every account, under its shard's lock. f may drop it by
+// returning false.
+func (b *book) each(f func(*account) (keep bool)) {
+	for i := range b.shards {
+		s := &b.shards[i]
+		s.mu.Lock()
+		for _, o := range s.orgs {
+			for _, a := range o {
+				if !f(a) {
+					s.drop(a)
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+}

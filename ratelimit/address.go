@@ -1,0 +1,146 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// AddressConfig is how callers that are not known are slowed down.
+type AddressConfig struct {
+	// Rate is how many failed attempts an address has per minute in the long
+	// run. Default: 30.
+	Rate int64 `yaml:"rate,omitempty"`
+	// Burst is how many it has at once. Default: 20.
+	Burst int64 `yaml:"burst,omitempty"`
+	// Addresses is the largest number remembered, about 100 bytes each. With
+	// more, the ones with the fewest attempts are forgotten. Default: 65536.
+	Addresses int `yaml:"addresses,omitempty"`
+	// IPv6Prefix is the length of the prefix that counts as one address, since
+	// one host commonly has a whole network. Default: 64.
+	IPv6Prefix int `yaml:"ipv6_prefix,omitempty"`
+}
+
+// DefaultAddressConfig returns the defaults.
+func DefaultAddressConfig() AddressConfig {
+	return AddressConfig{Rate: 30, Burst: 20, Addresses: 65536, IPv6Prefix: 64}
+}
+
+// Validate reports every fault.
+func (c AddressConfig) Validate() error {
+	var f faults
+	f.between("rate", c.Rate, 1, 1_000_000)
+	f.between("burst", c.Burst, 1, 1_000_000)
+	f.between("addresses", int64(c.Addresses), 16, 100_000_000)
+	f.between("ipv6_prefix", int64(c.IPv6Prefix), 16, 128)
+	return errors.Join(f...)
+}
+
+// AddressLimiter slows down callers without a valid credential, by the address
+// of their socket, so that guessing keys is slow. It lives in the memory of one
+// gateway. It must be given the address of the connection, never one from a
+// header.
+//
+// It is a bucket per address that fills at a steady rate (the generic cell rate
+// algorithm), so there is no window whose turn would let twice as much through.
+// It is safe for concurrent use.
+type AddressLimiter struct {
+	clock    Clock
+	interval time.Duration
+	depth    time.Duration
+	most     int
+	prefix   int
+
+	mu sync.Mutex
+	// due is, for each address, when its bucket will be full again. Full buckets
+	// need not be remembered.
+	due map[netip.Addr]time.Time
+}
+
+// NewAddressLimiter returns an AddressLimiter; a nil clock means the machine's.
+func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("ratelimit: addresses: %w", err)
+	}
+	if clock == nil {
+		clock = systemClock{}
+	}
+	interval := time.Minute / time.Duration(config.Rate)
+	return &AddressLimiter{
+		clock: clock, interval: interval, depth: interval * time.Duration(config.Burst),
+		most: config.Addresses, prefix: config.IPv6Prefix, due: make(map[netip.Addr]time.Time),
+	}, nil
+}
+
+// Check reports whether addr has attempts left, without taking one, and if not,
+// when it will. Ask it before looking at a credential.
+func (l *AddressLimiter) Check(addr netip.Addr) (ok bool, retryAfter time.Duration) {
+	return l.decide(addr, false)
+}
+
+// Take takes one attempt from addr, after a credential was missing or wrong. It
+// reports like Check. A refusal takes nothing.
+func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duration) {
+	return l.decide(addr, true)
+}
+
+func (l *AddressLimiter) decide(addr netip.Addr, take bool) (bool, time.Duration) {
+	addr = l.normal(addr)
+	now := l.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	due, known := l.due[addr]
+	if !known || due.Before(now) {
+		due = now
+	}
+	next := due.Add(l.interval)
+	if wait := next.Sub(now) - l.depth; wait > 0 {
+		return false, wait
+	}
+	if take {
+		if !known && len(l.due) >= l.most {
+			l.evict(now)
+		}
+		l.due[addr] = next
+	}
+	return true, 0
+}
+
+// normal returns what counts as one address: no zone, IPv4 in one spelling, IPv6
+// by its network.
+func (l *AddressLimiter) normal(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap().WithZone("")
+	if !addr.Is6() {
+		return addr
+	}
+	p, err := addr.Prefix(l.prefix)
+	if err != nil {
+		return addr // not for a valid IPv6 address and a validated length
+	}
+	return p.Addr()
+}
+
+// evict makes room: among a few it forgets all whose buckets are full, or else
+// the fullest. Somebody with many addresses can push out others that way, but
+// gains nothing by pushing out those.
+func (l *AddressLimiter) evict(now time.Time) {
+	var victim netip.Addr
+	var fullest time.Time
+	seen, freed := 0, false
+	for addr, due := range l.due {
+		if !due.After(now) {
+			delete(l.due, addr)
+			freed = true
+		} else if fullest.IsZero() || due.Before(fullest) {
+			victim, fullest = addr, due
+		}
+		if seen++; seen >= sample {
+			break
+		}
+	}
+	if !freed {
+		delete(l.due, victim)
+	}
+}

@@ -1,0 +1,76 @@
+package ratelimit
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+)
+
+// errOpen means that the store was not asked, because it lately did not answer.
+var errOpen = errors.New("the store did not answer lately")
+
+// breaker stops asking a store that does not answer. After some failures in a
+// row it is open: nobody asks until a cool-down has passed, then one call does,
+// alone. Only when that succeeds are all let through again, so a store that comes
+// back meets one call of each gateway first.
+type breaker struct {
+	config BreakerConfig
+	// changed is told when the store goes away and when it comes back.
+	changed func(away bool, cause error)
+	open    atomic.Bool
+
+	mu       sync.Mutex
+	failures int
+	cooldown tick
+	// retry is when one call may ask, probing whether one does; a probe that is
+	// never heard of again lapses at its next retry.
+	retry tick
+}
+
+func newBreaker(config BreakerConfig, changed func(bool, error)) *breaker {
+	return &breaker{config: config, changed: changed, cooldown: config.Cooldown}
+}
+
+// allow reports whether the store may be asked.
+func (b *breaker) allow(now tick) bool {
+	if !b.open.Load() {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.open.Load() {
+		return true
+	}
+	if now < b.retry {
+		return false
+	}
+	b.retry = now + spread(b.cooldown)
+	return true
+}
+
+// report notes how an exchange went.
+func (b *breaker) report(now tick, err error) {
+	b.mu.Lock()
+	was := b.open.Load()
+	if err == nil {
+		b.failures, b.cooldown = 0, b.config.Cooldown
+		b.open.Store(false)
+	} else {
+		if b.failures++; was {
+			b.cooldown = min(2*b.cooldown, b.config.MaxCooldown)
+		}
+		if b.failures >= b.config.Failures {
+			b.open.Store(true)
+			b.retry = now + spread(b.cooldown)
+		}
+	}
+	is := b.open.Load()
+	b.mu.Unlock()
+	if is != was {
+		b.changed(is, err)
+	}
+}
+
+// spread lengthens d by up to a quarter, at random.
+func spread(d tick) tick { return d + rand.N(d/4+1) }

@@ -1,0 +1,268 @@
+package ratelimit
+
+import (
+	"math"
+	"time"
+)
+
+// Leased counting. Permits are charged to the store first and spent here later,
+// window by window: the permits of a minute die with it, those of its hour and
+// day stay good. A call is admitted here if all its windows have permits left in
+// all its scopes. If some have not, it goes to the store for what is missing, and
+// brings a new block along for each scope that nobody else is fetching one for.
+
+// drawn is what a call took from one account on its way to the store.
+type drawn struct {
+	// index and gen identify the windows that units were of.
+	index [Windows]int64
+	gen   int64
+	units [Windows]int64
+	// renews tells that the call also fetches a new block.
+	renews bool
+	// left is what the account holds once the call is settled.
+	left [Windows]int64
+}
+
+// renewal names an account whose permits run low.
+type renewal struct {
+	org   string
+	scope Scope
+}
+
+// renewalQueue bounds the renewals waiting; when it is full, calls fetch their
+// permits themselves.
+const renewalQueue = 1024
+
+// relimit makes sure that what a holds was drawn under limit. Permits drawn under
+// another quota go back: a lower one may not have room for them.
+func (l *Limiter) relimit(a *account, limit Limit, now tick) {
+	if a.limit == limit {
+		return
+	}
+	a.limit = limit
+	l.giveBack(a, now)
+}
+
+// spend takes the cost of c from the permits held for all its scopes, or from
+// none of them.
+func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
+	for i := range c.n {
+		a := accounts[i]
+		for w := range Windows {
+			if a.held[w] < c.cost || now >= a.ends[w]-l.config.Lease.Margin {
+				return false
+			}
+		}
+	}
+	for i := range c.n {
+		a := accounts[i]
+		for w := range Windows {
+			a.held[w] -= c.cost
+		}
+		a.use(c.cost, now)
+		if a.low(l.target(a)) && !a.renewing && now >= a.dry {
+			l.renewSoon(a, c.limited[i])
+		}
+	}
+	return true
+}
+
+// use notes that units were spent.
+func (a *account) use(units int64, now tick) {
+	a.spent += units
+	a.lastUse = now
+}
+
+// target is how many permits of each window a should hold: what was used lately
+// in the time to provide for.
+func (l *Limiter) target(a *account) int64 {
+	return min(l.config.Lease.Max, int64(math.Ceil(a.rate*l.config.Lease.Horizon.Seconds())))
+}
+
+// low reports whether less than half of target is left of some limited window.
+func (a *account) low(target int64) bool {
+	for w := range Windows {
+		if a.limit.Quota(w) > 0 && a.held[w] < target/2 {
+			return true
+		}
+	}
+	return false
+}
+
+// shortest is the least time a rate is measured over.
+const shortest = 20 * time.Millisecond
+
+// meter brings a's rate up to date, half of it from what was before.
+func (a *account) meter(now tick) {
+	took := now - a.metered
+	if took < shortest {
+		return
+	}
+	rate := float64(a.spent) / took.Seconds()
+	if a.rate > 0 && took < 10*shortest {
+		rate = (rate + a.rate) / 2
+	}
+	a.rate, a.spent, a.metered = rate, 0, now
+}
+
+// want returns what to ask for beyond what a call needs, and marks a as renewing.
+func (l *Limiter) want(a *account, now tick) ([Windows]int64, bool) {
+	var want [Windows]int64
+	if a.renewing || now < a.dry {
+		return want, false
+	}
+	a.meter(now)
+	target, some := l.target(a), false
+	for w := range Windows {
+		want[w] = max(0, target-a.held[w])
+		some = some || want[w] > 0
+	}
+	a.renewing = some
+	return want, some
+}
+
+// draw takes what permits there are for f out of its accounts, and turns f into a
+// call for the rest. If there are none, and none are wanted, f stays a plain one,
+// which can be merged with others.
+func (l *Limiter) draw(f *flight) {
+	now := l.tick()
+	s := l.book.shard(f.op.Org)
+	defer s.mu.Unlock()
+	leases := false
+	for i := range f.op.Scopes {
+		scope, d := &f.op.Scopes[i], &f.drawn[i]
+		a := l.book.open(s, f.op.Org, scope.Ref(), now)
+		a.limit = scope.Limit
+		*d = drawn{index: a.state.Index, gen: a.state.Generation}
+		draw := &f.draws[i]
+		*draw = Draw{}
+		for w := range Windows {
+			if now >= a.ends[w]-l.config.Lease.Margin {
+				a.held[w] = 0
+			}
+			d.units[w] = min(a.held[w], f.op.Cost)
+			draw.Need[w] = f.op.Cost - d.units[w]
+			a.held[w] -= d.units[w]
+		}
+		draw.Held = a.held
+		draw.Want, d.renews = l.want(a, now)
+		leases = leases || d.renews || d.units != [Windows]int64{}
+	}
+	if leases {
+		f.op.Draws = f.draws[:len(f.op.Scopes)]
+		f.op.Divisor, f.op.Gateway = l.divisor(), l.config.Gateway
+	}
+}
+
+// undraw gives back what a call drew that did not reach the store, or not for
+// certain: it was not admitted, so its permits are unspent.
+func (l *Limiter) undraw(f *flight) {
+	if l.config.Mode != ModeLeased {
+		return
+	}
+	s := l.book.shard(f.op.Org)
+	defer s.mu.Unlock()
+	for i := range f.op.Scopes {
+		if a := s.find(f.op.Org, f.op.Scopes[i].Ref()); a != nil {
+			a.putBack(&f.drawn[i])
+		}
+	}
+}
+
+// putBack returns the units of d to a, if their windows still run.
+func (a *account) putBack(d *drawn) {
+	if d.renews {
+		a.renewing = false
+	}
+	if d.gen != a.state.Generation {
+		return
+	}
+	for w, n := range d.units {
+		if d.index[w] == a.state.Index[w] {
+			a.held[w] += n
+		}
+	}
+}
+
+// settle takes the store's answer to f into the accounts. It returns whether the
+// answer cannot count, because permits the call brought along were of a window
+// that had ended when the store charged the rest.
+func (l *Limiter) settle(f *flight) (turned bool) {
+	now := l.tick()
+	s := l.book.shard(f.op.Org)
+	defer s.mu.Unlock()
+	admitted := f.op.Admitted == 1
+	for i := range f.op.Scopes {
+		for w, n := range f.drawn[i].units {
+			turned = turned || admitted && n > 0 && f.drawn[i].index[w] != f.op.After[i].Index[w]
+		}
+	}
+	for i := range f.op.Scopes {
+		scope, d, after := &f.op.Scopes[i], &f.drawn[i], &f.op.After[i]
+		a := l.book.open(s, f.op.Org, scope.Ref(), now)
+		a.learn(scope.Limit, after, f.ans)
+		if l.config.Mode != ModeLeased {
+			continue
+		}
+		if admitted && !turned {
+			a.use(f.op.Cost, now)
+		} else {
+			a.putBack(d)
+		}
+		if len(f.op.Draws) > 0 {
+			a.receive(after, &f.op.Draws[i], d.renews, now)
+		}
+		d.left = a.held
+	}
+	return turned
+}
+
+// receive adds what was granted to a, and notes if it was nothing.
+func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
+	if renews {
+		a.renewing = false
+	}
+	dry := false
+	for w, n := range d.Granted {
+		if after.Index[w] == a.state.Index[w] && after.Generation == a.state.Generation {
+			a.held[w] += n
+		}
+		dry = dry || n == 0 && d.Want[w] > 0
+	}
+	if dry && renews {
+		// The window nears its end: for a while calls are counted one by one.
+		a.dry = now + dryFor
+	}
+}
+
+// dryFor is how long no block is asked for after a window had none to give.
+const dryFor = 100 * time.Millisecond
+
+// giveBack empties a's permits into the list of those to return.
+func (l *Limiter) giveBack(a *account, now tick) {
+	if a.held == [Windows]int64{} {
+		return
+	}
+	adj := Adjustment{
+		Ref:     a.ref,
+		State:   State{Generation: a.state.Generation, Index: a.state.Index},
+		Limit:   a.limit,
+		Gateway: l.config.Gateway,
+	}
+	some := false
+	for w, n := range a.held {
+		if n > 0 && a.runs(w, now) {
+			adj.Delta[w] = -n
+			// What is known of the count must follow, or it would be taken to be
+			// fuller than it is.
+			a.state.Count[w] -= n
+			some = true
+		}
+	}
+	a.held = [Windows]int64{}
+	if some {
+		l.mu.Lock()
+		l.returns[a.org] = append(l.returns[a.org], adj)
+		l.mu.Unlock()
+	}
+}

@@ -1,0 +1,317 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+)
+
+func leased(c *ratelimit.Config) { c.Mode = ratelimit.ModeLeased }
+
+// busy is a call of a caller with large quotas.
+func busy() ratelimit.Take {
+	return ratelimit.Take{Org: "org_a", Class: ratelimit.ClassRead, Scopes: []ratelimit.Scope{
+		{Kind: ratelimit.KindKey, ID: "k1", Limit: ratelimit.Limit{Minute: 100_000, Hour: 1_000_000}},
+		{Kind: ratelimit.KindOrg, ID: "org_a", Limit: ratelimit.Limit{Minute: 200_000, Day: 5_000_000}},
+	}}
+}
+
+// drive makes n calls at a steady rate and returns how many were admitted and
+// where they were decided.
+func drive(t testing.TB, l *ratelimit.Limiter, clock *manual, tk ratelimit.Take, n int, every time.Duration) (int, map[ratelimit.Source]int) {
+	t.Helper()
+	admitted, sources := 0, make(map[ratelimit.Source]int)
+	for range n {
+		d := take(t, l, tk)
+		sources[d.Source]++
+		if d.Allowed {
+			admitted++
+		}
+		clock.Add(every)
+	}
+	return admitted, sources
+}
+
+func TestLeaseSparesTheStore(t *testing.T) {
+	l, store, clock := newLimiter(t, leased)
+	drive(t, l, clock, busy(), 2000, 100*time.Microsecond)
+	before := store.Calls()
+	const calls = 50_000
+	admitted, sources := drive(t, l, clock, busy(), calls, 100*time.Microsecond)
+	if admitted != calls {
+		t.Errorf("admitted %d of %d", admitted, calls)
+	}
+	if asked := store.Calls() - before; asked > calls/1000 {
+		t.Errorf("asked the store %d times for %d calls (%v)", asked, calls, sources)
+	}
+	// The remaining count is right although the store was not asked: only this
+	// gateway spends.
+	if got, want := take(t, l, busy()).Windows[0].Remaining, int64(100_000-2000-calls-1); got != want {
+		t.Errorf("remaining of the minute = %d, want %d", got, want)
+	}
+}
+
+func TestLeaseAdmitsTheWholeQuota(t *testing.T) {
+	l, store, clock := newLimiter(t, leased)
+	tk := busy()
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 1000}
+	admitted, sources := drive(t, l, clock, tk, 3000, time.Millisecond)
+	if admitted != 1000 {
+		t.Errorf("a lone gateway admitted %d, want 1000", admitted)
+	}
+	if sources[ratelimit.SourceLease] < 500 || sources[ratelimit.SourceMemory] < 1900 {
+		t.Errorf("sources = %v, want most calls decided here", sources)
+	}
+	if store.Calls() > 300 {
+		t.Errorf("asked the store %d times for 3000 calls", store.Calls())
+	}
+}
+
+func TestLeaseDiesWithItsWindow(t *testing.T) {
+	l, _, clock := newLimiter(t, leased)
+	tk := busy()
+	tk.Scopes = tk.Scopes[:1]
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 1000, Hour: 1500}
+	first, _ := drive(t, l, clock, tk, 900, time.Millisecond)
+	clock.Add(42 * time.Second) // into the next minute
+	second, _ := drive(t, l, clock, tk, 900, time.Millisecond)
+	if first != 900 || second != 600 {
+		t.Errorf("admitted %d and %d, want 900 and 600: permits of the hour stay good", first, second)
+	}
+}
+
+func TestLoweredQuotaHoldsForPermitsDrawn(t *testing.T) {
+	l, _, clock := newLimiter(t, leased)
+	tk := busy()
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 1000}
+	drive(t, l, clock, tk, 200, time.Millisecond)
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 100}
+	if d := take(t, l, tk); d.Allowed {
+		t.Errorf("admitted past a quota of 100 after 200 calls: %+v", d)
+	}
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 2000}
+	if admitted, _ := drive(t, l, clock, tk, 3000, time.Millisecond); admitted < 1700 || admitted > 1800 {
+		t.Errorf("admitted %d more under a quota of 2000, want nearly 1800", admitted)
+	}
+}
+
+func TestCostlyCallUsesPermitsAndStore(t *testing.T) {
+	l, _, clock := newLimiter(t, leased)
+	tk := busy()
+	tk.Scopes = tk.Scopes[:1]
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 1000}
+	drive(t, l, clock, tk, 500, time.Millisecond)
+	tk.Cost = 500
+	d := take(t, l, tk)
+	if !d.Allowed || d.Windows[0].Remaining != 0 {
+		t.Errorf("a call that needs all that is left, leased or not: %+v", d)
+	}
+	tk.Cost = 1
+	if d := take(t, l, tk); d.Allowed {
+		t.Error("one more was admitted")
+	}
+}
+
+func TestResetDropsPermits(t *testing.T) {
+	l, _, clock := newLimiter(t, leased)
+	tk := busy()
+	tk.Scopes = tk.Scopes[:1]
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 1000}
+	drive(t, l, clock, tk, 1500, time.Millisecond)
+	if err := l.Reset(t.Context(), "org_a", ratelimit.Ref{}); err != nil {
+		t.Fatal(err)
+	}
+	if admitted, _ := drive(t, l, clock, tk, 1500, time.Millisecond); admitted != 1000 {
+		t.Errorf("admitted %d after a reset, want 1000", admitted)
+	}
+}
+
+func TestShow(t *testing.T) {
+	l, _, clock := newLimiter(t, func(c *ratelimit.Config) { leased(c); c.Gateway = "gw-1" })
+	tk := busy()
+	tk.Scopes = tk.Scopes[:1]
+	tk.Scopes[0].Limit = ratelimit.Limit{Minute: 1000, Hour: 2000}
+	drive(t, l, clock, tk, 200, time.Millisecond)
+	got, err := l.Show(t.Context(), "org_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := int64(0)
+	for _, w := range got {
+		for _, lease := range w.Leases {
+			if lease.Gateway != "gw-1" {
+				t.Errorf("lease of %s", lease.Gateway)
+			}
+			held = lease.Held
+		}
+	}
+	if len(got) != 3 || held == 0 {
+		t.Fatalf("Show = %+v, want three windows with leases", got)
+	}
+	hour := got[1]
+	hour.Leases = nil
+	want := ratelimit.WindowState{
+		Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k1"}, Window: "hour", Limit: 2000,
+		Used: hour.Used, Remaining: 2000 - hour.Used, Reset: 1182*time.Second - 200*time.Millisecond,
+	}
+	if diff := cmp.Diff(want, hour); diff != "" {
+		t.Errorf("hour (-want +got):\n%s", diff)
+	}
+	if hour.Used < 200 || hour.Used > 200+held+1 {
+		t.Errorf("used = %d after 200 calls with %d held", hour.Used, held)
+	}
+	if _, err := l.Show(t.Context(), "a b"); !errors.Is(err, ratelimit.ErrInvalid) {
+		t.Errorf("Show of an invalid organisation: %v", err)
+	}
+}
+
+// faulty is a store whose exchanges can be lost on the way there or back.
+type faulty struct {
+	ratelimit.Store
+	// next says what happens to the next exchange.
+	next fault
+}
+
+type fault int
+
+const (
+	none fault = iota
+	lostRequest
+	lostReply
+)
+
+var errLost = errors.New("lost")
+
+func (f *faulty) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
+	switch f.next {
+	case lostRequest:
+		return 0, errLost
+	case lostReply:
+		_, _ = f.Store.Apply(ctx, ops) // nobody will know
+		return 0, errLost
+	case none:
+	}
+	return f.Store.Apply(ctx, ops)
+}
+
+// TestNoOverAdmission plays random histories on several gateways over one store,
+// in virtual time: calls of all costs, lost requests and replies, gateways that
+// crash, clocks that step, quotas that are raised and lowered. In every window of
+// every scope no more may pass than the largest quota it had.
+func TestNoOverAdmission(t *testing.T) {
+	for _, mode := range []ratelimit.Mode{ratelimit.ModeExact, ratelimit.ModeLeased} {
+		t.Run(string(mode), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { newHistory(t, mode).play(t) })
+		})
+	}
+}
+
+// history is one random history.
+type history struct {
+	t     *rapid.T
+	clock *manual
+	store *faulty
+	mode  ratelimit.Mode
+	gates []*ratelimit.Limiter
+	quota map[string]ratelimit.Limit
+	// admitted and allowed are units by scope, window and index.
+	admitted, allowed map[string]int64
+}
+
+func newHistory(t *rapid.T, mode ratelimit.Mode) *history {
+	h := &history{
+		t: t, clock: newManual(), mode: mode,
+		quota:    map[string]ratelimit.Limit{},
+		admitted: map[string]int64{}, allowed: map[string]int64{},
+	}
+	h.store = &faulty{Store: storetest.NewMemory(h.clock.Now)}
+	for range rapid.IntRange(1, 4).Draw(t, "gateways") {
+		h.gates = append(h.gates, h.gate())
+	}
+	for _, id := range []string{"k1", "k2", "o"} {
+		h.draw(t, id)
+	}
+	return h
+}
+
+func (h *history) gate() *ratelimit.Limiter {
+	config := ratelimit.DefaultConfig()
+	config.Mode, config.Breaker.Failures = h.mode, 1000
+	config.Failure.Read = ratelimit.FailClosed
+	l, err := ratelimit.New(config, ratelimit.Deps{Store: h.store, Clock: h.clock})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return l
+}
+
+func (h *history) draw(t *rapid.T, id string) {
+	quota := rapid.SampledFrom([]int64{0, 7, 40, 300, 2000})
+	h.quota[id] = ratelimit.Limit{Minute: quota.Draw(t, "minute"), Hour: quota.Draw(t, "hour"), Day: 3000}
+}
+
+func (h *history) play(t *rapid.T) {
+	t.Repeat(map[string]func(*rapid.T){
+		"burst": h.burst,
+		"quota": func(t *rapid.T) { h.draw(t, rapid.SampledFrom([]string{"k1", "k2", "o"}).Draw(t, "id")) },
+		"crash": func(t *rapid.T) { h.gates[rapid.IntRange(0, len(h.gates)-1).Draw(t, "gate")] = h.gate() },
+		"wait": func(t *rapid.T) {
+			h.clock.Add(rapid.SampledFrom([]time.Duration{
+				time.Millisecond, 300 * time.Millisecond, 3 * time.Second, 41 * time.Second, 20 * time.Minute,
+			}).Draw(t, "step"))
+		},
+	})
+}
+
+// burst makes calls from one gateway.
+func (h *history) burst(t *rapid.T) {
+	l := h.gates[rapid.IntRange(0, len(h.gates)-1).Draw(t, "gate")]
+	key := rapid.SampledFrom([]string{"k1", "k2"}).Draw(t, "key")
+	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 9}).Draw(t, "cost")
+	every := rapid.SampledFrom([]time.Duration{0, 50 * time.Microsecond, 7 * time.Millisecond}).Draw(t, "every")
+	trouble := rapid.SampledFrom([]fault{none, none, lostRequest, lostReply}).Draw(t, "trouble")
+	for i := range rapid.IntRange(1, 200).Draw(t, "calls") {
+		h.store.next = none
+		if i%5 == 4 {
+			h.store.next = trouble
+		}
+		h.call(l, key, cost)
+		h.clock.Add(every)
+	}
+}
+
+func (h *history) call(l *ratelimit.Limiter, key string, cost int64) {
+	tk := ratelimit.Take{Org: "org_a", Cost: cost, Class: ratelimit.ClassRead, Scopes: []ratelimit.Scope{
+		{Kind: ratelimit.KindKey, ID: key, Limit: h.quota[key]},
+		{Kind: ratelimit.KindOrg, ID: "o", Limit: h.quota["o"]},
+	}}
+	now := h.clock.Now().UnixNano()
+	d, err := l.Take(context.Background(), tk)
+	if err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
+		h.t.Fatalf("Take: %v", err)
+	}
+	for _, s := range tk.Scopes {
+		for w := range ratelimit.Windows {
+			at := fmt.Sprintf("%s %s %d", s.ID, ratelimit.WindowName(w), now/int64(ratelimit.WindowSize(w)))
+			quota := s.Limit.Quota(w)
+			if quota == 0 {
+				quota = ratelimit.MaxQuota
+			}
+			h.allowed[at] = max(h.allowed[at], quota)
+			if d.Allowed {
+				h.admitted[at] += cost
+			}
+			if h.admitted[at] > h.allowed[at] {
+				h.t.Fatalf("%s: admitted %d of %d", at, h.admitted[at], h.allowed[at])
+			}
+		}
+	}
+}

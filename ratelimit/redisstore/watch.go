@@ -1,0 +1,176 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// defaultRecovery is the default of Config.Recovery.
+const defaultRecovery = 2 * time.Second
+
+// watch notices that the server behind a client is no longer the one it was: it
+// has restarted, or another one has taken its place, and may know less. Neither
+// can happen without a new connection, so only after one has been made does it
+// ask who answers. That is asked after the exchange that needed the connection,
+// whose outcome then does not count: it may have been charged, but to counts that
+// cannot be trusted.
+//
+// What it does not notice is an operator who empties a running server.
+type watch struct {
+	client redis.UniversalClient
+	pause  time.Duration
+	now    func() time.Time
+	// dials counts connections, verified is the count at the latest check.
+	dials, verified atomic.Int64
+	// epoch changes with the server.
+	epoch atomic.Int64
+
+	mu    sync.Mutex
+	known map[string]string
+	// until is when the pause after the latest change ends, in Unix nanoseconds.
+	until atomic.Int64
+}
+
+func newWatch(client redis.UniversalClient, config Config) *watch {
+	w := &watch{client: client, pause: config.Recovery, now: config.Now}
+	if w.pause == 0 {
+		w.pause = defaultRecovery
+	}
+	if w.now == nil {
+		w.now = time.Now
+	}
+	w.dials.Store(1) // the client may have connections already
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		c.OnNewNode(func(node *redis.Client) { node.AddHook(w) })
+	default:
+		c.AddHook(w)
+	}
+	return w
+}
+
+// DialHook implements [redis.Hook].
+func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if err == nil {
+			w.dials.Add(1)
+		}
+		return conn, err
+	}
+}
+
+// ProcessHook implements [redis.Hook].
+func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements [redis.Hook].
+func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// enter returns the epoch an exchange begins in, or an error during the pause
+// after a change.
+func (w *watch) enter() (int64, error) {
+	epoch := w.epoch.Load()
+	if epoch > 0 && w.now().UnixNano() < w.until.Load() {
+		return 0, ratelimit.ErrRestarted
+	}
+	return epoch, nil
+}
+
+// check tells whether the outcome of an exchange that began in epoch counts.
+func (w *watch) check(ctx context.Context, epoch int64) error {
+	if w.pause < 0 {
+		return nil
+	}
+	if w.dials.Load() != w.verified.Load() {
+		if err := w.verify(ctx); err != nil {
+			return err
+		}
+	}
+	if w.epoch.Load() != epoch {
+		return ratelimit.ErrRestarted
+	}
+	return nil
+}
+
+// verify asks the servers who they are.
+func (w *watch) verify(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dials := w.dials.Load()
+	if dials == w.verified.Load() {
+		return nil // another exchange has just done so
+	}
+	found, err := w.identify(ctx)
+	if err != nil {
+		return fmt.Errorf("identify server: %w", err)
+	}
+	for addr, id := range found {
+		if len(w.known) > 0 && w.known[addr] != id {
+			w.until.Store(w.now().Add(w.pause).UnixNano())
+			w.epoch.Add(1)
+			break
+		}
+	}
+	w.known = found
+	w.verified.Store(dials)
+	return nil
+}
+
+// identify returns the run ID of each master. A server that does not tell it (the
+// embedded one) is taken to live as long as this process. A node of a cluster that
+// cannot be reached is taken to be the one it was: when it is back, that takes a
+// new connection.
+func (w *watch) identify(ctx context.Context) (map[string]string, error) {
+	found := make(map[string]string)
+	cluster, ok := w.client.(*redis.ClusterClient)
+	if !ok {
+		id, err := identity(ctx, w.client)
+		found[""] = id
+		return found, err
+	}
+	var mu sync.Mutex
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		addr := node.Options().Addr
+		id, err := identity(ctx, node)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			found[addr] = id
+		} else if was, ok := w.known[addr]; ok {
+			found[addr] = was
+		}
+		return nil
+	})
+	return found, err
+}
+
+// identity returns the run ID of a server, empty if it does not tell.
+func identity(ctx context.Context, c redis.Cmdable) (string, error) {
+	info, err := c.Info(ctx, "server").Result()
+	if _, told := errors.AsType[redis.Error](err); told {
+		return "", nil
+	}
+	return runID(info), err
+}
+
+// runID finds the run ID in what INFO tells.
+func runID(info string) string {
+	for line := range strings.Lines(info) {
+		if id, ok := strings.CutPrefix(line, "run_id:"); ok {
+			return strings.TrimSpace(id)
+		}
+	}
+	return ""
+}

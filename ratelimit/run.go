@@ -1,0 +1,257 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// beatEvery is how often a gateway tells the store that it is alive, and
+	// hears of resets and restarts.
+	beatEvery = 500 * time.Millisecond
+	// beatWithin is how long a silent gateway is taken to be alive.
+	beatWithin = 3 * time.Second
+	// farewell bounds what is done on the way out.
+	farewell = 2 * time.Second
+	// adjustBatch is how many corrections go to the store at once.
+	adjustBatch = 200
+)
+
+// Run does the background work of l until ctx ends: it renews leases before they
+// run out, returns idle ones, charges what was admitted while the store was away,
+// restores what the store has lost, and counts the gateways alive. On the way
+// out it returns all leases.
+//
+// A Limiter that is not run decides all the same, but hears of resets and gives
+// unused permits back only when their windows end.
+func (l *Limiter) Run(ctx context.Context) error {
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	defer l.counts.unregister()
+	l.running.Store(true)
+	defer l.running.Store(false)
+	resets := int64(-1)
+	for {
+		select {
+		case <-ctx.Done():
+			out, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+			defer cancel()
+			l.returnAll(out)
+			return nil
+		case r := <-l.renewals:
+			l.renew(ctx, r)
+		case <-beat.C:
+			resets = l.beat(ctx, resets)
+			l.tend(ctx)
+		}
+	}
+}
+
+// bounded returns ctx with the deadline of one exchange.
+func (l *Limiter) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, l.config.Timeout)
+}
+
+// beat tells the store that this gateway is alive. It returns the number of
+// resets, which was known before as given. It asks a store that is away, too: that
+// is how a gateway without calls hears that it is back, and soon enough to restore
+// what was lost before anything is admitted.
+func (l *Limiter) beat(ctx context.Context, known int64) int64 {
+	ctx, cancel := l.bounded(ctx)
+	defer cancel()
+	began := l.tick()
+	p, err := l.store.Beat(ctx, l.config.Gateway, beatWithin)
+	l.exchanged(0, l.tick()-began, err)
+	if err != nil {
+		return known
+	}
+	l.live.Store(int64(max(1, p.Live)))
+	if p.Resets != known && known >= 0 {
+		l.doubt()
+	}
+	return p.Resets
+}
+
+// tend does what is due: it restores what the store has lost, charges debts,
+// returns permits.
+func (l *Limiter) tend(ctx context.Context) {
+	if l.breaker.open.Load() {
+		return
+	}
+	if l.restarted.Swap(false) && l.adjust(ctx, l.remembered()) != nil {
+		l.restarted.Store(true)
+	}
+	l.collect()
+	l.mu.Lock()
+	returns := l.returns
+	l.returns = make(map[string][]Adjustment)
+	l.mu.Unlock()
+	// What fails here is not tried again: it may have been done. The permits die
+	// with their windows.
+	_ = l.adjust(ctx, returns)
+}
+
+// collect lists the permits that lie idle and the debts that are due, and
+// forgets accounts of yesterday.
+func (l *Limiter) collect() {
+	now := l.tick()
+	l.book.each(func(a *account) bool {
+		if now-a.lastUse > l.config.Lease.Idle {
+			l.giveBack(a, now)
+		}
+		if a.local != [Windows]int64{} {
+			l.owe(Adjustment{
+				Ref: a.ref, Limit: a.limit, Delta: a.local,
+				State: State{Generation: a.state.Generation, Index: a.localIndex},
+			}, a.org)
+			a.local = [Windows]int64{}
+		}
+		return now-a.lastUse < WindowSize(Windows-1)
+	})
+}
+
+// owe puts an adjustment on the list of those to make.
+func (l *Limiter) owe(adj Adjustment, org string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.returns[org] = append(l.returns[org], adj)
+}
+
+// remembered is what this gateway knows to have been counted in windows that
+// still run.
+func (l *Limiter) remembered() map[string][]Adjustment {
+	now := l.tick()
+	all := make(map[string][]Adjustment)
+	l.book.each(func(a *account) bool {
+		if a.storeNow > 0 && a.runs(Windows-1, now) {
+			all[a.org] = append(all[a.org], Adjustment{Ref: a.ref, State: a.state, Limit: a.limit})
+		}
+		return true
+	})
+	return all
+}
+
+// adjust sends adjustments to the store, a batch at a time.
+func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error {
+	var errs []error
+	for org, list := range all {
+		for batch := range slices.Chunk(list, adjustBatch) {
+			bounded, cancel := l.bounded(ctx)
+			began := l.tick()
+			err := l.store.Adjust(bounded, org, batch)
+			cancel()
+			l.exchanged(0, l.tick()-began, err)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// returnAll gives all permits back, and charges what is owed.
+func (l *Limiter) returnAll(ctx context.Context) {
+	now := l.tick()
+	l.book.each(func(a *account) bool {
+		a.renewing = false
+		l.giveBack(a, now)
+		return true
+	})
+	l.tend(ctx)
+}
+
+// renewSoon asks the background for new permits. If there is none, or it has too
+// much to do, the next call that finds none left fetches them itself. The shard of
+// a is locked.
+func (l *Limiter) renewSoon(a *account, scope Scope) {
+	if !l.running.Load() {
+		return
+	}
+	select {
+	case l.renewals <- renewal{a.org, scope}:
+		a.renewing = true
+	default:
+	}
+}
+
+// renew fetches permits for first and all others that wait, in one exchange for
+// each group of organisations.
+func (l *Limiter) renew(ctx context.Context, first renewal) {
+	waiting := []renewal{first}
+	for len(waiting) < l.config.Commit.Batch && len(l.renewals) > 0 {
+		waiting = append(waiting, <-l.renewals)
+	}
+	groups := make(map[string][]renewal)
+	for _, r := range waiting {
+		g := l.store.Group(r.org)
+		groups[g] = append(groups[g], r)
+	}
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		l.fetch(ctx, groups[g])
+	}
+}
+
+// fetch makes one exchange for renewals.
+func (l *Limiter) fetch(ctx context.Context, list []renewal) {
+	ops := make([]Op, 0, len(list))
+	for _, r := range list {
+		if op, ok := l.fetchOp(r); ok {
+			ops = append(ops, op)
+		}
+	}
+	if len(ops) == 0 {
+		return
+	}
+	ctx, cancel := l.bounded(ctx)
+	defer cancel()
+	sent := l.tick()
+	now, err := l.store.Apply(ctx, ops)
+	ans := answer{now: now, sent: sent, got: l.tick()}
+	l.exchanged(0, ans.got-sent, err)
+	for i := range ops {
+		l.fetched(&ops[i], ans, err)
+	}
+}
+
+// fetchOp is the operation that renews r, if that is still wanted.
+func (l *Limiter) fetchOp(r renewal) (Op, bool) {
+	now := l.tick()
+	s := l.book.shard(r.org)
+	defer s.mu.Unlock()
+	a := s.find(r.org, r.scope.Ref())
+	if a == nil {
+		return Op{}, false
+	}
+	a.renewing = false
+	if a.limit != r.scope.Limit || !l.breaker.allow(now) {
+		return Op{}, false
+	}
+	var d Draw
+	var some bool
+	if d.Want, some = l.want(a, now); !some {
+		return Op{}, false
+	}
+	d.Held = a.held
+	return Op{
+		Org: r.org, Scopes: []Scope{r.scope}, Calls: 1, Draws: []Draw{d},
+		Divisor: l.divisor(), Gateway: l.config.Gateway,
+	}, true
+}
+
+// fetched takes what a renewal brought into its account.
+func (l *Limiter) fetched(op *Op, ans answer, err error) {
+	s := l.book.shard(op.Org)
+	defer s.mu.Unlock()
+	a := s.find(op.Org, op.Scopes[0].Ref())
+	switch {
+	case a == nil:
+	case err != nil:
+		a.renewing = false
+	default:
+		lastUse := a.lastUse
+		a.learn(op.Scopes[0].Limit, &op.After[0], ans)
+		a.lastUse = lastUse // a renewal is no use
+		a.receive(&op.After[0], &op.Draws[0], true, ans.got)
+	}
+}
