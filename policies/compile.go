@@ -63,8 +63,16 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	}
 	modules[entryFile] = entry
 
+	store := inmem.NewFromObjectWithOpts(orEmpty(mine.data),
+		inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
+	txn, err := store.NewTransaction(ctx)
+	if err != nil {
+		return nil, &LoadError{Org: org, Message: err.Error()}
+	}
+	defer store.Abort(ctx, txn)
 	c := ast.NewCompiler().WithCapabilities(Capabilities()).WithStrict(true).
-		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1)
+		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1).
+		WithPathConflictsCheck(storage.NonEmpty(ctx, store, txn))
 	c.Compile(modules)
 	if c.Failed() {
 		return nil, loadErrors(org, c.Errors, policyOfFile)
@@ -73,18 +81,13 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	if err != nil {
 		return nil, loadErrors(org, err, policyOfFile)
 	}
-	data := mine.data
-	if data == nil {
-		data = map[string]any{}
-	}
 	except, err := prepareExceptions(org, cfg.Exceptions)
 	if err != nil {
 		return nil, err
 	}
 	return &compiled{
 		org: org, revision: revision(lib, files, source, mine, cfg.Exceptions), calls: calls, except: except, source: source,
-		compiler: c, query: query, reads: readsOf(c),
-		store: inmem.NewFromObjectWithOpts(data, inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true)),
+		compiler: c, query: query, reads: readsOf(c), store: store,
 	}, ctx.Err()
 }
 

@@ -17,6 +17,9 @@ type Config struct {
 	// Directory holds the organisation's own Rego (*.rego) and data (data.json,
 	// data.yaml); files ending in _test.rego are left out. Default: none.
 	Directory string `yaml:"directory"`
+	// Bundle gets the organisation's own Rego as an OPA bundle instead.
+	// Default: none.
+	Bundle *Bundle `yaml:"bundle"`
 	// Exceptions lift policies for somebody, for a time. Default: none.
 	Exceptions []Exception `yaml:"exceptions"`
 }
@@ -111,7 +114,10 @@ func (c Config) Validate() error {
 	if err != nil {
 		return err
 	}
-	errs := validateExceptions(c.Exceptions)
+	errs := append(validateExceptions(c.Exceptions), c.Bundle.validate()...)
+	if c.Directory != "" && c.Bundle != nil {
+		errs = append(errs, errors.New("directory: cannot be given beside bundle"))
+	}
 	for i, e := range c.Policies {
 		path := fmt.Sprintf("policies[%d]", i)
 		errs = append(errs, e.validate(path)...)
@@ -121,7 +127,7 @@ func (c Config) Validate() error {
 			if _, faults := p.params.check(e.Params); len(faults) > 0 {
 				errs = append(errs, prefixed(path+".params", faults)...)
 			}
-		case e.Policy != "" && c.Directory == "":
+		case e.Policy != "" && c.Directory == "" && c.Bundle == nil:
 			errs = append(errs, fmt.Errorf("%s.policy: %w", path, unknownPolicy(e.Policy, lib.names)))
 		}
 	}

@@ -143,7 +143,7 @@ func (o *own) addData(name string, text []byte) error {
 	if !ok {
 		return fmt.Errorf("the data is not an object")
 	}
-	if _, reserved := object["tollgate"]; reserved {
+	if _, reserved := object[reservedRoot]; reserved {
 		return fmt.Errorf("data.tollgate is reserved for the library")
 	}
 	return merge(o.data, object, "")

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"net/http"
 	"runtime"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +21,10 @@ type Deps struct {
 	// DocURL is put before a policy's page name in Violation.Doc.
 	// Default "docs/policies/".
 	DocURL string
+	// HTTPClient fetches bundles; nil is one that follows no redirects.
+	HTTPClient *http.Client
+	// Now is the clock that bundles are polled by; nil is time.Now.
+	Now func() time.Time
 }
 
 // Errors of Decide. Whatever the error, the call must be refused.
@@ -42,6 +46,12 @@ type Engine struct {
 	lib    *library
 	places chan struct{} // one per running evaluation
 	now    atomic.Pointer[state]
+
+	changed chan struct{} // Run must look at the bundles
+
+	mu      sync.Mutex // held by those who change the state
+	configs map[string]Config
+	sources map[string]*source
 }
 
 // state is everything that decides, swapped as one.
@@ -49,7 +59,7 @@ type state struct {
 	orgs map[string]*orgState
 }
 
-// orgState is one organisation in a state.
+// orgState is one organisation in a state; a nil one waits for its bundle.
 type orgState struct {
 	*compiled
 	memory *memory // nil where verdicts cannot be remembered
@@ -80,54 +90,23 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	if deps.DocURL == "" {
 		deps.DocURL = "docs/policies/"
 	}
-	e := &Engine{limits: limits, deps: deps, lib: lib, places: make(chan struct{}, limits.Concurrency)}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.HTTPClient == nil {
+		deps.HTTPClient = &http.Client{
+			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: time.Minute},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	e := &Engine{
+		limits: limits, deps: deps, lib: lib, places: make(chan struct{}, limits.Concurrency),
+		changed: make(chan struct{}, 1),
+	}
 	if err := e.Reload(context.Background(), orgs); err != nil {
 		return nil, err
 	}
 	return e, nil
-}
-
-// Reload compiles the given organisations and, if all are good, puts them in
-// place of the present ones at once. Decisions under way end on the state they
-// began with. After an error the present state stays.
-func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
-	next := &state{orgs: make(map[string]*orgState, len(orgs))}
-	var faults []error
-	for _, org := range slices.Sorted(maps.Keys(orgs)) {
-		mine, err := readDirectory(org, orgs[org].Directory)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		o, err := e.prepare(ctx, org, orgs[org], mine)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		next.orgs[org] = o
-	}
-	if len(faults) > 0 {
-		return errors.Join(faults...)
-	}
-	e.now.Store(next)
-	return nil
-}
-
-// prepare compiles an organisation, or takes the present state of it when
-// nothing changed, so that what was remembered stays.
-func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine own) (*orgState, error) {
-	c, err := compileOrg(ctx, e.lib, org, cfg, mine, e.deps.DocURL)
-	if err != nil {
-		return nil, err
-	}
-	if now := e.now.Load(); now != nil && now.orgs[org] != nil && now.orgs[org].revision == c.revision {
-		return now.orgs[org], nil
-	}
-	m, err := newMemory(e.limits.Remember, c.reads)
-	if err != nil {
-		return nil, err
-	}
-	return &orgState{compiled: c, memory: m}, nil
 }
 
 // Revision names the compiled state an organisation's calls are judged by;
@@ -162,9 +141,12 @@ func (e *Engine) Reads(org string) (paths []string, ok bool) {
 // Decide judges a call by an organisation's policies. It returns within
 // Limits.Deadline. On any error the caller must refuse the call.
 func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, error) {
-	o := e.now.Load().orgs[org]
-	if o == nil {
+	o, known := e.now.Load().orgs[org]
+	if !known {
 		return Decision{}, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
+	}
+	if o == nil {
+		return Decision{}, fmt.Errorf("%w: %s", ErrPending, org)
 	}
 	kind, verb, err := in.classify()
 	if err != nil {

@@ -47,6 +47,7 @@ type library struct {
 const (
 	libraryPackage = "tollgate.library." // one package per policy
 	supportPackage = "tollgate."         // what they share
+	reservedRoot   = "tollgate"          // of both, in data
 )
 
 // loadLibrary parses the embedded Rego. Its result is shared and immutable.
