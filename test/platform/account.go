@@ -27,6 +27,9 @@ type account struct {
 	templates   table[template]
 	delegations table[delegation]
 	clusters    table[cluster]
+	endpoints   table[endpoint]
+	publicJobs  table[job]
+	workerQuota int
 	meters      table[meter]
 }
 
@@ -84,6 +87,9 @@ func newAccount(o Account, now time.Time) *account {
 		templates:   newTable[template](),
 		delegations: newTable[delegation](),
 		clusters:    newTable[cluster](),
+		endpoints:   newTable[endpoint](),
+		publicJobs:  newTable[job](),
+		workerQuota: orInt(o.WorkerQuota, defaultQuota),
 		meters:      newTable[meter](),
 	}
 }
@@ -93,17 +99,6 @@ func newAccount(o Account, now time.Time) *account {
 func (s *Server) account(secret string) (*account, Access, bool) {
 	c, known := s.keys[sha256.Sum256([]byte(secret))]
 	return c.account, c.access, known
-}
-
-// advanceLocked brings an account up to now: money is spent, and what can no
-// longer be paid stops at the instant the money ran out.
-func (s *Server) advanceLocked(a *account, now time.Time) {
-	if empty, at := a.purse.emptyBy(now); empty {
-		a.purse.settle(at)
-		a.purse.Balance = 0
-		s.stopUnpaidLocked(a, at)
-	}
-	a.purse.settle(now)
 }
 
 // mayUse tells whether the account may rent gpu (empty for CPU) on cloud.
@@ -127,6 +122,10 @@ func (s *Server) SetBalance(accountID string, usd float64) error {
 	}
 	s.advanceLocked(a, s.clock.Now())
 	a.purse.Balance = usd
+	a.purse.settle(a.purse.SettledAt)
+	for _, e := range a.endpoints.order {
+		s.scheduleLocked(a, e, a.purse.SettledAt)
+	}
 	return nil
 }
 

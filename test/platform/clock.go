@@ -14,6 +14,7 @@ type Clock struct {
 	virtual time.Time // the clock's time at the instant real
 	real    time.Time
 	changed chan struct{} // closed whenever the clock is moved by hand
+	waits   map[*time.Time]struct{}
 }
 
 // RealClock returns a clock that follows real time.
@@ -30,6 +31,7 @@ func NewClock(start time.Time, speed float64) *Clock {
 		virtual: start.Round(0).UTC(),
 		real:    time.Now(),
 		changed: make(chan struct{}),
+		waits:   map[*time.Time]struct{}{},
 	}
 }
 
@@ -84,9 +86,44 @@ func (c *Clock) rebaseLocked(now time.Time, speed float64) {
 	c.changed = make(chan struct{})
 }
 
+// AdvanceToNext moves the clock to the earliest time that somebody waits for, a
+// call for its result or a stream for its next line, and tells whether there
+// was one.
+func (c *Clock) AdvanceToNext() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var first time.Time
+	for t := range c.waits {
+		if first.IsZero() || t.Before(first) {
+			first = *t
+		}
+	}
+	if !first.After(c.nowLocked()) {
+		return false
+	}
+	c.rebaseLocked(first, c.speed)
+	return true
+}
+
 // Wait blocks until the clock has reached t, wake is closed, or ctx ends; only
-// the last is an error. A nil wake never fires.
+// the last is an error. A nil wake never fires, and the zero time never comes.
 func (c *Clock) Wait(ctx context.Context, t time.Time, wake <-chan struct{}) error {
+	if t.IsZero() {
+		select {
+		case <-wake:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	c.mu.Lock()
+	c.waits[&t] = struct{}{}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.waits, &t)
+		c.mu.Unlock()
+	}()
 	for {
 		c.mu.Lock()
 		left, speed, changed := t.Sub(c.nowLocked()), c.speed, c.changed

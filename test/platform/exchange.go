@@ -20,6 +20,9 @@ type exchange struct {
 	w       http.ResponseWriter
 	ctx     context.Context //nolint:containedctx // lives exactly as long as the request it belongs to
 	header  http.Header
+	host    string
+	method  string
+	path    string // unescaped
 	surface *surface
 	route   *route
 	params  []string // values of the pattern's {…}, in order
@@ -202,7 +205,7 @@ func (x *exchange) admit(r *http.Request) error {
 		return badRequest("request could not be processed", "query: not a valid query string")
 	}
 	x.query = query
-	if !x.s.opts.Strict {
+	if !x.s.opts.Strict || x.surface.freeForm {
 		return nil
 	}
 	return x.admitStrictly(r)
@@ -217,7 +220,7 @@ func (x *exchange) admitStrictly(r *http.Request) error {
 			return badRequest("request could not be processed", "query."+name+": given more than once")
 		}
 	}
-	if len(x.raw) == 0 || x.surface.freeForm {
+	if len(x.raw) == 0 {
 		return nil
 	}
 	if !x.route.body {

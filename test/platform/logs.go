@@ -130,13 +130,14 @@ func (r *run) total(now time.Time) int64 {
 	return n
 }
 
-// next is when another line falls due; known only while the container runs.
-func (b logBook) next(now time.Time) (at time.Time, known bool) {
+// next is when another line falls due; the zero time when the container does
+// not run.
+func (b logBook) next(now time.Time) time.Time {
 	last := &b.runs[len(b.runs)-1]
 	if !last.Ended.IsZero() {
-		return time.Time{}, false
+		return time.Time{}
 	}
-	return last.at(last.lines(now)), true
+	return last.at(last.lines(now))
 }
 
 // cursor is a place in a log: after line n of the instant at, or with n zero
@@ -253,10 +254,7 @@ func (x *exchange) streamLogs(q logQuery, look func() logState) reply {
 				return nil
 			}
 			q.from = advanceCursor(q.from, lines, st)
-			next, known := st.book.next(st.now)
-			if !known {
-				next = st.now.AddDate(100, 0, 0)
-			}
+			next := st.book.next(st.now)
 			if err := x.s.clock.Wait(ctx, next, st.changed); err != nil {
 				return nil // the client left or we are closing: a stream's normal end
 			}

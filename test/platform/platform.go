@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -25,6 +26,7 @@ type Server struct {
 	calls  *recorder
 	faults *faults
 	rest   *surface
+	runURL string
 	keys   map[[sha256.Size]byte]credential // never changes
 
 	life context.Context //nolint:containedctx // ends with Close, and every open stream with it
@@ -49,6 +51,7 @@ func New(opts Options) (*Server, error) {
 		timing:   opts.Timing.withDefaults(),
 		clock:    opts.Clock,
 		log:      opts.Logger,
+		runURL:   strings.TrimSuffix(orText(opts.RunURL, "https://api.platform.test"), "/"),
 		calls:    newRecorder(opts.KeepCalls),
 		changed:  make(chan struct{}),
 		accounts: map[string]*account{},
@@ -89,7 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serve(on *surface, w http.ResponseWriter, r *http.Request) {
-	x := &exchange{s: s, w: w, ctx: r.Context(), header: r.Header, surface: on}
+	x := &exchange{s: s, w: w, ctx: r.Context(), header: r.Header, host: r.Host, method: r.Method, path: r.URL.Path, surface: on}
 	x.serve(r)
 }
 

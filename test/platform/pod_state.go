@@ -71,11 +71,14 @@ func (s *Server) failPodLocked(a *account, p *pod, now time.Time) {
 	s.podChangedLocked(a, p)
 }
 
-// stopUnpaidLocked is what happens when the money is gone: clusters end, pods
-// stop, and those that keep nothing on a network volume are terminated.
+// stopUnpaidLocked is what happens when the money is gone: clusters end, endpoints
+// lose their workers, pods stop, and those that keep nothing on a network volume are terminated.
 func (s *Server) stopUnpaidLocked(a *account, at time.Time) {
 	for _, c := range slices.Clone(a.clusters.order) {
 		s.deleteClusterLocked(a, c, at)
+	}
+	for _, e := range a.endpoints.order {
+		s.suspendLocked(a, e, at)
 	}
 	for _, p := range slices.Clone(a.pods.order) {
 		switch {

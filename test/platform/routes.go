@@ -55,6 +55,15 @@ func restRoutes() []route {
 		{method: del, pattern: "/v2/clusters/{id}", operation: "deleteCluster", handle: (*exchange).deleteCluster, changes: true},
 		{method: get, pattern: "/v2/clusters/{id}/pods", operation: "listClusterPods", handle: (*exchange).listClusterPods},
 
+		{method: get, pattern: "/v2/serverless", operation: "listEndpoints", handle: (*exchange).listEndpoints},
+		{method: post, pattern: "/v2/serverless", operation: "createEndpoint", handle: (*exchange).createEndpoint, body: true, changes: true},
+		{method: get, pattern: "/v2/serverless/{id}", operation: "getEndpoint", handle: (*exchange).getEndpoint},
+		{method: patch, pattern: "/v2/serverless/{id}", operation: "updateEndpoint", handle: (*exchange).updateEndpoint, body: true, changes: true},
+		{method: del, pattern: "/v2/serverless/{id}", operation: "deleteEndpoint", handle: (*exchange).deleteEndpoint, changes: true},
+		{method: get, pattern: "/v2/serverless/{id}/workers", operation: "listEndpointWorkers", handle: (*exchange).listEndpointWorkers},
+		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: (*exchange).listEndpointReleases},
+		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: (*exchange).getWorkerLogs, query: []string{"source", "tail", "since"}},
+
 		{method: get, pattern: "/v2/templates", operation: "listTemplates", handle: (*exchange).listTemplates},
 		{method: post, pattern: "/v2/templates", operation: "createTemplate", handle: (*exchange).createTemplate, body: true, changes: true},
 		{method: get, pattern: "/v2/templates/{id}", operation: "getTemplate", handle: (*exchange).getTemplate},
@@ -105,6 +114,7 @@ func Operations() []string {
 // routeTable finds routes segment by segment.
 type routeTable struct {
 	byLength map[int][]*pattern // patterns by number of segments, in list order
+	all      *route             // takes every method and path; nil otherwise
 }
 
 // pattern is one path with its methods.
@@ -155,6 +165,9 @@ type matched struct {
 // compared exactly and parameters unescaped one by one, so that an escaped
 // slash cannot make one segment into two.
 func (t *routeTable) match(r *http.Request) (matched, error) {
+	if t.all != nil {
+		return matched{route: t.all}, nil
+	}
 	segments := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for _, p := range t.byLength[len(segments)] {
 		params, fits, err := p.fit(segments)

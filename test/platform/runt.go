@@ -44,6 +44,8 @@ type Instance struct {
 	*Server
 	// URL is the base address of the REST API, without a trailing slash.
 	URL string
+	// RunURL is the base address of the run interface.
+	RunURL string
 	// ControlURL is the base address of the control interface.
 	ControlURL string
 }
@@ -58,7 +60,12 @@ func RunT(t testing.TB, opts ...Option) *Instance {
 	}
 	i := &Instance{}
 	listener := listen(t)
+	run := listen(t)
 	i.URL = "http://" + listener.Addr().String()
+	i.RunURL = "http://" + run.Addr().String()
+	if r.Options.RunURL == "" {
+		r.Options.RunURL = i.RunURL
+	}
 	s, err := New(r.Options)
 	if err != nil {
 		t.Fatalf("platform: %v", err)
@@ -66,7 +73,7 @@ func RunT(t testing.TB, opts ...Option) *Instance {
 	i.Server = s
 	control := listen(t)
 	i.ControlURL = "http://" + control.Addr().String()
-	stops := []func(){serveOn(listener, s), serveOn(control, s.ControlHandler())}
+	stops := []func(){serveOn(listener, s), serveOn(run, s.RunHandler()), serveOn(control, s.ControlHandler())}
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("platform: closing: %v", err)

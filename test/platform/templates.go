@@ -269,6 +269,11 @@ func (x *exchange) deleteTemplate() (reply, error) {
 	if !x.acct.templates.has(id) {
 		return reply{}, notFound("template")
 	}
+	for _, e := range x.acct.endpoints.order {
+		if e.TemplateID == id {
+			return reply{}, badRequest("the template is bound to endpoint " + e.ID)
+		}
+	}
 	x.acct.templates.remove(id)
 	return noContent(), nil
 }

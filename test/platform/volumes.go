@@ -1,6 +1,9 @@
 package platform
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // volume is a network volume: storage in one data center that outlives what it
 // is mounted into, and is paid for until it is deleted.
@@ -153,6 +156,11 @@ func (x *exchange) deleteVolume() (reply, error) {
 	for _, p := range x.acct.pods.order {
 		if m := p.Mounts.Network; m != nil && m.VolumeID == v.ID {
 			return reply{}, badRequest("the network volume is in use by pod " + p.ID)
+		}
+	}
+	for _, e := range x.acct.endpoints.order {
+		if slices.Contains(e.Volumes, v.ID) {
+			return reply{}, badRequest("the network volume is in use by endpoint " + e.ID)
 		}
 	}
 	x.acct.volumes.remove(v.ID)

@@ -1,0 +1,274 @@
+package platform
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// The states of a job.
+const (
+	jobQueued    = "IN_QUEUE"
+	jobRunning   = "IN_PROGRESS"
+	jobCompleted = "COMPLETED"
+	jobFailed    = "FAILED"
+	jobCancelled = "CANCELLED"
+	jobTimedOut  = "TIMED_OUT"
+)
+
+// How long results are kept.
+const (
+	keepAsync = 30 * time.Minute
+	keepSync  = time.Minute
+)
+
+// maxTries is how often a job is given to a worker when workers get lost.
+const maxTries = 3
+
+// job is one request to a queue.
+type job struct {
+	ID          string
+	Input       any
+	Script      jobScript
+	Sync        bool
+	LowPriority bool
+	ExecTimeout time.Duration
+	Keep        time.Duration
+
+	Status    string
+	Queued    time.Time // when it was queued last
+	Expires   time.Time // by its time to live
+	Started   time.Time // zero before a worker took it
+	Ends      time.Time // when it will be, or was, over
+	Worker    string
+	Output    json.RawMessage
+	Error     string
+	Tries     int
+	Delivered int     // chunks handed out by stream
+	Public    bool    // a public model's generation
+	Cost      float64 // USD, of a generation
+}
+
+// jobScript is what the input asks the emulated handler to do, in its member
+// "emulator": everything may be left out.
+//
+//	delay_ms  how long the handler takes
+//	output    what it returns instead of {"echo": input}
+//	error     the text it raises
+//	chunks    what it yields, evenly over its time
+//	aggregate whether status returns the list of the chunks
+//	crashes   how many workers get lost over it
+type jobScript struct {
+	Delay     *time.Duration
+	Output    json.RawMessage
+	Error     string
+	Chunks    []json.RawMessage
+	Aggregate bool
+	Crashes   int
+}
+
+// script reads the member "emulator" of a job's input.
+func (f fields) script() jobScript {
+	var s jobScript
+	f, ok := f.child("emulator", "delay_ms", "output", "error", "chunks", "aggregate", "crashes")
+	if !ok {
+		return s
+	}
+	if n, ok := f.integer("delay_ms", 0, 1<<40); ok {
+		d := time.Duration(n) * time.Millisecond
+		s.Delay = &d
+	}
+	if v, there := f.m["output"]; there {
+		s.Output = encoded(v)
+	}
+	s.Error, _ = f.text("error", 0)
+	chunks, _ := typed[[]any](f, "chunks", "array")
+	for _, v := range chunks {
+		s.Chunks = append(s.Chunks, encoded(v))
+	}
+	s.Aggregate = isSet(f.flag("aggregate"))
+	n, _ := f.integer("crashes", 0, 100)
+	s.Crashes = int(n)
+	return s
+}
+
+// encoded writes a decoded value back as JSON.
+func encoded(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("platform: what was decoded always encodes: " + err.Error())
+	}
+	return b
+}
+
+func (j *job) final() bool {
+	return j.Status != jobQueued && j.Status != jobRunning
+}
+
+// startOn gives the job to a worker at an instant and settles how it will end.
+func (j *job) startOn(w *worker, at time.Time, usual time.Duration) {
+	took := usual
+	if j.Script.Delay != nil {
+		took = *j.Script.Delay
+	}
+	j.Status, j.Started, j.Worker, j.Tries = jobRunning, at, w.ID, j.Tries+1
+	j.Ends = at.Add(min(took, j.ExecTimeout))
+	if j.Expires.Before(j.Ends) {
+		j.Ends = j.Expires
+	}
+	w.Job, w.Status = j.ID, workerRunning
+}
+
+// outcome is how the running job's end finds it.
+type outcome int
+
+const (
+	returned outcome = iota
+	ranOut           // of its execution timeout
+	expired          // its time to live is over: the job is deleted
+	lost             // with its worker
+)
+
+// ending is the outcome of a running job at its end.
+func (j *job) ending(usual time.Duration) outcome {
+	took := usual
+	if j.Script.Delay != nil {
+		took = *j.Script.Delay
+	}
+	switch {
+	case j.Tries <= j.Script.Crashes:
+		return lost
+	case !j.Ends.Before(j.Expires) && j.Started.Add(took).After(j.Expires):
+		return expired
+	case took > j.ExecTimeout:
+		return ranOut
+	default:
+		return returned
+	}
+}
+
+// finish stores the result of a handler that returned or raised, and tells the
+// state it leaves the job in.
+func (j *job) finish() (status string) {
+	if j.Script.Error != "" {
+		j.Error = j.Script.Error
+		return jobFailed
+	}
+	switch {
+	case j.Script.Output != nil:
+		j.Output = j.Script.Output
+	case len(j.Script.Chunks) > 0 && j.Script.Aggregate:
+		j.Output = encoded(j.Script.Chunks)
+	case len(j.Script.Chunks) == 0:
+		j.Output = encoded(map[string]any{"echo": j.Input})
+	}
+	return jobCompleted
+}
+
+// requeue puts the job at the end of the queue again.
+func (j *job) requeue(at time.Time) {
+	j.Status, j.Queued, j.Started, j.Ends = jobQueued, at, time.Time{}, time.Time{}
+	j.Worker, j.Output, j.Error, j.Delivered = "", nil, "", 0
+}
+
+// job finds a job whose result is still kept.
+func (e *endpoint) job(id string, now time.Time) *job {
+	if j := e.jobs[id]; j != nil && !j.forgotten(now) {
+		return j
+	}
+	return nil
+}
+
+// enqueue adds a job.
+func (e *endpoint) enqueue(j *job) {
+	if e.jobs == nil {
+		e.jobs = map[string]*job{}
+	}
+	e.jobs[j.ID] = j
+	e.Active = append(e.Active, j)
+}
+
+// end closes an active job in a final state at an instant.
+func (e *endpoint) end(j *job, status string, at time.Time) {
+	j.Status, j.Ends = status, at
+	e.leave(j)
+	e.Done = append(e.Done, j)
+}
+
+// leave takes a job out of those that are active.
+func (e *endpoint) leave(j *job) {
+	if i := slices.Index(e.Active, j); i >= 0 {
+		e.Active = slices.Delete(e.Active, i, i+1)
+	}
+}
+
+// drop forgets a job.
+func (e *endpoint) drop(j *job) {
+	e.leave(j)
+	e.Done = slices.DeleteFunc(e.Done, func(other *job) bool { return other == j })
+	delete(e.jobs, j.ID)
+}
+
+// forget drops the jobs whose results are no longer kept. It looks only now and
+// then: a result past its time is not found anyway.
+func (e *endpoint) forget(now time.Time) {
+	if len(e.Done) < 1000 && (len(e.Done) == 0 || !e.Done[0].forgotten(now)) {
+		return
+	}
+	e.Done = slices.DeleteFunc(e.Done, func(j *job) bool {
+		if j.forgotten(now) {
+			delete(e.jobs, j.ID)
+			return true
+		}
+		return false
+	})
+}
+
+// forgotten tells whether the result of a final job is no longer kept.
+func (j *job) forgotten(now time.Time) bool {
+	return j.final() && !now.Before(j.Ends.Add(j.Keep))
+}
+
+// yielded is how many chunks the handler has put out by now.
+func (j *job) yielded(now time.Time) int {
+	n := len(j.Script.Chunks)
+	switch {
+	case j.Status == jobCompleted || n == 0:
+		return n
+	case j.Started.IsZero() || !j.Ends.After(j.Started):
+		return 0
+	}
+	until := now
+	if j.Ends.Before(now) {
+		until = j.Ends
+	}
+	return int(int64(n) * int64(until.Sub(j.Started)) / int64(j.Ends.Sub(j.Started)))
+}
+
+// append writes the job object.
+func (j *job) append(b []byte) []byte {
+	b = appendText(append(b, `{"id":`...), j.ID)
+	b = appendText(append(b, `,"status":`...), j.Status)
+	if !j.Started.IsZero() {
+		b = appendInt(append(b, `,"delayTime":`...), j.Started.Sub(j.Queued).Milliseconds())
+	}
+	if j.final() && !j.Started.IsZero() {
+		b = appendInt(append(b, `,"executionTime":`...), j.Ends.Sub(j.Started).Milliseconds())
+	}
+	if j.Worker != "" {
+		b = appendText(append(b, `,"workerId":`...), j.Worker)
+	}
+	if j.Output != nil {
+		b = append(append(b, `,"output":`...), j.Output...)
+	}
+	if j.Error != "" {
+		b = appendText(append(b, `,"error":`...), j.Error)
+	}
+	return append(b, '}')
+}
+
+// brief writes what a caller learns before the end.
+func (j *job) brief() []byte {
+	b := appendText([]byte(`{"id":`), j.ID)
+	return append(appendText(append(b, `,"status":`...), j.Status), '}')
+}

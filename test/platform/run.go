@@ -1,0 +1,503 @@
+package platform
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Size limits of the run interface, in bytes.
+const (
+	maxRun      = 10 << 20
+	maxRunSync  = 20 << 20
+	maxBalanced = 30 << 20
+)
+
+// runRoutes is every operation of the run interface.
+func runRoutes() []route {
+	get, post := http.MethodGet, http.MethodPost
+	const base = "/v2/{id}"
+	return []route{
+		{method: post, pattern: base + "/run", operation: "run", handle: (*exchange).run, body: true, changes: true},
+		{method: post, pattern: base + "/runsync", operation: "runSync", handle: (*exchange).runSync, body: true, changes: true, query: []string{"wait"}},
+		{method: get, pattern: base + "/status/{job}", operation: "status", handle: (*exchange).jobStatus, query: []string{"ttl"}},
+		{method: get, pattern: base + "/status-sync/{job}", operation: "statusSync", handle: (*exchange).jobStatusSync, query: []string{"wait"}},
+		{method: get, pattern: base + "/stream/{job}", operation: "stream", handle: (*exchange).jobStream},
+		{method: post, pattern: base + "/cancel/{job}", operation: "cancel", handle: (*exchange).cancelJob, body: true, changes: true},
+		{method: post, pattern: base + "/retry/{job}", operation: "retry", handle: (*exchange).retryJob, body: true, changes: true},
+		{method: post, pattern: base + "/purge-queue", operation: "purgeQueue", handle: (*exchange).purgeQueue, body: true, changes: true},
+		{method: get, pattern: base + "/health", operation: "health", handle: (*exchange).endpointHealth},
+		{method: get, pattern: base + "/requests", operation: "requests", handle: (*exchange).listRequests},
+		{method: post, pattern: base + "/openai/v1/chat/completions", operation: "chatCompletions", handle: (*exchange).chatCompletions, body: true, changes: true},
+		{method: post, pattern: base + "/openai/v1/completions", operation: "completions", handle: (*exchange).textCompletions, body: true, changes: true},
+		{method: get, pattern: base + "/openai/v1/models", operation: "models", handle: (*exchange).listModels},
+	}
+}
+
+// newRunSurface is the run interface's manners: no rate headers, errors as
+// {"error": text}, keys with or without a scheme, far larger bodies.
+func newRunSurface() *surface {
+	return &surface{
+		routes: newRouteTable(runRoutes()),
+		limit: func(r *route) int64 {
+			if r != nil && r.operation == "run" {
+				return maxRun
+			}
+			return maxRunSync
+		},
+		problem:  runProblem,
+		bareKeys: true,
+	}
+}
+
+func runProblem(p *problem) ([]byte, string) {
+	b := appendText([]byte(`{"error":`), p.detail)
+	if len(p.errors) > 0 {
+		b = appendTexts(append(b, `,"detail":`...), p.errors)
+	}
+	return append(b, '}'), "application/json"
+}
+
+// RunHandler is the run interface: /v2/<endpoint id>/run and what belongs to
+// it, and load-balanced endpoints by the host <endpoint id>.<anything>.
+func (s *Server) RunHandler() http.Handler {
+	queue, balanced := newRunSurface(), newBalancedSurface()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.balancedHost(r.Host) != "" {
+			s.serve(balanced, w, r)
+			return
+		}
+		s.serve(queue, w, r)
+	})
+}
+
+// opRate counts the calls of one operation to one endpoint.
+type opRate struct {
+	start int64 // Unix seconds at which the running window began
+	used  int
+	open  int // calls that are being answered
+}
+
+// allowance is how many calls of an operation an endpoint takes per ten seconds
+// and at once; zero is no limit.
+func allowance(operation string) (calls, open int) {
+	switch operation {
+	case "runSync", "status", "stream", "chatCompletions", "completions":
+		return 2000, 400
+	case "run":
+		return 1000, 200
+	case "cancel":
+		return 100, 20
+	case "purgeQueue":
+		return 2, 0
+	case "requests":
+		return 10, 2
+	default:
+		return 0, 0
+	}
+}
+
+// enterLocked counts a call to an endpoint; leave must be called, under the
+// lock, when it is answered.
+func (x *exchange) enterLocked(e *endpoint) (leave func(), err error) {
+	const width = 10
+	calls, open := allowance(x.route.operation)
+	if calls == 0 {
+		return func() {}, nil
+	}
+	if e.rates == nil {
+		e.rates = map[string]*opRate{}
+	}
+	r := e.rates[x.route.operation]
+	if r == nil {
+		r = &opRate{}
+		e.rates[x.route.operation] = r
+	}
+	if start := x.now.Unix() / width * width; start != r.start {
+		r.start, r.used = start, 0
+	}
+	if r.used >= calls || open > 0 && r.open >= open {
+		return nil, refuse(http.StatusTooManyRequests, "too many "+x.route.operation+" requests to this endpoint")
+	}
+	r.used++
+	r.open++
+	return func() { r.open-- }, nil
+}
+
+// queueLocked is the queue endpoint the path names.
+func (x *exchange) queueLocked() (*endpoint, error) {
+	e, err := x.ownEndpointLocked()
+	if err == nil && e.Type != typeQueue {
+		return nil, badRequest("not allowed for LB API")
+	}
+	return e, err
+}
+
+// parseJob reads a job's body.
+func (x *exchange) parseJob(sync bool) (*job, error) {
+	body, err := x.decode()
+	if err != nil {
+		return nil, err
+	}
+	var c checker
+	j := &job{Sync: sync, Keep: keepAsync}
+	m, isObject := body.(map[string]any)
+	if !isObject {
+		return nil, badRequest("the request must be a JSON object with an input")
+	}
+	f := fields{c: &c, at: "$", m: m}
+	f.require("input")
+	j.Input = m["input"]
+	if input, isObject := j.Input.(map[string]any); isObject {
+		j.Script = fields{c: &c, at: "$.input", m: input}.script()
+	} else if f.has("input") {
+		c.add("$.input", "expected object, but got %s", kind(j.Input))
+	}
+	const week = 7 * 24 * 3600 * 1000
+	exec, ttl := int64(0), int64(24*3600*1000)
+	if p, ok := typed[map[string]any](f, "policy", "object"); ok {
+		policy := fields{c: &c, at: "$.policy", m: p}
+		exec, _ = policy.integer("executionTimeout", 5000, week)
+		if n, ok := policy.integer("ttl", 10_000, week); ok {
+			ttl = n
+		}
+		j.LowPriority = isSet(policy.flag("lowPriority"))
+	}
+	f.text("webhook", 0)
+	if len(c.errs) > 0 {
+		return nil, badRequest("the request is not a job", c.errs...)
+	}
+	j.ExecTimeout = time.Duration(exec) * time.Millisecond
+	j.Expires = time.Time{}.Add(time.Duration(ttl) * time.Millisecond) // relative until it is submitted
+	return j, nil
+}
+
+// submitLocked puts a job into the queue.
+func (x *exchange) submitLocked(e *endpoint, j *job) {
+	x.identifyJobLocked(j)
+	if j.ExecTimeout == 0 {
+		j.ExecTimeout = time.Duration(max(e.Timeout, 1)) * time.Millisecond
+	}
+	e.enqueue(j)
+	x.s.scheduleLocked(x.acct, e, x.now)
+}
+
+func (x *exchange) identifyJobLocked(j *job) {
+	a, b := x.s.rand.Uint64(), x.s.rand.Uint64()
+	j.ID = fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x-u1", a>>32, a>>16&0xffff, a&0xfff, 0x8000|b>>48&0x3fff, b&0xffffffffffff)
+	if j.Sync {
+		j.ID = "sync-" + j.ID
+	}
+	j.Status, j.Queued = jobQueued, x.now
+	j.Expires = x.now.Add(j.Expires.Sub(time.Time{}))
+}
+
+// run queues a job and answers at once.
+func (x *exchange) run() (reply, error) {
+	j, err := x.parseJob(false)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	if m, isPublic := publicModel(x.params[0]); isPublic {
+		return x.runPublicLocked(m, j)
+	}
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	x.submitLocked(e, j)
+	b := appendText([]byte(`{"id":`), j.ID)
+	return ok(append(b, `,"status":"IN_QUEUE"}`...)), nil
+}
+
+// waitParameter reads how long to wait for a result.
+func (x *exchange) waitParameter() (wait time.Duration, given bool, err error) {
+	if !x.query.Has("wait") {
+		return 90 * time.Second, false, nil
+	}
+	ms, err := strconv.Atoi(x.query.Get("wait"))
+	if err != nil || ms < 1000 || ms > 300_000 {
+		return 0, true, badRequest("wait must be from 1000 to 300000 milliseconds")
+	}
+	return time.Duration(ms) * time.Millisecond, true, nil
+}
+
+// runSync queues a job and waits for its result.
+func (x *exchange) runSync() (reply, error) {
+	j, err := x.parseJob(true)
+	if err != nil {
+		return reply{}, err
+	}
+	wait, given, err := x.waitParameter()
+	if err != nil {
+		return reply{}, err
+	}
+	j.Keep = keepSync
+	if given {
+		j.Keep = max(keepSync, wait)
+	}
+	x.lock()
+	defer x.unlock()
+	if m, isPublic := publicModel(x.params[0]); isPublic {
+		if _, err := x.runPublicLocked(m, j); err != nil {
+			return reply{}, err
+		}
+		return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
+	}
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	x.submitLocked(e, j)
+	return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+}
+
+// nextOf tells when the state of an endpoint may next change by itself.
+func (x *exchange) nextOf(e *endpoint) func() (time.Time, bool) {
+	return func() (time.Time, bool) { return e.NextAt, !e.NextAt.IsZero() }
+}
+
+// awaitLocked answers with a job's result, or with what it is at the deadline.
+// It gives the lock up while it waits.
+func (x *exchange) awaitLocked(j *job, deadline time.Time, next func() (time.Time, bool)) (reply, error) {
+	ctx, stop := x.untilClosed()
+	defer stop()
+	for {
+		x.settlePublicLocked(j)
+		if j.final() {
+			status := http.StatusOK
+			if _, isPublic := publicModel(x.params[0]); isPublic && j.Status == jobFailed {
+				status = http.StatusBadRequest
+			}
+			return reply{status: status, body: j.append(nil)}, nil
+		}
+		if !x.now.Before(deadline) {
+			return ok(j.brief()), nil
+		}
+		until := deadline
+		if at, known := next(); known && at.Before(until) {
+			until = at
+		}
+		changed := x.s.changedLocked()
+		x.unlock()
+		err := x.s.clock.Wait(ctx, until, changed)
+		x.lock()
+		if err != nil {
+			return ok(j.brief()), nil // nobody is left to read it
+		}
+	}
+}
+
+// ownJobLocked is the job the path names, with its endpoint; that is nil for a
+// public model's.
+func (x *exchange) ownJobLocked() (*endpoint, *job, error) {
+	if _, isPublic := publicModel(x.params[0]); isPublic {
+		j := x.acct.publicJobs.get(x.params[1])
+		if j == nil || j.forgotten(x.now) {
+			return nil, nil, notFound("job")
+		}
+		x.settlePublicLocked(j)
+		return nil, j, nil
+	}
+	e, err := x.queueLocked()
+	if err != nil {
+		return nil, nil, err
+	}
+	j := e.job(x.params[1], x.now)
+	if j == nil {
+		return nil, nil, notFound("job")
+	}
+	return e, j, nil
+}
+
+func (x *exchange) jobStatus() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e != nil {
+		leave, err := x.enterLocked(e)
+		if err != nil {
+			return reply{}, err
+		}
+		defer leave()
+	}
+	return ok(j.append(nil)), nil
+}
+
+func (x *exchange) jobStatusSync() (reply, error) {
+	wait, _, err := x.waitParameter()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e == nil {
+		return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
+	}
+	return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+}
+
+// jobStream answers the chunks yielded since the last call.
+func (x *exchange) jobStream() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e != nil {
+		leave, err := x.enterLocked(e)
+		if err != nil {
+			return reply{}, err
+		}
+		defer leave()
+		x.acct.endpoints.touch(e.ID)
+	}
+	b := appendText([]byte(`{"status":`), j.Status)
+	b = append(b, `,"stream":[`...)
+	for i, n := j.Delivered, j.yielded(x.now); i < n; i++ {
+		if i > j.Delivered {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, `{"output":`...), j.Script.Chunks[i]...), '}')
+	}
+	j.Delivered = max(j.Delivered, j.yielded(x.now))
+	return ok(append(b, `]}`...)), nil
+}
+
+func (x *exchange) cancelJob() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if j.final() {
+		return reply{}, badRequest("the job is " + j.Status + ": cancel is not possible")
+	}
+	if e == nil {
+		j.Status, j.Ends = jobCancelled, x.now
+		return ok(j.append(nil)), nil
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	if w := e.worker(j.Worker); w != nil && j.Status == jobRunning {
+		w.free(x.now)
+	}
+	e.end(j, jobCancelled, x.now)
+	x.s.scheduleLocked(x.acct, e, x.now)
+	return ok(j.append(nil)), nil
+}
+
+// retryJob queues a job that failed or timed out once more, under the same id.
+func (x *exchange) retryJob() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e == nil || j.Status != jobFailed && j.Status != jobTimedOut {
+		return reply{}, badRequest("the job is " + j.Status + ": retry is not possible")
+	}
+	life := j.Expires.Sub(j.Queued)
+	e.drop(j)
+	j.requeue(x.now)
+	j.Tries, j.Expires = 0, x.now.Add(life)
+	e.enqueue(j)
+	e.Retried++
+	x.s.scheduleLocked(x.acct, e, x.now)
+	b := appendText([]byte(`{"id":`), j.ID)
+	return ok(append(b, `,"status":"IN_QUEUE"}`...)), nil
+}
+
+// purgeQueue removes what is still queued.
+func (x *exchange) purgeQueue() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	removed := 0
+	for _, j := range append([]*job(nil), e.Active...) {
+		if j.Status == jobQueued {
+			j.Status, j.Ends = jobCancelled, x.now // for whoever still waits for it
+			e.drop(j)
+			removed++
+		}
+	}
+	x.s.scheduleLocked(x.acct, e, x.now)
+	return ok(append(appendInt([]byte(`{"removed":`), removed), `,"status":"completed"}`...)), nil
+}
+
+func (x *exchange) endpointHealth() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	counts := map[string]int{}
+	for _, w := range e.Fleet {
+		counts[w.Status]++
+	}
+	for _, j := range e.Active {
+		counts[j.Status]++
+	}
+	b := appendInt([]byte(`{"jobs":{"completed":`), e.Completed)
+	b = appendInt(append(b, `,"failed":`...), e.Failed)
+	b = appendInt(append(b, `,"inProgress":`...), counts[jobRunning])
+	b = appendInt(append(b, `,"inQueue":`...), counts[jobQueued])
+	b = appendInt(append(b, `,"retried":`...), e.Retried)
+	b = appendInt(append(b, `},"workers":{"idle":`...), counts[workerIdle])
+	b = appendInt(append(b, `,"running":`...), counts[workerRunning])
+	b = appendInt(append(b, `,"initializing":`...), counts[workerInitializing])
+	b = appendInt(append(b, `,"ready":`...), counts[workerIdle]+counts[workerRunning])
+	b = appendInt(append(b, `,"throttled":`...), counts[workerThrottled])
+	return ok(append(b, `}}`...)), nil
+}
+
+// listRequests answers the jobs that are not over yet.
+func (x *exchange) listRequests() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	return ok(appendList([]byte(`{"requests":`), e.Active, func(b []byte, j *job) []byte { return j.append(b) })), nil
+}

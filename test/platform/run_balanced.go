@@ -1,0 +1,116 @@
+package platform
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// workerHeader tells which worker answered.
+const workerHeader = "X-Platform-Worker-Id"
+
+// balancedPatience is how long a load-balanced request waits for a worker.
+const balancedPatience = 2 * time.Minute
+
+// newBalancedSurface is the manners of load-balanced endpoints: every method
+// and path is the worker's own affair.
+func newBalancedSurface() *surface {
+	all := &route{operation: "balanced", handle: (*exchange).balanced, body: true}
+	return &surface{
+		routes:   &routeTable{all: all},
+		limit:    func(*route) int64 { return maxBalanced },
+		problem:  runProblem,
+		bareKeys: true,
+		freeForm: true,
+	}
+}
+
+// balancedHost is the endpoint a host name stands for, empty when its first
+// label is no endpoint's id.
+func (s *Server) balancedHost(host string) string {
+	id, _, _ := strings.Cut(host, ".")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.accounts {
+		if a.endpoints.has(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// balanced answers a request as the worker behind an endpoint would: with what
+// it was asked.
+func (x *exchange) balanced() (reply, error) {
+	id, _, _ := strings.Cut(x.host, ".")
+	x.params = []string{id}
+	x.lock()
+	defer x.unlock()
+	e, err := x.ownEndpointLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e.Type != typeBalanced {
+		return reply{}, badRequest("not allowed for QB API")
+	}
+	if x.path == orText(e.Container.Env["HEALTH_CHECK_PATH"], "/ping") {
+		return x.ping(e), nil
+	}
+	e.InFlight++
+	defer func() {
+		e.InFlight--
+		x.s.scheduleLocked(x.acct, e, x.now)
+	}()
+	x.s.scheduleLocked(x.acct, e, x.now)
+	w, err := x.awaitWorkerLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	w.IdleSince = x.now
+	b := appendText([]byte(`{"method":`), x.method)
+	b = appendText(append(b, `,"path":`...), x.path)
+	b = appendText(append(b, `,"query":`...), x.query.Encode())
+	b = appendText(append(b, `,"body":`...), string(x.raw))
+	rep := ok(append(appendText(append(b, `,"worker":`...), w.ID), '}'))
+	rep.header = http.Header{workerHeader: {w.ID}}
+	return rep, nil
+}
+
+// ping is the health check: 200 with a worker, 204 while one comes up.
+func (x *exchange) ping(e *endpoint) reply {
+	for _, w := range e.Fleet {
+		if w.Status == workerIdle {
+			return ok([]byte(`{"status":"healthy"}`))
+		}
+	}
+	return noContent()
+}
+
+// awaitWorkerLocked waits for a worker that is up. It gives the lock up while
+// it waits.
+func (x *exchange) awaitWorkerLocked(e *endpoint) (*worker, error) {
+	ctx, stop := x.untilClosed()
+	defer stop()
+	deadline := x.now.Add(balancedPatience)
+	for {
+		for _, w := range e.Fleet {
+			if w.Status == workerIdle {
+				return w, nil
+			}
+		}
+		if !x.now.Before(deadline) || e.Max == 0 {
+			return nil, refuse(http.StatusServiceUnavailable, "no workers available")
+		}
+		until := deadline
+		if !e.NextAt.IsZero() && e.NextAt.Before(until) {
+			until = e.NextAt
+		}
+		changed := x.s.changedLocked()
+		x.unlock()
+		err := x.s.clock.Wait(ctx, until, changed)
+		x.lock()
+		if err != nil {
+			return nil, refuse(http.StatusServiceUnavailable, "no workers available")
+		}
+	}
+}

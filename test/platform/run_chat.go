@@ -1,0 +1,213 @@
+package platform
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// model is the name a language-model endpoint serves under.
+func (e *endpoint) model() string {
+	return orText(e.Container.Env["OPENAI_SERVED_MODEL_NAME_OVERRIDE"], orText(e.Container.Env["MODEL_NAME"], e.Name))
+}
+
+func (x *exchange) listModels() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	b := appendText([]byte(`{"object":"list","data":[{"id":`), e.model())
+	return ok(append(b, `,"object":"model","owned_by":"platform"}]}`...)), nil
+}
+
+// completion is what a caller asked a language model.
+type completion struct {
+	chat      bool
+	model     string
+	prompt    string
+	maxTokens int
+	stream    bool
+}
+
+func (x *exchange) parseCompletion(chat bool) (completion, error) {
+	q := completion{chat: chat, maxTokens: 16}
+	body, err := x.decode()
+	if err != nil {
+		return q, err
+	}
+	m, isObject := body.(map[string]any)
+	if !isObject {
+		return q, badRequest("the request must be a JSON object")
+	}
+	var c checker
+	f := fields{c: &c, at: "$", m: m}
+	if chat {
+		f.require("model", "messages")
+		q.prompt = f.lastMessage()
+	} else {
+		f.require("model", "prompt")
+		q.prompt, _ = f.text("prompt", 0)
+	}
+	q.model, _ = f.text("model", 1)
+	if n, ok := f.integer("max_tokens", 1, 1<<20); ok {
+		q.maxTokens = int(n)
+	}
+	q.stream = isSet(f.flag("stream"))
+	if len(c.errs) > 0 {
+		return q, badRequest("the request is not a completion", c.errs...)
+	}
+	return q, nil
+}
+
+// lastMessage checks the messages and returns the text of the newest.
+func (f fields) lastMessage() string {
+	list, ok := typed[[]any](f, "messages", "array")
+	if ok && len(list) == 0 {
+		f.c.add(f.place("messages"), "must have 1 item or more, but got 0")
+	}
+	text := ""
+	for _, v := range list {
+		m, isObject := v.(map[string]any)
+		if !isObject {
+			f.c.add(f.place("messages"), "expected objects, but got %s", kind(v))
+			continue
+		}
+		one := fields{c: f.c, at: f.place("messages"), m: m}
+		one.require("role", "content")
+		one.text("role", 1)
+		text, _ = one.text("content", 0)
+	}
+	return text
+}
+
+func (x *exchange) chatCompletions() (reply, error) { return x.complete(true) }
+
+func (x *exchange) textCompletions() (reply, error) { return x.complete(false) }
+
+// complete runs a completion as a job of the queue: a cold endpoint lets its
+// first caller wait.
+func (x *exchange) complete(chat bool) (reply, error) {
+	q, err := x.parseCompletion(chat)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if q.model != e.model() {
+		return reply{}, refuse(http.StatusNotFound, "the model '"+q.model+"' does not exist")
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	j := &job{
+		Sync: true, Keep: keepSync, Input: map[string]any{"prompt": q.prompt},
+		Expires: time.Time{}.Add(24 * time.Hour),
+	}
+	x.submitLocked(e, j)
+	if _, err := x.awaitLocked(j, j.Expires, x.nextOf(e)); err != nil {
+		return reply{}, err
+	}
+	if j.Status != jobCompleted {
+		return reply{}, refuse(http.StatusInternalServerError, "the completion ended "+j.Status)
+	}
+	if q.stream {
+		return x.streamCompletion(q, j), nil
+	}
+	return ok(q.answer(j)), nil
+}
+
+// words is the answer of the emulated model: the prompt, word by word.
+func (q completion) words() []string {
+	words := strings.Fields("You said: " + q.prompt)
+	return words[:min(len(words), q.maxTokens)]
+}
+
+type completionBody struct {
+	ID      string             `json:"id"`
+	Object  string             `json:"object"`
+	Created int64              `json:"created"`
+	Model   string             `json:"model"`
+	Choices []completionChoice `json:"choices"`
+	Usage   map[string]int     `json:"usage,omitempty"`
+}
+
+type completionChoice struct {
+	Index   int                `json:"index"`
+	Message *completionMessage `json:"message,omitempty"`
+	Delta   *completionMessage `json:"delta,omitempty"`
+	Text    *string            `json:"text,omitempty"`
+	Finish  *string            `json:"finish_reason"`
+}
+
+type completionMessage struct {
+	Role    string `json:"role,omitempty"`
+	Content string `json:"content"`
+}
+
+func (q completion) body(j *job, object string, choice completionChoice) completionBody {
+	return completionBody{
+		ID: "cmpl-" + j.ID, Object: object, Created: j.Ends.Unix(), Model: q.model, Choices: []completionChoice{choice},
+	}
+}
+
+func (q completion) answer(j *job) []byte {
+	text, stop := strings.Join(q.words(), " "), "stop"
+	choice, object := completionChoice{Text: &text, Finish: &stop}, "text_completion"
+	if q.chat {
+		choice = completionChoice{Message: &completionMessage{Role: "assistant", Content: text}, Finish: &stop}
+		object = "chat.completion"
+	}
+	body := q.body(j, object, choice)
+	in, out := len(strings.Fields(q.prompt)), len(q.words())
+	body.Usage = map[string]int{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
+	return encoded(body)
+}
+
+// streamCompletion sends the words as server-sent events, and [DONE] after the
+// last of them.
+func (x *exchange) streamCompletion(q completion, j *job) reply {
+	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
+	return reply{status: http.StatusOK, header: header, stream: func() error {
+		out := http.NewResponseController(x.w)
+		words := q.words()
+		for i, word := range words {
+			choice, object := q.chunk(word, i, len(words))
+			event := append([]byte("data: "), encoded(q.body(j, object, choice))...)
+			if _, err := x.w.Write(append(event, "\n\n"...)); err != nil {
+				return err
+			}
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+		_, err := x.w.Write([]byte("data: [DONE]\n\n"))
+		return err
+	}}
+}
+
+func (q completion) chunk(word string, i, of int) (completionChoice, string) {
+	if i > 0 {
+		word = " " + word
+	}
+	var finish *string
+	if i == of-1 {
+		stop := "stop"
+		finish = &stop
+	}
+	if !q.chat {
+		return completionChoice{Text: &word, Finish: finish}, "text_completion"
+	}
+	m := &completionMessage{Content: word}
+	if i == 0 {
+		m.Role = "assistant"
+	}
+	return completionChoice{Delta: m, Finish: finish}, "chat.completion.chunk"
+}
