@@ -15,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel"
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
@@ -82,6 +83,10 @@ type runOptions struct {
 
 // runGateway runs a gateway and everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
+	// Libraries that log by themselves write into our log. These are the
+	// process's own settings, so they belong here and nowhere below.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.logger.Warn("telemetry", "error", err.Error()) }))
+	redis.SetLogger(redisLog{o.logger})
 	client, stop, err := openRedis(loaded.File.Redis)
 	if err != nil {
 		return err
@@ -114,6 +119,15 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	err = g.Run(ctx)
 	cancel()
 	return errors.Join(err, <-watched)
+}
+
+// redisLog writes what the Redis client logs. Failures of calls are reported
+// by whoever made them, so this is for debugging only.
+type redisLog struct{ logger *slog.Logger }
+
+// Printf implements the client's logger.
+func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
+	l.logger.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, args...))
 }
 
 // openRedis opens the shared store, or the embedded one.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,10 +39,16 @@ type OTLPConfig struct {
 
 // Validate reports every fault of the configuration.
 func (c Config) Validate() error {
+	var errs []error
 	if c.SampleRatio < 0 || c.SampleRatio > 1 {
-		return &FieldError{Field: "sample_ratio", Reason: "must be between 0 and 1"}
+		errs = append(errs, &FieldError{Field: "sample_ratio", Reason: "must be between 0 and 1"})
 	}
-	return nil
+	if e := c.OTLP.Endpoint; e != "" {
+		if u, err := url.Parse(e); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			errs = append(errs, &FieldError{Field: "otlp.endpoint", Reason: "must be an http or https URL"})
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // FieldError is a fault of one configuration field.
@@ -79,7 +87,7 @@ func NewProviders(ctx context.Context, cfg Config, version string) (*Providers, 
 	if cfg.OTLP.Endpoint == "" {
 		opts = append(opts, sdktrace.WithSampler(sdktrace.NeverSample()))
 	} else {
-		exp, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(cfg.OTLP.Endpoint), otlptracehttp.WithTimeout(5*time.Second))
+		exp, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(tracesURL(cfg.OTLP.Endpoint)), otlptracehttp.WithTimeout(exportTimeout))
 		if err != nil {
 			return nil, fmt.Errorf("telemetry: otlp: %w", err)
 		}
@@ -87,6 +95,19 @@ func NewProviders(ctx context.Context, cfg Config, version string) (*Providers, 
 	}
 	p.traces = sdktrace.NewTracerProvider(opts...)
 	return p, nil
+}
+
+// exportTimeout bounds one export.
+const exportTimeout = 5 * time.Second
+
+// tracesURL is where a receiver takes traces: the path of the OTLP
+// specification, unless the endpoint names its own.
+func tracesURL(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || strings.Trim(u.Path, "/") != "" {
+		return endpoint
+	}
+	return u.JoinPath("v1", "traces").String()
 }
 
 // Meter returns the metric provider.

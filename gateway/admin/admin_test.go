@@ -1,0 +1,100 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+func deps(token string, probe error) admin.Deps {
+	return admin.Deps{
+		Status:  new(admin.Status),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
+		Token:   func() string { return token },
+		Probe:   func(context.Context) error { return probe },
+		Limits: func(_ context.Context, org string) (any, error) {
+			if org != "acme" {
+				return nil, admin.ErrNoOrg
+			}
+			return map[string]int{"minute": 5}, nil
+		},
+	}
+}
+
+func get(d admin.Deps, target, authorization string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	w := httptest.NewRecorder()
+	admin.New(d).ServeHTTP(w, r)
+	return w
+}
+
+func TestReadiness(t *testing.T) {
+	d := deps("", nil)
+	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("before serving: %d, want 503", w.Code)
+	}
+	d.Status.Loaded(time.Unix(1, 0), "r1")
+	d.Status.Serving(true)
+	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "r1") {
+		t.Errorf("serving: %d %s, want 200 and the revision", w.Code, w.Body)
+	}
+	d.Probe = func(context.Context) error { return errors.New("dial 10.0.0.1: refused") }
+	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "10.0.0.1") {
+		t.Errorf("without the store: %d %s, want 503 and no addresses", w.Code, w.Body)
+	}
+	if w := get(d, "/livez", ""); w.Code != http.StatusOK {
+		t.Errorf("livez without the store: %d, want 200", w.Code)
+	}
+	d.Status.Serving(false)
+	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("draining: %d, want 503", w.Code)
+	}
+}
+
+func TestTheTokenGuardsAllButProbesAndMetrics(t *testing.T) {
+	const token = "operators-only"
+	for target, open := range map[string]bool{
+		"/livez": true, "/readyz": true, "/metrics": true,
+		"/admin/status": false, "/admin/limits?org=acme": false, "/debug/pprof/": false, "/debug/pprof/goroutine?debug=1": false,
+	} {
+		d := deps(token, nil)
+		d.Status.Serving(true)
+		for authorization, admitted := range map[string]bool{"": open, "Bearer wrong": open, "Bearer ": open, "Bearer " + token: true} {
+			if got := get(d, target, authorization).Code != http.StatusUnauthorized; got != admitted {
+				t.Errorf("%s with %q: admitted = %t, want %t", target, authorization, got, admitted)
+			}
+		}
+	}
+}
+
+func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
+	d := deps("", nil)
+	d.Status.Loaded(time.Unix(1, 0), "r1")
+	d.Status.Failed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
+	if body := get(d, "/admin/status", "").Body.String(); !strings.Contains(body, "orgz") || !strings.Contains(body, "r1") {
+		t.Errorf("status = %s, want the fault beside the revision in force", body)
+	}
+	d.Status.Loaded(time.Unix(3, 0), "r2")
+	if body := get(d, "/admin/status", "").Body.String(); strings.Contains(body, "orgz") {
+		t.Errorf("status = %s, want the fault gone", body)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	if w := get(deps("", nil), "/admin/limits?org=acme", ""); w.Code != http.StatusOK {
+		t.Errorf("known organisation: %d", w.Code)
+	}
+	if w := get(deps("", nil), "/admin/limits?org=nobody", ""); w.Code != http.StatusNotFound {
+		t.Errorf("unknown organisation: %d, want 404", w.Code)
+	}
+}

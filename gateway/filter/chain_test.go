@@ -1,0 +1,150 @@
+package filter_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// probe notes when it runs, and does what a case wants.
+type probe struct {
+	name    string
+	trail   *[]string
+	request func(*filter.Exchange) error
+	respond func(*filter.Exchange) error
+}
+
+func (p probe) Name() string { return p.name }
+
+func (p probe) Request(_ context.Context, ex *filter.Exchange) error {
+	*p.trail = append(*p.trail, "+"+p.name)
+	if p.request == nil {
+		return nil
+	}
+	return p.request(ex)
+}
+
+func (p probe) Response(_ context.Context, ex *filter.Exchange) error {
+	*p.trail = append(*p.trail, "-"+p.name)
+	if p.respond == nil {
+		return nil
+	}
+	return p.respond(ex)
+}
+
+func exchange(path string) *filter.Exchange {
+	return filter.NewExchange(filter.Inbound{Door: "http", Method: http.MethodGet, Path: path, Header: http.Header{}}, new(telemetry.Event))
+}
+
+func local(ex *filter.Exchange) error {
+	ex.Answer = &filter.Answer{Status: http.StatusOK, Header: http.Header{}, Body: []byte("done")}
+	return nil
+}
+
+func TestTheResponsePhaseRunsBackwardsOverWhatWasEntered(t *testing.T) {
+	refuse := func(*filter.Exchange) error { return problem.Forbidden.New("no") }
+	explode := func(*filter.Exchange) error { panic("boom") }
+	fault := func(*filter.Exchange) error { return errors.New("disk on fire at /secret/path") }
+	for name, tc := range map[string]struct {
+		b, c  func(*filter.Exchange) error // of the head's second filter and the content's first
+		trail []string
+		want  int
+		kind  string
+	}{
+		"all the way":      {nil, local, []string{"+a", "+b", "+c", "-c", "-b", "-a"}, 200, ""},
+		"refused in head":  {refuse, local, []string{"+a", "+b", "-b", "-a"}, 403, "forbidden"},
+		"answered in head": {local, refuse, []string{"+a", "+b", "-b", "-a"}, 200, ""},
+		"panic":            {nil, explode, []string{"+a", "+b", "+c", "-c", "-b", "-a"}, 500, "internal"},
+		"unforeseen error": {nil, fault, []string{"+a", "+b", "+c", "-c", "-b", "-a"}, 500, "internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var trail []string
+			p := func(name string, request func(*filter.Exchange) error) filter.Filter {
+				return probe{name: name, trail: &trail, request: request}
+			}
+			chain := &filter.Chain{Head: []filter.Filter{p("a", nil), p("b", tc.b)}, Content: []filter.Filter{p("c", tc.c), p("d", nil)}}
+			ex := exchange("/v2/pods")
+			if chain.RunHead(t.Context(), ex) && chain.RunContent(t.Context(), ex) {
+				t.Fatal("the request went on to the platform")
+			}
+			chain.RunResponse(t.Context(), ex)
+			if diff := cmp.Diff(tc.trail, trail); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
+			}
+			if ex.Answer.Status != tc.want || ex.Event.Refusal != tc.kind || ex.Event.Status != tc.want {
+				t.Errorf("status = %d, refusal = %q; want %d, %q", ex.Answer.Status, ex.Event.Refusal, tc.want, tc.kind)
+			}
+			if body := string(ex.Answer.Body); strings.Contains(body, "boom") || strings.Contains(body, "/secret") {
+				t.Errorf("the inner cause is in the body: %s", body)
+			}
+			if tc.kind == "internal" && ex.Event.Cause == nil {
+				t.Error("the event lacks the cause")
+			}
+		})
+	}
+}
+
+// closer tells when it was closed.
+type closer struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closer) Close() error { c.closed = true; return nil }
+
+func TestAFaultOnTheWayOutReplacesTheAnswerAndClosesItsStream(t *testing.T) {
+	var trail []string
+	stream := &closer{Reader: strings.NewReader("half a secret")}
+	chain := &filter.Chain{Head: []filter.Filter{
+		probe{name: "outer", trail: &trail},
+		probe{name: "inner", trail: &trail, respond: func(*filter.Exchange) error { return errors.New("no") }},
+	}}
+	ex := exchange("/v2/pods")
+	if !chain.RunHead(t.Context(), ex) {
+		t.Fatal("refused")
+	}
+	ex.Answer = &filter.Answer{Status: http.StatusOK, Header: http.Header{}, Stream: stream, Relayed: true}
+	chain.RunResponse(t.Context(), ex)
+	if ex.Answer.Status != http.StatusInternalServerError || !stream.closed {
+		t.Errorf("status = %d, stream closed = %t; want 500 and closed", ex.Answer.Status, stream.closed)
+	}
+	if diff := cmp.Diff([]string{"+outer", "+inner", "-inner", "-outer"}, trail); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+// shout is a dialect for tests.
+type shout struct{}
+
+func (shout) Refuse(p translate.Problem) *translate.Outgoing {
+	return &translate.Outgoing{Status: p.Status, ContentType: "text/shout", Body: []byte(strings.ToUpper(p.Detail))}
+}
+
+func TestRefusalsLeaveInTheCallersDialect(t *testing.T) {
+	chain := &filter.Chain{
+		Head:     []filter.Filter{filter.Size{}},
+		Dialects: map[route.Dialect]filter.Dialect{route.V1: shout{}},
+	}
+	for path, want := range map[string]string{"/v1/pods": "text/shout", "/v2/pods": problem.ContentType, "/elsewhere": problem.ContentType} {
+		ex := exchange(path)
+		ex.In.Oversize = true
+		if chain.RunHead(t.Context(), ex) {
+			t.Fatal("not refused")
+		}
+		chain.RunResponse(t.Context(), ex)
+		if got := ex.Answer.Header.Get("Content-Type"); got != want || ex.Answer.Status != 413 {
+			t.Errorf("%s: %d %s, want 413 %s", path, ex.Answer.Status, got, want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package telemetry_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// The exporter of TestADeadReceiverHoldsNothingUp goes on trying for a while
+// after the end it was given; that it does not hold its owner up is the point.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opentelemetry.io/otel/sdk/trace.(*batchSpanProcessor).processQueue"))
+}
+
+func fixed() time.Time { return time.Unix(1000, 0) }
+
+func event() *telemetry.Event {
+	return &telemetry.Event{
+		Start: fixed().Add(-time.Second), RequestID: "r", Door: "http", Dialect: "v2", Method: "POST", Operation: "createPod",
+		Org: "acme", Status: 403, Outcome: telemetry.OutcomeRefused, Refusal: "forbidden", Denied: []string{"gpu_count"},
+	}
+}
+
+func TestAnEventIsOneLineWhateverCallersWrite(t *testing.T) {
+	var log strings.Builder
+	reader := metric.NewManualReader()
+	r, err := telemetry.NewRecorder(slog.New(slog.NewJSONHandler(&log, nil)), sdktrace.NewTracerProvider(), metric.NewMeterProvider(metric.WithReader(reader)), fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := event()
+	e.Agent = "x\n{\"level\":\"INFO\",\"msg\":\"approved\"}\x1b[31m\u2028" + strings.Repeat("a", 10_000)
+	e.Cause = errors.New("inner\nreason")
+	r.Record(t.Context(), e)
+	if n := strings.Count(log.String(), "\n"); n != 1 || len(log.String()) > 2000 {
+		t.Fatalf("%d lines of %d bytes, want one bounded line: %s", n, len(log.String()), log.String())
+	}
+	var line map[string]any
+	if err := json.Unmarshal([]byte(log.String()), &line); err != nil {
+		t.Fatal(err)
+	}
+	if line["msg"] != "exchange" || line["duration"] != 1e9 || line["cause"] != "inner\nreason" {
+		t.Errorf("line = %v", line)
+	}
+}
+
+// No caller, organisation or pod can make series grow.
+func TestSeriesDoNotGrowWithCallers(t *testing.T) {
+	reader := metric.NewManualReader()
+	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), sdktrace.NewTracerProvider(), metric.NewMeterProvider(metric.WithReader(reader)), fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		e := event()
+		e.Org, e.Key, e.RequestID, e.Agent = fmt.Sprint("org", i), fmt.Sprint("key", i), fmt.Sprint(i), fmt.Sprint(i)
+		r.Record(t.Context(), e)
+	}
+	var rm metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &rm); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range rm.ScopeMetrics[0].Metrics {
+		n := 0
+		switch d := m.Data.(type) {
+		case metricdata.Histogram[float64]:
+			n = len(d.DataPoints)
+		case metricdata.Sum[int64]:
+			n = len(d.DataPoints)
+		}
+		if n != 1 {
+			t.Errorf("%s has %d series, want 1", m.Name, n)
+		}
+	}
+}
+
+func TestASpanTellsTheStory(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), metric.NewMeterProvider(), fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, _ := r.Begin(t.Context())
+	_, child := r.Stage(ctx, "count")
+	child.End()
+	r.Record(ctx, event())
+	got := spans.GetSpans()
+	if len(got) != 2 || got[0].Name != "count" || got[1].Name != "POST createPod" || got[0].Parent.SpanID() != got[1].SpanContext.SpanID() {
+		t.Errorf("spans = %v, want count inside POST createPod", got)
+	}
+}
+
+// A receiver that takes connections and never answers costs requests nothing
+// and does not hold the process up at its end.
+func TestADeadReceiverHoldsNothingUp(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1, OTLP: telemetry.OTLPConfig{Endpoint: "http://" + l.Addr().String()}}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := telemetry.NewRecorder(slog.New(slog.NewJSONHandler(io.Discard, nil)), p.Tracer(), p.Meter(), fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 { // more than the exporter's queue holds
+		ctx, _ := r.Begin(t.Context())
+		r.Record(ctx, event())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Shutdown(ctx); err == nil {
+		t.Error("Shutdown = nil, want it to say that spans were lost")
+	}
+	_ = l.Close() // ends the export under way
+}
