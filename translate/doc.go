@@ -4,6 +4,11 @@
 //
 // A translator never opens a connection. It is handed a Caller, whose every
 // call passes the gateway's whole inner chain, and it works on parsed values
-// only. Invariant: what a translator sends is a v2 call like any other, so
-// policies, prices and limits know one API.
+// only. A Dialogue is the conversation one legacy request has through it: it
+// repeats what may be repeated within a time budget and notes what the answer
+// must tell. RunCandidates places a pod from lists, one create call after the
+// other. Store remembers what v2 forgets; Catalog caches prices and stock.
+//
+// Invariant: what a translator sends is a v2 call like any other, so policies,
+// prices and limits know one API.
 package translate
