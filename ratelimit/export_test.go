@@ -18,3 +18,9 @@ func (l *AddressLimiter) Known() int {
 	defer l.mu.Unlock()
 	return len(l.due)
 }
+
+// Remembered returns the number of scopes l has accounts of.
+func (l *Limiter) Remembered() int64 {
+	known, _ := l.totals()
+	return known
+}

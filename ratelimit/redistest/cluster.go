@@ -21,17 +21,26 @@ const formation = 30 * time.Second
 // returns their addresses once the cluster serves all slots.
 func Cluster(t testing.TB, n int) []string {
 	t.Helper()
+	addrs := make([]string, n)
+	for i, s := range ClusterNodes(t, n) {
+		addrs[i] = s.Addr()
+	}
+	return addrs
+}
+
+// ClusterNodes is Cluster, for tests that stop and start single nodes.
+func ClusterNodes(t testing.TB, n int) []*Server {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), formation)
 	defer cancel()
-	addrs := make([]string, n)
+	nodes := make([]*Server, n)
 	clients := make([]*redis.Client, n)
 	buses := make([]int, n)
 	for i := range n {
 		buses[i] = freePort(t)
-		s := Run(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]),
+		nodes[i] = Run(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]),
 			"--cluster-node-timeout", "5000", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i))
-		addrs[i] = s.Addr()
-		clients[i] = redis.NewClient(&redis.Options{Addr: addrs[i]})
+		clients[i] = redis.NewClient(&redis.Options{Addr: nodes[i].Addr()})
 		defer func() { _ = clients[i].Close() }()
 		if err := clients[i].ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
 			t.Fatalf("redistest: slots of node %d: %v", i, err)
@@ -41,7 +50,7 @@ func Cluster(t testing.TB, n int) []string {
 		}
 	}
 	for i := 1; i < n; i++ {
-		host, port, _ := strings.Cut(addrs[i], ":")
+		host, port, _ := strings.Cut(nodes[i].Addr(), ":")
 		if err := clients[0].Do(ctx, "CLUSTER", "MEET", host, port, buses[i]).Err(); err != nil {
 			t.Fatalf("redistest: node %d: %v", i, err)
 		}
@@ -51,7 +60,7 @@ func Cluster(t testing.TB, n int) []string {
 			t.Fatalf("redistest: node %d: %v", i, err)
 		}
 	}
-	return addrs
+	return nodes
 }
 
 // serving waits until a node knows n nodes and all slots.
