@@ -125,7 +125,7 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 		lines = append(lines, line)
 	}
 	keys := translate.Unique(lines)
-	b, err := x.change(ctx, "updateSshKeys", "", map[string]any{"keys": translate.List(keys)}, translate.Change, kindAccount)
+	b, err := x.change(ctx, "updateSshKeys", "", map[string]any{"keys": translate.List(keys)}, kindAccount)
 	if err != nil {
 		return nil, err
 	}

@@ -3,27 +3,41 @@ package graphql
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// action is one of the lifecycle mutations.
-type action struct {
-	verb string
-	// done lists the statuses in which there is nothing to do.
-	done []string
-	// status is the desiredStatus of the answer.
-	status string
+// action is what podAction is asked to do.
+type action string
+
+// The actions the lifecycle mutations become.
+const (
+	actionStop    action = "stop"
+	actionStart   action = "start"
+	actionRestart action = "restart"
+)
+
+// done reports whether there is nothing to do for a pod of the status.
+func (a action) done(status string) bool {
+	switch a {
+	case actionStop:
+		return status == "EXITED" || status == "ERROR"
+	case actionStart:
+		return status == "RUNNING" || starting(status)
+	default:
+		return starting(status)
+	}
 }
 
-var (
-	starting = []string{"PROVISIONING", "STARTING"}
+// status is the desiredStatus of the answer.
+func (a action) status() string {
+	if a == actionStop {
+		return translate.Exited
+	}
+	return translate.Running
+}
 
-	actionStop    = action{"stop", []string{"EXITED", "ERROR"}, translate.Exited}
-	actionStart   = action{"start", []string{"RUNNING", "PROVISIONING", "STARTING"}, translate.Running}
-	actionRestart = action{"restart", starting, translate.Running}
-)
+func starting(status string) bool { return status == "PROVISIONING" || status == "STARTING" }
 
 func podID(in input) (string, error) {
 	id := in.object("input").text("podId")
@@ -76,7 +90,7 @@ func podResume(ctx context.Context, x *exchange, in input) (any, error) {
 	if v := p.text("cudaVersion"); v != "" && !accept.allows(v) {
 		return nil, badInput("no host with an allowed CUDA version")
 	}
-	if slices.Contains(actionStart.done, p.text("status")) {
+	if actionStart.done(p.text("status")) {
 		return p, nil
 	}
 	return x.act(ctx, id, actionStart)
@@ -97,7 +111,7 @@ func podReset(ctx context.Context, x *exchange, in input) (any, error) {
 	switch status := p.text("status"); {
 	case translate.Flag(b, "locked"):
 		return nil, badInput("pod is locked")
-	case slices.Contains(starting, status):
+	case starting(status):
 		return p, nil
 	case status == "RUNNING":
 		return x.act(ctx, id, actionRestart)
@@ -108,7 +122,7 @@ func podReset(ctx context.Context, x *exchange, in input) (any, error) {
 // act sends the action and, when it does not fit the pod's status, finds out
 // whether there was anything to do.
 func (x *exchange) act(ctx context.Context, id string, a action) (any, error) {
-	resp, err := x.Send(ctx, request("podAction", id, map[string]any{"action": a.verb}, nil), translate.Again)
+	resp, err := x.Send(ctx, request("podAction", id, map[string]any{"action": string(a)}, nil), translate.Again)
 	x.forget()
 	switch {
 	case err != nil:
@@ -128,7 +142,7 @@ func (x *exchange) act(ctx context.Context, id string, a action) (any, error) {
 			return nil, err
 		}
 	}
-	return &pod{body: b, status: a.status}, nil
+	return &pod{body: b, status: a.status()}, nil
 }
 
 func (x *exchange) conflict(ctx context.Context, id string, a action, refused *translate.Response) (any, error) {
@@ -138,13 +152,13 @@ func (x *exchange) conflict(ctx context.Context, id string, a action, refused *t
 	}
 	status := translate.Text(b, "status")
 	switch {
-	case slices.Contains(a.done, status):
-		return &pod{body: b, status: a.status}, nil
+	case a.done(status):
+		return &pod{body: b, status: a.status()}, nil
 	case translate.Flag(b, "locked"):
 		return nil, badInput("pod is locked")
-	case a.verb == actionRestart.verb && status == "EXITED":
+	case a == actionRestart && status == "EXITED":
 		return nil, badInput("pod is not running")
-	case a.verb == actionRestart.verb && status == "ERROR":
+	case a == actionRestart && status == "ERROR":
 		return x.act(ctx, id, actionStart)
 	}
 	return nil, refusal(refused, kindPod)

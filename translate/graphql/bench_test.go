@@ -9,6 +9,7 @@ import (
 // benchmark serves one request again and again and reports the v2 calls it
 // takes, without the reads that the catalog remembers.
 func benchmark(b *testing.B, document, v2 string) {
+	b.Helper()
 	r := newRig(b)
 	s := newScript(b, v2)
 	in := &translate.Incoming{Account: account, Body: map[string]any{"query": document}, HasBody: true}

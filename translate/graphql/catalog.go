@@ -2,10 +2,10 @@ package graphql
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -13,14 +13,18 @@ import (
 
 // gpus lists GPU types as the query asks, each distinct query once per request.
 func (x *exchange) gpus(ctx context.Context, q translate.GPUQuery) ([]any, error) {
-	return x.shared("listGpuTypes", fmt.Sprint(q), func() ([]any, bool) {
+	key := strings.Join([]string{
+		q.Product, strconv.FormatInt(q.Count, 10), q.Cloud,
+		strings.Join(q.CountryCodes, ","), strings.Join(q.CUDAVersions, ","), q.MinCUDA,
+	}, "\x00")
+	return x.shared("listGpuTypes", key, func() ([]any, bool) {
 		return x.Deps().Catalog.GPUs(ctx, x.Dialogue, q)
 	})
 }
 
 // cpus lists CPU flavours with their stock for the vCPU count, 0 for any.
 func (x *exchange) cpus(ctx context.Context, vcpus int64) ([]any, error) {
-	return x.shared("listCpuTypes", fmt.Sprint(vcpus), func() ([]any, bool) {
+	return x.shared("listCpuTypes", strconv.FormatInt(vcpus, 10), func() ([]any, bool) {
 		return x.Deps().Catalog.CPUs(ctx, x.Dialogue, "POD", vcpus)
 	})
 }

@@ -3,6 +3,7 @@ package graphql
 import (
 	"context"
 	"crypto/rand"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -150,9 +151,7 @@ func spread(b map[string]any, t any, a args) {
 	}
 	env := map[string]any{}
 	for _, from := range []any{translate.At(t, "env"), b["env"]} {
-		for key, v := range translate.Members(from) {
-			env[key] = v
-		}
+		maps.Copy(env, translate.Members(from))
 	}
 	if len(env) > 0 {
 		b["env"] = env

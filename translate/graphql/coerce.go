@@ -124,8 +124,9 @@ func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) 
 		return c.text(v.Raw, t, path)
 	case ast.BooleanValue:
 		return c.boolean(v.Raw == "true", t, path)
+	default: // variables and null were dealt with above
+		return nil, mismatch(path, t, "an unknown value")
 	}
-	return nil, mismatch(path, t, "an unknown value")
 }
 
 // variable coerces what the request gives for $name, or its default.

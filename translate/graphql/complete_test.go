@@ -3,6 +3,7 @@ package graphql_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,9 +166,9 @@ func probes() []probe {
 		return root + "(input: $v)" + selection
 	}
 	m := func(root, selection string) string { return "mutation($v: X) { " + of(root, selection) + " }" }
-	q := func(root, selection string) string { return "query($v: X) { " + of(root, selection) + " }" }
+	q := func(root string) string { return "query($v: X) { " + of(root, "{id}") + " }" }
 	return []probe{
-		{"PodFilter", q("pod", "{id}"), `{}`, pod, nil},
+		{"PodFilter", q("pod"), `{}`, pod, nil},
 		{"PodStopInput", m("podStop", "{id}"), `{"podId":"p"}`, pod, map[string]string{"podId": `"other"`}},
 		{"PodTerminateInput", m("podTerminate", ""), `{}`, pod, nil},
 		{"PodRestartInput", m("podRestart", "{id}"), `{}`, pod, nil},
@@ -183,14 +184,17 @@ func probes() []probe {
 			"env": `[{"key":"a","value":"b"}]`, "minVcpuCount": `8`, "minMemoryInGb": `6`,
 		}},
 		{"PodEditJobInput", m("podEditJob", "{id}"), `{"podId":"p"}`, pod, map[string]string{"podId": `"other"`, "env": `[{"key":"a","value":"b"}]`, "volumeInGb": `40`}},
-		{"EnvironmentVariableInput", `mutation($v: X) { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "i", env: [{key: "k", value: "v"}, $v]}) { id } }`,
-			`{"key":"other"}`, pod, map[string]string{"key": `"more"`}},
-		{"GpuTypeFilter", q("gpuTypes", "{id}"), `{}`, pod, map[string]string{"id": `"NVIDIA L4"`, "ids": `["NVIDIA L4"]`, "cluster": `true`}},
+		{
+			"EnvironmentVariableInput", `mutation($v: X) { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "i", env: [{key: "k", value: "v"}, $v]}) { id } }`,
+			`{"key":"other"}`, pod,
+			map[string]string{"key": `"more"`},
+		},
+		{"GpuTypeFilter", q("gpuTypes"), `{}`, pod, map[string]string{"id": `"NVIDIA L4"`, "ids": `["NVIDIA L4"]`, "cluster": `true`}},
 		{"GpuLowestPriceInput", "query($v: X) { gpuTypes { lowestPrice(input: $v) { uninterruptablePrice stockStatus countryCode } } }", `{}`, pod, map[string]string{
 			"gpuCount": `2`, "secureCloud": `false`, "dataCenterId": `"US-TX-3"`, "countryCode": `"RO"`, "compliance": `["GDPR"]`,
 			"allowedCudaVersions": `["12.8"]`, "minCudaVersion": `"12"`, "cudaVersion": `"12.8"`,
 		}},
-		{"CpuFlavorInput", q("cpuFlavors", "{id}"), `{}`, pod, nil},
+		{"CpuFlavorInput", q("cpuFlavors"), `{}`, pod, nil},
 		{"SpecificsInput", "query($v: X) { cpuFlavors { specifics(input: $v) { stockStatus securePrice } } }", `{}`, pod, map[string]string{"instanceId": `"cpu3c-8-16"`, "dataCenterId": `"US-TX-3"`}},
 		{"GpuAvailabilityInput", "query($v: X) { dataCenters { gpuAvailability(input: $v) { id } } }", `{}`, pod, map[string]string{"secureCloud": `false`}},
 		{"UpdateUserSettingsInput", m("updateUserSettings", "{pubKey}"), `{}`, storage, map[string]string{"pubKey": `"ssh-rsa AAAA"`}},
@@ -199,11 +203,13 @@ func probes() []probe {
 			"template": `{"imageName":"x"}`, "instanceIds": `["bad"]`, "networkVolumeIds": `[{"networkVolumeId":"v"}]`, "compliance": `["GDPR"]`,
 			"env": `[{"key":"a","value":"b"}]`, "locations": `"EU-RO-1"`, "allowedCudaVersions": `"12.8"`, "minCudaVersion": `"12.8"`, "computeType": `"GPU"`,
 		}},
-		{"EndpointTemplateInput", `mutation($v: X) { saveEndpoint(input: {gpuIds: "ADA_24", templateId: "t", template: $v}) { id } }`, `{}`, serverless,
-			map[string]string{"env": `[{"key":"a","value":"b"}]`}},
+		{
+			"EndpointTemplateInput", `mutation($v: X) { saveEndpoint(input: {gpuIds: "ADA_24", templateId: "t", template: $v}) { id } }`, `{}`, serverless,
+			map[string]string{"env": `[{"key":"a","value":"b"}]`},
+		},
 		{"NetworkVolumeIdsInput", `mutation($v: X) { saveEndpoint(input: {name: "n", gpuIds: "ADA_24", templateId: "t", networkVolumeIds: [$v]}) { id } }`, `{}`, serverless, nil},
 		{"UpdateEndpointTemplateInput", m("updateEndpointTemplate", "{id}"), `{"endpointId":"e","templateId":"t"}`, serverless, nil},
-		{"PodTemplateInput", q("podTemplates", "{id}"), `{}`, templates, nil},
+		{"PodTemplateInput", q("podTemplates"), `{}`, templates, nil},
 		{"SaveTemplateInput", m("saveTemplate", "{id}"), `{"name":"n","imageName":"i"}`, templates, map[string]string{
 			"env": `[{"key":"a","value":"b"}]`, "category": `"CPU"`, "startSsh": `false`, "portsConfig": `[{"port":"1","name":"n"}]`, "name": `"other"`, "imageName": `"other"`,
 			"volumeMountPath": `"/m"`,
@@ -282,15 +288,14 @@ func sample(p probe, f *ast.FieldDefinition) string {
 }
 
 func merge(t *testing.T, a, b string) string {
+	t.Helper()
 	out := map[string]any{}
 	for _, text := range []string{a, b} {
 		if text == "" {
 			continue
 		}
 		m, _ := decode(t, text).(map[string]any)
-		for k, v := range m {
-			out[k] = v
-		}
+		maps.Copy(out, m)
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
@@ -301,6 +306,7 @@ func merge(t *testing.T, a, b string) string {
 
 // trace is everything a request does that anyone could see.
 func trace(t *testing.T, p probe, variable string) string {
+	t.Helper()
 	r := newRig(t)
 	v2 := newScript(t, p.v2)
 	out := r.ask(t, v2, p.document, `{"v":`+variable+`}`)

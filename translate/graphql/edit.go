@@ -24,7 +24,7 @@ func podEditJob(ctx context.Context, x *exchange, in input) (any, error) {
 	if len(change) == 0 {
 		return &pod{body: before}, nil
 	}
-	after, err := x.change(ctx, "updatePod", id, change, translate.Change, kindPod)
+	after, err := x.change(ctx, "updatePod", id, change, kindPod)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,6 @@ func mountChange(x *exchange, a args, p *pod) (map[string]any, error) {
 	return map[string]any{"persistent": map[string]any{"size": translate.Int(size), "path": orElse(at, p.mountPath())}}, nil
 }
 
-// restarting lists the members whose change the retired service applied by
-// making the container anew.
-var restarting = []string{"image", "disk", "env", "ports", "args", "registry", "mounts"}
-
 // restarted restarts a running pod whose container settings changed and that
 // the platform left as it was. It returns the pod to answer with.
 func (x *exchange) restarted(ctx context.Context, before, after any, change map[string]any) any {
@@ -120,19 +116,16 @@ func (x *exchange) restarted(ctx context.Context, before, after any, change map[
 		translate.Text(after, "status") != "RUNNING" || translate.Text(before, "startedAt") != translate.Text(after, "startedAt") {
 		return after
 	}
-	for _, name := range restarting {
-		if _, ok := change[name]; !ok {
-			continue
-		}
-		p, err := x.act(ctx, translate.Text(before, "id"), actionRestart)
-		if err != nil {
-			x.Warn("podEditJob", "the pod was changed but could not be restarted")
-			return after
-		}
-		if q, ok := p.(*pod); ok {
-			return q.body
-		}
+	if len(change) == has(change, "name") {
+		return after // all else that can change is the container's
+	}
+	p, err := x.act(ctx, translate.Text(before, "id"), actionRestart)
+	if err != nil {
+		x.Warn("podEditJob", "the pod was changed but could not be restarted")
 		return after
+	}
+	if q, ok := p.(*pod); ok {
+		return q.body
 	}
 	return after
 }

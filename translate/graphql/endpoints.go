@@ -27,7 +27,10 @@ func (e *endpoint) cpu() bool {
 }
 
 func (e *endpoint) note(ctx context.Context, x *exchange) translate.EndpointNote {
-	n, _ := noteOf[translate.EndpointNote](ctx, x, translate.KindEndpoint, e.id(), e.listed)
+	if e.listed {
+		return notes[translate.EndpointNote](ctx, x, translate.KindEndpoint)[e.id()]
+	}
+	n, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Deps(), x.key(translate.KindEndpoint, e.id()))
 	return n
 }
 
@@ -67,19 +70,17 @@ func (e *endpoint) selection() string {
 
 // gpuIDs is the text the caller sent when it still means the selection there
 // is, so that what was written reads back the same.
-func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) (string, error) {
+func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) string {
 	sent := e.note(ctx, x).GPUIDs
 	if sent == "" || e.cpu() {
-		return e.selection(), nil
+		return e.selection()
 	}
+	// Where the pools cannot be read, what v2 says is shown.
 	s, err := x.parseSelection(ctx, sent)
-	if err != nil {
-		return e.selection(), nil // the pools cannot be read: show what v2 says
+	if err == nil && sameSet(s.pools, translate.Texts(e.body, "gpu", "pools")) && sameSet(s.excluded, translate.Texts(e.body, "gpu", "excludedTypes")) {
+		return sent
 	}
-	if sameSet(s.pools, translate.Texts(e.body, "gpu", "pools")) && sameSet(s.excluded, translate.Texts(e.body, "gpu", "excludedTypes")) {
-		return sent, nil
-	}
-	return e.selection(), nil
+	return e.selection()
 }
 
 func sameSet(a, b []string) bool {
@@ -161,10 +162,10 @@ func endpointFields() objectType {
 		}),
 		"templateId":          noted(func(ctx context.Context, x *exchange, e *endpoint) any { return e.templateID(ctx, x) }),
 		"template":            field(endpointTemplate),
-		"gpuIds":              field(func(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) { return e.gpuIDs(ctx, x) }),
+		"gpuIds":              noted(func(ctx context.Context, x *exchange, e *endpoint) any { return e.gpuIDs(ctx, x) }),
 		"gpuCount":            whole("gpu", "count"),
 		"instanceIds":         get(func(e *endpoint) any { return e.instances() }),
-		"computeType":         get(func(e *endpoint) any { return computeType(e.cpu()) }),
+		"computeType":         get(func(e *endpoint) any { return e.computeType() }),
 		"allowedCudaVersions": get(func(e *endpoint) any { return strings.Join(translate.Texts(e.body, "gpu", "allowedCudaVersions"), ",") }),
 		"minCudaVersion":      get(func(e *endpoint) any { return e.text("gpu", "minCudaVersion") }),
 		"locations":           noted(func(ctx context.Context, x *exchange, e *endpoint) any { return e.locations(ctx, x) }),
@@ -217,8 +218,8 @@ func (e *endpoint) firstVolume() string {
 	return ""
 }
 
-func computeType(cpu bool) string {
-	if cpu {
+func (e *endpoint) computeType() string {
+	if e.cpu() {
 		return "CPU"
 	}
 	return "GPU"
@@ -297,7 +298,7 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 	if strings.HasPrefix(a.text("templateId"), virtualPrefix) {
 		return x.endpointByID(ctx, id)
 	}
-	after, err := x.change(ctx, "updateEndpoint", id, b, translate.Change, kindEndpoint)
+	after, err := x.change(ctx, "updateEndpoint", id, b, kindEndpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -313,27 +314,23 @@ func (x *exchange) rememberEndpoint(ctx context.Context, id string, edit func(n 
 	before := n.TemplateID
 	edit(&n)
 	translate.SaveNote(ctx, x.Deps(), key, n)
-	if before != n.TemplateID {
-		x.bind(ctx, before, id, false)
-		x.bind(ctx, n.TemplateID, id, true)
+	if before == n.TemplateID {
+		return
 	}
+	x.rebind(ctx, before, func(bound []string) []string {
+		return slices.DeleteFunc(bound, func(other string) bool { return other == id })
+	})
+	x.rebind(ctx, n.TemplateID, func(bound []string) []string { return translate.Unique(append(bound, id)) })
 }
 
-// bind notes at a template whether the endpoint was made from it.
-func (x *exchange) bind(ctx context.Context, template, endpoint string, on bool) {
+// rebind changes what a template knows of the endpoints made from it.
+func (x *exchange) rebind(ctx context.Context, template string, edit func(bound []string) []string) {
 	if template == "" || strings.HasPrefix(template, virtualPrefix) {
 		return
 	}
 	key := x.key(translate.KindTemplate, template)
 	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), key)
-	if on == slices.Contains(n.BoundEndpoints, endpoint) {
-		return
-	}
-	if on {
-		n.BoundEndpoints = append(n.BoundEndpoints, endpoint)
-	} else {
-		n.BoundEndpoints = slices.DeleteFunc(n.BoundEndpoints, func(id string) bool { return id == endpoint })
-	}
+	n.BoundEndpoints = edit(n.BoundEndpoints)
 	translate.SaveNote(ctx, x.Deps(), key, n)
 }
 
@@ -348,7 +345,7 @@ func deleteEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	if f := asFaultOrNil(err); f != nil && (f.status == http.StatusBadRequest || f.status == http.StatusConflict) &&
 		strings.Contains(strings.ToLower(f.message), "worker") {
 		none := map[string]any{"workers": map[string]any{"min": translate.Int(0), "max": translate.Int(0)}}
-		if _, err := x.change(ctx, "updateEndpoint", id, none, translate.Change, kindEndpoint); err != nil {
+		if _, err := x.change(ctx, "updateEndpoint", id, none, kindEndpoint); err != nil {
 			return nil, err
 		}
 		err = x.remove(ctx, "deleteEndpoint", id, kindEndpoint)

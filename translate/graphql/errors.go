@@ -77,10 +77,6 @@ func (f *fault) Unwrap() error { return f.cause }
 // badInput is a refusal of what the caller asked for, before any v2 call.
 func badInput(message string) *fault { return &fault{message: message, code: codeBadInput} }
 
-func notSupported(operation string) *fault {
-	return &fault{message: operation + " is not available", code: codeNotSupported}
-}
-
 func internal(cause error) *fault {
 	return &fault{message: textRetryLater, code: codeInternal, status: http.StatusInternalServerError, cause: cause}
 }
@@ -189,8 +185,9 @@ func notFound(k kind) (message, code string) {
 		return "pod not found", codePodNotFound
 	case kindCluster:
 		return "Cluster not found", codeClusterNotFound
+	default:
+		return string(k) + " not found", codeNotFound
 	}
-	return string(k) + " not found", codeNotFound
 }
 
 func orElse(s, other string) string {

@@ -187,10 +187,18 @@ func (x *exchange) list(ctx context.Context, operation, member string, query url
 }
 
 // change writes to v2. What was read before is forgotten.
-func (x *exchange) change(ctx context.Context, operation, id string, b any, repeat translate.Repeat, k kind) (any, error) {
-	resp, err := x.Send(ctx, request(operation, id, b, nil), repeat)
+func (x *exchange) change(ctx context.Context, operation, id string, b any, k kind) (any, error) {
+	resp, err := x.Send(ctx, request(operation, id, b, nil), translate.Change)
 	x.forget()
 	return body(resp, err, k)
+}
+
+// changeOrFetch writes a change, or reads when there is nothing to change.
+func (x *exchange) changeOrFetch(ctx context.Context, change, fetch, id string, b map[string]any, k kind) (any, error) {
+	if len(b) == 0 {
+		return x.fetch(ctx, fetch, id, nil, k)
+	}
+	return x.change(ctx, change, id, b, k)
 }
 
 // remove deletes a resource. A 404 counts as done when an earlier try of this

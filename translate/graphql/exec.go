@@ -88,12 +88,15 @@ func (x *exchange) execute(ctx context.Context, op *operation) result {
 	}
 	results := make([]result, len(roots))
 	run := func(i int) { results[i] = x.runRoot(ctx, rootType, roots[i]) }
-	if op.kind == ast.Mutation {
+	switch {
+	case op.kind == ast.Mutation:
 		for i := range roots {
 			x.forget()
 			run(i)
 		}
-	} else {
+	case len(roots) == 1:
+		run(0)
+	default:
 		var wg sync.WaitGroup
 		slots := make(chan struct{}, mostParallel)
 		for i := range roots {

@@ -183,6 +183,7 @@ func TestCoercion(t *testing.T) {
 		{"quotes", `dockerArgs: "a \"b\" \\ \u00e9"`, `{"dockerArgs":"a \"b\" \\ é"}`, `"args":"a \"b\" \\ é"`},
 	}
 	ask := func(t *testing.T, document, variables string) string {
+		t.Helper()
 		v2 := newScript(t, "listGpuTypes 200 @gpus\ncreatePod 201 @created")
 		out := newRig(t).ask(t, v2, document, variables)
 		return strings.Join(v2.lines(), "\n") + string(out.Body)

@@ -62,6 +62,7 @@ func TestGolden(t *testing.T) {
 }
 
 func goldenRequest(t *testing.T, parts map[string]string) *translate.Incoming {
+	t.Helper()
 	in := &translate.Incoming{Account: account, HasBody: true}
 	if _, ok := parts["anonymous"]; ok {
 		in.Account = ""
@@ -81,6 +82,7 @@ func goldenRequest(t *testing.T, parts map[string]string) *translate.Incoming {
 // goldenResponse is the status, the headers that depend on the request, and the
 // indented body, which keeps the order of its members.
 func goldenResponse(t *testing.T, out *translate.Outgoing) string {
+	t.Helper()
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d\n", out.Status)
 	for _, name := range []string{"Retry-After", "X-Legacy-Warning"} {
@@ -96,6 +98,7 @@ func goldenResponse(t *testing.T, out *translate.Outgoing) string {
 }
 
 func rewrite(t *testing.T, file string, a *txtar.Archive, got map[string]string) {
+	t.Helper()
 	kept := a.Files[:0]
 	for _, f := range a.Files {
 		if _, generated := got[f.Name]; !generated {

@@ -56,8 +56,8 @@ type script struct {
 	calls   []*translate.Request
 }
 
-func newScript(t testing.TB, lines string) *script {
-	t.Helper()
+func newScript(tb testing.TB, lines string) *script {
+	tb.Helper()
 	s := &script{answers: map[string][]*translate.Response{}}
 	for line := range strings.SplitSeq(lines, "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
@@ -67,41 +67,41 @@ func newScript(t testing.TB, lines string) *script {
 		code, text, _ := strings.Cut(rest, " ")
 		status, err := strconv.Atoi(code)
 		if err != nil {
-			t.Fatalf("script line %q: %v", line, err)
+			tb.Fatalf("script line %q: %v", line, err)
 		}
 		r := &translate.Response{Status: status, Header: http.Header{}}
 		if status == http.StatusTooManyRequests {
 			r.Header.Set("Retry-After", "1")
 		}
-		r.Body = fixture(t, text)
+		r.Body = fixture(tb, text)
 		s.answers[operation] = append(s.answers[operation], r)
 	}
 	return s
 }
 
-func fixture(t testing.TB, text string) any {
-	t.Helper()
+func fixture(tb testing.TB, text string) any {
+	tb.Helper()
 	if text == "" {
 		return nil
 	}
 	if name, ok := strings.CutPrefix(text, "@"); ok {
 		raw, err := os.ReadFile(filepath.Join("testdata", "fixtures", name+".json"))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		text = string(raw)
 	}
-	return decode(t, text)
+	return decode(tb, text)
 }
 
 // decode reads JSON the way the gateway does, numbers kept as written.
-func decode(t testing.TB, text string) any {
-	t.Helper()
+func decode(tb testing.TB, text string) any {
+	tb.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%v in %s", err, text)
+		tb.Fatalf("%v in %s", err, text)
 	}
 	return v
 }
@@ -177,8 +177,8 @@ type rig struct {
 	store *translate.MemoryStore
 }
 
-func newRig(t testing.TB, edit ...func(*graphql.Config)) *rig {
-	t.Helper()
+func newRig(tb testing.TB, edit ...func(*graphql.Config)) *rig {
+	tb.Helper()
 	cfg := graphql.DefaultConfig()
 	cfg.Brand = "Acme"
 	for _, e := range edit {
@@ -188,7 +188,7 @@ func newRig(t testing.TB, edit ...func(*graphql.Config)) *rig {
 	r := &rig{clock: c, store: translate.NewMemoryStore(c.Now)}
 	api, err := graphql.New(cfg, translate.Deps{Now: c.Now, Sleep: c.Sleep, Store: r.store})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r.api = api
 	return r
@@ -197,13 +197,13 @@ func newRig(t testing.TB, edit ...func(*graphql.Config)) *rig {
 const account = "acct-1"
 
 // ask sends a document with variables.
-func (r *rig) ask(t testing.TB, v2 translate.Caller, document, variables string) *translate.Outgoing {
-	t.Helper()
+func (r *rig) ask(tb testing.TB, v2 translate.Caller, document, variables string) *translate.Outgoing {
+	tb.Helper()
 	body := map[string]any{"query": document}
 	if variables != "" {
-		body["variables"] = decode(t, variables)
+		body["variables"] = decode(tb, variables)
 	}
-	return r.api.Serve(t.Context(), &translate.Incoming{Account: account, Body: body, HasBody: true}, v2)
+	return r.api.Serve(tb.Context(), &translate.Incoming{Account: account, Body: body, HasBody: true}, v2)
 }
 
 // answer is a decoded GraphQL answer.
@@ -216,21 +216,21 @@ type answer struct {
 	} `json:"errors"`
 }
 
-func read(t testing.TB, out *translate.Outgoing) answer {
-	t.Helper()
+func read(tb testing.TB, out *translate.Outgoing) answer {
+	tb.Helper()
 	var a answer
 	if err := json.Unmarshal(out.Body, &a); err != nil {
-		t.Fatalf("%v in %s", err, out.Body)
+		tb.Fatalf("%v in %s", err, out.Body)
 	}
 	return a
 }
 
 // sections reads a golden file.
-func sections(t testing.TB, file string) map[string]string {
-	t.Helper()
+func sections(tb testing.TB, file string) map[string]string {
+	tb.Helper()
 	a, err := txtar.ParseFile(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	parts := map[string]string{}
 	for _, f := range a.Files {

@@ -135,17 +135,11 @@ func wrapPods(bodies []any) []any {
 
 // podNote is what the store remembers about the pod.
 func (x *exchange) podNote(ctx context.Context, p *pod) (translate.PodNote, bool) {
-	return noteOf[translate.PodNote](ctx, x, translate.KindPod, p.id(), p.listed)
-}
-
-// noteOf reads what the store remembers about one resource, together with all
-// of its kind when it is one of a list.
-func noteOf[T any](ctx context.Context, x *exchange, kind, id string, listed bool) (T, bool) {
-	if listed {
-		n, ok := notes[T](ctx, x, kind)[id]
+	if p.listed {
+		n, ok := notes[translate.PodNote](ctx, x, translate.KindPod)[p.id()]
 		return n, ok
 	}
-	return translate.LoadNote[T](ctx, x.Deps(), x.key(kind, id))
+	return translate.LoadNote[translate.PodNote](ctx, x.Deps(), x.key(translate.KindPod, p.id()))
 }
 
 func (x *exchange) key(kind, id string) translate.Key {
@@ -292,11 +286,11 @@ func machineGPUName(ctx context.Context, x *exchange, p *pod, _ input) (any, err
 	if id == "" {
 		return "", nil
 	}
-	entry, err := x.gpuEntry(ctx, id)
-	if err != nil {
-		return id, nil
+	name := id
+	if entry, err := x.gpuEntry(ctx, id); err == nil {
+		name = orElse(translate.Text(entry, "name"), id)
 	}
-	return orElse(translate.Text(entry, "name"), id), nil
+	return name, nil
 }
 
 func runtimeFields() objectType {
@@ -370,13 +364,12 @@ func either(v any, name, other string) int64 {
 	return translate.Whole(v, other)
 }
 
-// carrierGrade is the shared address space of RFC 6598, which is not public
-// although netip does not call it private.
-var carrierGrade = netip.MustParsePrefix("100.64.0.0/10")
-
+// public reports a TCP port on a public address. The shared space of RFC 6598 is
+// not one, although netip does not call it private.
 func (q port) public() bool {
 	ip, err := netip.ParseAddr(q.ip)
-	return q.kind == "tcp" && err == nil && !ip.IsPrivate() && !ip.IsLoopback() && !carrierGrade.Contains(ip)
+	shared := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
+	return q.kind == "tcp" && err == nil && !ip.IsPrivate() && !ip.IsLoopback() && !shared.Contains(ip)
 }
 
 func portFields() objectType {

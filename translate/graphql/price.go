@@ -241,13 +241,7 @@ func lowestPriceFields() objectType {
 			}
 			return slices.Max(counts), nil
 		}),
-		"gpuTypeCudaVersions": get(func(l *lowest) any {
-			out := []any{}
-			for _, v := range translate.Items(l.entry, "cudaVersions") {
-				out = append(out, v)
-			}
-			return out
-		}),
+		"gpuTypeCudaVersions": get(func(l *lowest) any { return records(translate.Items(l.entry, "cudaVersions")) }),
 	}
 }
 

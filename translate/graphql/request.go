@@ -154,11 +154,11 @@ func (a *API) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, variabl
 func (a *API) classify(op *operation) *fault {
 	mutations, paid := 0, 0
 	for _, n := range op.roots {
-		op.public = op.public && publicRoots[n.name]
-		op.creates = op.creates || creatingRoots[n.name]
+		op.public = op.public && public(n.name)
+		op.creates = op.creates || creates(n.name)
 		if op.kind == ast.Mutation && n.name != "__typename" {
 			mutations++
-			if payingRoots[n.name] {
+			if pays(n.name) {
 				paid++
 			}
 		}

@@ -116,12 +116,7 @@ func updateTemplate(ctx context.Context, x *exchange, a args, id string) (any, e
 	}
 	container := len(change) - has(change, "name")
 	templateFlags(change, a)
-	b, err := any(nil), error(nil)
-	if len(change) == 0 {
-		b, err = x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
-	} else {
-		b, err = x.change(ctx, "updateTemplate", id, change, translate.Change, kindTemplate)
-	}
+	b, err := x.changeOrFetch(ctx, "updateTemplate", "getTemplate", id, change, kindTemplate)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +203,7 @@ func (x *exchange) rollOut(ctx context.Context, id string) {
 	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), x.key(translate.KindTemplate, id))
 	for _, endpoint := range n.BoundEndpoints {
 		change := map[string]any{"templateId": id}
-		if _, err := x.change(ctx, "updateEndpoint", endpoint, change, translate.Change, kindEndpoint); err != nil {
+		if _, err := x.change(ctx, "updateEndpoint", endpoint, change, kindEndpoint); err != nil {
 			x.Warn("saveTemplate", "endpoint "+endpoint+" was not updated")
 		}
 	}
@@ -218,12 +213,7 @@ func (x *exchange) rollOut(ctx context.Context, id string) {
 func updateVirtual(ctx context.Context, x *exchange, a args, endpoint string) (any, error) {
 	change := map[string]any{}
 	containerChange(change, a)
-	b, err := any(nil), error(nil)
-	if len(change) == 0 {
-		b, err = x.fetch(ctx, "getEndpoint", endpoint, nil, kindEndpoint)
-	} else {
-		b, err = x.change(ctx, "updateEndpoint", endpoint, change, translate.Change, kindEndpoint)
-	}
+	b, err := x.changeOrFetch(ctx, "updateEndpoint", "getEndpoint", endpoint, change, kindEndpoint)
 	if err != nil {
 		return nil, err
 	}

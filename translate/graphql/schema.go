@@ -9,24 +9,35 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// publicRoots need no credential: clients price GPUs without one.
-var publicRoots = map[string]bool{
-	"gpuTypes": true, "cpuTypes": true, "cpuFlavors": true, "dataCenters": true, "countryCodes": true,
-	"serverlessGpuPools": true, "podTemplates": true,
-	"myself":     true, // null without a credential
-	"__typename": true, "__schema": true, "__type": true,
+// public tells the root fields that need no credential: clients price GPUs
+// without one. myself is null then.
+func public(root string) bool {
+	switch root {
+	case "gpuTypes", "cpuTypes", "cpuFlavors", "dataCenters", "countryCodes", "serverlessGpuPools", "podTemplates",
+		"myself", "__typename", "__schema", "__type":
+		return true
+	}
+	return false
 }
 
-// creatingRoots run candidates and have the longer budget.
-var creatingRoots = map[string]bool{
-	"podFindAndDeployOnDemand": true, "deployCpuPod": true, "createCluster": true,
+// creates tells the root fields that run candidates and have the longer budget.
+func creates(root string) bool {
+	switch root {
+	case "podFindAndDeployOnDemand", "deployCpuPod", "createCluster":
+		return true
+	}
+	return false
 }
 
-// payingRoots can cause cost. A document may hold one of them.
-var payingRoots = map[string]bool{
-	"podFindAndDeployOnDemand": true, "podRentInterruptable": true, "deployCpuPod": true,
-	"podResume": true, "podBidResume": true, "podRestart": true, "podReset": true, "podEditJob": true,
-	"saveEndpoint": true, "createCluster": true, "createNetworkVolume": true, "updateNetworkVolume": true,
+// pays tells the root fields that can cause cost. A document may hold one of
+// them.
+func pays(root string) bool {
+	switch root {
+	case "podRentInterruptable", "podBidResume", "podResume", "podRestart", "podReset", "podEditJob",
+		"saveEndpoint", "createNetworkVolume", "updateNetworkVolume":
+		return true
+	}
+	return creates(root)
 }
 
 // resolvers gathers the resolvers of every type.

@@ -94,10 +94,8 @@ func updateNetworkVolume(ctx context.Context, x *exchange, in input) (any, error
 	if size, given := a.int("size"); given && size != 0 {
 		change["size"] = translate.Int(size)
 	}
-	if len(change) == 0 { // v2 refuses an empty change
-		return x.fetch(ctx, "getNetworkVolume", id, nil, kindVolume)
-	}
-	return x.change(ctx, "updateNetworkVolume", id, change, translate.Change, kindVolume)
+	// v2 refuses an empty change.
+	return x.changeOrFetch(ctx, "updateNetworkVolume", "getNetworkVolume", id, change, kindVolume)
 }
 
 func deleteNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {

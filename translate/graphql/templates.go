@@ -34,7 +34,11 @@ type template struct {
 func (t *template) text(path ...string) string { return translate.Text(t.body, path...) }
 
 func (t *template) note(ctx context.Context, x *exchange) translate.TemplateNote {
-	n, _ := noteOf[translate.TemplateNote](ctx, x, translate.KindTemplate, t.text("id"), t.listed)
+	id := t.text("id")
+	if t.listed {
+		return notes[translate.TemplateNote](ctx, x, translate.KindTemplate)[id]
+	}
+	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), x.key(translate.KindTemplate, id))
 	return n
 }
 
@@ -77,7 +81,8 @@ func orMissing(err error) error {
 
 // virtualTemplate reads an endpoint's container settings as a template.
 func virtualTemplate(endpoint any) *template {
-	m := maps.Clone(translate.Members(endpoint))
+	m := map[string]any{}
+	maps.Copy(m, translate.Members(endpoint))
 	m["id"] = virtualPrefix + translate.Text(endpoint, "id")
 	m["serverless"] = true
 	return &template{body: m, source: "own"}

@@ -6,37 +6,38 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// withoutV2 lists the root fields legacy clients send for which v2 has nothing,
-// with the reason where it is not plainly "<operation> is not available". They
-// are not emulated: a spot pod as an on-demand one would cost more than agreed,
-// and a registry credential made anew has another id than the one pods hold.
-var withoutV2 = map[string]string{
-	"podRentInterruptable": textNoSpot,
-	"podBidResume":         textNoSpot,
-	"updateRegistryAuth":   "updating registry credentials is not available, create a new one",
-
-	"secretCreate": "", "secretDelete": "",
-
-	"addModelToRepo": "", "removeModelFromRepo": "", "createModelRepoUpload": "",
-	"completeModelRepoUpload": "", "updateModelVersionStatus": "", "myModels": "", "myModel": "",
-
-	"listings": "", "listing": "", "listingFromRepo": "", "allAiApiPublicConfigs": "",
-
-	"createFlashApp": "", "deleteFlashApp": "", "createFlashEnvironment": "", "deleteFlashEnvironment": "",
-	"flashApp": "", "flashAppByName": "", "flashEnvironment": "", "flashEnvironmentByName": "",
-	"flashBuild": "", "prepareFlashArtifactUpload": "", "finalizeFlashArtifactUpload": "",
-	"updateFlashBuildManifest": "", "deployBuildToEnvironment": "", "createFlashAuthRequest": "",
-	"flashAuthRequestStatus": "",
+// withoutV2 tells the root fields legacy clients send for which v2 has nothing,
+// with the words that say so. They are not emulated: a spot pod as an on-demand
+// one would cost more than agreed, and a registry credential made anew has
+// another id than the one pods hold.
+func withoutV2(root string) (reason string, ok bool) {
+	switch root {
+	case "podRentInterruptable", "podBidResume":
+		return textNoSpot, true
+	case "updateRegistryAuth":
+		return "updating registry credentials is not available, create a new one", true
+	case "secretCreate", "secretDelete",
+		"addModelToRepo", "removeModelFromRepo", "createModelRepoUpload", "completeModelRepoUpload",
+		"updateModelVersionStatus", "myModels", "myModel",
+		"listings", "listing", "listingFromRepo", "allAiApiPublicConfigs",
+		"createFlashApp", "deleteFlashApp", "createFlashEnvironment", "deleteFlashEnvironment",
+		"flashApp", "flashAppByName", "flashEnvironment", "flashEnvironmentByName", "flashBuild",
+		"prepareFlashArtifactUpload", "finalizeFlashArtifactUpload", "updateFlashBuildManifest",
+		"deployBuildToEnvironment", "createFlashAuthRequest", "flashAuthRequestStatus":
+		return root + " is not available", true
+	}
+	return "", false
 }
 
 // withoutV2Mine is the field below myself that v2 has nothing for.
 const withoutV2Mine = "flashApps"
 
 func unsupported(name string) *fault {
-	if reason := withoutV2[name]; reason != "" {
-		return &fault{message: reason, code: codeNotSupported}
+	reason, ok := withoutV2(name)
+	if !ok {
+		reason = name + " is not available"
 	}
-	return notSupported(name)
+	return &fault{message: reason, code: codeNotSupported}
 }
 
 // rejectUnsupported is the resolver of the fields of the schema that have no v2
@@ -54,7 +55,7 @@ func unavailable(doc *ast.QueryDocument, def *ast.OperationDefinition) *operatio
 	all := true
 	rootFields(doc, def.SelectionSet, func(s *ast.Field) {
 		name := s.Name
-		if _, ok := withoutV2[name]; !ok {
+		if _, ok := withoutV2(name); !ok {
 			if name != "myself" || !selectsMine(doc, s) {
 				all = false
 				return
