@@ -19,6 +19,7 @@ type account struct {
 	windows    [3]window
 	policy     string
 
+	touched     bool // changed apart from its tables since it was written down
 	purse       purse
 	sshKeys     []string
 	pods        table[pod]
@@ -115,13 +116,13 @@ func (a *account) mayUse(cloud, gpu string) error {
 // SetBalance sets what an account has left, in USD.
 func (s *Server) SetBalance(accountID string, usd float64) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.release()
 	a, err := s.accountLocked(accountID)
 	if err != nil {
 		return err
 	}
 	s.advanceLocked(a, s.clock.Now())
-	a.purse.Balance = usd
+	a.purse.Balance, a.touched = usd, true
 	a.purse.settle(a.purse.SettledAt)
 	for _, e := range a.endpoints.order {
 		s.scheduleLocked(a, e, a.purse.SettledAt)
@@ -182,7 +183,7 @@ func (x *exchange) updateSSHKeys() (reply, error) {
 	}
 	x.lock()
 	defer x.unlock()
-	x.acct.sshKeys = keys
+	x.acct.sshKeys, x.acct.touched = keys, true
 	return ok(appendSSHKeys(keys)), nil
 }
 

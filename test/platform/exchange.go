@@ -58,7 +58,7 @@ func (x *exchange) lock() {
 	}
 }
 
-func (x *exchange) unlock() { x.s.mu.Unlock() }
+func (x *exchange) unlock() { x.s.release() }
 
 // serve answers the request: match, size, authentication, quota, faults, then
 // the operation itself.

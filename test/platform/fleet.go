@@ -157,7 +157,7 @@ func (s *Server) scheduleLocked(a *account, e *endpoint, at time.Time) {
 	s.replaceStaleLocked(e)
 	s.assignLocked(e, at)
 	target := e.target(at)
-	if a.purse.dry {
+	if a.purse.Dry {
 		target = 0
 	}
 	for len(e.Fleet) < target {

@@ -41,7 +41,7 @@ type job struct {
 	Started   time.Time // zero before a worker took it
 	Ends      time.Time // when it will be, or was, over
 	Worker    string
-	Output    json.RawMessage
+	Output    json.RawMessage `json:",omitempty"`
 	Error     string
 	Tries     int
 	Delivered int     // chunks handed out by stream
@@ -60,7 +60,7 @@ type job struct {
 //	crashes   how many workers get lost over it
 type jobScript struct {
 	Delay     *time.Duration
-	Output    json.RawMessage
+	Output    json.RawMessage `json:",omitempty"`
 	Error     string
 	Chunks    []json.RawMessage
 	Aggregate bool

@@ -33,6 +33,7 @@ type Server struct {
 	end  context.CancelFunc
 
 	mu       sync.Mutex // guards everything below
+	store    *store     // nil keeps the state in memory only
 	accounts map[string]*account
 	catalog  *catalog
 	rand     *rand.Rand
@@ -83,6 +84,11 @@ func New(opts Options) (*Server, error) {
 	if err := s.openAccounts(opts.Accounts); err != nil {
 		return nil, err
 	}
+	if opts.DataFile != "" {
+		if err := s.openStore(opts.DataFile); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -103,7 +109,7 @@ func (s *Server) Clock() *Clock { return s.clock }
 // used afterwards.
 func (s *Server) Close() error {
 	s.end()
-	return nil
+	return s.closeStore()
 }
 
 // newID returns an identifier of ten lower-case letters and digits that taken

@@ -165,7 +165,7 @@ type PodChange struct {
 // ChangePod changes a pod, whoever owns it, as nobody asked for.
 func (s *Server) ChangePod(podID string, c PodChange) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.release()
 	now := s.clock.Now()
 	a, p := s.podLocked(podID)
 	if p == nil {

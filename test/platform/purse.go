@@ -8,7 +8,7 @@ type purse struct {
 	Balance   float64 // USD at SettledAt
 	SettledAt time.Time
 	burn      float64 // USD per hour of everything that is charged
-	dry       bool    // the money ran out and nobody has paid since
+	Dry       bool    // the money ran out and nobody has paid since
 }
 
 // settle moves the balance forward to now.
@@ -18,14 +18,14 @@ func (p *purse) settle(now time.Time) {
 		p.SettledAt = now
 	}
 	if p.Balance > 0 {
-		p.dry = false
+		p.Dry = false
 	}
 }
 
 // emptyBy tells whether the money runs out by now, and when. It tells once per
 // time that it happens.
 func (p *purse) emptyBy(now time.Time) (empty bool, at time.Time) {
-	if p.dry || p.burn <= 0 {
+	if p.Dry || p.burn <= 0 {
 		return false, time.Time{}
 	}
 	hours := max(p.Balance, 0) / p.burn
@@ -37,7 +37,7 @@ func (p *purse) emptyBy(now time.Time) (empty bool, at time.Time) {
 	if at.After(now) {
 		return false, time.Time{}
 	}
-	p.dry = true
+	p.Dry = true
 	return true, at
 }
 

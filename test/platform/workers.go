@@ -100,7 +100,7 @@ func (x *exchange) getWorkerLogs() (reply, error) {
 // now on: it takes no more jobs and is dismissed after the idle timeout.
 func (s *Server) SetWorkerUnhealthy(endpointID, workerID string) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.release()
 	for _, a := range s.accounts {
 		e := a.endpoints.get(endpointID)
 		if e == nil {

@@ -1,0 +1,290 @@
+package platform
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// store keeps the state in a file. What a request changed is written before its
+// answer is; reads write nothing.
+type store struct{ db *bbolt.DB }
+
+// kept is a table the store can write down.
+type kept interface {
+	track()
+	isDirty() bool
+	clean()
+	save(*bbolt.Bucket) error
+	load(*bbolt.Bucket) error
+}
+
+// kept is every table of an account by the name of its bucket.
+func (a *account) kept() map[string]kept {
+	return map[string]kept{
+		"pods": &a.pods, "volumes": &a.volumes, "registries": &a.registries, "templates": &a.templates,
+		"delegations": &a.delegations, "clusters": &a.clusters, "endpoints": &a.endpoints,
+		"publicJobs": &a.publicJobs, "meters": &a.meters,
+	}
+}
+
+// accountRecord is what is kept of the account itself.
+type accountRecord struct {
+	Purse   purse
+	SSHKeys []string
+}
+
+// tableEntry is one record with its place in the order.
+type tableEntry[T any] struct {
+	Seq    uint64
+	Record *T
+}
+
+func (t *table[T]) track() { t.dirty = map[string]bool{} }
+
+func (t *table[T]) isDirty() bool { return len(t.dirty) > 0 }
+
+func (t *table[T]) clean() { clear(t.dirty) }
+
+// save writes what changed since it was clean.
+func (t *table[T]) save(b *bbolt.Bucket) error {
+	for id := range t.dirty {
+		v := t.byID[id]
+		if v == nil {
+			if err := b.Delete([]byte(id)); err != nil {
+				return err
+			}
+			continue
+		}
+		text, err := json.Marshal(tableEntry[T]{Seq: t.seqs[id], Record: v})
+		if err != nil {
+			return err
+		}
+		if err := b.Put([]byte(id), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads every record, in the order in which they were made.
+func (t *table[T]) load(b *bbolt.Bucket) error {
+	type loaded struct {
+		id string
+		tableEntry[T]
+	}
+	var list []loaded
+	err := b.ForEach(func(key, text []byte) error {
+		one := loaded{id: string(key)}
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber() // the input of jobs keeps its numbers as they were
+		if err := d.Decode(&one.tableEntry); err != nil {
+			return fmt.Errorf("record %s: %w", key, err)
+		}
+		list = append(list, one)
+		return nil
+	})
+	slices.SortFunc(list, func(a, b loaded) int { return int(int64(a.Seq - b.Seq)) })
+	for _, one := range list {
+		t.byID[one.id] = one.Record
+		t.seqs[one.id] = one.Seq
+		t.order = append(t.order, one.Record)
+		t.next = max(t.next, one.Seq)
+	}
+	return err
+}
+
+// openStore reads the state of the accounts there are out of a file, which is
+// made if it does not exist.
+func (s *Server) openStore(path string) error {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
+	if err != nil {
+		return fmt.Errorf("data file %s: %w", path, err)
+	}
+	s.store = &store{db: db}
+	if err := db.View(s.loadAll); err != nil {
+		return errors.Join(fmt.Errorf("data file %s: %w", path, err), db.Close())
+	}
+	return nil
+}
+
+func (s *Server) loadAll(tx *bbolt.Tx) error {
+	if meta := tx.Bucket([]byte("meta")); meta != nil {
+		var now time.Time
+		if err := now.UnmarshalText(meta.Get([]byte("clock"))); err != nil {
+			return err
+		}
+		s.clock.AdvanceTo(now)
+	}
+	for id, a := range s.accounts {
+		for _, t := range a.kept() {
+			t.track()
+		}
+		b := tx.Bucket([]byte("account " + id))
+		if b == nil {
+			continue
+		}
+		if err := a.load(b); err != nil {
+			return fmt.Errorf("account %s: %w", id, err)
+		}
+		s.recount(a)
+	}
+	return nil
+}
+
+func (a *account) load(b *bbolt.Bucket) error {
+	var r accountRecord
+	if err := json.Unmarshal(b.Get([]byte("account")), &r); err != nil {
+		return err
+	}
+	a.purse, a.sshKeys = r.Purse, r.SSHKeys
+	for name, t := range a.kept() {
+		if one := b.Bucket([]byte(name)); one != nil {
+			if err := t.load(one); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// recount works out what follows from the records: the stock in use, the rate
+// at which money is spent, the index of jobs.
+func (s *Server) recount(a *account) {
+	for _, p := range a.pods.order {
+		if p.holdsMachine() {
+			s.catalog.takeLocked(p.kind())
+		}
+	}
+	for _, e := range a.endpoints.order {
+		e.jobs = map[string]*job{}
+		for _, j := range slices.Concat(e.Active, e.Done) {
+			e.jobs[j.ID] = j
+		}
+		for _, w := range e.Fleet {
+			s.catalog.takeLocked(w.Holds, w.Takes)
+			e.throttled = e.throttled || w.Status == workerThrottled
+		}
+	}
+	for _, m := range a.meters.order {
+		if n := len(m.Spans); n > 0 && m.Spans[n-1].To.IsZero() {
+			a.purse.charge(m.Spans[n-1].Rate.total())
+		}
+	}
+}
+
+// release gives the state up, after what changed has been written down.
+func (s *Server) release() {
+	defer s.mu.Unlock()
+	if s.store == nil {
+		return
+	}
+	var changed []*account
+	for _, a := range s.accounts {
+		if a.isDirty() {
+			changed = append(changed, a)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	if err := s.save(changed); err != nil {
+		s.log.Error("emulator could not keep its state", "error", err)
+	}
+}
+
+// save writes accounts; what could not be written stays marked as changed.
+func (s *Server) save(changed []*account) error {
+	err := s.store.db.Update(func(tx *bbolt.Tx) error {
+		if err := s.saveClock(tx); err != nil {
+			return err
+		}
+		for _, a := range changed {
+			if err := a.save(tx, "account "+a.ID); err != nil {
+				return fmt.Errorf("account %s: %w", a.ID, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range changed {
+		a.touched = false
+		for _, t := range a.kept() {
+			t.clean()
+		}
+	}
+	return nil
+}
+
+func (s *Server) saveClock(tx *bbolt.Tx) error {
+	meta, err := tx.CreateBucketIfNotExists([]byte("meta"))
+	if err != nil {
+		return err
+	}
+	now, err := s.clock.Now().MarshalText()
+	if err != nil {
+		return err
+	}
+	return meta.Put([]byte("clock"), now)
+}
+
+func (a *account) isDirty() bool {
+	if a.touched {
+		return true
+	}
+	for _, t := range a.kept() {
+		if t.isDirty() {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *account) save(tx *bbolt.Tx, name string) error {
+	b, err := tx.CreateBucketIfNotExists([]byte(name))
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(accountRecord{Purse: a.purse, SSHKeys: a.sshKeys})
+	if err != nil {
+		return err
+	}
+	if err := b.Put([]byte("account"), text); err != nil {
+		return err
+	}
+	for name, t := range a.kept() {
+		one, err := b.CreateBucketIfNotExists([]byte(name))
+		if err != nil {
+			return err
+		}
+		if err := t.save(one); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// closeStore writes everything once more and closes the file.
+func (s *Server) closeStore() error {
+	if s.store == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	var all []*account
+	for _, a := range s.accounts {
+		s.advanceLocked(a, now)
+		all = append(all, a)
+	}
+	err := errors.Join(s.save(all), s.store.db.Close())
+	s.store = nil
+	return err
+}
