@@ -1,0 +1,12 @@
+// Package decisionlog writes what the policies decided, in the event format of
+// OPA's decision logs, to a file, to a stream and to an HTTP service.
+//
+// Recording never waits: events go into a bounded ring, and when it is full the
+// oldest is dropped and counted. Masking, encoding and sending are the business
+// of Run. Secrets are masked by rules that are always on (values of env,
+// passwords, storage credentials) and by configured ones.
+//
+//	log, err := decisionlog.New(cfg, decisionlog.Deps{Stdout: os.Stdout})
+//	go log.Run(ctx) // or in the gateway's errgroup
+//	log.Record(decisionlog.Event{...})
+package decisionlog

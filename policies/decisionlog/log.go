@@ -1,0 +1,257 @@
+package decisionlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Deps are the live things a Log needs.
+type Deps struct {
+	// Stdout is where Config.Stdout writes; required with it.
+	Stdout io.Writer
+	// HTTPClient posts to the service; nil is one that follows no redirects.
+	HTTPClient *http.Client
+	// Logger hears of sinks that fail; nil is silence.
+	Logger *slog.Logger
+	// Random is the source of sampling, from 0 to 1; nil is math/rand/v2.
+	Random func() float64
+}
+
+// Stats count what happened to events since New.
+type Stats struct {
+	// Recorded were put into the ring, Dropped fell out of it unwritten, Sampled
+	// were left out by SampleAllowed.
+	Recorded, Dropped, Sampled int64
+	// Written reached every sink, Failed did not reach one of them.
+	Written, Failed int64
+}
+
+// Log takes events. It may be used from several goroutines at once.
+type Log struct {
+	cfg   Config
+	deps  Deps
+	masks [][]string
+	sinks []sink
+	wake  chan struct{}
+
+	mu    sync.Mutex
+	ring  []*Event // guarded by mu; first..first+count wait
+	first int
+	count int
+	stats Stats
+}
+
+// sink writes encoded events somewhere.
+type sink interface {
+	name() string
+	write(ctx context.Context, events [][]byte) error
+	io.Closer
+}
+
+// New opens the file, if one is configured; nothing is written before Run.
+func New(cfg Config, deps Deps) (*Log, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("decision log: %w", err)
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Random == nil {
+		deps.Random = rand.Float64
+	}
+	if deps.HTTPClient == nil {
+		deps.HTTPClient = &http.Client{
+			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: time.Minute},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	l := &Log{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), ring: make([]*Event, cfg.Buffer)}
+	for _, m := range append(builtinMasks(), cfg.Mask...) {
+		path, err := parseMask(m)
+		if err != nil {
+			return nil, fmt.Errorf("decision log: mask: %w", err)
+		}
+		l.masks = append(l.masks, path)
+	}
+	if cfg.Stdout {
+		if deps.Stdout == nil {
+			return nil, errors.New("decision log: no standard output")
+		}
+		l.sinks = append(l.sinks, &streamSink{w: deps.Stdout})
+	}
+	if cfg.File != nil {
+		f, err := openFile(*cfg.File)
+		if err != nil {
+			return nil, fmt.Errorf("decision log: %w", err)
+		}
+		l.sinks = append(l.sinks, f)
+	}
+	if cfg.Service != nil {
+		l.sinks = append(l.sinks, &serviceSink{cfg: *cfg.Service, client: deps.HTTPClient})
+	}
+	return l, nil
+}
+
+// Record takes an event. It never waits: when the ring is full, the oldest
+// event makes room and is counted as dropped.
+func (l *Log) Record(e Event) {
+	sampled := e.plain() && l.cfg.SampleAllowed < 1 && l.deps.Random() >= l.cfg.SampleAllowed
+	l.mu.Lock()
+	switch {
+	case sampled:
+		l.stats.Sampled++
+	case l.count == len(l.ring):
+		l.ring[l.first] = &e
+		l.first = (l.first + 1) % len(l.ring)
+		l.stats.Recorded++
+		l.stats.Dropped++
+	default:
+		l.ring[(l.first+l.count)%len(l.ring)] = &e
+		l.count++
+		l.stats.Recorded++
+	}
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Stats are the counts so far.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stats
+}
+
+// take removes up to n waiting events.
+func (l *Log) take(n int) []*Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n = min(n, l.count)
+	out := make([]*Event, 0, n)
+	for range n {
+		out = append(out, l.ring[l.first])
+		l.ring[l.first] = nil
+		l.first = (l.first + 1) % len(l.ring)
+		l.count--
+	}
+	return out
+}
+
+// farewell is how long Run goes on writing after its context has ended.
+const farewell = 3 * time.Second
+
+// Run writes events until the context ends, then what is left, for a few
+// seconds at most, and closes the sinks. Its error is the context's cause.
+func (l *Log) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+			continue
+		}
+		l.gather(ctx)
+		l.drain(ctx)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	l.drain(last)
+	for _, s := range l.sinks {
+		if err := s.Close(); err != nil {
+			l.failed(last, s, err)
+		}
+	}
+	l.deps.HTTPClient.CloseIdleConnections()
+	return context.Cause(ctx)
+}
+
+// gather waits a little for company, when a service takes batches.
+func (l *Log) gather(ctx context.Context) {
+	if l.cfg.Service == nil {
+		return
+	}
+	delay := l.cfg.Service.Delay
+	if delay == 0 {
+		delay = 5 * time.Second
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	for {
+		l.mu.Lock()
+		enough := l.count >= l.batch()
+		l.mu.Unlock()
+		if enough {
+			return
+		}
+		select {
+		case <-timer.C:
+			return
+		case <-l.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// batch is how many events are written together.
+func (l *Log) batch() int {
+	n := 500
+	if l.cfg.Service != nil && l.cfg.Service.Batch > 0 {
+		n = l.cfg.Service.Batch
+	}
+	return min(n, len(l.ring))
+}
+
+// drain writes what waits, batch by batch.
+func (l *Log) drain(ctx context.Context) {
+	for ctx.Err() == nil {
+		events := l.take(l.batch())
+		if len(events) == 0 {
+			return
+		}
+		encoded := make([][]byte, 0, len(events))
+		lost := 0
+		for _, e := range events {
+			text, err := l.encode(e)
+			if err != nil {
+				lost++
+				l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decision not encoded",
+					slog.String("decision_id", e.DecisionID), slog.String("error", err.Error()))
+				continue
+			}
+			encoded = append(encoded, text)
+		}
+		reached := true
+		for _, s := range l.sinks {
+			if err := s.write(ctx, encoded); err != nil {
+				reached = false
+				l.failed(ctx, s, err)
+			}
+		}
+		l.settle(len(encoded), lost, reached)
+	}
+}
+
+func (l *Log) settle(encoded, lost int, reached bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.Failed += int64(lost)
+	if reached {
+		l.stats.Written += int64(encoded)
+	} else {
+		l.stats.Failed += int64(encoded)
+	}
+}
+
+func (l *Log) failed(ctx context.Context, s sink, err error) {
+	l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decision log sink failed",
+		slog.String("sink", s.name()), slog.String("error", err.Error()))
+}

@@ -1,0 +1,292 @@
+package decisionlog_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func event(id string) decisionlog.Event {
+	body := map[string]any{
+		"name": "a", "password": "canary-1", "env": map[string]any{"A": "canary-2", "B/C": "canary-3"}, "args": "canary-4",
+	}
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	return decisionlog.Event{
+		DecisionID: id, RequestID: "r1", TraceID: "t1", Org: "acme", RequestedBy: "127.0.0.1", Took: 1500,
+		Input: &policies.Input{
+			Request:  policies.Request{Operation: "createPod", Method: "POST", Path: "/v2/pods", Body: body, Dialect: "v2"},
+			Caller:   policies.Caller{Org: "acme", Team: "research", Key: "k1", Roles: []string{"operator"}},
+			Resource: policies.Resource{After: body}, Cost: policies.Cost{Known: true, Hourly: 440_000}, Time: at,
+		},
+		Decision: &policies.Decision{
+			Revision: "abc",
+			Deny:     []policies.Violation{{Policy: "p", Message: "no", Pointer: "/name"}},
+			Excepted: []policies.Excepted{{Violation: policies.Violation{Policy: "q", Message: "m"}, Exception: "x1", Until: at, Reason: "why", GrantedBy: "ada"}},
+			Mutate:   []policies.Mutation{{Policy: "f", Op: policies.OpForce, Pointer: "/env/K", Value: "canary-5"}},
+		},
+	}
+}
+
+// run drives a log until all recorded events are settled.
+func run(t *testing.T, l *decisionlog.Log, record func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	record()
+	go func() { done <- l.Run(ctx) }()
+	cancel() // what is recorded already is written before Run ends
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: got %v, want context.Canceled", err)
+	}
+}
+
+func newLog(t *testing.T, cfg decisionlog.Config, deps decisionlog.Deps) *decisionlog.Log {
+	t.Helper()
+	l, err := decisionlog.New(cfg, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestEventFormat(t *testing.T) {
+	cfg := decisionlog.DefaultConfig()
+	cfg.Stdout, cfg.Labels, cfg.Mask = true, map[string]string{"id": "gw1"}, []string{"/input/resource/after/args", "/input/request/body/args"}
+	var out bytes.Buffer
+	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
+	run(t, l, func() { l.Record(event("d1")) })
+	if strings.Contains(out.String(), "canary") {
+		t.Errorf("a secret got out: %s", out.String())
+	}
+	var got map[string]any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	input, _ := got["input"].(map[string]any)
+	request, _ := input["request"].(map[string]any)
+	wantBody := map[string]any{"name": "a", "password": "***", "env": map[string]any{"A": "***", "B/C": "***"}, "args": "***"}
+	if diff := cmp.Diff(wantBody, request["body"]); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	delete(got, "input")
+	want := map[string]any{
+		"labels": map[string]any{"id": "gw1"}, "decision_id": "d1", "trace_id": "t1",
+		"bundles": map[string]any{"acme": map[string]any{"revision": "abc"}},
+		"path":    "tollgate/entrypoint/decision", "requested_by": "127.0.0.1",
+		"timestamp": "2026-03-02T12:00:00Z", "metrics": map[string]any{"timer_decision_ns": 1500.0},
+		"custom": map[string]any{"org": "acme", "request_id": "r1"},
+		"masked": []any{
+			"/input/request/body/env/A", "/input/request/body/env/B~1C", "/input/request/body/password",
+			"/input/resource/after/env/A", "/input/resource/after/env/B~1C", "/input/resource/after/password",
+			"/result/mutate/0/value", "/input/resource/after/args", "/input/request/body/args",
+		},
+		"result": map[string]any{
+			"allowed": false, "deny": []any{map[string]any{"policy": "p", "message": "no", "pointer": "/name"}},
+			"excepted": []any{map[string]any{
+				"policy": "q", "message": "m", "exception": "x1", "until": "2026-03-02T12:00:00Z", "reason": "why", "granted_by": "ada",
+			}},
+			"mutate": []any{map[string]any{"policy": "f", "op": "force", "pointer": "/env/K", "value": "***"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorsAndUnfitInputs(t *testing.T) {
+	cfg := decisionlog.DefaultConfig()
+	cfg.Stdout = true
+	var out bytes.Buffer
+	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
+	run(t, l, func() {
+		l.Record(decisionlog.Event{DecisionID: "d1", Err: errors.New("too late"), Input: &policies.Input{}})
+		l.Record(decisionlog.Event{DecisionID: "d2", Decision: &policies.Decision{}, Input: &policies.Input{}})
+	})
+	for i, want := range []string{`"message":"too late"`, `"code":"input_error"`} {
+		if got := strings.Split(out.String(), "\n")[i]; !strings.Contains(got, want) {
+			t.Errorf("line %d: got %s, want %s", i, got, want)
+		}
+	}
+}
+
+// TestRecordNeverWaits: with nobody writing, the oldest events go.
+func TestRecordNeverWaits(t *testing.T) {
+	cfg := decisionlog.DefaultConfig()
+	cfg.Stdout, cfg.Buffer = true, 4
+	var out bytes.Buffer
+	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
+	run(t, l, func() {
+		for i := range 10 {
+			l.Record(event(fmt.Sprintf("d%d", i)))
+		}
+	})
+	var ids []string
+	for line := range strings.Lines(out.String()) {
+		var e struct {
+			ID string `json:"decision_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, e.ID)
+	}
+	if diff := cmp.Diff([]string{"d6", "d7", "d8", "d9"}, ids); diff != "" {
+		t.Errorf("events written (-want +got):\n%s", diff)
+	}
+	want := decisionlog.Stats{Recorded: 10, Dropped: 6, Written: 4}
+	if diff := cmp.Diff(want, l.Stats()); diff != "" {
+		t.Errorf("stats (-want +got):\n%s", diff)
+	}
+}
+
+func TestSampling(t *testing.T) {
+	cfg := decisionlog.DefaultConfig()
+	cfg.Stdout, cfg.SampleAllowed = true, 0.5
+	draws := []float64{0.4, 0.6, 0.5}
+	l := newLog(t, cfg, decisionlog.Deps{Stdout: io.Discard, Random: func() float64 {
+		d := draws[0]
+		draws = draws[1:]
+		return d
+	}})
+	plain := event("d")
+	plain.Decision = &policies.Decision{Revision: "abc"}
+	run(t, l, func() {
+		for range 3 {
+			l.Record(plain)
+		}
+		l.Record(event("denied")) // always, and without a draw
+	})
+	want := decisionlog.Stats{Recorded: 2, Sampled: 2, Written: 2}
+	if diff := cmp.Diff(want, l.Stats()); diff != "" {
+		t.Errorf("stats (-want +got):\n%s", diff)
+	}
+}
+
+func TestFileRotates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.log")
+	for i := range 4 { // each run is one batch
+		cfg := decisionlog.DefaultConfig()
+		cfg.File = &decisionlog.File{Path: path, MaxBytes: 1, Keep: 2}
+		l := newLog(t, cfg, decisionlog.Deps{})
+		run(t, l, func() { l.Record(event(fmt.Sprintf("d%d", i))) })
+	}
+	for suffix, want := range map[string]string{"": "d3", ".1": "d2", ".2": "d1"} {
+		text, err := os.ReadFile(path + suffix)
+		if err != nil || !strings.Contains(string(text), `"decision_id":"`+want+`"`) {
+			t.Errorf("d.log%s: got %s, %v; want %s in it", suffix, text, err, want)
+		}
+	}
+	if _, err := os.Stat(path + ".3"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("d.log.3: got %v, want it not to exist", err)
+	}
+}
+
+func TestServiceTakesBatches(t *testing.T) {
+	var mu sync.Mutex
+	var batches [][]map[string]any
+	failures := 1
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if failures > 0 {
+			failures--
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		zip, err := gzip.NewReader(r.Body)
+		if err != nil || r.Header.Get("Authorization") != "Bearer tok" || r.Method != http.MethodPost {
+			t.Errorf("request: %s %v %v", r.Method, r.Header, err)
+			return
+		}
+		var batch []map[string]any
+		if err := json.NewDecoder(zip).Decode(&batch); err != nil {
+			t.Error(err)
+		}
+		batches = append(batches, batch)
+	}))
+	defer srv.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("tok\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := decisionlog.DefaultConfig()
+	cfg.Service = &decisionlog.Service{URL: srv.URL, TokenFile: token, Batch: 2}
+	l := newLog(t, cfg, decisionlog.Deps{})
+	run(t, l, func() {
+		for i := range 3 {
+			l.Record(event(fmt.Sprintf("d%d", i)))
+		}
+	})
+	var got []string
+	for _, b := range batches {
+		line := ""
+		for _, e := range b {
+			id, _ := e["decision_id"].(string)
+			line += id + " "
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff([]string{"d0 d1 ", "d2 "}, got); diff != "" {
+		t.Errorf("batches (-want +got):\n%s", diff)
+	}
+}
+
+// brokenWriter fails always.
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestFailuresAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := decisionlog.DefaultConfig()
+		cfg.Stdout = true
+		l := newLog(t, cfg, decisionlog.Deps{Stdout: brokenWriter{}})
+		run(t, l, func() { l.Record(event("d")) })
+		want := decisionlog.Stats{Recorded: 1, Failed: 1}
+		if diff := cmp.Diff(want, l.Stats()); diff != "" {
+			t.Errorf("stats (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestConfigFaults(t *testing.T) {
+	cfg := decisionlog.Config{
+		Buffer: 0, SampleAllowed: 2, Mask: []string{"input", "/other"},
+		File: &decisionlog.File{MaxBytes: -1, Keep: -1}, Service: &decisionlog.Service{URL: "ftp://x", Batch: -1},
+	}
+	want := []string{
+		"buffer: must be positive, got 0", "sample_allowed: must be between 0 and 1, got 2",
+		`mask[0]: "input" is not a pointer`, `mask[1]: "/other" is neither below /input nor below /result`,
+		"file.path: is required", "file.max_bytes: must not be negative, got -1", "file.keep: must not be negative, got -1",
+		"service.url: must be http or https with a host and without credentials",
+		"service: batch, delay and timeout must not be negative",
+	}
+	err := cfg.Validate()
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
