@@ -242,10 +242,10 @@ func (d *decoder) text(n *node, pl *plan, v reflect.Value, path string) {
 			return
 		}
 		// The pointer's own method set was checked by the planner.
-		err = u.(encoding.TextUnmarshaler).UnmarshalText([]byte(n.text)) //nolint:errcheck // the assertion, see above
+		err = u.(encoding.TextUnmarshaler).UnmarshalText([]byte(n.text))
 	case (n.kind == kindInteger || n.kind == kindFloat) && pl.number:
 		if text, ok := d.decimal(n, path); ok {
-			err = u.(NumberUnmarshaler).UnmarshalNumber(text) //nolint:errcheck // the assertion, see above
+			err = u.(NumberUnmarshaler).UnmarshalNumber(text)
 		}
 	default:
 		d.mismatch(n, pl, path)

@@ -28,7 +28,7 @@ func (r *resolver) walk(pl *plan, v reflect.Value, path string) {
 	switch pl.form { //nolint:exhaustive // the others hold no secrets
 	case formSecret:
 		// v is addressable: fields and elements are, and the elements of maps are walked as copies.
-		if err := r.resolve(v.Addr().Interface().(*Secret)); err != nil { //nolint:errcheck // the assertion, true by its form
+		if err := r.resolve(v.Addr().Interface().(*Secret)); err != nil {
 			r.errs = append(r.errs, At(path, err))
 		}
 	case formStruct:
