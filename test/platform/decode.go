@@ -26,7 +26,7 @@ func decode(body []byte) (any, error) {
 	v, err := decodeValue(d, 0)
 	if err == nil {
 		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
-			err = fmt.Errorf("$: text after the JSON value")
+			err = errors.New("$: text after the JSON value")
 		}
 	}
 	if err != nil {

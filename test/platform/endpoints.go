@@ -130,8 +130,14 @@ func (e *endpoint) appendURLs(b []byte, runURL string) []byte {
 	}
 	base := runURL + "/v2/" + e.ID
 	for i, one := range [][2]string{
-		{"run", "/run"}, {"runSync", "/runsync"}, {"status", "/status/{job_id}"}, {"stream", "/stream/{job_id}"},
-		{"cancel", "/cancel/{job_id}"}, {"retry", "/retry/{job_id}"}, {"purgeQueue", "/purge-queue"}, {"health", "/health"},
+		{"run", "/run"},
+		{"runSync", "/runsync"},
+		{"status", "/status/{job_id}"},
+		{"stream", "/stream/{job_id}"},
+		{"cancel", "/cancel/{job_id}"},
+		{"retry", "/retry/{job_id}"},
+		{"purgeQueue", "/purge-queue"},
+		{"health", "/health"},
 	} {
 		if i == 0 {
 			b = append(b, '{')

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -291,9 +292,7 @@ func (x *exchange) status(code int) {
 // head writes everything of rep but its body.
 func (x *exchange) head(rep reply) {
 	h := x.w.Header()
-	for name, values := range rep.header {
-		h[name] = values
-	}
+	maps.Copy(h, rep.header)
 	if x.limit != "" {
 		h["Ratelimit"] = []string{x.limit}
 		h["Ratelimit-Policy"] = []string{x.policy}

@@ -53,7 +53,7 @@ func TestSizeComesFirst(t *testing.T) {
 	r := newRig(t, Options{})
 	for name, length := range map[string]int64{"declared": maxBody + 1, "chunked": -1} {
 		for _, target := range []string{"/v2/pods", "/nowhere"} {
-			req := httptest.NewRequest("POST", target, io.MultiReader(strings.NewReader(strings.Repeat(" ", maxBody+1))))
+			req := httptest.NewRequest(http.MethodPost, target, io.MultiReader(strings.NewReader(strings.Repeat(" ", maxBody+1))))
 			req.ContentLength = length
 			rec := httptest.NewRecorder()
 			r.ServeHTTP(rec, req)
@@ -122,7 +122,7 @@ func TestStrict(t *testing.T) {
 	r.want(400, "GET", "/v2/pods?bogus=1", "")
 	r.want(400, "GET", "/v2/pods?includeClusterPods=true&includeClusterPods=true", "")
 	r.want(400, "GET", "/v2/pods", "{}")
-	req := httptest.NewRequest("POST", "/v2/pods", strings.NewReader(gpuPod))
+	req := httptest.NewRequest(http.MethodPost, "/v2/pods", strings.NewReader(gpuPod))
 	req.Header.Set("Authorization", "Bearer "+DefaultKey)
 	rec := httptest.NewRecorder()
 	r.ServeHTTP(rec, req)
@@ -163,14 +163,14 @@ func TestOptionsRefused(t *testing.T) {
 
 func TestCallsAreRemembered(t *testing.T) {
 	p := RunT(t, WithClock(ManualClock(start())))
-	req, err := http.NewRequestWithContext(t.Context(), "POST", p.URL+"/v2/pods?", strings.NewReader(gpuPod))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL+"/v2/pods?", strings.NewReader(gpuPod))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+DefaultKey)
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
 	req.Header.Set("X-Marked", "yes")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package platform
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -95,7 +96,7 @@ func (f Fault) spoilsAnswer() bool {
 // refusal is the answer of the faults that are an answer of their own.
 func (f Fault) refusal() *problem {
 	p := &problem{detail: f.Detail}
-	otherwise := ""
+	var otherwise string
 	switch f.Kind {
 	case FaultCapacity:
 		p.status, otherwise = http.StatusBadRequest, "there are no instances currently available with the requested specifications"
@@ -131,7 +132,7 @@ type faults struct {
 
 func newFaults(o Options) *faults {
 	return &faults{
-		rand:    rand.New(rand.NewPCG(o.Seed, 2)), //nolint:gosec // chance, not secrecy
+		rand:    rand.New(rand.NewPCG(o.Seed, 2)),
 		latency: map[string]time.Duration{"": max(o.Latency, 0)},
 	}
 }
@@ -225,9 +226,5 @@ func (s *Server) SetLatency(operation string, d time.Duration) {
 func (s *Server) Latency() map[string]time.Duration {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	out := make(map[string]time.Duration, len(s.faults.latency))
-	for op, d := range s.faults.latency {
-		out[op] = d
-	}
-	return out
+	return maps.Clone(s.faults.latency)
 }

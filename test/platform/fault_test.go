@@ -86,7 +86,7 @@ func TestFaultChoice(t *testing.T) {
 
 // ask makes one call over the network and returns what came of it.
 func ask(ctx context.Context, p *Instance, path string) (status int, body []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, "GET", p.URL+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+path, nil)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -107,26 +107,31 @@ func TestFaultsOnTheWire(t *testing.T) {
 		check func(t *testing.T, status int, body []byte, err error)
 	}{
 		{Fault{Kind: FaultDrop}, func(t *testing.T, _ int, _ []byte, err error) {
+			t.Helper()
 			if !errors.Is(err, io.EOF) {
 				t.Errorf("got error %v, want EOF", err)
 			}
 		}},
 		{Fault{Kind: FaultCut}, func(t *testing.T, status int, body []byte, err error) {
+			t.Helper()
 			if status != 200 || !errors.Is(err, io.ErrUnexpectedEOF) || string(body) != `{"pod` {
 				t.Errorf("got %d %q %v, want half a body", status, body, err)
 			}
 		}},
 		{Fault{Kind: FaultMalformed}, func(t *testing.T, status int, body []byte, err error) {
+			t.Helper()
 			if status != 200 || err != nil || !bytes.HasPrefix(body, []byte(`{"id": "half`)) {
 				t.Errorf("got %d %q %v", status, body, err)
 			}
 		}},
 		{Fault{Kind: FaultHuge}, func(t *testing.T, status int, body []byte, err error) {
+			t.Helper()
 			if status != 200 || err != nil || len(body) < bombSize {
 				t.Errorf("got %d, %d bytes, %v", status, len(body), err)
 			}
 		}},
 		{Fault{Kind: FaultBomb}, func(t *testing.T, _ int, body []byte, err error) {
+			t.Helper()
 			z, zerr := gzip.NewReader(bytes.NewReader(body))
 			if err != nil || zerr != nil {
 				t.Fatalf("got %v, %v", err, zerr)
@@ -136,11 +141,13 @@ func TestFaultsOnTheWire(t *testing.T) {
 			}
 		}},
 		{Fault{Kind: FaultSlow, Delay: time.Millisecond}, func(t *testing.T, status int, body []byte, err error) {
+			t.Helper()
 			if status != 200 || err != nil || string(body) != `{"pods":[]}` {
 				t.Errorf("got %d %q %v", status, body, err)
 			}
 		}},
 		{Fault{Kind: FaultTrickle, Delay: time.Microsecond}, func(t *testing.T, status int, body []byte, err error) {
+			t.Helper()
 			if status != 200 || err != nil || string(body) != `{"pods":[]}` {
 				t.Errorf("got %d %q %v", status, body, err)
 			}

@@ -284,13 +284,7 @@ func (s *Server) hireLocked(e *endpoint, at time.Time) {
 
 // placeWorkerLocked finds a throttled worker a machine, if there is one.
 func (s *Server) placeWorkerLocked(e *endpoint, w *worker, at time.Time) {
-	found := false
-	if e.GPU != nil {
-		found = s.placeOnGPULocked(e, w)
-	} else {
-		found = s.placeOnCPULocked(e, w)
-	}
-	if !found {
+	if !s.findMachineLocked(e, w) {
 		return
 	}
 	s.catalog.takeLocked(w.Holds, w.Takes)
@@ -312,6 +306,14 @@ func (e *endpoint) coldStart(full time.Duration) time.Duration {
 	default:
 		return full
 	}
+}
+
+// findMachineLocked picks what a worker is to stand on.
+func (s *Server) findMachineLocked(e *endpoint, w *worker) bool {
+	if e.GPU != nil {
+		return s.placeOnGPULocked(e, w)
+	}
+	return s.placeOnCPULocked(e, w)
 }
 
 func (s *Server) placeOnGPULocked(e *endpoint, w *worker) bool {

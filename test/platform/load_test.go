@@ -66,8 +66,12 @@ func TestManyCallers(t *testing.T) {
 			for range 5 {
 				pod := me.call("POST", "/v2/pods", gpuPod).text("id")
 				for _, one := range []struct{ method, path, body string }{
-					{"GET", "/v2/pods", ""}, {"POST", "/v2/pods/" + pod + "/action", `{"action":"stop"}`}, {"GET", "/v2/pods/" + pod, ""},
-					{"PATCH", "/v2/pods/" + pod, `{"name":"x"}`}, {"GET", "/v2/billing/pods", ""}, {"DELETE", "/v2/pods/" + pod, ""},
+					{"GET", "/v2/pods", ""},
+					{"POST", "/v2/pods/" + pod + "/action", `{"action":"stop"}`},
+					{"GET", "/v2/pods/" + pod, ""},
+					{"PATCH", "/v2/pods/" + pod, `{"name":"x"}`},
+					{"GET", "/v2/billing/pods", ""},
+					{"DELETE", "/v2/pods/" + pod, ""},
 					{"GET", "/v2/serverless/" + id + "/workers", ""},
 				} {
 					if a := me.call(one.method, one.path, one.body); a.status >= 500 {
@@ -99,6 +103,7 @@ func TestManyCallers(t *testing.T) {
 }
 
 func benchmark(b *testing.B, method, path, body string, status int) {
+	b.Helper()
 	s, err := New(Options{Catalog: endless(), Accounts: []Account{{ID: "a", Key: DefaultKey, Balance: 1e12, Exempt: true}}})
 	if err != nil {
 		b.Fatal(err)

@@ -12,10 +12,10 @@ import (
 )
 
 // readLog opens a log stream over the network and returns a function that reads
-// the next event as "id line".
-func readLog(t *testing.T, p *Instance, target, lastID string) (next func() string, resp *http.Response) {
+// the next event as "id line", and the header of the answer.
+func readLog(t *testing.T, p *Instance, target, lastID string) (next func() string, header http.Header) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", p.URL+target, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func readLog(t *testing.T, p *Instance, target, lastID string) (next func() stri
 		req.Header.Set("Last-Event-ID", lastID)
 	}
 	transport := &http.Transport{}
-	resp, err = (&http.Client{Transport: transport}).Do(req)
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func readLog(t *testing.T, p *Instance, target, lastID string) (next func() stri
 			event = append(event, lines.Text())
 		}
 		return strings.Join(event, " ")
-	}, resp
+	}, resp.Header
 }
 
 func newPodOn(t *testing.T, p *Instance) string {
@@ -51,15 +51,15 @@ func TestLogStream(t *testing.T) {
 	p := RunT(t, WithClock(ManualClock(start())))
 	id := newPodOn(t, p)
 	p.Clock().Advance(15 * time.Second)
-	next, resp := readLog(t, p, "/v2/pods/"+id+"/logs", "")
+	next, header := readLog(t, p, "/v2/pods/"+id+"/logs", "")
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
 	} {
-		if got := resp.Header.Get(name); got != want {
+		if got := header.Get(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	if resp.Header.Get("RateLimit") == "" {
+	if header.Get("RateLimit") == "" {
 		t.Error("no RateLimit on the stream")
 	}
 	want := []string{
@@ -107,11 +107,10 @@ func TestLogPosition(t *testing.T) {
 		{"last event beats all", "?since=2026-06-01T12:00:00Z&tail=1", "2026-06-01T12:59:44Z", "alive for 59m50s"},
 	}
 	for _, tt := range tests {
-		next, resp := readLog(t, p, "/v2/pods/"+id+"/logs"+tt.query, tt.lastID)
+		next, _ := readLog(t, p, "/v2/pods/"+id+"/logs"+tt.query, tt.lastID)
 		if got := next(); !strings.Contains(got, tt.first) {
 			t.Errorf("%s: first event %q, want one with %q", tt.name, got, tt.first)
 		}
-		_ = resp.Body.Close()
 	}
 	next, _ := readLog(t, p, "/v2/pods/"+id+"/logs?tail=0", "")
 	if _, err := p.WaitCalls(t.Context(), "getPodLogs", len(tests)+1); err != nil {
@@ -130,7 +129,7 @@ func TestLogRefusals(t *testing.T) {
 		r.want(422, "GET", "/v2/pods/"+id+"/logs?"+q, "")
 	}
 	r.want(404, "GET", "/v2/pods/nope/logs", "")
-	req := httptest.NewRequest("GET", "/v2/pods/"+id+"/logs", nil)
+	req := httptest.NewRequest(http.MethodGet, "/v2/pods/"+id+"/logs", nil)
 	req.Header.Set("Authorization", "Bearer "+DefaultKey)
 	req.Header.Set("Last-Event-ID", "17")
 	rec := httptest.NewRecorder()

@@ -57,7 +57,7 @@ func New(opts Options) (*Server, error) {
 		changed:  make(chan struct{}),
 		accounts: map[string]*account{},
 		keys:     map[[sha256.Size]byte]credential{},
-		rand:     rand.New(rand.NewPCG(opts.Seed, 1)), //nolint:gosec // identifiers of an emulator need no secrecy
+		rand:     rand.New(rand.NewPCG(opts.Seed, 1)),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if s.clock == nil {

@@ -1,6 +1,9 @@
 package platform
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The states of a pod. TERMINATED pods are gone: no record carries it.
 const (
@@ -91,8 +94,7 @@ func (p *pod) placed(now time.Time) bool {
 
 // startedAt is when the container last came up; zero before the first time.
 func (p *pod) startedAt(now time.Time) time.Time {
-	for i := len(p.Runs) - 1; i >= 0; i-- {
-		r := p.Runs[i]
+	for _, r := range slices.Backward(p.Runs) {
 		if !now.Before(r.Running) && (r.Ended.IsZero() || !r.Ended.Before(r.Running)) {
 			return r.Running
 		}

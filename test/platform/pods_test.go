@@ -144,11 +144,21 @@ func TestCreatePodRefusals(t *testing.T) {
 
 func TestActionsByStatus(t *testing.T) {
 	tests := []struct{ status, action, want string }{
-		{"PROVISIONING", "start", "409"}, {"PROVISIONING", "stop", "EXITED"}, {"PROVISIONING", "restart", "409"},
-		{"STARTING", "start", "409"}, {"STARTING", "stop", "EXITED"}, {"STARTING", "restart", "409"},
-		{"RUNNING", "start", "409"}, {"RUNNING", "stop", "EXITED"}, {"RUNNING", "restart", "RUNNING"},
-		{"EXITED", "start", "STARTING"}, {"EXITED", "stop", "409"}, {"EXITED", "restart", "409"},
-		{"ERROR", "start", "STARTING"}, {"ERROR", "stop", "409"}, {"ERROR", "restart", "409"},
+		{"PROVISIONING", "start", "409"},
+		{"PROVISIONING", "stop", "EXITED"},
+		{"PROVISIONING", "restart", "409"},
+		{"STARTING", "start", "409"},
+		{"STARTING", "stop", "EXITED"},
+		{"STARTING", "restart", "409"},
+		{"RUNNING", "start", "409"},
+		{"RUNNING", "stop", "EXITED"},
+		{"RUNNING", "restart", "RUNNING"},
+		{"EXITED", "start", "STARTING"},
+		{"EXITED", "stop", "409"},
+		{"EXITED", "restart", "409"},
+		{"ERROR", "start", "STARTING"},
+		{"ERROR", "stop", "409"},
+		{"ERROR", "restart", "409"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.status+" "+tt.action, func(t *testing.T) {

@@ -69,9 +69,12 @@ func TestNetworkVolumes(t *testing.T) {
 		status int
 		body   string
 	}{
-		{422, `{"name":"v","size":9,"dataCenter":"EU-RO-1"}`}, {422, `{"name":"v","size":4097,"dataCenter":"EU-RO-1"}`},
-		{422, `{"name":"v","size":10}`}, {422, `{"name":"v","size":10,"dataCenter":"EU-RO-1","type":"FAST"}`},
-		{400, `{"name":"v","size":10,"dataCenter":"XX"}`}, {400, `{"name":"v","size":10,"dataCenter":"OC-AU-1"}`},
+		{422, `{"name":"v","size":9,"dataCenter":"EU-RO-1"}`},
+		{422, `{"name":"v","size":4097,"dataCenter":"EU-RO-1"}`},
+		{422, `{"name":"v","size":10}`},
+		{422, `{"name":"v","size":10,"dataCenter":"EU-RO-1","type":"FAST"}`},
+		{400, `{"name":"v","size":10,"dataCenter":"XX"}`},
+		{400, `{"name":"v","size":10,"dataCenter":"OC-AU-1"}`},
 		{400, `{"name":"v","size":10,"dataCenter":"EU-CZ-1","type":"HIGH_PERFORMANCE"}`},
 		{201, `{"name":"v","size":10,"dataCenter":"EU-RO-1","type":"HIGH_PERFORMANCE"}`},
 	} {
@@ -81,8 +84,13 @@ func TestNetworkVolumes(t *testing.T) {
 		status int
 		body   string
 	}{
-		{422, `{}`}, {422, `{"type":"STANDARD"}`}, {422, `{"dataCenter":"EU-RO-1"}`}, {422, `{"size":5000}`},
-		{200, `{"size":2000}`}, {400, `{"size":1999}`}, {200, `{"name":"w"}`},
+		{422, `{}`},
+		{422, `{"type":"STANDARD"}`},
+		{422, `{"dataCenter":"EU-RO-1"}`},
+		{422, `{"size":5000}`},
+		{200, `{"size":2000}`},
+		{400, `{"size":1999}`},
+		{200, `{"name":"w"}`},
 	} {
 		r.want(tt.status, "PATCH", "/v2/network-volumes/"+id, tt.body)
 	}
@@ -220,10 +228,18 @@ func TestClusterRefusals(t *testing.T) {
 		status   int
 		old, now string
 	}{
-		{422, `"podCount":3`, `"podCount":1`}, {422, `"podCount":3`, `"podCount":251`}, {422, `"type":"SLURM"`, `"type":"K8S"`},
-		{422, `"name":"c"`, `"name":""`}, {422, `"name":"c"`, `"name":"c","registry":null`}, {422, `"name":"c"`, `"name":"c","templateId":"t"`},
-		{422, `"name":"c",`, ``}, {422, `"gpuTypeId":"NVIDIA L4",`, ``}, {422, `"name":"c"`, `"name":"c","cloud":"SECURE"`},
-		{400, `"gpuCountPerPod":2`, `"gpuCountPerPod":9`}, {400, `"podCount":3`, `"podCount":40`}, {400, `NVIDIA L4`, `NVIDIA L9`},
+		{422, `"podCount":3`, `"podCount":1`},
+		{422, `"podCount":3`, `"podCount":251`},
+		{422, `"type":"SLURM"`, `"type":"K8S"`},
+		{422, `"name":"c"`, `"name":""`},
+		{422, `"name":"c"`, `"name":"c","registry":null`},
+		{422, `"name":"c"`, `"name":"c","templateId":"t"`},
+		{422, `"name":"c",`, ``},
+		{422, `"gpuTypeId":"NVIDIA L4",`, ``},
+		{422, `"name":"c"`, `"name":"c","cloud":"SECURE"`},
+		{400, `"gpuCountPerPod":2`, `"gpuCountPerPod":9`},
+		{400, `"podCount":3`, `"podCount":40`},
+		{400, `NVIDIA L4`, `NVIDIA L9`},
 		{400, `"name":"c"`, `"name":"c","mounts":{"persistent":{"size":10,"path":"/"},"network":[{"volumeId":"v","path":"/"}]}`},
 		{402, `"podCount":3`, `"podCount":250`},
 	} {

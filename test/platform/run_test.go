@@ -246,7 +246,7 @@ func TestRunRefusals(t *testing.T) {
 	lb := stranger.newEndpoint(`{"name":"l","image":"i","type":"LOAD_BALANCER","gpu":{"pools":["ADA_24"]},"scaling":{"type":"REQUEST_COUNT","requestCount":2}}`)
 	(&jobs{rig: stranger, h: stranger.RunHandler(), base: "/v2/" + lb}).ask(400, "POST", "/run", `{"input":{}}`)
 
-	bare := httptest.NewRequest("GET", j.base+"/health", nil)
+	bare := httptest.NewRequest(http.MethodGet, j.base+"/health", nil)
 	bare.Header.Set("Authorization", DefaultKey)
 	rec := httptest.NewRecorder()
 	j.h.ServeHTTP(rec, bare)
@@ -401,7 +401,7 @@ func TestBalanced(t *testing.T) {
 		t.Errorf("without workers: got %d %s", got.Code, got.Body)
 	}
 	queue := r.newEndpoint(queueEndpoint)
-	req := httptest.NewRequest("GET", "http://"+queue+".run.test/x", nil)
+	req := httptest.NewRequest(http.MethodGet, "http://"+queue+".run.test/x", nil)
 	req.Header.Set("Authorization", "Bearer "+DefaultKey)
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, req)

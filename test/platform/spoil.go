@@ -45,6 +45,7 @@ func (x *exchange) spoil(f Fault, rep reply) {
 		x.huge()
 	case FaultBomb:
 		x.bomb()
+	default: // the refusals, which are answered already
 	}
 }
 

@@ -26,8 +26,11 @@ func (x *exchange) listEndpointWorkers() (reply, error) {
 	}
 	b = append(b, `],"summary":{`...)
 	for _, one := range [][2]string{
-		{"running", workerRunning}, {"idle", workerIdle}, {"initializing", workerInitializing},
-		{"throttled", workerThrottled}, {"unhealthy", workerUnhealthy},
+		{"running", workerRunning},
+		{"idle", workerIdle},
+		{"initializing", workerInitializing},
+		{"throttled", workerThrottled},
+		{"unhealthy", workerUnhealthy},
 	} {
 		b = appendInt(append(appendText(b, one[0]), ':'), counts[one[1]])
 		b = append(b, ',')
