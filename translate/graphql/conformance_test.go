@@ -168,11 +168,10 @@ func TestSchemaIsTheReferences(t *testing.T) {
 func signatures(def *ast.Definition) []string {
 	var out []string
 	for _, f := range def.Fields {
-		s := f.Name
+		out = append(out, f.Name+":"+f.Type.String())
 		for _, a := range f.Arguments {
-			s += "(" + a.Name + ":" + a.Type.String() + ")"
+			out = append(out, f.Name+"("+a.Name+"):"+a.Type.String())
 		}
-		out = append(out, s+":"+f.Type.String())
 	}
 	slices.Sort(out)
 	return out
