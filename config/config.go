@@ -21,7 +21,7 @@ type File struct {
 	Platform  Platform         `yaml:"platform" doc:"the platform calls are sent to"`
 	Redis     Redis            `yaml:"redis" doc:"where limits are counted; a change takes a restart"`
 	Timeouts  Timeouts         `yaml:"timeouts" doc:"bounds in time"`
-	Limits    ratelimit.Config `yaml:"limits" doc:"how calls are counted; a change takes a restart"`
+	Limits    Limits           `yaml:"limits" doc:"how calls are counted; a change takes a restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use"`
 	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept; a change takes a restart"`
 	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces; a change takes a restart"`
@@ -62,6 +62,14 @@ type Timeouts struct {
 	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping"`
 }
 
+// Limits says how calls are counted; the quotas are the organisations'.
+type Limits struct {
+	ratelimit.Config `yaml:",inline"`
+
+	Anonymous ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
+	FairShare ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
+}
+
 // Log is the log on standard error.
 type Log struct {
 	Level  Level  `yaml:"level" doc:"least level written"`
@@ -85,6 +93,8 @@ type Org struct {
 	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
 	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key"`
 	Limits     ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
+	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
+	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Policies   []policies.Entry  `yaml:"policies" doc:"policies in force, in any order"`
 	Rego       string            `yaml:"rego" doc:"directory with the organisation's own policies"`
 	Teams      []Team            `yaml:"teams" doc:"its teams"`
@@ -95,7 +105,29 @@ type Org struct {
 type Team struct {
 	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
 	Limits ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
+	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
+
+// Failure overrides the failure policies of the limits.
+type Failure struct {
+	Read  ratelimit.Failure `yaml:"read" doc:"calls that change nothing: closed, local or open"`
+	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open"`
+}
+
+// Class is a group of v2 operations with quotas of their own.
+type Class struct {
+	ID         string          `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Operations []string        `yaml:"operations,required" doc:"operationIds of the v2 API; calls of v1 and GraphQL count as what they become"`
+	Per        Per             `yaml:"per" doc:"whose calls share the quota"`
+	Cost       int64           `yaml:"cost" doc:"what one call takes; 0 is 1"`
+	Limits     ratelimit.Limit `yaml:"limits,required" doc:"quotas of the class"`
+}
+
+// Per says whose calls share a quota; empty is key.
+type Per string
+
+// Values lists what a quota can be shared by.
+func (Per) Values() []string { return []string{"key", "team", "org"} }
 
 // Key is one key of a caller.
 type Key struct {
@@ -110,10 +142,12 @@ type Key struct {
 // Default returns the configuration a file is decoded over.
 func Default() File {
 	return File{
-		Listen:    "127.0.0.1:8080",
-		Admin:     Admin{Listen: "127.0.0.1:8081"},
-		Timeouts:  Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Drain: 20 * time.Second},
-		Limits:    ratelimit.DefaultConfig(),
+		Listen:   "127.0.0.1:8080",
+		Admin:    Admin{Listen: "127.0.0.1:8081"},
+		Timeouts: Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Drain: 20 * time.Second},
+		Limits: Limits{
+			Config: ratelimit.DefaultConfig(), Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
+		},
 		Policies:  policies.DefaultLimits(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: telemetry.Config{SampleRatio: 0.01},

@@ -12,9 +12,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // Sources is where a configuration's secrets come from.
@@ -80,7 +82,9 @@ func Parse(name string, data []byte, src Sources) (*Loaded, error) {
 // validate reports the faults of the file's own sections.
 func (f *File) validate(demoKeys bool) error {
 	errs := []error{
-		strictyaml.At("limits", located(f.Limits.Validate())),
+		strictyaml.At("limits", located(f.Limits.Config.Validate())),
+		strictyaml.At("limits.anonymous", located(f.Limits.Anonymous.Validate())),
+		strictyaml.At("limits.fair_share", located(f.Limits.FairShare.Validate())),
 		strictyaml.At("policies", located(f.Policies.Validate())),
 		strictyaml.At("catalog", located(f.Catalog.Validate())),
 		strictyaml.At("telemetry", located(f.Telemetry.Validate())),
@@ -124,7 +128,31 @@ func (o *Org) validate(demoKeys bool) error {
 		located(policies.Config{Policies: o.Policies, Directory: o.Rego}.Validate()),
 	}
 	for i, t := range o.Teams {
-		errs = append(errs, strictyaml.At(strictyaml.Index("teams", i)+".limits", located(t.Limits.Validate())))
+		at := strictyaml.Index("teams", i)
+		errs = append(errs, strictyaml.At(at+".limits", located(t.Limits.Validate())))
+		if t.Weight < 0 {
+			errs = append(errs, strictyaml.Atf(at+".weight", "must not be negative"))
+		}
+	}
+	for name, failure := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {
+		if failure != "" && !failure.Valid() {
+			errs = append(errs, strictyaml.Atf("failure."+name, "must be closed, local or open, got %q", failure))
+		}
+	}
+	classes := make(map[string]bool)
+	for i, c := range o.Classes {
+		at := strictyaml.Index("classes", i)
+		errs = append(errs, strictyaml.At(at+".limits", located(c.Limits.Validate())), strictyaml.At(at+".id", ratelimit.CheckID(c.ID)))
+		if classes[c.ID] {
+			errs = append(errs, strictyaml.Atf(at+".id", "class %q is already defined", c.ID))
+		}
+		classes[c.ID] = true
+		if c.Limits.Unlimited() {
+			errs = append(errs, strictyaml.Atf(at+".limits", "limits nothing"))
+		}
+		if c.Cost < 0 || c.Cost > ratelimit.MaxCost {
+			errs = append(errs, strictyaml.Atf(at+".cost", "must be between 0 and %d", ratelimit.MaxCost))
+		}
 	}
 	for i, k := range o.Keys {
 		at := strictyaml.Index("keys", i)
@@ -150,19 +178,19 @@ func (f *File) gateway(dir, revision string) (gateway.Config, error) {
 			BaseURL: f.Platform.BaseURL, Timeout: f.Timeouts.Response, ConnectTimeout: f.Timeouts.Connect, MaxIdle: 256,
 		},
 		Drain: f.Timeouts.Drain, BodyTimeout: f.Timeouts.Body, CallDeadline: f.Timeouts.Call,
-		Limits: f.Limits, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
+		Limits: f.Limits.Config, Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
 		V1: f.V1, GraphQL: f.GraphQL, Revision: revision,
 	}
 	for _, o := range f.Orgs {
 		org := gateway.Org{
-			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits,
+			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits, Failure: o.Failure.byClass(), Classes: o.classes(),
 			Policies: policies.Config{Policies: o.Policies, Directory: o.Rego},
 		}
 		if o.Rego != "" && !filepath.IsAbs(o.Rego) {
 			org.Policies.Directory = filepath.Join(dir, o.Rego)
 		}
 		for _, t := range o.Teams {
-			org.Teams = append(org.Teams, gateway.Team{ID: t.ID, Limit: t.Limits})
+			org.Teams = append(org.Teams, gateway.Team{ID: t.ID, Limit: t.Limits, Weight: t.Weight})
 		}
 		for _, k := range o.Keys {
 			digest, err := identity.ParseDigest(k.SHA256)
@@ -176,6 +204,32 @@ func (f *File) gateway(dir, revision string) (gateway.Config, error) {
 		c.Orgs = append(c.Orgs, org)
 	}
 	return c, nil
+}
+
+// byClass returns the overrides there are, nil without any.
+func (f Failure) byClass() map[ratelimit.Class]ratelimit.Failure {
+	m := make(map[ratelimit.Class]ratelimit.Failure, 2)
+	if f.Read != "" {
+		m[ratelimit.ClassRead] = f.Read
+	}
+	if f.Write != "" {
+		m[ratelimit.ClassWrite] = f.Write
+	}
+	return m
+}
+
+func (o *Org) classes() []gateway.Class {
+	var out []gateway.Class
+	for _, c := range o.Classes {
+		kind := ratelimit.ScopeKind(c.Per)
+		if kind == "" {
+			kind = ratelimit.KindKey
+		}
+		out = append(out, gateway.Class{
+			Class: filter.Class{ID: c.ID, Per: kind, Cost: c.Cost, Limit: c.Limits}, Operations: c.Operations,
+		})
+	}
+	return out
 }
 
 func credential(s strictyaml.Secret) upstream.Credential {

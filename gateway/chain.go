@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -45,6 +46,10 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	classes, err := classes(cfg, g.api)
+	if err != nil {
+		return nil, err
+	}
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version)}
 	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline}
 	chain := &filter.Chain{Dialects: make(map[route.Dialect]filter.Dialect)}
@@ -59,7 +64,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Size{},
 		filter.Wire{},
 		filter.Match{Table: table, API: g.api},
-		filter.Identify{Directory: directory},
+		filter.Identify{Directory: directory, Guard: g.guard},
 		&filter.Count{Limiter: g.limiter, Quotas: quotas(cfg), Recorder: g.recorder},
 		filter.Routed{},
 	}
@@ -72,11 +77,13 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Translate{API: g.api, Translators: translators, Chain: chain, Dispatch: dispatch},
 	}
 	chain.Call = []filter.Filter{
+		&filter.Classes{Limiter: g.limiter, Of: classes, Recorder: g.recorder},
 		filter.Validate{},
 		&filter.Resolve{Reads: filter.ReadsOf(g.api), Reader: reader, Catalog: g.catalog, Recorder: g.recorder},
 		filter.Authorize{Engine: engine},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
+		&filter.Share{Upstream: g.shares, Weights: weights(cfg)},
 	}
 	return &state{
 		config:   cfg,
@@ -105,7 +112,7 @@ func quotas(cfg *Config) map[filter.QuotaKey]filter.Quota {
 			teams[t.ID] = t.Limit
 		}
 		for _, k := range o.Keys {
-			var q filter.Quota
+			q := filter.Quota{Failure: o.Failure}
 			add := func(kind ratelimit.ScopeKind, id string, limit ratelimit.Limit) {
 				if !limit.Unlimited() {
 					q.Scopes = append(q.Scopes, ratelimit.Scope{Kind: kind, ID: id, Limit: limit})
@@ -117,6 +124,38 @@ func quotas(cfg *Config) map[filter.QuotaKey]filter.Quota {
 			}
 			add(ratelimit.KindOrg, o.ID, o.Limit)
 			m[filter.QuotaKey{Org: o.ID, Key: k.ID}] = q
+		}
+	}
+	return m
+}
+
+// classes lists the classes of every operation.
+func classes(cfg *Config, api *schema.API) (map[filter.ClassKey][]filter.Class, error) {
+	m := make(map[filter.ClassKey][]filter.Class)
+	var errs []error
+	for i, o := range cfg.Orgs {
+		for j, c := range o.Classes {
+			for k, op := range c.Operations {
+				if api.Operation(op) == nil {
+					errs = append(errs, &fault{fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), fmt.Sprintf("the v2 API has no operation %q", op)})
+					continue
+				}
+				key := filter.ClassKey{Org: o.ID, Operation: op}
+				m[key] = append(m[key], c.Class)
+			}
+		}
+	}
+	return m, errors.Join(errs...)
+}
+
+// weights lists the teams that do not weigh one.
+func weights(cfg *Config) map[filter.TeamKey]int64 {
+	m := make(map[filter.TeamKey]int64)
+	for _, o := range cfg.Orgs {
+		for _, t := range o.Teams {
+			if t.Weight > 0 {
+				m[filter.TeamKey{Org: o.ID, Team: t.ID}] = t.Weight
+			}
 		}
 	}
 	return m

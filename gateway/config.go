@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -30,8 +31,11 @@ type Config struct {
 	// long a changing call to the platform may take.
 	Drain, BodyTimeout, CallDeadline time.Duration
 
-	// Limits takes a restart; the quotas, which are the organisations', do not.
+	// Limits, Anonymous and FairShare take a restart; the quotas, which are the
+	// organisations', do not.
 	Limits    ratelimit.Config
+	Anonymous ratelimit.AddressConfig
+	FairShare ratelimit.UpstreamConfig
 	Policies  policies.Limits
 	Catalog   catalog.Config
 	Telemetry telemetry.Config
@@ -48,16 +52,29 @@ type Org struct {
 	// Credential is its platform key.
 	Credential upstream.Credential
 	// Limit is what all its callers share; the zero value does not limit.
-	Limit    ratelimit.Limit
+	Limit ratelimit.Limit
+	// Failure overrides, for a class of call, what happens to its callers while
+	// the store is away.
+	Failure map[ratelimit.Class]ratelimit.Failure
+	// Classes are groups of operations with quotas of their own.
+	Classes  []Class
 	Policies policies.Config
 	Teams    []Team
 	Keys     []Key
+}
+
+// Class is a group of v2 operations with quotas of their own.
+type Class struct {
+	filter.Class
+	Operations []string
 }
 
 // Team is a part of an organisation.
 type Team struct {
 	ID    string
 	Limit ratelimit.Limit
+	// Weight is its share of the platform account when that runs low.
+	Weight int64
 }
 
 // Key is one key of a caller.

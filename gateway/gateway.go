@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +53,8 @@ type Gateway struct {
 	recorder *telemetry.Recorder
 	store    *redisstore.Store
 	limiter  *ratelimit.Limiter
+	guard    *filter.Guard
+	shares   *ratelimit.Upstream
 	catalog  *catalog.Catalog
 	dialects translate.Deps
 	current  atomic.Pointer[state]
@@ -89,10 +90,20 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	g.limiter, err = ratelimit.New(cfg.Limits, ratelimit.Deps{
-		Store: g.store, Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
+		Store: g.store, Clock: clock(deps.Now), Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
+	}
+	addresses, err := ratelimit.NewAddressLimiter(cfg.Anonymous, clock(deps.Now))
+	if err != nil {
+		return nil, err
+	}
+	if g.guard, err = filter.NewGuard(addresses); err != nil {
+		return nil, err
+	}
+	if g.shares, err = ratelimit.NewUpstream(cfg.FairShare, clock(deps.Now)); err != nil {
+		return nil, err
 	}
 	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
@@ -103,6 +114,12 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	return g, nil
 }
+
+// clock is a function as the limiter's clock.
+type clock func() time.Time
+
+// Now implements ratelimit.Clock.
+func (c clock) Now() time.Time { return c() }
 
 // Swap compiles cfg and, if that succeeds, puts it in force for every request
 // that starts from now on. On an error the old configuration stays.
@@ -141,7 +158,7 @@ func restartOnly(old, next *Config) []string {
 		"listen":       old.Listen != next.Listen,
 		"admin.listen": old.AdminListen != next.AdminListen,
 		"envoy.listen": old.EnvoyListen != next.EnvoyListen,
-		"limits":       old.Limits != next.Limits,
+		"limits":       old.Limits != next.Limits || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare,
 		"catalog":      old.Catalog != next.Catalog,
 		"telemetry":    old.Telemetry != next.Telemetry,
 	} {
@@ -184,16 +201,8 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Metrics: g.deps.Providers.Handler(),
 		Token:   func() string { return g.current.Load().config.AdminToken.Reveal() },
 		Probe:   func(ctx context.Context) error { return g.deps.Redis.Ping(ctx).Err() },
-		Limits:  g.limits,
+		Limits:  limits{g},
 	})
-}
-
-// limits shows the windows of an organisation.
-func (g *Gateway) limits(ctx context.Context, org string) (any, error) {
-	if !slices.Contains(orgs(g.current.Load().config), org) {
-		return nil, admin.ErrNoOrg
-	}
-	return g.store.Show(ctx, org)
 }
 
 // Run serves until ctx ends, then drains. It returns nil after a clean stop.

@@ -18,14 +18,46 @@ type Deps struct {
 	// for; empty asks for none.
 	Token func() string
 	// Probe tells whether the shared store answers.
-	Probe func(context.Context) error
-	// Limits returns the windows of an organisation, ErrNoOrg for an unknown
-	// one.
-	Limits func(ctx context.Context, org string) (any, error)
+	Probe  func(context.Context) error
+	Limits Limits
 }
 
-// ErrNoOrg is returned by Deps.Limits for an organisation nobody configured.
+// Limits shows and resets quotas. Both return ErrNoOrg for an organisation
+// nobody configured.
+type Limits interface {
+	// Show returns the windows in use of an organisation.
+	Show(ctx context.Context, org string) ([]Window, error)
+	// Reset empties the windows of a scope ("key:ann"), or of the whole
+	// organisation for "". A scope it cannot read is a BadRequestError.
+	Reset(ctx context.Context, org, scope string) error
+}
+
+// Window is one window of one scope.
+type Window struct {
+	Scope        string `json:"scope"`
+	Window       string `json:"window"`
+	Limit        int64  `json:"limit"`
+	Used         int64  `json:"used"`
+	Remaining    int64  `json:"remaining"`
+	ResetSeconds int64  `json:"resetSeconds"`
+	// Leases are the permits gateways hold of it.
+	Leases []Lease `json:"leases,omitempty"`
+}
+
+// Lease is what one gateway holds of a window.
+type Lease struct {
+	Gateway string `json:"gateway"`
+	Held    int64  `json:"held"`
+}
+
+// ErrNoOrg is returned for an organisation nobody configured.
 var ErrNoOrg = errors.New("unknown organisation")
+
+// BadRequestError is the fault of an operator's request.
+type BadRequestError struct{ Reason string }
+
+// Error implements error.
+func (e BadRequestError) Error() string { return e.Reason }
 
 // probeTimeout bounds what a readiness probe waits for the store.
 const probeTimeout = time.Second
@@ -42,6 +74,7 @@ func New(d Deps) http.Handler {
 		write(w, http.StatusOK, d.Status.Report())
 	}))
 	mux.Handle("GET /admin/limits", d.guard(d.limits))
+	mux.Handle("POST /admin/limits/reset", d.guard(d.reset))
 	for pattern, h := range map[string]http.HandlerFunc{
 		"GET /debug/pprof/":        pprof.Index,
 		"GET /debug/pprof/profile": pprof.Profile,
@@ -50,7 +83,8 @@ func New(d Deps) http.Handler {
 	} {
 		mux.Handle(pattern, d.guard(h))
 	}
-	return mux
+	// Pages of other sites cannot make a browser change anything here.
+	return http.NewCrossOriginProtection().Handler(mux)
 }
 
 // ready answers 200 when a configuration is in force, the listeners are open
@@ -71,15 +105,32 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d Deps) limits(w http.ResponseWriter, r *http.Request) {
-	windows, err := d.Limits(r.Context(), r.URL.Query().Get("org"))
-	switch {
-	case errors.Is(err, ErrNoOrg):
-		write(w, http.StatusNotFound, map[string]string{"error": "name a configured organisation: /admin/limits?org=ID"})
-	case err != nil:
-		write(w, http.StatusServiceUnavailable, map[string]string{"error": "the shared store does not answer"})
-	default:
-		write(w, http.StatusOK, windows)
+	windows, err := d.Limits.Show(r.Context(), r.URL.Query().Get("org"))
+	if err != nil {
+		fail(w, err)
+		return
 	}
+	write(w, http.StatusOK, map[string]any{"windows": windows})
+}
+
+func (d Deps) reset(w http.ResponseWriter, r *http.Request) {
+	if err := d.Limits.Reset(r.Context(), r.URL.Query().Get("org"), r.URL.Query().Get("scope")); err != nil {
+		fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func fail(w http.ResponseWriter, err error) {
+	if errors.Is(err, ErrNoOrg) {
+		write(w, http.StatusNotFound, map[string]string{"error": "name a configured organisation: org=ID"})
+		return
+	}
+	if bad, ok := errors.AsType[BadRequestError](err); ok {
+		write(w, http.StatusBadRequest, map[string]string{"error": bad.Reason})
+		return
+	}
+	write(w, http.StatusServiceUnavailable, map[string]string{"error": "the shared store does not answer"})
 }
 
 // guard asks for the token, if there is one.

@@ -19,13 +19,28 @@ func deps(token string, probe error) admin.Deps {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
 		Token:   func() string { return token },
 		Probe:   func(context.Context) error { return probe },
-		Limits: func(_ context.Context, org string) (any, error) {
-			if org != "acme" {
-				return nil, admin.ErrNoOrg
-			}
-			return map[string]int{"minute": 5}, nil
-		},
+		Limits:  quotas{},
 	}
+}
+
+// quotas has one organisation.
+type quotas struct{}
+
+func (quotas) Show(_ context.Context, org string) ([]admin.Window, error) {
+	if org != "acme" {
+		return nil, admin.ErrNoOrg
+	}
+	return []admin.Window{{Scope: "key:ann", Window: "minute", Limit: 5, Used: 2, Remaining: 3}}, nil
+}
+
+func (quotas) Reset(_ context.Context, org, scope string) error {
+	switch {
+	case org != "acme":
+		return admin.ErrNoOrg
+	case scope == "nonsense":
+		return admin.BadRequestError{Reason: "want kind:id"}
+	}
+	return nil
 }
 
 func get(d admin.Deps, target, authorization string) *httptest.ResponseRecorder {
@@ -91,10 +106,28 @@ func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	if w := get(deps("", nil), "/admin/limits?org=acme", ""); w.Code != http.StatusOK {
-		t.Errorf("known organisation: %d", w.Code)
-	}
-	if w := get(deps("", nil), "/admin/limits?org=nobody", ""); w.Code != http.StatusNotFound {
-		t.Errorf("unknown organisation: %d, want 404", w.Code)
+	for _, tc := range []struct {
+		method, target, header string
+		want                   int
+	}{
+		{"GET", "/admin/limits?org=acme", "", 200},
+		{"GET", "/admin/limits?org=nobody", "", 404},
+		{"GET", "/admin/limits", "", 404},
+		{"POST", "/admin/limits/reset?org=acme", "", 204},
+		{"POST", "/admin/limits/reset?org=acme&scope=key:ann", "", 204},
+		{"POST", "/admin/limits/reset?org=acme&scope=nonsense", "", 400},
+		{"POST", "/admin/limits/reset?org=nobody", "", 404},
+		{"GET", "/admin/limits/reset?org=acme", "", 405},
+		{"POST", "/admin/limits/reset?org=acme", "cross-site", 403},
+	} {
+		r := httptest.NewRequest(tc.method, tc.target, nil)
+		if tc.header != "" {
+			r.Header.Set("Sec-Fetch-Site", tc.header)
+		}
+		w := httptest.NewRecorder()
+		admin.New(deps("", nil)).ServeHTTP(w, r)
+		if w.Code != tc.want {
+			t.Errorf("%s %s: %d %s, want %d", tc.method, tc.target, w.Code, w.Body, tc.want)
+		}
 	}
 }

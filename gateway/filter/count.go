@@ -24,9 +24,9 @@ type QuotaKey struct{ Org, Key string }
 // Quota is what one caller is counted in.
 type Quota struct {
 	Scopes []ratelimit.Scope
-	// Failure overrides what happens while the store is away; empty for the
-	// configured default.
-	Failure ratelimit.Failure
+	// Failure overrides, for a class of call, what happens while the store is
+	// away.
+	Failure map[ratelimit.Class]ratelimit.Failure
 }
 
 // Name implements Filter.
@@ -46,10 +46,8 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 	if ex.In.Method == http.MethodGet {
 		class = ratelimit.ClassRead
 	}
-	ctx, span := f.Recorder.Stage(ctx, "count")
-	defer span.End()
-	d, err := f.Limiter.Take(ctx, ratelimit.Take{
-		Org: ex.Caller.Org, Scopes: quota.Scopes, Cost: 1, Class: class, Failure: quota.Failure,
+	d, err := take(ctx, f.Limiter, f.Recorder, ratelimit.Take{
+		Org: ex.Caller.Org, Scopes: quota.Scopes, Cost: 1, Class: class, Failure: quota.Failure[class],
 	})
 	if err != nil {
 		return err
@@ -59,6 +57,19 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 	if d.Allowed {
 		return nil
 	}
+	return limited(&d)
+}
+
+// take asks the limiter, inside a span of its own.
+func take(ctx context.Context, l *ratelimit.Limiter, r *telemetry.Recorder, t ratelimit.Take) (ratelimit.Decision, error) {
+	ctx, span := r.Stage(ctx, "count")
+	defer span.End()
+	return l.Take(ctx, t)
+}
+
+// limited is the refusal of a call whose windows are full. Its headers come
+// with the decision.
+func limited(d *ratelimit.Decision) error {
 	p := problem.RateLimited.New("rate limit exceeded")
 	for i, v := range d.Violated {
 		if i == 0 {

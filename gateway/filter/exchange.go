@@ -105,8 +105,10 @@ type Exchange struct {
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error
-	stages    []Filter
-	spare     [12]Filter
+	// shared says that the call was admitted to the account's fair share.
+	shared bool
+	stages []Filter
+	spare  [16]Filter
 }
 
 // NewExchange returns the exchange of a request, with its Event begun.

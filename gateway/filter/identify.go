@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -15,6 +16,8 @@ import (
 // the api_key parameter its clients send.
 type Identify struct {
 	Directory *identity.Directory
+	// Guard slows down addresses that fail; required.
+	Guard *Guard
 }
 
 // apiKey is the GraphQL credential parameter.
@@ -23,20 +26,20 @@ const apiKey = "api_key"
 // Name implements Filter.
 func (Identify) Name() string { return "identify" }
 
-// Request sets Caller. It refuses with 401, or with 400 when there is more
-// than one credential.
+// Request sets Caller. It refuses with 401, with 429 an address that failed too
+// often, and with 400 when there is more than one credential.
 func (f Identify) Request(_ context.Context, ex *Exchange) error {
 	key, err := credential(ex)
-	if err != nil {
+	if err != nil && !errors.Is(err, identity.ErrUnknown) {
 		return err
 	}
-	if key == "" {
-		if ex.Route != nil && ex.Route.Public {
-			return nil
-		}
-		return identity.ErrUnknown
+	if err == nil && key == "" && ex.Route != nil && ex.Route.Public {
+		return nil
 	}
 	caller, err := f.Directory.Find(key)
+	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
+		return refused
+	}
 	if err != nil {
 		return err
 	}

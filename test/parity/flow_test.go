@@ -111,7 +111,7 @@ func TestTheSixthCallOfAMinute(t *testing.T) {
 		if after := len(d.platform.Calls()); after != before {
 			t.Errorf("refused calls reached the platform: %d", after-before)
 		}
-		d.redis.SetTime(start.Add(40 * time.Second))
+		d.advance(40 * time.Second)
 		if a := d.ask(t, request("GET", "/v2/pods", "key_tiny", "")); a.Status != 200 {
 			t.Errorf("after the window: %d %s, want 200", a.Status, a.Body)
 		}
@@ -227,5 +227,90 @@ func TestOneEventPerExchange(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", key, diff)
 			}
 		}
+	})
+}
+
+// Guessing keys is slow, and callers who are known at the address get on.
+func TestGuessingKeysIsSlow(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		if a := d.ask(t, request("GET", "/v2/pods", "key_research", "")); a.Status != 200 {
+			t.Fatalf("a good key: %d", a.Status)
+		}
+		if d.name == "envoy" {
+			return // the minimal Envoy tells no peer address
+		}
+		for i := range 20 {
+			if a := d.ask(t, request("GET", "/v2/pods", fmt.Sprintf("key_guess_%d", i), "")); a.Status != 401 {
+				t.Fatalf("guess %d: %d, want 401", i+1, a.Status)
+			}
+		}
+		for _, key := range []string{"key_guess_20", "", "key_platform"} { // the last one is right
+			a := d.ask(t, request("GET", "/v2/pods", key, ""))
+			if a.Status != 429 || a.Header.Get("Retry-After") != "2" || a.Header.Get("RateLimit") != "" {
+				t.Errorf("%q: %d, Retry-After %q, RateLimit %q; want 429 after 2 s and no limits told", key, a.Status, a.Header.Get("Retry-After"), a.Header.Get("RateLimit"))
+			}
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_research", "")); a.Status != 200 {
+			t.Errorf("a caller known at the address: %d %s, want 200", a.Status, a.Body)
+		}
+		d.advance(time.Minute)
+		if a := d.ask(t, request("GET", "/v2/pods", "key_platform", "")); a.Status != 200 {
+			t.Errorf("later: %d %s, want 200", a.Status, a.Body)
+		}
+	})
+}
+
+// A class of operations has its own quota, whatever door and dialect a call
+// comes through.
+func TestClassesCountWhatACallBecomes(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		v1 := request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`)
+		graphql := request("POST", "/graphql", "key_research",
+			`{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", cloudType: SECURE}) { id } }"}`)
+		for i, r := range []string{request("POST", "/v2/pods", "key_research", pod4090), v1, graphql} {
+			if a := d.ask(t, r); a.Status >= 300 || strings.Contains(a.Body, "errors") {
+				t.Fatalf("create %d: %d %s", i+1, a.Status, a.Body)
+			}
+		}
+		refused := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
+		if refused.Status != 429 || refused.Header.Get("Retry-After") != "40" || !strings.Contains(refused.Body, "class") {
+			t.Errorf("fourth create: %d, Retry-After %q, %s", refused.Status, refused.Header.Get("Retry-After"), refused.Body)
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_research", "")); a.Status != 200 {
+			t.Errorf("a read: %d, want 200", a.Status)
+		}
+		if a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090)); a.Status != 201 {
+			t.Errorf("another key: %d, want 201", a.Status)
+		}
+	}, func(d *door) {
+		d.text = strings.Replace(configuration, "    teams: [{id: research}", `    classes: [{id: creates, operations: [createPod, createEndpoint, createCluster], limits: {minute: 3}}]
+    teams: [{id: research}`, 1)
+	})
+}
+
+// Near the ceiling of the platform account, one team cannot take what is left.
+func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		if err := d.platform.SetQuota("acme", platform.Quota{Minute: 20, Hour: 1000, Day: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		list := func(key string) int { return d.ask(t, request("GET", "/v2/pods", key, "")).Status }
+		if list("key_platform") != 200 { // the other team is active
+			t.Fatal("platform: refused at once")
+		}
+		served := 0
+		for list("key_research") == 200 {
+			served++
+		}
+		if got := list("key_platform"); got != 200 || served >= 19 || served < 5 {
+			t.Errorf("after research was served %d times, platform got %d; want something kept for it", served, got)
+		}
+		for _, c := range d.platform.Calls() {
+			if c.Status == 429 {
+				t.Error("the platform had to refuse")
+			}
+		}
+	}, func(d *door) {
+		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", "limits: {timeout: 10s, fair_share: {enabled: true, threshold: 50}}", 1)
 	})
 }

@@ -90,6 +90,26 @@ type door struct {
 	// otherwise. text is the configuration.
 	upstream, text string
 	providers      *telemetry.Providers
+
+	mu  sync.Mutex // guards now
+	now time.Time
+}
+
+// Now is the gateway's clock.
+func (d *door) Now() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now
+}
+
+// advance moves every clock: the gateway's, the store's and the platform's.
+func (d *door) advance(by time.Duration) {
+	d.mu.Lock()
+	d.now = d.now.Add(by)
+	now := d.now
+	d.mu.Unlock()
+	d.redis.SetTime(now)
+	d.platform.Clock().AdvanceTo(now)
 }
 
 // option changes a door before it opens.
@@ -105,7 +125,7 @@ func eachDoor(t *testing.T, body func(t *testing.T, d *door), opts ...option) {
 
 func openDoor(t *testing.T, name string, opts ...option) *door {
 	t.Helper()
-	d := &door{name: name, logs: new(safeBuffer), text: configuration}
+	d := &door{name: name, logs: new(safeBuffer), text: configuration, now: start}
 	clock := platform.ManualClock(start)
 	d.platform = platform.RunT(t, platform.WithClock(clock), platform.WithAccounts(
 		platform.Account{ID: "acme", Key: "pk-acme-" + canary},
@@ -144,7 +164,7 @@ func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	d.providers = providers
 	t.Cleanup(func() { _ = providers.Shutdown(context.Background()) })
 	g, err := gateway.New(loaded.Gateway, gateway.Deps{
-		API: description(t), Redis: client, Providers: providers, Version: "test", Now: func() time.Time { return start },
+		API: description(t), Redis: client, Providers: providers, Version: "test", Now: d.Now,
 		Logger: slog.New(slog.NewJSONHandler(d.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newLimits() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "limits",
+		Short: "Show and reset the limits of a running gateway",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c := &adminClient{}
+	cmd.PersistentFlags().StringVar(&c.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
+	cmd.PersistentFlags().StringVar(&c.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	var scope string
+	reset := &cobra.Command{
+		Use:   "reset ORG",
+		Short: "Set the counts of an organisation, or of one scope, to nothing",
+		Args:  cobra.ExactArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			q := url.Values{"org": {args[0]}}
+			if scope != "" {
+				q.Set("scope", scope)
+			}
+			return c.do(cmd.Context(), http.MethodPost, "/admin/limits/reset?"+q.Encode(), nil)
+		}),
+	}
+	reset.Flags().StringVar(&scope, "scope", "", "only this scope, e.g. key:ann-laptop, team:research, org:acme")
+	cmd.AddCommand(reset, &cobra.Command{
+		Use:   "show ORG",
+		Short: "Show the windows in use, what is left, and who holds leases",
+		Args:  cobra.ExactArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			return showLimits(cmd.Context(), c, args[0], cmd.OutOrStdout())
+		}),
+	})
+	return cmd
+}
+
+func showLimits(ctx context.Context, c *adminClient, org string, w io.Writer) error {
+	var answer struct {
+		Windows []struct {
+			Scope, Window          string
+			Limit, Used, Remaining int64
+			ResetSeconds           int64
+			Leases                 []struct {
+				Gateway string
+				Held    int64
+			}
+		}
+	}
+	if err := c.do(ctx, http.MethodGet, "/admin/limits?"+url.Values{"org": {org}}.Encode(), &answer); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "SCOPE\tWINDOW\tUSED\tLIMIT\tLEFT\tRESETS IN\tLEASED")
+	for _, row := range answer.Windows {
+		limit, left := "none", ""
+		if row.Limit > 0 {
+			limit, left = strconv.FormatInt(row.Limit, 10), strconv.FormatInt(row.Remaining, 10)
+		}
+		var leases []string
+		for _, l := range row.Leases {
+			leases = append(leases, fmt.Sprintf("%s: %d", l.Gateway, l.Held))
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%v\t%s\n", row.Scope, row.Window, row.Used, limit, left,
+			time.Duration(row.ResetSeconds)*time.Second, strings.Join(leases, ", "))
+	}
+	return t.Flush()
+}
+
+// adminClient talks to the admin listener of a gateway.
+type adminClient struct{ base, tokenEnv string }
+
+// adminTimeout bounds one question.
+const adminTimeout = 10 * time.Second
+
+// do asks once and decodes a JSON answer into out, unless that is nil.
+func (c *adminClient) do(ctx context.Context, method, target string, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base, "/")+target, nil)
+	if err != nil {
+		return err
+	}
+	if token := os.Getenv(c.tokenEnv); token != "" { //nolint:forbidigo // the command line's own variable, not configuration
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := (&http.Client{Transport: http.DefaultTransport}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		var problem struct{ Error string }
+		if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
+			problem.Error = res.Status
+		}
+		return errors.New(problem.Error)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(body, out)
+}

@@ -1,0 +1,53 @@
+package filter
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Share keeps an organisation's teams from using up its platform account's own
+// quota at each other's expense. It stands last in the chain, so that it sees
+// the platform's headers as they came.
+type Share struct {
+	Upstream *ratelimit.Upstream
+	// Weights holds the weights of teams, by organisation and team; absent ones
+	// weigh one.
+	Weights map[TeamKey]int64
+}
+
+// TeamKey names a team.
+type TeamKey struct{ Org, Team string }
+
+// Name implements Filter.
+func (*Share) Name() string { return "share" }
+
+// Request refuses with 429 a team that has used its part.
+func (f *Share) Request(_ context.Context, ex *Exchange) error {
+	ok, wait := f.Upstream.Admit(ex.Caller.Org, ex.Caller.Team, f.Weights[TeamKey{ex.Caller.Org, ex.Caller.Team}])
+	if !ok {
+		seconds := max(1, int64((wait+time.Second-1)/time.Second))
+		return problem.RateLimited.New("the organisation's platform account is near its own limit and the team has used its share").
+			With("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+	ex.shared = true
+	return nil
+}
+
+// Response learns from the platform's answer what is left.
+func (f *Share) Response(_ context.Context, ex *Exchange) error {
+	if !ex.shared {
+		return nil
+	}
+	ex.shared = false
+	status, header := 0, http.Header(nil)
+	if ex.Answer.Relayed {
+		status, header = ex.Answer.Status, ex.Answer.Header
+	}
+	f.Upstream.Observe(ex.Caller.Org, status, header)
+	return nil
+}

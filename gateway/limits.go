@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// limits shows and resets quotas for the admin listener.
+type limits struct{ g *Gateway }
+
+// Show implements admin.Limits.
+func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
+	if !slices.Contains(orgs(l.g.current.Load().config), org) {
+		return nil, admin.ErrNoOrg
+	}
+	states, err := l.g.limiter.Show(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	windows := make([]admin.Window, len(states))
+	for i, s := range states {
+		windows[i] = admin.Window{
+			Scope: s.Scope.String(), Window: s.Window, Limit: s.Limit, Used: s.Used, Remaining: s.Remaining,
+			ResetSeconds: int64((s.Reset + time.Second - 1) / time.Second),
+		}
+		for _, lease := range s.Leases {
+			windows[i].Leases = append(windows[i].Leases, admin.Lease{Gateway: lease.Gateway, Held: lease.Held})
+		}
+	}
+	return windows, nil
+}
+
+// Reset implements admin.Limits.
+func (l limits) Reset(ctx context.Context, org, scope string) error {
+	if !slices.Contains(orgs(l.g.current.Load().config), org) {
+		return admin.ErrNoOrg
+	}
+	var ref ratelimit.Ref
+	if scope != "" {
+		var err error
+		if ref, err = ratelimit.ParseRef(scope); err != nil {
+			return admin.BadRequestError{Reason: err.Error()}
+		}
+	}
+	return l.g.limiter.Reset(ctx, org, ref)
+}
