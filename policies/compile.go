@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown/cache"
 )
 
 // own is an organisation's own Rego and data, from a directory or a bundle.
@@ -38,6 +39,7 @@ type compiled struct {
 	store    storage.Store
 	query    ast.Body
 	reads    *projection
+	patterns cache.InterQueryValueCache // compiled regular expressions and globs
 }
 
 // compileOrg links and compiles one organisation. Its errors are located.
@@ -72,7 +74,7 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	defer store.Abort(ctx, txn)
 	c := ast.NewCompiler().WithCapabilities(Capabilities()).WithStrict(true).
 		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1).
-		WithPathConflictsCheck(storage.NonEmpty(ctx, store, txn))
+		WithSchemas(lib.schemas).WithPathConflictsCheck(storage.NonEmpty(ctx, store, txn))
 	c.Compile(modules)
 	if c.Failed() {
 		return nil, loadErrors(org, c.Errors, policyOfFile)
@@ -87,8 +89,16 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	}
 	return &compiled{
 		org: org, revision: revision(lib, files, source, mine, cfg.Exceptions), calls: calls, except: except, source: source,
-		compiler: c, query: query, reads: readsOf(c), store: store,
+		compiler: c, query: query, reads: readsOf(c), store: store, patterns: patternCache(ctx),
 	}, ctx.Err()
+}
+
+// patternCache keeps an organisation's compiled patterns apart from others'.
+func patternCache(ctx context.Context) cache.InterQueryValueCache {
+	most := 256
+	return cache.NewInterQueryValueCache(ctx, &cache.Config{
+		InterQueryBuiltinValueCache: cache.InterQueryBuiltinValueCacheConfig{MaxNumEntries: &most},
+	})
 }
 
 // plan resolves an organisation's entries to calls, and lists the library

@@ -210,6 +210,7 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (*Deci
 	done := make(chan outcome, 1)
 	go func() {
 		defer func() { <-e.places }()
+		growStack()
 		done <- o.decide(doc, cancel)
 	}()
 	select {
@@ -222,6 +223,15 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (*Deci
 		cancel.Cancel()
 		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
 	}
+}
+
+// growStack makes the goroutine's stack as deep as an evaluation needs in one
+// step; growing bit by bit copies a deep stack many times over.
+//
+//go:noinline
+func growStack() byte {
+	var room [64 << 10]byte
+	return room[len(room)-1]
 }
 
 // decide evaluates the entrypoint; a panic in it is an error like any other.
@@ -257,7 +267,8 @@ func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*
 	}
 	defer o.store.Abort(ctx, txn)
 	q := topdown.NewQuery(o.query).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
-		WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true)
+		WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).
+		WithInterQueryBuiltinValueCache(o.patterns)
 	var answer *ast.Term
 	answers := 0
 	err = q.Iter(ctx, func(r topdown.QueryResult) error {

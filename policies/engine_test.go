@@ -257,6 +257,10 @@ func TestNewEngineLocatesFaults(t *testing.T) {
 			{Policy: "gpu_alow_list"},
 			{Policy: "gpu_count", Params: map[string]any{"max_per_pods": 1}},
 			{Policy: "price_ceiling"},
+			{Policy: "operations", Params: map[string]any{"deny": []any{"createPod", "creatPod"}}},
+			{Policy: "field_values", Params: map[string]any{"force": map[string]any{"create": map[string]any{"x": 1}}}},
+			{Policy: "working_hours", Params: map[string]any{"timezone": "Mars/Base", "from": "8"}},
+			{Policy: "naming", Params: map[string]any{"pattern": "(", "max_length": 0}},
 			{Policy: "gpu_allow_list", Mode: "off", Params: map[string]any{"gpus": []any{1}}},
 		}},
 		"globex": {Directory: dir},
@@ -268,7 +272,14 @@ func TestNewEngineLocatesFaults(t *testing.T) {
 org acme: policy gpu_count: policies[1].params.max_per_pods: unknown parameter, did you mean "max_per_pod"?
 org acme: policy gpu_count: policies[1].params.max_per_pod: is required
 org acme: policy price_ceiling: policies[2].params: at least one of max_usd_per_hour, max_usd_per_gpu_hour is required
-org acme: policies[3].mode: "off" is not one of enforce, warn, shadow
+org acme: policy operations: policies[3].params.deny[1]: unknown operation "creatPod"
+org acme: policy field_values: policies[4].params.force.create.x: does not match pattern '^/'
+org acme: policy field_values: policies[4].params.force: unknown operation "create"
+org acme: policy working_hours: policies[5].params.from: does not match pattern '^([01][0-9]|2[0-3]):[0-5][0-9]$'
+org acme: policy working_hours: policies[5].params.timezone: unknown time zone "Mars/Base"
+org acme: policy naming: policies[6].params.max_length: must be >= 1 but found 0
+org acme: policy naming: policies[6].params.pattern: '(' is not valid 'regex'
+org acme: policies[7].mode: "off" is not one of enforce, warn, shadow
 DIR/mine.rego:1:1: org globex: package tollgate.entrypoint is reserved for the library; use policies.<name>
 DIR/worse.rego:4:0: org globex: rego_parse_error: unexpected eof token`, "DIR", dir)
 	got := err.Error()

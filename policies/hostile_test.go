@@ -30,6 +30,8 @@ func TestHostileRegoAtLoad(t *testing.T) {
 		{"large shifts", `deny contains "x" if bits.lsh(1, 1000000000) > 1`, "bits.lsh"},
 		{"recursion", "deny contains x if some x in deny", "recursive"},
 		{"unsafe variable", `deny contains x if true`, "unsafe"},
+		{"unknown input", `deny contains "x" if input.request.boddy`, "undefined ref: input.request.boddy"},
+		{"input of another type", `deny contains "x" if input.caller.team == 7`, "match error"},
 		{"type error", `deny contains "x" if 1 + "a" == 2`, "rego_type_error"},
 		{"shadowed input", "deny contains \"x\" if {\n\tinput := 1\n\tinput == 1\n}", "input"},
 		{"old syntax", "deny[msg] { msg := \"x\" }", "rego_parse_error"},

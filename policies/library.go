@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,6 +42,7 @@ type library struct {
 	modules  map[string]*ast.Module // by file
 	imports  map[string][]string    // file to the library files it needs
 	sources  map[string]string      // by file
+	schemas  *ast.SchemaSet         // of the input
 }
 
 // The packages of the library.
@@ -84,6 +86,12 @@ func parseLibrary(files fs.FS) (*library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy library: %w", err)
 	}
+	var schema any
+	if err := json.Unmarshal(inputSchema, &schema); err != nil {
+		return nil, fmt.Errorf("policy library: input schema: %w", err)
+	}
+	lib.schemas = ast.NewSchemaSet()
+	lib.schemas.Put(ast.SchemaRootRef, schema)
 	lib.link()
 	lib.names = slices.Sorted(maps.Keys(lib.policies))
 	return lib, nil

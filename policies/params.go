@@ -121,7 +121,8 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 			continue
 		}
 		faults = append(faults, schemaFaults(name, p.byName[name], v)...)
-		faults = append(faults, p.zoneFaults(name, v)...)
+		i := slices.Index(known, name)
+		faults = append(faults, formatFaults("."+name, p.list[i].Schema, v)...)
 		out[name] = v
 	}
 	for _, spec := range p.list {
@@ -144,18 +145,37 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 	return out, faults
 }
 
-// zoneFaults checks a parameter of the format timezone, which JSON Schema does
-// not know.
-func (p params) zoneFaults(name string, v any) []error {
-	i := slices.IndexFunc(p.list, func(q Param) bool { return q.Name == name })
-	zone, isText := v.(string)
-	if !isText || p.list[i].Schema["format"] != "timezone" {
-		return nil
+// formatFaults checks the formats JSON Schema does not know: timezone and
+// operation. A name nobody has would otherwise switch a rule off silently.
+func formatFaults(path string, schema map[string]any, v any) []error {
+	var faults []error
+	switch x := v.(type) {
+	case string:
+		switch {
+		case schema["format"] == "timezone" && !isZone(x):
+			faults = append(faults, fmt.Errorf("%s: unknown time zone %q", path, x))
+		case schema["format"] == "operation" && !slices.Contains(Operations(), x):
+			faults = append(faults, fmt.Errorf("%s: unknown operation %q", path, x))
+		}
+	case []any:
+		items, _ := schema["items"].(map[string]any)
+		for i, item := range x {
+			faults = append(faults, formatFaults(fmt.Sprintf("%s[%d]", path, i), items, item)...)
+		}
+	case map[string]any:
+		names, _ := schema["propertyNames"].(map[string]any)
+		inner, _ := schema["additionalProperties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			faults = append(faults, formatFaults(path, names, name)...)
+			faults = append(faults, formatFaults(path+"."+name, inner, x[name])...)
+		}
 	}
-	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-		return []error{fmt.Errorf(".%s: unknown time zone %q", name, zone)}
-	}
-	return nil
+	return faults
+}
+
+func isZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "Local"
 }
 
 func unknownParam(name string, known []string) error {

@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -71,7 +72,13 @@ func TestRego(t *testing.T) {
 		modules[name] = m
 	}
 	compiler := func() *ast.Compiler {
-		return ast.NewCompiler().WithCapabilities(policies.Capabilities()).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1)
+		var schema any
+		if err := json.Unmarshal(policies.InputSchema(), &schema); err != nil {
+			t.Fatal(err)
+		}
+		schemas := ast.NewSchemaSet()
+		schemas.Put(ast.SchemaRootRef, schema)
+		return ast.NewCompiler().WithSchemas(schemas).WithCapabilities(policies.Capabilities()).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1)
 	}
 	tracer := cover.New()
 	results, err := tester.NewRunner().SetCompiler(compiler()).SetStore(inmem.New()).

@@ -9,11 +9,13 @@
 #     defaults:
 #       description: Operation to pointer to value, set where absent.
 #       type: object
+#       propertyNames: {format: operation}
 #       additionalProperties: {type: object, propertyNames: {pattern: "^/"}}
 #       default: {}
 #     force:
 #       description: Operation to pointer to value, set always.
 #       type: object
+#       propertyNames: {format: operation}
 #       additionalProperties: {type: object, propertyNames: {pattern: "^/"}}
 #       default: {}
 #   any_of: [defaults, force]

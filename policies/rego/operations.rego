@@ -8,11 +8,11 @@
 #     allow:
 #       description: The only operations allowed, e.g. createPod. Absent - all.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, format: operation}
 #     deny:
 #       description: Operations refused.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, format: operation}
 #       default: []
 #   any_of: [allow, deny]
 #   example:
