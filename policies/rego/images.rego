@@ -51,25 +51,6 @@ well_formed(image) if {
 # grammar has them.
 reference := `^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`
 
-registry_faults(image, params) | tag_faults(image, params)) | digest_faults(image, params) if {
-	well_formed(image)
-}
-
-well_formed(image) if {
-	is_string(image)
-	count(image) <= 512
-	regex.match(reference, image)
-}
-
-# reference: registry and path, tag, digest, as the distribution project's
-# grammar has them.
-reference := concat("", [
-	`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?`,
-	`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*`,
-	`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?`,
-	`(?:@sha256:[0-9a-f]{64})?$`,
-])
-
 registry_faults(image, params) := {message |
 	count(params.allow) > 0
 	repository := repository_of(image)
