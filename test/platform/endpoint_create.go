@@ -222,6 +222,9 @@ func (x *exchange) createEndpoint() (reply, error) {
 	if err := x.applyEndpointLocked(e, r, mergeEnv); err != nil {
 		return reply{}, err
 	}
+	if err := x.canPay(0); err != nil {
+		return reply{}, err
+	}
 	e.ID = x.s.newIDLocked(x.acct.endpoints.has)
 	e.release(x.now, x.acct.ID, nil)
 	x.acct.endpoints.add(e.ID, e)

@@ -43,6 +43,11 @@ func (x *exchange) updateEndpoint() (reply, error) {
 	if err := x.applyEndpointLocked(&changed, r, mode); err != nil {
 		return reply{}, err
 	}
+	if changed.Max > e.Max {
+		if err := x.canPay(0); err != nil {
+			return reply{}, err
+		}
+	}
 	if diff := e.diff(&changed); len(diff) > 0 {
 		changed.release(x.now, x.acct.ID, diff)
 	}

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 )
 
@@ -161,8 +160,7 @@ func (x *exchange) rentCPULocked(p *pod, r *cpuRequest, n need) error {
 // canPay wants one hour of a rate to be covered.
 func (x *exchange) canPay(rate float64) error {
 	if x.acct.purse.Balance < rate || x.acct.purse.Balance <= 0 {
-		return refuse(http.StatusPaymentRequired, "insufficient balance: one hour costs "+
-			strconv.FormatFloat(rate, 'f', 2, 64)+" USD")
+		return refuse(http.StatusPaymentRequired, "insufficient balance: one hour costs "+string(appendNumber(nil, rate))+" USD")
 	}
 	return nil
 }

@@ -136,10 +136,15 @@ func (x *exchange) updateVolume() (reply, error) {
 	if size != 0 && size < v.Size {
 		return reply{}, badRequest("a network volume cannot shrink")
 	}
-	if name != nil {
-		v.Name = *name
+	grown := *v
+	grown.Size = max(size, v.Size)
+	if grown.Size > v.Size {
+		if err := x.canPay(grown.rate().total()); err != nil {
+			return reply{}, err
+		}
 	}
-	v.Size = max(size, v.Size)
+	set(&grown.Name, name)
+	*v = grown
 	x.acct.volumes.touch(v.ID)
 	x.acct.chargeLocked(meterVolume, v.ID, v.rate(), x.now)
 	return ok(v.append(nil)), nil
