@@ -1,0 +1,399 @@
+package wire
+
+import "strings"
+
+// state is what the framer expects next. States before inBody are inside a
+// head, at its start included.
+type state uint8
+
+const (
+	atStart       state = iota // the first byte of a message
+	inMethod                   // after the first byte of the method
+	inTarget                   // after the space behind the method
+	inVersion                  // after the space behind the target
+	atLine                     // the first byte of a header line
+	inName                     // after the first byte of a name
+	inValue                    // after the colon
+	atValueEnd                 // after the CR that ends a line
+	atHeadEnd                  // after the CR of the empty line
+	inBody                     // Content-Length bytes
+	atChunk                    // the first digit of a chunk size
+	inChunkSize                // after the first digit
+	inChunkExt                 // after a semicolon
+	atChunkLine                // after the CR behind a chunk size
+	inChunk                    // chunk data
+	atChunkEnd                 // the CR behind chunk data
+	atChunkFinish              // the LF behind chunk data
+)
+
+// field is a header the framer understands; all others are only spelled.
+type field uint8
+
+const (
+	other field = iota
+	host
+	contentLength
+	transferEncoding
+	expect
+)
+
+// Bounds that are not the operator's to choose: no honest client meets them.
+const (
+	maxMethod      = 32
+	maxChunkDigits = 8
+	maxExtensions  = 1 << 10
+	maxTrailer     = 2 << 10
+	maxDigits      = 15
+	// nameRoom and valueRoom fit what the framer understands; what is longer
+	// is none of it.
+	nameRoom  = len("transfer-encoding")
+	valueRoom = 16
+)
+
+// framer follows one direction of a connection through heads and bodies. It
+// judges bytes, keeps none but the field at hand and never looks back.
+type framer struct {
+	maxHead, maxFields int
+
+	state state
+	// size counts the bytes of the head or trailer section, fields its lines.
+	size, fields int
+	// pos counts the bytes of the token at hand.
+	pos int
+	// trailer says that the header lines are those of a trailer section.
+	trailer bool
+
+	// What the head said.
+	hosts, lengths, codings, expects uint8
+
+	// remain is how many bytes of a body or chunk are to come.
+	remain int64
+	// ext counts the bytes of chunk extensions, digits is how many an escape
+	// still needs.
+	ext, digits int
+
+	// The field at hand: its name in lower case while it may still be one that
+	// is understood, and its value if it is.
+	field field
+	name  [nameRoom]byte
+	value [valueRoom]byte
+	// vlen is the length of the value behind its one optional space, which
+	// spaced notes.
+	vlen   int
+	spaced bool
+}
+
+// inHead tells whether what comes next belongs to a head, or to the start of
+// one, and so has no handler yet.
+func (f *framer) inHead() bool { return f.state < inBody && !f.trailer }
+
+// scan judges b, the next bytes of the stream, and returns how many of them may
+// pass. That is all of b, unless it holds the end of a message, where scan
+// stops, or a fault, before which it stops. After a fault the framer is done.
+func (f *framer) scan(b []byte) (int, *Refusal) {
+	for i := 0; i < len(b); {
+		var n int
+		var fault *Refusal
+		if f.state < inBody {
+			n, fault = f.scanBounded(b[i:])
+		} else {
+			n, fault = f.scanBody(b[i:])
+		}
+		i += n
+		if fault != nil {
+			return i, fault
+		}
+		if f.state == atStart {
+			return i, nil
+		}
+	}
+	return len(b), nil
+}
+
+// scanBounded is scanHead for no more bytes than the section may have.
+func (f *framer) scanBounded(b []byte) (int, *Refusal) {
+	if f.state == atStart {
+		*f = framer{maxHead: f.maxHead, maxFields: f.maxFields}
+	}
+	bound, fault := f.maxHead, errHeadTooLarge
+	if f.trailer {
+		bound, fault = maxTrailer, errTrailer
+	}
+	room := bound - f.size
+	if room == 0 {
+		return 0, fault
+	}
+	n, fault := f.scanHead(b[:min(room, len(b))])
+	f.size += n
+	return n, fault
+}
+
+// scanHead judges bytes of a head up to the next change of state.
+func (f *framer) scanHead(b []byte) (int, *Refusal) {
+	c := b[0]
+	switch f.state {
+	case atStart, inMethod:
+		return f.method(b)
+	case inTarget:
+		return f.target(b)
+	case inVersion:
+		return f.version(b)
+	case atLine:
+		return f.line(b)
+	case inName:
+		return f.nameOf(b)
+	case inValue:
+		return f.text(b)
+	case atValueEnd:
+		if c != '\n' {
+			return 0, errLineEnd
+		}
+		f.state = atLine
+		if fault := f.closeField(); fault != nil {
+			return 0, fault
+		}
+		return 1, nil
+	default: // atHeadEnd
+		if c != '\n' {
+			return 0, errLineEnd
+		}
+		if fault := f.closeHead(); fault != nil {
+			return 0, fault
+		}
+		return 1, nil
+	}
+}
+
+func (f *framer) method(b []byte) (int, *Refusal) {
+	f.state = inMethod
+	for i, c := range b {
+		switch {
+		case c == ' ' && f.pos > 0:
+			f.state, f.pos = inTarget, 0
+			return i + 1, nil
+		case class[c]&token == 0 || f.pos == maxMethod:
+			return i, errMethod
+		}
+		f.pos++
+	}
+	return len(b), nil
+}
+
+// target reads an origin-form (RFC 9112, section 3.2.1). Its escapes must be
+// whole, because parsers differ in what they make of broken ones.
+func (f *framer) target(b []byte) (int, *Refusal) {
+	i := 0
+	if f.pos == 0 {
+		if b[0] != '/' {
+			return 0, errTarget
+		}
+		f.pos, i = 1, 1
+	}
+	for i < len(b) {
+		c := b[i]
+		switch {
+		case f.digits > 0:
+			if _, ok := unhex(c); !ok {
+				return i, errTarget
+			}
+			f.digits--
+		case class[c]&visible != 0:
+			if c == '%' {
+				f.digits = 2
+			}
+		case c == ' ':
+			f.state, f.pos = inVersion, 0
+			return i + 1, nil
+		default:
+			return i, errTarget
+		}
+		i++
+	}
+	return i, nil
+}
+
+// version reads the one version spoken, with the line end. A version that is
+// well-formed so far but another one is told apart from nonsense.
+func (f *framer) version(b []byte) (int, *Refusal) {
+	const want = "HTTP/1.1\r\n"
+	for i, c := range b {
+		if c != want[f.pos] {
+			if digit := c >= '0' && c <= '9'; digit && (f.pos == len("HTTP/") || f.pos == len("HTTP/1.")) {
+				return i, errVersion
+			}
+			return i, errRequestLine
+		}
+		if f.pos++; f.pos == len(want) {
+			f.state = atLine
+			return i + 1, nil
+		}
+	}
+	return len(b), nil
+}
+
+// line begins a header line, or the empty line that ends the section.
+func (f *framer) line(b []byte) (int, *Refusal) {
+	switch c := b[0]; {
+	case c == '\r':
+		f.state = atHeadEnd
+		return 1, nil
+	case c == ' ' || c == '\t':
+		return 0, errFold
+	case class[c]&token == 0:
+		return 0, errName
+	}
+	if f.fields++; f.fields > f.maxFields {
+		return 0, errFields
+	}
+	f.state, f.pos = inName, 0
+	return f.nameOf(b)
+}
+
+// nameOf reads a name up to its colon.
+func (f *framer) nameOf(b []byte) (int, *Refusal) {
+	for i, c := range b {
+		k := class[c]
+		if k&token == 0 {
+			if c != ':' {
+				return i, errName
+			}
+			f.field = f.understood()
+			f.state, f.vlen, f.spaced = inValue, 0, false
+			return i + 1, nil
+		}
+		if f.pos < nameRoom {
+			f.name[f.pos] = c | k&upper
+		}
+		f.pos++
+	}
+	return len(b), nil
+}
+
+// understood returns the field the name at hand stands for.
+func (f *framer) understood() field {
+	if f.pos > nameRoom || f.trailer {
+		return other
+	}
+	switch string(f.name[:f.pos]) {
+	case "host":
+		return host
+	case "content-length":
+		return contentLength
+	case "transfer-encoding":
+		return transferEncoding
+	case "expect":
+		return expect
+	}
+	return other
+}
+
+// text reads a value up to its CR.
+func (f *framer) text(b []byte) (int, *Refusal) {
+	n := 0
+	for n < len(b) && class[b[n]]&text != 0 {
+		n++
+	}
+	if f.field != other {
+		for _, c := range b[:n] {
+			f.keep(c)
+		}
+	}
+	if n == len(b) {
+		return n, nil
+	}
+	switch b[n] {
+	case '\r':
+		f.state = atValueEnd
+		return n + 1, nil
+	case '\n':
+		return n, errLineEnd
+	default:
+		return n, errValue
+	}
+}
+
+// keep remembers a byte of a value that is understood. One space before such a
+// value is how everyone writes it; any other white space stays part of it, and
+// so makes it wrong.
+func (f *framer) keep(c byte) {
+	if c == ' ' && f.vlen == 0 && !f.spaced {
+		f.spaced = true
+		return
+	}
+	if f.field == host {
+		if class[c]&authority == 0 {
+			f.hosts = 2 // as wrong as a second one
+		}
+		f.vlen = 1
+		return
+	}
+	if f.vlen < valueRoom {
+		f.value[f.vlen] = c
+	}
+	f.vlen++
+}
+
+// closeField judges the value of a field that is understood.
+func (f *framer) closeField() *Refusal {
+	switch f.field {
+	case host:
+		if f.hosts++; f.hosts != 1 || f.vlen == 0 {
+			return errHost
+		}
+	case contentLength:
+		if f.lengths++; f.lengths != 1 {
+			return errLengths
+		}
+		return f.length()
+	case transferEncoding:
+		if f.codings++; f.codings != 1 || !f.says("chunked") {
+			return errCoding
+		}
+	case expect:
+		if f.expects++; f.expects != 1 || !f.says("100-continue") {
+			return errExpect
+		}
+	case other:
+	}
+	return nil
+}
+
+// says tells whether the value is one word, in any case.
+func (f *framer) says(word string) bool {
+	return f.vlen <= valueRoom && strings.EqualFold(string(f.value[:f.vlen]), word)
+}
+
+// length reads a Content-Length: plain digits without a sign, a list or zeros
+// in front (RFC 9112, section 6.3, narrowed).
+func (f *framer) length() *Refusal {
+	if f.vlen == 0 || f.vlen > maxDigits || f.value[0] == '0' && f.vlen > 1 {
+		return errLength
+	}
+	f.remain = 0
+	for _, c := range f.value[:f.vlen] {
+		if c < '0' || c > '9' {
+			return errLength
+		}
+		f.remain = 10*f.remain + int64(c-'0')
+	}
+	return nil
+}
+
+// closeHead ends a head, or a trailer section and with it the message.
+func (f *framer) closeHead() *Refusal {
+	switch {
+	case f.trailer:
+		f.state = atStart
+	case f.hosts != 1:
+		return errHost
+	case f.lengths+f.codings > 1:
+		return errBoth
+	case f.codings == 1:
+		f.state = atChunk
+	case f.remain > 0:
+		f.state = inBody
+	default:
+		f.state = atStart
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Config bounds heads and tells what to do besides refusing. The zero value is
+// ready to use.
+type Config struct {
+	// MaxHead bounds a request line with its headers, in bytes; 0 is 32 KiB.
+	MaxHead int
+	// MaxFields bounds the number of header lines; 0 is 100.
+	MaxFields int
+	// Refused is told of each refusal, from the goroutine that serves the
+	// connection; nil tells nobody.
+	Refused func(client net.Addr, r *Refusal)
+	// Now dates the refusals; nil leaves them undated.
+	Now func() time.Time
+}
+
+// Defaults of Config.
+const (
+	defaultMaxHead   = 32 << 10
+	defaultMaxFields = 100
+)
+
+// NewListener returns a listener whose connections pass only requests that
+// have exactly one reading, for a server of package net/http without TLS.
+func NewListener(inner net.Listener, cfg Config) net.Listener {
+	if cfg.MaxHead == 0 {
+		cfg.MaxHead = defaultMaxHead
+	}
+	if cfg.MaxFields == 0 {
+		cfg.MaxFields = defaultMaxFields
+	}
+	return &listener{Listener: inner, cfg: cfg}
+}
+
+type listener struct {
+	net.Listener
+	cfg Config
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return newConn(c, &l.cfg), nil
+}
+
+// conn is one judged connection. As net/http does, it must be read by one
+// goroutine at a time.
+type conn struct {
+	net.Conn
+	cfg    *Config
+	framer framer
+	// spare holds what was read beyond the end of a message and is not judged
+	// yet.
+	spare []byte
+	// fault is what was found and not yet answered.
+	fault *Refusal
+	// refused says that the last answer was written.
+	refused atomic.Bool
+}
+
+func newConn(inner net.Conn, cfg *Config) *conn {
+	return &conn{Conn: inner, cfg: cfg, framer: framer{maxHead: cfg.MaxHead, maxFields: cfg.MaxFields}}
+}
+
+// Read implements net.Conn. No call returns bytes of two messages, and a fault
+// is answered by the call after the one that found it. Both together keep the
+// order of answers: while a handler works, the server of net/http reads ahead
+// once, and that read must neither fail nor write, because the handler's answer
+// is not out yet. The call that answers comes from the server's own loop, when
+// every earlier answer is.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.fault != nil {
+		return 0, c.refuse()
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(c.spare) > 0 {
+		n := c.judge(c.spare[:min(len(c.spare), len(p))])
+		copy(p, c.spare[:n])
+		if c.spare = c.spare[n:]; len(c.spare) == 0 {
+			c.spare = nil
+		}
+		return n, nil
+	}
+	n, err := c.Conn.Read(p)
+	passed := c.judge(p[:n])
+	if passed < n {
+		if c.fault == nil {
+			c.spare = slices.Clone(p[passed:n])
+		}
+		return passed, nil // an error the inner connection has left comes again
+	}
+	return n, err
+}
+
+// judge returns how much of b may pass now and notes a fault behind it.
+func (c *conn) judge(b []byte) int {
+	n, fault := c.framer.scan(b)
+	c.fault = fault
+	return n
+}
+
+// refuse ends the connection. In a head it answers by itself, since there is no
+// handler; in a body the handler gets the fault as its read error.
+func (c *conn) refuse() error {
+	first := c.refused.CompareAndSwap(false, true)
+	if first && c.cfg.Refused != nil {
+		c.cfg.Refused(c.RemoteAddr(), c.fault)
+	}
+	if !c.framer.inHead() {
+		return c.fault
+	}
+	if first {
+		c.answer()
+	}
+	// The form of a read error on the network, to which net/http adds nothing.
+	return &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.fault}
+}
+
+// Bounds of the farewell: what a client may still send so that it gets to read
+// the answer instead of a reset, and how long all of it may take.
+const (
+	lingerBytes = 256 << 10
+	lingerTime  = 500 * time.Millisecond
+)
+
+// answer writes the refusal and waits for the client to take it. Errors are of
+// no interest: the connection is given up either way.
+func (c *conn) answer() {
+	var now time.Time
+	if c.cfg.Now != nil {
+		now = c.cfg.Now()
+	}
+	_ = c.SetDeadline(time.Now().Add(lingerTime))
+	if _, err := c.Conn.Write(c.fault.response(now)); err != nil {
+		return
+	}
+	if c.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+	}
+}
+
+// Write implements net.Conn. Behind a refusal of a head nothing is written any
+// more: it was the last answer.
+func (c *conn) Write(p []byte) (int, error) {
+	if c.refused.Load() && c.framer.inHead() {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+// CloseWrite shuts down the sending half, as net/http does before it hangs up
+// on a client that is still sending.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
