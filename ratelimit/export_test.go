@@ -24,3 +24,9 @@ func (l *Limiter) Remembered() int64 {
 	known, _ := l.totals()
 	return known
 }
+
+// Held returns the number of permits of running minutes that l holds.
+func (l *Limiter) Held() int64 {
+	_, held := l.totals()
+	return held
+}

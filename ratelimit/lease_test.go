@@ -176,8 +176,15 @@ func TestShow(t *testing.T) {
 // faulty is a store whose exchanges can be lost on the way there or back.
 type faulty struct {
 	ratelimit.Store
+	clock *manual
 	// next says what happens to the next exchange.
 	next fault
+	// slow is how long an exchange takes, each way; at is when the latest one
+	// was at the store.
+	slow time.Duration
+	at   time.Time
+	// before, if not nil, is called once when an exchange reaches the store.
+	before func()
 }
 
 type fault int
@@ -191,6 +198,13 @@ const (
 var errLost = errors.New("lost")
 
 func (f *faulty) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
+	f.clock.Add(f.slow)
+	defer f.clock.Add(f.slow)
+	f.at = f.clock.Now()
+	if before := f.before; before != nil {
+		f.before = nil
+		before()
+	}
 	switch f.next {
 	case lostRequest:
 		return 0, errLost
@@ -209,10 +223,23 @@ func (f *faulty) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 func TestNoOverAdmission(t *testing.T) {
 	for _, mode := range []ratelimit.Mode{ratelimit.ModeExact, ratelimit.ModeLeased} {
 		t.Run(string(mode), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) { newHistory(t, mode).play(t) })
+			leased := 0
+			for range rounds {
+				rapid.Check(t, func(t *rapid.T) {
+					h := newHistory(t, mode)
+					h.play(t)
+					leased += h.leased
+				})
+			}
+			if mode == ratelimit.ModeLeased && leased < 1000 {
+				t.Errorf("only %d calls used leased permits: the histories show little", leased)
+			}
 		})
 	}
 }
+
+// rounds multiplies the number of histories: the rarest faults need some luck.
+const rounds = 4
 
 // history is one random history.
 type history struct {
@@ -222,6 +249,8 @@ type history struct {
 	mode  ratelimit.Mode
 	gates []*ratelimit.Limiter
 	quota map[string]ratelimit.Limit
+	// leased is the number of calls admitted on leased permits.
+	leased int
 	// admitted and allowed are units by scope, window and index.
 	admitted, allowed map[string]int64
 }
@@ -232,7 +261,7 @@ func newHistory(t *rapid.T, mode ratelimit.Mode) *history {
 		quota:    map[string]ratelimit.Limit{},
 		admitted: map[string]int64{}, allowed: map[string]int64{},
 	}
-	h.store = &faulty{Store: storetest.NewMemory(h.clock.Now)}
+	h.store = &faulty{Store: storetest.NewMemory(h.clock.Now), clock: h.clock}
 	for range rapid.IntRange(1, 4).Draw(t, "gateways") {
 		h.gates = append(h.gates, h.gate())
 	}
@@ -276,12 +305,13 @@ func (h *history) burst(t *rapid.T) {
 	l := h.gates[rapid.IntRange(0, len(h.gates)-1).Draw(t, "gate")]
 	key := rapid.SampledFrom([]string{"k1", "k2"}).Draw(t, "key")
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 9}).Draw(t, "cost")
-	every := rapid.SampledFrom([]time.Duration{0, 50 * time.Microsecond, 7 * time.Millisecond}).Draw(t, "every")
+	every := rapid.SampledFrom([]time.Duration{0, 200 * time.Microsecond, time.Millisecond, 7 * time.Millisecond}).Draw(t, "every")
 	trouble := rapid.SampledFrom([]fault{none, none, lostRequest, lostReply}).Draw(t, "trouble")
-	for i := range rapid.IntRange(1, 200).Draw(t, "calls") {
-		h.store.next = none
-		if i%5 == 4 {
-			h.store.next = trouble
+	slow := rapid.SampledFrom([]time.Duration{0, 0, 20 * time.Millisecond, 3 * time.Second}).Draw(t, "slow")
+	for i := range rapid.IntRange(1, 400).Draw(t, "calls") {
+		h.store.next, h.store.slow = none, 0
+		if i%3 == 2 {
+			h.store.next, h.store.slow = trouble, slow
 		}
 		h.call(l, key, cost)
 		h.clock.Add(every)
@@ -293,11 +323,16 @@ func (h *history) call(l *ratelimit.Limiter, key string, cost int64) {
 		{Kind: ratelimit.KindKey, ID: key, Limit: h.quota[key]},
 		{Kind: ratelimit.KindOrg, ID: "o", Limit: h.quota["o"]},
 	}}
-	now := h.clock.Now().UnixNano()
+	h.store.at = h.clock.Now()
 	d, err := l.Take(context.Background(), tk)
 	if err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
 		h.t.Fatalf("Take: %v", err)
 	}
+	if d.Source == ratelimit.SourceLease {
+		h.leased++
+	}
+	// What counts is when the store charged the call, or when it was decided here.
+	now := h.store.at.UnixNano()
 	for _, s := range tk.Scopes {
 		for w := range ratelimit.Windows {
 			at := fmt.Sprintf("%s %s %d", s.ID, ratelimit.WindowName(w), now/int64(ratelimit.WindowSize(w)))
@@ -313,5 +348,73 @@ func (h *history) call(l *ratelimit.Limiter, key string, cost int64) {
 				h.t.Fatalf("%s: admitted %d of %d", at, h.admitted[at], h.allowed[at])
 			}
 		}
+	}
+}
+
+// hold lets l lease permits of tk's minute, and returns how many it holds.
+func hold(t *testing.T, l *ratelimit.Limiter, clock *manual, tk ratelimit.Take) int64 {
+	t.Helper()
+	for range 90 {
+		take(t, l, tk)
+		clock.Add(time.Millisecond)
+		if held := l.Held(); held > 0 && held < 20 {
+			return held
+		}
+	}
+	t.Fatal("nothing is leased")
+	return 0
+}
+
+// TestWindowTurnsDuringAnExchange has a costly call bring permits of a minute
+// that is over by the time the store charges the rest.
+func TestWindowTurnsDuringAnExchange(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// others is what another gateway takes of the next minute before.
+		others int64
+		want   bool
+	}{
+		{"there is room", 0, true},
+		{"there is none", 75, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clock := newManual()
+			model := storetest.NewMemory(clock.Now)
+			store := &faulty{Store: model, clock: clock}
+			a, b := limiterOn(t, store, clock, leased), limiterOn(t, model, clock, nil)
+			tk := only(ratelimit.Limit{Minute: 100})
+			tk.Cost = 1
+			held := hold(t, a, clock, tk)
+			clock.Add(41 * time.Second)
+			costly, others := tk, tk
+			costly.Cost, others.Cost = 30, max(1, tt.others)
+			store.slow = 2 * time.Second
+			if tt.others > 0 {
+				// The other's call is in the next minute, before the costly one is.
+				store.before = func() { take(t, b, others) }
+			}
+			d := take(t, a, costly)
+			if d.Allowed != tt.want {
+				t.Fatalf("with %d held: allowed = %v, want %v", held, d.Allowed, tt.want)
+			}
+			store.slow, store.before = 0, nil
+			// Whatever was admitted in this minute was charged to this minute.
+			admitted := tt.others
+			if d.Allowed {
+				admitted += costly.Cost
+			}
+			for range 200 {
+				if take(t, a, tk).Allowed {
+					admitted++
+				}
+				if take(t, b, tk).Allowed {
+					admitted++
+				}
+				clock.Add(time.Millisecond)
+			}
+			if admitted > 100 {
+				t.Errorf("admitted %d of 100 in one minute", admitted)
+			}
+		})
 	}
 }

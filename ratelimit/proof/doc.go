@@ -1,0 +1,6 @@
+// Package proof holds the tests that show what package ratelimit promises: that
+// several gateway processes over one Redis never admit more than a quota, through
+// lost replies, slow and cut connections, restarts and crashes; that decisions
+// are linearisable; and how many exchanges with the store they take, at scale in
+// virtual time. It has no code of its own.
+package proof

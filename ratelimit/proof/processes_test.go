@@ -1,0 +1,263 @@
+package proof
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+// gateways is the number of gateway processes.
+const gateways = 8
+
+// roomForDay is what must be left of the day, so that its quota is not renewed in
+// the middle of a test.
+const roomForDay = 2 * time.Minute
+
+// scene is a Redis behind a proxy, and gateway processes that use it.
+type scene struct {
+	t       *testing.T
+	server  *redistest.Server
+	proxy   *toxiproxy.Proxy
+	direct  *redis.Client
+	order   order
+	running []*gateway
+	all     []*gateway
+}
+
+func newScene(t *testing.T, mode ratelimit.Mode, redisArgs ...string) *scene {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
+	now := time.Now().UTC()
+	if now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now) < roomForDay {
+		t.Skip("the day, whose quota this test counts on, is about to end")
+	}
+	s := &scene{t: t, server: redistest.Run(t, redisArgs...)}
+	quiet := zerolog.New(io.Discard)
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), quiet)
+	s.proxy = toxiproxy.NewProxy(api, "redis", "127.0.0.1:0", s.server.Addr())
+	if err := s.proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.proxy.Stop)
+	s.direct = redis.NewClient(&redis.Options{Addr: s.server.Addr()})
+	t.Cleanup(func() { _ = s.direct.Close() })
+	s.order = order{
+		URL: "redis://" + s.proxy.Listen, Mode: mode, Recovery: 1500 * time.Millisecond,
+		Callers: 8, Every: 10 * time.Millisecond,
+		Quotas: map[string]int64{"k1": 5000, "k2": 9000, "org": 12_000},
+	}
+	return s
+}
+
+func (s *scene) start(n int) {
+	s.t.Helper()
+	for range n {
+		g := s.order.start(s.t)
+		s.running = append(s.running, g)
+		s.all = append(s.all, g)
+	}
+}
+
+// crash kills a gateway process and starts another.
+func (s *scene) crash() {
+	s.t.Helper()
+	s.running[0].kill()
+	s.running = s.running[1:]
+	s.start(1)
+}
+
+func (s *scene) stop() {
+	s.t.Helper()
+	for _, g := range s.running {
+		g.stop()
+	}
+	s.running = nil
+}
+
+// toxic adds a fault to the connections and returns how to take it away.
+func (s *scene) toxic(text string) (cure func()) {
+	s.t.Helper()
+	added, err := s.proxy.Toxics.AddToxicJson(strings.NewReader(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return func() {
+		if err := s.proxy.Toxics.RemoveToxic(context.Background(), added.Name); err != nil {
+			s.t.Errorf("remove %s: %v", added.Name, err)
+		}
+	}
+}
+
+// wait lets the gateways work for a while.
+func (s *scene) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.t.Context().Done():
+	}
+}
+
+// waitFor waits until no more has been admitted for a while, or too long.
+func (s *scene) waitFor(most time.Duration) {
+	last := int64(-1)
+	for end := time.Now().Add(most); time.Now().Before(end); {
+		now := admitted(s.all)["org"]
+		if now == last {
+			return
+		}
+		last = now
+		s.wait(1500 * time.Millisecond)
+	}
+}
+
+// charged is what Redis counts for a day, by scope.
+func (s *scene) charged() map[string]int64 {
+	s.t.Helper()
+	options, err := redisstore.Options("redis://" + s.server.Addr())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := redis.NewUniversalClient(options)
+	defer func() { _ = client.Close() }()
+	store, err := redisstore.New(client, redisstore.Config{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	snap, err := store.Show(s.t.Context(), "org_a")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out := make(map[string]int64)
+	for _, scope := range snap.Scopes {
+		out[scope.Ref.ID] = scope.State.Count[2]
+	}
+	return out
+}
+
+// judge compares what was admitted with the quotas and with what was charged.
+func (s *scene) judge() map[string]int64 {
+	s.t.Helper()
+	got, charged := admitted(s.all), s.charged()
+	for scope, quota := range s.order.Quotas {
+		s.t.Logf("%s: quota %d, admitted %d, charged %d", scope, quota, got[scope], charged[scope])
+		if got[scope] > quota {
+			s.t.Errorf("%s: admitted %d of %d", scope, got[scope], quota)
+		}
+		if got[scope] > charged[scope] {
+			s.t.Errorf("%s: admitted %d, but only %d were charged", scope, got[scope], charged[scope])
+		}
+	}
+	if got["org"] == 0 {
+		s.t.Error("nothing was admitted")
+	}
+	return got
+}
+
+func eachMode(t *testing.T, run func(*testing.T, ratelimit.Mode)) {
+	for _, mode := range []ratelimit.Mode{ratelimit.ModeExact, ratelimit.ModeLeased} {
+		t.Run(string(mode), func(t *testing.T) { run(t, mode) })
+	}
+}
+
+// TestQuotaIsUsedUp shows that without faults, and with every gateway asked,
+// exactly the quota is admitted in both modes.
+func TestQuotaIsUsedUp(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
+		s := newScene(t, mode)
+		s.order.Quotas = map[string]int64{"k1": 2000, "k2": 2500, "org": 4000}
+		s.start(gateways)
+		s.waitFor(time.Minute)
+		s.stop()
+		got := s.judge()
+		if got["org"] != 4000 {
+			t.Errorf("admitted %d, want the whole quota of 4000", got["org"])
+		}
+	})
+}
+
+// TestFaults plays slow, cut and lost exchanges, lost scripts, a Redis that
+// restarts with all it was told, and gateways that crash.
+func TestFaults(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
+		s := newScene(t, mode, "--appendonly", "yes", "--appendfsync", "always")
+		s.start(gateways)
+		s.wait(time.Second)
+		for range 2 {
+			for _, fault := range []string{
+				`{"type": "latency", "attributes": {"latency": 40, "jitter": 35}}`,
+				`{"type": "timeout", "stream": "downstream", "toxicity": 0.7, "attributes": {"timeout": 60}}`,
+				`{"type": "timeout", "stream": "upstream", "toxicity": 0.7, "attributes": {"timeout": 60}}`,
+				`{"type": "reset_peer", "attributes": {"timeout": 20}}`,
+				`{"type": "limit_data", "attributes": {"bytes": 900}}`,
+			} {
+				cure := s.toxic(fault)
+				s.wait(250 * time.Millisecond)
+				cure()
+				s.wait(150 * time.Millisecond)
+				if err := s.direct.ScriptFlush(t.Context()).Err(); err != nil {
+					t.Errorf("script flush: %v", err)
+				}
+			}
+			s.crash()
+			s.server.Kill()
+			s.wait(300 * time.Millisecond)
+			s.server.Resume()
+			s.wait(300 * time.Millisecond)
+			s.crash()
+		}
+		s.waitFor(20 * time.Second)
+		s.stop()
+		s.judge()
+	})
+}
+
+// TestRestartWithoutPersistence kills a Redis that keeps nothing: the gateways
+// restore what they remember before anything is admitted again.
+func TestRestartWithoutPersistence(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
+		s := newScene(t, mode)
+		s.start(gateways)
+		for range 2 {
+			s.wait(time.Second)
+			s.server.Kill()
+			s.wait(200 * time.Millisecond)
+			s.server.Resume()
+			s.wait(2 * time.Second)
+		}
+		s.waitFor(20 * time.Second)
+		s.stop()
+		s.judge()
+	})
+}
+
+// TestFrozenRedis stops Redis from answering without closing its connections, so
+// that many exchanges are sent and none is answered, and lets it go on.
+func TestFrozenRedis(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
+		s := newScene(t, mode)
+		s.start(gateways)
+		for range 3 {
+			s.wait(700 * time.Millisecond)
+			s.server.Freeze()
+			s.wait(700 * time.Millisecond)
+			s.server.Thaw()
+		}
+		s.waitFor(20 * time.Second)
+		s.stop()
+		s.judge()
+	})
+}
