@@ -69,12 +69,12 @@ func Parse(name string, data []byte, src Sources) (*Loaded, error) {
 	secrets := strictyaml.ResolveSecrets(&l.File, src.Env, src.ReadFile)
 	faults := errors.Join(secrets, l.File.validate(src.DemoKeys))
 	sum := sha256.Sum256(data)
-	l.Gateway, err = l.File.gateway(filepath.Dir(name), hex.EncodeToString(sum[:6]))
-	if err = errors.Join(faults, err); err == nil {
-		err = l.Gateway.Validate()
+	l.Gateway = l.File.gateway(filepath.Dir(name), hex.EncodeToString(sum[:6]))
+	if faults == nil {
+		faults = l.Gateway.Validate()
 	}
-	if err != nil {
-		return nil, l.Locate(err)
+	if faults != nil {
+		return nil, l.Locate(faults)
 	}
 	return l, nil
 }
@@ -170,7 +170,7 @@ func (o *Org) validate(demoKeys bool) error {
 }
 
 // gateway turns the file into what the gateway is made from.
-func (f *File) gateway(dir, revision string) (gateway.Config, error) {
+func (f *File) gateway(dir, revision string) gateway.Config {
 	c := gateway.Config{
 		Listen: f.Listen, AdminListen: f.Admin.Listen, EnvoyListen: f.Envoy.Listen,
 		AdminToken: credential(f.Admin.Token),
@@ -203,7 +203,7 @@ func (f *File) gateway(dir, revision string) (gateway.Config, error) {
 		}
 		c.Orgs = append(c.Orgs, org)
 	}
-	return c, nil
+	return c
 }
 
 // byClass returns the overrides there are, nil without any.
@@ -264,7 +264,7 @@ func located(err error) error {
 	if err == nil {
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error, not one it wraps
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error
 		for _, e := range many.Unwrap() {
 			errs = append(errs, located(e))
@@ -274,7 +274,7 @@ func located(err error) error {
 	if _, ok := errors.AsType[*strictyaml.PathError](err); ok {
 		return err
 	}
-	if _, ok := err.(interface{ Path() string }); ok { //nolint:errorlint // as above
+	if _, ok := err.(interface{ Path() string }); ok {
 		return err
 	}
 	if m := pathText.FindStringSubmatch(err.Error()); m != nil {

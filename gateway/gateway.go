@@ -233,7 +233,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return background(g.limiter.Run(ctx)) })
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
-	g.deps.Logger.Info("serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
+	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
 	err = group.Wait()
 	g.Close()
 	return err

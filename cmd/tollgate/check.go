@@ -90,7 +90,7 @@ func compile(ctx context.Context, loaded *config.Loaded) error {
 
 // report writes one fault a line and returns how many there were.
 func report(w io.Writer, err error) int {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error, not one it wraps
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		n := 0
 		for _, e := range many.Unwrap() {
 			n += report(w, e)

@@ -98,10 +98,10 @@ func (c *adminClient) do(ctx context.Context, method, target string, out any) er
 	if err != nil {
 		return err
 	}
-	if token := os.Getenv(c.tokenEnv); token != "" { //nolint:forbidigo // the command line's own variable, not configuration
+	if token := os.Getenv(c.tokenEnv); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := (&http.Client{Transport: http.DefaultTransport}).Do(req)
+	res, err := new(http.Client).Do(req)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ type runOptions struct {
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
 	// Libraries that log by themselves write into our log. These are the
 	// process's own settings, so they belong here and nowhere below.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.logger.Warn("telemetry", "error", err.Error()) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.logger.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	redis.SetLogger(redisLog{o.logger})
 	client, stop, err := openRedis(loaded.File.Redis)
 	if err != nil {
@@ -100,7 +100,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if serr := providers.Shutdown(flush); serr != nil && err == nil {
-			o.logger.Warn("telemetry not flushed", "error", serr.Error())
+			o.logger.WarnContext(ctx, "telemetry not flushed", "error", serr.Error())
 		}
 	}()
 	g, err := gateway.New(loaded.Gateway, gateway.Deps{

@@ -3,8 +3,10 @@ package filter
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -76,8 +78,8 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) { c.refuse(ex, stage
 // RunResponse runs the response phase: backwards over the filters entered.
 // Afterwards ex.Answer is what the door writes.
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
-	for i := len(ex.stages) - 1; i >= 0; i-- {
-		f, ok := ex.stages[i].(ResponseFilter)
+	for _, stage := range slices.Backward(ex.stages) {
+		f, ok := stage.(ResponseFilter)
 		if !ok {
 			continue
 		}
@@ -125,9 +127,7 @@ func (c *Chain) render(dialect route.Dialect, p *problem.Problem) *Answer {
 	a := answerOf(d.Refuse(translate.Problem{
 		Status: p.Status, Title: p.Title, Detail: p.Detail, Errors: p.Errors, Decision: p.Decision,
 	}))
-	for name, values := range p.Header {
-		a.Header[name] = values
-	}
+	maps.Copy(a.Header, p.Header)
 	return a
 }
 

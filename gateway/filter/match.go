@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -21,13 +22,11 @@ func (Match) Name() string { return "match" }
 // Request fills in Route, Params, Query and, for v2, Operation.
 func (m Match) Request(_ context.Context, ex *Exchange) error {
 	found, err := m.Table.Match(ex.In.Method, ex.In.Path)
-	if err != nil {
-		ex.misrouted = err
-		return nil
+	var query url.Values
+	if err == nil {
+		query, err = route.ParseQuery(ex.In.Query)
 	}
-	query, err := route.ParseQuery(ex.In.Query)
-	if err != nil {
-		ex.misrouted = err
+	if ex.misrouted = err; ex.misrouted != nil {
 		return nil
 	}
 	ex.Route, ex.Params, ex.Query = found.Route, found.Params, query

@@ -33,7 +33,7 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 	if err := (Rebuild{Agent: r.Agent}).Request(ctx, child); err != nil {
 		return nil, nil, err
 	}
-	res, err := r.Upstream.Do(ctx, upstream.Request{
+	res, err := r.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // readAll closes it
 		Org: ex.Caller.Org, Method: child.Out.Method, Target: child.Out.Target(), Header: child.Out.Header,
 	})
 	if err != nil {
@@ -76,9 +76,10 @@ func (r *Reader) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
 }
 
 func (r *Reader) list(ctx context.Context, org, path string) (any, error) {
-	res, err := r.Upstream.Do(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: path, Header: http.Header{
-		"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {r.Agent},
-	}})
+	res, err := r.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // readAll closes it
+		Org: org, Method: http.MethodGet, Target: path, Header: http.Header{
+			"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {r.Agent},
+		}})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type Violation struct {
 
 // Problem is a refusal as the caller sees it. It is an error, so a filter can
 // return it; the zero value is not useful, use Kind.New.
-type Problem struct {
+type Problem struct { //nolint:errname // the field's own word (RFC 9457)
 	// Kind says which of the listed refusals this is.
 	Kind Kind `json:"-"`
 	// Title, Status and Detail are the members every error of the platform

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -207,7 +208,7 @@ func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
 	}}
 	if out.Type == "array" {
 		if p.Explode == nil || *p.Explode {
-			return placed{}, fmt.Errorf("a list must say explode: false")
+			return placed{}, errors.New("a list must say explode: false")
 		}
 		out.List, out.Type = true, b.typeOf(*p.Schema.Items)
 	}
@@ -257,7 +258,7 @@ func (b *builder) operation(method, path string, desc *openAPIOperation) (*Opera
 		bodyRules: bodyRules(desc.OperationID), queryRules: queryRules(desc.OperationID),
 	}
 	if len(desc.Tags) != 1 || op.ID == "" {
-		return nil, fmt.Errorf("an operation needs an operationId and one tag")
+		return nil, errors.New("an operation needs an operationId and one tag")
 	}
 	op.Tag = desc.Tags[0]
 	for _, ref := range desc.Parameters {

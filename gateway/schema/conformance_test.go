@@ -23,19 +23,29 @@ type difference struct{ added, removed, reason string }
 // people (titles, descriptions, summaries) is not compared: it is ours.
 func deliberate() []difference {
 	return []difference{
-		{added: `^schemas/ContainerConfig/allOf/1/properties/(cmd|entrypoint)/`,
-			reason: "a command is accepted and returned word by word; pods have it by contract, templates and endpoints share the block"},
-		{added: `^schemas/CreateGpuConfig/allOf/1/properties/(minRamPerGpu|minVcpuCountPerGpu)/`,
-			reason: "placement can ask for host memory and CPUs by contract"},
+		{
+			added:  `^schemas/ContainerConfig/allOf/1/properties/(cmd|entrypoint)/`,
+			reason: "a command is accepted and returned word by word; pods have it by contract, templates and endpoints share the block",
+		},
+		{
+			added:  `^schemas/CreateGpuConfig/allOf/1/properties/(minRamPerGpu|minVcpuCountPerGpu)/`,
+			reason: "placement can ask for host memory and CPUs by contract",
+		},
 		{added: `^schemas/PodGpu/`, reason: "a pod's GPU block tells its share of the host; a new schema, because requests are built from GpuConfig"},
-		{added: `^schemas/Pod/allOf/1/properties/gpu/allOf/0/\$ref = "#/components/schemas/PodGpu"$`,
+		{
+			added:   `^schemas/Pod/allOf/1/properties/gpu/allOf/0/\$ref = "#/components/schemas/PodGpu"$`,
 			removed: `^schemas/Pod/allOf/1/properties/gpu/allOf/0/\$ref = "#/components/schemas/GpuConfig"$`,
-			reason:  "see PodGpu"},
-		{added: `^schemas/CreateEndpointRequest/allOf/1/then/required/(name|type)$`,
+			reason:  "see PodGpu",
+		},
+		{
+			added:   `^schemas/CreateEndpointRequest/allOf/1/then/required/(name|type)$`,
 			removed: `^schemas/CreateEndpointRequest/allOf/2/required/(name|type)$`,
-			reason:  "clients may leave both out beside templateId; the platform decides"},
-		{added: `^schemas/CreateEndpointRequest/allOf/2/properties/workers/default = {}$`,
-			reason: "the defaults of workers hold when it is left out altogether"},
+			reason:  "clients may leave both out beside templateId; the platform decides",
+		},
+		{
+			added:  `^schemas/CreateEndpointRequest/allOf/2/properties/workers/default = {}$`,
+			reason: "the defaults of workers hold when it is left out altogether",
+		},
 
 		{added: `^GET /v2/openapi.json `, reason: "the description itself is served, and missing from the published one"},
 		{added: `^\S+ \S+ response 413 `, reason: "bodies over 102400 bytes are refused everywhere"},

@@ -168,7 +168,7 @@ func (x *explainer) union(parent, keyword string, err *jsonschema.ValidationErro
 	if tag == "" {
 		return found(keyword, "fits none of the forms allowed here", where...)
 	}
-	value, _ := resolve(doc, tokens)
+	value := resolve(doc, tokens)
 	object, ok := value.(map[string]any)
 	if !ok {
 		return found("type", typeMessage(map[string]bool{"object": true}), where...)

@@ -24,7 +24,7 @@ func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
 	parent, keyword := pointer[:cut], pointer[cut+1:]
 	schema := x.src.schemaAt(parent)
 	tokens := splitEscaped(err.InstanceLocation)
-	value, _ := resolve(doc, tokens)
+	value := resolve(doc, tokens)
 	where := places(doc, tokens)
 
 	found := func(keyword string, messages ...string) []finding {

@@ -44,7 +44,7 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 
 // checkParameter holds one value against the parameter's schema.
 func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
-	var doc any = typed(p.Type, value)
+	doc := typed(p.Type, value)
 	if p.List {
 		var items []any
 		for item := range strings.SplitSeq(value, ",") {

@@ -18,15 +18,21 @@ func TestCanonicalQuery(t *testing.T) {
 		{"operation without parameters", "getPod", `tail=5`, ``},
 		{"header parameters are none of the query", "getPodLogs", `Last-Event-ID=x&tail=5`, `tail=5`},
 		{"logs", "getPodLogs", `source=container&tail=0&since=2026-06-01T12:02:03Z`, `since=2026-06-01T12%3A02%3A03Z&source=container&tail=0`},
-		{"lists", "listGpuTypes", `include=AVAILABILITY&product=POD,SERVERLESS&countryCodes=DE,FR&cudaVersions=12.8,12.9&count=2&cloud=COMMUNITY`,
-			`cloud=COMMUNITY&count=2&countryCodes=DE%2CFR&cudaVersions=12.8%2C12.9&include=AVAILABILITY&product=POD%2CSERVERLESS`},
+		{
+			"lists", "listGpuTypes", `include=AVAILABILITY&product=POD,SERVERLESS&countryCodes=DE,FR&cudaVersions=12.8,12.9&count=2&cloud=COMMUNITY`,
+			`cloud=COMMUNITY&count=2&countryCodes=DE%2CFR&cudaVersions=12.8%2C12.9&include=AVAILABILITY&product=POD%2CSERVERLESS`,
+		},
 		{"major version", "getGpuType", `include=AVAILABILITY&product=POD&minCudaVersion=12`, `include=AVAILABILITY&minCudaVersion=12&product=POD`},
 		{"CPUs", "listCpuTypes", `include=AVAILABILITY&product=POD&vcpuCount=8`, `include=AVAILABILITY&product=POD&vcpuCount=8`},
-		{"data centers", "listDataCenters", `include=GPU_AVAILABILITY,CPU_AVAILABILITY&regions=EUROPE&compliance=GDPR,HIPAA&globalNetwork=true`,
-			`compliance=GDPR%2CHIPAA&globalNetwork=true&include=GPU_AVAILABILITY%2CCPU_AVAILABILITY&regions=EUROPE`},
+		{
+			"data centers", "listDataCenters", `include=GPU_AVAILABILITY,CPU_AVAILABILITY&regions=EUROPE&compliance=GDPR,HIPAA&globalNetwork=true`,
+			`compliance=GDPR%2CHIPAA&globalNetwork=true&include=GPU_AVAILABILITY%2CCPU_AVAILABILITY&regions=EUROPE`,
+		},
 		{"billing", "listPodBilling", `bucketSize=hour&lastN=24&podId=abc`, `bucketSize=hour&lastN=24&podId=abc`},
-		{"billing by time", "listBilling", `startTime=2026-06-01T00:00:00Z&endTime=2026-06-02T00:00:00%2B02:00`,
-			`endTime=2026-06-02T00%3A00%3A00%2B02%3A00&startTime=2026-06-01T00%3A00%3A00Z`},
+		{
+			"billing by time", "listBilling", `startTime=2026-06-01T00:00:00Z&endTime=2026-06-02T00:00:00%2B02:00`,
+			`endTime=2026-06-02T00%3A00%3A00%2B02%3A00&startTime=2026-06-01T00%3A00%3A00Z`,
+		},
 		{"templates", "listPublicTemplates", `source=verified`, `source=verified`},
 	}
 	api := load(t)
@@ -50,8 +56,10 @@ func TestCanonicalQueryRefuses(t *testing.T) {
 		status                 int
 		want                   []string
 	}{
-		{"repeated", "listPods", `includeClusterPods=true&includeClusterPods=true`, http.StatusBadRequest,
-			[]string{"query.includeClusterPods: must not be sent more than once"}},
+		{
+			"repeated", "listPods", `includeClusterPods=true&includeClusterPods=true`, http.StatusBadRequest,
+			[]string{"query.includeClusterPods: must not be sent more than once"},
+		},
 		{"no boolean", "listPods", `includeClusterPods=1`, http.StatusUnprocessableEntity, []string{"query.includeClusterPods: must be true or false"}},
 		{"empty boolean", "listPods", `includeClusterPods=`, http.StatusUnprocessableEntity, []string{"query.includeClusterPods: must be true or false"}},
 		{"no integer", "getPodLogs", `tail=many`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},
@@ -59,8 +67,10 @@ func TestCanonicalQueryRefuses(t *testing.T) {
 		{"integer with a sign", "getPodLogs", `tail=%2B5`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},
 		{"minus zero", "getPodLogs", `tail=-0`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer, written in plain digits"}},
 		{"too large", "getPodLogs", `tail=5001`, http.StatusUnprocessableEntity, []string{"query.tail: must be at most 5000"}},
-		{"beyond 2^53", "listBilling", `lastN=99999999999999999999`, http.StatusUnprocessableEntity,
-			[]string{"query.lastN: must be an integer between -9007199254740991 and 9007199254740991"}},
+		{
+			"beyond 2^53", "listBilling", `lastN=99999999999999999999`, http.StatusUnprocessableEntity,
+			[]string{"query.lastN: must be an integer between -9007199254740991 and 9007199254740991"},
+		},
 		{"no time", "getPodLogs", `since=yesterday`, http.StatusUnprocessableEntity, []string{"query.since: must be a date-time"}},
 		{"no such value", "getPodLogs", `source=kernel`, http.StatusUnprocessableEntity, []string{"query.source: must be one of 'container', 'system'"}},
 		{"bad element", "listDataCenters", `regions=EUROPE,MARS`, http.StatusUnprocessableEntity, []string{

@@ -45,7 +45,7 @@ func newSource(text []byte) (*source, error) {
 
 // at returns the node under an RFC 6901 pointer, nil when there is none.
 func (s *source) at(pointer string) any {
-	node, _ := resolve(s.root, splitPointer(pointer))
+	node := resolve(s.root, splitPointer(pointer))
 	return node
 }
 
@@ -111,27 +111,27 @@ func splitEscaped(pointer string) []string {
 	return tokens
 }
 
-// resolve walks from v along tokens.
-func resolve(v any, tokens []string) (any, bool) {
+// resolve walks from v along tokens; nil when they lead nowhere.
+func resolve(v any, tokens []string) any {
 	for _, t := range tokens {
 		switch node := v.(type) {
 		case map[string]any:
 			next, ok := node[t]
 			if !ok {
-				return nil, false
+				return nil
 			}
 			v = next
 		case []any:
 			i, ok := index(t)
 			if !ok || i >= len(node) {
-				return nil, false
+				return nil
 			}
 			v = node[i]
 		default:
-			return nil, false
+			return nil
 		}
 	}
-	return v, true
+	return v
 }
 
 // index reads an array index as RFC 6901 spells it.

@@ -98,7 +98,7 @@ func (d *decoder) scalar(at int64) (any, *SyntaxError) {
 	if err != nil {
 		return nil, d.syntax(err)
 	}
-	switch raw.Kind() {
+	switch kind := raw.Kind(); kind {
 	case '"':
 		s, err := d.unquote(raw, at)
 		if err != nil {
@@ -107,11 +107,11 @@ func (d *decoder) scalar(at int64) (any, *SyntaxError) {
 		return s, nil
 	case '0':
 		return d.number(d.spelled(raw), at)
-	}
-	if raw.Kind() == 'n' {
+	case 'n':
 		return nil, nil
+	default:
+		return kind == 't', nil
 	}
-	return raw.Kind() == 't', nil
 }
 
 // spelled returns raw, which was just read, as it stands in the text.

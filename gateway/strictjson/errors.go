@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -64,9 +65,9 @@ func (e *SyntaxError) locate(data []byte) {
 	e.Line = bytes.Count(before, []byte{'\n'}) + 1
 	e.Column = len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
 	var b strings.Builder
-	for i := len(e.path) - 1; i >= 0; i-- {
+	for _, token := range slices.Backward(e.path) {
 		b.WriteByte('/')
-		b.WriteString(escapeToken(e.path[i]))
+		b.WriteString(escapeToken(token))
 	}
 	e.Pointer, e.path = b.String(), nil
 }

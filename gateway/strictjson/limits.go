@@ -62,8 +62,13 @@ func AnswerLimits() Limits {
 func (l Limits) orDefault() Limits {
 	d := DefaultLimits()
 	for _, f := range []struct{ have, def *int }{
-		{&l.Depth, &d.Depth}, {&l.Members, &d.Members}, {&l.Items, &d.Items}, {&l.Values, &d.Values},
-		{&l.StringBytes, &d.StringBytes}, {&l.NumberChars, &d.NumberChars}, {&l.Exponent, &d.Exponent},
+		{&l.Depth, &d.Depth},
+		{&l.Members, &d.Members},
+		{&l.Items, &d.Items},
+		{&l.Values, &d.Values},
+		{&l.StringBytes, &d.StringBytes},
+		{&l.NumberChars, &d.NumberChars},
+		{&l.Exponent, &d.Exponent},
 	} {
 		if *f.have <= 0 {
 			*f.have = *f.def

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +68,7 @@ func TestSeriesDoNotGrowWithCallers(t *testing.T) {
 	}
 	for i := range 1000 {
 		e := event()
-		e.Org, e.Key, e.RequestID, e.Agent = fmt.Sprint("org", i), fmt.Sprint("key", i), fmt.Sprint(i), fmt.Sprint(i)
+		e.Org, e.Key, e.RequestID, e.Agent = fmt.Sprint("org", i), fmt.Sprint("key", i), strconv.Itoa(i), strconv.Itoa(i)
 		r.Record(t.Context(), e)
 	}
 	var rm metricdata.ResourceMetrics
@@ -116,7 +116,7 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := telemetry.NewRecorder(slog.New(slog.NewJSONHandler(io.Discard, nil)), p.Tracer(), p.Meter(), fixed)
+	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
 	if err != nil {
 		t.Fatal(err)
 	}

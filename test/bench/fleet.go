@@ -59,7 +59,7 @@ func startSelf(ctx context.Context, name, role, upstream, store string) (*proces
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-role", role, "-upstream", upstream, "-store", store) //nolint:gosec // this very program
+	cmd := exec.CommandContext(ctx, self, "-role", role, "-upstream", upstream, "-store", store)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -90,7 +90,7 @@ func startRedis(ctx context.Context) (*process, error) {
 	addr := l.Addr().String()
 	_ = l.Close() // Redis takes the port over
 	_, port, _ := strings.Cut(addr, ":")
-	cmd := exec.CommandContext(ctx, path, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no") //nolint:gosec // fixed arguments and a port
+	cmd := exec.CommandContext(ctx, path, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no")
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

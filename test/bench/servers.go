@@ -42,7 +42,7 @@ orgs:
 `
 
 func listen() (net.Listener, error) {
-	return net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // opened once, at start
+	return net.Listen("tcp", "127.0.0.1:0")
 }
 
 // serve runs one server until ctx ends. It prints its address first.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
@@ -26,7 +28,7 @@ type Proxy struct {
 	// Fault is told what the processor did wrong; such a request is answered
 	// with 500, as Envoy does.
 	Fault func(error)
-	// Transport sends to the upstream; nil means http.DefaultTransport.
+	// Transport sends to the upstream; required.
 	Transport http.RoundTripper
 }
 
@@ -133,16 +135,12 @@ func (x *exchange) send(ctx context.Context, m *message) (*http.Response, error)
 		out.Body = io.NopCloser(bytes.NewReader(m.body))
 		out.ContentLength = int64(len(m.body))
 	}
-	t := x.proxy.Transport
-	if t == nil {
-		t = http.DefaultTransport
-	}
-	return t.RoundTrip(out)
+	return x.proxy.Transport.RoundTrip(out)
 }
 
 // respond takes the upstream's response through the filter and writes it.
 func (x *exchange) respond(res *http.Response) error {
-	m := &message{header: res.Header.Clone(), pseudo: map[string]string{":status": fmt.Sprint(res.StatusCode)}}
+	m := &message{header: res.Header.Clone(), pseudo: map[string]string{":status": strconv.Itoa(res.StatusCode)}}
 	empty := res.ContentLength == 0
 	reply, err := x.ask(&extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseHeaders{
 		ResponseHeaders: &extprocv3.HttpHeaders{Headers: m.proto(), EndOfStream: empty},
@@ -174,9 +172,7 @@ func (x *exchange) respond(res *http.Response) error {
 		}
 		res.Body = io.NopCloser(bytes.NewReader(m.body))
 	}
-	for name, values := range m.header {
-		x.w.Header()[name] = values
-	}
+	maps.Copy(x.w.Header(), m.header)
 	x.w.WriteHeader(res.StatusCode)
 	flusher := http.NewResponseController(x.w)
 	buf := make([]byte, 4096)
@@ -187,7 +183,7 @@ func (x *exchange) respond(res *http.Response) error {
 			_ = flusher.Flush()
 		}
 		if err != nil {
-			return nil // the head is out; an upstream that broke off shows as such
+			return nil //nolint:nilerr // the head is out; an upstream that broke off shows as such
 		}
 	}
 }
@@ -210,9 +206,7 @@ func (x *exchange) ask(req *extprocv3.ProcessingRequest) (*extprocv3.ProcessingR
 	if err := m.mutate(im.Headers); err != nil {
 		return nil, err
 	}
-	for name, values := range m.header {
-		x.w.Header()[name] = values
-	}
+	maps.Copy(x.w.Header(), m.header)
 	x.w.WriteHeader(int(im.GetStatus().GetCode()))
 	_, _ = x.w.Write(im.Body)
 	return nil, nil

@@ -138,7 +138,7 @@ func openDoor(t *testing.T, name string, opts ...option) *door {
 	d.redis = miniredis.RunT(t)
 	d.redis.SetTime(start)
 	d.gateway = newGateway(t, d)
-	var front http.Handler = d.gateway.Handler()
+	front := d.gateway.Handler()
 	if name == "envoy" {
 		front = envoy(t, d)
 	}
@@ -218,7 +218,7 @@ func envoy(t *testing.T, d *door) http.Handler {
 	t.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()
-		<-served
+		_ = <-served // Stop's own error
 	})
 	u, err := url.Parse(d.upstream)
 	if err != nil {
@@ -346,7 +346,7 @@ func (d *door) stream(t *testing.T, target, key string) (lines <-chan string, st
 	if _, err := io.WriteString(conn, request("GET", target, key, "")); err != nil {
 		t.Fatal(err)
 	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // ends with its connection
 	if err != nil {
 		t.Fatal(err)
 	}

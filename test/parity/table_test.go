@@ -45,8 +45,10 @@ func table() []behaviour {
 	get := func(target string) string { return request("GET", target, "key_research", "") }
 	return []behaviour{
 		// What works.
-		{name: "create a pod", request: post(pod4090), status: 201, sent: 1,
-			want: []string{`"status":"PROVISIONING"`, `"cost":0.44`}, header: append([]string{"Content-Type: application/json", "X-Tollgate-Decision: "}, limits...)},
+		{
+			name: "create a pod", request: post(pod4090), status: 201, sent: 1,
+			want: []string{`"status":"PROVISIONING"`, `"cost":0.44`}, header: append([]string{"Content-Type: application/json", "X-Tollgate-Decision: "}, limits...),
+		},
 		{name: "media type with charset", request: post(pod4090, "Content-Type: application/json; charset=UTF-8"), status: 201, sent: 1},
 		{name: "chunked body", request: post(chunked(pod4090[:5], pod4090[5:]), "Transfer-Encoding: chunked"), status: 201, sent: 1},
 		{name: "list", request: get("/v2/pods"), status: 200, sent: 1, want: []string{`{"pods":[]}`}, header: limits},
@@ -133,15 +135,19 @@ func table() []behaviour {
 		{name: "huge count", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4","count":184467440737095517}}`), status: 422},
 		{name: "count below one", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4","count":0}}`), status: 422, want: []string{"$.gpu.count"}},
 		{name: "count as text", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4","count":"2"}}`), status: 422},
-		{name: "unknown property", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4"},"bogus":1}`), status: 422,
-			want: []string{`"title":"Unprocessable Entity"`, `"errors":[`, "bogus"}, header: append([]string{"Content-Type: application/problem+json"}, limits...)},
+		{
+			name: "unknown property", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4"},"bogus":1}`), status: 422,
+			want: []string{`"title":"Unprocessable Entity"`, `"errors":[`, "bogus"}, header: append([]string{"Content-Type: application/problem+json"}, limits...),
+		},
 		{name: "several violations", request: post(`{"gpu":{"id":1}}`), status: 422, want: []string{"name", "image", "$.gpu.id"}},
 		{name: "neither gpu nor cpu", request: post(`{"name":"a","image":"i"}`), status: 400},
 		{name: "gpu and cpu", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4"},"cpu":{"id":"cpu3c","vcpuCount":2}}`), status: 400},
 
 		// Policies.
-		{name: "GPU not on the allow-list", request: post(podH100), status: 403, header: append([]string{"Content-Type: application/problem+json"}, limits...),
-			want: []string{"gpu_allow_list", "NVIDIA H100 80GB HBM3", `"field":"/gpu/id"`, `"title":"Forbidden"`}},
+		{
+			name: "GPU not on the allow-list", request: post(podH100), status: 403, header: append([]string{"Content-Type: application/problem+json"}, limits...),
+			want: []string{"gpu_allow_list", "NVIDIA H100 80GB HBM3", `"field":"/gpu/id"`, `"title":"Forbidden"`},
+		},
 		{name: "id with a trailing space", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4 "}}`), status: 403},
 		{name: "id in other case", request: post(`{"name":"a","image":"i","gpu":{"id":"nvidia l4"}}`), status: 403},
 		{name: "too many GPUs", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L4","count":3}}`), status: 403, want: []string{"gpu_count", `"field":"/gpu/count"`}},
@@ -160,24 +166,32 @@ func table() []behaviour {
 		{name: "credential the platform does not know", request: request("GET", "/v2/pods", "key_wrong", ""), status: 502, sent: 1, want: []string{"credential"}},
 
 		// The old dialects.
-		{name: "v1 create", request: request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`), status: 201, sent: 1,
-			want: []string{`"desiredStatus":"RUNNING"`, `"gpuCount":1`}, header: append([]string{"Deprecation: @", "Sunset: ", `Link: `, "Content-Type: application/json"}, limits...)},
+		{
+			name: "v1 create", request: request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`), status: 201, sent: 1,
+			want: []string{`"desiredStatus":"RUNNING"`, `"gpuCount":1`}, header: append([]string{"Deprecation: @", "Sunset: ", `Link: `, "Content-Type: application/json"}, limits...),
+		},
 		{name: "v1 list", request: request("GET", "/v1/pods", "key_research", ""), status: 200, sent: 1, want: []string{"[]"}},
-		{name: "v1 forbidden GPU", request: request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA H100 80GB HBM3"]}`), status: 403,
-			want: []string{`"message":`, "gpu_allow_list"}, header: limits},
+		{
+			name: "v1 forbidden GPU", request: request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA H100 80GB HBM3"]}`), status: 403,
+			want: []string{`"message":`, "gpu_allow_list"}, header: limits,
+		},
 		{name: "v1 without a key", request: request("GET", "/v1/pods", "", ""), status: 401, want: []string{`"message":"Unauthorized"`}, noHeader: []string{"RateLimit"}},
 		{name: "v1 unknown path", request: request("GET", "/v1/nope", "key_research", ""), status: 404, want: []string{`"message":`}},
 		{name: "v1 wrong method", request: request("PUT", "/v1/pods", "key_research", ""), status: 405, want: []string{`"message":`}},
 		{name: "v1 body too large", request: request("POST", "/v1/pods", "", big), status: 413, want: []string{`"message":`}},
 		{name: "v1 duplicate name", request: request("POST", "/v1/pods", "key_research", `{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"gpuTypeIds":["NVIDIA H200"]}`), status: 400, want: []string{`"message":`}},
-		{name: "graphql deploy", request: request("POST", "/graphql", "key_research",
-			`{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", cloudType: SECURE}) { id desiredStatus } }"}`),
-			status: 200, sent: 1, want: []string{`"desiredStatus":"RUNNING"`}, header: limits},
+		{
+			name: "graphql deploy", request: request("POST", "/graphql", "key_research",
+				`{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", cloudType: SECURE}) { id desiredStatus } }"}`),
+			status: 200, sent: 1, want: []string{`"desiredStatus":"RUNNING"`}, header: limits,
+		},
 		{name: "graphql by api_key", request: request("POST", "/graphql?api_key=key_research", "", `{"query":"{ pod(input: {podId: \"nope1234\"}) { id } }"}`), status: 200, sent: 1, want: []string{`"pod":null`}, header: limits},
 		{name: "graphql two credentials", request: request("POST", "/graphql?api_key=key_research", "key_platform", `{"query":"{ __typename }"}`), status: 400, want: []string{`"errors":`}},
-		{name: "graphql forbidden GPU", request: request("POST", "/graphql", "key_research",
-			`{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA H100 80GB HBM3\", cloudType: SECURE}) { id } }"}`),
-			status: 200, want: []string{`"errors":`, "gpu_allow_list"}, header: limits},
+		{
+			name: "graphql forbidden GPU", request: request("POST", "/graphql", "key_research",
+				`{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA H100 80GB HBM3\", cloudType: SECURE}) { id } }"}`),
+			status: 200, want: []string{`"errors":`, "gpu_allow_list"}, header: limits,
+		},
 		{name: "graphql without a key", request: request("POST", "/graphql", "", `{"query":"{ myself { id } }"}`), status: 401, want: []string{`"errors":`}},
 		{name: "graphql by GET", request: request("GET", "/graphql?query=x", "key_research", ""), status: 405, want: []string{`"errors":`}},
 		{name: "graphql duplicate variable name", request: request("POST", "/graphql", "key_research", `{"query":"{ __typename }","variables":{"a":1,"a":2}}`), status: 400, want: []string{`"errors":`}},
@@ -195,6 +209,7 @@ func chunked(parts ...string) string {
 
 // TestBehaviour plays the table through both doors and compares them.
 func TestBehaviour(t *testing.T) {
+	t.Parallel()
 	for _, c := range table() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

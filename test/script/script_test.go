@@ -124,7 +124,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	p := &proc{cmd: cmd, lines: make(chan string, 1000)}
 	ts.Value(procsKey{}).(map[string]*proc)[args[0]] = p
 	go func() {
-		_, _ = cmd.Process.Wait() //nolint:errcheck // the end is what counts
+		_, _ = cmd.Process.Wait()
 		_ = w.Close()
 	}()
 	go func() {
