@@ -72,7 +72,7 @@ deny contains "x" if {
 	count(split(replace(x0, concat("", [a, b]), concat("", [c, d])), "0")) < 0
 }`, policies.ErrDeadline},
 		{"built-in error", `deny contains "x" if to_number("1e9x") > 1`, policies.ErrEvaluation},
-		{"built-in error in a helper", "f(x) := to_number(x)\ndeny contains \"x\" if not f(\"a\")", policies.ErrEvaluation},
+		{"built-in error in a function", "f(x) := to_number(x)\ndeny contains \"x\" if not f(\"a\")", policies.ErrEvaluation},
 		{"division by zero", `deny contains "x" if 1 / count([]) == 1`, policies.ErrEvaluation},
 		{"conflict", "v := 1 if true\nv := 2 if true\ndeny contains \"x\" if v == 1", policies.ErrEvaluation},
 		{"object conflict", `deny contains "x" if {x: y | some x in ["a"]; some y in [1, 2]}`, policies.ErrEvaluation},

@@ -1,0 +1,63 @@
+package policies_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// fenced lists the code blocks of a language in the manual.
+func fenced(t *testing.T, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "docs", "policies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, part := range strings.Split(string(text), "```"+language+"\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		out = append(out, block)
+	}
+	if len(out) == 0 {
+		t.Fatalf("the manual has no %s", language)
+	}
+	return out
+}
+
+// TestManualYAML: what the manual shows can be configured.
+func TestManualYAML(t *testing.T) {
+	for _, block := range fenced(t, "yaml") {
+		var cfg policies.Config
+		if err := yaml.UnmarshalWithOptions([]byte(block), &cfg, yaml.Strict()); err != nil {
+			t.Errorf("%v\n%s", err, block)
+			continue
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%v\n%s", err, block)
+		}
+	}
+}
+
+// TestManualRego: what the manual shows can be loaded, and works.
+func TestManualRego(t *testing.T) {
+	for _, block := range fenced(t, "rego") {
+		limits := policies.DefaultLimits()
+		limits.Deadline = 1e10
+		e, err := ownEngine(t, limits, block)
+		if err != nil {
+			t.Errorf("%v\n%s", err, block)
+			continue
+		}
+		in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":2}}`)
+		in.Time = in.Time.Add(-10 * 60 * 60 * 1e9) // two in the morning
+		d, err := e.Decide(t.Context(), "acme", in)
+		if err != nil || len(d.Deny) != 1 || len(d.Warn) != 1 || len(d.Mutate) != 1 {
+			t.Errorf("got %+v, %v; want one denial, one warning, one change", d, err)
+		}
+	}
+}
