@@ -2,7 +2,6 @@ package filter
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -21,13 +20,18 @@ func (Match) Name() string { return "match" }
 
 // Request fills in Route, Params, Query and, for v2, Operation.
 func (m Match) Request(_ context.Context, ex *Exchange) error {
+	ex.misrouted = m.find(ex)
+	return nil
+}
+
+func (m Match) find(ex *Exchange) error {
 	found, err := m.Table.Match(ex.In.Method, ex.In.Path)
-	var query url.Values
-	if err == nil {
-		query, err = route.ParseQuery(ex.In.Query)
+	if err != nil {
+		return err
 	}
-	if ex.misrouted = err; ex.misrouted != nil {
-		return nil
+	query, err := route.ParseQuery(ex.In.Query)
+	if err != nil {
+		return err
 	}
 	ex.Route, ex.Params, ex.Query = found.Route, found.Params, query
 	ex.Event.Operation = found.Route.ID

@@ -218,7 +218,9 @@ func envoy(t *testing.T, d *door) http.Handler {
 	t.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()
-		_ = <-served // Stop's own error
+		if err := <-served; err != nil {
+			t.Errorf("ext_proc server: %v", err)
+		}
 	})
 	u, err := url.Parse(d.upstream)
 	if err != nil {
