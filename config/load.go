@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
@@ -57,26 +59,38 @@ func Load(path string, src Sources) (*Loaded, error) {
 func Parse(name string, data []byte, src Sources) (*Loaded, error) {
 	l := &Loaded{File: Default()}
 	var err error
-	if l.positions, err = strictyaml.Load(name, data, &l.File); err != nil {
-		return nil, err
-	}
+	l.positions, err = strictyaml.Survey(name, data, &l.File)
+	form, _ := errors.AsType[strictyaml.Errors](err)
 	if src.Env == nil {
 		src.Env = os.LookupEnv
 	}
 	if src.ReadFile == nil {
 		src.ReadFile = os.ReadFile
 	}
-	secrets := strictyaml.ResolveSecrets(&l.File, src.Env, src.ReadFile)
-	faults := errors.Join(secrets, l.File.validate(src.DemoKeys))
+	faults := errors.Join(strictyaml.ResolveSecrets(&l.File, src.Env, src.ReadFile), l.File.validate(src.DemoKeys))
 	sum := sha256.Sum256(data)
 	l.Gateway = l.File.gateway(filepath.Dir(name), hex.EncodeToString(sum[:6]))
-	if faults == nil {
-		faults = l.Gateway.Validate()
+	later := errors.Join(faults, l.Gateway.Validate())
+	if form == nil && later == nil {
+		return l, nil
 	}
-	if faults != nil {
-		return nil, l.Locate(faults)
+	return nil, l.merge(form, later)
+}
+
+// merge puts faults found after decoding behind those of form, leaving out
+// what may only follow from them.
+func (l *Loaded) merge(form strictyaml.Errors, later error) error {
+	all := slices.Clone(form)
+	found, _ := errors.AsType[strictyaml.Errors](l.Locate(later))
+	for _, f := range found {
+		if !form.Covers(f.Path) {
+			all = append(all, f)
+		}
 	}
-	return l, nil
+	slices.SortStableFunc(all, func(a, b strictyaml.Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return all
 }
 
 // validate reports the faults of the file's own sections.

@@ -19,6 +19,24 @@ func Decode(name string, data []byte, into any) error {
 
 // Load is [Decode] that also tells where everything is written. The positions are of use, as far as they go, after an error too.
 func Load(name string, data []byte, into any) (*Positions, error) {
+	result, pos, err := read(name, data, into)
+	if err == nil {
+		reflect.ValueOf(into).Elem().Set(result)
+	}
+	return pos, err
+}
+
+// Survey is [Load] for a checker that wants to find more faults than those of form: into gets what could be read even when there are
+// faults. What is missing or wrong in the file is then as it was, so a fault found later below the path of an earlier one may only
+// follow from it; [Errors.Covers] tells.
+func Survey(name string, data []byte, into any) (*Positions, error) {
+	result, pos, err := read(name, data, into)
+	reflect.ValueOf(into).Elem().Set(result)
+	return pos, err
+}
+
+// read decodes into a copy of what into points to.
+func read(name string, data []byte, into any) (reflect.Value, *Positions, error) {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		panic(fmt.Sprintf("strictyaml: decode into %T, want a pointer", into))
@@ -27,19 +45,15 @@ func Load(name string, data []byte, into any) (*Positions, error) {
 	root := types.of(target.Type().Elem())
 	src := &source{name: name}
 	pos := &Positions{file: name, at: map[string]place{}}
+	result := reflect.New(target.Type().Elem()).Elem()
+	result.Set(target.Elem())
 	if doc := src.parse(data); doc != nil {
-		tree := src.build(doc, pos.at)
-		result := reflect.New(target.Type().Elem()).Elem()
-		result.Set(target.Elem())
-		(&decoder{src: src}).value(tree, root, result, "")
-		if len(src.faults) == 0 {
-			target.Elem().Set(result)
-		}
+		(&decoder{src: src}).value(src.build(doc, pos.at), root, result, "")
 	}
 	if len(src.faults) > 0 {
-		return pos, src.faults.inOrder()
+		return result, pos, src.faults.inOrder()
 	}
-	return pos, nil
+	return result, pos, nil
 }
 
 // decoder walks a tree and a plan side by side. It never changes what v pointed to before, only v itself: defaults may be shared.

@@ -76,3 +76,13 @@ func (e Errors) inOrder() Errors {
 	})
 	return e
 }
+
+// Covers tells whether a fault at path may only follow from one of these: one of the same path, of a part of it, or of what it is
+// part of.
+func (e Errors) Covers(path string) bool {
+	within := func(inner, outer string) bool {
+		rest, ok := strings.CutPrefix(inner, outer)
+		return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	return slices.ContainsFunc(e, func(f Fault) bool { return within(path, f.Path) || within(f.Path, path) })
+}
