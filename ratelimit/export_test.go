@@ -30,3 +30,6 @@ func (l *Limiter) Held() int64 {
 	_, held := l.totals()
 	return held
 }
+
+// SetLive tells l how many gateways share the store, as a beat does.
+func (l *Limiter) SetLive(n int64) { l.live.Store(n) }

@@ -11,7 +11,7 @@ import (
 // without decides a call the store could not be asked about, as the failure
 // policy says. cause is why.
 func (l *Limiter) without(c *call, cause error) (Decision, error) {
-	switch l.policy(c.Take) {
+	switch l.policy(c) {
 	case FailOpen:
 		return Decision{Allowed: true, Source: SourceOpen, Degraded: true}, nil
 	case FailLocal:
@@ -23,11 +23,11 @@ func (l *Limiter) without(c *call, cause error) (Decision, error) {
 	return Decision{}, fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }
 
-func (l *Limiter) policy(t *Take) Failure {
+func (l *Limiter) policy(c *call) Failure {
 	switch {
-	case t.Failure.Valid():
-		return t.Failure
-	case t.Class == ClassRead:
+	case c.failure.Valid():
+		return c.failure
+	case c.class == ClassRead:
 		return l.config.Failure.Read
 	}
 	return l.config.Failure.Write
@@ -41,7 +41,7 @@ func (l *Limiter) policy(t *Take) Failure {
 // never heard.
 func (l *Limiter) share(c *call) (Decision, bool) {
 	now := l.tick()
-	s := l.book.shard(c.Org)
+	s := l.book.shard(c.org)
 	defer s.mu.Unlock()
 	var views [MaxScopes]view
 	var accounts [MaxScopes]*account
@@ -49,7 +49,7 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 	allowed := true
 	for i := range c.n {
 		scope := &c.limited[i]
-		accounts[i] = l.book.open(s, c.Org, scope.Ref(), now)
+		accounts[i] = l.book.open(s, c.org, scope.Ref(), now)
 		part, v, ok := l.part(accounts[i], scope.Limit, now)
 		if !ok {
 			return Decision{}, false

@@ -90,12 +90,12 @@ func newCommit(store Store, c Config, now func() tick, done func(int, time.Durat
 func (c *commit) get(k *call) *flight {
 	f := c.flights.Get().(*flight)
 	f.op = Op{
-		Org: k.Org, Scopes: append(f.scopes[:0], k.scopes()...), Calls: 1, Cost: k.cost, After: f.after[:0],
+		Org: k.org, Scopes: append(f.scopes[:0], k.scopes()...), Calls: 1, Cost: k.cost, After: f.after[:0],
 	}
 	for i := range k.n {
 		f.drawn[i] = drawn{}
 	}
-	f.group, f.leads, f.err = c.store.Group(k.Org), false, nil
+	f.group, f.leads, f.err = c.store.Group(k.org), false, nil
 	return f
 }
 

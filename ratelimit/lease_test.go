@@ -418,3 +418,46 @@ func TestWindowTurnsDuringAnExchange(t *testing.T) {
 		})
 	}
 }
+
+// TestClockSteps moves the store's clock back and forth while gateways count
+// exactly: a window that was counted in is never opened again, so no scope admits
+// more than its quota in any window the store charged, and the windows only go up.
+func TestClockSteps(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		gatewayClock, storeClock := newManual(), newManual()
+		store := storetest.NewMemory(storeClock.Now)
+		var gates []*ratelimit.Limiter
+		for range 2 {
+			l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Clock: gatewayClock})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			gates = append(gates, l)
+		}
+		tk := only(ratelimit.Limit{Minute: 5, Hour: 20, Day: 60})
+		admitted := map[string]int64{}
+		var last [ratelimit.Windows]int64
+		for range 300 {
+			step := rapid.SampledFrom([]time.Duration{
+				0, 0, 0, time.Second, 30 * time.Second, -time.Second, -90 * time.Second, 2 * time.Hour, -3 * time.Hour,
+			}).Draw(rt, "step")
+			storeClock.Add(step)
+			gatewayClock.Add(max(0, min(step, time.Minute)))
+			d, err := gates[rapid.IntRange(0, 1).Draw(rt, "gate")].Take(context.Background(), tk)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if !d.Allowed {
+				continue
+			}
+			now := storeClock.Now().UnixNano()
+			for w := range ratelimit.Windows {
+				last[w] = max(last[w], now/int64(ratelimit.WindowSize(w)))
+				at := fmt.Sprintf("%s %d", ratelimit.WindowName(w), last[w])
+				if admitted[at]++; admitted[at] > tk.Scopes[0].Limit.Quota(w) {
+					rt.Fatalf("%s: admitted %d of %d", at, admitted[at], tk.Scopes[0].Limit.Quota(w))
+				}
+			}
+		}
+	})
+}

@@ -111,8 +111,14 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Decision, error) {
 }
 
 func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
-	c := call{Take: t, cost: max(1, t.Cost)}
-	if c.keepLimited(); c.n == 0 {
+	c := call{org: t.Org, class: t.Class, failure: t.Failure, cost: max(1, t.Cost)}
+	for i := range t.Scopes {
+		if !t.Scopes[i].Limit.Unlimited() {
+			c.limited[c.n] = t.Scopes[i]
+			c.n++
+		}
+	}
+	if c.n == 0 {
 		return Decision{Allowed: true, Source: SourceNone}, nil
 	}
 	// A window may turn while an exchange is under way that relied on permits of
@@ -133,22 +139,16 @@ const attempts = 3
 
 var errTurned = errors.New("windows kept turning")
 
-// call is a Take under way. It stays on the stack: nothing may keep it.
+// call is a Take under way. It stays on the stack: nothing may keep it, and it
+// keeps nothing of the Take but strings.
 type call struct {
-	*Take
-	cost int64
+	org     string
+	class   Class
+	failure Failure
+	cost    int64
 	// limited are the first n limited scopes.
 	limited [MaxScopes]Scope
 	n       int
-}
-
-func (c *call) keepLimited() {
-	for i := range c.Scopes {
-		if !c.Scopes[i].Limit.Unlimited() {
-			c.limited[c.n] = c.Scopes[i]
-			c.n++
-		}
-	}
 }
 
 // scopes returns the limited scopes.
@@ -157,13 +157,13 @@ func (c *call) scopes() []Scope { return c.limited[:c.n] }
 // here decides a call by what this gateway knows and holds, if that is enough.
 func (l *Limiter) here(c *call) (Decision, bool) {
 	now := l.tick()
-	s := l.book.shard(c.Org)
+	s := l.book.shard(c.org)
 	defer s.mu.Unlock()
 	var accounts [MaxScopes]*account
 	known, full := true, false
 	for i := range c.n {
 		scope := &c.limited[i]
-		a := s.find(c.Org, scope.Ref())
+		a := s.find(c.org, scope.Ref())
 		accounts[i] = a
 		if a == nil {
 			known = false
