@@ -37,7 +37,7 @@ type compiled struct {
 	source   string // the entrypoint
 	compiler *ast.Compiler
 	store    storage.Store
-	query    ast.Body
+	queries  []ast.Body // one per call, binding answer
 	reads    *projection
 	patterns cache.InterQueryValueCache // compiled regular expressions and globs
 }
@@ -79,9 +79,12 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	if c.Failed() {
 		return nil, loadErrors(org, c.Errors, policyOfFile)
 	}
-	query, err := c.QueryCompiler().Compile(ast.MustParseBody("decision = data." + entryPackage + ".decision"))
-	if err != nil {
-		return nil, loadErrors(org, err, policyOfFile)
+	queries := make([]ast.Body, len(calls))
+	for i := range calls {
+		q := ast.MustParseBody(fmt.Sprintf("%s = data.%s.c%d", answerVar, entryPackage, i))
+		if queries[i], err = c.QueryCompiler().Compile(q); err != nil {
+			return nil, loadErrors(org, err, policyOfFile)
+		}
 	}
 	except, err := prepareExceptions(org, cfg.Exceptions)
 	if err != nil {
@@ -89,7 +92,7 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	}
 	return &compiled{
 		org: org, revision: revision(lib, files, source, mine, cfg.Exceptions), calls: calls, except: except, source: source,
-		compiler: c, query: query, reads: readsOf(c), store: store, patterns: patternCache(ctx),
+		compiler: c, queries: queries, reads: readsOf(c), store: store, patterns: patternCache(ctx),
 	}, ctx.Err()
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -210,7 +211,7 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (*Deci
 	done := make(chan outcome, 1)
 	go func() {
 		defer func() { <-e.places }()
-		growStack()
+		growStack(len(o.calls))
 		done <- o.decide(doc, cancel)
 	}()
 	select {
@@ -225,13 +226,19 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (*Deci
 	}
 }
 
+// stackRoom is about what an evaluation needs: Rego is evaluated by
+// continuations, so each policy nests in the one before.
+const stackRoom = 64 << 10
+
 // growStack makes the goroutine's stack as deep as an evaluation needs in one
-// step; growing bit by bit copies a deep stack many times over.
+// step; growing bit by bit copies a deep stack many times over. at only keeps
+// the compiler from leaving the room out.
 //
 //go:noinline
-func growStack() byte {
-	var room [64 << 10]byte
-	return room[len(room)-1]
+func growStack(at int) byte {
+	var room [stackRoom]byte
+	room[at%stackRoom] = 1
+	return room[(at+1)%stackRoom]
 }
 
 // decide evaluates the entrypoint; a panic in it is an error like any other.
@@ -245,19 +252,16 @@ func (o *orgState) decide(doc document, cancel topdown.Cancel) (out outcome) {
 	if err != nil {
 		return outcome{err: fmt.Errorf("%w: %w", ErrInput, err)}
 	}
-	answer, err := o.run(input, doc.in.Time, cancel)
+	d, err := o.run(input, doc.in.Time, cancel)
 	if err != nil {
 		return outcome{err: fmt.Errorf("%w: %w", ErrEvaluation, err)}
 	}
-	d, err := o.read(answer)
-	if err != nil {
-		return outcome{err: fmt.Errorf("%w: %w", ErrEvaluation, err)}
-	}
-	return outcome{decision: &d}
+	return outcome{decision: d}
 }
 
-// run evaluates the query and returns its one answer.
-func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*ast.Term, error) {
+// run evaluates one call after another. They share what they work out on the
+// way; evaluating them apart keeps the stack shallow and names who failed.
+func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*Decision, error) {
 	// Not the caller's context: the store is in memory, and the evaluation is
 	// ended by cancel.
 	ctx := context.Background()
@@ -266,13 +270,30 @@ func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*
 		return nil, err
 	}
 	defer o.store.Abort(ctx, txn)
-	q := topdown.NewQuery(o.query).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
-		WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).
-		WithInterQueryBuiltinValueCache(o.patterns)
+	shared := topdown.NewVirtualCache()
+	d := &Decision{Revision: o.revision}
+	for i, c := range o.calls {
+		q := topdown.NewQuery(o.queries[i]).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
+			WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).
+			WithInterQueryBuiltinValueCache(o.patterns).WithVirtualCache(shared).WithMetrics(metrics.NoOp())
+		answer, err := one(ctx, q)
+		if err == nil {
+			err = d.take(c, answer)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("policy %s: %s: %w", c.entry.Policy, c.rule, err)
+		}
+	}
+	d.sort()
+	return d, nil
+}
+
+// one is the single answer of a query.
+func one(ctx context.Context, q *topdown.Query) (*ast.Term, error) {
 	var answer *ast.Term
 	answers := 0
-	err = q.Iter(ctx, func(r topdown.QueryResult) error {
-		answer = r[ast.Var("decision")]
+	err := q.Iter(ctx, func(r topdown.QueryResult) error {
+		answer = r[ast.Var(answerVar)]
 		answers++
 		return nil
 	})
@@ -280,7 +301,7 @@ func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*
 	case err != nil:
 		return nil, err
 	case answers != 1 || answer == nil:
-		return nil, errors.New("the decision is undefined")
+		return nil, errors.New("undefined")
 	}
 	return answer, nil
 }

@@ -11,6 +11,7 @@ import (
 const (
 	entryFile    = "entrypoint.rego"
 	entryPackage = "tollgate.entrypoint"
+	answerVar    = "answer" // of the queries
 )
 
 // call is one call of the entrypoint: a policy switched on with constant
@@ -26,16 +27,12 @@ type call struct {
 // isFunction tells a call of the library's form from a plain rule.
 func (c call) isFunction() bool { return c.rule == "violations" || c.rule == "mutations" }
 
-// link writes the entrypoint of an organisation: one rule per call, and the
-// object of them all. An undefined call makes the object undefined, which the
-// engine takes for an error, so that a rule which ends nowhere cannot allow.
+// link writes the entrypoint of an organisation: one rule per call. An
+// undefined one is an error to the engine, so that a rule which ends nowhere
+// cannot allow.
 func link(calls []call) (string, error) {
 	var b strings.Builder
-	b.WriteString("package " + entryPackage + "\n\ndecision := {\n")
-	for i := range calls {
-		fmt.Fprintf(&b, "\t\"c%d\": c%d,\n", i, i)
-	}
-	b.WriteString("}\n")
+	b.WriteString("package " + entryPackage + "\n")
 	for i, c := range calls {
 		expr, err := c.expression()
 		if err != nil {

@@ -9,27 +9,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// read turns the entrypoint's answer into a decision. Every call must have
-// answered, and every answer must be a list or set of verdicts.
-func (o *orgState) read(answer *ast.Term) (Decision, error) {
-	d := Decision{Revision: o.revision}
-	object, ok := answer.Value.(ast.Object)
-	if !ok || object.Len() != len(o.calls) {
-		return Decision{}, errors.New("the decision is not the object of all policies")
-	}
-	for i, c := range o.calls {
-		got := object.Get(ast.InternedTerm(fmt.Sprintf("c%d", i)))
-		if got == nil {
-			return Decision{}, fmt.Errorf("policy %s: %s is undefined", c.entry.Policy, c.rule)
-		}
-		if err := d.take(c, got); err != nil {
-			return Decision{}, fmt.Errorf("policy %s: %s: %w", c.entry.Policy, c.rule, err)
-		}
-	}
-	d.sort()
-	return d, nil
-}
-
 // take adds one call's answer.
 func (d *Decision) take(c call, got *ast.Term) error {
 	if c.rule == "mutations" || c.rule == "mutate" {
