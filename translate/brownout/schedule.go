@@ -1,0 +1,128 @@
+package brownout
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Notice is how long before its beginning a window is announced.
+const Notice = 7 * 24 * time.Hour
+
+// Span is a time in which calls are refused throughout: From is in it, Until is
+// not.
+type Span struct{ From, Until time.Time }
+
+// Schedule is the brownouts of one dialect. It is immutable and safe for
+// concurrent use; nil is a schedule without any.
+type Schedule struct{ entries []Config }
+
+// New returns the schedule that valid entries make for a dialect, nil when none
+// of them is for it.
+func New(entries []Config, dialect Dialect) *Schedule {
+	s := &Schedule{}
+	for _, e := range entries {
+		if slices.Contains(e.Dialects, dialect) {
+			s.entries = append(s.entries, e)
+		}
+	}
+	if len(s.entries) == 0 {
+		return nil
+	}
+	return s
+}
+
+// Active returns the span that now is in, and the message of the first entry
+// that is in force, which may be empty. Windows that touch are one span, so its
+// end is the first instant at which a call is served again, as far as Notice
+// looks ahead.
+func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
+	spans := s.Spans(now)
+	if len(spans) == 0 || spans[0].From.After(now) {
+		return Span{}, "", false
+	}
+	for _, e := range s.entries {
+		in := false
+		e.each(now, now.Add(1), func(Span) { in = true })
+		if in {
+			return spans[0], e.Message, true
+		}
+	}
+	return spans[0], "", true
+}
+
+// Spans returns the spans that have not ended and begin within Notice, earliest
+// first and apart from each other.
+func (s *Schedule) Spans(now time.Time) []Span {
+	if s == nil {
+		return nil
+	}
+	var all []Span
+	for _, e := range s.entries {
+		e.each(now, now.Add(Notice), func(w Span) { all = append(all, w) })
+	}
+	slices.SortFunc(all, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), a.Until.Compare(b.Until)) })
+	merged := all[:0]
+	for _, w := range all {
+		last := len(merged) - 1
+		if last < 0 || w.From.After(merged[last].Until) {
+			merged = append(merged, w)
+		} else if w.Until.After(merged[last].Until) {
+			merged[last].Until = w.Until
+		}
+	}
+	return merged
+}
+
+// announced bounds how many spans one header names.
+const announced = 8
+
+// Announce writes the next spans for a header, "" when there is none: intervals
+// as of RFC 3339 times with a slash between, separated by commas.
+func (s *Schedule) Announce(now time.Time) string {
+	spans := s.Spans(now)
+	var b strings.Builder
+	for i, w := range spans[:min(len(spans), announced)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(w.From.UTC().Format(time.RFC3339))
+		b.WriteByte('/')
+		b.WriteString(w.Until.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// each visits the windows of an entry that are not over at begin and have begun
+// before end.
+func (c Config) each(begin, end time.Time, visit func(Span)) {
+	meets := func(w Span) bool { return w.Until.After(begin) && w.From.Before(end) && w.Until.After(w.From) }
+	if (c.Daily == Hours{}) {
+		if w := (Span{c.From, c.Until}); meets(w) {
+			visit(w)
+		}
+		return
+	}
+	// Yesterday's hours may last until now.
+	for midnight := begin.UTC().Truncate(day).Add(-day); midnight.Before(end); midnight = midnight.Add(day) {
+		if !c.on(midnight.Weekday()) {
+			continue
+		}
+		w := Span{From: midnight.Add(c.Daily.Begin)}
+		w.Until = w.From.Add(c.Daily.length())
+		if w.From.Before(c.From) {
+			w.From = c.From
+		}
+		if !c.Until.IsZero() && w.Until.After(c.Until) {
+			w.Until = c.Until
+		}
+		if meets(w) {
+			visit(w)
+		}
+	}
+}
+
+func (c Config) on(d time.Weekday) bool {
+	return len(c.Weekdays) == 0 || slices.Contains(c.Weekdays, Weekday(Weekday("").Values()[d]))
+}
