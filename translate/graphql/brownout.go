@@ -1,0 +1,16 @@
+package graphql
+
+import (
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// codeBrownout tells a refusal on purpose from a fault.
+const codeBrownout = "BROWNOUT"
+
+// Brownout writes the refusal of a request that met a scheduled brownout. It is
+// a 503, which clients take for a failed request whatever they make of bodies.
+func (a *API) Brownout(text string) *translate.Outgoing {
+	return a.refused(http.StatusServiceUnavailable, &fault{message: text, code: codeBrownout, status: http.StatusServiceUnavailable})
+}
