@@ -71,6 +71,7 @@ func Table() []Row {
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
 		leaf("gateway/telemetry/...", "a leaf: what is told of an exchange"),
 		leaf("gateway/upstream/...", "a leaf: how the platform is called"),
+		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		leaf("policies/...", "the policy engine is a library of its own: it imports nothing of ours"),
 		leaf("ratelimit/...", "the limiter is a library of its own: it imports nothing of ours"),
 		leaf("translate/...", "the dialects are a library of their own: they import nothing of ours"),
