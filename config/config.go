@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
@@ -95,6 +96,7 @@ type Org struct {
 	Limits     ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
 	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
+	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
 	Policies   []policies.Entry  `yaml:"policies" doc:"policies in force, in any order"`
 	Rego       string            `yaml:"rego" doc:"directory with the organisation's own policies"`
 	Teams      []Team            `yaml:"teams" doc:"its teams"`

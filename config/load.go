@@ -153,6 +153,9 @@ func (o *Org) validate(demoKeys bool) error {
 			errs = append(errs, strictyaml.Atf("failure."+name, "must be closed, local or open, got %q", failure))
 		}
 	}
+	for i, b := range o.Brownouts {
+		errs = append(errs, strictyaml.At(strictyaml.Index("brownouts", i), located(b.Validate())))
+	}
 	classes := make(map[string]bool)
 	for i, c := range o.Classes {
 		at := strictyaml.Index("classes", i)
@@ -197,7 +200,7 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 	}
 	for _, o := range f.Orgs {
 		org := gateway.Org{
-			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits, Failure: o.Failure.byClass(), Classes: o.classes(),
+			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits, Failure: o.Failure.byClass(), Classes: o.classes(), Brownouts: o.Brownouts,
 			Policies: policies.Config{Policies: o.Policies, Directory: o.Rego},
 		}
 		if o.Rego != "" && !filepath.IsAbs(o.Rego) {

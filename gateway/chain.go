@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
@@ -38,7 +39,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	translators, operations, err := newTranslators(cfg, g.dialects)
+	dialects, operations, err := newTranslators(cfg, g.dialects)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +54,11 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version)}
 	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline}
 	chain := &filter.Chain{Dialects: make(map[route.Dialect]filter.Dialect)}
-	for name, t := range translators {
-		chain.Dialects[name] = t
+	translators, dimmers := make(map[route.Dialect]filter.Translator), make(map[route.Dialect]filter.Dimmer)
+	for name, d := range dialects {
+		chain.Dialects[name], translators[name], dimmers[name] = d, d, d
 	}
+	dark := brownouts(cfg)
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
 	// quota before bodies; size before everything.
@@ -65,6 +68,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Wire{},
 		filter.Match{Table: table, API: g.api},
 		filter.Identify{Directory: directory, Guard: g.guard},
+		&filter.Legacy{Brownouts: dark, Now: g.deps.Now},
 		&filter.Count{Limiter: g.limiter, Quotas: quotas(cfg), Recorder: g.recorder},
 		filter.Routed{},
 	}
@@ -74,6 +78,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 			"getOpenAPI": {ContentType: "application/json", Body: g.api.Document()},
 		}},
 		filter.Decode{Limits: strictjson.DefaultLimits()},
+		&filter.Brownout{Brownouts: dark, Dialects: dimmers, Now: g.deps.Now},
 		&filter.Translate{API: g.api, Translators: translators, Chain: chain, Dispatch: dispatch},
 	}
 	chain.Call = []filter.Filter{
@@ -161,6 +166,19 @@ func weights(cfg *Config) map[filter.TeamKey]int64 {
 	return m
 }
 
+// brownouts lists the schedules there are.
+func brownouts(cfg *Config) filter.Brownouts {
+	m := make(filter.Brownouts)
+	for _, o := range cfg.Orgs {
+		for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
+			if s := brownout.New(o.Brownouts, brownout.Dialect(dialect)); s != nil {
+				m[filter.BrownoutKey{Org: o.ID, Dialect: dialect}] = s
+			}
+		}
+	}
+	return m
+}
+
 // graphqlDoor gives the one GraphQL route the shape of a translator.
 type graphqlDoor struct{ *graphql.API }
 
@@ -169,8 +187,14 @@ func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming
 	return d.API.Serve(ctx, in, call)
 }
 
+// dialect is all that the chain asks of a legacy dialect.
+type dialect interface {
+	filter.Translator
+	filter.Dimmer
+}
+
 // newTranslators builds the legacy dialects and their routes.
-func newTranslators(cfg *Config, deps translate.Deps) (map[route.Dialect]filter.Translator, []route.Route, error) {
+func newTranslators(cfg *Config, deps translate.Deps) (map[route.Dialect]dialect, []route.Route, error) {
 	first, err := v1.New(cfg.V1, deps)
 	if err != nil {
 		return nil, nil, err
@@ -183,7 +207,7 @@ func newTranslators(cfg *Config, deps translate.Deps) (map[route.Dialect]filter.
 	for _, op := range first.Operations() {
 		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public})
 	}
-	return map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: graphqlDoor{gql}}, routes, nil
+	return map[route.Dialect]dialect{route.V1: first, route.GraphQL: graphqlDoor{gql}}, routes, nil
 }
 
 // newTable builds the one table of all dialects' routes.

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
@@ -57,10 +58,12 @@ type Org struct {
 	// the store is away.
 	Failure map[ratelimit.Class]ratelimit.Failure
 	// Classes are groups of operations with quotas of their own.
-	Classes  []Class
-	Policies policies.Config
-	Teams    []Team
-	Keys     []Key
+	Classes []Class
+	// Brownouts are the windows in which its legacy calls are refused.
+	Brownouts []brownout.Config
+	Policies  policies.Config
+	Teams     []Team
+	Keys      []Key
 }
 
 // Class is a group of v2 operations with quotas of their own.
