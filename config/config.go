@@ -91,16 +91,18 @@ func (Format) Values() []string { return []string{"json", "text"} }
 
 // Org is one organisation.
 type Org struct {
-	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
-	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key"`
-	Limits     ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
-	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
-	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
-	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
-	Policies   []policies.Entry  `yaml:"policies" doc:"policies in force, in any order"`
-	Rego       string            `yaml:"rego" doc:"directory with the organisation's own policies"`
-	Teams      []Team            `yaml:"teams" doc:"its teams"`
-	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
+	ID         string               `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
+	Credential strictyaml.Secret    `yaml:"credential,required" doc:"the organisation's platform key"`
+	Limits     ratelimit.Limit      `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
+	Failure    Failure              `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
+	Classes    []Class              `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
+	Brownouts  []brownout.Config    `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
+	Policies   []policies.Entry     `yaml:"policies" doc:"policies in force, in any order"`
+	Rego       string               `yaml:"rego" doc:"directory with the organisation's own policies"`
+	Bundle     *policies.Bundle     `yaml:"bundle" doc:"OPA bundle with the organisation's own policies, instead of rego"`
+	Exceptions []policies.Exception `yaml:"exceptions" doc:"what somebody may do in spite of a policy, until when, and who allowed it"`
+	Teams      []Team               `yaml:"teams" doc:"its teams"`
+	Keys       []Key                `yaml:"keys" doc:"its callers' keys"`
 }
 
 // Team is a part of an organisation.

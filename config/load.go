@@ -139,7 +139,7 @@ func (f *File) validate(demoKeys bool) error {
 func (o *Org) validate(demoKeys bool) error {
 	errs := []error{
 		strictyaml.At("limits", located(o.Limits.Validate())),
-		located(policies.Config{Policies: o.Policies, Directory: o.Rego}.Validate()),
+		located(o.policies().Validate()),
 	}
 	for i, t := range o.Teams {
 		at := strictyaml.Index("teams", i)
@@ -201,7 +201,7 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 	for _, o := range f.Orgs {
 		org := gateway.Org{
 			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits, Failure: o.Failure.byClass(), Classes: o.classes(), Brownouts: o.Brownouts,
-			Policies: policies.Config{Policies: o.Policies, Directory: o.Rego},
+			Policies: o.policies(),
 		}
 		if o.Rego != "" && !filepath.IsAbs(o.Rego) {
 			org.Policies.Directory = filepath.Join(dir, o.Rego)
@@ -221,6 +221,10 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 		c.Orgs = append(c.Orgs, org)
 	}
 	return c
+}
+
+func (o *Org) policies() policies.Config {
+	return policies.Config{Policies: o.Policies, Directory: o.Rego, Bundle: o.Bundle, Exceptions: o.Exceptions}
 }
 
 // byClass returns the overrides there are, nil without any.

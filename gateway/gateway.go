@@ -58,6 +58,7 @@ type Gateway struct {
 	catalog  *catalog.Catalog
 	dialects translate.Deps
 	current  atomic.Pointer[state]
+	swapped  chan struct{} // tells Run of a new state
 	status   *admin.Status
 }
 
@@ -76,7 +77,7 @@ const legacyPrefix = "tollgate:legacy"
 
 // New compiles cfg. It neither dials nor listens; Run does.
 func New(cfg Config, deps Deps) (*Gateway, error) {
-	g := &Gateway{deps: deps, api: deps.API, status: new(admin.Status)}
+	g := &Gateway{deps: deps, api: deps.API, swapped: make(chan struct{}, 1), status: new(admin.Status)}
 	var err error
 	if g.api == nil {
 		if g.api, err = schema.Load(); err != nil {
@@ -133,6 +134,10 @@ func (g *Gateway) Swap(cfg Config) error {
 	g.status.Loaded(next.loaded, cfg.Revision)
 	if old == nil {
 		return nil
+	}
+	select {
+	case g.swapped <- struct{}{}:
+	default: // Run has yet to look, and will see the newest
 	}
 	for _, org := range old.config.Orgs {
 		if old.client.Credential(org.ID) != next.client.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL {
@@ -231,12 +236,32 @@ func (g *Gateway) Run(ctx context.Context) error {
 		group.Go(func() error { return serveGRPC(ctx, envoy, g.ExtProc(), cfg.Drain) })
 	}
 	group.Go(func() error { return background(g.limiter.Run(ctx)) })
+	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
 	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
 	err = group.Wait()
 	g.Close()
 	return err
+}
+
+// follow runs the policy engine of the state in force, which polls bundles, and
+// turns to the next one after a swap.
+func (g *Gateway) follow(ctx context.Context) error {
+	for ctx.Err() == nil {
+		run, cancel := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- g.current.Load().engine.Run(run) }()
+		select {
+		case <-g.swapped:
+		case <-ctx.Done():
+		}
+		cancel()
+		if err := background(<-ended); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close drops what a Gateway that is not running holds on to.
