@@ -99,27 +99,27 @@ func (t Timing) withDefaults() Timing {
 // Account is one customer: what it owns is invisible to every other.
 type Account struct {
 	// ID names the account on the control interface and in records.
-	ID string
+	ID string `json:"id"`
 	// Key is an API key with full access; further ones go to Keys.
-	Key string
+	Key string `json:"key"`
 	// Keys are API keys with an access of their own.
-	Keys []Key
+	Keys []Key `json:"keys"`
 	// Balance is the money at the start, in USD: zero is DefaultBalance, a
 	// negative value is an account with nothing left.
-	Balance float64
+	Balance float64 `json:"balance"`
 	// Quota is the account's own request quota.
-	Quota Quota
+	Quota Quota `json:"quota"`
 	// Exempt accounts are not counted and get no RateLimit headers.
-	Exempt bool
+	Exempt bool `json:"exempt"`
 	// Clouds are the clouds it may use (SECURE, COMMUNITY); none means both.
 	// The others are refused with 403.
-	Clouds []string
+	Clouds []string `json:"clouds"`
 	// DeniedGPUs are GPU type ids it may not use: 403.
-	DeniedGPUs []string
+	DeniedGPUs []string `json:"deniedGpus"`
 	// SSHKeys are the public keys registered at the start.
-	SSHKeys []string
+	SSHKeys []string `json:"sshKeys"`
 	// WorkerQuota bounds the sum of workers.max over its endpoints; zero is 30.
-	WorkerQuota int
+	WorkerQuota int `json:"workerQuota"`
 }
 
 // Access is what an API key may do.
@@ -135,16 +135,16 @@ const (
 
 // Key is one API key of an account.
 type Key struct {
-	Secret string
-	Access Access
+	Secret string `json:"secret"`
+	Access Access `json:"access"`
 }
 
 // Quota is how many requests an account may make per window, all windows
 // aligned to UTC. Zero fields take the default written beside them.
 type Quota struct {
-	Minute int // default 6000
-	Hour   int // default 300000
-	Day    int // default 5000000
+	Minute int `json:"minute"` // default 6000
+	Hour   int `json:"hour"`   // default 300000
+	Day    int `json:"day"`    // default 5000000
 }
 
 func (q Quota) withDefaults() Quota {

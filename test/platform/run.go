@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -500,4 +501,23 @@ func (x *exchange) listRequests() (reply, error) {
 	}
 	defer leave()
 	return ok(appendList([]byte(`{"requests":`), e.Active, func(b []byte, j *job) []byte { return j.append(b) })), nil
+}
+
+// CombinedHandler is the REST API and the run interface on one address: what
+// is no path of the one is a path of the other.
+func (s *Server) CombinedHandler() http.Handler {
+	rest := map[string]bool{}
+	for _, r := range restRoutes() {
+		rest[strings.Split(r.pattern, "/")[2]] = true
+	}
+	run := s.RunHandler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		segments := strings.Split(r.URL.Path, "/")
+		isRun := len(segments) > 3 && segments[1] == "v2" && !rest[segments[2]]
+		if isRun || s.balancedHost(r.Host) != "" {
+			run.ServeHTTP(w, r)
+			return
+		}
+		s.ServeHTTP(w, r)
+	})
 }

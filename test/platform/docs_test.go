@@ -1,0 +1,54 @@
+package platform
+
+import (
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The lines of docs/emulator.md are pasted into a shell, against an emulator
+// like the one the document starts.
+func TestDocumentedLines(t *testing.T) {
+	for _, tool := range []string{"bash", "curl", "grep", "cut"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	document, err := os.ReadFile("../../docs/emulator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(document), "```sh\n")
+	lines, _, found := strings.Cut(rest, "```")
+	if n := strings.Count(lines, "curl "); !found || n != 10 {
+		t.Fatalf("the document has %d curl lines, want ten", n)
+	}
+	s, err := New(Options{Clock: NewClock(start(), 60)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.CombinedHandler())
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+	script := "set -eu -o pipefail\n" + strings.ReplaceAll(lines, "http://localhost:8090", server.URL)
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the lines failed: %v\n%s", err, out)
+	}
+	for _, want := range []string{
+		`"gpu":{"id":"NVIDIA L4"`, `data: {"ts":`, `"status":"EXITED"`, `"echo":{"prompt":"hello"}`, `"completed":1`, `"podGpuAmount":0.0`, `"availability":"HIGH"`,
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no line shows %s\n%s", want, out)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package platform
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Seed is what an emulator starts with, as a file says it: accounts, prices,
+// stock, and calls that are made before anybody else's.
+type Seed struct {
+	Accounts []Account   `json:"accounts"`
+	Prices   []SeedPrice `json:"prices"`
+	Stock    []SeedStock `json:"stock"`
+	Calls    []SeedCall  `json:"calls"`
+}
+
+// SeedPrice is what a GPU type costs; see Server.SetPrice.
+type SeedPrice struct {
+	GPU        string  `json:"gpu"`
+	Secure     float64 `json:"secure"`
+	Community  float64 `json:"community"`
+	Serverless float64 `json:"serverless"`
+}
+
+// SeedStock is how much there is of a type; see Server.SetStock.
+type SeedStock struct {
+	Type       string `json:"type"`
+	Cloud      string `json:"cloud"`
+	DataCenter string `json:"dataCenter"`
+	Total      int    `json:"total"`
+}
+
+// SeedCall is one call to the REST API, made as an account. It must succeed.
+type SeedCall struct {
+	Account string          `json:"account"`
+	Method  string          `json:"method"`
+	Path    string          `json:"path"`
+	Body    json.RawMessage `json:"body"`
+}
+
+// ParseSeed reads a seed; names it does not know are refused.
+func ParseSeed(data []byte) (*Seed, error) {
+	var seed Seed
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&seed); err != nil {
+		return nil, fmt.Errorf("seed: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("seed: text after the JSON object")
+	}
+	return &seed, nil
+}
+
+// ApplySeed sets prices and stock and makes the calls of a seed; its accounts
+// have to be in the options already. Calls of an account that owns something,
+// because a data file kept it, are left out. The first fault ends it.
+func (s *Server) ApplySeed(ctx context.Context, seed *Seed) error {
+	for _, p := range seed.Prices {
+		if err := s.SetPrice(p.GPU, Price{p.Secure, p.Community, p.Serverless}); err != nil {
+			return fmt.Errorf("seed: %w", err)
+		}
+	}
+	for _, st := range seed.Stock {
+		if err := s.SetStock(st.Type, st.Cloud, st.DataCenter, st.Total); err != nil {
+			return fmt.Errorf("seed: %w", err)
+		}
+	}
+	owned := s.owned()
+	for i, c := range seed.Calls {
+		if owned[c.Account] {
+			continue
+		}
+		if err := s.seedCall(ctx, c); err != nil {
+			return fmt.Errorf("seed: call %d: %w", i+1, err)
+		}
+	}
+	s.ResetCalls()
+	return nil
+}
+
+// owned tells which accounts have anything.
+func (s *Server) owned() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]bool{}
+	for id, a := range s.accounts {
+		out[id] = a.pods.len()+a.volumes.len()+a.registries.len()+a.templates.len()+a.delegations.len()+
+			a.clusters.len()+a.endpoints.len() > 0
+	}
+	return out
+}
+
+func (s *Server) seedCall(ctx context.Context, c SeedCall) error {
+	key, known := s.fullKey(c.Account)
+	if !known {
+		return fmt.Errorf("account %q has no key with full access", c.Account)
+	}
+	r, err := http.NewRequestWithContext(ctx, c.Method, c.Path, bytes.NewReader(c.Body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	r.Header.Set("Content-Type", "application/json")
+	var answer memo
+	s.ServeHTTP(&answer, r)
+	if answer.status < 200 || answer.status > 299 {
+		return fmt.Errorf("%s %s: status %d: %s", c.Method, c.Path, answer.status, answer.body.Bytes())
+	}
+	return nil
+}
+
+func (s *Server) fullKey(accountID string) (key string, known bool) {
+	for _, a := range s.opts.Accounts {
+		if a.ID != accountID {
+			continue
+		}
+		if a.Key != "" {
+			return a.Key, true
+		}
+		for _, k := range a.Keys {
+			if k.Access == ReadWrite {
+				return k.Secret, true
+			}
+		}
+	}
+	return "", false
+}
+
+// memo is a ResponseWriter that keeps the answer.
+type memo struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (m *memo) Header() http.Header {
+	if m.header == nil {
+		m.header = http.Header{}
+	}
+	return m.header
+}
+
+func (m *memo) WriteHeader(status int) { m.status = status }
+
+func (m *memo) Write(b []byte) (int, error) { return m.body.Write(b) }
