@@ -100,7 +100,7 @@ func simulate(t *testing.T, sim simScale, change func(*ratelimit.Config)) simRes
 // measure: it admits all there is.
 func TestSimulation(t *testing.T) {
 	sim := simScale{
-		gateways: 10, keys: 200, orgs: 20, rate: 100_000, length: 2 * time.Second, keyQuota: 6000, orgQuota: 9000,
+		gateways: 10, keys: 200, orgs: 20, rate: 100_000, length: time.Second, keyQuota: 3000, orgQuota: 4500,
 	}
 	if text := os.Getenv(simSeconds); text != "" {
 		seconds, err := strconv.Atoi(text)

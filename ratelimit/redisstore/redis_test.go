@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
@@ -233,6 +235,74 @@ func TestFullMemory(t *testing.T) {
 	}
 	if _, err := s.Apply(t.Context(), one(5)); err == nil {
 		t.Error("a call was admitted that could not be written down")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	client := open(t, "redis://"+redistest.Start(t))
+	s := newStore(t, client)
+	if err := s.Check(t.Context()); err != nil {
+		t.Errorf("a server as it comes: %v", err)
+	}
+	for _, setting := range [][2]string{{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}} {
+		if err := client.ConfigSet(t.Context(), setting[0], setting[1]).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Check(t.Context()); !errors.Is(err, redisstore.ErrUnfit) {
+		t.Errorf("a server that evicts keys: %v, want ErrUnfit", err)
+	}
+	embedded := newStore(t, open(t, "redis://"+miniredis.RunT(t).Addr()))
+	if err := embedded.Check(t.Context()); err != nil {
+		t.Errorf("the embedded server: %v", err)
+	}
+	nobody := newStore(t, open(t, "redis://127.0.0.1:1"))
+	if err := nobody.Check(t.Context()); err == nil || errors.Is(err, redisstore.ErrUnfit) {
+		t.Errorf("nobody there: %v, want an error that is not ErrUnfit", err)
+	}
+}
+
+// TestRights runs everything as a user with no more rights than the documentation
+// asks for.
+func TestRights(t *testing.T) {
+	addr := redistest.Start(t)
+	admin := open(t, "redis://"+addr)
+	rights := []any{"ACL", "SETUSER", "limiter", "on", ">secret", "~tollgate:rl:*"}
+	for command := range strings.FieldsSeq(rightsNeeded) {
+		rights = append(rights, "+"+command)
+	}
+	if err := admin.Do(t.Context(), rights...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t, open(t, "redis://limiter:secret@"+addr))
+	ops := one(5)
+	ops[0].Gateway, ops[0].Divisor = "gw", 1
+	ops[0].Draws = []ratelimit.Draw{{Need: [3]int64{1, 1, 1}}}
+	_, err := s.Apply(t.Context(), ops)
+	steps := map[string]error{"Apply": err, "Check": s.Check(t.Context())}
+	steps["Adjust"] = s.Adjust(t.Context(), "org_a", []ratelimit.Adjustment{{
+		Ref: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, State: ops[0].After[0], Delta: [3]int64{1, 1, 1}, Gateway: "gw",
+	}})
+	_, steps["Show"] = s.Show(t.Context(), "org_a")
+	_, steps["Beat"] = s.Beat(t.Context(), "gw", time.Minute)
+	steps["Reset"] = s.Reset(t.Context(), "org_a", ratelimit.Ref{})
+	for name, err := range steps {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// rightsNeeded is the list in docs/ratelimits.md.
+const rightsNeeded = "evalsha eval get set sadd expireat hset smembers mget hgetall time info incr zadd zremrangebyscore zcard pexpire"
+
+func TestRightsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/ratelimits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "`"+rightsNeeded+"`") {
+		t.Errorf("docs/ratelimits.md does not list the rights %s", rightsNeeded)
 	}
 }
 

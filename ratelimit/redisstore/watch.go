@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,15 +161,5 @@ func identity(ctx context.Context, c redis.Cmdable) (string, error) {
 	if _, told := errors.AsType[redis.Error](err); told {
 		return "", nil
 	}
-	return runID(info), err
-}
-
-// runID finds the run ID in what INFO tells.
-func runID(info string) string {
-	for line := range strings.Lines(info) {
-		if id, ok := strings.CutPrefix(line, "run_id:"); ok {
-			return strings.TrimSpace(id)
-		}
-	}
-	return ""
+	return field(info, "run_id"), err
 }
