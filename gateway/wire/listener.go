@@ -133,7 +133,7 @@ func (c *conn) refuse() error {
 // Bounds of the farewell: what a client may still send so that it gets to read
 // the answer instead of a reset, and how long all of it may take.
 const (
-	lingerBytes = 256 << 10
+	lingerBytes = 4 << 20
 	lingerTime  = 500 * time.Millisecond
 )
 

@@ -248,7 +248,7 @@ func TestARefusalWaitsForTheAnswerBefore(t *testing.T) {
 func TestARefusalSurvivesWhatWasNotRead(t *testing.T) {
 	t.Parallel()
 	s := serve(t, echo)
-	got := talk(t, s.addr, "GET / HTTP/1.1\r\nHost: gw\r\n\r\r"+strings.Repeat("x", 128<<10))
+	got := talk(t, s.addr, "GET / HTTP/1.1\r\nHost: gw\r\n\r\r"+strings.Repeat("x", 1<<20))
 	if len(got) != 1 || !strings.HasPrefix(got[0], "400 ") {
 		t.Errorf("answers %q, want one refusal", got)
 	}
