@@ -45,7 +45,10 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 		}
 		res, err := se.handle(stream.Context(), req)
 		if err != nil {
-			return err
+			return se.fault(err)
+		}
+		if se.phase == finished {
+			se.finish() // nothing more is learned, and Envoy ends the stream when it likes
 		}
 		if err := stream.Send(res); err != nil {
 			return err
@@ -54,9 +57,10 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 }
 
 // closed decides how the stream ends when Envoy has no more to say. Envoy
-// resets it as a rule; a clean end is only answered cleanly after the verdict.
+// resets it as a rule; a clean end is only answered cleanly when the answer was
+// seen too.
 func (se *session) closed(err error) error {
-	if errors.Is(err, io.EOF) && se.phase >= awaitResponse {
+	if errors.Is(err, io.EOF) && se.phase == finished {
 		return nil
 	}
 	if errors.Is(err, io.EOF) {

@@ -2,12 +2,11 @@ package extproc
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/codes"
@@ -53,10 +52,7 @@ func (se *session) handle(ctx context.Context, req *extprocv3.ProcessingRequest)
 		}
 		return se.requestBody(m.RequestBody)
 	case *extprocv3.ProcessingRequest_ResponseHeaders:
-		if se.phase != awaitResponse {
-			return nil, outOfOrder("response headers")
-		}
-		return se.responseHeaders(m.ResponseHeaders)
+		return se.responseHeaders(req, m.ResponseHeaders)
 	case *extprocv3.ProcessingRequest_ResponseBody:
 		if se.phase != awaitResponseBody {
 			return nil, outOfOrder("a response body")
@@ -82,7 +78,9 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	in.Received = se.server.Recorder.Now()
 	se.ex = filter.NewExchange(in, &telemetry.Event{Revision: se.pipeline.Revision})
 	se.ctx, se.ex.Span = se.server.Recorder.Begin(ctx)
-
+	if err := checkModes(req); err != nil {
+		return nil, err
+	}
 	if h.EndOfStream || in.Length >= 0 {
 		se.headed = true
 		if !se.pipeline.Chain.RunHead(se.ctx, se.ex) {
@@ -91,35 +89,42 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	}
 	if !h.EndOfStream {
 		se.phase = awaitBody
-		return &extprocv3.ProcessingResponse{
-			Response: &extprocv3.ProcessingResponse_RequestHeaders{
-				RequestHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{}},
-			},
-			ModeOverride: &modev3.ProcessingMode{
-				RequestHeaderMode:  modev3.ProcessingMode_SEND,
-				ResponseHeaderMode: modev3.ProcessingMode_SEND,
-				RequestBodyMode:    modev3.ProcessingMode_BUFFERED,
-			},
-		}, nil
+		return headersOnly(se.ex.In.Header), nil
 	}
-	return se.judge(func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
+	return se.judge(in.Header, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
 		return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
 			RequestHeaders: &extprocv3.HeadersResponse{Response: c},
 		}}
 	}), nil
 }
 
-// requestBody completes the request.
-func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	if !b.EndOfStream {
-		return nil, status.Error(codes.FailedPrecondition, "the request body came in parts: the filter must send it BUFFERED")
+// headersOnly asks for the body of a request whose headers are have. Until that
+// is judged the request is stripped bare: were Envoy to forward it without
+// asking again, it would carry no credential to nowhere.
+func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
+	m := mutation(have, nil)
+	set(m, ":path", "/")
+	return &extprocv3.ProcessingResponse{
+		Response: &extprocv3.ProcessingResponse_RequestHeaders{
+			RequestHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{HeaderMutation: m}},
+		},
+		ModeOverride: override(modev3.ProcessingMode_BUFFERED),
 	}
+}
+
+// requestBody completes the request. A body that does not end the stream is
+// whole all the same, since checkModes has seen to that: trailers follow, which
+// nobody reads.
+func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
 	se.ex.In.Body = b.Body
 	se.ex.Event.BytesIn = int64(len(b.Body))
 	if !se.headed && !se.pipeline.Chain.RunHead(se.ctx, se.ex) {
 		return se.immediate(), nil
 	}
-	return se.judge(func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
+	return se.judge(nil, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
+		body := se.ex.Out.Body
+		set(c.HeaderMutation, "content-length", strconv.Itoa(len(body)))
+		c.BodyMutation = &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{Body: body}}
 		return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
 			RequestBody: &extprocv3.BodyResponse{Response: c},
 		}}
@@ -127,8 +132,8 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 }
 
 // judge runs the rest of the request phase and answers with the difference
-// between In and Out, wrapped for the phase at hand.
-func (se *session) judge(wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
+// between the headers Envoy has and Out, wrapped for the phase at hand.
+func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
 	ex := se.ex
 	if !se.pipeline.Chain.RunContent(se.ctx, ex) {
 		return se.immediate()
@@ -141,22 +146,33 @@ func (se *session) judge(wrap func(*extprocv3.CommonResponse) *extprocv3.Process
 	se.phase = awaitResponse
 	want := maps.Clone(ex.Out.Header)
 	want["Authorization"] = []string{auth}
-	common := &extprocv3.CommonResponse{HeaderMutation: mutation(ex.In.Header, want)}
+	common := &extprocv3.CommonResponse{HeaderMutation: mutation(have, want)}
 	set(common.HeaderMutation, ":path", ex.Out.Target())
-	if ex.Out.Body != nil {
-		set(common.HeaderMutation, "content-length", strconv.Itoa(len(ex.Out.Body)))
-		common.BodyMutation = &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{Body: ex.Out.Body}}
-	}
 	return wrap(common)
 }
 
-// responseHeaders sees the platform's answer. Errors are rewritten, which
-// takes their body; everything else passes with its headers filtered.
-func (se *session) responseHeaders(h *extprocv3.HttpHeaders) (*extprocv3.ProcessingResponse, error) {
+// responseHeaders sees an answer: the platform's, or Envoy's own when it gave
+// up. Of the platform's, errors are rewritten, which takes their body;
+// everything else passes with its headers filtered and its body unseen.
+func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (*extprocv3.ProcessingResponse, error) {
 	header, pseudo := readHeaders(h.Headers)
 	code, err := strconv.Atoi(pseudo[":status"])
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, "response headers without a status")
+	}
+	details := attributes(req)[responseDetails].GetStringValue()
+	ours := details != "" && details != viaUpstream
+	switch {
+	case ours && se.phase == awaitHeaders:
+		// Refused before it came to this filter: an upgrade, for instance.
+		se.phase = finished
+		return responseReply(&extprocv3.CommonResponse{}, modev3.ProcessingMode_NONE), nil
+	case ours && se.phase == awaitBody:
+		return se.withoutBody(code, details), nil
+	case se.phase != awaitResponse:
+		return nil, outOfOrder("response headers")
+	case ours:
+		return se.withoutAnswer(code, details), nil
 	}
 	ex := se.ex
 	ex.Event.UpstreamStatus = code
@@ -164,33 +180,52 @@ func (se *session) responseHeaders(h *extprocv3.HttpHeaders) (*extprocv3.Process
 	ex.Answer = &filter.Answer{Status: code, Header: header, Relayed: true}
 	if code >= http.StatusBadRequest && !h.EndOfStream {
 		se.phase = awaitResponseBody
-		return &extprocv3.ProcessingResponse{
-			Response: &extprocv3.ProcessingResponse_ResponseHeaders{
-				ResponseHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{}},
-			},
-			ModeOverride: &modev3.ProcessingMode{
-				ResponseHeaderMode: modev3.ProcessingMode_SEND,
-				ResponseBodyMode:   modev3.ProcessingMode_BUFFERED,
-			},
-		}, nil
+		return responseReply(&extprocv3.CommonResponse{}, modev3.ProcessingMode_BUFFERED), nil
 	}
 	se.pipeline.Chain.RunResponse(se.ctx, ex)
 	se.phase = finished
 	if !ex.Answer.Relayed || ex.Answer.Status >= http.StatusBadRequest {
 		return immediate(ex.Answer), nil
 	}
-	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseHeaders{
-		ResponseHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{
-			HeaderMutation: mutation(header, ex.Answer.Header),
-		}},
-	}}, nil
+	return responseReply(&extprocv3.CommonResponse{HeaderMutation: mutation(header, ex.Answer.Header)}, modev3.ProcessingMode_NONE), nil
+}
+
+func responseReply(c *extprocv3.CommonResponse, body modev3.ProcessingMode_BodySendMode) *extprocv3.ProcessingResponse {
+	return &extprocv3.ProcessingResponse{
+		Response:     &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{Response: c}},
+		ModeOverride: override(body),
+	}
+}
+
+// withoutBody ends a request whose body Envoy could not collect: it exceeds
+// what Envoy holds, or did not come in time. The size stage, first in both
+// parts of the chain, words the refusal.
+func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingResponse {
+	in := &se.ex.In
+	in.Oversize = code == http.StatusRequestEntityTooLarge
+	in.Broken = !in.Oversize
+	run := se.pipeline.Chain.RunContent
+	if !se.headed {
+		run = se.pipeline.Chain.RunHead
+	}
+	if run(se.ctx, se.ex) {
+		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("envoy answered %d (%s) and the chain saw nothing wrong", code, details))
+	}
+	return se.immediate()
+}
+
+// withoutAnswer ends a request to which the platform gave no answer.
+func (se *session) withoutAnswer(code int, details string) *extprocv3.ProcessingResponse {
+	cause := context.Canceled
+	if code == http.StatusGatewayTimeout || code == http.StatusRequestTimeout {
+		cause = context.DeadlineExceeded
+	}
+	se.pipeline.Chain.Fail(se.ex, "dispatch", fmt.Errorf("envoy answered %d (%s): %w", code, details, cause))
+	return se.immediate()
 }
 
 // responseBody replaces an error of the platform by what may be shown of it.
 func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	if !b.EndOfStream {
-		return nil, status.Error(codes.FailedPrecondition, "the response body came in parts: the filter must send it BUFFERED")
-	}
 	se.ex.Answer.Body = b.Body
 	se.pipeline.Chain.RunResponse(se.ctx, se.ex)
 	se.phase = finished
@@ -204,62 +239,24 @@ func (se *session) immediate() *extprocv3.ProcessingResponse {
 	return immediate(se.ex.Answer)
 }
 
-// finish records the exchange. A session that ends early was left by Envoy,
-// usually because its caller was gone.
+// fault notes an error of the protocol, so that it is found here and not only
+// in Envoy's log.
+func (se *session) fault(err error) error {
+	if se.ex != nil {
+		se.ex.Event.Outcome, se.ex.Event.Cause = telemetry.OutcomeFault, err
+	}
+	return err
+}
+
+// finish records the exchange, once. A session that ends early was left by
+// Envoy, usually because its caller was gone.
 func (se *session) finish() {
 	if se.ex == nil {
 		return
 	}
-	if se.phase != finished {
+	if se.phase != finished && se.ex.Event.Outcome != telemetry.OutcomeFault {
 		se.ex.Event.Outcome = telemetry.OutcomeGone
 	}
 	se.server.Recorder.Record(se.ctx, se.ex.Event)
-}
-
-// inbound reads the request headers message.
-func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter.Inbound, error) {
-	header, pseudo := readHeaders(h.Headers)
-	if pseudo[":method"] == "" || pseudo[":path"] == "" {
-		return filter.Inbound{}, status.Error(codes.InvalidArgument, "request headers without method or path")
-	}
-	path, query, _ := strings.Cut(pseudo[":path"], "?")
-	in := filter.Inbound{
-		Door: "envoy", Method: pseudo[":method"], Path: path, Query: query,
-		Major: 1, Minor: 1, Header: header, Length: -1,
-	}
-	if h.EndOfStream {
-		in.Length = 0
-	}
-	if v := header.Values("Content-Length"); len(v) == 1 {
-		if n, err := strconv.ParseInt(v[0], 10, 64); err == nil && n >= 0 {
-			in.Length = n
-		}
-	}
-	attrs := req.GetAttributes()["envoy.filters.http.ext_proc"].GetFields()
-	if a := attrs["source.address"].GetStringValue(); a != "" {
-		in.Peer = a[:max(strings.LastIndexByte(a, ':'), 0)]
-	}
-	if attrs["request.protocol"].GetStringValue() == "HTTP/1.0" {
-		in.Minor = 0
-	}
-	return in, nil
-}
-
-// readHeaders splits a header map into fields, canonical names, and pseudo
-// headers.
-func readHeaders(m *corev3.HeaderMap) (header http.Header, pseudo map[string]string) {
-	header = make(http.Header, len(m.GetHeaders()))
-	pseudo = make(map[string]string, 4)
-	for _, h := range m.GetHeaders() {
-		value := h.Value
-		if len(h.RawValue) > 0 {
-			value = string(h.RawValue)
-		}
-		if strings.HasPrefix(h.Key, ":") {
-			pseudo[h.Key] = value
-			continue
-		}
-		header.Add(h.Key, value)
-	}
-	return header, pseudo
+	se.ex = nil
 }

@@ -33,7 +33,7 @@ func newMessage(r *http.Request) *message {
 	}
 	// What a real Envoy adds at the edge, which must not travel on.
 	m.header.Set("X-Forwarded-Proto", "http")
-	m.header.Set("X-Envoy-Expected-Rq-Timeout-Ms", "15000")
+	m.header.Set("X-Envoy-External-Address", "192.0.2.1")
 	return m
 }
 

@@ -6,21 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // bufferLimit is what a BUFFERED body may reach (per_connection_buffer_limit).
-const bufferLimit = 1 << 20
+const bufferLimit = 128 << 10
 
 // Proxy forwards requests to Upstream the way Envoy does with an ext_proc
-// filter that sends headers and asks for bodies by mode override.
+// filter that sends headers and bodies, the latter BUFFERED, with mode override
+// allowed and the attributes the gateway reads.
 type Proxy struct {
 	Client extprocv3.ExternalProcessorClient
 	// Upstream is the cluster's address: scheme and host.
@@ -28,7 +28,7 @@ type Proxy struct {
 	// Fault is told what the processor did wrong; such a request is answered
 	// with 500, as Envoy does.
 	Fault func(error)
-	// Transport sends to the upstream; required.
+	// Transport sends to the upstream; nil means http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
@@ -65,9 +65,16 @@ type exchange struct {
 func (x *exchange) run(r *http.Request) error {
 	req := newMessage(r)
 	hasBody := r.ContentLength != 0
-	reply, err := x.ask(&extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestHeaders{
-		RequestHeaders: &extprocv3.HttpHeaders{Headers: req.proto(), EndOfStream: !hasBody},
-	}})
+	reply, err := x.ask(&extprocv3.ProcessingRequest{
+		Request: &extprocv3.ProcessingRequest_RequestHeaders{
+			RequestHeaders: &extprocv3.HttpHeaders{Headers: req.proto(), EndOfStream: !hasBody},
+		},
+		Attributes: attributes(map[string]any{"source.address": r.RemoteAddr, "request.protocol": r.Proto}),
+		// Only in the first message of a stream.
+		ProtocolConfig: &extprocv3.ProtocolConfiguration{
+			RequestBodyMode: modev3.ProcessingMode_BUFFERED, ResponseBodyMode: modev3.ProcessingMode_BUFFERED,
+		},
+	})
 	if err != nil || reply == nil {
 		return err
 	}
@@ -86,11 +93,10 @@ func (x *exchange) run(r *http.Request) error {
 	}
 	res, err := x.send(r.Context(), req)
 	if err != nil {
-		http.Error(x.w, "upstream connect error", http.StatusServiceUnavailable)
-		return nil
+		return x.respond(local(http.StatusServiceUnavailable, "upstream connect error"), "upstream_reset_before_response_started{connection_termination}")
 	}
 	defer func() { _ = res.Body.Close() }()
-	return x.respond(res)
+	return x.respond(res, "via_upstream")
 }
 
 // requestBody sends the whole body to the processor, if it asked for it.
@@ -100,11 +106,10 @@ func (x *exchange) requestBody(r *http.Request, req *message, mode *modev3.Proce
 		return false, err
 	}
 	if len(body) > bufferLimit {
-		http.Error(x.w, "Payload Too Large", http.StatusRequestEntityTooLarge)
-		return true, nil
+		return true, x.respond(local(http.StatusRequestEntityTooLarge, "Payload Too Large"), "request_payload_too_large")
 	}
 	req.body = body
-	if mode.GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED {
+	if mode != nil && mode.RequestBodyMode != modev3.ProcessingMode_BUFFERED {
 		return false, fmt.Errorf("request body mode %s, want BUFFERED: the body was not judged", mode.GetRequestBodyMode())
 	}
 	reply, err := x.ask(&extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestBody{
@@ -135,16 +140,41 @@ func (x *exchange) send(ctx context.Context, m *message) (*http.Response, error)
 		out.Body = io.NopCloser(bytes.NewReader(m.body))
 		out.ContentLength = int64(len(m.body))
 	}
-	return x.proxy.Transport.RoundTrip(out)
+	t := x.proxy.Transport
+	if t == nil {
+		t = http.DefaultTransport
+	}
+	return t.RoundTrip(out)
 }
 
-// respond takes the upstream's response through the filter and writes it.
-func (x *exchange) respond(res *http.Response) error {
-	m := &message{header: res.Header.Clone(), pseudo: map[string]string{":status": strconv.Itoa(res.StatusCode)}}
+// local is an answer of Envoy's own. It passes the filter like any other.
+func local(status int, text string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Content-Type": {"text/plain"}},
+		ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(text)),
+	}
+}
+
+// attributes is how the filter sends them.
+func attributes(values map[string]any) map[string]*structpb.Struct {
+	s, err := structpb.NewStruct(values)
+	if err != nil { // strings always fit
+		panic(err)
+	}
+	return map[string]*structpb.Struct{"envoy.filters.http.ext_proc": s}
+}
+
+// respond takes a response through the filter and writes it. details says whose
+// it is (response.code_details).
+func (x *exchange) respond(res *http.Response, details string) error {
+	m := &message{header: res.Header.Clone(), pseudo: map[string]string{":status": fmt.Sprint(res.StatusCode)}}
 	empty := res.ContentLength == 0
-	reply, err := x.ask(&extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseHeaders{
-		ResponseHeaders: &extprocv3.HttpHeaders{Headers: m.proto(), EndOfStream: empty},
-	}})
+	reply, err := x.ask(&extprocv3.ProcessingRequest{
+		Request: &extprocv3.ProcessingRequest_ResponseHeaders{
+			ResponseHeaders: &extprocv3.HttpHeaders{Headers: m.proto(), EndOfStream: empty},
+		},
+		Attributes: attributes(map[string]any{"response.code_details": details}),
+	})
 	if err != nil || reply == nil {
 		return err
 	}
@@ -155,7 +185,7 @@ func (x *exchange) respond(res *http.Response) error {
 	if err := m.apply(common); err != nil {
 		return err
 	}
-	if !empty && reply.ModeOverride.GetResponseBodyMode() == modev3.ProcessingMode_BUFFERED {
+	if !empty && (reply.ModeOverride == nil || reply.ModeOverride.ResponseBodyMode == modev3.ProcessingMode_BUFFERED) {
 		body, err := io.ReadAll(io.LimitReader(res.Body, bufferLimit))
 		if err != nil {
 			return err
@@ -172,7 +202,9 @@ func (x *exchange) respond(res *http.Response) error {
 		}
 		res.Body = io.NopCloser(bytes.NewReader(m.body))
 	}
-	maps.Copy(x.w.Header(), m.header)
+	for name, values := range m.header {
+		x.w.Header()[name] = values
+	}
 	x.w.WriteHeader(res.StatusCode)
 	flusher := http.NewResponseController(x.w)
 	buf := make([]byte, 4096)
@@ -183,7 +215,7 @@ func (x *exchange) respond(res *http.Response) error {
 			_ = flusher.Flush()
 		}
 		if err != nil {
-			return nil //nolint:nilerr // the head is out; an upstream that broke off shows as such
+			return nil // the head is out; an upstream that broke off shows as such
 		}
 	}
 }
@@ -206,7 +238,9 @@ func (x *exchange) ask(req *extprocv3.ProcessingRequest) (*extprocv3.ProcessingR
 	if err := m.mutate(im.Headers); err != nil {
 		return nil, err
 	}
-	maps.Copy(x.w.Header(), m.header)
+	for name, values := range m.header {
+		x.w.Header()[name] = values
+	}
 	x.w.WriteHeader(int(im.GetStatus().GetCode()))
 	_, _ = x.w.Write(im.Body)
 	return nil, nil

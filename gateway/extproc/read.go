@@ -1,0 +1,110 @@
+package extproc
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+)
+
+// Attributes the filter is to send, and where.
+const (
+	filterName      = "envoy.filters.http.ext_proc"
+	sourceAddress   = "source.address"
+	requestProtocol = "request.protocol"
+	responseDetails = "response.code_details"
+
+	// viaUpstream is the response.code_details of an answer that came from the
+	// platform. All others are Envoy's own.
+	viaUpstream = "via_upstream"
+)
+
+// checkModes refuses to judge requests for a filter that would not show whole
+// bodies. Envoy ignores a mode override it does not allow, without a word, and
+// forwards; therefore it must be set to hold bodies from the start.
+func checkModes(req *extprocv3.ProcessingRequest) error {
+	if req.ObservabilityMode {
+		return status.Error(codes.FailedPrecondition, "observability_mode is on: requests pass whatever the verdict")
+	}
+	c := req.GetProtocolConfig()
+	if c.GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED || c.GetResponseBodyMode() != modev3.ProcessingMode_BUFFERED {
+		return status.Errorf(codes.FailedPrecondition, "the filter sends request bodies %s and response bodies %s: both must be BUFFERED",
+			c.GetRequestBodyMode(), c.GetResponseBodyMode())
+	}
+	return nil
+}
+
+// override is the mode from here on, with the body of the message at hand sent
+// as told. All fields are set: Envoy compares all of them if it is told what to
+// allow.
+func override(body modev3.ProcessingMode_BodySendMode) *modev3.ProcessingMode {
+	return &modev3.ProcessingMode{
+		RequestHeaderMode:   modev3.ProcessingMode_SEND,
+		ResponseHeaderMode:  modev3.ProcessingMode_SEND,
+		RequestBodyMode:     modev3.ProcessingMode_BUFFERED,
+		ResponseBodyMode:    body,
+		RequestTrailerMode:  modev3.ProcessingMode_SKIP,
+		ResponseTrailerMode: modev3.ProcessingMode_SKIP,
+	}
+}
+
+// inbound reads the request headers message.
+func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter.Inbound, error) {
+	header, pseudo := readHeaders(h.Headers)
+	if pseudo[":method"] == "" { // CONNECT has no path, which is for the chain to judge
+		return filter.Inbound{}, status.Error(codes.InvalidArgument, "request headers without a method")
+	}
+	path, query, _ := strings.Cut(pseudo[":path"], "?")
+	in := filter.Inbound{
+		Door: "envoy", Method: pseudo[":method"], Path: path, Query: query,
+		Major: 1, Minor: 1, Header: header, Length: -1,
+	}
+	if h.EndOfStream || in.Method == http.MethodConnect {
+		in.Length = 0 // what follows CONNECT is no body (RFC 9110, section 9.3.6)
+	}
+	if v := header.Values("Content-Length"); len(v) == 1 {
+		if n, err := strconv.ParseInt(v[0], 10, 64); err == nil && n >= 0 {
+			in.Length = n
+		}
+	}
+	attrs := attributes(req)
+	if a := attrs[sourceAddress].GetStringValue(); a != "" {
+		in.Peer = strings.Trim(a[:max(strings.LastIndexByte(a, ':'), 0)], "[]")
+	}
+	if attrs[requestProtocol].GetStringValue() == "HTTP/1.0" {
+		in.Minor = 0
+	}
+	return in, nil
+}
+
+// attributes returns the attributes that came with a message.
+func attributes(req *extprocv3.ProcessingRequest) map[string]*structpb.Value {
+	return req.GetAttributes()[filterName].GetFields()
+}
+
+// readHeaders splits a header map into fields, canonical names, and pseudo
+// headers.
+func readHeaders(m *corev3.HeaderMap) (header http.Header, pseudo map[string]string) {
+	header = make(http.Header, len(m.GetHeaders()))
+	pseudo = make(map[string]string, 4)
+	for _, h := range m.GetHeaders() {
+		value := h.Value
+		if len(h.RawValue) > 0 {
+			value = string(h.RawValue)
+		}
+		if strings.HasPrefix(h.Key, ":") {
+			pseudo[h.Key] = value
+			continue
+		}
+		header.Add(h.Key, value)
+	}
+	return header, pseudo
+}
