@@ -1,0 +1,9 @@
+// Package envoy holds what must be true of a real Envoy in front of the
+// gateway's ext_proc server. The tests start the bootstrap that deploy/envoy.yaml
+// ships, with addresses of the moment, and play requests through it to the
+// emulated platform. There is no code here but tests.
+//
+// They need an Envoy: TOLLGATE_ENVOY, .tools/bin/envoy of this repository or
+// envoy in PATH, in this order. Without one they are skipped, or fail when
+// TOLLGATE_REQUIRE_ENVOY is set.
+package envoy
