@@ -1,0 +1,190 @@
+package usage
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Timing and bounds of a Recorder.
+const (
+	// Interval is how often sums are written.
+	Interval = 2 * time.Second
+	// writeTimeout bounds one round of writes.
+	writeTimeout = 2 * time.Second
+	// maxPending is how many rows wait for the store at most; calls that would
+	// need another one are dropped.
+	maxPending = 4096
+	// maxBatch is how many rows one write holds.
+	maxBatch = 256
+)
+
+// Deps are the live things a Recorder works with. All are required.
+type Deps struct {
+	Writer Writer
+	Now    func() time.Time
+	Logger *slog.Logger
+	Meter  metric.Meter
+}
+
+// Recorder sums calls up and hands the sums to a Writer. It is safe for
+// concurrent use. Run writes; without it everything waits until Flush.
+type Recorder struct {
+	deps    Deps
+	source  string
+	dropped metric.Int64Counter
+
+	mu      sync.Mutex // guards what follows; never held while anything waits
+	pending map[string]*pending
+	rows    int // pending and unwritten ones of all organisations
+
+	flushing sync.Mutex // held by the one Flush under way; guards what follows
+	unsent   []Batch    // in order
+	seq      int64
+	failing  bool
+}
+
+// pending is the sums of one organisation that nobody has written yet.
+type pending struct {
+	rows   map[Who]*Sum
+	agents map[string]struct{}
+}
+
+// NewRecorder returns a Recorder that holds nothing yet.
+func NewRecorder(deps Deps) (*Recorder, error) {
+	r := &Recorder{deps: deps, source: rand.Text(), pending: make(map[string]*pending)}
+	var err error
+	r.dropped, err = deps.Meter.Int64Counter("tollgate.legacy.dropped",
+		metric.WithDescription("Calls of retired interfaces that could not be noted for the migration report."))
+	if err != nil {
+		return nil, fmt.Errorf("usage: %w", err)
+	}
+	return r, nil
+}
+
+// Note counts a call. It never waits for anything but another Note.
+func (r *Recorder) Note(ctx context.Context, c Call) {
+	now := r.deps.Now()
+	agent := Agent(c.Agent)
+	r.mu.Lock()
+	dropped := 0
+	for _, op := range c.Operations {
+		if s := r.sumLocked(c.Org, Who{Key: c.Key, Dialect: c.Dialect, Operation: op, Agent: agent}); s != nil {
+			s.add(&c, now)
+		} else {
+			dropped++
+		}
+	}
+	r.mu.Unlock()
+	if dropped > 0 {
+		r.dropped.Add(ctx, int64(dropped))
+	}
+}
+
+// sumLocked finds the sum of a row, nil when there is no room for it.
+func (r *Recorder) sumLocked(org string, who Who) *Sum {
+	p := r.pending[org]
+	if p == nil {
+		p = &pending{rows: make(map[Who]*Sum), agents: make(map[string]struct{})}
+		r.pending[org] = p
+	}
+	if _, known := p.agents[who.Agent]; !known && len(p.agents) >= MaxAgents {
+		who.Agent = OtherAgent
+	}
+	s := p.rows[who]
+	if s != nil {
+		return s
+	}
+	if r.rows >= maxPending {
+		return nil
+	}
+	s = new(Sum)
+	p.rows[who] = s
+	p.agents[who.Agent] = struct{}{}
+	r.rows++
+	return s
+}
+
+// Run writes every Interval until ctx ends, and then what is left. It returns
+// nil.
+func (r *Recorder) Run(ctx context.Context) error {
+	ticker := time.NewTicker(Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last := context.WithoutCancel(ctx)
+			if err := r.Flush(last); err != nil {
+				r.giveUp(last)
+			}
+			return nil
+		case <-ticker.C:
+			_ = r.Flush(ctx) // logged, and tried again
+		}
+	}
+}
+
+// giveUp counts what will never be written.
+func (r *Recorder) giveUp(ctx context.Context) {
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
+	var calls int64
+	for _, b := range r.unsent {
+		for _, row := range b.Rows {
+			calls += row.Count
+		}
+	}
+	r.dropped.Add(ctx, calls)
+	r.deps.Logger.WarnContext(ctx, "legacy calls not noted", "calls", calls)
+}
+
+// Flush writes everything noted before it was called. What could not be written
+// stays, in order, for the next time.
+func (r *Recorder) Flush(ctx context.Context) error {
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
+	r.collect()
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	for len(r.unsent) > 0 {
+		b := r.unsent[0]
+		if err := r.deps.Writer.Write(ctx, b); err != nil {
+			if !r.failing {
+				r.deps.Logger.WarnContext(ctx, "legacy calls cannot be noted at the moment", "error", err.Error())
+			}
+			r.failing = true
+			return fmt.Errorf("note legacy calls: %w", err)
+		}
+		r.failing = false
+		r.unsent = r.unsent[1:]
+		r.mu.Lock()
+		r.rows -= len(b.Rows)
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// collect turns what is pending into batches. Only Flush may call it.
+func (r *Recorder) collect() {
+	r.mu.Lock()
+	taken := r.pending
+	r.pending = make(map[string]*pending, len(taken))
+	r.mu.Unlock()
+	for _, org := range slices.Sorted(maps.Keys(taken)) {
+		rows := make([]Row, 0, len(taken[org].rows))
+		for who, sum := range taken[org].rows {
+			rows = append(rows, Row{who, *sum})
+		}
+		for chunk := range slices.Chunk(rows, maxBatch) {
+			r.seq++
+			r.unsent = append(r.unsent, Batch{Org: org, Source: r.source, Seq: r.seq, Rows: chunk})
+		}
+	}
+}

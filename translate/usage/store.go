@@ -1,0 +1,178 @@
+package usage
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed add.lua
+var addSource string
+
+// TTL is how long a row is kept after its last call.
+const TTL = 400 * 24 * time.Hour
+
+// guardTTL is how long a batch that comes again is known; far longer than any
+// Recorder tries.
+const guardTTL = 24 * time.Hour
+
+// readBatch is how many rows one step of Rows reads.
+const readBatch = 200
+
+// The members of a row's hash: times in milliseconds since 1970, a total, and
+// counters whose kind is the part before the colon.
+const (
+	memberFirst  = "first"
+	memberLast   = "last"
+	memberCount  = "n"
+	kindStatus   = "s:"
+	kindV2       = "v:"
+	kindLost     = "l:"
+	counterParts = 2
+)
+
+// Store keeps rows in Redis. All keys of an organisation are in one slot. It is
+// safe for concurrent use; deadlines are those of the client and of the
+// contexts given.
+type Store struct {
+	client redis.UniversalClient
+	prefix string
+	script *redis.Script
+}
+
+var _ Writer = (*Store)(nil)
+
+// NewStore returns a store whose keys begin with prefix. It does not dial.
+func NewStore(client redis.UniversalClient, prefix string) *Store {
+	return &Store{client: client, prefix: prefix, script: redis.NewScript(addSource)}
+}
+
+// base begins the keys of an organisation; its name cannot break out of the
+// hash tag.
+func (s *Store) base(org string) string { return s.prefix + "{" + url.QueryEscape(org) + "}" }
+
+// id writes a row's name as a key and as a member of the index.
+func (w Who) id() string {
+	b, err := json.Marshal([4]string{w.Key, w.Dialect, w.Operation, w.Agent})
+	if err != nil { // texts always encode
+		panic(err)
+	}
+	return string(b)
+}
+
+func parseID(id string) (Who, bool) {
+	var parts []string
+	if json.Unmarshal([]byte(id), &parts) != nil || len(parts) != 4 {
+		return Who{}, false
+	}
+	return Who{Key: parts[0], Dialect: parts[1], Operation: parts[2], Agent: parts[3]}, true
+}
+
+// Write implements Writer in one script call.
+func (s *Store) Write(ctx context.Context, b Batch) error {
+	if len(b.Rows) == 0 {
+		return nil
+	}
+	base := s.base(b.Org)
+	newest := b.Rows[0].Last
+	keys := []string{base + ":rows", base + ":agents", base + ":source:" + b.Source}
+	var args []any
+	for _, row := range b.Rows {
+		if row.Last.After(newest) {
+			newest = row.Last
+		}
+		other := row.Who
+		other.Agent = OtherAgent
+		keys = append(keys, base+":row:"+row.id(), base+":row:"+other.id())
+		counters := row.counters()
+		args = append(args, row.id(), other.id(), row.Agent, row.First.UnixMilli(), row.Last.UnixMilli(), len(counters)/counterParts)
+		args = append(args, counters...)
+	}
+	args = slices.Concat([]any{b.Seq, TTL.Milliseconds(), newest.Add(-TTL).UnixMilli(), MaxAgents, guardTTL.Milliseconds()}, args)
+	if err := s.script.Run(ctx, s.client, keys, args...).Err(); err != nil {
+		return fmt.Errorf("add usage of %s: %w", b.Org, err)
+	}
+	return nil
+}
+
+// counters lists a row's counters as member and increase.
+func (r *Row) counters() []any {
+	list := []any{memberCount, r.Count}
+	for kind, counts := range map[string]map[string]int64{kindStatus: r.Statuses, kindV2: r.V2, kindLost: r.Lost} {
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			list = append(list, kind+name, counts[name])
+		}
+	}
+	return list
+}
+
+// Rows returns what is kept of an organisation, the latest callers first.
+func (s *Store) Rows(ctx context.Context, org string) ([]Row, error) {
+	base := s.base(org)
+	ids, err := s.client.ZRevRange(ctx, base+":rows", 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read usage of %s: %w", org, err)
+	}
+	rows := make([]Row, 0, len(ids))
+	for chunk := range slices.Chunk(ids, readBatch) {
+		found := make([]*redis.MapStringStringCmd, len(chunk))
+		if _, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, id := range chunk {
+				found[i] = p.HGetAll(ctx, base+":row:"+id)
+			}
+			return nil
+		}); err != nil {
+			return nil, fmt.Errorf("read usage of %s: %w", org, err)
+		}
+		for i, id := range chunk {
+			who, ok := parseID(id)
+			members := found[i].Val()
+			if ok && len(members) > 0 { // one that expired is left in the index for a while
+				rows = append(rows, Row{who, parseSum(members)})
+			}
+		}
+	}
+	return rows, nil
+}
+
+func parseSum(members map[string]string) Sum {
+	s := Sum{Statuses: make(map[string]int64)}
+	for member, text := range members {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			continue // not ours
+		}
+		switch kind, name, _ := strings.Cut(member, ":"); {
+		case member == memberFirst:
+			s.First = time.UnixMilli(n).UTC()
+		case member == memberLast:
+			s.Last = time.UnixMilli(n).UTC()
+		case member == memberCount:
+			s.Count = n
+		case kind+":" == kindStatus:
+			s.Statuses[name] = n
+		case kind+":" == kindV2:
+			s.V2 = put(s.V2, name, n)
+		case kind+":" == kindLost:
+			s.Lost = put(s.Lost, name, n)
+		}
+	}
+	return s
+}
+
+func put(m map[string]int64, name string, n int64) map[string]int64 {
+	if m == nil {
+		m = make(map[string]int64)
+	}
+	m[name] = n
+	return m
+}
