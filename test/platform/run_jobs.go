@@ -1,0 +1,204 @@
+package platform
+
+import "time"
+
+// ownJobLocked is the job the path names, with its endpoint; that is nil for a
+// public model's.
+func (x *exchange) ownJobLocked() (*endpoint, *job, error) {
+	if _, isPublic := publicModel(x.params[0]); isPublic {
+		j := x.acct.publicJobs.get(x.params[1])
+		if j == nil || j.forgotten(x.now) {
+			return nil, nil, notFound("job")
+		}
+		x.settlePublicLocked(j)
+		return nil, j, nil
+	}
+	e, err := x.queueLocked()
+	if err != nil {
+		return nil, nil, err
+	}
+	j := e.job(x.params[1], x.now)
+	if j == nil {
+		return nil, nil, notFound("job")
+	}
+	return e, j, nil
+}
+
+func (x *exchange) jobStatus() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e != nil {
+		leave, err := x.enterLocked(e)
+		if err != nil {
+			return reply{}, err
+		}
+		defer leave()
+	}
+	return ok(j.append(nil)), nil
+}
+
+func (x *exchange) jobStatusSync() (reply, error) {
+	wait, _, err := x.waitParameter()
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e == nil {
+		return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
+	}
+	return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+}
+
+// jobStream answers the chunks yielded since the last call.
+func (x *exchange) jobStream() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e != nil {
+		leave, err := x.enterLocked(e)
+		if err != nil {
+			return reply{}, err
+		}
+		defer leave()
+		x.acct.endpoints.touch(e.ID)
+	}
+	b := appendText([]byte(`{"status":`), j.Status)
+	b = append(b, `,"stream":[`...)
+	for i, n := j.Delivered, j.yielded(x.now); i < n; i++ {
+		if i > j.Delivered {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, `{"output":`...), j.Script.Chunks[i]...), '}')
+	}
+	j.Delivered = max(j.Delivered, j.yielded(x.now))
+	return ok(append(b, `]}`...)), nil
+}
+
+func (x *exchange) cancelJob() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if j.final() {
+		return reply{}, badRequest("the job is " + j.Status + ": cancel is not possible")
+	}
+	if e == nil {
+		j.Status, j.Ends = jobCancelled, x.now
+		return ok(j.append(nil)), nil
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	if w := e.worker(j.Worker); w != nil && j.Status == jobRunning {
+		w.free(x.now)
+	}
+	e.end(j, jobCancelled, x.now)
+	x.s.scheduleLocked(x.acct, e, x.now)
+	return ok(j.append(nil)), nil
+}
+
+// retryJob queues a job that failed or timed out once more, under the same id.
+func (x *exchange) retryJob() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, j, err := x.ownJobLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if e == nil || j.Status != jobFailed && j.Status != jobTimedOut {
+		return reply{}, badRequest("the job is " + j.Status + ": retry is not possible")
+	}
+	life := j.Expires.Sub(j.Queued)
+	e.drop(j)
+	j.requeue(x.now)
+	j.Tries, j.Expires = 0, x.now.Add(life)
+	e.enqueue(j)
+	e.Retried++
+	x.s.scheduleLocked(x.acct, e, x.now)
+	b := appendText([]byte(`{"id":`), j.ID)
+	return ok(append(b, `,"status":"IN_QUEUE"}`...)), nil
+}
+
+// purgeQueue removes what is still queued.
+func (x *exchange) purgeQueue() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	removed := 0
+	for _, j := range append([]*job(nil), e.Active...) {
+		if j.Status == jobQueued {
+			j.Status, j.Ends = jobCancelled, x.now // for whoever still waits for it
+			e.drop(j)
+			removed++
+		}
+	}
+	x.s.scheduleLocked(x.acct, e, x.now)
+	return ok(append(appendInt([]byte(`{"removed":`), removed), `,"status":"completed"}`...)), nil
+}
+
+func (x *exchange) endpointHealth() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	counts := map[string]int{}
+	for _, w := range e.Fleet {
+		counts[w.Status]++
+	}
+	for _, j := range e.Active {
+		counts[j.Status]++
+	}
+	b := appendInt([]byte(`{"jobs":{"completed":`), e.Completed)
+	b = appendInt(append(b, `,"failed":`...), e.Failed)
+	b = appendInt(append(b, `,"inProgress":`...), counts[jobRunning])
+	b = appendInt(append(b, `,"inQueue":`...), counts[jobQueued])
+	b = appendInt(append(b, `,"retried":`...), e.Retried)
+	b = appendInt(append(b, `},"workers":{"idle":`...), counts[workerIdle])
+	b = appendInt(append(b, `,"running":`...), counts[workerRunning])
+	b = appendInt(append(b, `,"initializing":`...), counts[workerInitializing])
+	b = appendInt(append(b, `,"ready":`...), counts[workerIdle]+counts[workerRunning])
+	b = appendInt(append(b, `,"throttled":`...), counts[workerThrottled])
+	return ok(append(b, `}}`...)), nil
+}
+
+// listRequests answers the jobs that are not over yet.
+func (x *exchange) listRequests() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	return ok(appendList([]byte(`{"requests":`), e.Active, func(b []byte, j *job) []byte { return j.append(b) })), nil
+}
