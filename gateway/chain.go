@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -39,6 +40,10 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	library, err := policies.Library()
+	if err != nil {
+		return nil, err
+	}
 	dialects, operations, err := newTranslators(cfg, g.dialects)
 	if err != nil {
 		return nil, err
@@ -51,7 +56,15 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version)}
+	recent, err := filter.NewRecent(g.deps.Now)
+	if err != nil {
+		return nil, err
+	}
+	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Recent: recent}
+	resolve := &filter.Resolve{
+		Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
+		Looks: engine.Reads, Reader: reader, Catalog: g.catalog, Recorder: g.recorder,
+	}
 	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline}
 	chain := &filter.Chain{Dialects: make(map[route.Dialect]filter.Dialect)}
 	translators, dimmers := make(map[route.Dialect]filter.Translator), make(map[route.Dialect]filter.Dimmer)
@@ -84,8 +97,8 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	chain.Call = []filter.Filter{
 		&filter.Classes{Limiter: g.limiter, Of: classes, Recorder: g.recorder},
 		filter.Validate{},
-		&filter.Resolve{Reads: filter.ReadsOf(g.api), Reader: reader, Catalog: g.catalog, Recorder: g.recorder},
-		filter.Authorize{Engine: engine},
+		resolve,
+		&filter.Authorize{Engine: engine, Resolve: resolve, Changes: changers(cfg, library)},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
 		&filter.Share{Upstream: g.shares, Weights: weights(cfg)},
@@ -106,6 +119,21 @@ func newEngine(cfg *Config) (*policies.Engine, error) {
 		orgs[o.ID] = o.Policies
 	}
 	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{})
+}
+
+// changers lists the organisations whose policies may change bodies: those of
+// the library that do, and any of an organisation's own.
+func changers(cfg *Config, library []policies.Policy) map[string]bool {
+	may := make(map[string]bool)
+	for _, p := range library {
+		may[p.Name] = p.Mutates
+	}
+	out := make(map[string]bool)
+	for _, o := range cfg.Orgs {
+		own := o.Policies.Directory != "" || o.Policies.Bundle != nil
+		out[o.ID] = own || slices.ContainsFunc(o.Policies.Policies, func(e policies.Entry) bool { return may[e.Policy] })
+	}
+	return out
 }
 
 // quotas lists what every caller is counted in.

@@ -14,16 +14,33 @@ import (
 )
 
 // Reader reads objects of the platform on the gateway's own account, with the
-// organisation's credential.
+// organisation's credential. What it returns is shared and must not be changed.
 type Reader struct {
 	Upstream *upstream.Client
 	Recorder *telemetry.Recorder
 	Agent    string
+	// Recent keeps what was read for a moment; required.
+	Recent *Recent
+}
+
+// Recall is Read, or what Read returned a moment ago: for what does not alone
+// decide about a change.
+func (r *Reader) Recall(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
+	if doc, ok := r.Recent.get(recentKey{ex.Caller.Org, expand(op.Path, params)}); ok {
+		return doc, nil, nil
+	}
+	return r.Read(ctx, ex, op, params)
+}
+
+// Forget makes the next Recall of an object a Read.
+func (r *Reader) Forget(org string, op *schema.Operation, params map[string]string) {
+	r.Recent.forget(recentKey{org, expand(op.Path, params)})
 }
 
 // Read gets one object. When the platform refuses, the second result is its
 // answer, fit for the caller.
 func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
+	began := r.Recent.now()
 	ctx, span := r.Recorder.Stage(ctx, "read")
 	defer span.End()
 	child := &Exchange{
@@ -54,6 +71,7 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
 	}
+	r.Recent.put(recentKey{ex.Caller.Org, child.Out.Path}, doc, began)
 	return doc, nil, nil
 }
 

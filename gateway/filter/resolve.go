@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -16,19 +16,30 @@ import (
 )
 
 // Resolve finds out what policies must see besides the request: the body with
-// the platform's defaults, the state a change would lead to, and its price. A
-// policy judges what will be, never the request alone.
+// the platform's defaults, the state a change would lead to with the template
+// it names, and its price. A policy judges what will be, never the request
+// alone.
+//
+// An object that is changed is read for the change, however recently it was
+// read before. A template may be as old as Recent allows, because what was
+// judged of it is what is sent; see pin.
 type Resolve struct {
 	// Reads maps a changing operation to the one that reads its object; see
 	// ReadsOf.
-	Reads    map[string]*schema.Operation
+	Reads map[string]*schema.Operation
+	// Template and Templates read one template and the account's own.
+	Template, Templates *schema.Operation
+	// Looks lists the input paths that an organisation's policies read, dotted;
+	// see policies.Engine.Reads.
+	Looks    func(org string) ([]string, bool)
 	Reader   *Reader
 	Catalog  *catalog.Catalog
 	Recorder *telemetry.Recorder
 }
 
 // ReadsOf finds, for every operation that changes one object, the operation
-// that reads it: GET at the same path, an action's at the path above it.
+// that reads it: GET at the same path, an action's at the path above it. Logs
+// belong to the object whose they are.
 func ReadsOf(api *schema.API) map[string]*schema.Operation {
 	gets := make(map[string]*schema.Operation)
 	for _, op := range api.Operations() {
@@ -38,7 +49,9 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 	}
 	reads := make(map[string]*schema.Operation)
 	for _, op := range api.Operations() {
-		if get := gets[strings.TrimSuffix(op.Path, "/action")]; get != nil && op.Mutates {
+		_, verb, _ := policies.Operation(op.ID)
+		at := strings.TrimSuffix(strings.TrimSuffix(op.Path, "/action"), "/logs")
+		if get := gets[at]; get != nil && (op.Mutates || verb == policies.VerbLogs) {
 			reads[op.ID] = get
 		}
 	}
@@ -49,9 +62,10 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 func (*Resolve) Name() string { return "resolve" }
 
 // Request sets ex.Input. It answers with the platform's own refusal when the
-// object a change is about cannot be read.
+// object or the template a change is about cannot be read.
 func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
+	before := ex.Input // what was resolved before a policy changed the body
 	in := &policies.Input{
 		Request: policies.Request{
 			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),
@@ -82,39 +96,55 @@ func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
 	}
 	if !verb.Settles() {
 		in.Cost = policies.Cost{Known: true}
-		return nil
+		return f.look(ctx, ex, verb)
 	}
-	if err := f.settle(ctx, ex, verb); err != nil || ex.Answer != nil {
+	if err := f.settle(ctx, ex, verb, before); err != nil || ex.Answer != nil {
 		return err
 	}
 	return f.price(ctx, ex, action)
 }
 
-// settle fills in the state before and after.
-func (f *Resolve) settle(ctx context.Context, ex *Exchange, verb policies.Verb) error {
-	in := ex.Input
-	if verb == policies.VerbCreate {
-		in.Resource.After = in.Request.Body
-		return nil
+// Response forgets what the call may have changed.
+func (f *Resolve) Response(_ context.Context, ex *Exchange) error {
+	op, e := ex.Operation, ex.Event
+	if !op.Mutates || e.Refusal != "" && e.UpstreamStatus == 0 && e.Stage != "dispatch" {
+		return nil // it never left
 	}
+	if get := f.Reads[op.ID]; get != nil {
+		f.Reader.Forget(ex.Caller.Org, get, ex.Params)
+	}
+	if kind, _, _ := policies.Operation(op.ID); kind == policies.KindTemplate {
+		f.Reader.Forget(ex.Caller.Org, f.Templates, nil)
+	}
+	return nil
+}
+
+// look reads the object of a call that changes nothing the caller chose (its
+// logs, a stop, a delete), if a policy of the organisation looks at it.
+func (f *Resolve) look(ctx context.Context, ex *Exchange, verb policies.Verb) error {
 	get := f.Reads[ex.Operation.ID]
-	if get == nil { // an object that is only ever replaced, such as the account's keys
-		in.Resource.After = in.Request.Body
+	if get == nil || verb == policies.VerbRead {
 		return nil
 	}
-	current, refusal, err := f.Reader.Read(ctx, ex, get, ex.Params)
+	if paths, ok := f.Looks(ex.Caller.Org); !ok || !slices.ContainsFunc(paths, atCurrent) {
+		return nil
+	}
+	params := map[string]string{}
+	for _, p := range get.PathParams {
+		params[p.Name] = ex.Params[p.Name]
+	}
+	current, refusal, err := f.Reader.Recall(ctx, ex, get, params)
 	if err != nil {
 		return err
 	}
-	if refusal != nil {
-		ex.Answer = refusal
-		return nil
-	}
-	in.Resource.Current, in.Resource.After = current, current
-	if verb == policies.VerbUpdate {
-		in.Resource.After = merge(current, ex.Doc)
-	}
+	ex.Answer, ex.Input.Resource.Current = refusal, current
 	return nil
+}
+
+// atCurrent tells whether an input path leads to, or past, the object as it is.
+func atCurrent(path string) bool {
+	const current = "resource.current"
+	return path == "" || path == "resource" || path == current || strings.HasPrefix(path, current+".")
 }
 
 // price fills in the worst case of the state after. A price list is read only
@@ -149,24 +179,6 @@ func roles(ex *Exchange) []string {
 	out := make([]string, len(ex.Caller.Roles))
 	for i, r := range ex.Caller.Roles {
 		out[i] = string(r)
-	}
-	return out
-}
-
-// merge applies a PATCH body to an object by the platform's rule: what is
-// present replaces, what is absent stays; objects are merged member by member.
-func merge(current, patch any) any {
-	c, ok1 := current.(map[string]any)
-	p, ok2 := patch.(map[string]any)
-	if !ok1 || !ok2 {
-		return patch
-	}
-	out := maps.Clone(c)
-	for name, value := range p {
-		if old, ok := out[name]; ok && name != "env" {
-			value = merge(old, value)
-		}
-		out[name] = value
 	}
 	return out
 }
