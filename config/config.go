@@ -29,7 +29,10 @@ type File struct {
 	Log       Log              `yaml:"log" doc:"the log on standard error; a change takes a restart"`
 	V1        v1.Config        `yaml:"v1" doc:"settings of the v1 dialect"`
 	GraphQL   graphql.Config   `yaml:"graphql" doc:"settings of the GraphQL dialect"`
-	Orgs      []Org            `yaml:"orgs,required" doc:"the organisations served"`
+
+	AnonymousCatalog string `yaml:"anonymous_catalog" doc:"organisation whose credential answers catalog questions of GraphQL callers without a key, as price collectors are; empty answers none"`
+
+	Orgs []Org `yaml:"orgs,required" doc:"the organisations served"`
 }
 
 // Admin is the operators' listener.

@@ -196,7 +196,7 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 		},
 		Drain: f.Timeouts.Drain, BodyTimeout: f.Timeouts.Body, CallDeadline: f.Timeouts.Call,
 		Limits: f.Limits.Config, Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
-		V1: f.V1, GraphQL: f.GraphQL, Revision: revision,
+		V1: f.V1, GraphQL: f.GraphQL, AnonymousCatalog: f.AnonymousCatalog, Revision: revision,
 	}
 	for _, o := range f.Orgs {
 		org := gateway.Org{

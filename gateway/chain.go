@@ -72,6 +72,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		chain.Dialects[name], translators[name], dimmers[name] = d, d, d
 	}
 	dark := brownouts(cfg)
+	count := &filter.Count{Limiter: g.limiter, Quotas: quotas(cfg), Recorder: g.recorder}
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
 	// quota before bodies; size before everything.
@@ -82,7 +83,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Match{Table: table, API: g.api},
 		filter.Identify{Directory: directory, Guard: g.guard},
 		&filter.Legacy{Brownouts: dark, Now: g.deps.Now},
-		&filter.Count{Limiter: g.limiter, Quotas: quotas(cfg), Recorder: g.recorder},
+		count,
 		filter.Routed{},
 	}
 	chain.Content = []filter.Filter{
@@ -92,7 +93,9 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		}},
 		filter.Decode{Limits: strictjson.DefaultLimits()},
 		&filter.Brownout{Brownouts: dark, Dialects: dimmers, Now: g.deps.Now},
-		&filter.Translate{API: g.api, Translators: translators, Chain: chain, Dispatch: dispatch},
+		&filter.Translate{
+			API: g.api, Translators: translators, Chain: chain, Dispatch: dispatch, Count: count, Anonymous: cfg.AnonymousCatalog,
+		},
 	}
 	chain.Call = []filter.Filter{
 		&filter.Classes{Limiter: g.limiter, Of: classes, Recorder: g.recorder},
@@ -231,7 +234,7 @@ func newTranslators(cfg *Config, deps translate.Deps) (map[route.Dialect]dialect
 	if err != nil {
 		return nil, nil, err
 	}
-	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql"}}
+	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: cfg.AnonymousCatalog != ""}}
 	for _, op := range first.Operations() {
 		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public})
 	}

@@ -43,6 +43,9 @@ type Config struct {
 	V1        v1.Config
 	GraphQL   graphql.Config
 	Orgs      []Org
+	// AnonymousCatalog is the id of the organisation whose credential answers
+	// the catalog questions of GraphQL callers without a key; empty for none.
+	AnonymousCatalog string
 	// Revision names this configuration in events and on the admin listener.
 	Revision string
 }
@@ -127,6 +130,9 @@ func (c *Config) Validate() error {
 		}
 		orgs[o.ID] = true
 		errs = append(errs, o.validate(at)...)
+	}
+	if c.AnonymousCatalog != "" && !orgs[c.AnonymousCatalog] {
+		errs = append(errs, &fault{"anonymous_catalog", fmt.Sprintf("no organisation %q is defined", c.AnonymousCatalog)})
 	}
 	if _, err := c.directory(); err != nil {
 		errs = append(errs, &fault{"orgs", err.Error()})

@@ -205,7 +205,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Status:  g.status,
 		Metrics: g.deps.Providers.Handler(),
 		Token:   func() string { return g.current.Load().config.AdminToken.Reveal() },
-		Probe:   func(ctx context.Context) error { return g.deps.Redis.Ping(ctx).Err() },
+		Probe:   g.store.Check,
 		Limits:  limits{g},
 	})
 }

@@ -42,7 +42,7 @@ const (
 )
 
 func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Writer) error {
-	emulator, err := newEmulator(platform.Account{ID: "acme", Key: demoAcmeKey}, platform.Account{ID: "globex", Key: demoGlobexKey})
+	emulator, err := newEmulator(platform.Options{Accounts: []platform.Account{{ID: "acme", Key: demoAcmeKey}, {ID: "globex", Key: demoGlobexKey}}})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Wri
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serveEmulator(ctx, upstream, emulator) })
+	group.Go(func() error { return serveUntil(ctx, upstream, emulator, emulator.Close) })
 	group.Go(func() error {
 		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.File.Log), data: data, admin: admin})
 	})

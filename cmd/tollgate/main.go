@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // policies of working hours name zones the machine may not know
 
 	"github.com/spf13/cobra"
 )

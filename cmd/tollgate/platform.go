@@ -4,63 +4,123 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
+// platformFlags are what the emulator can be told on the command line.
+type platformFlags struct {
+	listen, control, seed, data string
+	fast                        bool
+}
+
 func newPlatform() *cobra.Command {
-	var listen string
+	var f platformFlags
 	cmd := &cobra.Command{
 		Use:   "platform",
 		Short: "Run the platform emulator",
-		Long: `Runs a stand-in for the platform's v2 API that rents nothing and costs nothing.
-It keeps everything in memory and takes the key ` + platform.DefaultKey + `.`,
+		Long: `Runs a stand-in for the platform: the whole v2 API and the run interface, with
+prices, finite stock and a bill, and nothing that is really rented. Without a
+seed it has one account, with the key ` + platform.DefaultKey + `.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			emulator, err := newEmulator()
-			if err != nil {
-				return err
-			}
-			l, err := net.Listen("tcp", listen) //nolint:noctx // opened once, at start
-			if err != nil {
-				return fmt.Errorf("listen: %w", err)
-			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "platform emulator on http://%s, key %s\n", l.Addr(), platform.DefaultKey); err != nil {
-				return err
-			}
-			return serveEmulator(cmd.Context(), l, emulator)
+			return runPlatform(cmd.Context(), f, cmd.OutOrStdout())
 		}),
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "address to listen on")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8090", "address of the v2 API and the run interface")
+	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which knows no key; empty opens none")
+	cmd.Flags().StringVar(&f.seed, "seed", "", "JSON file with accounts, prices, stock and first calls")
+	cmd.Flags().StringVar(&f.data, "data", "", "file that keeps the state over a restart; empty keeps it in memory")
+	cmd.Flags().BoolVar(&f.fast, "fast", false, "let the emulator's clock run sixty times as fast")
 	return cmd
 }
 
+// fastSpeed is how fast the clock runs with --fast.
+const fastSpeed = 60
+
+func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
+	var opts platform.Options
+	opts.DataFile = f.data
+	if f.fast {
+		opts.Clock = platform.NewClock(time.Now(), fastSpeed)
+	}
+	var seed *platform.Seed
+	if f.seed != "" {
+		data, err := os.ReadFile(f.seed)
+		if err != nil {
+			return fmt.Errorf("seed: %w", err)
+		}
+		if seed, err = platform.ParseSeed(data); err != nil {
+			return err
+		}
+		opts.Accounts = seed.Accounts
+	}
+	l, err := net.Listen("tcp", f.listen) //nolint:noctx // opened once, at start
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	opts.RunURL = "http://" + l.Addr().String()
+	emulator, err := newEmulator(opts)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if seed != nil {
+		if err := emulator.ApplySeed(ctx, seed); err != nil {
+			return errors.Join(err, l.Close(), emulator.Close())
+		}
+	}
+	if _, err := fmt.Fprintf(stdout, "platform emulator on http://%s\n", l.Addr()); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if f.control != "" {
+		cl, err := net.Listen("tcp", f.control) //nolint:noctx // opened once, at start
+		if err != nil {
+			return errors.Join(fmt.Errorf("listen: %w", err), l.Close(), emulator.Close())
+		}
+		if _, err := fmt.Fprintf(stdout, "control interface on http://%s\n", cl.Addr()); err != nil {
+			return err
+		}
+		group.Go(func() error { return serveUntil(ctx, cl, emulator.ControlHandler(), nil) })
+	}
+	group.Go(func() error { return serveUntil(ctx, l, emulator.CombinedHandler(), emulator.Close) })
+	return group.Wait()
+}
+
 // newEmulator makes an emulator that serves our description of the API.
-func newEmulator(accounts ...platform.Account) (*platform.Server, error) {
+func newEmulator(opts platform.Options) (*platform.Server, error) {
 	api, err := schema.Load()
 	if err != nil {
 		return nil, err
 	}
-	return platform.New(platform.Options{Accounts: accounts, OpenAPI: api.Document()})
+	opts.OpenAPI = api.Document()
+	return platform.New(opts)
 }
 
-// serveEmulator serves until ctx ends.
-func serveEmulator(ctx context.Context, l net.Listener, emulator *platform.Server) error {
-	s := &http.Server{Handler: emulator, ReadHeaderTimeout: 5 * time.Second}
+// serveUntil serves h until ctx ends. finish, if any, is called first then: it
+// ends what would keep connections open.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler, finish func() error) error {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		err := emulator.Close() // ends open log streams first
+		var err error
+		if finish != nil {
+			err = finish()
+		}
 		stopped <- errors.Join(err, s.Close())
 	}()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("emulator: %w", err)
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
 	return <-stopped
 }

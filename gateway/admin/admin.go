@@ -98,7 +98,7 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 	defer cancel()
 	if d.Probe(ctx) != nil {
-		write(w, http.StatusServiceUnavailable, map[string]string{"status": "the shared store does not answer"})
+		write(w, http.StatusServiceUnavailable, map[string]string{"status": "the shared store does not answer, or is not fit to keep counts"})
 		return
 	}
 	write(w, http.StatusOK, map[string]string{"status": "ready", "revision": report.Revision})

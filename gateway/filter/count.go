@@ -35,6 +35,11 @@ func (*Count) Name() string { return "count" }
 // Request refuses with 429 when a window is full, and with 503 when the call
 // may not pass uncounted and cannot be counted.
 func (f *Count) Request(ctx context.Context, ex *Exchange) error {
+	return f.take(ctx, ex, 1)
+}
+
+// take counts n operations of an exchange.
+func (f *Count) take(ctx context.Context, ex *Exchange, n int64) error {
 	if ex.Caller == nil || ex.Caller.Exempt {
 		return nil
 	}
@@ -47,7 +52,7 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 		class = ratelimit.ClassRead
 	}
 	d, err := take(ctx, f.Limiter, f.Recorder, ratelimit.Take{
-		Org: ex.Caller.Org, Scopes: quota.Scopes, Cost: 1, Class: class, Failure: quota.Failure[class],
+		Org: ex.Caller.Org, Scopes: quota.Scopes, Cost: n, Class: class, Failure: quota.Failure[class],
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -64,6 +65,15 @@ func (g *Guard) admit(peer string, caller *identity.Caller) error {
 	}
 	g.seen.Add(v, struct{}{})
 	return nil
+}
+
+// anonymous lets a caller without a key have what is public. Asking the
+// platform on its behalf is not free, so GraphQL questions count like failures.
+func (g *Guard) anonymous(ex *Exchange) error {
+	if ex.Dialect != route.GraphQL {
+		return nil
+	}
+	return g.admit(ex.In.Peer, nil)
 }
 
 func tooManyFailures(wait time.Duration) error {

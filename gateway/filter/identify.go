@@ -34,7 +34,7 @@ func (f Identify) Request(_ context.Context, ex *Exchange) error {
 		return err
 	}
 	if err == nil && key == "" && ex.Route != nil && ex.Route.Public {
-		return nil
+		return f.Guard.anonymous(ex)
 	}
 	caller, err := f.Directory.Find(key)
 	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
@@ -30,6 +32,10 @@ type Translate struct {
 	Translators map[route.Dialect]Translator
 	Chain       *Chain
 	Dispatch    *Dispatch
+	Count       *Count
+	// Anonymous is the organisation whose credential answers the catalog
+	// questions of GraphQL callers without a key; empty answers none.
+	Anonymous string
 }
 
 // Name implements Filter.
@@ -57,7 +63,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	ex.Event.Calls = out.V2
 	calls.mu.Lock()
 	defer calls.mu.Unlock()
-	if out.Status >= http.StatusBadRequest {
+	if out.Status >= http.StatusBadRequest && calls.outcome != "" {
 		ex.Event.Outcome, ex.Event.Refusal = calls.outcome, calls.refusal
 		ex.Event.Stage, ex.Event.Detail, ex.Event.Cause = calls.stage, calls.detail, calls.cause
 	}
@@ -80,8 +86,26 @@ type calls struct {
 	cause                  error
 }
 
-// errAnonymous is the fault of a translator that calls without a caller.
-var errAnonymous = errors.New("a v2 call needs an identified caller")
+// Take implements translate.Meter.
+func (c *calls) Take(ctx context.Context, n int64) (*translate.Response, error) {
+	err := c.translate.Count.take(ctx, c.parent, n)
+	p, ok := errors.AsType[*problem.Problem](err)
+	if !ok {
+		return nil, err
+	}
+	c.parent.Event.Refusal, c.parent.Event.Stage = string(p.Kind), "count"
+	return &translate.Response{Status: p.Status, Body: map[string]any{"detail": p.Detail}}, nil
+}
+
+// open lists the v2 operations that anonymous callers of an old interface may
+// cause: what is for rent and for how much.
+func open(operation string) bool {
+	switch operation {
+	case "listGpuTypes", "getGpuType", "listCpuTypes", "getCpuType", "listDataCenters", "getDataCenter", "listPublicTemplates":
+		return true
+	}
+	return false
+}
 
 // Call implements translate.Caller.
 func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Response, error) {
@@ -90,10 +114,14 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	if op == nil {
 		return nil, fmt.Errorf("translate: unknown v2 operation %q", r.Operation)
 	}
-	if c.parent.Caller == nil {
-		return nil, errAnonymous
+	caller := c.parent.Caller
+	if caller == nil {
+		if f.Anonymous == "" || !open(op.ID) {
+			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": "missing or unknown key"}}, nil
+		}
+		caller = &identity.Caller{Org: f.Anonymous, Key: "anonymous"}
 	}
-	ex := c.child(op, r)
+	ex := c.child(op, r, caller)
 	if f.Chain.run(ctx, ex, f.Chain.Call) {
 		done, err := f.Dispatch.Do(ctx, ex)
 		if err != nil {
@@ -114,11 +142,11 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 }
 
 // child is the exchange of one v2 call of a legacy request.
-func (c *calls) child(op *schema.Operation, r *translate.Request) *Exchange {
+func (c *calls) child(op *schema.Operation, r *translate.Request, caller *identity.Caller) *Exchange {
 	p := c.parent
 	ex := &Exchange{
 		In: p.In, RequestID: p.RequestID, DecisionID: p.DecisionID,
-		Dialect: route.V2, Operation: op, Caller: p.Caller,
+		Dialect: route.V2, Operation: op, Caller: caller,
 		Params: r.Params, Query: r.Query, Doc: r.Body, HasDoc: r.Body != nil,
 		Event: &telemetry.Event{Dialect: p.Event.Dialect, Operation: op.ID},
 	}

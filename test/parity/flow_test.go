@@ -314,3 +314,52 @@ func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", "limits: {timeout: 10s, fair_share: {enabled: true, threshold: 50}}", 1)
 	})
 }
+
+// A document of several operations counts as several.
+func TestGraphQLOperationsAreCountedNotDocuments(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		doc := func(n int) string {
+			var b strings.Builder
+			for i := range n {
+				fmt.Fprintf(&b, "a%d: pod(input: {podId: \\\"nope\\\"}) { id } ", i)
+			}
+			return request("POST", "/graphql", "key_tiny", `{"query":"{ `+b.String()+`__typename }"}`)
+		}
+		first := d.ask(t, doc(3))
+		if got := first.Header.Get("RateLimit"); first.Status != 200 || !strings.HasPrefix(got, `"minute";r=2;`) {
+			t.Errorf("three operations: %d, RateLimit %q, want 2 of 5 left; %s", first.Status, got, first.Body)
+		}
+		before := len(d.platform.Calls())
+		second := d.ask(t, doc(3))
+		if second.Status != 429 || second.Header.Get("Retry-After") != "40" || len(d.platform.Calls()) != before {
+			t.Errorf("three more: %d, Retry-After %q, %d calls upstream; want 429 and none", second.Status, second.Header.Get("Retry-After"), len(d.platform.Calls())-before)
+		}
+	})
+}
+
+// Price collectors send no key; where it is allowed they see the catalog and
+// nothing else.
+func TestAnonymousCatalogQuestions(t *testing.T) {
+	ask := func(t *testing.T, d *door, query string) answer {
+		t.Helper()
+		return d.ask(t, request("POST", "/graphql", "", `{"query":"`+query+`"}`))
+	}
+	eachDoor(t, func(t *testing.T, d *door) {
+		if a := ask(t, d, "{ gpuTypes { id } }"); a.Status != 200 || !strings.Contains(a.Body, "NVIDIA L4") || a.Header.Get("RateLimit") != "" {
+			t.Errorf("catalog: %d %.200s, RateLimit %q", a.Status, a.Body, a.Header.Get("RateLimit"))
+		}
+		if a := ask(t, d, "{ pod(input: {podId: \\\"x\\\"}) { id } }"); a.Status != 401 {
+			t.Errorf("pod: %d %s, want 401", a.Status, a.Body)
+		}
+		for _, c := range d.platform.Calls() {
+			if c.Account != "globex" || !strings.HasPrefix(c.Path, "/v2/catalog/") {
+				t.Errorf("%s %s as %q reached the platform", c.Method, c.Path, c.Account)
+			}
+		}
+	}, func(d *door) { d.text = "anonymous_catalog: globex\n" + configuration })
+	eachDoor(t, func(t *testing.T, d *door) {
+		if a := ask(t, d, "{ gpuTypes { id } }"); a.Status != 401 {
+			t.Errorf("by default: %d, want 401", a.Status)
+		}
+	})
+}

@@ -47,6 +47,7 @@ platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
 log: {level: debug}
 limits: {timeout: 10s}
+policies: {deadline: 10s}
 orgs:
   - id: acme
     credential: {env: ACME}

@@ -97,6 +97,9 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	if in.Account == "" && !op.public {
 		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized, code: codeUnauthenticated, status: http.StatusUnauthorized})
 	}
+	if refused := a.count(ctx, op, call); refused != nil {
+		return refused
+	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
 	if op.creates {
 		budget, timeout = a.cfg.CreateBudget, a.cfg.CreateTimeout
@@ -113,6 +116,29 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 		a.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "graphql field failed", slog.String("operation", op.name), slog.Any("error", cause))
 	}
 	return a.answer(r, x)
+}
+
+// count takes the root fields beyond the first from the caller's quotas: a
+// document of ten operations is not one.
+func (a *API) count(ctx context.Context, op *operation, call translate.Caller) *translate.Outgoing {
+	n := int64(0)
+	for _, root := range op.roots {
+		if !strings.HasPrefix(root.name, "__") {
+			n++
+		}
+	}
+	m, ok := call.(translate.Meter)
+	if !ok || n < 2 {
+		return nil
+	}
+	refusal, err := m.Take(ctx, n-1)
+	switch {
+	case err != nil:
+		return a.Refuse(translate.Problem{Status: http.StatusServiceUnavailable, Detail: "the rate limits cannot be checked at the moment"})
+	case refusal != nil:
+		return a.Refuse(translate.Problem{Status: refusal.Status, Detail: refusal.Detail()})
+	}
+	return nil
 }
 
 // answer writes what an execution gave.
