@@ -65,7 +65,7 @@ func immediate(a *filter.Answer) *extprocv3.ProcessingResponse {
 	}
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extprocv3.ImmediateResponse{
-			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)}, //nolint:gosec // three digits
+			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)},
 			Headers: m,
 			Body:    a.Body,
 			Details: "tollgate",

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
@@ -28,7 +30,7 @@ type Proxy struct {
 	// Fault is told what the processor did wrong; such a request is answered
 	// with 500, as Envoy does.
 	Fault func(error)
-	// Transport sends to the upstream; nil means http.DefaultTransport.
+	// Transport sends to the upstream; required.
 	Transport http.RoundTripper
 }
 
@@ -93,7 +95,8 @@ func (x *exchange) run(r *http.Request) error {
 	}
 	res, err := x.send(r.Context(), req)
 	if err != nil {
-		return x.respond(local(http.StatusServiceUnavailable, "upstream connect error"), "upstream_reset_before_response_started{connection_termination}")
+		res := local(http.StatusServiceUnavailable, "upstream connect error") //nolint:bodyclose // held in memory
+		return x.respond(res, "upstream_reset_before_response_started{connection_termination}")
 	}
 	defer func() { _ = res.Body.Close() }()
 	return x.respond(res, "via_upstream")
@@ -106,7 +109,8 @@ func (x *exchange) requestBody(r *http.Request, req *message, mode *modev3.Proce
 		return false, err
 	}
 	if len(body) > bufferLimit {
-		return true, x.respond(local(http.StatusRequestEntityTooLarge, "Payload Too Large"), "request_payload_too_large")
+		res := local(http.StatusRequestEntityTooLarge, "Payload Too Large") //nolint:bodyclose // held in memory
+		return true, x.respond(res, "request_payload_too_large")
 	}
 	req.body = body
 	if mode != nil && mode.RequestBodyMode != modev3.ProcessingMode_BUFFERED {
@@ -140,11 +144,7 @@ func (x *exchange) send(ctx context.Context, m *message) (*http.Response, error)
 		out.Body = io.NopCloser(bytes.NewReader(m.body))
 		out.ContentLength = int64(len(m.body))
 	}
-	t := x.proxy.Transport
-	if t == nil {
-		t = http.DefaultTransport
-	}
-	return t.RoundTrip(out)
+	return x.proxy.Transport.RoundTrip(out)
 }
 
 // local is an answer of Envoy's own. It passes the filter like any other.
@@ -167,7 +167,7 @@ func attributes(values map[string]any) map[string]*structpb.Struct {
 // respond takes a response through the filter and writes it. details says whose
 // it is (response.code_details).
 func (x *exchange) respond(res *http.Response, details string) error {
-	m := &message{header: res.Header.Clone(), pseudo: map[string]string{":status": fmt.Sprint(res.StatusCode)}}
+	m := &message{header: res.Header.Clone(), pseudo: map[string]string{":status": strconv.Itoa(res.StatusCode)}}
 	empty := res.ContentLength == 0
 	reply, err := x.ask(&extprocv3.ProcessingRequest{
 		Request: &extprocv3.ProcessingRequest_ResponseHeaders{
@@ -202,9 +202,7 @@ func (x *exchange) respond(res *http.Response, details string) error {
 		}
 		res.Body = io.NopCloser(bytes.NewReader(m.body))
 	}
-	for name, values := range m.header {
-		x.w.Header()[name] = values
-	}
+	maps.Copy(x.w.Header(), m.header)
 	x.w.WriteHeader(res.StatusCode)
 	flusher := http.NewResponseController(x.w)
 	buf := make([]byte, 4096)
@@ -215,7 +213,7 @@ func (x *exchange) respond(res *http.Response, details string) error {
 			_ = flusher.Flush()
 		}
 		if err != nil {
-			return nil // the head is out; an upstream that broke off shows as such
+			return nil //nolint:nilerr // the head is out; an upstream that broke off shows as such
 		}
 	}
 }
@@ -238,9 +236,7 @@ func (x *exchange) ask(req *extprocv3.ProcessingRequest) (*extprocv3.ProcessingR
 	if err := m.mutate(im.Headers); err != nil {
 		return nil, err
 	}
-	for name, values := range m.header {
-		x.w.Header()[name] = values
-	}
+	maps.Copy(x.w.Header(), m.header)
 	x.w.WriteHeader(int(im.GetStatus().GetCode()))
 	_, _ = x.w.Write(im.Body)
 	return nil, nil
