@@ -52,8 +52,10 @@ func table() []behaviour {
 		{name: "list", request: get("/v2/pods"), status: 200, sent: 1, header: limits},
 		{name: "create", request: post(pod4090), status: 201, sent: 1, header: limits, want: []string{`"status":"PROVISIONING"`}},
 		{name: "create, chunked", request: post(chunked(pod4090[:5], pod4090[5:]), chunks), status: 201, sent: 1},
-		{name: "create, chunked with trailers", status: 201, sent: 1,
-			request: post(strings.TrimSuffix(chunked(pod4090), "\r\n")+"X-Trailer: 1\r\n\r\n", chunks)},
+		{
+			name: "create, chunked with trailers", status: 201, sent: 1,
+			request: post(strings.TrimSuffix(chunked(pod4090), "\r\n")+"X-Trailer: 1\r\n\r\n", chunks),
+		},
 		{name: "create, asking first", request: post(pod4090, "Expect: 100-continue"), status: 201, sent: 1},
 		{name: "patch of an unknown pod", request: request("PATCH", "/v2/pods/nope1234", "key_research", `{"name":"b"}`), status: 404, sent: 1, header: limits},
 		{name: "delete of an unknown pod", request: request("DELETE", "/v2/pods/nope1234", "key_research", ""), status: 404, sent: 1},
@@ -72,10 +74,14 @@ func table() []behaviour {
 		// Who calls.
 		{name: "no key", request: request("GET", "/v2/pods", "", ""), status: 401, header: []string{"Www-Authenticate: Bearer"}},
 		{name: "unknown key", request: request("POST", "/v2/pods", "key_nobody", pod4090), status: 401},
-		{name: "two Authorization headers", request: request("GET", "/v2/pods", "key_research", "", "Authorization: Bearer key_platform"), status: 401,
-			plain: 400, why: "Envoy joins fields of one name; the pair is no key"},
-		{name: "two equal Authorization headers", request: request("GET", "/v2/pods", "key_research", "", "Authorization: Bearer key_research"), status: 401,
-			plain: 400, why: "Envoy joins fields of one name; the pair is no key"},
+		{
+			name: "two Authorization headers", request: request("GET", "/v2/pods", "key_research", "", "Authorization: Bearer key_platform"), status: 401,
+			plain: 400, why: "Envoy joins fields of one name; the pair is no key",
+		},
+		{
+			name: "two equal Authorization headers", request: request("GET", "/v2/pods", "key_research", "", "Authorization: Bearer key_research"), status: 401,
+			plain: 400, why: "Envoy joins fields of one name; the pair is no key",
+		},
 
 		// Where to.
 		{name: "unknown path", request: get("/v2/nope"), status: 404, header: limits},
@@ -95,15 +101,19 @@ func table() []behaviour {
 		{name: "broken escape in the query", request: get("/v2/pods?a=%zz"), status: 400},
 
 		// The form of the message.
-		{name: "websocket", request: request("GET", "/v2/pods", "key_research", "", "Connection: Upgrade", "Upgrade: websocket"), status: 403,
-			plain: 400, envoys: true, why: "Envoy refuses upgrades nobody enabled before any filter sees them"},
+		{
+			name: "websocket", request: request("GET", "/v2/pods", "key_research", "", "Connection: Upgrade", "Upgrade: websocket"), status: 403,
+			plain: 400, envoys: true, why: "Envoy refuses upgrades nobody enabled before any filter sees them",
+		},
 		{name: "h2c offer ignored", request: request("GET", "/v2/pods", "key_research", "", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"), status: 200, sent: 1},
 		{name: "underscore in a name", request: request("GET", "/v2/pods", "key_research", "", "X_Forwarded_For: 127.0.0.1"), status: 400},
 		{name: "folded header", request: request("GET", "/v2/pods", "key_research", "", "X-Note: a\r\n b: c"), status: 200, sent: 1},
 		{name: "byte outside ASCII", request: request("GET", "/v2/pods", "key_research", "", "X-Note: \xff"), status: 400, want: []string{"outside printable ASCII"}},
 		{name: "too many headers", request: request("GET", "/v2/pods", "key_research", "", strings.Split(strings.Repeat("A: b\n", 150)+"C: d", "\n")...), status: 431},
-		{name: "two Host headers", request: request("GET", "/v2/pods", "key_research", "", "Host: other.test"), status: 200, sent: 1,
-			plain: 400, why: "Envoy joins them; neither is used for anything"},
+		{
+			name: "two Host headers", request: request("GET", "/v2/pods", "key_research", "", "Host: other.test"), status: 200, sent: 1,
+			plain: 400, why: "Envoy joins them; neither is used for anything",
+		},
 		{name: "no media type", request: post(pod4090, "Content-Type:"), status: 415},
 		{name: "two media types", request: post(pod4090, "Content-Type: application/json", "Content-Type: text/plain"), status: 415},
 		{name: "content coding", request: post(pod4090, "Content-Encoding: gzip"), status: 415},
@@ -270,6 +280,7 @@ func comparable(a answer) answer {
 // codec closes the connection. What matters is that nothing is forwarded and
 // the connection ends.
 func TestBrokenMessagesEndTheConnection(t *testing.T) {
+	t.Parallel()
 	w := open(t)
 	for name, raw := range map[string]string{
 		"lower-case method":               request("get", "/v2/pods", "key_research", ""),

@@ -81,7 +81,7 @@ func (g *gate) keep(c net.Conn, f func()) {
 }
 
 func (g *gate) relay(near net.Conn) {
-	far, err := net.Dial("tcp", g.target) //nolint:noctx // ends with the gate
+	far, err := net.Dial("tcp", g.target)
 	if err != nil {
 		_ = near.Close()
 		return

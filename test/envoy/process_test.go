@@ -67,7 +67,7 @@ func start(t *testing.T, b *bootstrap) *process {
 		t.Fatal(err)
 	}
 	address := filepath.Join(dir, "admin")
-	cmd := exec.CommandContext(t.Context(), binary(t), //nolint:gosec // the operator's own choice
+	cmd := exec.CommandContext(t.Context(), binary(t),
 		"-c", file, "--concurrency", "1", "--disable-hot-restart", "--admin-address-path", address, "--log-level", "warn", "--component-log-level", "main:info")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -119,7 +119,7 @@ func (p *process) watch(stderr io.Reader, ready, ended chan<- struct{}) {
 // locate finds the ports the kernel gave.
 func (p *process) locate(t *testing.T, file string) {
 	t.Helper()
-	admin, err := os.ReadFile(file) //nolint:gosec // written by the process just started
+	admin, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,18 +36,26 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 		header                        http.Header
 		body                          string
 	}{
-		{"query put in order, unknown parameters left out",
+		{
+			"query put in order, unknown parameters left out",
 			request("GET", "/v2/pods?zzz=1&includeClusterPods=%74rue&bogus=x", "key_research", "", append(noise, "X-Request-Id: id-1")...),
-			"GET", "/v2/pods?includeClusterPods=true", headers, ""},
-		{"escapes of the path put in order",
+			"GET", "/v2/pods?includeClusterPods=true", headers, "",
+		},
+		{
+			"escapes of the path put in order",
 			request("GET", "/v2/catalog/gpus/NVIDIA%20%4c4", "key_research", "", append(noise, "X-Request-Id: id-1")...),
-			"GET", "/v2/catalog/gpus/NVIDIA%20L4?", headers, ""},
-		{"body written anew",
+			"GET", "/v2/catalog/gpus/NVIDIA%20L4?", headers, "",
+		},
+		{
+			"body written anew",
 			request("POST", "/v2/pods", "key_research", spaced, append(noise, "X-Request-Id: id-1")...),
-			"POST", "/v2/pods?", withBody, body},
-		{"chunked body written anew, in one piece",
+			"POST", "/v2/pods?", withBody, body,
+		},
+		{
+			"chunked body written anew, in one piece",
 			request("POST", "/v2/pods?bogus=1", "key_research", chunked(spaced[:7], spaced[7:]), append(noise, "X-Request-Id: id-1", "Transfer-Encoding: chunked")...),
-			"POST", "/v2/pods?", withBody, body},
+			"POST", "/v2/pods?", withBody, body,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := len(w.platform.Calls())
@@ -65,7 +74,7 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 			}
 			want := tc.header.Clone()
 			if tc.body != "" {
-				want.Set("Content-Length", fmt.Sprint(len(tc.body)))
+				want.Set("Content-Length", strconv.Itoa(len(tc.body)))
 			}
 			if diff := cmp.Diff(want, c.Header); diff != "" {
 				t.Errorf("headers at the platform (-want +got):\n%s", diff)
