@@ -16,6 +16,7 @@ TESTFLAGS ?=
 PKG ?= ./...
 FUZZTIME ?= 10s
 BENCH ?= .
+EXAMPLES ?= 25
 
 .PHONY: help
 help: ## List the targets
@@ -86,9 +87,20 @@ fuzz: ## Run every fuzz target for FUZZTIME each, 10 s by default
 			echo "== $$(dirname "$$file") $${func#func }"; \
 			go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "./$${file#./}")" < /dev/null; done
 
+.PHONY: contract
+contract: ## What we believe of the platform, on the emulator; on a real one with TOLLGATE_CONTRACT_* set (see test/contract/doc.go)
+	@go test -count=1 ./test/contract
+
+.PHONY: schemathesis
+schemathesis: build ## Hold the emulator against the API description with generated requests (EXAMPLES, 25 each)
+	@.ci/install-tools schemathesis
+	@test/contract/schemathesis $(EXAMPLES)
+
 .PHONY: bench
-bench: ## What the gateway costs beside a bare proxy, in one run (BENCHFLAGS)
+bench: ## What the gateway and the limiter cost beside others, in one run (BENCHFLAGS)
+	@.ci/install-tools redis
 	@go run ./test/bench $(BENCHFLAGS)
+	@go test -run '^$$' -bench . -benchmem ./ratelimit/proof
 
 .PHONY: microbench
 microbench: ## Run the benchmarks beside the code (BENCH, PKG)
