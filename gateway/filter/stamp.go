@@ -30,8 +30,10 @@ func (Stamp) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response puts the ids on the answer.
+// Response puts the ids on the answer, and keeps browsers from reading it as
+// anything but what it says it is.
 func (Stamp) Response(_ context.Context, ex *Exchange) error {
+	ex.Answer.Header.Set("X-Content-Type-Options", "nosniff")
 	ex.Answer.Header.Set(HeaderRequestID, ex.RequestID)
 	ex.Answer.Header.Set(HeaderDecision, ex.DecisionID)
 	return nil
