@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -228,7 +229,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.serveHTTP(ctx, data, g.Handler(), cfg.Drain) })
+	group.Go(func() error { return g.serveHTTP(ctx, g.judged(ctx, data), g.Handler(), cfg.Drain) })
 	// The admin listener outlives the data listener, so that probes can watch
 	// the drain.
 	group.Go(func() error { return g.serveHTTP(ctx, adminListener, g.AdminHandler(), cfg.Drain) })
@@ -325,6 +326,18 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
 	return <-stopped
+}
+
+// judged makes a listener pass only requests that have one reading. What it
+// refuses never becomes an exchange, so it is logged here.
+func (g *Gateway) judged(ctx context.Context, l net.Listener) net.Listener {
+	return wire.NewListener(l, wire.Config{
+		MaxHead: maxHeaderSize,
+		Now:     g.deps.Now,
+		Refused: func(client net.Addr, r *wire.Refusal) {
+			g.deps.Logger.WarnContext(ctx, "request refused on the wire", "peer", client.String(), "status", r.Status, "detail", r.Reason)
+		},
+	})
 }
 
 func serveGRPC(ctx context.Context, l net.Listener, s *grpc.Server, drain time.Duration) error {
