@@ -1,0 +1,101 @@
+package graphql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Names for what a report cannot call by the caller's own word, which could be
+// any text.
+const (
+	// FieldInvalid is a request whose root fields cannot be told.
+	FieldInvalid = "invalid"
+	// FieldUnknown is a root field this interface never had.
+	FieldUnknown = "unknown"
+	// FieldIntrospection is __schema, __type and __typename.
+	FieldIntrospection = "introspection"
+)
+
+// mostFields bounds how many root fields of one request are told apart.
+const mostFields = 16
+
+// Fields names the root fields a request asks for, each once, for counting who
+// uses what. It is never empty, and all names are ours.
+func (a *API) Fields(in *translate.Incoming) []string {
+	p, f := readPayload(in)
+	if f != nil {
+		return []string{FieldInvalid}
+	}
+	doc, _, faults := a.document(p.query)
+	if faults != nil {
+		return []string{FieldInvalid}
+	}
+	def, f := choose(doc, p.operation)
+	if f != nil {
+		return []string{FieldInvalid}
+	}
+	var names []string
+	rootFields(doc, def.SelectionSet, func(s *ast.Field) {
+		name := a.known(s.Name)
+		if len(names) < mostFields && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	})
+	if len(names) == 0 {
+		return []string{FieldInvalid}
+	}
+	return names
+}
+
+// known returns the name of a root field if it is one of ours.
+func (a *API) known(name string) string {
+	if strings.HasPrefix(name, "__") {
+		return FieldIntrospection
+	}
+	if _, gone := withoutV2(name); gone || a.schema.Query.Fields.ForName(name) != nil || a.schema.Mutation.Fields.ForName(name) != nil {
+		return name
+	}
+	return FieldUnknown
+}
+
+// Successors lists the v2 operations that a program should call in place of a
+// root field, the main one first; nil when v2 has nothing for it.
+func Successors(field string) []string { return successors[field] }
+
+var successors = map[string][]string{
+	"myself":                   {"listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys"},
+	"pod":                      {"getPod"},
+	"gpuTypes":                 {"listGpuTypes"},
+	"cpuTypes":                 {"listCpuTypes"},
+	"cpuFlavors":               {"listCpuTypes"},
+	"dataCenters":              {"listDataCenters"},
+	"countryCodes":             {"listDataCenters"},
+	"serverlessGpuPools":       {"listGpuTypes"},
+	"podTemplates":             {"listTemplates", "listPublicTemplates"},
+	"podTemplate":              {"getTemplate"},
+	"podFindAndDeployOnDemand": {"createPod"},
+	"deployCpuPod":             {"createPod"},
+	"podStop":                  {"podAction"},
+	"podResume":                {"podAction"},
+	"podRestart":               {"podAction"},
+	"podReset":                 {"podAction"},
+	"podTerminate":             {"deletePod"},
+	"podEditJob":               {"updatePod"},
+	"saveEndpoint":             {"createEndpoint", "updateEndpoint"},
+	"deleteEndpoint":           {"deleteEndpoint"},
+	"updateEndpointTemplate":   {"updateEndpoint"},
+	"saveTemplate":             {"createTemplate", "updateTemplate"},
+	"deleteTemplate":           {"deleteTemplate"},
+	"saveRegistryAuth":         {"createRegistry"},
+	"deleteRegistryAuth":       {"deleteRegistry"},
+	"createNetworkVolume":      {"createNetworkVolume"},
+	"updateNetworkVolume":      {"updateNetworkVolume"},
+	"deleteNetworkVolume":      {"deleteNetworkVolume"},
+	"updateUserSettings":       {"updateSshKeys"},
+	"createCluster":            {"createCluster"},
+	"deleteCluster":            {"deleteCluster"},
+}
