@@ -44,11 +44,12 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	dialects, operations, err := newTranslators(cfg, g.dialects)
+	first, gql, err := newTranslators(cfg, g.dialects)
 	if err != nil {
 		return nil, err
 	}
-	table, err := newTable(g.api, operations)
+	dialects := map[route.Dialect]dialect{route.V1: first, route.GraphQL: gql}
+	table, err := newTable(g.api, legacyRoutes(cfg, first))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,10 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Wire{},
 		filter.Match{Table: table, API: g.api},
 		filter.Identify{Directory: directory, Guard: g.guard},
-		&filter.Legacy{Brownouts: dark, Now: g.deps.Now},
+		&filter.Legacy{
+			Usage: g.usage, Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Brownouts: dark,
+			Anonymous: cfg.AnonymousCatalog, Now: g.deps.Now,
+		},
 		count,
 		filter.Routed{},
 	}
@@ -92,7 +96,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 			"getOpenAPI": {ContentType: "application/json", Body: g.api.Document()},
 		}},
 		filter.Decode{Limits: strictjson.DefaultLimits()},
-		&filter.Brownout{Brownouts: dark, Dialects: dimmers, Now: g.deps.Now},
+		&filter.Brownout{Brownouts: dark, Dialects: dimmers, Anonymous: cfg.AnonymousCatalog, Now: g.deps.Now},
 		&filter.Translate{
 			API: g.api, Translators: translators, Chain: chain, Dispatch: dispatch, Count: count, Anonymous: cfg.AnonymousCatalog,
 		},
@@ -112,6 +116,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		reader:   reader,
 		client:   client,
 		engine:   engine,
+		moves:    moves(first),
 		loaded:   g.deps.Now(),
 	}, nil
 }
@@ -224,21 +229,34 @@ type dialect interface {
 	filter.Dimmer
 }
 
-// newTranslators builds the legacy dialects and their routes.
-func newTranslators(cfg *Config, deps translate.Deps) (map[route.Dialect]dialect, []route.Route, error) {
+// newTranslators builds the legacy dialects.
+func newTranslators(cfg *Config, deps translate.Deps) (*v1.API, graphqlDoor, error) {
 	first, err := v1.New(cfg.V1, deps)
 	if err != nil {
-		return nil, nil, err
+		return nil, graphqlDoor{}, err
 	}
 	gql, err := graphql.New(cfg.GraphQL, deps)
-	if err != nil {
-		return nil, nil, err
-	}
+	return first, graphqlDoor{gql}, err
+}
+
+// legacyRoutes lists the routes of the legacy dialects.
+func legacyRoutes(cfg *Config, first *v1.API) []route.Route {
 	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: cfg.AnonymousCatalog != ""}}
 	for _, op := range first.Operations() {
 		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public})
 	}
-	return map[route.Dialect]dialect{route.V1: first, route.GraphQL: graphqlDoor{gql}}, routes, nil
+	return routes
+}
+
+// moves maps the operations of v1 to those of v2 that take their place.
+func moves(first *v1.API) map[string][]string {
+	m := make(map[string][]string)
+	for _, op := range first.Operations() {
+		if op.V2 != "" {
+			m[op.ID] = []string{op.V2}
+		}
+	}
+	return m
 }
 
 // newTable builds the one table of all dialects' routes.

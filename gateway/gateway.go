@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate"
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
+	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
 // Deps are the live things a Gateway works with. All are required but API and
@@ -49,18 +50,20 @@ type Deps struct {
 
 // Gateway is a running tollgate.
 type Gateway struct {
-	deps     Deps
-	api      *schema.API
-	recorder *telemetry.Recorder
-	store    *redisstore.Store
-	limiter  *ratelimit.Limiter
-	guard    *filter.Guard
-	shares   *ratelimit.Upstream
-	catalog  *catalog.Catalog
-	dialects translate.Deps
-	current  atomic.Pointer[state]
-	swapped  chan struct{} // tells Run of a new state
-	status   *admin.Status
+	deps       Deps
+	api        *schema.API
+	recorder   *telemetry.Recorder
+	store      *redisstore.Store
+	limiter    *ratelimit.Limiter
+	guard      *filter.Guard
+	shares     *ratelimit.Upstream
+	catalog    *catalog.Catalog
+	dialects   translate.Deps
+	usage      *usage.Recorder
+	usageStore *usage.Store
+	current    atomic.Pointer[state]
+	swapped    chan struct{} // tells Run of a new state
+	status     *admin.Status
 }
 
 // state is one compiled configuration. It is immutable.
@@ -70,11 +73,10 @@ type state struct {
 	reader   *filter.Reader
 	client   *upstream.Client
 	engine   *policies.Engine
-	loaded   time.Time
+	// moves maps operations of v1 to those of v2 that take their place.
+	moves  map[string][]string
+	loaded time.Time
 }
-
-// legacyPrefix begins the store keys of what the old dialects remember.
-const legacyPrefix = "tollgate:legacy"
 
 // New compiles cfg. It neither dials nor listens; Run does.
 func New(cfg Config, deps Deps) (*Gateway, error) {
@@ -110,7 +112,10 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
-	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, legacyPrefix), Logger: deps.Logger}.WithDefaults()
+	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, LegacyPrefix), Logger: deps.Logger}.WithDefaults()
+	if err := g.newUsage(); err != nil {
+		return nil, err
+	}
 	if err := g.Swap(cfg); err != nil {
 		return nil, err
 	}
@@ -208,6 +213,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Token:   func() string { return g.current.Load().config.AdminToken.Reveal() },
 		Probe:   g.store.Check,
 		Limits:  limits{g},
+		Legacy:  legacy{g},
 	})
 }
 
@@ -228,6 +234,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return errors.Join(err, data.Close(), adminListener.Close())
 		}
 	}
+	stopNoting := g.noteUsage(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.serveHTTP(ctx, g.judged(ctx, data), g.Handler(), cfg.Drain) })
 	// The admin listener outlives the data listener, so that probes can watch
@@ -242,6 +249,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.status.Serving(true)
 	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
 	err = group.Wait()
+	stopNoting()
 	g.Close()
 	return err
 }

@@ -20,6 +20,7 @@ type Deps struct {
 	// Probe tells whether the shared store answers.
 	Probe  func(context.Context) error
 	Limits Limits
+	Legacy Legacy
 }
 
 // Limits shows and resets quotas. Both return ErrNoOrg for an organisation
@@ -75,6 +76,7 @@ func New(d Deps) http.Handler {
 	}))
 	mux.Handle("GET /admin/limits", d.guard(d.limits))
 	mux.Handle("POST /admin/limits/reset", d.guard(d.reset))
+	mux.Handle("GET /admin/legacy", d.guard(d.legacy))
 	for pattern, h := range map[string]http.HandlerFunc{
 		"GET /debug/pprof/":        pprof.Index,
 		"GET /debug/pprof/profile": pprof.Profile,

@@ -1,15 +1,23 @@
 package filter_test
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
+	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
 // noon is when the tests' brownouts begin.
@@ -20,15 +28,35 @@ func (shout) Brownout(text string) *translate.Outgoing {
 	return &translate.Outgoing{Status: 503, ContentType: "text/shout", Body: []byte(strings.ToUpper(text))}
 }
 
+// ledger is a usage.Writer that keeps the rows it takes.
+type ledger struct{ rows []usage.Row }
+
+func (l *ledger) Write(_ context.Context, b usage.Batch) error {
+	l.rows = append(l.rows, b.Rows...)
+	return nil
+}
+
+func newUsage(t *testing.T, w usage.Writer) *usage.Recorder {
+	t.Helper()
+	r, err := usage.NewRecorder(usage.Deps{
+		Writer: w, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // legacyChain has the filters about retired interfaces and an answer behind
 // them. v1 of acme is off from noon to one.
-func legacyChain(now time.Time, message string) *filter.Chain {
+func legacyChain(t *testing.T, now time.Time, message string) *filter.Chain {
+	t.Helper()
 	clock := func() time.Time { return now }
 	dark := filter.Brownouts{{Org: "acme", Dialect: route.V1}: brownout.New([]brownout.Config{
 		{Dialects: []brownout.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
 	}, "v1")}
 	return &filter.Chain{
-		Head: []filter.Filter{&filter.Legacy{Brownouts: dark, Now: clock}},
+		Head: []filter.Filter{&filter.Legacy{Usage: newUsage(t, new(ledger)), Brownouts: dark, Now: clock}},
 		Content: []filter.Filter{
 			&filter.Brownout{Brownouts: dark, Now: clock, Dialects: map[route.Dialect]filter.Dimmer{route.V1: shout{}, route.GraphQL: shout{}}},
 			probe{name: "translate", trail: new([]string), request: local},
@@ -58,7 +86,7 @@ func TestBrownouts(t *testing.T) {
 		"a stranger":           {"/v1/docs", "", true, noon, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain := legacyChain(tc.now, "")
+			chain := legacyChain(t, tc.now, "")
 			ex := exchange(tc.path)
 			ex.Route = &route.Route{Public: tc.public}
 			if tc.org != "" {
@@ -86,7 +114,7 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 		"ask the platform team": "ASK THE PLATFORM TEAM",
 		"":                      "THE V1 INTERFACE IS RETIRED AND SWITCHED OFF ON PURPOSE UNTIL 2026-11-21T13:00:00Z; MOVE TO /V2",
 	} {
-		chain := legacyChain(noon.Add(59*time.Minute+500*time.Millisecond), message)
+		chain := legacyChain(t, noon.Add(59*time.Minute+500*time.Millisecond), message)
 		ex := exchange("/v1/pods")
 		ex.Route, ex.Caller = &route.Route{ID: "listPods"}, &identity.Caller{Org: "acme", Key: "ann"}
 		if chain.RunHead(t.Context(), ex) {
@@ -102,5 +130,78 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 		if e := ex.Event; e.Refusal != "brownout" || e.Stage != "brownout" || e.Outcome != "refused" {
 			t.Errorf("event = %q at %q, %q; want a brownout that was refused", e.Refusal, e.Stage, e.Outcome)
 		}
+	}
+}
+
+// roots names what GraphQL documents ask for in these tests.
+type roots struct{}
+
+func (roots) Fields(in *translate.Incoming) []string {
+	return strings.Fields(translate.Text(in.Body, "query"))
+}
+
+func TestLegacyCallsAreNoted(t *testing.T) {
+	answer := func(ex *filter.Exchange) error {
+		ex.Answer = &filter.Answer{Status: 201, Header: http.Header{"X-Legacy-Warning": {"locked: lost"}}}
+		ex.Event.Calls = []string{"createPod"}
+		return nil
+	}
+	refuse := func(*filter.Exchange) error { return errors.New("broken") }
+	row := func(key, dialect, op, status string) usage.Row {
+		return usage.Row{
+			Who: usage.Who{Key: key, Dialect: dialect, Operation: op, Agent: "launcher/1"},
+			Sum: usage.Sum{Count: 1, First: noon, Last: noon, Statuses: map[string]int64{status: 1}},
+		}
+	}
+	made := row("ann", "v1", "createPod", "2xx")
+	made.V2, made.Lost = map[string]int64{"createPod": 1}, map[string]int64{"locked": 1}
+	asked := made
+	asked.Who = usage.Who{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}
+	nobody := asked
+	nobody.Key = "anonymous"
+	for name, tc := range map[string]struct {
+		path    string
+		route   *route.Route // nil when nothing matched
+		key     string       // "" for no caller
+		doc     any
+		request func(*filter.Exchange) error
+		want    []usage.Row
+	}{
+		"v1":                 {"/v1/pods", &route.Route{ID: "createPod"}, "ann", nil, answer, []usage.Row{made}},
+		"v1, failed":         {"/v1/pods", &route.Route{ID: "createPod"}, "ann", nil, refuse, []usage.Row{row("ann", "v1", "createPod", "5xx")}},
+		"v1, no such path":   {"/v1/nope", nil, "ann", nil, refuse, []usage.Row{row("ann", "v1", "unmatched", "5xx")}},
+		"v1, a stranger":     {"/v1/docs", &route.Route{ID: "getDocs", Public: true}, "", nil, answer, nil},
+		"graphql":            {"/graphql", &route.Route{ID: "graphql"}, "ann", map[string]any{"query": "myself"}, answer, []usage.Row{asked}},
+		"graphql, unread":    {"/graphql", &route.Route{ID: "graphql"}, "ann", nil, refuse, []usage.Row{row("ann", "graphql", "unread", "5xx")}},
+		"graphql, no key":    {"/graphql", &route.Route{ID: "graphql", Public: true}, "", map[string]any{"query": "myself"}, answer, []usage.Row{nobody}},
+		"graphql, a no-path": {"/graphql/x", nil, "ann", nil, refuse, []usage.Row{row("ann", "graphql", "unmatched", "5xx")}},
+		"v2":                 {"/v2/pods", &route.Route{ID: "createPod"}, "ann", nil, answer, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := new(ledger)
+			r := newUsage(t, kept)
+			chain := &filter.Chain{Head: []filter.Filter{
+				&filter.Legacy{Usage: r, Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}, Anonymous: "acme", Now: func() time.Time { return noon }},
+				probe{name: "serve", trail: new([]string), request: tc.request},
+			}}
+			ex := exchange(tc.path)
+			ex.Event.Agent, ex.Route, ex.Doc, ex.HasDoc = "launcher/1.2", tc.route, tc.doc, tc.doc != nil
+			if tc.route != nil {
+				ex.Event.Operation = tc.route.ID
+			}
+			if tc.key != "" {
+				ex.Caller = &identity.Caller{Org: "acme", Key: tc.key}
+			}
+			if chain.RunHead(t.Context(), ex) {
+				t.Fatal("the request went on")
+			}
+			chain.RunResponse(t.Context(), ex)
+			if err := r.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, kept.rows); diff != "" {
+				t.Errorf("noted (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -229,7 +229,9 @@ func TestNotingNeverWaitsForTheStore(t *testing.T) {
 		}
 		close(p.gate)
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
 		if n := p.calls(); n != 4096 {
 			t.Errorf("%d calls written, want 4096", n)
 		}

@@ -1,0 +1,91 @@
+package parity
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// admin asks the admin listener and decodes its answer.
+func (d *door) admin(t *testing.T, method, target string, out any) int {
+	t.Helper()
+	w := httptest.NewRecorder()
+	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, target, nil))
+	if out != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), out); err != nil {
+			t.Fatalf("%s %s: %v: %s", method, target, err, w.Body)
+		}
+	}
+	return w.Code
+}
+
+// legacyCall is what the report tells, as far as it is the same in each run.
+type legacyCall struct {
+	Key, Dialect, Operation, Agent string
+	Count                          int64
+	First, Last                    time.Time
+	Statuses                       map[string]int64
+	V2                             []string
+	Became, Lost                   map[string]int64
+}
+
+// Whoever calls the retired interfaces is on record: with what, how it ended,
+// what to call instead and what has no successor.
+func TestLegacyCallsAreOnRecord(t *testing.T) {
+	launcher := "User-Agent: launcher/2.1 (x)"
+	eachDoor(t, func(t *testing.T, d *door) {
+		create := `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"minUploadMbps":100}`
+		d.ask(t, request("POST", "/v1/pods", "key_research", create, launcher))
+		d.advance(time.Second)
+		d.ask(t, request("POST", "/v1/pods", "key_research", create, launcher))
+		d.ask(t, request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA H200"]}`, launcher))
+		d.ask(t, request("GET", "/v1/nope", "key_research", "", launcher))
+		d.ask(t, request("POST", "/graphql", "key_research", `{"query":"{ myself { pods { id } } gpuTypes { id } }"}`))
+		d.ask(t, request("POST", "/graphql", "key_research", `{"query":"mutation { podBidResume(input: {podId: \"x\"}) { id } }"}`))
+		d.ask(t, request("GET", "/v2/pods", "key_research", ""))
+		d.ask(t, request("GET", "/v1/pods", "key_nobody", ""))
+		d.ask(t, request("GET", "/v1/pods", "key_globex", ""))
+		later := start.Add(time.Second)
+		row := func(dialect, op, agent string, statuses map[string]int64, v2 ...string) legacyCall {
+			n := int64(0)
+			for _, m := range statuses {
+				n += m
+			}
+			if v2 == nil {
+				v2 = []string{}
+			}
+			return legacyCall{Key: "key_research", Dialect: dialect, Operation: op, Agent: agent, Count: n, First: later, Last: later, Statuses: statuses, V2: v2}
+		}
+		made := row("v1", "createPod", "launcher/2", map[string]int64{"2xx": 2, "4xx": 1}, "createPod")
+		made.First, made.Became = start, map[string]int64{"createPod": 3, "listGpuTypes": 1} // the catalog is cached
+		made.Lost = map[string]int64{"minUploadMbps": 2, "gpuTypeIds": 1}
+		both := map[string]int64{"listPods": 1, "listGpuTypes": 1}
+		myself := row("graphql", "myself", "none", map[string]int64{"2xx": 1}, "listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys")
+		types := row("graphql", "gpuTypes", "none", map[string]int64{"2xx": 1}, "listGpuTypes")
+		myself.Became, types.Became = both, both
+		want := []legacyCall{
+			made, myself, types,
+			row("graphql", "podBidResume", "none", map[string]int64{"2xx": 1}),
+			row("v1", "unmatched", "launcher/2", map[string]int64{"4xx": 1}),
+		}
+		var got struct{ Calls []legacyCall }
+		if code := d.admin(t, http.MethodGet, "/admin/legacy?org=acme", &got); code != 200 {
+			t.Fatalf("status = %d, want 200", code)
+		}
+		if diff := cmp.Diff(want, got.Calls, cmpopts.SortSlices(func(a, b legacyCall) bool { return a.Operation < b.Operation })); diff != "" {
+			t.Errorf("report (-want +got):\n%s", diff)
+		}
+		if d.admin(t, http.MethodGet, "/admin/legacy", &got); len(got.Calls) != 6 {
+			t.Errorf("%d rows of all organisations, want 6", len(got.Calls))
+		}
+		if strings.Contains(d.redis.Dump(), "key_nobody") {
+			t.Error("a stranger is on record")
+		}
+	})
+}
