@@ -1,0 +1,450 @@
+package hostile
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The keys of the tests and the platform's key. canary is in the latter, and
+// nothing a caller or an operator sees may hold it.
+const (
+	k1     = "key_research_1"
+	k2     = "key_globex_22"
+	few    = "key_few_calls" // stands for one of the keys with five calls
+	canary = "CANARY-9b1c"
+	pk     = "pk-acme-" + canary
+)
+
+const configuration = `
+platform: {base_url: "PLATFORM"}
+redis: {embedded: true}
+limits: {timeout: 10s, anonymous: {burst: 100000}}
+policies: {deadline: 10s}
+catalog: {refresh: 1h}
+timeouts: {body: BODYTIMEOUT, drain: 1s}
+orgs:
+  - id: acme
+    credential: {env: ACME}
+    policies:
+      - {policy: gpu_allow_list, params: {gpus: ["NVIDIA A40"]}}
+      - {policy: gpu_count, params: {max_per_pod: 8}}
+      - {policy: price_ceiling, params: {max_usd_per_hour: 10}}
+    keys:
+      - {id: research, sha256: "K1", roles: [operator], limits: {minute: 6000, hour: 60000, day: 600000}}
+FEW  - id: globex
+    credential: {env: GLOBEX}
+    keys:
+      - {id: globex, sha256: "K2", limits: {minute: 6000, hour: 60000, day: 600000}}
+`
+
+// start is the time of every clock that decides something.
+var start = time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC)
+
+// site is one gateway on a real listener, with what stands around it.
+type site struct {
+	addr, admin string
+	recorder    *recorder
+	logs        *lockedBuffer
+	metrics     http.Handler
+}
+
+// option changes what a site is made of.
+type option func(*settings)
+
+type settings struct {
+	platform    http.Handler
+	bodyTimeout string
+}
+
+// answering replaces what the platform says to calls.
+func answering(h http.HandlerFunc) option { return func(s *settings) { s.platform = h } }
+
+// bodyWithin bounds how long a body may take.
+func bodyWithin(d time.Duration) option { return func(s *settings) { s.bodyTimeout = d.String() } }
+
+// open starts a site and waits until it has read the price lists, so that every
+// byte the recorder gets from then on is a caller's doing.
+func open(t *testing.T, opts ...option) *site {
+	t.Helper()
+	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s"}
+	for _, o := range opts {
+		o(&set)
+	}
+	s := &site{recorder: record(t, set.platform), logs: new(lockedBuffer)}
+	s.run(t, set)
+	s.recorder.settle(t)
+	return s
+}
+
+// run serves a gateway until the test ends.
+func (s *site) run(t *testing.T, set settings) {
+	t.Helper()
+	text := strings.NewReplacer(
+		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout,
+		"K1", identity.DigestOf(k1).String(), "K2", identity.DigestOf(k2).String(), "FEW", fewKeys(),
+	).Replace(configuration)
+	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{Env: func(name string) (string, bool) {
+		return map[string]string{"ACME": pk, "GLOBEX": "pk-globex-" + canary}[name], true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := miniredis.RunT(t)
+	store.SetTime(start)
+	redisOptions, err := redisstore.Options("redis://" + store.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewUniversalClient(redisOptions)
+	providers, err := telemetry.NewProviders(t.Context(), loaded.Gateway.Telemetry, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, admin := listen(t), listen(t)
+	s.addr, s.admin, s.metrics = data.Addr().String(), admin.Addr().String(), providers.Handler()
+	g, err := gateway.New(loaded.Gateway, gateway.Deps{
+		API: api, Redis: client, Providers: providers, Version: "test", Now: func() time.Time { return start },
+		Logger: slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Data:   wire.NewListener(data, wire.Config{}), Admin: admin,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		_ = providers.Shutdown(context.WithoutCancel(t.Context()))
+		_ = client.Close()
+	})
+}
+
+// fewKey is one of the keys with five calls a minute.
+func fewKey(i int) string { return fmt.Sprintf("key_few_%02d", i) }
+
+// fewKeys lists them for the configuration.
+func fewKeys() string {
+	var b strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&b, "      - {id: few%d, sha256: \"%s\", roles: [operator], limits: {minute: 5, hour: 100, day: 1000}}\n",
+			i, identity.DigestOf(fewKey(i)))
+	}
+	return b.String()
+}
+
+// description compiles the API's description once for all sites.
+var description = sync.OnceValues(schema.Load)
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// recorder is a platform that keeps all it gets.
+type recorder struct {
+	addr string
+
+	mu          sync.Mutex // guards what follows
+	connections int
+	bytes       bytes.Buffer
+	calls       []call
+	lists       int
+	// from is how many bytes had come when the recorder settled.
+	from, fromConnections int
+	arrived               *sync.Cond
+}
+
+// call is one request as the platform parsed it.
+type call struct {
+	Method, Target, Host string
+	Header               http.Header
+	Trailer              http.Header
+	Body                 string
+}
+
+// lists the gateway reads by itself, for each of the two organisations.
+const listsRead = 4
+
+func record(t *testing.T, platform http.Handler) *recorder {
+	t.Helper()
+	r := &recorder{}
+	r.arrived = sync.NewCond(&r.mu)
+	l := listen(t)
+	r.addr = l.Addr().String()
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		// The gateway's own reads carry no caller's request id.
+		own := req.Header.Get("X-Request-Id") == ""
+		r.mu.Lock()
+		if own {
+			r.lists++
+		} else {
+			r.calls = append(r.calls, call{req.Method, req.RequestURI, req.Host, req.Header.Clone(), req.Trailer.Clone(), string(body)})
+		}
+		r.arrived.Broadcast()
+		r.mu.Unlock()
+		if own {
+			obliging(w, req)
+			return
+		}
+		platform.ServeHTTP(w, req)
+	})}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(&recording{l, r}) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("recorder: %v", err)
+		}
+	})
+	return r
+}
+
+// settle waits for the price lists and begins to count.
+func (r *recorder) settle(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.lists < listsRead {
+		r.arrived.Wait()
+	}
+	r.from, r.fromConnections = r.bytes.Len(), r.connections
+}
+
+// untouched fails the test if the platform got anything since it settled.
+func (r *recorder) untouched(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.bytes.Bytes()[r.from:]; len(got) > 0 || r.connections != r.fromConnections {
+		t.Errorf("the platform got %d connections and %d bytes, want none: %.300q", r.connections-r.fromConnections, len(got), got)
+		r.from, r.fromConnections = r.bytes.Len(), r.connections
+	}
+}
+
+// take returns the calls since the last take.
+func (r *recorder) take() []call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got := r.calls
+	r.calls = nil
+	r.from, r.fromConnections = r.bytes.Len(), r.connections
+	return got
+}
+
+// recording is a listener whose connections tell the recorder all they read.
+type recording struct {
+	net.Listener
+	r *recorder
+}
+
+func (l *recording) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	l.r.connections++
+	return &recorded{c, l.r}, nil
+}
+
+type recorded struct {
+	net.Conn
+	r *recorder
+}
+
+func (c *recorded) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	c.r.bytes.Write(p[:n])
+	return n, err
+}
+
+// obliging is a platform that grants everything.
+func obliging(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.URL.Path == "/v2/catalog/gpus":
+		_, _ = io.WriteString(w, `{"gpus":[`+gpu("NVIDIA A40", "0.40")+`,`+gpu("NVIDIA H200", "3.99")+`]}`)
+	case r.URL.Path == "/v2/catalog/cpus":
+		_, _ = io.WriteString(w, `{"cpus":[{"id":"cpu3c","name":"c","group":"c","vcpu":{"min":2,"max":32},"ramGbPerVcpu":2,"price":{"securePerVcpu":0.04,"serverlessPerVcpu":0.03}}]}`)
+	case r.URL.Path == "/v2/pods" && r.Method == http.MethodGet:
+		_, _ = io.WriteString(w, `{"pods":[]}`)
+	case r.Method == http.MethodPost:
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, pod)
+	case r.Method == http.MethodDelete:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		_, _ = io.WriteString(w, pod)
+	}
+}
+
+const pod = `{"id":"pod1","name":"a","image":"img:1","status":"RUNNING","cloud":"SECURE","gpu":{"id":"NVIDIA A40","count":1},"createdAt":"2026-11-21T10:00:00Z"}`
+
+func gpu(id, price string) string {
+	return fmt.Sprintf(`{"id":%q,"name":"g","pool":null,"manufacturer":"NVIDIA","memory":48,"secure":true,"community":true,"price":{"secure":%s,"community":%s},"maxCount":{"secure":8,"community":8}}`, id, price, price)
+}
+
+// answer is one response as the stranger sees it.
+type answer struct {
+	Status int
+	Header http.Header
+	Body   string
+	// Last says that the gateway announced the end of the connection.
+	Last bool
+}
+
+// patience bounds every wait of the stranger.
+const patience = 30 * time.Second
+
+// talk sends raw bytes on one connection of its own and returns all answers up
+// to the end of the connection, which the gateway must make.
+func (s *site) talk(t *testing.T, raw string) []answer {
+	t.Helper()
+	conn := s.dial(t)
+	defer func() { _ = conn.Close() }()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = io.WriteString(conn, raw)
+	}()
+	got := answers(t, conn)
+	_ = conn.Close()
+	<-sent
+	return got
+}
+
+func (s *site) dial(t *testing.T) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		t.Fatalf("dialled a %T", conn)
+	}
+	return tcp
+}
+
+func answers(t *testing.T, conn net.Conn) []answer {
+	t.Helper()
+	var got []answer
+	for r := bufio.NewReader(conn); ; {
+		if _, err := r.Peek(1); err != nil {
+			// Behind the last answer the rest of what was sent may be reset.
+			if !errors.Is(err, io.EOF) && !(len(got) > 0 && got[len(got)-1].Last && errors.Is(err, syscall.ECONNRESET)) {
+				t.Errorf("after %d answers the connection ended with %v, want its orderly end", len(got), err)
+			}
+			return got
+		}
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatalf("after %d answers: %v", len(got), err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatalf("after %d answers, body: %v", len(got), err)
+		}
+		_ = res.Body.Close()
+		got = append(got, answer{res.StatusCode, res.Header, string(body), res.Close})
+	}
+}
+
+// ask sends one well-framed request, whose connection ends with it.
+func (s *site) ask(t *testing.T, raw string) answer {
+	t.Helper()
+	head, body, _ := strings.Cut(raw, "\r\n\r\n")
+	got := s.talk(t, head+"\r\nConnection: close\r\n\r\n"+body)
+	if len(got) != 1 {
+		t.Fatalf("%d answers, want 1", len(got))
+	}
+	return got[0]
+}
+
+// request writes one request. Header lines come without line ends; a body gets
+// its length and, unless one is given, the JSON content type.
+func request(method, target, key, body string, header ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: gw\r\n", method, target)
+	if key != "" {
+		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", key)
+	}
+	for _, h := range header {
+		b.WriteString(h + "\r\n")
+	}
+	typed := slices.ContainsFunc(header, func(h string) bool { return strings.HasPrefix(strings.ToLower(h), "content-type") })
+	if body != "" && !typed {
+		b.WriteString("Content-Type: application/json\r\n")
+	}
+	if body != "" {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+	}
+	return b.String() + "\r\n" + body
+}
+
+// allowed is a pod acme may rent.
+const allowed = `{"name":"x","image":"i:1","gpu":{"id":"NVIDIA A40","count":1}}`
+
+// lockedBuffer is a bytes.Buffer for several writers.
+type lockedBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

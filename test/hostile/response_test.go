@@ -1,0 +1,222 @@
+package hostile
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAnswersAreFiltered: what a platform may put into an answer reaches the
+// caller only if it is on the list.
+func TestAnswersAreFiltered(t *testing.T) {
+	t.Parallel()
+	s := open(t, answering(func(w http.ResponseWriter, _ *http.Request) {
+		for name, value := range map[string]string{
+			"Set-Cookie": "session=x", "Location": "http://evil/", "Server": "x", "X-Powered-By": "x", "Via": "1.1 x",
+			"Access-Control-Allow-Origin": "*", "Strict-Transport-Security": "max-age=1", "Alt-Svc": `h3="evil:443"`,
+			"Content-Security-Policy": "x", "Refresh": "0;url=http://evil/", "Link": "<http://evil/>; rel=preload", "Trailer": "X-Late",
+			"X-Echo": pk, "WWW-Authenticate": "Basic", "Proxy-Authenticate": "Basic", "Clear-Site-Data": "*", "Keep-Alive": "timeout=1",
+			"RateLimit": `"minute";r=0;t=60`, "RateLimit-Policy": `"minute";q=1;w=60`, "Retry-After": "9999", "X-Request-Id": "theirs",
+			"X-Tollgate-Decision": "theirs", "X-Tollgate-Warning": "theirs", "Content-Language": "de", "ETag": `"x"`,
+		} {
+			w.Header().Set(name, value)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"pods":[]}`)
+		w.Header().Set("X-Late", pk)
+	}))
+	a := s.ask(t, request("GET", "/v2/pods", k1, ""))
+	if a.Status != 200 || a.Body != `{"pods":[]}` {
+		t.Fatalf("answer %d %s", a.Status, a.Body)
+	}
+	want := []string{"Content-Length", "Content-Type", "Date", "Ratelimit", "Ratelimit-Policy", "X-Request-Id", "X-Tollgate-Decision"}
+	got := slices.Sorted(maps.Keys(a.Header))
+	got = slices.DeleteFunc(got, func(name string) bool { return name == "Content-Length" })
+	if diff := cmp.Diff(want[1:], got); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if strings.Contains(fmt.Sprint(a.Header), "theirs") || !strings.Contains(a.Header.Get("Ratelimit"), "r=5999") {
+		t.Errorf("headers %v hold the platform's own values", a.Header)
+	}
+}
+
+// TestEveryAnswerOfAMaliciousPlatform: whatever it says, callers are told
+// nothing of the credential, are not sent elsewhere, and get JSON.
+func TestEveryAnswerOfAMaliciousPlatform(t *testing.T) {
+	t.Parallel()
+	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	t.Cleanup(evil.Close)
+	calls := map[string]string{
+		"v2 read":        request("GET", "/v2/pods", k1, ""),
+		"v2 create":      post(allowed),
+		"v2 update":      request("PATCH", "/v2/pods/pod1", k1, `{"name":"b"}`),
+		"v2 action":      request("POST", "/v2/pods/pod1/action", k1, `{"action":"stop"}`),
+		"v1 delete":      request("DELETE", "/v1/pods/pod1", k1, ""),
+		"graphql delete": request("POST", "/graphql", k1, `{"query":"mutation { podTerminate(input: {podId: \"pod1\"}) }"}`),
+	}
+	for name, answer := range map[string]http.HandlerFunc{
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, evil.URL+"/?"+r.Header.Get("Authorization"), http.StatusTemporaryRedirect)
+		},
+		"permanent redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, evil.URL, http.StatusMovedPermanently)
+		},
+		"not modified": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) },
+		"echo in an error": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"title": r.Header.Get("Authorization"), "detail": fmt.Sprint(r.Header), "errors": []string{pk, "a " + pk + " b"},
+				"debug": r.Header, "account": "someone@else.test",
+			})
+		},
+		"echo as text": func(w http.ResponseWriter, r *http.Request) { http.Error(w, fmt.Sprint(r.Header), http.StatusConflict) },
+		"its own 401": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="`+r.Header.Get("Authorization")+`"`)
+			http.Error(w, `{"detail":"key `+pk+` is revoked"}`, http.StatusUnauthorized)
+		},
+		"server fault": func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, fmt.Sprint(r.Header), http.StatusNotImplemented)
+		},
+		"early hints": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", "<http://evil/>; rel=preload")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusNotFound)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, answering(answer))
+			t.Run("call", func(t *testing.T) {
+				for kind, raw := range calls {
+					t.Run(kind, func(t *testing.T) {
+						t.Parallel() // the old dialects repeat what failed, for seconds
+						checkMalice(t, s.ask(t, raw), strings.HasPrefix(kind, "graphql"), evil.URL)
+					})
+				}
+			})
+			if logs := s.logs.String(); strings.Contains(logs, canary) || strings.Contains(logs, k1) {
+				t.Error("the log tells too much")
+			}
+		})
+	}
+}
+
+// checkMalice checks the answer to a call that the platform answered with
+// malice. GraphQL tells of errors with 200.
+func checkMalice(t *testing.T, a answer, inBody bool, evil string) {
+	t.Helper()
+	all := fmt.Sprint(a.Header) + a.Body
+	for _, secret := range []string{canary, "evil", evil, "someone@else"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("the answer tells of %s: %d %s", secret, a.Status, all)
+		}
+	}
+	if a.Status < 400 && !inBody || a.Status == http.StatusUnauthorized {
+		t.Errorf("answer %d %s", a.Status, a.Body)
+	}
+	if a.Body != "" && !json.Valid([]byte(a.Body)) {
+		t.Errorf("body %q is not JSON", a.Body)
+	}
+}
+
+// TestNothingTellsSecrets: after calls of every kind and end, neither log nor
+// metrics hold the platform's key or a caller's.
+func TestNothingTellsSecrets(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	const read = `{"query":"{ pod(input: {podId: \"pod1\"}) { id } }"}`
+	for _, raw := range []string{
+		request("GET", "/v2/pods", k1, ""), request("GET", "/v2/nowhere", k1, ""), request("GET", "/v2/pods/../x", k1, ""),
+		post(allowed), post(`{`), post(`{"name":"x","image":"i","gpu":{"id":"NVIDIA H200"}}`), request("GET", "/v2/pods", k1+"x", ""),
+		request("POST", "/graphql?api_key="+k1, "", read), request("POST", "/graphql?api_key="+k1+"&api_key="+k2, "", read),
+		request("POST", "/graphql?api_key="+k1+"x", "", read), request("GET", "/graphql?api_key="+k1, "", ""),
+		request("POST", "/graphql/nowhere?api_key="+k1, "", read), request("POST", "/graphql?api_key="+k1+";", "", read),
+		request("GET", "/v2/pods?api_key="+k1, "", ""), request("GET", "/v1/pods?api_key="+k1, k1, ""),
+		request("GET", "/v2/pods", "", "", "Authorization: Basic "+k1), request("GET", "/v2/pods", k1, "", "Authorization: Bearer "+k2),
+		request("GET", "/v2/pods", k1, "", "User-Agent: a\tb"),
+	} {
+		a := s.ask(t, raw)
+		if all := fmt.Sprint(a.Header) + a.Body; strings.Contains(all, canary) || strings.Contains(all, k1) || strings.Contains(all, k2) {
+			t.Errorf("%.60q: the answer holds a secret: %s", raw, all)
+		}
+	}
+	w := httptest.NewRecorder()
+	s.metrics.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	logs := s.logs.String()
+	for _, secret := range []string{canary, k1, k2} {
+		if strings.Contains(logs, secret) {
+			t.Errorf("the log holds %s", secret)
+		}
+		if strings.Contains(w.Body.String(), secret) {
+			t.Errorf("the metrics hold %s", secret)
+		}
+	}
+	for line := range strings.Lines(logs) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("log line %q is not one JSON object", line)
+		}
+	}
+}
+
+// TestLogsHoldOneLineAnExchange: no text of a caller's makes a line of its own.
+func TestLogsHoldOneLineAnExchange(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	before := strings.Count(s.logs.String(), `"msg":"exchange"`)
+	forged := `x"}\n{"level":"INFO","msg":"exchange","status":200}`
+	for _, raw := range []string{
+		request("GET", "/v2/pods", k1, "", "User-Agent: "+forged, "X-Request-Id: "+forged),
+		request("GET", "/v2/"+strings.NewReplacer(`"`, "%22", `\`, "", " ", "%20", "{", "%7b", "}", "%7d").Replace(forged), k1, ""),
+		post(`{"name":"x\n{\"level\":\"INFO\",\"msg\":\"exchange\"}\u2028\u001b[31m","image":"i","gpu":{"id":"NVIDIA A40"}}`),
+		request("GET", "/v2/pods", "", "", "Authorization: Bearer "+forged),
+	} {
+		s.ask(t, raw)
+	}
+	n := 0
+	for line := range strings.Lines(s.logs.String()) {
+		var event map[string]any
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Errorf("log line %q: %v", line, err)
+		}
+		if event["msg"] == "exchange" {
+			n++
+		}
+	}
+	if n-before != 4 {
+		t.Errorf("%d events for 4 exchanges", n-before)
+	}
+}
+
+// TestSeriesAreBounded: strangers cannot make metrics grow.
+func TestSeriesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	series := func() int {
+		w := httptest.NewRecorder()
+		s.metrics.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return strings.Count(w.Body.String(), "\ntollgate_")
+	}
+	one := func(i int) {
+		s.ask(t, request("GET", fmt.Sprintf("/v2/pods/id%d", i), k1, ""))
+		s.ask(t, request("GET", fmt.Sprintf("/path%d", i), k1, ""))
+		s.ask(t, request(fmt.Sprintf("METHOD%d", i), "/v2/pods", k1, ""))
+		s.ask(t, request("GET", "/v2/pods", fmt.Sprintf("unknown_key_%d", i), ""))
+		s.ask(t, post(fmt.Sprintf(`{"name":"x","image":"i","gpu":{"id":"GPU %d"}}`, i)))
+	}
+	one(0)
+	before := series()
+	for i := range 20 {
+		one(i + 1)
+	}
+	if after := series(); after != before || before == 0 {
+		t.Errorf("%d series before, %d after", before, after)
+	}
+}
