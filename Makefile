@@ -60,7 +60,7 @@ vet: ## go vet, and go.mod without loose ends
 .PHONY: lint
 lint: ## Formatting, linters and the layering of the packages
 	@.ci/install-tools lint
-	@golangci-lint run --timeout 15m
+	@golangci-lint run --timeout 15m --allow-parallel-runners
 	@golangci-lint fmt --diff
 
 .PHONY: generate

@@ -184,7 +184,7 @@ func (c *candidateRun) settle(ctx context.Context, candidate *Candidate) (*Respo
 		switch {
 		case err == nil && resp.Status == http.StatusTooManyRequests:
 			if c.d.Pause(ctx, resp.RetryAfter()) != nil {
-				return resp, nil
+				return resp, nil //nolint:nilerr // no time left to wait: the 429 is the answer
 			}
 			continue
 		case !c.unclear(resp, err):

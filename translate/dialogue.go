@@ -123,6 +123,7 @@ func (r Repeat) times() int {
 		return 2
 	case Read:
 		return len(backoff)
+	case Once:
 	}
 	return 0
 }

@@ -262,7 +262,7 @@ func (d *decoder) syntax(err error) *SyntaxError {
 	case errors.Is(err, jsontext.ErrNonStringName):
 		e.Message = "a member name must be a string"
 	case n > 0:
-		e.Message = fmt.Sprintf("unexpected character %s", strconv.QuoteRuneToGraphic(r))
+		e.Message = "unexpected character " + strconv.QuoteRuneToGraphic(r)
 	}
 	return e
 }

@@ -77,7 +77,7 @@ func (in input) flag(name string) bool { b, _ := in[name].(bool); return b }
 
 func (in input) texts(name string) []string { l, _ := in[name].([]string); return l }
 
-func (in input) env(name string) map[string]string { m, _ := in[name].(map[string]string); return m }
+func (in input) env() map[string]string { m, _ := in["env"].(map[string]string); return m }
 
 // whole returns an integer, absent when it was not given.
 func (in input) whole(name string, absent int64) int64 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -261,9 +262,7 @@ func merge(base, patch any) any {
 		return patch
 	}
 	out := map[string]any{}
-	for k, v := range translate.Members(base) {
-		out[k] = v
-	}
+	maps.Copy(out, translate.Members(base))
 	for k, v := range over {
 		if v == nil {
 			delete(out, k)

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -114,9 +115,7 @@ func cost(pod any) any {
 
 func withoutKeys(vars map[string]any, hidden []string) map[string]any {
 	out := make(map[string]any, len(vars))
-	for name, value := range vars {
-		out[name] = value
-	}
+	maps.Copy(out, vars)
 	for _, name := range hidden {
 		delete(out, name)
 	}

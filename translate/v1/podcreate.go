@@ -102,7 +102,7 @@ func (c *podCreate) base(ctx context.Context) (map[string]any, error) {
 	} else if c.templateID == "" {
 		body["ports"] = translate.List(defaultPorts)
 	}
-	if vars := in.env("env"); len(vars) > 0 {
+	if vars := in.env(); len(vars) > 0 {
 		merged := maps.Clone(object(body, "env"))
 		maps.Copy(merged, translate.EnvObject(vars))
 		body["env"] = merged
@@ -318,6 +318,8 @@ func (c *podCreate) failed(outcome *translate.Outcome) error {
 		}
 	case translate.Stopped:
 		w.missing = c.missing(outcome.Response.Detail())
+	case translate.Placed, translate.Broken, translate.Forbidden, translate.Refused:
+		// Nothing to add; a placed pod is no failure and does not get here.
 	}
 	return c.api.refused(w, outcome.Response, outcome.Err)
 }
@@ -372,7 +374,7 @@ func (c *podCreate) created(ctx context.Context, placed translate.Candidate, pod
 func (c *podCreate) injected(ctx context.Context, pod any) []string {
 	var names []string
 	for _, name := range [...]string{"JUPYTER_PASSWORD", "PUBLIC_KEY"} {
-		_, asked := c.body.env("env")[name]
+		_, asked := c.body.env()[name]
 		if translate.At(pod, "env", name) != nil && !asked {
 			names = append(names, name)
 		}

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,7 +47,8 @@ func TestCreatePodCandidates(t *testing.T) {
 		warning string
 	}{
 		"third of three": {
-			threeCustom, []answer{refusedWith(400, short), refusedWith(400, short), created("NVIDIA L4")},
+			threeCustom,
+			[]answer{refusedWith(400, short), refusedWith(400, short), created("NVIDIA L4")},
 			201, "", "H100 80GB HBM3, GeForce RTX 4090, L4", "",
 		},
 		"by availability": {
@@ -55,40 +57,49 @@ func TestCreatePodCandidates(t *testing.T) {
 			201, "", "L4, GeForce RTX 4090, H100 80GB HBM3", "",
 		},
 		"402 ends it": {
-			threeCustom, []answer{refusedWith(402, "no money")},
+			threeCustom,
+			[]answer{refusedWith(402, "no money")},
 			402, "create pod: Your account balance is too low to rent a pod. Please add funds to your account.", "H100 80GB HBM3", "",
 		},
 		"403 skips": {
-			threeCustom, []answer{refusedWith(403, "gpu-allow-list: H100 is not allowed"), created("NVIDIA GeForce RTX 4090")},
+			threeCustom,
+			[]answer{refusedWith(403, "gpu-allow-list: H100 is not allowed"), created("NVIDIA GeForce RTX 4090")},
 			201, "", "H100 80GB HBM3, GeForce RTX 4090",
 			"gpuTypeIds: NVIDIA H100 80GB HBM3 skipped: Forbidden: gpu-allow-list: H100 is not allowed",
 		},
 		"403 for all": {
-			threeCustom, []answer{refusedWith(403, "a"), refusedWith(403, "b"), refusedWith(403, "c")},
+			threeCustom,
+			[]answer{refusedWith(403, "a"), refusedWith(403, "b"), refusedWith(403, "c")},
 			403, "Forbidden: c", "H100 80GB HBM3, GeForce RTX 4090, L4", "gpuTypeIds: NVIDIA H100 80GB HBM3 skipped: Forbidden: a",
 		},
 		"422 ends it": {
-			threeCustom, []answer{{op: "createPod", status: 422, body: map[string]any{"detail": "v", "errors": []any{"$.disk: too big"}}}},
+			threeCustom,
+			[]answer{{op: "createPod", status: 422, body: map[string]any{"detail": "v", "errors": []any{"$.disk: too big"}}}},
 			400, "Invalid request body", "H100 80GB HBM3", "",
 		},
 		"shortage": {
-			threeCustom, []answer{refusedWith(400, short), refusedWith(400, short), refusedWith(400, short)},
+			threeCustom,
+			[]answer{refusedWith(400, short), refusedWith(400, short), refusedWith(400, short)},
 			500, "create pod: There are no instances currently available", "H100 80GB HBM3, GeForce RTX 4090, L4", "",
 		},
 		"rule violation twice": {
-			threeCustom, []answer{refusedWith(400, "bad ports"), refusedWith(400, "bad ports")},
+			threeCustom,
+			[]answer{refusedWith(400, "bad ports"), refusedWith(400, "bad ports")},
 			400, "bad ports", "H100 80GB HBM3, GeForce RTX 4090", "",
 		},
 		"429 repeats the same": {
-			threeCustom, []answer{limited, created("NVIDIA H100 80GB HBM3")},
+			threeCustom,
+			[]answer{limited, created("NVIDIA H100 80GB HBM3")},
 			201, "", "H100 80GB HBM3, H100 80GB HBM3", "",
 		},
 		"500 500 201": {
-			threeCustom, []answer{broke, noPods, broke, noPods, created("NVIDIA H100 80GB HBM3")},
+			threeCustom,
+			[]answer{broke, noPods, broke, noPods, created("NVIDIA H100 80GB HBM3")},
 			201, "", "H100 80GB HBM3, H100 80GB HBM3, H100 80GB HBM3", "",
 		},
 		"unknown type skipped": {
-			`{"imageName":"img:1","gpuTypeIds":["NVIDIA TitanX","NVIDIA L4"]}`, []answer{created("NVIDIA L4")},
+			`{"imageName":"img:1","gpuTypeIds":["NVIDIA TitanX","NVIDIA L4"]}`,
+			[]answer{created("NVIDIA L4")},
 			201, "", "L4", "gpuTypeIds: NVIDIA TitanX is not in the catalog, skipped",
 		},
 		"all types unknown": {
@@ -96,32 +107,39 @@ func TestCreatePodCandidates(t *testing.T) {
 			400, "gpuTypeIds: none of them is in the catalog", "", "gpuTypeIds: NVIDIA TitanX is not in the catalog, skipped",
 		},
 		"no types: cheapest first": {
-			`{"imageName":"img:1"}`, []answer{refusedWith(400, short), refusedWith(400, short), refusedWith(400, short), refusedWith(400, short)},
+			`{"imageName":"img:1"}`,
+			[]answer{refusedWith(400, short), refusedWith(400, short), refusedWith(400, short), refusedWith(400, short)},
 			500, "create pod: There are no instances currently available", "RTX A5000, L4, GeForce RTX 4090, H100 80GB HBM3", "",
 		},
 		"no types on the community cloud": {
-			`{"imageName":"img:1","cloudType":"COMMUNITY","gpuCount":5}`, []answer{refusedWith(400, short), created("NVIDIA H100 80GB HBM3")},
+			`{"imageName":"img:1","cloudType":"COMMUNITY","gpuCount":5}`,
+			[]answer{refusedWith(400, short), created("NVIDIA H100 80GB HBM3")},
 			201, "", "RTX A5000, H100 80GB HBM3", "",
 		},
 		"template unknown": {
-			`{"templateId":"nope","gpuTypeIds":["NVIDIA L4"]}`, []answer{refusedWith(404, "resource not found")},
+			`{"templateId":"nope","gpuTypeIds":["NVIDIA L4"]}`,
+			[]answer{refusedWith(404, "resource not found")},
 			400, `template "nope" not found`, "L4", "",
 		},
 		"spot": {`{"imageName":"i","interruptible":true}`, nil, 400, "create pod: Spot pods are no longer offered", "", ""},
 		"cpu by flavour": {
-			`{"imageName":"img:1","cpuFlavorIds":["cpu3c","cpu5c"],"vcpuCount":3}`, []answer{refusedWith(400, short), created("x")},
+			`{"imageName":"img:1","cpuFlavorIds":["cpu3c","cpu5c"],"vcpuCount":3}`,
+			[]answer{refusedWith(400, short), created("x")},
 			201, "", "cpu5c, cpu3c", "vcpuCount: raised to 4, the next power of two",
 		},
 		"cpu in order": {
 			`{"imageName":"img:1","computeType":"CPU","cpuFlavorIds":["cpu3c-2-4","cpu5c"],"cpuFlavorPriority":"custom"}`,
-			[]answer{refusedWith(400, short), created("x")}, 201, "", "cpu3c, cpu5c", "",
+			[]answer{refusedWith(400, short), created("x")},
+			201, "", "cpu3c, cpu5c", "",
 		},
 		"cpu flavour too small": {
-			`{"imageName":"img:1","cpuFlavorIds":["cpu3c","cpu5c"],"vcpuCount":32}`, []answer{created("x")},
+			`{"imageName":"img:1","cpuFlavorIds":["cpu3c","cpu5c"],"vcpuCount":32}`,
+			[]answer{created("x")},
 			201, "", "cpu5c", "cpuFlavorIds: cpu3c does not come with 32 vCPUs, skipped",
 		},
 		"cpu without flavours": {
-			`{"imageName":"img:1","computeType":"CPU"}`, []answer{refusedWith(400, short), refusedWith(400, short), created("x")},
+			`{"imageName":"img:1","computeType":"CPU"}`,
+			[]answer{refusedWith(400, short), refusedWith(400, short), created("x")},
 			201, "", "cpu3c, cpu5c, cpu3g", "",
 		},
 	}
@@ -284,9 +302,7 @@ func TestCreatePodBodies(t *testing.T) {
 				g.remember(t, translate.KindTemplate, "t1", tt.note)
 			}
 			body := merge(mustJSON(`{"gpuTypeIds":["NVIDIA L4"]}`), mustJSON(tt.body))
-			for k, v := range mustJSON(tt.body).(map[string]any) {
-				body.(map[string]any)[k] = v // keep nulls
-			}
+			maps.Copy(body.(map[string]any), mustJSON(tt.body).(map[string]any)) // keep nulls
 			got := g.do(t, "POST /v1/pods", indent(body))
 			if got.Status != 201 {
 				t.Fatalf("answer %d %s", got.Status, got.Body)

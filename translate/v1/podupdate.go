@@ -175,7 +175,7 @@ func (u *podUpdate) env(ctx context.Context, id string) {
 	if !u.body.has("env") {
 		return
 	}
-	vars := translate.EnvObject(u.body.env("env"))
+	vars := translate.EnvObject(u.body.env())
 	note, known := translate.LoadNote[translate.PodNote](ctx, u.Deps(), u.key(translate.KindPod, id))
 	hidden := note.InjectedEnv
 	if !known {

@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -136,9 +137,7 @@ const most = 1 << 53
 func joined(base map[string]shape, more map[string]shape) map[string]shape {
 	out := map[string]shape{}
 	for _, m := range []map[string]shape{base, more} {
-		for name, s := range m {
-			out[name] = s
-		}
+		maps.Copy(out, m)
 	}
 	return out
 }

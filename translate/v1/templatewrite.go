@@ -26,7 +26,7 @@ func createTemplate(ctx context.Context, r *request) (*reply, error) {
 	} else if !serverless {
 		body["ports"] = translate.List(defaultPorts)
 	}
-	if vars := in.env("env"); len(vars) > 0 {
+	if vars := in.env(); len(vars) > 0 {
 		body["env"] = translate.EnvObject(vars)
 	}
 	command := translate.Command{Entrypoint: in.texts("dockerEntrypoint"), Cmd: in.texts("dockerStartCmd")}
@@ -123,7 +123,7 @@ func (r *request) templatePatch(current any) map[string]any {
 		patch["ports"] = translate.List(in.texts("ports"))
 	}
 	if in.has("env") {
-		patch["env"] = translate.EnvObject(in.env("env"))
+		patch["env"] = translate.EnvObject(in.env())
 	}
 	if in.has("containerRegistryAuthId") {
 		patch["registry"] = nil
