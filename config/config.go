@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
@@ -24,6 +25,7 @@ type File struct {
 	Timeouts  Timeouts         `yaml:"timeouts" doc:"bounds in time"`
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; a change takes a restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use"`
+	Decisions Decisions        `yaml:"decisions" doc:"what becomes of decisions; a change takes a restart"`
 	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept; a change takes a restart"`
 	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces; a change takes a restart"`
 	Log       Log              `yaml:"log" doc:"the log on standard error; a change takes a restart"`
@@ -72,6 +74,13 @@ type Limits struct {
 
 	Anonymous ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
 	FairShare ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
+}
+
+// Decisions says where decisions are logged and how long they are remembered.
+type Decisions struct {
+	decisionlog.Config `yaml:",inline"`
+
+	Keep int `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained"`
 }
 
 // Log is the log on standard error.
@@ -156,6 +165,7 @@ func Default() File {
 			Config: ratelimit.DefaultConfig(), Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},
 		Policies:  policies.DefaultLimits(),
+		Decisions: Decisions{Config: decisionlog.DefaultConfig(), Keep: 1000},
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: telemetry.Config{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},

@@ -93,6 +93,9 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 	return all
 }
 
+// maxKept bounds the exchanges kept in memory; each takes a few kilobytes.
+const maxKept = 100_000
+
 // validate reports the faults of the file's own sections.
 func (f *File) validate(demoKeys bool) error {
 	errs := []error{
@@ -100,6 +103,7 @@ func (f *File) validate(demoKeys bool) error {
 		strictyaml.At("limits.anonymous", located(f.Limits.Anonymous.Validate())),
 		strictyaml.At("limits.fair_share", located(f.Limits.FairShare.Validate())),
 		strictyaml.At("policies", located(f.Policies.Validate())),
+		strictyaml.At("decisions", located(f.Decisions.Validate())),
 		strictyaml.At("catalog", located(f.Catalog.Validate())),
 		strictyaml.At("telemetry", located(f.Telemetry.Validate())),
 		strictyaml.At("v1", located(f.V1.Validate())),
@@ -115,6 +119,9 @@ func (f *File) validate(demoKeys bool) error {
 	}
 	if _, err := upstream.New(upstream.Config{BaseURL: f.Platform.BaseURL}, nil); err != nil {
 		errs = append(errs, strictyaml.Atf("platform.base_url", "must be http or https with a host and nothing else"))
+	}
+	if f.Decisions.Keep < 0 || f.Decisions.Keep > maxKept {
+		errs = append(errs, strictyaml.Atf("decisions.keep", "must be between 0 and %d", maxKept))
 	}
 	if f.Redis.Embedded != f.Redis.URL.IsZero() {
 		errs = append(errs, strictyaml.Atf("redis", "needs either url or embedded: true"))
@@ -198,6 +205,10 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 		Limits: f.Limits.Config, Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
 		V1: f.V1, GraphQL: f.GraphQL, AnonymousCatalog: f.AnonymousCatalog, Revision: revision,
 	}
+	if file := f.Decisions.File; file != nil && !filepath.IsAbs(file.Path) {
+		file.Path = filepath.Join(dir, file.Path)
+	}
+	c.Decisions, c.KeepDecisions = f.Decisions.Config, f.Decisions.Keep
 	for _, o := range f.Orgs {
 		org := gateway.Org{
 			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits, Failure: o.Failure.byClass(), Classes: o.classes(), Brownouts: o.Brownouts,

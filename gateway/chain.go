@@ -78,6 +78,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	// The order of the pipeline. Cheap before dear, identity before quota,
 	// quota before bodies; size before everything.
 	chain.Head = []filter.Filter{
+		filter.Keep{History: g.history},
 		filter.Stamp{},
 		filter.Size{},
 		filter.Wire{},
@@ -102,10 +103,11 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		},
 	}
 	chain.Call = []filter.Filter{
+		filter.Note{},
 		&filter.Classes{Limiter: g.limiter, Of: classes, Recorder: g.recorder},
 		filter.Validate{},
 		resolve,
-		&filter.Authorize{Engine: engine, Resolve: resolve, Changes: changers(cfg, library)},
+		&filter.Authorize{Engine: engine, Resolve: resolve, Changes: changers(cfg, library), Log: g.decisions},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
 		&filter.Share{Upstream: g.shares, Weights: weights(cfg)},

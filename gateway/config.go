@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
@@ -38,11 +39,15 @@ type Config struct {
 	Anonymous ratelimit.AddressConfig
 	FairShare ratelimit.UpstreamConfig
 	Policies  policies.Limits
-	Catalog   catalog.Config
-	Telemetry telemetry.Config
-	V1        v1.Config
-	GraphQL   graphql.Config
-	Orgs      []Org
+	// Decisions says where decisions are logged, KeepDecisions how many
+	// exchanges are kept in memory to be explained; both take a restart.
+	Decisions     decisionlog.Config
+	KeepDecisions int
+	Catalog       catalog.Config
+	Telemetry     telemetry.Config
+	V1            v1.Config
+	GraphQL       graphql.Config
+	Orgs          []Org
 	// AnonymousCatalog is the id of the organisation whose credential answers
 	// the catalog questions of GraphQL callers without a key; empty for none.
 	AnonymousCatalog string

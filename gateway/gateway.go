@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -41,6 +44,8 @@ type Deps struct {
 	Providers *telemetry.Providers
 	Now       func() time.Time
 	Version   string
+	// Stdout is where a decision log on standard output goes; nil has none.
+	Stdout io.Writer
 	// API is the v2 API's description; nil loads the embedded one.
 	API *schema.API
 	// Data, Admin and Envoy are used instead of the configured addresses when
@@ -61,6 +66,8 @@ type Gateway struct {
 	dialects   translate.Deps
 	usage      *usage.Recorder
 	usageStore *usage.Store
+	history    *filter.History
+	decisions  *decisionlog.Log // nil when they are logged nowhere
 	current    atomic.Pointer[state]
 	swapped    chan struct{} // tells Run of a new state
 	status     *admin.Status
@@ -113,6 +120,10 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, LegacyPrefix), Logger: deps.Logger}.WithDefaults()
+	g.history = filter.NewHistory(cfg.KeepDecisions)
+	if err := g.openDecisions(&cfg); err != nil {
+		return nil, err
+	}
 	if err := g.newUsage(); err != nil {
 		return nil, err
 	}
@@ -172,6 +183,7 @@ func restartOnly(old, next *Config) []string {
 		"limits":       old.Limits != next.Limits || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare,
 		"catalog":      old.Catalog != next.Catalog,
 		"telemetry":    old.Telemetry != next.Telemetry,
+		"decisions":    old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
 	} {
 		if changed {
 			fields = append(fields, name)
@@ -214,6 +226,9 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Probe:   g.store.Check,
 		Limits:  limits{g},
 		Legacy:  legacy{g},
+
+		Policies:  g.policyStatus,
+		Decisions: decisions{g},
 	})
 }
 
@@ -235,6 +250,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}
 	}
 	stopNoting := g.noteUsage(ctx)
+	logged := g.logDecisions(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.serveHTTP(ctx, g.judged(ctx, data), g.Handler(), cfg.Drain) })
 	// The admin listener outlives the data listener, so that probes can watch
@@ -248,7 +264,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
 	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
-	err = group.Wait()
+	err = errors.Join(group.Wait(), logged())
 	stopNoting()
 	g.Close()
 	return err

@@ -21,6 +21,9 @@ type Deps struct {
 	Probe  func(context.Context) error
 	Limits Limits
 	Legacy Legacy
+	// Policies tells how each organisation's policies are doing.
+	Policies  func() []PolicyStatus
+	Decisions Decisions
 }
 
 // Limits shows and resets quotas. Both return ErrNoOrg for an organisation
@@ -72,11 +75,16 @@ func New(d Deps) http.Handler {
 	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("GET /metrics", d.Metrics)
 	mux.Handle("GET /admin/status", d.guard(func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, d.Status.Report())
+		report := d.Status.Report()
+		report.Policies = d.Policies()
+		write(w, http.StatusOK, report)
 	}))
 	mux.Handle("GET /admin/limits", d.guard(d.limits))
 	mux.Handle("POST /admin/limits/reset", d.guard(d.reset))
 	mux.Handle("GET /admin/legacy", d.guard(d.legacy))
+	mux.Handle("GET /admin/decisions", d.guard(d.decisions))
+	mux.Handle("GET /admin/decisions/{id}", d.guard(d.decision))
+	mux.Handle("POST /admin/explain", d.guard(d.explain))
 	for pattern, h := range map[string]http.HandlerFunc{
 		"GET /debug/pprof/":        pprof.Index,
 		"GET /debug/pprof/profile": pprof.Profile,

@@ -20,6 +20,9 @@ func deps(token string, probe error) admin.Deps {
 		Token:   func() string { return token },
 		Probe:   func(context.Context) error { return probe },
 		Limits:  quotas{},
+
+		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
+		Decisions: history{},
 	}
 }
 

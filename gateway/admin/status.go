@@ -24,6 +24,21 @@ type Report struct {
 	// Fault is why the newest configuration was not taken, empty when it was.
 	Fault  string     `json:"fault,omitempty"`
 	Failed *time.Time `json:"failed,omitempty"`
+	// Policies lists the organisations' policies; the caller of Report adds them.
+	Policies []PolicyStatus `json:"policies,omitempty"`
+}
+
+// PolicyStatus is how an organisation's policies are doing.
+type PolicyStatus struct {
+	Org string `json:"org"`
+	// Revision names what decides; empty while a bundle is awaited.
+	Revision string `json:"revision"`
+	// Bundle is the revision its bundle gives itself, Fetched when it was last
+	// seen to be current.
+	Bundle  string `json:"bundle,omitempty"`
+	Fetched string `json:"fetched,omitempty"`
+	// Fault is why the latest bundle was not taken; the last good one decides.
+	Fault string `json:"fault,omitempty"`
 }
 
 // Serving notes that the listeners are open, or that draining has begun.

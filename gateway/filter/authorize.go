@@ -55,6 +55,12 @@ func (f *Authorize) Request(ctx context.Context, ex *Exchange) error {
 	e := ex.Event
 	e.PolicyRevision = d.Revision
 	e.Denied, e.Warned, e.Shadowed = names(d.Deny), names(d.Warn), names(d.Shadow)
+	for _, x := range d.Excepted {
+		e.Excepted = union(e.Excepted, []string{x.Exception})
+	}
+	for _, m := range d.Mutate {
+		e.Changed = union(e.Changed, []string{m.Policy + ": " + m.Pointer})
+	}
 	if len(d.Deny) > 0 {
 		return forbidden(&d)
 	}

@@ -102,6 +102,9 @@ type Exchange struct {
 	Event  *telemetry.Event
 	Span   trace.Span
 
+	// trail is where the v2 calls of the exchange leave their notes; nil leaves
+	// none.
+	trail *Trail
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
@@ -21,13 +22,24 @@ type Reader struct {
 	Agent    string
 	// Recent keeps what was read for a moment; required.
 	Recent *Recent
+
+	// rehearsed holds what a rehearsal made, changed or, as nil, deleted;
+	// offline is set where nothing may be read.
+	rehearsed map[recentKey]any
+	offline   bool
 }
+
+// goneDetail is said of what a rehearsal deleted.
+const goneDetail = "it is gone by then"
 
 // Recall is Read, or what Read returned a moment ago: for what does not alone
 // decide about a change.
 func (r *Reader) Recall(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
-	if doc, ok := r.Recent.get(recentKey{ex.Caller.Org, expand(op.Path, params)}); ok {
-		return doc, nil, nil
+	key := recentKey{ex.Caller.Org, expand(op.Path, params)}
+	if _, pretended := r.rehearsed[key]; !pretended {
+		if doc, ok := r.Recent.get(key); ok {
+			return doc, nil, nil
+		}
 	}
 	return r.Read(ctx, ex, op, params)
 }
@@ -40,6 +52,16 @@ func (r *Reader) Forget(org string, op *schema.Operation, params map[string]stri
 // Read gets one object. When the platform refuses, the second result is its
 // answer, fit for the caller.
 func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
+	key := recentKey{ex.Caller.Org, expand(op.Path, params)}
+	if doc, pretended := r.rehearsed[key]; pretended {
+		if doc == nil {
+			return nil, &Answer{Status: http.StatusNotFound, Header: make(http.Header), Body: problem.NotFound.New(goneDetail).JSON()}, nil
+		}
+		return doc, nil, nil
+	}
+	if r.offline {
+		return nil, nil, ErrOffline
+	}
 	began := r.Recent.now()
 	ctx, span := r.Recorder.Stage(ctx, "read")
 	defer span.End()
@@ -71,7 +93,7 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
 	}
-	r.Recent.put(recentKey{ex.Caller.Org, child.Out.Path}, doc, began)
+	r.Recent.put(key, doc, began)
 	return doc, nil, nil
 }
 

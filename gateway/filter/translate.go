@@ -148,7 +148,7 @@ func (c *calls) child(op *schema.Operation, r *translate.Request, caller *identi
 		In: p.In, RequestID: p.RequestID, DecisionID: p.DecisionID,
 		Dialect: route.V2, Operation: op, Caller: caller,
 		Params: r.Params, Query: r.Query, Doc: r.Body, HasDoc: r.Body != nil,
-		Event: &telemetry.Event{Dialect: p.Event.Dialect, Operation: op.ID},
+		trail: p.trail, Event: &telemetry.Event{Dialect: p.Event.Dialect, Operation: op.ID},
 	}
 	ex.stages = ex.spare[:0]
 	return ex
@@ -162,6 +162,8 @@ func (c *calls) note(ex *Exchange) {
 	to.Denied = union(to.Denied, from.Denied)
 	to.Warned = union(to.Warned, from.Warned)
 	to.Shadowed = union(to.Shadowed, from.Shadowed)
+	to.Excepted = union(to.Excepted, from.Excepted)
+	to.Changed = union(to.Changed, from.Changed)
 	if from.PolicyRevision != "" {
 		to.PolicyRevision = from.PolicyRevision
 	}

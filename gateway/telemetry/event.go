@@ -45,6 +45,9 @@ type Event struct {
 	Refusal, Stage, Detail string
 	// Denied, Warned and Shadowed name policies.
 	Denied, Warned, Shadowed []string
+	// Excepted names the exceptions that lifted a denial, Changed the fields
+	// policies changed in the body, as "policy: pointer".
+	Excepted, Changed []string
 	// PolicyRevision is the revision of the verdict.
 	PolicyRevision string
 	// LimitSource says who decided on the rate limit; Degraded that the shared
@@ -118,6 +121,8 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	list("denied", e.Denied)
 	list("warned", e.Warned)
 	list("shadowed", e.Shadowed)
+	list("excepted", e.Excepted)
+	list("changed", e.Changed)
 	str("policy_revision", e.PolicyRevision)
 	str("limit_source", e.LimitSource)
 	if e.Degraded {

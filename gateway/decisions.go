@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+)
+
+// openDecisions opens the decision log, if it has anywhere to go, and the memory
+// of the latest exchanges.
+func (g *Gateway) openDecisions(cfg *Config) error {
+	if d := cfg.Decisions; d.File == nil && !d.Stdout && d.Service == nil {
+		return nil
+	}
+	var err error
+	g.decisions, err = decisionlog.New(cfg.Decisions, decisionlog.Deps{Stdout: g.deps.Stdout, Logger: g.deps.Logger})
+	if err != nil {
+		return err
+	}
+	events, err := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies").
+		Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by what became of them."))
+	if err != nil {
+		return fmt.Errorf("decision log: %w", err)
+	}
+	_, err = g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies").RegisterCallback(
+		func(_ context.Context, o metric.Observer) error {
+			s := g.decisions.Stats()
+			for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
+				o.ObserveInt64(events, n, metric.WithAttributes(attribute.String("end", end)))
+			}
+			return nil
+		}, events)
+	if err != nil {
+		return fmt.Errorf("decision log: %w", err)
+	}
+	return nil
+}
+
+// logDecisions runs the decision log until stop is called, which waits until
+// what was decided is written. It outlives the listeners, so that requests that
+// finish while they drain are in it.
+func (g *Gateway) logDecisions(ctx context.Context) (stop func() error) {
+	if g.decisions == nil {
+		return func() error { return nil }
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- g.decisions.Run(run) }()
+	return func() error {
+		cancel()
+		return background(<-ended)
+	}
+}
+
+// policyStatus tells how the policies in force are doing.
+func (g *Gateway) policyStatus() []admin.PolicyStatus {
+	list := g.current.Load().engine.Status()
+	out := make([]admin.PolicyStatus, len(list))
+	for i, s := range list {
+		out[i] = admin.PolicyStatus{Org: s.Org, Revision: s.Revision, Bundle: s.Bundle}
+		if !s.Fetched.IsZero() {
+			out[i].Fetched = s.Fetched.UTC().Format(time.RFC3339)
+		}
+		if s.Err != nil {
+			out[i].Fault = s.Err.Error()
+		}
+	}
+	return out
+}

@@ -1,0 +1,248 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Question asks what would become of a request. It names its caller; no secret
+// is needed, because nothing is sent but reads.
+type Question struct {
+	// Method and Target are those of the request line; the target may have a
+	// query.
+	Method, Target string
+	// Header holds headers that matter, such as Content-Type; with a body and
+	// without one, it is JSON.
+	Header http.Header
+	Body   string
+	// Key is the id of a configured key. Org is its organisation; it may be left
+	// out where one organisation alone has a key of that id.
+	Org, Key string
+	// Team and Roles are those of a caller without a key.
+	Team  string
+	Roles []identity.Role
+}
+
+// explainTimeout bounds one explanation, reads included.
+const explainTimeout = 30 * time.Second
+
+// Explain tells what would become of a request under the configuration in
+// force: nothing is sent but reads, nothing is counted and nothing is kept. Its
+// error is a fault of the question.
+func (g *Gateway) Explain(ctx context.Context, q Question) (*filter.Explanation, error) {
+	return g.explain(ctx, q, &filter.Rehearsal{Catalog: g.catalog, Limits: g.left})
+}
+
+// ExplainOffline is Explain without any read: neither of the platform nor of the
+// shared store.
+func (g *Gateway) ExplainOffline(ctx context.Context, q Question) (*filter.Explanation, error) {
+	prices, err := catalog.New(g.current.Load().config.Catalog, catalog.Deps{Fetcher: noPrices{}, Now: g.deps.Now})
+	if err != nil {
+		return nil, err
+	}
+	return g.explain(ctx, q, &filter.Rehearsal{Catalog: prices, Limits: g.quota, Offline: true})
+}
+
+func (g *Gateway) explain(ctx context.Context, q Question, r *filter.Rehearsal) (*filter.Explanation, error) {
+	now := g.current.Load()
+	caller, err := now.config.caller(q)
+	if err != nil {
+		return nil, err
+	}
+	in, err := q.request(caller)
+	if err != nil {
+		return nil, err
+	}
+	// What a rehearsal makes must not be remembered.
+	first, gql, err := newTranslators(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	r.Pipeline, r.Recorder, r.Entries = now.pipeline, g.recorder, now.config.entries
+	r.Translators = map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql}
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	return r.Run(ctx, in), nil
+}
+
+// request is the question as a request.
+func (q *Question) request(caller *identity.Caller) (filter.Question, error) {
+	path, query, _ := strings.Cut(q.Target, "?")
+	if q.Method == "" || !strings.HasPrefix(path, "/") {
+		return filter.Question{}, admin.BadRequestError{Reason: "name a method and a path that begins with /"}
+	}
+	h := q.Header.Clone()
+	if h == nil {
+		h = make(http.Header, 1)
+	}
+	h.Del("Authorization")
+	if q.Body != "" && h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json")
+	}
+	return filter.Question{Method: q.Method, Path: path, Query: query, Header: h, Body: []byte(q.Body), Caller: caller}, nil
+}
+
+// caller finds who a question is about.
+func (c *Config) caller(q Question) (*identity.Caller, error) {
+	if q.Key != "" {
+		return c.keyCaller(q)
+	}
+	for _, o := range c.Orgs {
+		if o.ID != q.Org {
+			continue
+		}
+		if q.Team != "" && !slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == q.Team }) {
+			return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %q has no team %q", o.ID, q.Team)}
+		}
+		return &identity.Caller{Org: o.ID, Team: q.Team, Roles: q.Roles}, nil
+	}
+	return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
+}
+
+func (c *Config) keyCaller(q Question) (*identity.Caller, error) {
+	var found *identity.Caller
+	for _, o := range c.Orgs {
+		for _, k := range o.Keys {
+			if k.ID != q.Key || q.Org != "" && q.Org != o.ID {
+				continue
+			}
+			if found != nil {
+				return nil, admin.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
+			}
+			found = &identity.Caller{Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt}
+		}
+	}
+	if found == nil {
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
+	}
+	return found, nil
+}
+
+// entries lists the policies an organisation has switched on.
+func (c *Config) entries(org string) []policies.Entry {
+	for _, o := range c.Orgs {
+		if o.ID == org {
+			return o.Policies.Policies
+		}
+	}
+	return nil
+}
+
+// noPrices is the price list of an offline explanation.
+type noPrices struct{}
+
+// GPUs implements catalog.Fetcher.
+func (noPrices) GPUs(context.Context, string) ([]catalog.GPU, error) { return nil, filter.ErrOffline }
+
+// CPUs implements catalog.Fetcher.
+func (noPrices) CPUs(context.Context, string) ([]catalog.CPU, error) { return nil, filter.ErrOffline }
+
+// quota lists the quotas of a caller.
+func (g *Gateway) quota(_ context.Context, caller *identity.Caller) ([]filter.LimitLeft, error) {
+	var out []filter.LimitLeft
+	for _, s := range quotas(g.current.Load().config)[filter.QuotaKey{Org: caller.Org, Key: caller.Key}].Scopes {
+		for i := range ratelimit.Windows {
+			if q := s.Limit.Quota(i); q > 0 {
+				out = append(out, filter.LimitLeft{Scope: s.Ref().String(), Window: ratelimit.WindowName(i), Limit: q, Remaining: q})
+			}
+		}
+	}
+	return out, nil
+}
+
+// left lists what a caller has left of its quotas.
+func (g *Gateway) left(ctx context.Context, caller *identity.Caller) ([]filter.LimitLeft, error) {
+	out, err := g.quota(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	states, err := g.limiter.Show(ctx, caller.Org)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		l := &out[i]
+		l.Counted = true
+		for _, s := range states {
+			if s.Scope.String() == l.Scope && s.Window == l.Window {
+				l.Remaining, l.Reset = max(0, l.Limit-s.Used), s.Reset
+			}
+		}
+	}
+	return out, nil
+}
+
+// decisions tells operators what was decided, and what would be.
+type decisions struct{ g *Gateway }
+
+// Find implements admin.Decisions.
+func (d decisions) Find(id string) (any, bool) {
+	x, ok := d.g.history.Find(id)
+	return x, ok
+}
+
+// List implements admin.Decisions.
+func (d decisions) List(org string, limit int) any { return d.g.history.List(org, limit) }
+
+// Explain implements admin.Decisions.
+func (d decisions) Explain(ctx context.Context, body []byte) (any, error) {
+	q, err := parseQuestion(body)
+	if err != nil {
+		return nil, admin.BadRequestError{Reason: err.Error()}
+	}
+	return d.g.Explain(ctx, q)
+}
+
+// parseQuestion reads a question as it is posted.
+func parseQuestion(body []byte) (Question, error) {
+	var q Question
+	doc, err := strictjson.Decode(body, strictjson.DefaultLimits())
+	if err != nil {
+		return q, err
+	}
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return q, fmt.Errorf("want an object")
+	}
+	text := map[string]*string{
+		"method": &q.Method, "path": &q.Target, "body": &q.Body, "org": &q.Org, "key": &q.Key, "team": &q.Team,
+	}
+	for name, v := range m {
+		switch to := text[name]; {
+		case to != nil:
+			if *to, ok = v.(string); !ok {
+				return q, fmt.Errorf("%s: want a text", name)
+			}
+		case name == "roles":
+			list, _ := v.([]any)
+			for _, item := range list {
+				role, _ := item.(string)
+				q.Roles = append(q.Roles, identity.Role(role))
+			}
+		case name == "header":
+			h, _ := v.(map[string]any)
+			q.Header = make(http.Header, len(h))
+			for field, value := range h {
+				text, _ := value.(string)
+				q.Header.Set(field, text)
+			}
+		default:
+			return q, fmt.Errorf("unknown member %q", name)
+		}
+	}
+	return q, nil
+}

@@ -1,0 +1,214 @@
+package filter
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Trail collects what became of the v2 calls of one exchange: one of a v2
+// request, any number of a legacy one. It is safe for concurrent use.
+type Trail struct {
+	mu    sync.Mutex // guards calls
+	calls []call
+}
+
+// call is one v2 call as it ended. It holds no body: a record is kept for a
+// while and shown to operators, and bodies hold secrets.
+type call struct {
+	operation, method, path string
+	verdict                 policies.Decision
+	cost                    policies.Cost
+	priced                  bool
+	template                string
+	status, upstream        int
+	refusal, stage, detail  string
+	stages                  []string
+}
+
+func (t *Trail) add(c call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls = append(t.calls, c)
+}
+
+func (t *Trail) list() []call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.calls)
+}
+
+// maxCalls bounds what is kept of one exchange: a GraphQL document can become
+// a great many calls.
+const maxCalls = 64
+
+// Note notes on the exchange's Trail how a v2 call ended. It stands first in
+// the call part, so that its response phase sees the call's end.
+type Note struct{}
+
+// Name implements Filter.
+func (Note) Name() string { return "note" }
+
+// Request implements Filter; there is nothing to do on the way in.
+func (Note) Request(context.Context, *Exchange) error { return nil }
+
+// Response adds the call to the trail.
+func (Note) Response(_ context.Context, ex *Exchange) error {
+	if ex.trail == nil {
+		return nil
+	}
+	e := ex.Event
+	c := call{
+		operation: ex.Operation.ID, method: ex.Operation.Method, path: expand(ex.Operation.Path, ex.Params),
+		verdict: ex.Verdict, status: ex.Answer.Status, upstream: e.UpstreamStatus,
+		refusal: e.Refusal, stage: e.Stage, detail: e.Detail, stages: entered(afterNote(ex.stages)),
+	}
+	if in := ex.Input; in != nil {
+		c.cost, c.priced = in.Cost, e.Priced
+		if in.Resource.Template != nil {
+			c.template = in.Resource.Template.ID
+		}
+	}
+	ex.trail.add(c)
+	return nil
+}
+
+// entered lists the stages that were entered, in order.
+func entered(stages []Filter) []string {
+	out := make([]string, len(stages))
+	for i, f := range stages {
+		out[i] = f.Name()
+	}
+	return out
+}
+
+// beforeNote and afterNote divide the stages into those of the request and
+// those of the call.
+func beforeNote(stages []Filter) []Filter {
+	if i := slices.IndexFunc(stages, isNote); i >= 0 {
+		return stages[:i]
+	}
+	return stages
+}
+
+func afterNote(stages []Filter) []Filter { return stages[slices.IndexFunc(stages, isNote)+1:] }
+
+func isNote(f Filter) bool {
+	_, ok := f.(Note)
+	return ok
+}
+
+// kept is a finished exchange.
+type kept struct {
+	event  telemetry.Event
+	path   string
+	roles  []string
+	limit  *ratelimit.Decision
+	stages []string
+	calls  []call
+}
+
+// Keep remembers finished exchanges of known callers, so that they can be
+// explained. It stands first, so that its response phase sees the answer as it
+// leaves.
+type Keep struct {
+	History *History
+}
+
+// Name implements Filter.
+func (Keep) Name() string { return "keep" }
+
+// Request begins the exchange's trail.
+func (Keep) Request(_ context.Context, ex *Exchange) error {
+	ex.trail = new(Trail)
+	return nil
+}
+
+// Response keeps the exchange. A legacy answer is told here what the policies
+// said of the v2 calls behind it.
+func (f Keep) Response(_ context.Context, ex *Exchange) error {
+	calls := ex.trail.list()
+	if ex.Dialect != route.V2 {
+		for i := range calls {
+			tell(ex.Answer, &calls[i].verdict)
+		}
+	}
+	if ex.Caller == nil {
+		return nil
+	}
+	k := &kept{
+		event: *ex.Event, path: ex.In.Path, roles: roles(ex), limit: ex.Limit, stages: entered(beforeNote(ex.stages)),
+		calls: calls[:min(len(calls), maxCalls)],
+	}
+	// The chain completes these after the last filter.
+	k.event.Status = ex.Answer.Status
+	f.History.add(k)
+	return nil
+}
+
+// History keeps the latest exchanges in memory, a bounded number of them. What
+// only read and was answered has a part of its own, so that polling does not
+// push out what somebody will ask about. It is safe for concurrent use.
+type History struct {
+	mu             sync.Mutex // guards what follows
+	telling, plain ring
+	byID           map[string]*kept
+}
+
+// ring holds the latest of something.
+type ring struct {
+	items []*kept
+	next  int
+}
+
+// push puts an item in the place of the oldest, which it returns.
+func (r *ring) push(k *kept) (gone *kept) {
+	gone, r.items[r.next] = r.items[r.next], k
+	r.next = (r.next + 1) % len(r.items)
+	return gone
+}
+
+// each calls f with the newest first until it returns false.
+func (r *ring) each(f func(*kept) bool) {
+	for i := range r.items {
+		k := r.items[(r.next+2*len(r.items)-1-i)%len(r.items)]
+		if k == nil || !f(k) {
+			return
+		}
+	}
+}
+
+// NewHistory returns a History of the latest size exchanges, at least two.
+func NewHistory(size int) *History {
+	half := max(1, size/2)
+	return &History{
+		telling: ring{items: make([]*kept, half)}, plain: ring{items: make([]*kept, half)},
+		byID: make(map[string]*kept, 2*half),
+	}
+}
+
+func (h *History) add(k *kept) {
+	part := &h.telling
+	if k.plain() {
+		part = &h.plain
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if gone := part.push(k); gone != nil {
+		delete(h.byID, gone.event.DecisionID)
+	}
+	h.byID[k.event.DecisionID] = k
+}
+
+// plain tells that an exchange only read, passed, and no policy spoke.
+func (k *kept) plain() bool {
+	e := &k.event
+	return e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" &&
+		len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) == 0
+}

@@ -1,0 +1,228 @@
+package parity
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+)
+
+const changing = `
+- policy: gpu_allow_list
+  mode: shadow
+  params: {gpus: ["NVIDIA L4"]}
+- policy: images
+  mode: warn
+  params: {allow: [ghcr.io/acme]}
+- policy: disk
+  params: {max_gb: 100, default_gb: 20}
+- policy: field_values
+  params:
+    defaults: {createPod: {/cloud: COMMUNITY}, createEndpoint: {/workers/idleTimeout: 5}}
+    force: {createPod: {/env/TEAM: research}, updatePod: {/locked: true}}
+`
+
+// What policies change is sent, told, and judged like the caller's own.
+func TestPoliciesChangeBodies(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		want := []string{"field_values: /cloud", "disk: /disk", "field_values: /env/TEAM"}
+		for name, raw := range map[string]string{
+			"v2":      request("POST", "/v2/pods", "key_platform", `{"name":"a","image":"ghcr.io/acme/i:1","gpu":{"id":"NVIDIA GeForce RTX 4090"},"env":{"A":"1"}}`),
+			"v1":      request("POST", "/v1/pods", "key_platform", `{"name":"a","imageName":"ghcr.io/acme/i:1","gpuTypeIds":["NVIDIA GeForce RTX 4090"],"env":{"A":"1"},"cloudType":"COMMUNITY","containerDiskInGb":20}`),
+			"graphql": request("POST", "/graphql", "key_platform", `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"ghcr.io/acme/i:1\", gpuTypeId: \"NVIDIA GeForce RTX 4090\", cloudType: COMMUNITY, containerDiskInGb: 20, env: [{key: \"A\", value: \"1\"}]}) { id } }"}`),
+		} {
+			a := d.ask(t, raw)
+			if a.Status > 201 {
+				t.Fatalf("%s: %d %s", name, a.Status, a.Body)
+			}
+			body := d.lastBody(t, "createPod")
+			got := map[string]any{"cloud": body["cloud"], "disk": body["disk"], "env": body["env"]}
+			if diff := cmp.Diff(map[string]any{"cloud": "COMMUNITY", "disk": 20.0, "env": map[string]any{"A": "1", "TEAM": "research"}}, got); diff != "" {
+				t.Errorf("%s: sent (-want +got):\n%s", name, diff)
+			}
+			told := a.Header.Values("X-Tollgate-Mutation")
+			if name == "v2" {
+				if diff := cmp.Diff(want, told); diff != "" {
+					t.Errorf("%s: told (-want +got):\n%s", name, diff)
+				}
+			} else if !slices.Contains(told, "field_values: /env/TEAM") {
+				t.Errorf("%s: told %q", name, told)
+			}
+		}
+		plain := d.ask(t, request("GET", "/v2/pods", "key_platform", ""))
+		if told := plain.Header.Values("X-Tollgate-Mutation"); len(told) != 0 {
+			t.Errorf("a read is told of changes: %q", told)
+		}
+		if !strings.Contains(d.logs.String(), `"changed":["field_values: /cloud"`) {
+			t.Errorf("the log tells of no change: %s", d.logs)
+		}
+	}, under(changing))
+}
+
+// A change that makes the body invalid refuses the call; it is never sent.
+func TestAChangeThatCannotBe(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
+		if a.Status != 503 || !strings.Contains(a.Body, "the body as the organisation's policies changed it is not valid") {
+			t.Errorf("%d %s, want 503", a.Status, a.Body)
+		}
+		if n := len(d.platform.CallsTo("createPod")); n != 0 {
+			t.Errorf("%d creates reached the platform", n)
+		}
+	}, under(`
+- policy: field_values
+  params:
+    force: {createPod: {/disk: "much"}}
+`))
+}
+
+// operator asks the admin listener.
+func (d *door) operator(t *testing.T, method, target, body string, into any) int {
+	t.Helper()
+	w := httptest.NewRecorder()
+	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, target, strings.NewReader(body)))
+	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+		t.Fatalf("%s %s: %d %s", method, target, w.Code, w.Body)
+	}
+	return w.Code
+}
+
+// Every answer carries an id under which the gateway tells what it decided.
+func TestDecisionsAreExplained(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		refused := d.ask(t, request("POST", "/v2/pods", "key_research", podH100))
+		d.ask(t, request("GET", "/v2/pods", "key_globex", ""))
+		legacy := d.ask(t, request("POST", "/v1/pods", "key_research", `{"name":"c","imageName":"img:1","gpuTypeIds":["NVIDIA H100 80GB HBM3","NVIDIA L4"]}`))
+		if legacy.Status != 201 {
+			t.Fatalf("v1: %d %s", legacy.Status, legacy.Body)
+		}
+		var x filter.Explanation
+		if code := d.operator(t, "GET", "/admin/decisions/"+refused.Header.Get("X-Tollgate-Decision"), "", &x); code != 200 {
+			t.Fatalf("explain: %d", code)
+		}
+		var stages []string
+		for _, s := range append(x.Stages, x.Calls[0].Stages...) {
+			stages = append(stages, s.Name+" "+s.Result)
+		}
+		want := []string{
+			"size passed", "wire passed", "match passed", "identify passed", "legacy passed", "count passed", "routed passed", "local passed", "decode passed",
+			"brownout passed", "translate passed", "classes passed", "validate passed", "resolve passed", "authorize refused",
+		}
+		if diff := cmp.Diff(want, stages); diff != "" {
+			t.Errorf("stages (-want +got):\n%s", diff)
+		}
+		if x.Verdict != filter.VerdictRefused || x.Status != 403 || x.Calls[0].USDPerHour == "" || len(x.ToPass) != 1 || !strings.HasPrefix(x.ToPass[0], "gpu_allow_list: ") {
+			t.Errorf("explanation %+v", x)
+		}
+		var old filter.Explanation
+		d.operator(t, "GET", "/admin/decisions/"+legacy.Header.Get("X-Tollgate-Decision"), "", &old)
+		var calls []string
+		for _, c := range old.Calls {
+			if c.Method != http.MethodGet {
+				calls = append(calls, fmt.Sprintf("%s %s %d", c.Operation, c.Verdict, c.Status))
+			}
+		}
+		if diff := cmp.Diff([]string{"createPod refused 403", "createPod allowed 201"}, calls); diff != "" {
+			t.Errorf("calls of the v1 request (-want +got):\n%s", diff)
+		}
+		var list struct{ Decisions []filter.Summary }
+		d.operator(t, "GET", "/admin/decisions?org=acme", "", &list)
+		if len(list.Decisions) != 2 || slices.ContainsFunc(list.Decisions, func(s filter.Summary) bool { return s.Org != "acme" }) {
+			t.Errorf("acme's decisions: %+v", list.Decisions)
+		}
+		if code := d.operator(t, "GET", "/admin/decisions/01ARZ3NDEKTSV4RRFFQ69G5FAV", "", &struct{}{}); code != 404 {
+			t.Errorf("an unknown decision: %d", code)
+		}
+	})
+}
+
+// explain asks what would become of a request.
+func (d *door) explain(t *testing.T, q gateway.Question) *filter.Explanation {
+	t.Helper()
+	x, err := d.gateway.Explain(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// What is explained is what happens: each case is asked first and done then.
+func TestExplanationsComeTrue(t *testing.T) {
+	cases := []struct {
+		name, method, target, key, body string
+		status                          int // 0: it passes
+		v2                              []string
+	}{
+		{"a pod", "POST", "/v2/pods", "key_research", pod4090, 0, []string{"createPod"}},
+		{"a GPU not allowed", "POST", "/v2/pods", "key_research", podH100, 403, []string{"createPod"}},
+		{"too dear", "POST", "/v2/pods", "key_platform", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA B200","count":8}}`, 403, []string{"createPod"}},
+		{"not valid", "POST", "/v2/pods", "key_research", `{"name":1}`, 422, []string{"createPod"}},
+		{"not JSON", "POST", "/v2/pods", "key_research", `{`, 400, nil},
+		{"no route", "GET", "/v2/nope", "key_research", "", 404, nil},
+		{"no method", "PUT", "/v2/pods", "key_research", "", 405, nil},
+		{"a list", "GET", "/v2/pods", "key_research", "", 0, []string{"listPods"}},
+		{"no such pod to change", "PATCH", "/v2/pods/nope1234", "key_research", `{"name":"b"}`, 404, []string{"updatePod"}},
+		{"the description", "GET", "/v2/openapi.json", "key_research", "", 0, nil},
+		{"v1, one candidate", "POST", "/v1/pods", "key_research", `{"name":"c","imageName":"i:1","gpuTypeIds":["NVIDIA L4"]}`, 0, []string{"createPod"}},
+		{"v1, the second candidate", "POST", "/v1/pods", "key_research", `{"name":"c","imageName":"i:1","gpuTypeIds":["NVIDIA H100 80GB HBM3","NVIDIA L4"]}`, 0, []string{"createPod", "createPod"}},
+		{"v1, none allowed", "POST", "/v1/pods", "key_research", `{"name":"c","imageName":"i:1","gpuTypeIds":["NVIDIA H100 80GB HBM3"]}`, 403, []string{"createPod"}},
+		{"v1, a pod nobody has", "POST", "/v1/pods/nope1234/stop", "key_research", "", 404, nil},
+	}
+	eachDoor(t, func(t *testing.T, d *door) {
+		for _, tc := range cases {
+			before := len(d.platform.Calls())
+			limit := d.left(t, tc.key)
+			x := d.explain(t, gateway.Question{Method: tc.method, Target: tc.target, Key: tc.key, Body: tc.body})
+			for _, c := range d.platform.Calls()[before:] {
+				if c.Method != http.MethodGet {
+					t.Errorf("%s: explaining made a %s %s", tc.name, c.Method, c.Path)
+				}
+			}
+			if now := d.left(t, tc.key); now != limit {
+				t.Errorf("%s: explaining was counted: %d left, then %d", tc.name, limit, now)
+			}
+			var v2 []string
+			for _, c := range x.Calls {
+				if c.Method != http.MethodGet || c.Operation == "listPods" {
+					v2 = append(v2, c.Operation)
+				}
+			}
+			if tc.v2 != nil && !slices.Equal(v2, tc.v2) {
+				t.Errorf("%s: calls %v, want %v", tc.name, v2, tc.v2)
+			}
+			if got, want := x.Verdict == filter.VerdictAllowed, tc.status == 0; got != want || tc.status != x.Status {
+				t.Errorf("%s: explained as %s %d %s, want %d", tc.name, x.Verdict, x.Status, x.Detail, tc.status)
+			}
+			a := d.ask(t, request(tc.method, tc.target, tc.key, tc.body))
+			if tc.status == 0 && a.Status >= 400 || tc.status != 0 && a.Status != tc.status {
+				t.Errorf("%s: in fact %d %s, explained as %s %d", tc.name, a.Status, a.Body, x.Verdict, x.Status)
+			}
+		}
+	})
+}
+
+// left is what a key has left this minute.
+func (d *door) left(t *testing.T, key string) int64 {
+	t.Helper()
+	var list struct {
+		Windows []struct {
+			Scope, Window string
+			Remaining     int64
+		}
+	}
+	d.operator(t, "GET", "/admin/limits?org=acme", "", &list)
+	for _, w := range list.Windows {
+		if w.Scope == "key:"+key && w.Window == "minute" {
+			return w.Remaining
+		}
+	}
+	return -1
+}
