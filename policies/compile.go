@@ -12,7 +12,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
-	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 )
 
@@ -65,16 +64,7 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	}
 	modules[entryFile] = entry
 
-	store := inmem.NewFromObjectWithOpts(orEmpty(mine.data),
-		inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
-	txn, err := store.NewTransaction(ctx)
-	if err != nil {
-		return nil, &LoadError{Org: org, Message: err.Error()}
-	}
-	defer store.Abort(ctx, txn)
-	c := ast.NewCompiler().WithCapabilities(Capabilities()).WithStrict(true).
-		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1).
-		WithSchemas(lib.schemas).WithPathConflictsCheck(storage.NonEmpty(ctx, store, txn))
+	c := newCompiler(lib, mine.taken)
 	c.Compile(modules)
 	if c.Failed() {
 		return nil, loadErrors(org, c.Errors, policyOfFile)
@@ -92,7 +82,7 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	}
 	return &compiled{
 		org: org, revision: revision(lib, files, source, mine, cfg.Exceptions), calls: calls, except: except, source: source,
-		compiler: c, queries: queries, reads: readsOf(c), store: store, patterns: patternCache(ctx),
+		compiler: c, queries: queries, reads: readsOf(c), store: newStore(mine.data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }
 
@@ -113,7 +103,10 @@ func plan(lib *library, org string, cfg Config, mine own, docs string) ([]call, 
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.mine)) {
 		if lib.policies[name] != nil {
-			p.fault(name, "has the name of a policy of the library")
+			at := p.mine[name].at
+			p.faults = append(p.faults, &LoadError{
+				Org: org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the name of a policy of the library",
+			})
 			continue
 		}
 		if !slices.ContainsFunc(cfg.Policies, func(e Entry) bool { return e.Policy == name }) {

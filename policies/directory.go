@@ -28,16 +28,15 @@ func readDirectory(org, dir string) (own, error) {
 		return own{}, &LoadError{Org: org, File: dir, Message: "policy directory: " + err.Error()}
 	}
 	defer func() { _ = root.Close() }()
-	files, err := readFiles(root.FS())
+	files, err := readFiles(root.FS(), isPolicyFile)
 	if err != nil {
 		return own{}, &LoadError{Org: org, File: dir, Message: err.Error()}
 	}
 	return parseOwn(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
 }
 
-// readFiles reads the policy and data files below a directory, hidden ones and
-// tests left out.
-func readFiles(fsys fs.FS) (map[string][]byte, error) {
+// readFiles reads the wanted files below a directory, hidden ones left out.
+func readFiles(fsys fs.FS, wanted func(base string) bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	total := 0
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -50,7 +49,7 @@ func readFiles(fsys fs.FS) (map[string][]byte, error) {
 			}
 			return nil
 		}
-		if d.IsDir() || !isPolicyFile(d.Name()) {
+		if d.IsDir() || !wanted(d.Name()) {
 			return nil
 		}
 		text, err := fs.ReadFile(fsys, name)
@@ -76,7 +75,7 @@ func isPolicyFile(base string) bool {
 }
 
 // parseOwn parses what a directory held. Data files are mounted by the path of
-// their directory, as OPA does.
+// their directory, as OPA does. Beside an error it returns what could be parsed.
 func parseOwn(org string, shown func(string) string, files map[string][]byte) (own, error) {
 	o := own{modules: map[string]*ast.Module{}, sources: map[string]string{}, data: map[string]any{}}
 	h := sha256.New()
@@ -96,7 +95,7 @@ func parseOwn(org string, shown func(string) string, files map[string][]byte) (o
 		}
 	}
 	if len(faults) > 0 {
-		return own{}, joinFaults(faults)
+		return o, joinFaults(faults)
 	}
 	o.digest = hex.EncodeToString(h.Sum(nil))
 	return o, nil

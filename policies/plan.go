@@ -22,7 +22,7 @@ type planner struct {
 // ownPolicy is a package policies.<name> of an organisation: which of the
 // known rules it has, and where.
 type ownPolicy struct {
-	file  string
+	at    *ast.Location // of its package
 	rules []string
 }
 
@@ -43,7 +43,7 @@ func (o own) policies() map[string]ownPolicy {
 			isFunction := rule == "violations" || rule == "mutations"
 			if defines(m, rule, isFunction) && !slices.Contains(p.rules, rule) {
 				p.rules = append(p.rules, rule)
-				p.file = file
+				p.at = m.Package.Location
 			}
 		}
 		if len(p.rules) > 0 {

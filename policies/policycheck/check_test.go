@@ -1,0 +1,133 @@
+package policycheck_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/policies/policycheck"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func write(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const good = "package policies.good\n\ndeny contains \"x\" if input.caller.team == \"y\"\n"
+
+func TestDirectory(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  []string // beginnings of the faults, in order
+	}{
+		{"nothing wrong", map[string]string{"a.rego": good, "sub/data.json": `{"a": 1}`}, nil},
+		{"nothing there", nil, nil},
+		{"several files do not parse", map[string]string{
+			"a.rego": "package policies.a\n\ndeny contains {\n", "b.rego": "nonsense\n", "c_test.rego": "package c\n\ntest_a if\n",
+		}, []string{
+			"a.rego:4:0: rego_parse_error", "a.rego:4:0: rego_parse_error", "b.rego:1:1: rego_parse_error", "c_test.rego:4:0: rego_parse_error",
+		}},
+		{"format", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if   1 == 1\n"}, []string{"a.rego:3:1: rego_format: "}},
+		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{"a_test.rego:2:1: rego_format: "}},
+		{"strict", map[string]string{"a.rego": "package policies.a\n\nimport data.b\n\ndeny contains \"x\" if {\n\ty := 1\n}\n"}, []string{
+			"a.rego:3:1: rego_compile_error: import data.b unused", "a.rego:6:2: rego_compile_error: assigned var y unused",
+		}},
+		{"capabilities", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if http.send({}).a\n"}, []string{
+			"a.rego:3:22: rego_type_error: undefined function http.send",
+		}},
+		{"types of the input", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.caller.teem == \"x\"\n"}, []string{
+			"a.rego:3:22: rego_type_error: undefined ref: input.caller.teem",
+		}},
+		{"a policy of the library", map[string]string{"a.rego": "package policies.roles\n\ndeny contains \"x\" if false\n"}, []string{
+			"a.rego:1:1: policy roles: has the name of a policy of the library",
+		}},
+		{"packages of the library", map[string]string{"a.rego": "package tollgate.gpu\n\nx := 1\n"}, []string{"a.rego:1:1: package tollgate.gpu is reserved"}},
+		{"data twice", map[string]string{"data.json": `{"a": 1}`, "data.yaml": "a: 2\n"}, []string{"data.yaml: data.a is given twice"}},
+		{"data where a rule is", map[string]string{"a.rego": good, "policies/good/data.json": `{"deny": 1}`}, []string{
+			"a.rego:3:1: rego_compile_error: conflicting rule",
+		}},
+		{"METADATA", map[string]string{"a.rego": "# METADATA\n# custom:\n#   required: [x]\npackage policies.a\n\ndeny contains \"x\" if false\n"}, []string{
+			"a.rego:4:1: policy a: METADATA: x is not a parameter",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			write(t, tt.files)
+			_, err := policycheck.Directory(".")
+			var got []string
+			for _, f := range policycheck.Faults(err) {
+				got = append(got, f.Error())
+			}
+			fits := len(got) == len(tt.want)
+			for i := range min(len(got), len(tt.want)) {
+				fits = fits && strings.HasPrefix(got[i], tt.want[i])
+			}
+			if !fits {
+				t.Errorf("faults begin otherwise (-want +got):\n%s", cmp.Diff(tt.want, got))
+			}
+		})
+	}
+}
+
+// TestManyFaults: no fault is left out because there are many.
+func TestManyFaults(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("package policies.a\n")
+	const n = 40
+	for range n {
+		b.WriteString("\ndeny contains \"x\" if input.caller.teem == \"x\"\n")
+	}
+	write(t, map[string]string{"a.rego": b.String()})
+	_, err := policycheck.Directory(".")
+	if got := len(policycheck.Faults(err)); got != n {
+		t.Errorf("got %d faults, want %d", got, n)
+	}
+}
+
+// TestNotes: a package whose rules the engine does not ask for is told of.
+func TestNotes(t *testing.T) {
+	write(t, map[string]string{"a.rego": good, "b.rego": "package policies.b\n\ndenied contains \"x\" if false\n"})
+	r, err := policycheck.Directory(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Notes) != 1 || r.Notes[0].Policy != "b" || r.Notes[0].File != "b.rego" {
+		t.Errorf("got notes %+v, want one about b", r.Notes)
+	}
+	if len(r.Policies) != 2 || !cmp.Equal(r.Policies[1].Rules, []string{"deny"}) {
+		t.Errorf("got policies %+v, want good, which denies, and b", r.Policies)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	write(t, map[string]string{
+		"a.rego": "package policies.a\ndeny contains \"x\" if   1 == 1\n", "b.rego": good, "c.rego": "not Rego",
+	})
+	changed, err := policycheck.Format(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a.rego"}, changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	if got, err := os.ReadFile("a.rego"); err != nil || string(got) != "package policies.a\n\ndeny contains \"x\" if 1 == 1\n" {
+		t.Errorf("got %q, %v; want it formatted", got, err)
+	}
+	if got, err := os.ReadFile("c.rego"); err != nil || string(got) != "not Rego" {
+		t.Errorf("got %q, %v; want what does not parse left alone", got, err)
+	}
+}
