@@ -1,0 +1,154 @@
+package limits
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func eachMode(t *testing.T, run func(t *testing.T, mode string)) {
+	for _, mode := range []string{"exact", "leased"} {
+		t.Run(mode, func(t *testing.T) { run(t, mode) })
+	}
+}
+
+// TestFiveAMinute is the smallest story: two gateways, one Redis, a key with five
+// calls a minute. Whoever asks whichever gateway in whatever order gets five
+// answers between them, the count goes down one by one, and the sixth is told when
+// to come back.
+func TestFiveAMinute(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode string) {
+		const five = " {minute: 5}"
+		w := newWorld(t, mode, 2, "a"+five, "b"+five, "c"+five, "d"+five, "e"+five, "f"+five)
+		t.Run("in turn", func(t *testing.T) {
+			w.within(t, time.Minute, [2]string{"a", "b"}, func(key string) []string { return w.inTurn(t, key, 2) })
+		})
+		t.Run("first one, then the other", func(t *testing.T) {
+			w.within(t, time.Minute, [2]string{"c", "d"}, func(key string) []string { return w.inTurn(t, key, 3) })
+		})
+		t.Run("at once", func(t *testing.T) {
+			w.within(t, time.Minute, [2]string{"e", "f"}, func(key string) []string { return w.atOnce(t, key) })
+		})
+	})
+}
+
+// inTurn asks the gateways one after the other, so many calls at each at a time,
+// and returns what is wrong.
+func (w *world) inTurn(t *testing.T, key string, each int) []string {
+	t.Helper()
+	var wrong []string
+	for i := range 8 {
+		before := w.now(t)
+		a := w.ask(t, i/each%2, key)
+		after := w.now(t)
+		end := before.Truncate(time.Minute).Add(time.Minute)
+		want := answer{Status: http.StatusOK, Remaining: 4 - i, RetryAfter: -1}
+		if i >= 5 {
+			want = answer{Status: http.StatusTooManyRequests, RetryAfter: a.Reset}
+		}
+		got := a
+		got.Reset, got.Body = 0, ""
+		if got != want {
+			wrong = append(wrong, fmt.Sprintf("call %d: got %+v, want %+v (reset in %d): %s", i+1, got, want, a.Reset, a.Body))
+		}
+		// Never before the window has ended, and no later than the whole second
+		// after; an answer kept in memory may be a round trip late.
+		soonest, latest := end.Sub(after), end.Sub(before)+2*time.Second
+		if told := time.Duration(a.Reset) * time.Second; told < soonest || told > latest {
+			wrong = append(wrong, fmt.Sprintf("call %d: told %v until the window ends, want %v to %v", i+1, told, soonest, latest))
+		}
+		if i >= 5 && (!strings.Contains(a.Body, `"minute"`) || !strings.Contains(a.Body, "key")) {
+			wrong = append(wrong, fmt.Sprintf("call %d: the refusal names neither window nor scope: %s", i+1, a.Body))
+		}
+	}
+	return wrong
+}
+
+// atOnce asks both gateways twelve times at the same moment.
+func (w *world) atOnce(t *testing.T, key string) []string {
+	t.Helper()
+	answers := make([]answer, 12)
+	var wg sync.WaitGroup
+	ready := make(chan struct{})
+	for i := range answers {
+		wg.Go(func() {
+			<-ready
+			answers[i] = w.ask(t, i%2, key)
+		})
+	}
+	close(ready)
+	wg.Wait()
+	var wrong []string
+	var told []int
+	for _, a := range answers {
+		switch a.Status {
+		case http.StatusOK:
+			told = append(told, a.Remaining)
+		case http.StatusTooManyRequests:
+			if a.Remaining != 0 || a.RetryAfter < 1 || a.RetryAfter != a.Reset {
+				wrong = append(wrong, fmt.Sprintf("refused with %+v", a))
+			}
+		default:
+			wrong = append(wrong, fmt.Sprintf("answered %d: %s", a.Status, a.Body))
+		}
+	}
+	slices.Sort(told)
+	if !slices.Equal(told, []int{0, 1, 2, 3, 4}) {
+		wrong = append(wrong, fmt.Sprintf("of 12 calls at once %d were answered, left over %v; want five, 4 to 0", len(told), told))
+	}
+	return wrong
+}
+
+// TestDayIsUsedUp asks two gateways from many callers until a quota that is large
+// enough for leases is gone: exactly that many are answered, and in mode leased
+// Redis is asked for a part of them only.
+func TestDayIsUsedUp(t *testing.T) {
+	const quota, callers = 600, 16
+	eachMode(t, func(t *testing.T, mode string) {
+		w := newWorld(t, mode, 2, fmt.Sprintf("a {day: %d}", quota), fmt.Sprintf("b {day: %d}", quota))
+		w.within(t, 24*time.Hour, [2]string{"a", "b"}, func(key string) []string {
+			asked := w.scripts(t)
+			var admitted atomic.Int64
+			var wg sync.WaitGroup
+			for c := range callers {
+				wg.Go(func() { w.use(t, c%2, key, quota, &admitted) })
+			}
+			wg.Wait()
+			asked = w.scripts(t) - asked
+			t.Logf("%d answered, Redis asked %d times", admitted.Load(), asked)
+			var wrong []string
+			for g := range 2 {
+				if a := w.ask(t, g, key); a.Status != http.StatusTooManyRequests {
+					wrong = append(wrong, fmt.Sprintf("gateway %d answers %d after the quota is gone", g, a.Status))
+				}
+			}
+			if n := admitted.Load(); n != quota {
+				wrong = append(wrong, fmt.Sprintf("%d answered, want %d", n, quota))
+			}
+			if mode == "leased" && asked > quota*3/4 {
+				wrong = append(wrong, fmt.Sprintf("Redis was asked %d times for %d calls: nothing was leased", asked, quota))
+			}
+			return wrong
+		})
+	})
+}
+
+// use asks gateway g until quota calls have been admitted everywhere, or for too
+// long. A refusal may mean that the other gateway holds permits it will return.
+func (w *world) use(t *testing.T, g int, key string, quota int64, admitted *atomic.Int64) {
+	t.Helper()
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	for end := time.Now().Add(patience); admitted.Load() < quota && time.Now().Before(end); {
+		if w.ask(t, g, key).Status == http.StatusOK {
+			admitted.Add(1)
+			continue
+		}
+		<-pace.C
+	}
+}

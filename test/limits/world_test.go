@@ -1,0 +1,258 @@
+package limits
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// patience bounds every wait for a process or an answer.
+const patience = 30 * time.Second
+
+// credential is the platform key of the one organisation.
+const credential = "platform-key-of-acme"
+
+// world is a Redis, the emulated platform, and gateways in front of it.
+type world struct {
+	redis    *redis.Client
+	gateways []string
+	client   *http.Client
+}
+
+// newWorld starts n gateways whose organisation has the given keys.
+func newWorld(t *testing.T, mode string, n int, keys ...string) *world {
+	t.Helper()
+	addr := redistest.Start(t)
+	upstream := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential}))
+	w := &world{redis: redis.NewClient(&redis.Options{Addr: addr}), client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
+	t.Cleanup(func() {
+		w.client.CloseIdleConnections()
+		_ = w.redis.Close()
+	})
+	file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", mode, keys...)
+	for i := range n {
+		w.gateways = append(w.gateways, serve(t, i, file, "redis://"+addr))
+	}
+	return w
+}
+
+// configuration is a gateway's file. A key is its identifier and its quotas; the
+// secret of key a is secret_a.
+func configuration(upstream, store, mode string, keys ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+platform: {base_url: %q}
+redis: %s
+limits: {mode: %s, timeout: 5s}
+orgs:
+  - id: acme
+    credential: {env: ACME_KEY}
+    keys:
+`, upstream, store, mode)
+	for _, k := range keys {
+		id, limits, _ := strings.Cut(k, " ")
+		fmt.Fprintf(&b, "      - {id: %s, sha256: %q, limits: %s}\n", id, identity.DigestOf("secret_"+id).String(), limits)
+	}
+	return b.String()
+}
+
+// serve runs one gateway process until the test ends, when it must stop cleanly,
+// and returns its address.
+func serve(t *testing.T, n int, file, redisURL string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), fmt.Sprintf("tollgate-%d.yaml", n))
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve", "-c", path)
+	cmd.Env = append(cmd.Environ(), "ACME_KEY="+credential, "REDIS_URL="+redisURL)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	log := &journal{serving: make(chan string, 1), ended: make(chan struct{})}
+	go log.read(out)
+	t.Cleanup(func() {
+		kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		defer kill.Stop()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("gateway %d: %v", n, err)
+		}
+		<-log.ended
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("gateway %d ended with %v:\n%s", n, err, log)
+		}
+	})
+	select {
+	case addr := <-log.serving:
+		return "http://" + addr
+	case <-log.ended:
+	case <-time.After(patience):
+	}
+	t.Fatalf("gateway %d does not serve:\n%s", n, log)
+	return ""
+}
+
+// journal keeps what a gateway logs, and tells when it serves.
+type journal struct {
+	serving chan string
+	ended   chan struct{}
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) read(r io.Reader) {
+	defer close(j.ended)
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		j.mu.Lock()
+		_, _ = fmt.Fprintln(&j.text, lines.Text()) // a Buffer does not fail
+		j.mu.Unlock()
+		var entry struct{ Msg, Listen string }
+		if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Msg == "serving" {
+			j.serving <- entry.Listen
+		}
+	}
+}
+
+// String returns all that was logged.
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// answer is what a caller is told.
+type answer struct {
+	Status int
+	// Remaining and Reset are those of the one window told.
+	Remaining, Reset int
+	// RetryAfter is -1 if the header is absent.
+	RetryAfter int
+	Body       string
+}
+
+// state is the RateLimit field for one window.
+var state = regexp.MustCompile(`^"[a-z]+";r=([0-9]+);t=([0-9]+)$`)
+
+// ask makes a call to gateway g with a key.
+func (w *world) ask(t *testing.T, g int, key string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.gateways[g]+"/v2/pods", nil)
+	if err != nil {
+		t.Error(err)
+		return answer{}
+	}
+	req.Header.Set("Authorization", "Bearer secret_"+key)
+	res, err := w.client.Do(req)
+	if err != nil {
+		t.Error(err)
+		return answer{}
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return read(t, res.StatusCode, res.Header, string(body))
+}
+
+func read(t *testing.T, status int, h http.Header, body string) answer {
+	t.Helper()
+	a := answer{Status: status, RetryAfter: -1, Body: body}
+	told := field(h, "RateLimit")
+	m := state.FindStringSubmatch(told)
+	if m == nil {
+		t.Errorf("status %d with RateLimit %q, want one window: %s", status, told, body)
+		return a
+	}
+	a.Remaining, _ = strconv.Atoi(m[1]) // digits, by the expression
+	a.Reset, _ = strconv.Atoi(m[2])
+	if text := field(h, "Retry-After"); text != "" {
+		var err error
+		if a.RetryAfter, err = strconv.Atoi(text); err != nil {
+			t.Errorf("Retry-After: %q is no whole number", text)
+		}
+	}
+	return a
+}
+
+// field is a header's value; a gateway in this process spells names as they go
+// over the wire, not as Go does.
+func field(h http.Header, name string) string {
+	for spelt, values := range h {
+		if strings.EqualFold(spelt, name) {
+			return strings.Join(values, ", ")
+		}
+	}
+	return ""
+}
+
+// now is the clock that decides.
+func (w *world) now(t *testing.T) time.Time {
+	t.Helper()
+	now, err := w.redis.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now.UTC()
+}
+
+// within plays a case with one key, and once more with another if a window turned
+// meanwhile, which is then too young to turn again. What the case found wrong is
+// told only if none turned.
+func (w *world) within(t *testing.T, size time.Duration, keys [2]string, play func(key string) []string) {
+	t.Helper()
+	for _, key := range keys {
+		before := w.now(t).Truncate(size)
+		wrong := play(key)
+		if !w.now(t).Truncate(size).Equal(before) {
+			continue
+		}
+		for _, what := range wrong {
+			t.Error(what)
+		}
+		return
+	}
+	t.Errorf("a window of %v turned in both attempts", size)
+}
+
+// scripts is how many scripts Redis was asked to run.
+func (w *world) scripts(t *testing.T) int {
+	t.Helper()
+	info, err := w.redis.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, m := range regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=([0-9]+),`).FindAllStringSubmatch(info, -1) {
+		n, _ := strconv.Atoi(m[1]) // digits, by the expression
+		sum += n
+	}
+	return sum
+}
