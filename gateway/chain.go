@@ -25,7 +25,7 @@ func agent(version string) string { return "tollgate/" + version }
 
 // compile turns a configuration into what the doors use.
 func (g *Gateway) compile(cfg *Config) (*state, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := errors.Join(cfg.Validate(), covered(g.api.Operations())); err != nil {
 		return nil, err
 	}
 	directory, err := cfg.directory()
@@ -63,7 +63,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Recent: recent}
 	resolve := &filter.Resolve{
-		Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
+		Reads: filter.ReadsOf(g.api.Operations()), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Looks: engine.Reads, Reader: reader, Catalog: g.catalog, Recorder: g.recorder,
 	}
 	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,13 +15,15 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 func newCheck() *cobra.Command {
 	var path string
-	var schema bool
+	var printed, coverage bool
 	cmd := &cobra.Command{
 		Use:   "check -c tollgate.yaml",
 		Short: "Find every fault of a configuration, starting nothing",
@@ -27,14 +31,18 @@ func newCheck() *cobra.Command {
 policies. Prints each fault with its place and exits with 1 if there is one.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			if schema {
+			if printed {
 				return printSchema(cmd.OutOrStdout())
+			}
+			if coverage {
+				return printCoverage(cmd.OutOrStdout())
 			}
 			return check(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "tollgate.yaml", "configuration file")
-	cmd.Flags().BoolVar(&schema, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
+	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
+	cmd.Flags().BoolVar(&coverage, "coverage", false, "print what holds each operation of the API, and do nothing else; a gap is a fault")
 	return cmd
 }
 
@@ -47,10 +55,36 @@ func printSchema(w io.Writer) error {
 	return err
 }
 
+// printCoverage lists what holds each operation.
+func printCoverage(w io.Writer) error {
+	api, err := schema.Load()
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "OPERATION\tCHANGES\tBODY\tSTATE JUDGED\tPRICE\tPOLICIES SEE\tGAPS")
+	gaps := 0
+	for _, c := range gateway.CoverageOf(api.Operations()) {
+		changes := ""
+		if c.Mutates {
+			changes = "yes"
+		}
+		gaps += len(c.Gaps)
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s:%s\t%s\n", c.Operation, changes, c.Body, c.State, c.Price, c.Kind, c.Verb, strings.Join(c.Gaps, "; "))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if gaps > 0 {
+		return fmt.Errorf("%s", counted(gaps, "gap"))
+	}
+	return nil
+}
+
 func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	loaded, err := config.Load(path, config.Sources{})
 	if err == nil {
-		err = compile(ctx, loaded)
+		_, err = compile(ctx, loaded)
 	}
 	if err != nil {
 		n := report(stderr, err)
@@ -66,26 +100,29 @@ func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// compile builds the gateway as serve would. The client it gets never dials.
-func compile(ctx context.Context, loaded *config.Loaded) error {
+// compile builds the gateway as serve would. The client it gets never dials,
+// and decisions are written nowhere.
+func compile(ctx context.Context, loaded *config.Loaded) (*gateway.Gateway, error) {
 	url := "redis://127.0.0.1:6379"
 	if !loaded.File.Redis.Embedded {
 		url = loaded.File.Redis.URL.Reveal()
 	}
 	opts, err := redisstore.Options(url)
 	if err != nil {
-		return fmt.Errorf("redis.url: %w", err)
+		return nil, fmt.Errorf("redis.url: %w", err)
 	}
 	client := redis.NewUniversalClient(opts)
 	defer func() { _ = client.Close() }()
 	providers, err := telemetry.NewProviders(ctx, telemetry.Config{}, version())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = gateway.New(loaded.Gateway, gateway.Deps{
+	cfg := loaded.Gateway
+	cfg.Decisions = decisionlog.DefaultConfig()
+	g, err := gateway.New(cfg, gateway.Deps{
 		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(),
 	})
-	return errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
+	return g, errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
 }
 
 // report writes one fault a line and returns how many there were.

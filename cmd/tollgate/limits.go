@@ -88,13 +88,18 @@ func showLimits(ctx context.Context, c *adminClient, org string, w io.Writer) er
 type adminClient struct{ base, tokenEnv string }
 
 // adminTimeout bounds one question.
-const adminTimeout = 10 * time.Second
+const adminTimeout = 40 * time.Second
 
 // do asks once and decodes a JSON answer into out, unless that is nil.
 func (c *adminClient) do(ctx context.Context, method, target string, out any) error {
+	return c.send(ctx, method, target, nil, out)
+}
+
+// send is do with a body.
+func (c *adminClient) send(ctx context.Context, method, target string, question io.Reader, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base, "/")+target, nil)
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base, "/")+target, question)
 	if err != nil {
 		return err
 	}

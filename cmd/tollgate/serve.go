@@ -33,14 +33,14 @@ the file changes and on SIGHUP; a configuration with a fault never replaces the
 one in force.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), path, cmd.ErrOrStderr())
+			return serve(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "tollgate.yaml", "configuration file")
 	return cmd
 }
 
-func serve(ctx context.Context, path string, stderr io.Writer) error {
+func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	loaded, err := config.Load(path, config.Sources{})
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func serve(ctx context.Context, path string, stderr io.Writer) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	return runGateway(ctx, loaded, runOptions{
-		logger: newLogger(stderr, loaded.File.Log),
+		logger: newLogger(stderr, loaded.File.Log), stdout: stdout,
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) error {
 			return config.Watch(ctx, path, hup, func() { reload(g, path, logger) })
 		},
@@ -75,6 +75,8 @@ func reload(g *gateway.Gateway, path string, logger *slog.Logger) {
 // runOptions is what differs between serve and demo.
 type runOptions struct {
 	logger *slog.Logger
+	// stdout is where a decision log on standard output goes.
+	stdout io.Writer
 	// data and admin are used instead of the configured addresses if not nil.
 	data, admin net.Listener
 	// reload watches for changes until ctx ends; nil watches nothing.
@@ -104,7 +106,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		}
 	}()
 	g, err := gateway.New(loaded.Gateway, gateway.Deps{
-		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(),
+		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(), Stdout: o.stdout,
 		Data: o.data, Admin: o.admin,
 	})
 	if err != nil {

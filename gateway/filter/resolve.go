@@ -40,15 +40,15 @@ type Resolve struct {
 // ReadsOf finds, for every operation that changes one object, the operation
 // that reads it: GET at the same path, an action's at the path above it. Logs
 // belong to the object whose they are.
-func ReadsOf(api *schema.API) map[string]*schema.Operation {
+func ReadsOf(operations []*schema.Operation) map[string]*schema.Operation {
 	gets := make(map[string]*schema.Operation)
-	for _, op := range api.Operations() {
+	for _, op := range operations {
 		if op.Method == http.MethodGet && strings.HasSuffix(op.Path, "}") {
 			gets[op.Path] = op
 		}
 	}
 	reads := make(map[string]*schema.Operation)
-	for _, op := range api.Operations() {
+	for _, op := range operations {
 		_, verb, _ := policies.Operation(op.ID)
 		at := strings.TrimSuffix(strings.TrimSuffix(op.Path, "/action"), "/logs")
 		if get := gets[at]; get != nil && (op.Mutates || verb == policies.VerbLogs) {

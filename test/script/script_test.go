@@ -59,7 +59,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "stop": stop, "exits": exits, "ask": ask, "port": port, "subst": subst,
+			"start": start, "await": await, "stop": stop, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -223,6 +223,23 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(res.Header.Write(ts.Stdout()))
 	_, err = io.Copy(ts.Stdout(), res.Body)
 	ts.Check(err)
+}
+
+// capture REGEXP VARIABLE... sets variables from the groups of what was written
+// to standard output last.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: capture REGEXP VARIABLE...")
+	}
+	re, err := regexp.Compile(args[0])
+	ts.Check(err)
+	m := re.FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(m) != len(args) {
+		ts.Fatalf("nothing matches %s", re)
+	}
+	for i, name := range args[1:] {
+		ts.Setenv(name, m[i+1])
+	}
 }
 
 // port VARIABLE sets a variable to a port that was free a moment ago.

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+// explainFlags is what the command line of explain says.
+type explainFlags struct {
+	adminClient
+	method, data, file, config string
+	org, team, key             string
+	roles                      []string
+	asJSON, exitCode           bool
+	list                       bool
+}
+
+func newExplain() *cobra.Command {
+	f := &explainFlags{}
+	cmd := &cobra.Command{
+		Use:   "explain [PATH | DECISION_ID]",
+		Short: "Tell stage by stage what would happen to a call, or what happened",
+		Long: `Takes a request through the stages of a gateway without counting it and without
+sending anything but reads, and tells what each stage has to say: the operation,
+the limits left, the v2 calls a legacy call becomes, what policies judge, what
+each of them says, the price, and what would have to change. No key is needed:
+the caller is named by --key-id, or by --org with --team and --role.
+
+The running gateway is asked through its admin listener. With -c, the
+configuration is used instead and nothing is read: what depends on the platform
+is then unknown.
+
+Given a decision id (X-Tollgate-Decision of an answer, "decision" of a refusal),
+it tells what that gateway did; --list shows the latest ones.`,
+		Example: `  tollgate explain -X POST /v2/pods --key-id ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
+  tollgate explain -f request.http --org acme --team research -c tollgate.yaml
+  tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			return explain(cmd.Context(), f, args, cmd.InOrStdin(), cmd.OutOrStdout())
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.method, "method", "X", "", "method; POST with a body, GET without one")
+	flags.StringVarP(&f.data, "data", "d", "", "body; @FILE reads it from a file")
+	flags.StringVarP(&f.file, "file", "f", "", "captured request: HTTP/1.1 as sent, or the JSON object the admin listener takes; - is standard input")
+	flags.StringVar(&f.key, "key-id", "", "id of the caller's key, as in the configuration")
+	flags.StringVar(&f.org, "org", "", "organisation of the caller")
+	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
+	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be given again")
+	flags.StringVarP(&f.config, "config", "c", "", "explain by this configuration, reading nothing")
+	flags.StringVar(&f.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
+	flags.StringVar(&f.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	flags.BoolVar(&f.list, "list", false, "list the latest decisions, of --org if given")
+	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
+	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 unless the call would pass")
+	return cmd
+}
+
+func explain(ctx context.Context, f *explainFlags, args []string, stdin io.Reader, stdout io.Writer) error {
+	if f.list {
+		return listDecisions(ctx, f, stdout)
+	}
+	var x *filter.Explanation
+	var err error
+	if len(args) == 1 && !strings.HasPrefix(args[0], "/") {
+		x, err = f.decision(ctx, args[0])
+	} else {
+		x, err = f.ask(ctx, args, stdin)
+	}
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		err = writeJSON(stdout, x)
+	} else {
+		err = writeExplanation(stdout, x)
+	}
+	if err == nil && f.exitCode && x.Verdict != filter.VerdictAllowed {
+		return errReported
+	}
+	return err
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// decision asks for what was decided.
+func (f *explainFlags) decision(ctx context.Context, id string) (*filter.Explanation, error) {
+	x := new(filter.Explanation)
+	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), x)
+}
+
+// ask asks what would be decided.
+func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) (*filter.Explanation, error) {
+	q, err := f.question(args, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if f.config != "" {
+		return explainOffline(ctx, f.config, q)
+	}
+	body, err := json.Marshal(posted(q))
+	if err != nil {
+		return nil, err
+	}
+	x := new(filter.Explanation)
+	return x, f.send(ctx, http.MethodPost, "/admin/explain", bytes.NewReader(body), x)
+}
+
+// posted is a question as the admin listener takes it.
+func posted(q gateway.Question) map[string]any {
+	m := map[string]any{"method": q.Method, "path": q.Target, "body": q.Body, "org": q.Org, "key": q.Key, "team": q.Team}
+	if len(q.Roles) > 0 {
+		m["roles"] = q.Roles
+	}
+	if len(q.Header) > 0 {
+		h := make(map[string]string, len(q.Header))
+		for name := range q.Header {
+			h[name] = q.Header.Get(name)
+		}
+		m["header"] = h
+	}
+	return m
+}
+
+// explainOffline explains by a configuration alone. Its secrets are not needed
+// and not looked up.
+func explainOffline(ctx context.Context, path string, q gateway.Question) (*filter.Explanation, error) {
+	unused := func(string) ([]byte, error) { return []byte("unused"), nil }
+	loaded, err := config.Load(path, config.Sources{
+		Env: func(string) (string, bool) { return "unused", true }, ReadFile: unused, DemoKeys: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	loaded.File.Redis.Embedded = true // no store is dialled
+	g, err := compile(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	return g.ExplainOffline(ctx, q)
+}
+
+// question is what flags, arguments and a captured file ask.
+func (f *explainFlags) question(args []string, stdin io.Reader) (gateway.Question, error) {
+	var q gateway.Question
+	if f.file != "" {
+		text, err := readFile(f.file, stdin)
+		if err != nil {
+			return q, err
+		}
+		if q, err = captured(text); err != nil {
+			return q, fmt.Errorf("%s: %w", f.file, err)
+		}
+	}
+	if len(args) == 1 {
+		q.Target = args[0]
+	}
+	if f.data != "" {
+		q.Body = f.data
+		if name, isFile := strings.CutPrefix(f.data, "@"); isFile {
+			text, err := readFile(name, stdin)
+			if err != nil {
+				return q, err
+			}
+			q.Body = string(text)
+		}
+	}
+	switch {
+	case f.method != "":
+		q.Method = strings.ToUpper(f.method)
+	case q.Method == "" && q.Body != "":
+		q.Method = http.MethodPost
+	case q.Method == "":
+		q.Method = http.MethodGet
+	}
+	for _, given := range []struct {
+		to   *string
+		flag string
+	}{{&q.Org, f.org}, {&q.Key, f.key}, {&q.Team, f.team}} {
+		if given.flag != "" {
+			*given.to = given.flag
+		}
+	}
+	for _, r := range f.roles {
+		q.Roles = append(q.Roles, identity.Role(r))
+	}
+	if q.Target == "" {
+		return q, errors.New("name a path, a captured request (-f) or a decision id")
+	}
+	return q, nil
+}
+
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// captured reads a request from a file: as it is sent, or as JSON. Credentials
+// in it are left out.
+func captured(text []byte) (gateway.Question, error) {
+	var q gateway.Question
+	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
+		var m struct {
+			Method, Path, Body, Org, Key, Team string
+			Roles                              []identity.Role
+			Header                             map[string]string
+		}
+		d := json.NewDecoder(bytes.NewReader(trimmed))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&m); err != nil {
+			return q, err
+		}
+		q = gateway.Question{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team, Roles: m.Roles, Header: http.Header{}}
+		for name, v := range m.Header {
+			q.Header.Set(name, v)
+		}
+		return q, nil
+	}
+	head, body, found := bytes.Cut(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+	lines := strings.SplitN(string(head), "\n", 2)
+	method, rest, ok := strings.Cut(strings.TrimSpace(lines[0]), " ")
+	if !ok {
+		return q, errors.New("neither a JSON object nor an HTTP request")
+	}
+	target, _, _ := strings.Cut(rest, " ")
+	if u, err := url.Parse(target); err == nil && u.Host != "" { // the absolute form
+		target = u.RequestURI()
+	}
+	q = gateway.Question{Method: method, Target: target, Header: http.Header{}}
+	if found {
+		q.Body = strings.TrimSuffix(string(body), "\n")
+	}
+	if len(lines) < 2 {
+		return q, nil
+	}
+	sc := bufio.NewScanner(strings.NewReader(lines[1]))
+	for sc.Scan() {
+		name, value, ok := strings.Cut(sc.Text(), ":")
+		if !ok {
+			return q, fmt.Errorf("the line %q is no header", sc.Text())
+		}
+		switch strings.ToLower(name) {
+		case "content-type", "content-encoding", "user-agent":
+			q.Header.Set(name, strings.TrimSpace(value))
+		}
+	}
+	return q, sc.Err()
+}

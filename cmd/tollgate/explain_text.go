@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+)
+
+// writeExplanation writes an explanation for people.
+func writeExplanation(w io.Writer, x *filter.Explanation) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", x.Method, x.Path)
+	fmt.Fprintf(&b, "  by %s, under configuration %s\n", callerLine(x.Caller), x.Revision)
+	if x.Dry {
+		b.WriteString("  a rehearsal: nothing was sent but reads, nothing was counted\n")
+	} else {
+		fmt.Fprintf(&b, "  at %s, decision %s, request %s\n", x.Time.UTC().Format("2006-01-02 15:04:05 UTC"), x.DecisionID, x.RequestID)
+	}
+	fmt.Fprintf(&b, "\n%s\n\n", verdictLine(x.Dry, x.Verdict, x.Status, x.Stage, x.Detail))
+	writeStages(&b, "", x.Stages)
+	for _, c := range x.Calls {
+		writeCall(&b, x, &c)
+	}
+	if len(x.ToPass) > 0 {
+		b.WriteString("\nTo pass\n")
+		for _, line := range x.ToPass {
+			fmt.Fprintf(&b, "  - %s\n", line)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func callerLine(c filter.ExplainedCaller) string {
+	parts := []string{c.Org}
+	for _, p := range []struct{ what, name string }{{"team ", c.Team}, {"key ", c.Key}, {"", strings.Join(c.Roles, ", ")}} {
+		if p.name != "" {
+			parts = append(parts, p.what+p.name)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func verdictLine(dry bool, v filter.Verdict, status int, stage, detail string) string {
+	would := ""
+	if dry {
+		would = "would be "
+	}
+	switch v {
+	case filter.VerdictAllowed:
+		if status != 0 {
+			return fmt.Sprintf("ALLOWED, answered %d", status)
+		}
+		return strings.ToUpper(would + "allowed")
+	case filter.VerdictUnknown:
+		return "UNKNOWN: it hangs on what was not read"
+	default:
+		text := fmt.Sprintf("%s %d", strings.ToUpper(would+"refused"), status)
+		if stage != "" {
+			text += " by " + stage
+		}
+		if detail != "" {
+			text += ": " + detail
+		}
+		return text
+	}
+}
+
+func writeStages(b *strings.Builder, indent string, stages []filter.ExplainedStage) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, s := range stages {
+		first := ""
+		if len(s.Notes) > 0 {
+			first = s.Notes[0]
+		}
+		_, _ = fmt.Fprintf(t, "%s  %s\t%s\t%s\n", indent, s.Name, s.Result, first)
+		for _, n := range s.Notes[min(1, len(s.Notes)):] {
+			_, _ = fmt.Fprintf(t, "%s  \t\t%s\n", indent, n)
+		}
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+}
+
+func writeCall(b *strings.Builder, x *filter.Explanation, c *filter.ExplainedCall) {
+	fmt.Fprintf(b, "\nv2 call %s: %s %s\n", c.Operation, c.Method, c.Path)
+	if c.Body != nil {
+		if text, err := json.MarshalIndent(c.Body, "    ", "  "); err == nil {
+			fmt.Fprintf(b, "    %s\n", text)
+		}
+	}
+	fmt.Fprintf(b, "  %s\n", verdictLine(x.Dry, c.Verdict, c.Status, "", c.Detail))
+	if c.Basis != "" {
+		price := c.USDPerHour
+		if price != "" {
+			price = "at most " + price + " USD per hour: "
+		}
+		fmt.Fprintf(b, "  price: %s%s\n", price, c.Basis)
+	}
+	writeStages(b, "  ", c.Stages)
+	if len(c.Policies) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "    policies, revision %s\n", c.PolicyRevision)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, p := range c.Policies {
+		text := p.Message
+		if p.Field != "" {
+			text += " (at " + p.Field + ")"
+		}
+		if p.Doc != "" {
+			text += ", see " + p.Doc
+		}
+		_, _ = fmt.Fprintf(t, "      %s\t%s\t%s\n", p.Policy, p.Verdict, text)
+	}
+	_ = t.Flush() // as above
+}
+
+// listDecisions shows the latest decisions.
+func listDecisions(ctx context.Context, f *explainFlags, w io.Writer) error {
+	var answer struct {
+		Decisions []filter.Summary `json:"decisions"`
+	}
+	if err := f.do(ctx, http.MethodGet, "/admin/decisions?"+url.Values{"org": {f.org}}.Encode(), &answer); err != nil {
+		return err
+	}
+	if f.asJSON {
+		return writeJSON(w, answer.Decisions)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "DECISION\tTIME\tORG\tTEAM\tKEY\tOPERATION\tSTATUS\tPOLICIES")
+	for _, s := range answer.Decisions {
+		var said []string
+		for _, part := range []struct {
+			word string
+			list []string
+		}{{"denied", s.Denied}, {"warned", s.Warned}, {"shadow", s.Shadowed}, {"excepted", s.Excepted}, {"changed", s.Changed}} {
+			if len(part.list) > 0 {
+				said = append(said, part.word+" "+strings.Join(part.list, ", "))
+			}
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", s.DecisionID, s.Time.UTC().Format("01-02 15:04:05"),
+			s.Org, s.Team, s.Key, s.Dialect+" "+s.Operation, s.Status, strings.Join(said, "; "))
+	}
+	return t.Flush()
+}
