@@ -1,8 +1,9 @@
 // Command bench measures what the gateway costs: requests per second and CPU
 // time per request of the emulator alone, of a bare httputil.ReverseProxy in
 // front of it, and of the whole gateway, side by side in one run, as figures
-// and as ratios to the bare proxy. Figures depend on the machine; ratios hold
-// better.
+// and as ratios to the bare proxy. Then it measures what the retired v1 and
+// GraphQL interfaces cost beside the same intent in v2. Figures depend on the
+// machine; ratios hold better.
 //
 // Every server is a process of its own, so that its CPU time can be told from
 // the load's. Redis is real when redis-server is installed, else embedded in
@@ -35,7 +36,10 @@ func main() {
 	if *role != "" {
 		err = serve(ctx, *role, *upstream, *store)
 	} else {
-		err = measure(ctx, plan{requests: *requests, rounds: *rounds, connections: *connections})
+		p := plan{requests: *requests, rounds: *rounds, connections: *connections}
+		if err = measure(ctx, p); err == nil {
+			err = measureDialects(ctx, p)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -78,7 +82,7 @@ func measure(ctx context.Context, p plan) (err error) {
 	for range p.rounds {
 		for _, kind := range kinds {
 			for _, s := range f.targets {
-				if err := one(ctx, s, kind, p, results[s.name][kind]); err != nil {
+				if err := one(ctx, s, requestOf(kind), p, results[s.name][kind]); err != nil {
 					return fmt.Errorf("%s %s: %w", s.name, kind, err)
 				}
 			}
@@ -87,13 +91,13 @@ func measure(ctx context.Context, p plan) (err error) {
 	return report(f, kinds, results, p)
 }
 
-func one(ctx context.Context, s *process, kind string, p plan, sum *result) error {
+func one(ctx context.Context, s *process, request string, p plan, sum *result) error {
 	before, err := s.cpu()
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	if err := load(ctx, s.addr, requestOf(kind), p.requests, p.connections); err != nil {
+	if err := load(ctx, s.addr, request, p.requests, p.connections); err != nil {
 		return err
 	}
 	sum.wall += time.Since(begin)
