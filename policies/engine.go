@@ -172,16 +172,16 @@ func (e *Engine) verdict(ctx context.Context, o *orgState, doc document) (*Decis
 		return &Decision{Revision: o.revision}, nil
 	}
 	if o.memory == nil {
-		return e.evaluate(ctx, o, doc)
+		return e.evaluate(ctx, o, doc, nil)
 	}
 	key, ok := o.memory.key(doc, o.reads)
 	if !ok {
-		return e.evaluate(ctx, o, doc)
+		return e.evaluate(ctx, o, doc, nil)
 	}
 	if d, ok := o.memory.verdicts.Get(key); ok {
 		return d, nil
 	}
-	d, err := e.evaluate(ctx, o, doc)
+	d, err := e.evaluate(ctx, o, doc, nil)
 	if err == nil {
 		o.memory.verdicts.Add(key, d)
 	}
@@ -196,8 +196,9 @@ type outcome struct {
 
 // evaluate runs the policies on a goroutine of their own, so that a built-in
 // function that does not look at the clock cannot hold the caller past its
-// deadline. An evaluation left behind keeps its place until it ends.
-func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (*Decision, error) {
+// deadline. An evaluation left behind keeps its place until it ends. w follows
+// it; nil does not.
+func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document, w *watch) (*Decision, error) {
 	deadline := time.NewTimer(e.limits.Deadline)
 	defer deadline.Stop()
 	select {
@@ -212,7 +213,7 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document) (*Deci
 	go func() {
 		defer func() { <-e.places }()
 		growStack(len(o.calls))
-		done <- o.decide(doc, cancel)
+		done <- o.decide(doc, w, cancel)
 	}()
 	select {
 	case out := <-done:
@@ -242,7 +243,7 @@ func growStack(at int) byte {
 }
 
 // decide evaluates the entrypoint; a panic in it is an error like any other.
-func (o *orgState) decide(doc document, cancel topdown.Cancel) (out outcome) {
+func (o *orgState) decide(doc document, w *watch, cancel topdown.Cancel) (out outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = outcome{err: fmt.Errorf("%w: panic: %v", ErrEvaluation, p)}
@@ -252,7 +253,7 @@ func (o *orgState) decide(doc document, cancel topdown.Cancel) (out outcome) {
 	if err != nil {
 		return outcome{err: fmt.Errorf("%w: %w", ErrInput, err)}
 	}
-	d, err := o.run(input, doc.in.Time, cancel)
+	d, err := o.run(input, doc.in.Time, w, cancel)
 	if err != nil {
 		return outcome{err: fmt.Errorf("%w: %w", ErrEvaluation, err)}
 	}
@@ -261,7 +262,10 @@ func (o *orgState) decide(doc document, cancel topdown.Cancel) (out outcome) {
 
 // run evaluates one call after another. They share what they work out on the
 // way; evaluating them apart keeps the stack shallow and names who failed.
-func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*Decision, error) {
+//
+// With a watch, a call that looked at something hidden says nothing, not even
+// that it failed.
+func (o *orgState) run(input *ast.Term, now time.Time, w *watch, cancel topdown.Cancel) (*Decision, error) {
 	// Not the caller's context: the store is in memory, and the evaluation is
 	// ended by cancel.
 	ctx := context.Background()
@@ -276,7 +280,13 @@ func (o *orgState) run(input *ast.Term, now time.Time, cancel topdown.Cancel) (*
 		q := topdown.NewQuery(o.queries[i]).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
 			WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).
 			WithInterQueryBuiltinValueCache(o.patterns).WithVirtualCache(shared).WithMetrics(metrics.NoOp())
+		if w != nil {
+			q = w.begin(q)
+		}
 		answer, err := one(ctx, q)
+		if w != nil && !w.end(c) && !cancel.Cancelled() {
+			continue
+		}
 		if err == nil {
 			err = d.take(c, answer)
 		}
