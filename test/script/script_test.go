@@ -59,7 +59,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "stop": stop, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture,
+			"start": start, "await": await, "halt": halt, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -167,10 +167,10 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// stop NAME ends a process by SIGTERM; it must end cleanly.
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+// halt NAME ends a process by SIGTERM; it must end cleanly.
+func halt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: stop NAME")
+		ts.Fatalf("usage: halt NAME")
 	}
 	p := procOf(ts, args[0])
 	if err := p.stop(); err != nil && !errors.Is(err, syscall.ECHILD) && !strings.Contains(err.Error(), "no child processes") {
