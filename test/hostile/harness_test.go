@@ -26,7 +26,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -136,7 +135,7 @@ func (s *site) run(t *testing.T, set settings) {
 	g, err := gateway.New(loaded.Gateway, gateway.Deps{
 		API: api, Redis: client, Providers: providers, Version: "test", Now: func() time.Time { return start },
 		Logger: slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Data:   wire.NewListener(data, wire.Config{}), Admin: admin,
+		Data:   data, Admin: admin,
 	})
 	if err != nil {
 		t.Fatal(err)
