@@ -39,29 +39,31 @@ func intents(id string) (reads, creates []ways) {
 	}
 	graphql := func(query string) string { return rest("POST", "/graphql", encode(map[string]any{"query": query})) }
 	note := strings.Repeat("x", 360)
-	return []ways{
-			{"read a pod", []way{
-				{"v2", get("/v2/pods/" + id)},
-				{"v1", get("/v1/pods/" + id)},
-				{"GraphQL", graphql(`{ pod(input: {podId: "` + id + `"}) { id name desiredStatus costPerHr } }`)},
-			}},
-			{fmt.Sprintf("list %d pods", podsThere), []way{
-				{"v2", get("/v2/pods")},
-				{"v1", get("/v1/pods")},
-				{"GraphQL", graphql(`{ myself { pods { id name desiredStatus costPerHr } } }`)},
-			}},
-		}, []ways{
-			{"create a pod", []way{
-				{"v2", requestOf("POST")},
-				{"v1", rest("POST", "/v1/pods", encode(map[string]any{
-					"name": "training-run", "imageName": "registry.example/team/trainer:2.4.1", "gpuTypeIds": []string{"NVIDIA L4"},
-					"containerDiskInGb": 40, "volumeInGb": 0, "ports": []string{"8888/http", "22/tcp"}, "env": map[string]string{"STAGE": "bench", "NOTE": note},
-				}))},
-				{"GraphQL", graphql(`mutation { podFindAndDeployOnDemand(input: {name: "training-run", imageName: "registry.example/team/trainer:2.4.1",
+	reads = []ways{
+		{"read a pod", []way{
+			{"v2", get("/v2/pods/" + id)},
+			{"v1", get("/v1/pods/" + id)},
+			{"GraphQL", graphql(`{ pod(input: {podId: "` + id + `"}) { id name desiredStatus costPerHr } }`)},
+		}},
+		{fmt.Sprintf("list %d pods", podsThere), []way{
+			{"v2", get("/v2/pods")},
+			{"v1", get("/v1/pods")},
+			{"GraphQL", graphql(`{ myself { pods { id name desiredStatus costPerHr } } }`)},
+		}},
+	}
+	creates = []ways{
+		{"create a pod", []way{
+			{"v2", requestOf("POST")},
+			{"v1", rest("POST", "/v1/pods", encode(map[string]any{
+				"name": "training-run", "imageName": "registry.example/team/trainer:2.4.1", "gpuTypeIds": []string{"NVIDIA L4"},
+				"containerDiskInGb": 40, "volumeInGb": 0, "ports": []string{"8888/http", "22/tcp"}, "env": map[string]string{"STAGE": "bench", "NOTE": note},
+			}))},
+			{"GraphQL", graphql(`mutation { podFindAndDeployOnDemand(input: {name: "training-run", imageName: "registry.example/team/trainer:2.4.1",
 					gpuTypeId: "NVIDIA L4", cloudType: SECURE, gpuCount: 1, containerDiskInGb: 40, volumeInGb: 0, ports: "8888/http,22/tcp",
 					env: [{key: "STAGE", value: "bench"}, {key: "NOTE", value: "` + note + `"}]}) { id desiredStatus } }`)},
-			}},
-		}
+		}},
+	}
+	return reads, creates
 }
 
 func encode(v any) string {
