@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -17,7 +18,7 @@ var errOpen = errors.New("the store did not answer lately")
 type breaker struct {
 	config BreakerConfig
 	// changed is told when the store goes away and when it comes back.
-	changed func(away bool, cause error)
+	changed func(ctx context.Context, away bool, cause error)
 	open    atomic.Bool
 
 	mu       sync.Mutex
@@ -28,7 +29,7 @@ type breaker struct {
 	retry tick
 }
 
-func newBreaker(config BreakerConfig, changed func(bool, error)) *breaker {
+func newBreaker(config BreakerConfig, changed func(context.Context, bool, error)) *breaker {
 	return &breaker{config: config, changed: changed, cooldown: config.Cooldown}
 }
 
@@ -50,7 +51,7 @@ func (b *breaker) allow(now tick) bool {
 }
 
 // report notes how an exchange went.
-func (b *breaker) report(now tick, err error) {
+func (b *breaker) report(ctx context.Context, now tick, err error) {
 	b.mu.Lock()
 	was := b.open.Load()
 	if err == nil {
@@ -68,7 +69,7 @@ func (b *breaker) report(now tick, err error) {
 	is := b.open.Load()
 	b.mu.Unlock()
 	if is != was {
-		b.changed(is, err)
+		b.changed(ctx, is, err)
 	}
 }
 

@@ -108,23 +108,23 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 }
 
 // exchanged notes how an exchange with the store went.
-func (l *Limiter) exchanged(calls int, took time.Duration, err error) {
-	l.counts.exchanged(calls, took, err)
+func (l *Limiter) exchanged(ctx context.Context, calls int, took time.Duration, err error) {
+	l.counts.exchanged(ctx, calls, took, err)
 	if errors.Is(err, ErrRestarted) {
 		// The store answers; what it needs is what gateways remember.
 		l.restarted.Store(true)
 		err = nil
 	}
-	l.breaker.report(l.tick(), err)
+	l.breaker.report(ctx, l.tick(), err)
 }
 
 // changed is told by the breaker when the store goes away and comes back.
-func (l *Limiter) changed(away bool, cause error) {
+func (l *Limiter) changed(ctx context.Context, away bool, cause error) {
 	if away {
-		l.logger.LogAttrs(context.Background(), slog.LevelError, "rate limit store is away",
+		l.logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away",
 			slog.String("error", cause.Error()), slog.String("gateway", l.config.Gateway))
 		return
 	}
-	l.logger.LogAttrs(context.Background(), slog.LevelInfo, "rate limit store is back",
+	l.logger.LogAttrs(ctx, slog.LevelInfo, "rate limit store is back",
 		slog.String("gateway", l.config.Gateway))
 }

@@ -26,7 +26,7 @@ type commit struct {
 	timeout time.Duration
 	tick    func() tick
 	// done is told how each exchange went.
-	done    func(calls int, took time.Duration, err error)
+	done    func(ctx context.Context, calls int, took time.Duration, err error)
 	seed    maphash.Seed
 	lanes   [lanes]lane
 	flights sync.Pool
@@ -78,7 +78,7 @@ type batch struct {
 	rank []int64
 }
 
-func newCommit(store Store, c Config, now func() tick, done func(int, time.Duration, error)) *commit {
+func newCommit(store Store, c Config, now func() tick, done func(context.Context, int, time.Duration, error)) *commit {
 	return &commit{
 		store: store, config: c.Commit, timeout: c.Timeout, tick: now, done: done, seed: maphash.MakeSeed(),
 		flights: sync.Pool{New: func() any { return &flight{signal: make(chan signal, 2)} }},
@@ -193,7 +193,7 @@ func (c *commit) exchange(ctx context.Context, b *batch) {
 	sent := c.tick()
 	now, err := c.store.Apply(ctx, b.ops)
 	ans := answer{now: now, sent: sent, got: c.tick()}
-	c.done(len(b.flights), ans.got-ans.sent, err)
+	c.done(ctx, len(b.flights), ans.got-ans.sent, err)
 	// Backwards, because an operation's result lies in the first of its flights.
 	for i, f := range slices.Backward(b.flights) {
 		f.ans, f.err = ans, err

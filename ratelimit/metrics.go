@@ -69,7 +69,7 @@ func (n *counters) decided(t *Take, d *Decision, err error) {
 }
 
 // exchanged counts one exchange with the store that carried so many calls.
-func (n *counters) exchanged(calls int, took time.Duration, err error) {
+func (n *counters) exchanged(ctx context.Context, calls int, took time.Duration, err error) {
 	n.calls.Add(1)
 	n.carried.Add(int64(calls))
 	switch {
@@ -79,7 +79,7 @@ func (n *counters) exchanged(calls int, took time.Duration, err error) {
 		n.errors.Add(1)
 	}
 	if n.duration != nil {
-		n.duration.Record(context.Background(), took.Seconds())
+		n.duration.Record(ctx, took.Seconds())
 	}
 }
 

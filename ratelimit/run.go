@@ -64,7 +64,7 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 	defer cancel()
 	began := l.tick()
 	p, err := l.store.Beat(ctx, l.config.Gateway, beatWithin)
-	l.exchanged(0, l.tick()-began, err)
+	l.exchanged(ctx, 0, l.tick()-began, err)
 	if err != nil {
 		return known
 	}
@@ -143,7 +143,7 @@ func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error
 			began := l.tick()
 			err := l.store.Adjust(bounded, org, batch)
 			cancel()
-			l.exchanged(0, l.tick()-began, err)
+			l.exchanged(ctx, 0, l.tick()-began, err)
 			errs = append(errs, err)
 		}
 	}
@@ -208,7 +208,7 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	sent := l.tick()
 	now, err := l.store.Apply(ctx, ops)
 	ans := answer{now: now, sent: sent, got: l.tick()}
-	l.exchanged(0, ans.got-sent, err)
+	l.exchanged(ctx, 0, ans.got-sent, err)
 	for i := range ops {
 		l.fetched(&ops[i], ans, err)
 	}

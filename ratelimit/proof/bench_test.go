@@ -87,6 +87,7 @@ func calls(b *testing.B, client redis.UniversalClient) int64 {
 }
 
 func benchLimiter(b *testing.B, addr string, callers int, change func(*ratelimit.Config)) {
+	b.Helper()
 	client := newClient(b, addr)
 	if err := client.FlushAll(context.Background()).Err(); err != nil {
 		b.Fatal(err)
@@ -113,6 +114,7 @@ func benchLimiter(b *testing.B, addr string, callers int, change func(*ratelimit
 }
 
 func benchRedisRate(b *testing.B, addr string, callers, windows int) {
+	b.Helper()
 	client := newClient(b, addr)
 	if err := client.FlushAll(context.Background()).Err(); err != nil {
 		b.Fatal(err)
