@@ -4,6 +4,9 @@
 //
 //	addr := redistest.Start(t)
 //
+// There are servers with TLS, clusters, and groups of a master and its replicas
+// under a Sentinel.
+//
 // The program redis-server is looked up in PATH. If it is missing the test is
 // skipped, unless the environment variable TOLLGATE_REQUIRE_REDIS is set, which
 // makes that a failure.

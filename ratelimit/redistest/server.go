@@ -35,6 +35,8 @@ type Server struct {
 	path string
 	port int
 	args []string
+	// ready is what it prints when it can be used.
+	ready string
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -46,15 +48,33 @@ type Server struct {
 // survives Restart.
 func Run(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path := look(t)
 	dir := t.TempDir()
+	return launch(t, readyServer, func(port int) []string {
+		return append(arguments(dir, "--port", strconv.Itoa(port)), args...)
+	})
+}
+
+// What a server prints when it can be used.
+const (
+	readyServer   = "Ready to accept connections"
+	readySentinel = "Sentinel ID is"
+)
+
+// arguments are those of a server that keeps to dir and listens as told.
+func arguments(dir string, listen ...string) []string {
+	return append([]string{
+		"--bind", "127.0.0.1", "--dir", dir, "--daemonize", "no", "--save", "", "--appendonly", "no", "--logfile", "",
+	}, listen...)
+}
+
+// launch starts a server on a port of the kernel's choice.
+func launch(t testing.TB, ready string, args func(port int) []string) *Server {
+	t.Helper()
+	path := look(t)
 	var err error
 	for range attempts {
-		s := &Server{t: t, path: path, port: freePort(t)}
-		s.args = append([]string{
-			"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", dir, "--daemonize", "no",
-			"--save", "", "--appendonly", "no", "--logfile", "",
-		}, args...)
+		s := &Server{t: t, path: path, port: freePort(t), ready: ready}
+		s.args = args(s.port)
 		if err = s.start(); err == nil {
 			t.Cleanup(s.Kill)
 			return s
@@ -128,7 +148,7 @@ func (s *Server) start() error {
 	if err != nil {
 		return err
 	}
-	log := &tail{ready: make(chan struct{})}
+	log := &tail{text: s.ready, ready: make(chan struct{})}
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return err
@@ -150,16 +170,18 @@ func (s *Server) start() error {
 
 // tail keeps what a server printed and notices when it is ready.
 type tail struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
+	text  string
 	once  sync.Once
 	ready chan struct{}
+
+	mu   sync.Mutex
+	seen bytes.Buffer
 }
 
 func (l *tail) read(r io.Reader) {
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		_, _ = fmt.Fprintln(l, lines.Text()) // a Buffer does not fail
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
+		if strings.Contains(lines.Text(), l.text) {
 			l.once.Do(func() { close(l.ready) })
 		}
 	}
@@ -169,14 +191,14 @@ func (l *tail) read(r io.Reader) {
 func (l *tail) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.text.Write(p)
+	return l.seen.Write(p)
 }
 
 // String returns all that was printed.
 func (l *tail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.text.String()
+	return l.seen.String()
 }
 
 // look finds the server's program.

@@ -1,6 +1,9 @@
 package redistest_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -29,5 +32,52 @@ func TestCluster(t *testing.T) {
 		if err := client.Set(t.Context(), key, key, 0).Err(); err != nil {
 			t.Fatalf("set %s: %v", key, err)
 		}
+	}
+}
+
+func TestTLS(t *testing.T) {
+	s, files := redistest.RunTLS(t)
+	pool := x509.NewCertPool()
+	ca, err := os.ReadFile(files.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AppendCertsFromPEM(ca)
+	pair, err := tls.LoadX509KeyPair(files.ClientCert, files.ClientKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		config *tls.Config
+		fails  bool
+	}{
+		{"trusted both ways", &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}, false},
+		{"by name", &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, ServerName: redistest.ServerName}, false},
+		{"no certificate of the client", &tls.Config{RootCAs: pool}, true},
+		{"an authority nobody knows", &tls.Config{Certificates: []tls.Certificate{pair}}, true},
+		{"no TLS", nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.config != nil {
+				tt.config.MinVersion = tls.VersionTLS12
+			}
+			client := redis.NewClient(&redis.Options{Addr: s.Addr(), TLSConfig: tt.config, MaxRetries: -1, DialerRetries: 1})
+			t.Cleanup(func() { _ = client.Close() })
+			if err := client.Ping(t.Context()).Err(); (err != nil) != tt.fails {
+				t.Errorf("ping: %v, want an error: %v", err, tt.fails)
+			}
+		})
+	}
+}
+
+func TestSentinel(t *testing.T) {
+	g := redistest.Sentinel(t, 1)
+	if got, want := g.Addr(), g.Master.Addr(); got != want {
+		t.Errorf("master at %s, want %s", got, want)
+	}
+	g.Failover()
+	if got, want := g.Addr(), g.Replicas[0].Addr(); got != want {
+		t.Errorf("after a failover the master is at %s, want %s", got, want)
 	}
 }
