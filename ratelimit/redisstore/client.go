@@ -2,10 +2,14 @@ package redisstore
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +30,17 @@ import (
 //	                                              name of its master (rediss+sentinel://)
 //
 // User and password are those of an ACL user of the data nodes. The query
-// parameters pool_size, sentinel_username and sentinel_password are understood.
+// parameters are:
+//
+//	pool_size                             connections, at most, to one server
+//	sentinel_username, sentinel_password  of the Sentinels, if they ask for them
+//	tls_ca                                file with the authorities to trust, PEM,
+//	                                      instead of the system's
+//	tls_cert, tls_key                     files with a client certificate, PEM
+//	tls_server_name                       name in the server's certificate, if it
+//	                                      is not the host
+//
+// The files are read now. Errors never quote the URL, which holds the password.
 func Options(rawURL string) (*redis.UniversalOptions, error) {
 	head, hosts, tail := cutHosts(rawURL)
 	u, err := url.Parse(head + "hosts" + tail)
@@ -47,21 +61,71 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 	}
 	o.Username = u.User.Username()
 	o.Password, _ = u.User.Password()
-	for name, values := range u.Query() {
-		switch value := values[len(values)-1]; name {
+	if err := parameters(o, u.Query()); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// parameters takes what the query of a URL says into o.
+func parameters(o *redis.UniversalOptions, query url.Values) error {
+	var files tlsFiles
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		value := query[name][len(query[name])-1]
+		if strings.HasPrefix(name, "tls_") && o.TLSConfig == nil {
+			return fmt.Errorf("redis URL: %s needs TLS: the scheme must begin with rediss", name)
+		}
+		switch name {
 		case "pool_size":
+			var err error
 			if o.PoolSize, err = strconv.Atoi(value); err != nil || o.PoolSize < 1 {
-				return nil, fmt.Errorf("redis URL: pool_size must be a positive number, got %q", value)
+				return fmt.Errorf("redis URL: pool_size must be a positive number, got %q", value)
 			}
 		case "sentinel_username":
 			o.SentinelUsername = value
 		case "sentinel_password":
 			o.SentinelPassword = value
+		case "tls_ca":
+			files.ca = value
+		case "tls_cert":
+			files.cert = value
+		case "tls_key":
+			files.key = value
+		case "tls_server_name":
+			o.TLSConfig.ServerName = value
 		default:
-			return nil, fmt.Errorf("redis URL: unknown parameter %q", name)
+			return fmt.Errorf("redis URL: unknown parameter %q", name)
 		}
 	}
-	return o, nil
+	return files.load(o.TLSConfig)
+}
+
+// tlsFiles are the files a URL names.
+type tlsFiles struct{ ca, cert, key string }
+
+// load reads the files into c, which may be nil if there are none.
+func (f tlsFiles) load(c *tls.Config) error {
+	if (f.cert == "") != (f.key == "") {
+		return errors.New("redis URL: tls_cert and tls_key go together")
+	}
+	if f.ca != "" {
+		text, err := os.ReadFile(f.ca)
+		if err != nil {
+			return fmt.Errorf("redis URL: tls_ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("redis URL: tls_ca: %s has no certificate", f.ca)
+		}
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return fmt.Errorf("redis URL: tls_cert: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return nil
 }
 
 // cutHosts takes the addresses out of a URL: package url allows but one.
@@ -87,10 +151,8 @@ func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 	if path != "" {
 		path = path[1:]
 	}
-	secure := false
 	switch u.Scheme {
 	case "redis", "rediss":
-		secure = u.Scheme == "rediss"
 		if path != "" {
 			db, err := strconv.Atoi(path)
 			if err != nil || db < 0 {
@@ -99,13 +161,11 @@ func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 			o.DB = db
 		}
 	case "redis+cluster", "rediss+cluster":
-		secure = u.Scheme == "rediss+cluster"
 		o.IsClusterMode = true
 		if path != "" {
 			return fmt.Errorf("redis URL: a cluster has no database, got %q", path)
 		}
 	case "redis+sentinel", "rediss+sentinel":
-		secure = u.Scheme == "rediss+sentinel"
 		if path == "" {
 			return errors.New("redis URL: the path must name the master")
 		}
@@ -129,7 +189,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 		}
 		o.Addrs = append(o.Addrs, host)
 	}
-	if secure {
+	if strings.HasPrefix(u.Scheme, "rediss") {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return nil

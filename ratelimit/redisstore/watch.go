@@ -24,11 +24,21 @@ const defaultRecovery = 2 * time.Second
 // whose outcome then does not count: it may have been charged, but to counts that
 // cannot be trusted.
 //
+// After a failover by Sentinel the old master may live on, and a connection that
+// was being made at that moment may have gone there still. Whoever answers over
+// that one would pass for the server all others talk to. So behind Sentinel, where
+// an address stands for one server, a connection to another address is a change,
+// too.
+//
 // What it does not notice is an operator who empties a running server.
 type watch struct {
 	client redis.UniversalClient
 	pause  time.Duration
 	now    func() time.Time
+	// sentinel is set if the client asks Sentinels where the master is; addr is
+	// what the latest connection went to then.
+	sentinel bool
+	addr     atomic.Pointer[string]
 	// dials counts connections, verified is the count at the latest check.
 	dials, verified atomic.Int64
 	// epoch changes with the server.
@@ -52,21 +62,43 @@ func newWatch(client redis.UniversalClient, config Config) *watch {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
 		c.OnNewNode(func(node *redis.Client) { node.AddHook(w) })
+	case *redis.Client:
+		w.sentinel = c.Options().Addr == failoverAddr
+		c.AddHook(w)
 	default:
 		c.AddHook(w)
 	}
 	return w
 }
 
+// failoverAddr is the address go-redis gives clients that ask Sentinels.
+const failoverAddr = "FailoverClient"
+
 // DialHook implements [redis.Hook].
 func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		if err == nil {
-			w.dials.Add(1)
+		if err != nil {
+			return conn, err
 		}
-		return conn, err
+		if w.sentinel {
+			to := conn.RemoteAddr().String()
+			if was := w.addr.Swap(&to); was != nil && *was != to {
+				w.changed()
+			}
+		}
+		w.dials.Add(1)
+		return conn, nil
 	}
+}
+
+// changed begins a pause, and makes the exchanges under way not count.
+func (w *watch) changed() {
+	if w.pause < 0 {
+		return
+	}
+	w.until.Store(w.now().Add(w.pause).UnixNano())
+	w.epoch.Add(1)
 }
 
 // ProcessHook implements [redis.Hook].
@@ -117,8 +149,7 @@ func (w *watch) verify(ctx context.Context) error {
 	}
 	for addr, id := range found {
 		if len(w.known) > 0 && w.known[addr] != id {
-			w.until.Store(w.now().Add(w.pause).UnixNano())
-			w.epoch.Add(1)
+			w.changed()
 			break
 		}
 	}

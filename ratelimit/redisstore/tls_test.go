@@ -1,0 +1,102 @@
+package redisstore_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+// secureURL is the URL of a server with TLS for a user, with parameters in pairs.
+func secureURL(user, addr string, parameters ...string) string {
+	query := url.Values{}
+	for i := 0; i < len(parameters); i += 2 {
+		query.Set(parameters[i], parameters[i+1])
+	}
+	return "rediss://" + user + addr + "/0?" + query.Encode()
+}
+
+// TestTLS runs everything over TLS, with certificates of both sides, as a user
+// with no more rights than the documentation asks for.
+func TestTLS(t *testing.T) {
+	server, files := redistest.RunTLS(t)
+	client := []string{"tls_ca", files.CA, "tls_cert", files.ClientCert, "tls_key", files.ClientKey}
+	admin := open(t, secureURL("", server.Addr(), client...))
+	grant(t, admin, "limiter", "secret")
+	for _, tt := range []struct {
+		name, url string
+		// fails is a part of the error; empty if all works.
+		fails string
+	}{
+		{"as documented", secureURL("limiter:secret@", server.Addr(), client...), ""},
+		{"by name", secureURL("limiter:secret@", server.Addr(), append(client, "tls_server_name", redistest.ServerName)...), ""},
+		{"another name", secureURL("limiter:secret@", server.Addr(), append(client, "tls_server_name", "elsewhere.test")...), "elsewhere.test"},
+		{"an authority nobody knows", secureURL("limiter:secret@", server.Addr(), client[2:]...), "unknown authority"},
+		{"no certificate", secureURL("limiter:secret@", server.Addr(), client[:2]...), "certificate required"},
+		{"wrong password", secureURL("limiter:guess@", server.Addr(), client...), "WRONGPASS"},
+		{"no TLS", "redis://limiter:secret@" + server.Addr(), "EOF"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStore(t, open(t, tt.url))
+			if tt.fails == "" {
+				useAll(t, s)
+				return
+			}
+			_, err := s.Apply(t.Context(), one(5))
+			if err == nil || !strings.Contains(err.Error(), tt.fails) && tt.fails != "EOF" {
+				t.Errorf("error = %v, want one with %q", err, tt.fails)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+// TestTLSCounts shows that what is counted over TLS is what others see.
+func TestTLSCounts(t *testing.T) {
+	server, files := redistest.RunTLS(t)
+	u := secureURL("", server.Addr(), "tls_ca", files.CA, "tls_cert", files.ClientCert, "tls_key", files.ClientKey)
+	var ops []ratelimit.Op
+	for range 3 {
+		ops = one(10)
+		if _, err := newStore(t, open(t, u)).Apply(t.Context(), ops); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ops[0].After[0].Count[2]; got != 3 {
+		t.Errorf("the third store counts %d, want 3", got)
+	}
+}
+
+func TestTLSFiles(t *testing.T) {
+	_, files := redistest.RunTLS(t)
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, scheme string
+		parameters   []string
+		want         string
+	}{
+		{"no TLS", "redis", []string{"tls_ca", files.CA}, "tls_ca needs TLS"},
+		{"half a pair", "rediss", []string{"tls_cert", files.ClientCert}, "tls_cert and tls_key go together"},
+		{"no file", "rediss", []string{"tls_ca", empty + ".gone"}, "tls_ca: open"},
+		{"nothing in it", "rediss", []string{"tls_ca", empty}, "has no certificate"},
+		{"not a pair", "rediss", []string{"tls_cert", files.CA, "tls_key", files.ClientKey}, "tls_cert: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := secureURL("u:secret@", "h:1", tt.parameters...)
+			_, err := redisstore.Options(tt.scheme + strings.TrimPrefix(u, "rediss"))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("error = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
