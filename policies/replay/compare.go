@@ -1,0 +1,149 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// compare sorts a call into its kind.
+func (p *player) compare(e *event, now outcome) {
+	add := func(k Kind, who []string, x Example) { p.report.add(k, who, x, p.opts.Examples) }
+	missing := slices.Concat(now.missing, openTexts(now.open, policies.ModeEnforce))
+	was := e.old
+	switch {
+	case len(now.missing) > 0, !now.refused() && len(missing) > 0:
+		// What is certain refuses nothing, and what is open might.
+		add(NotJudged, openNames(now.open, policies.ModeEnforce), e.example(was.refusal(), nil, missing))
+		return
+	case now.refused() && !was.refused():
+		add(NewlyDenied, names(now.deny), e.example(nil, now.refusal(), missing))
+		return
+	case !now.refused() && was.refused():
+		add(NewlyAllowed, names(was.deny), e.example(was.refusal(), nil, nil))
+		return
+	}
+	open := openNames(now.open, policies.ModeEnforce)
+	before, after := without(was.deny, open), without(now.deny, open)
+	if who := difference(before, after); len(who) > 0 || (was.failed == "") != (now.failed == "") {
+		add(ChangedReasons, who, e.example(was.refusal(), now.refusal(), missing))
+		return
+	}
+	advice := openNames(now.open, policies.ModeWarn, policies.ModeShadow)
+	before = without(slices.Concat(was.warn, was.shadow), advice)
+	after = without(slices.Concat(now.warn, now.shadow), advice)
+	if who := slices.Concat(
+		difference(without(was.warn, advice), without(now.warn, advice)),
+		difference(without(was.shadow, advice), without(now.shadow, advice)),
+	); len(who) > 0 {
+		add(ChangedAdvice, who, e.example(told(before), told(after), openTexts(now.open, policies.ModeWarn, policies.ModeShadow)))
+		return
+	}
+	add(Same, nil, Example{})
+}
+
+// example is the call for the report.
+func (e *event) example(was, now []Reason, missing []string) Example {
+	return Example{
+		DecisionID: e.id, Time: e.at, Org: e.org, Team: e.team, Key: e.key, Operation: e.operation,
+		Was: was, Now: now, Missing: missing,
+	}
+}
+
+// refusal is why a call is refused; nil when it is not.
+func (v *verdict) refusal() []Reason {
+	if v.failed != "" {
+		return []Reason{{Message: v.failed}}
+	}
+	return told(v.deny)
+}
+
+func told(list []reason) []Reason {
+	var out []Reason
+	for _, r := range list {
+		out = append(out, Reason{Policy: r.policy, Message: r.message, Pointer: r.pointer})
+	}
+	return out
+}
+
+func names(list []reason) []string {
+	var out []string
+	for _, r := range list {
+		out = append(out, r.policy)
+	}
+	return out
+}
+
+// without leaves out the reasons of some policies.
+func without(list []reason, policies []string) []reason {
+	return slices.DeleteFunc(slices.Clone(list), func(r reason) bool { return slices.Contains(policies, r.policy) })
+}
+
+// difference names the policies with a reason in one list and not the other.
+func difference(a, b []reason) []string {
+	var out []string
+	for _, r := range a {
+		if !slices.Contains(b, r) {
+			out = append(out, r.policy)
+		}
+	}
+	for _, r := range b {
+		if !slices.Contains(a, r) {
+			out = append(out, r.policy)
+		}
+	}
+	return out
+}
+
+// openNames are the open policies of some modes.
+func openNames(open []policies.Open, modes ...policies.Mode) []string {
+	var out []string
+	for _, o := range open {
+		if slices.Contains(modes, o.Mode) {
+			out = append(out, o.Policy)
+		}
+	}
+	return out
+}
+
+// openTexts say what open policies look at that is not in the log. Names of the
+// callers' own (of variables in env) are left out, so that equal gaps count as
+// one.
+func openTexts(open []policies.Open, modes ...policies.Mode) []string {
+	var out []string
+	for _, o := range open {
+		if !slices.Contains(modes, o.Mode) {
+			continue
+		}
+		var places []string
+		for _, h := range o.Hidden {
+			places = append(places, place(h))
+		}
+		slices.Sort(places)
+		out = append(out, fmt.Sprintf("%s looks at %s", o.Policy, strings.Join(slices.Compact(places), ", ")))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func place(pointer string) string {
+	switch {
+	case pointer == "":
+		return "the input"
+	case strings.HasPrefix(pointer, "/catalog/"):
+		return "input.catalog, the price list"
+	}
+	parts := strings.Split(pointer[1:], "/")
+	if i := slices.Index(parts, "env"); i >= 0 && i < len(parts)-1 {
+		parts = append(parts[:i+1], "*")
+	}
+	return "input." + strings.Join(parts, ".")
+}
+
+// byCalls orders callers, most calls first.
+func byCalls(a, b CallerCount) int {
+	return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Org, b.Org), cmp.Compare(a.Team, b.Team), cmp.Compare(a.Key, b.Key))
+}

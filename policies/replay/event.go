@@ -1,0 +1,184 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// maxEvent bounds one event, in bytes.
+const maxEvent = 32 << 20
+
+// event is one decision as the log has it.
+type event struct {
+	id, org, at string
+	old         verdict
+	recorded    *policies.Recorded
+	team, key   string
+	operation   string
+}
+
+// verdict is what was decided, as far as replay compares it.
+type verdict struct {
+	deny, warn, shadow []reason
+	failed             string // why there was no decision
+}
+
+func (v *verdict) refused() bool { return v.failed != "" || len(v.deny) > 0 }
+
+// reason is a violation.
+type reason struct{ policy, message, pointer string }
+
+// errOther is wrapped by errors about events that are no decisions of a
+// gateway's.
+var errOther = errors.New("not a decision of a gateway")
+
+// each visits the events of a log: one JSON object per line, or one array, both
+// plain or gzipped.
+func each(r io.Reader, visit func(at string, raw []byte) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	if magic, err := in.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		zip, err := gzip.NewReader(in)
+		if err != nil {
+			return fmt.Errorf("gzip: %w", err)
+		}
+		in = bufio.NewReaderSize(zip, 64<<10)
+	}
+	if first, err := in.Peek(1); err == nil && first[0] == '[' {
+		return eachItem(in, visit)
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 64<<10), maxEvent)
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if err := visit(fmt.Sprintf("line %d", n), line); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func eachItem(in io.Reader, visit func(at string, raw []byte) error) error {
+	d := json.NewDecoder(in)
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for n := 1; d.More(); n++ {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return fmt.Errorf("event %d: %w", n, err)
+		}
+		if err := visit(fmt.Sprintf("event %d", n), raw); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// parse reads an event. Members are taken by their exact names.
+func parse(raw []byte) (*event, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("not one JSON object")
+	}
+	e := &event{}
+	e.id, _ = m["decision_id"].(string)
+	e.at, _ = m["timestamp"].(string)
+	custom, _ := m["custom"].(map[string]any)
+	e.org, _ = custom["org"].(string)
+	doc, ok := m["input"].(map[string]any)
+	if !ok {
+		return e, fmt.Errorf("%w: no input", errOther)
+	}
+	masked, err := hiddenBelowInput(m)
+	if err != nil {
+		return e, err
+	}
+	e.describe(doc)
+	if e.recorded, err = policies.ReadInput(doc, masked); err != nil {
+		return e, err
+	}
+	return e, e.verdict(m)
+}
+
+// describe notes who called what, for the report.
+func (e *event) describe(doc map[string]any) {
+	caller, _ := doc["caller"].(map[string]any)
+	if e.org == "" {
+		e.org, _ = caller["org"].(string)
+	}
+	e.team, _ = caller["team"].(string)
+	e.key, _ = caller["key"].(string)
+	request, _ := doc["request"].(map[string]any)
+	e.operation, _ = request["operation"].(string)
+}
+
+// verdict reads what was decided.
+func (e *event) verdict(m map[string]any) error {
+	if fault, ok := m["error"].(map[string]any); ok {
+		text, _ := fault["message"].(string)
+		e.old.failed = "no decision: " + text
+		return nil
+	}
+	result, ok := m["result"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("%w: no result", errOther)
+	}
+	for _, l := range []struct {
+		name string
+		into *[]reason
+	}{{"deny", &e.old.deny}, {"warn", &e.old.warn}, {"shadow", &e.old.shadow}} {
+		items, _ := result[l.name].([]any)
+		if len(items) == 0 && result[l.name] != nil {
+			return fmt.Errorf("the recorded %s is no list", l.name)
+		}
+		for _, item := range items {
+			v, _ := item.(map[string]any)
+			r := reason{}
+			r.policy, _ = v["policy"].(string)
+			r.message, _ = v["message"].(string)
+			r.pointer, _ = v["pointer"].(string)
+			*l.into = append(*l.into, r)
+		}
+	}
+	return nil
+}
+
+// hiddenBelowInput lists what the log hides of the input, as pointers below it:
+// what was masked, and what OPA calls erased. Masked parts of the result are
+// texts of reasons at most, and compared as they are.
+func hiddenBelowInput(m map[string]any) ([]string, error) {
+	var out []string
+	for _, name := range []string{"masked", "erased"} {
+		list, ok := m[name].([]any)
+		if !ok && m[name] != nil {
+			return nil, fmt.Errorf("%s is no list", name)
+		}
+		for _, item := range list {
+			p, ok := item.(string)
+			if !ok {
+				return nil, fmt.Errorf("%s holds %v", name, item)
+			}
+			if rest, ok := strings.CutPrefix(p, "/input"); ok && (rest == "" || rest[0] == '/') {
+				out = append(out, rest)
+			}
+		}
+	}
+	return out, nil
+}

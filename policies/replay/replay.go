@@ -1,0 +1,176 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/effective"
+)
+
+// Options say what is replayed.
+type Options struct {
+	// Org leaves out the calls of other organisations. Default: all are judged,
+	// each by its own policies.
+	Org string
+	// As judges every call by the policies of this organisation of the engine.
+	// Default: by those of its own.
+	As string
+	// Examples is how many calls of each kind are told in full. Default 3.
+	Examples int
+}
+
+// ErrSeveral is returned when As is set and the log holds calls of several
+// organisations: whose policies they are is then not known.
+var ErrSeveral = errors.New("the log holds calls of several organisations: say which")
+
+// maxFaults is how many damaged events are told of in full.
+const maxFaults = 5
+
+// maxRounds bounds how often policies may change a body, as in the gateway.
+const maxRounds = 3
+
+// Run replays a log. An error means that the log cannot be read at all, or the
+// context ended; damaged events are counted.
+func Run(ctx context.Context, log io.Reader, engine *policies.Engine, opts Options) (*Report, error) {
+	p := &player{engine: engine, opts: opts, report: newReport()}
+	p.opts.Examples = cmp.Or(opts.Examples, 3)
+	err := each(log, func(at string, raw []byte) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		return p.play(ctx, at, raw)
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.report.finish()
+	return p.report, nil
+}
+
+type player struct {
+	engine *policies.Engine
+	opts   Options
+	report *Report
+	only   string // organisation seen, when As is set
+}
+
+// play judges one event.
+func (p *player) play(ctx context.Context, at string, raw []byte) error {
+	r := p.report
+	r.Read++
+	e, err := parse(raw)
+	if e != nil && p.opts.Org != "" && e.org != p.opts.Org {
+		r.Skipped++
+		return nil
+	}
+	switch {
+	case errors.Is(err, errOther):
+		r.Other++
+		return nil
+	case err != nil && e != nil && errors.Is(err, policies.ErrInput):
+		r.add(NotJudged, nil, e.example(nil, nil, []string{err.Error()}), p.opts.Examples)
+		return nil
+	case err != nil:
+		r.Unreadable++
+		if len(r.Faults) < maxFaults {
+			r.Faults = append(r.Faults, at+": "+err.Error())
+		}
+		return nil
+	}
+	org := e.org
+	if p.opts.As != "" {
+		if p.only != "" && p.only != e.org {
+			return fmt.Errorf("%w: %s, %s", ErrSeveral, p.only, e.org)
+		}
+		org, p.only = p.opts.As, e.org
+	}
+	now, err := p.judge(ctx, org, e)
+	if err != nil {
+		return err
+	}
+	p.compare(e, now)
+	return nil
+}
+
+// outcome is what the policies say now.
+type outcome struct {
+	verdict
+	open    []policies.Open
+	missing []string // why there is no verdict at all
+}
+
+// judge decides a call, and again when policies change its body.
+func (p *player) judge(ctx context.Context, org string, e *event) (outcome, error) {
+	rec := e.recorded
+	var all []policies.Open
+	for range maxRounds + 1 {
+		d, open, err := p.engine.DecideRecorded(ctx, org, rec)
+		if cause := context.Cause(ctx); cause != nil {
+			return outcome{}, cause
+		}
+		all = append(all, open...)
+		switch {
+		case errors.Is(err, policies.ErrUnknownOrg), errors.Is(err, policies.ErrPending), errors.Is(err, policies.ErrDeadline):
+			return outcome{missing: []string{err.Error()}}, nil
+		case errors.Is(err, policies.ErrInput) && len(rec.Hidden) > 0:
+			return outcome{missing: []string{err.Error()}}, nil
+		case err != nil:
+			return outcome{verdict: verdict{failed: "no decision: " + err.Error()}}, nil
+		}
+		p.report.Revisions[org] = d.Revision
+		// As in the gateway: a denial counts once the body is settled.
+		if len(d.Mutate) == 0 {
+			return outcome{verdict: verdict{deny: reasons(d.Deny), warn: reasons(d.Warn), shadow: reasons(d.Shadow)}, open: all}, nil
+		}
+		if rec, err = changed(rec, d.Mutate); err != nil {
+			return outcome{missing: []string{"the body as policies change it: " + err.Error()}}, nil
+		}
+	}
+	return outcome{verdict: verdict{failed: fmt.Sprintf("no decision: policies still change the body after %d rounds", maxRounds)}}, nil
+}
+
+// changed is the call with its body changed, and the state after it worked out
+// again. Its price is no longer known.
+func changed(rec *policies.Recorded, changes []policies.Mutation) (*policies.Recorded, error) {
+	in := *rec.Input
+	body, err := policies.Apply(in.Request.Body, changes)
+	if err != nil {
+		return nil, err
+	}
+	in.Request.Body = body
+	out := &policies.Recorded{Input: &in, Hidden: slices.Clone(rec.Hidden)}
+	if rule, ok := catalog.RuleOf(in.Request.Operation); !ok || rule != catalog.RuleFree {
+		out.Hidden = append(out.Hidden, "/cost")
+	}
+	_, verb, _ := policies.Operation(in.Request.Operation)
+	if !verb.Settles() {
+		return out, nil
+	}
+	object, _ := body.(map[string]any)
+	current, _ := in.Resource.Current.(map[string]any)
+	var template map[string]any
+	if in.Resource.Template != nil {
+		template, _ = in.Resource.Template.Record.(map[string]any)
+	}
+	switch verb { //nolint:exhaustive // nothing else has a body that ends up in the state after
+	case policies.VerbCreate:
+		in.Resource.After, err = effective.Create(in.Request.Operation, object, template)
+	case policies.VerbUpdate:
+		in.Resource.After, err = effective.Update(in.Request.Operation, current, object, template)
+	}
+	return out, err
+}
+
+func reasons(list []policies.Violation) []reason {
+	var out []reason
+	for _, v := range list {
+		out = append(out, reason{v.Policy, v.Message, v.Pointer})
+	}
+	return out
+}
