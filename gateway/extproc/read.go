@@ -27,30 +27,37 @@ const (
 	viaUpstream = "via_upstream"
 )
 
-// checkModes refuses to judge requests for a filter that would not show whole
-// bodies. Envoy ignores a mode override it does not allow, without a word, and
-// forwards; therefore it must be set to hold bodies from the start.
-func checkModes(req *extprocv3.ProcessingRequest) error {
+// checkFilter refuses to judge requests for a filter that is not set up to be
+// judged for. It must show whole bodies: Envoy ignores a mode override it does not allow, without a word, and
+// forwards; therefore it must be set to hold request bodies from the start.
+// Response bodies it must not hold: Envoy gives up on one larger than its buffer
+// before it has heard whether the body is wanted at all. And it must say who
+// calls, by which guessing is slowed.
+func checkFilter(req *extprocv3.ProcessingRequest) error {
 	if req.ObservabilityMode {
 		return status.Error(codes.FailedPrecondition, "observability_mode is on: requests pass whatever the verdict")
 	}
 	c := req.GetProtocolConfig()
-	if c.GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED || c.GetResponseBodyMode() != modev3.ProcessingMode_BUFFERED {
-		return status.Errorf(codes.FailedPrecondition, "the filter sends request bodies %s and response bodies %s: both must be BUFFERED",
+	if c.GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED || c.GetResponseBodyMode() != modev3.ProcessingMode_NONE {
+		return status.Errorf(codes.FailedPrecondition, "the filter sends request bodies %s and response bodies %s, want BUFFERED and NONE",
 			c.GetRequestBodyMode(), c.GetResponseBodyMode())
+	}
+	if attributes(req)[sourceAddress] == nil {
+		return status.Error(codes.FailedPrecondition, "the filter does not send the attribute "+sourceAddress)
 	}
 	return nil
 }
 
-// override is the mode from here on, with the body of the message at hand sent
-// as told. All fields are set: Envoy compares all of them if it is told what to
-// allow.
-func override(body modev3.ProcessingMode_BodySendMode) *modev3.ProcessingMode {
+// withAnswer is the mode that has the body of an answer sent, too, or its
+// beginning when it is large: BUFFERED would hang over a body that is larger
+// than Envoy's buffer. All fields are set: Envoy compares all of them if it is
+// told what to allow.
+func withAnswer() *modev3.ProcessingMode {
 	return &modev3.ProcessingMode{
 		RequestHeaderMode:   modev3.ProcessingMode_SEND,
 		ResponseHeaderMode:  modev3.ProcessingMode_SEND,
 		RequestBodyMode:     modev3.ProcessingMode_BUFFERED,
-		ResponseBodyMode:    body,
+		ResponseBodyMode:    modev3.ProcessingMode_BUFFERED_PARTIAL,
 		RequestTrailerMode:  modev3.ProcessingMode_SKIP,
 		ResponseTrailerMode: modev3.ProcessingMode_SKIP,
 	}

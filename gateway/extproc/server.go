@@ -3,10 +3,12 @@ package extproc
 import (
 	"errors"
 	"io"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -23,12 +25,20 @@ type Server struct {
 	Recorder *telemetry.Recorder
 }
 
-// maxMessage admits a whole body with its envelope.
-const maxMessage = 2*filter.MaxBody + 64<<10
+// maxMessage admits what Envoy's buffers hold: those of a listener for requests,
+// those of a cluster (1 MiB unless set, and then some) for answers. Larger
+// messages end the stream; bodies within it are for the chain to refuse.
+const maxMessage = 4 << 20
+
+// minPing is how often Envoy may ask whether the connection still lives
+// (connection_keepalive of the cluster). The default of gRPC is five minutes,
+// too long to find out that a gateway is cut off.
+const minPing = 5 * time.Second
 
 // NewGRPC returns a gRPC server with the door registered.
 func (s *Server) NewGRPC() *grpc.Server {
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}))
 	extprocv3.RegisterExternalProcessorServer(g, s)
 	return g
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -78,7 +77,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	in.Received = se.server.Recorder.Now()
 	se.ex = filter.NewExchange(in, &telemetry.Event{Revision: se.pipeline.Revision})
 	se.ctx, se.ex.Span = se.server.Recorder.Begin(ctx)
-	if err := checkModes(req); err != nil {
+	if err := checkFilter(req); err != nil {
 		return nil, err
 	}
 	if h.EndOfStream || in.Length >= 0 {
@@ -98,22 +97,19 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	}), nil
 }
 
-// headersOnly asks for the body of a request whose headers are have. Until that
-// is judged the request is stripped bare: were Envoy to forward it without
-// asking again, it would carry no credential to nowhere.
+// headersOnly lets Envoy go on to the body of a request whose headers are have.
+// Until that is judged the request is stripped bare: were Envoy to forward it
+// without asking again, it would carry no credential to nowhere.
 func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
 	m := mutation(have, nil)
 	set(m, ":path", "/")
-	return &extprocv3.ProcessingResponse{
-		Response: &extprocv3.ProcessingResponse_RequestHeaders{
-			RequestHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{HeaderMutation: m}},
-		},
-		ModeOverride: override(modev3.ProcessingMode_BUFFERED),
-	}
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
+		RequestHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{HeaderMutation: m}},
+	}}
 }
 
 // requestBody completes the request. A body that does not end the stream is
-// whole all the same, since checkModes has seen to that: trailers follow, which
+// whole all the same, since checkFilter has seen to that: trailers follow, which
 // nobody reads.
 func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
 	se.ex.In.Body = b.Body
@@ -166,7 +162,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	case ours && se.phase == awaitHeaders:
 		// Refused before it came to this filter: an upgrade, for instance.
 		se.phase = finished
-		return responseReply(&extprocv3.CommonResponse{}, modev3.ProcessingMode_NONE), nil
+		return responseReply(nil), nil
 	case ours && se.phase == awaitBody:
 		return se.withoutBody(code, details), nil
 	case se.phase != awaitResponse:
@@ -180,21 +176,22 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	ex.Answer = &filter.Answer{Status: code, Header: header, Relayed: true}
 	if code >= http.StatusBadRequest && !h.EndOfStream {
 		se.phase = awaitResponseBody
-		return responseReply(&extprocv3.CommonResponse{}, modev3.ProcessingMode_BUFFERED), nil
+		reply := responseReply(mutation(header, nil)) // bare, like a request whose body is awaited
+		reply.ModeOverride = withAnswer()
+		return reply, nil
 	}
 	se.pipeline.Chain.RunResponse(se.ctx, ex)
 	se.phase = finished
 	if !ex.Answer.Relayed || ex.Answer.Status >= http.StatusBadRequest {
 		return immediate(ex.Answer), nil
 	}
-	return responseReply(&extprocv3.CommonResponse{HeaderMutation: mutation(header, ex.Answer.Header)}, modev3.ProcessingMode_NONE), nil
+	return responseReply(mutation(header, ex.Answer.Header)), nil
 }
 
-func responseReply(c *extprocv3.CommonResponse, body modev3.ProcessingMode_BodySendMode) *extprocv3.ProcessingResponse {
-	return &extprocv3.ProcessingResponse{
-		Response:     &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{Response: c}},
-		ModeOverride: override(body),
-	}
+func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseHeaders{
+		ResponseHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{HeaderMutation: m}},
+	}}
 }
 
 // withoutBody ends a request whose body Envoy could not collect: it exceeds

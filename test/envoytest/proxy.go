@@ -21,7 +21,7 @@ import (
 const bufferLimit = 128 << 10
 
 // Proxy forwards requests to Upstream the way Envoy does with an ext_proc
-// filter that sends headers and bodies, the latter BUFFERED, with mode override
+// filter that sends headers and BUFFERED request bodies, with mode override
 // allowed and the attributes the gateway reads.
 type Proxy struct {
 	Client extprocv3.ExternalProcessorClient
@@ -74,7 +74,7 @@ func (x *exchange) run(r *http.Request) error {
 		Attributes: attributes(map[string]any{"source.address": r.RemoteAddr, "request.protocol": r.Proto}),
 		// Only in the first message of a stream.
 		ProtocolConfig: &extprocv3.ProtocolConfiguration{
-			RequestBodyMode: modev3.ProcessingMode_BUFFERED, ResponseBodyMode: modev3.ProcessingMode_BUFFERED,
+			RequestBodyMode: modev3.ProcessingMode_BUFFERED, ResponseBodyMode: modev3.ProcessingMode_NONE,
 		},
 	})
 	if err != nil || reply == nil {
@@ -185,14 +185,14 @@ func (x *exchange) respond(res *http.Response, details string) error {
 	if err := m.apply(common); err != nil {
 		return err
 	}
-	if !empty && (reply.ModeOverride == nil || reply.ModeOverride.ResponseBodyMode == modev3.ProcessingMode_BUFFERED) {
+	if !empty && reply.ModeOverride.GetResponseBodyMode() == modev3.ProcessingMode_BUFFERED_PARTIAL {
 		body, err := io.ReadAll(io.LimitReader(res.Body, bufferLimit))
 		if err != nil {
 			return err
 		}
 		m.body = body
 		reply, err := x.ask(&extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseBody{
-			ResponseBody: &extprocv3.HttpBody{Body: body, EndOfStream: true},
+			ResponseBody: &extprocv3.HttpBody{Body: body, EndOfStream: len(body) < bufferLimit},
 		}})
 		if err != nil || reply == nil {
 			return err
