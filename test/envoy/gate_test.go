@@ -1,23 +1,27 @@
 package envoy
 
 import (
+	"encoding/binary"
 	"io"
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
-// gate is a TCP relay between Envoy and the ext_proc server, which can hold
-// back what the server says and cut the connections.
+// gate is a relay between Envoy and the ext_proc server. It tells what the
+// server says, can hold it back, and can cut the connections. It knows just
+// enough of HTTP/2 to tell a gRPC message (a DATA frame) from housekeeping.
 type gate struct {
 	addr, target string
-	// withheld gets a value when bytes of the server were held back.
-	withheld chan struct{}
+	work         sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	holding bool
+	// said counts the messages of the server, those held back included.
+	said    int
+	changed chan struct{} // closed with the next message
 	conns   map[net.Conn]bool
-	work    sync.WaitGroup
 }
 
 func newGate(t *testing.T, target string) *gate {
@@ -26,7 +30,7 @@ func newGate(t *testing.T, target string) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{addr: l.Addr().String(), target: target, withheld: make(chan struct{}, 1), conns: make(map[net.Conn]bool)}
+	g := &gate{addr: l.Addr().String(), target: target, changed: make(chan struct{}), conns: make(map[net.Conn]bool)}
 	g.work.Go(func() {
 		for {
 			near, err := l.Accept()
@@ -44,19 +48,12 @@ func newGate(t *testing.T, target string) *gate {
 	return g
 }
 
-// hold keeps back everything the server says from now on.
-func (g *gate) hold() {
+// hold keeps back what the server says from now on, or no longer does. What was
+// held back is lost.
+func (g *gate) hold(on bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.holding = true
-}
-
-// release lets the server speak again, on new connections; what was held back is lost.
-func (g *gate) release() {
-	g.cut()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.holding = false
+	g.holding = on
 }
 
 // cut breaks all connections off.
@@ -65,6 +62,29 @@ func (g *gate) cut() {
 	defer g.mu.Unlock()
 	for c := range g.conns {
 		_ = c.Close()
+	}
+}
+
+// after runs f and waits until the server has said one thing more.
+func (g *gate) after(t *testing.T, f func()) {
+	t.Helper()
+	g.mu.Lock()
+	before := g.said
+	g.mu.Unlock()
+	f()
+	timeout := time.After(time.Minute)
+	for {
+		g.mu.Lock()
+		said, changed := g.said, g.changed
+		g.mu.Unlock()
+		if said > before {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			t.Fatal("the ext_proc server says nothing")
+		}
 	}
 }
 
@@ -94,26 +114,42 @@ func (g *gate) relay(near net.Conn) {
 	_ = near.Close()
 }
 
-// back carries what the server says to Envoy.
+// back carries the frames of the server to Envoy. A frame begins with its
+// length in three bytes and its type in one, nine bytes in all (RFC 9113,
+// section 4.1).
 func (g *gate) back(near, far net.Conn) {
-	buf := make([]byte, 32<<10)
+	const head, data = 9, 0
+	frame := make([]byte, head, 32<<10)
 	for {
-		n, err := far.Read(buf)
-		if err != nil {
+		if _, err := io.ReadFull(far, frame[:head]); err != nil {
 			return
 		}
-		g.mu.Lock()
-		holding := g.holding
-		g.mu.Unlock()
-		if holding {
-			select {
-			case g.withheld <- struct{}{}:
-			default:
+		frame = append(frame[:head], make([]byte, binary.BigEndian.Uint32(frame[:4])>>8)...)
+		if _, err := io.ReadFull(far, frame[head:]); err != nil {
+			return
+		}
+		message := frame[3] == data
+		if !message || !g.held() {
+			if _, err := near.Write(frame); err != nil {
+				return
 			}
-			continue
 		}
-		if _, err := near.Write(buf[:n]); err != nil {
-			return
+		if message {
+			g.tell()
 		}
 	}
+}
+
+func (g *gate) held() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.holding
+}
+
+func (g *gate) tell() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.said++
+	close(g.changed)
+	g.changed = make(chan struct{})
 }

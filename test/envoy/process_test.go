@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// binary finds Envoy, or skips the test.
-func binary(t *testing.T) string {
+// program finds Envoy, or skips the test.
+func program(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("TOLLGATE_ENVOY"); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -67,7 +67,7 @@ func start(t *testing.T, b *bootstrap) *process {
 		t.Fatal(err)
 	}
 	address := filepath.Join(dir, "admin")
-	cmd := exec.CommandContext(t.Context(), binary(t),
+	cmd := exec.CommandContext(t.Context(), program(t),
 		"-c", file, "--concurrency", "1", "--disable-hot-restart", "--admin-address-path", address, "--log-level", "warn", "--component-log-level", "main:info")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

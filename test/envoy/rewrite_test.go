@@ -86,10 +86,29 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 	}
 }
 
+// legacyByHTTP adds routes that send the old dialects to the HTTP door, past the
+// filter.
+func legacyByHTTP(w *world) {
+	w.shape = func(b *bootstrap) {
+		past := func(match node) node {
+			return node{
+				"match": match, "route": node{"cluster": "tollgate_http", "timeout": "120s"},
+				"typed_per_filter_config": node{"envoy.filters.http.ext_proc": node{
+					"@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute", "disabled": true,
+				}},
+			}
+		}
+		b.setRoutes(append([]any{past(node{"prefix": "/v1/"}), past(node{"path": "/graphql"})}, b.routes()...))
+		clusters := b.at("static_resources")
+		clusters["clusters"] = append(clusters["clusters"].([]any), map[string]any{"name": "tollgate_http", "connect_timeout": "1s"})
+		b.point("tollgate_http", w.plain)
+	}
+}
+
 // A caller cannot make Envoy repeat a call, wait longer or go elsewhere, in the
 // routes of the filter and in those without it.
 func TestCallersDoNotSteerEnvoy(t *testing.T) {
-	w := open(t)
+	w := open(t, legacyByHTTP)
 	steer := []string{
 		"X-Envoy-Retry-On: 5xx,gateway-error,retriable-4xx,reset", "X-Envoy-Max-Retries: 5", "X-Envoy-Hedge-On-Per-Try-Timeout: true",
 		"X-Envoy-Upstream-Rq-Timeout-Ms: 1", "X-Envoy-Upstream-Rq-Per-Try-Timeout-Ms: 1", "X-Envoy-Original-Dst-Host: 127.0.0.1:1",
@@ -190,8 +209,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The old dialects work by the routes to the HTTP door, and without those as
-// immediate responses.
+// The old dialects are answered as immediate responses, or by the HTTP door
+// where routes lead to it.
 func TestOldDialects(t *testing.T) {
 	const deploy = `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"%s\", cloudType: SECURE}) { id desiredStatus } }"}`
 	for _, way := range []struct {
@@ -199,8 +218,8 @@ func TestOldDialects(t *testing.T) {
 		opts []option
 		door string
 	}{
-		{name: "by the HTTP door", door: "http"},
-		{name: "as immediate responses", door: "envoy", opts: []option{shaped(func(b *bootstrap) { b.setRoutes(b.routes()[2:]) })}},
+		{name: "as immediate responses", door: "envoy"},
+		{name: "by the HTTP door", door: "http", opts: []option{legacyByHTTP}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			w := open(t, way.opts...)

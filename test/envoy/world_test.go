@@ -92,7 +92,7 @@ func to(upstream string) option { return func(w *world) { w.upstream = upstream 
 // open starts everything.
 func open(t *testing.T, opts ...option) *world {
 	t.Helper()
-	binary(t)
+	program(t)
 	w := &world{logs: new(safeBuffer), shape: func(*bootstrap) {}}
 	w.platform = platform.RunT(t, platform.WithClock(platform.ManualClock(now)), platform.WithAccounts(
 		platform.Account{ID: "acme", Key: "pk-acme-" + canary},
@@ -109,7 +109,6 @@ func open(t *testing.T, opts ...option) *world {
 	b := shipped(t)
 	b.local()
 	b.point("tollgate", w.gate.addr)
-	b.point("tollgate_http", w.plain)
 	b.point("platform", host(t, w.upstream))
 	w.shape(b)
 	w.process = start(t, b)

@@ -1,0 +1,190 @@
+package envoy
+
+import (
+	"net"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// other is an ext_proc server that is not ours. Its first reply, and nothing
+// else, is what a test says.
+type other struct {
+	extprocv3.UnimplementedExternalProcessorServer
+
+	reply func(stream extprocv3.ExternalProcessor_ProcessServer) error
+}
+
+func (o *other) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
+	if _, err := stream.Recv(); err != nil {
+		return err
+	}
+	return o.reply(stream)
+}
+
+// with runs another server in the place of ours.
+func with(t *testing.T, reply func(stream extprocv3.ExternalProcessor_ProcessServer) error) *world {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	extprocv3.RegisterExternalProcessorServer(server, &other{reply: reply})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("ext_proc server: %v", err)
+		}
+	})
+	return open(t, shaped(func(b *bootstrap) { b.point("tollgate", l.Addr().String()) }))
+}
+
+// headersReply is a reply to the headers message with a header mutation.
+func headersReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
+		RequestHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{HeaderMutation: m}},
+	}}
+}
+
+// bodyReply is a reply to the body message, with the body replaced.
+func bodyReply(length, body string) *extprocv3.ProcessingResponse {
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
+		RequestBody: &extprocv3.BodyResponse{Response: &extprocv3.CommonResponse{
+			HeaderMutation: setting("content-length", &corev3.HeaderValue{RawValue: []byte(length)}),
+			BodyMutation:   &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{Body: []byte(body)}},
+		}},
+	}}
+}
+
+func setting(name string, value *corev3.HeaderValue) *extprocv3.HeaderMutation {
+	value.Key = name
+	return &extprocv3.HeaderMutation{SetHeaders: []*corev3.HeaderValueOption{{
+		Header: value, AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+	}}}
+}
+
+// wait keeps a stream open until Envoy ends it.
+func wait(stream extprocv3.ExternalProcessor_ProcessServer) error {
+	<-stream.Context().Done()
+	return stream.Context().Err()
+}
+
+// What we believe of Envoy and build on. Should one of these fail with a later
+// Envoy, the code that relies on it (named in each case) may be simplified, or
+// must change.
+func TestWhatWeBelieveOfEnvoy(t *testing.T) {
+	get := request("GET", "/v2/pods", "key_research", "")
+	post := request("POST", "/v2/pods", "key_research", pod4090)
+	for _, tc := range []struct {
+		// name is the belief; the code that relies on it follows in brackets.
+		name    string
+		request string
+		reply   func(extprocv3.ExternalProcessor_ProcessServer) error
+		// sent says whether the request reaches the platform; look judges it.
+		sent bool
+		look func(t *testing.T, c platform.Call)
+		// status is the caller's; zero is not looked at.
+		status int
+	}{
+		{
+			name: "a clean end is consent (extproc.Process ends with an error)", request: get, sent: true,
+			reply: func(extprocv3.ExternalProcessor_ProcessServer) error { return nil },
+			look: func(t *testing.T, c platform.Call) {
+				t.Helper()
+				if got := c.Header.Get("Authorization"); got != "Bearer key_research" {
+					t.Errorf("Authorization = %q", got)
+				}
+			},
+		},
+		{
+			name: "a clean end after the headers is consent to the body (extproc.closed)", request: post, sent: true,
+			reply: func(s extprocv3.ExternalProcessor_ProcessServer) error { return s.Send(headersReply(nil)) },
+		},
+		{
+			name: "an end with an error is a refusal (extproc.closed)", request: get, status: 503,
+			reply: func(extprocv3.ExternalProcessor_ProcessServer) error { return net.ErrClosed },
+		},
+		{
+			name: "value is dropped (mutation.add sends raw_value)", request: get, sent: true,
+			reply: func(s extprocv3.ExternalProcessor_ProcessServer) error {
+				return s.Send(headersReply(setting("authorization", &corev3.HeaderValue{Value: "Bearer x"})))
+			},
+			look: func(t *testing.T, c platform.Call) {
+				t.Helper()
+				if got := c.Header.Values("Authorization"); len(got) != 1 || got[0] != "" {
+					t.Errorf("Authorization = %q, want an empty one", got)
+				}
+			},
+		},
+		{
+			name: "a body of another length than announced is refused (session.requestBody)", request: post, status: 503,
+			reply: func(s extprocv3.ExternalProcessor_ProcessServer) error {
+				if err := s.Send(headersReply(nil)); err != nil {
+					return err
+				}
+				if _, err := s.Recv(); err != nil {
+					return err
+				}
+				if err := s.Send(bodyReply("5", "{}")); err != nil {
+					return err
+				}
+				return wait(s)
+			},
+		},
+		{
+			name: "an answer to another question is refused (session.phase)", request: get, status: 503,
+			reply: func(s extprocv3.ExternalProcessor_ProcessServer) error {
+				if err := s.Send(bodyReply("2", "{}")); err != nil {
+					return err
+				}
+				return wait(s)
+			},
+		},
+		{
+			name: "the method cannot be changed (the chain never does)", request: get, status: 503,
+			reply: func(s extprocv3.ExternalProcessor_ProcessServer) error {
+				if err := s.Send(headersReply(setting(":method", &corev3.HeaderValue{RawValue: []byte("DELETE")}))); err != nil {
+					return err
+				}
+				return wait(s)
+			},
+		},
+		{
+			name: "the mode of request bodies cannot be overridden to none in the body's reply (read.checkFilter)", request: post,
+			reply: func(s extprocv3.ExternalProcessor_ProcessServer) error {
+				r := headersReply(nil)
+				r.ModeOverride = &modev3.ProcessingMode{RequestBodyMode: modev3.ProcessingMode_BUFFERED}
+				if err := s.Send(r); err != nil {
+					return err
+				}
+				if _, err := s.Recv(); err != nil {
+					return err
+				}
+				return net.ErrClosed
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := with(t, tc.reply)
+			var a answer
+			calls := w.sent(func() { a = w.send(t, tc.request) })
+			if (len(calls) > 0) != tc.sent {
+				t.Fatalf("%d requests reached the platform: %+v", len(calls), calls)
+			}
+			if tc.status != 0 && a.Status != tc.status {
+				t.Errorf("status = %d, want %d", a.Status, tc.status)
+			}
+			if tc.look != nil {
+				tc.look(t, calls[0])
+			}
+		})
+	}
+}
