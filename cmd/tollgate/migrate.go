@@ -26,7 +26,7 @@ func newMigrate() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMigrateReport())
+	cmd.AddCommand(newMigrateReport(), newMigrateImport())
 	return cmd
 }
 
