@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -147,10 +146,7 @@ func posted(q gateway.Question) map[string]any {
 // explainOffline explains by a configuration alone. Its secrets are not needed
 // and not looked up.
 func explainOffline(ctx context.Context, path string, q gateway.Question) (*filter.Explanation, error) {
-	unused := func(string) ([]byte, error) { return []byte("unused"), nil }
-	loaded, err := config.Load(path, config.Sources{
-		Env: func(string) (string, bool) { return "unused", true }, ReadFile: unused, DemoKeys: true,
-	})
+	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err
 	}
