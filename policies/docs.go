@@ -2,7 +2,6 @@ package policies
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -39,20 +38,8 @@ func (p *Policy) page() ([]byte, error) {
 	if p.Mutates {
 		b.WriteString("It may change the body of a call; the caller is told.\n\n")
 	}
-	b.WriteString("## Parameters\n\n| parameter | type | required | default | meaning |\n|---|---|---|---|---|\n")
-	for _, param := range p.Params {
-		required, def := "", ""
-		if param.Required {
-			required = "yes"
-		}
-		if d, ok := param.Schema["default"]; ok {
-			text, err := json.Marshal(d)
-			if err != nil {
-				return nil, err
-			}
-			def = "`" + string(text) + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", param.Name, cell(typeOf(param.Schema)), required, def, cell(param.Description))
+	if err := writeParams(&b, p.Params); err != nil {
+		return nil, err
 	}
 	if len(p.AnyOf) > 0 {
 		fmt.Fprintf(&b, "\nAt least one of `%s` is required.\n", strings.Join(p.AnyOf, "`, `"))

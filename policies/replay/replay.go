@@ -21,7 +21,8 @@ type Options struct {
 	// As judges every call by the policies of this organisation of the engine.
 	// Default: by those of its own.
 	As string
-	// Examples is how many calls of each kind are told in full. Default 3.
+	// Examples is how many calls of each kind are told in full; below 0, none.
+	// Default 3.
 	Examples int
 }
 
