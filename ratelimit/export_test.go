@@ -33,3 +33,16 @@ func (l *Limiter) Held() int64 {
 
 // SetLive tells l how many gateways share the store, as a beat does.
 func (l *Limiter) SetLive(n int64) { l.live.Store(n) }
+
+// HeldOf returns the number of permits of window w that l holds and could spend,
+// by its own clock.
+func (l *Limiter) HeldOf(w int) int64 {
+	now, sum := l.tick(), int64(0)
+	l.book.each(func(a *account) bool {
+		if a.runs(w, now) {
+			sum += a.held[w]
+		}
+		return true
+	})
+	return sum
+}

@@ -155,15 +155,30 @@ type call struct {
 func (c *call) scopes() []Scope { return c.limited[:c.n] }
 
 // here decides a call by what this gateway knows and holds, if that is enough.
+// All calls of an organisation meet at one lock, so what is told of the decision
+// is put together after it has been released.
 func (l *Limiter) here(c *call) (Decision, bool) {
+	var views [MaxScopes]view
+	source, ok := l.look(c, &views)
+	if !ok {
+		return Decision{}, false
+	}
+	return decide(c.scopes(), views[:c.n], c.cost, source == SourceLease, source), true
+}
+
+// look finds out whether a call can be decided here, spends its permits if so,
+// and notes what there is to tell. The source is memory for a refusal, lease for
+// an admission.
+func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
 	now := l.tick()
 	s := l.book.shard(c.org)
 	defer s.mu.Unlock()
 	var accounts [MaxScopes]*account
 	known, full := true, false
+	org := s.orgs[c.org]
 	for i := range c.n {
 		scope := &c.limited[i]
-		a := s.find(c.org, scope.Ref())
+		a := org[scope.Ref()]
 		accounts[i] = a
 		if a == nil {
 			known = false
@@ -174,31 +189,29 @@ func (l *Limiter) here(c *call) (Decision, bool) {
 			full = full || a.full(w, scope.Limit, c.cost, now, l.config.Memory.Refusal)
 		}
 	}
-	if full {
-		return describe(c, &accounts, now, false, SourceMemory), true
+	source := SourceMemory
+	if !full {
+		if l.config.Mode != ModeLeased || !known || !l.spend(c, &accounts, now) {
+			return "", false
+		}
+		source = SourceLease
 	}
-	if l.config.Mode == ModeLeased && known && l.spend(c, &accounts, now) {
-		return describe(c, &accounts, now, true, SourceLease), true
+	for i := range c.n {
+		if accounts[i] != nil {
+			accounts[i].view(&views[i], now)
+		}
 	}
-	return Decision{}, false
+	return source, true
 }
 
-// describe builds a decision on what this gateway knows. Permits held here count
-// as free: they will be spent before anything else.
-func describe(c *call, accounts *[MaxScopes]*account, now tick, allowed bool, source Source) Decision {
-	var views [MaxScopes]view
-	for i := range c.n {
-		a := accounts[i]
-		if a == nil {
-			continue
-		}
-		for w := range Windows {
-			views[i].known[w] = a.runs(w, now)
-			views[i].count[w] = max(0, a.state.Count[w]-a.held[w])
-			views[i].reset[w] = a.reset(w, now)
-		}
+// view notes what this gateway knows of a. Permits held here count as free: they
+// will be spent before anything else.
+func (a *account) view(v *view, now tick) {
+	for w := range Windows {
+		v.known[w] = a.runs(w, now)
+		v.count[w] = max(0, a.state.Count[w]-a.held[w])
+		v.reset[w] = a.reset(w, now)
 	}
-	return decide(c.scopes(), views[:c.n], c.cost, allowed, source)
 }
 
 // there asks the store. It returns again if the call must be tried anew.
