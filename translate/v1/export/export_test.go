@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -235,4 +236,27 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("the second import changed (-before +after):\n%s", diff)
 		}
 	})
+}
+
+// The export that docs/migrate.md shows is one.
+func TestTheExportOfTheManual(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```json\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("docs/migrate.md shows no export")
+	}
+	e := parse(t, text)
+	counts, err := e.Import(t.Context(), newStore(), "acme")
+	if err != nil || len(e.Faults) > 0 {
+		t.Fatalf("faults %v, %v; want none", e.Faults, err)
+	}
+	for _, kind := range export.Kinds() {
+		if counts[kind].Added != 1 {
+			t.Errorf("%s: %+v, want one added", kind, counts[kind])
+		}
+	}
 }
