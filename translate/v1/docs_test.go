@@ -22,7 +22,7 @@ func TestThePageIsComplete(t *testing.T) {
 	for i := range defaults.NumField() {
 		name := defaults.Type().Field(i).Tag.Get("yaml")
 		want := fmt.Sprint(defaults.Field(i).Interface())
-		if d, ok := defaults.Field(i).Interface().(time.Duration); ok {
+		if d, ok := reflect.TypeAssert[time.Duration](defaults.Field(i)); ok {
 			want = fmt.Sprintf("%ds", int(d.Seconds()))
 		}
 		if row := "| `" + name + "` | " + want + " | "; !strings.Contains(page, row) {
