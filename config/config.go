@@ -45,7 +45,7 @@ type Admin struct {
 
 // Envoy is the Envoy door.
 type Envoy struct {
-	Listen string `yaml:"listen" doc:"address of the ext_proc server; empty opens none"`
+	Listen string `yaml:"listen" doc:"address of the ext_proc server, on loopback; empty opens none"`
 }
 
 // Platform says where the platform is.
@@ -64,8 +64,9 @@ type Timeouts struct {
 	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform"`
 	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers"`
 	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left"`
-	Body     time.Duration `yaml:"body" doc:"receiving a request body"`
-	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping"`
+	Body     time.Duration `yaml:"body" doc:"receiving a request body; a change takes a restart"`
+	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of an answer; a change takes a restart"`
+	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping; a change takes a restart"`
 }
 
 // Limits says how calls are counted; the quotas are the organisations'.
@@ -160,7 +161,7 @@ func Default() File {
 	return File{
 		Listen:   "127.0.0.1:8080",
 		Admin:    Admin{Listen: "127.0.0.1:8081"},
-		Timeouts: Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Drain: 20 * time.Second},
+		Timeouts: Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Limits: Limits{
 			Config: ratelimit.DefaultConfig(), Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},

@@ -113,6 +113,11 @@ func (f *File) validate(demoKeys bool) error {
 	}
 	if f.Envoy.Listen != "" {
 		errs = append(errs, address("envoy.listen", f.Envoy.Listen))
+		// Whoever speaks ext_proc to this door and has any caller's key is told
+		// the organisation's platform key, for Envoy to send.
+		if !loopback(f.Envoy.Listen) {
+			errs = append(errs, strictyaml.Atf("envoy.listen", "must be on loopback, beside Envoy: the door hands out platform keys and has no TLS"))
+		}
 	}
 	if !loopback(f.Admin.Listen) && f.Admin.Token.IsZero() {
 		errs = append(errs, strictyaml.Atf("admin.token", "is required when the admin listener is not on loopback"))
@@ -128,7 +133,7 @@ func (f *File) validate(demoKeys bool) error {
 	}
 	for name, d := range map[string]int64{
 		"connect": int64(f.Timeouts.Connect), "response": int64(f.Timeouts.Response), "call": int64(f.Timeouts.Call),
-		"body": int64(f.Timeouts.Body), "drain": int64(f.Timeouts.Drain),
+		"body": int64(f.Timeouts.Body), "write": int64(f.Timeouts.Write), "drain": int64(f.Timeouts.Drain),
 	} {
 		if d <= 0 {
 			errs = append(errs, strictyaml.Atf("timeouts."+name, "must be positive"))
@@ -201,7 +206,7 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 		Platform: upstream.Config{
 			BaseURL: f.Platform.BaseURL, Timeout: f.Timeouts.Response, ConnectTimeout: f.Timeouts.Connect, MaxIdle: 256,
 		},
-		Drain: f.Timeouts.Drain, BodyTimeout: f.Timeouts.Body, CallDeadline: f.Timeouts.Call,
+		Drain: f.Timeouts.Drain, BodyTimeout: f.Timeouts.Body, WriteTimeout: f.Timeouts.Write, CallDeadline: f.Timeouts.Call,
 		Limits: f.Limits.Config, Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
 		V1: f.V1, GraphQL: f.GraphQL, AnonymousCatalog: f.AnonymousCatalog, Revision: revision,
 	}

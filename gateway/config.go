@@ -32,6 +32,9 @@ type Config struct {
 	// BodyTimeout how long a caller may take to send a body, CallDeadline how
 	// long a changing call to the platform may take.
 	Drain, BodyTimeout, CallDeadline time.Duration
+	// WriteTimeout bounds how long a caller may take to receive one part of an
+	// answer. It, Drain and BodyTimeout take a restart.
+	WriteTimeout time.Duration
 
 	// Limits, Anonymous and FairShare take a restart; the quotas, which are the
 	// organisations', do not.

@@ -177,13 +177,15 @@ func (g *Gateway) Rejected(err error) { g.status.Failed(g.deps.Now(), err) }
 func restartOnly(old, next *Config) []string {
 	var fields []string
 	for name, changed := range map[string]bool{
-		"listen":       old.Listen != next.Listen,
-		"admin.listen": old.AdminListen != next.AdminListen,
-		"envoy.listen": old.EnvoyListen != next.EnvoyListen,
-		"limits":       old.Limits != next.Limits || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare,
-		"catalog":      old.Catalog != next.Catalog,
-		"telemetry":    old.Telemetry != next.Telemetry,
-		"decisions":    old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
+		"listen":        old.Listen != next.Listen,
+		"admin.listen":  old.AdminListen != next.AdminListen,
+		"envoy.listen":  old.EnvoyListen != next.EnvoyListen,
+		"timeouts.body": old.BodyTimeout != next.BodyTimeout, "timeouts.write": old.WriteTimeout != next.WriteTimeout,
+		"timeouts.drain": old.Drain != next.Drain,
+		"limits":         old.Limits != next.Limits || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare,
+		"catalog":        old.Catalog != next.Catalog,
+		"telemetry":      old.Telemetry != next.Telemetry,
+		"decisions":      old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
 	} {
 		if changed {
 			fields = append(fields, name)
@@ -209,7 +211,8 @@ func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline
 
 // Handler returns the HTTP door.
 func (g *Gateway) Handler() http.Handler {
-	return &reverseproxy.Handler{Pipeline: g.pipeline, Recorder: g.recorder, BodyTimeout: g.current.Load().config.BodyTimeout}
+	cfg := g.current.Load().config
+	return &reverseproxy.Handler{Pipeline: g.pipeline, Recorder: g.recorder, BodyTimeout: cfg.BodyTimeout, WriteTimeout: cfg.WriteTimeout}
 }
 
 // ExtProc returns the Envoy door.

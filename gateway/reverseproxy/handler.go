@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +24,10 @@ type Handler struct {
 	// request and must not return nil.
 	Pipeline func() *filter.Pipeline
 	Recorder *telemetry.Recorder
-	// BodyTimeout bounds the time a caller may take to send its body; zero
+	// BodyTimeout bounds the time a caller may take to send its body,
+	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
-	BodyTimeout time.Duration
+	BodyTimeout, WriteTimeout time.Duration
 
 	buffers sync.Pool
 }
@@ -42,7 +44,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Chain.RunResponse(ctx, ex)
 	err := h.write(w, ex)
 	done()
-	if r.Context().Err() != nil {
+	if r.Context().Err() != nil && !ex.In.Broken { // a body that broke off ends the context too
 		event.Outcome = telemetry.OutcomeGone
 	} else if err != nil && event.Outcome == telemetry.OutcomeOK {
 		event.Outcome, event.Cause = telemetry.OutcomeUpstream, err
@@ -81,27 +83,44 @@ func (h *Handler) inbound(w http.ResponseWriter, r *http.Request) filter.Inbound
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		in.Peer = host
 	}
-	switch {
-	case r.ContentLength > filter.MaxBody:
-		in.Oversize = true
-	case r.ContentLength != 0:
-		h.body(w, r, &in)
+	if r.ContentLength == 0 {
+		return in
+	}
+	lift := h.bound(w)
+	if in.Oversize = r.ContentLength > filter.MaxBody; !in.Oversize {
+		body(r, &in)
+	}
+	if !in.Oversize && !in.Broken {
+		lift()
 	}
 	return in
 }
 
-func (h *Handler) body(w http.ResponseWriter, r *http.Request, in *filter.Inbound) {
-	if h.BodyTimeout > 0 {
-		rc := http.NewResponseController(w)
-		// Not every ResponseWriter has deadlines; those that face a network do.
-		if err := rc.SetReadDeadline(time.Now().Add(h.BodyTimeout)); err == nil {
-			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-		}
+// bound sets the time by which the body must have come. It is lifted only when
+// it has: of a body that was not read to its end, package http reads on behind
+// the answer, and would wait for the rest as long as its sender likes.
+func (h *Handler) bound(w http.ResponseWriter) (lift func()) {
+	rc := http.NewResponseController(w)
+	// Not every ResponseWriter has deadlines; those that face a network do.
+	if h.BodyTimeout == 0 || rc.SetReadDeadline(time.Now().Add(h.BodyTimeout)) != nil {
+		return func() {}
 	}
-	b := make([]byte, 0, max(r.ContentLength, 0)+512)
+	return func() { _ = rc.SetReadDeadline(time.Time{}) }
+}
+
+// firstRead is what a body is given before anything of it has come: a declared
+// length costs its sender nothing.
+const firstRead = 4 << 10
+
+func body(r *http.Request, in *filter.Inbound) {
+	length := r.ContentLength
+	if length < 0 || length >= firstRead {
+		length = firstRead - 1 // one more byte shows the end
+	}
+	b := make([]byte, 0, length+1)
 	for {
 		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+			b = slices.Grow(b, min(len(b), filter.MaxBody+1-len(b)))
 		}
 		n, err := r.Body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
@@ -144,6 +163,7 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	for name, values := range a.Header {
 		header[spelling(name)] = values
 	}
+	h.patience(w)
 	w.WriteHeader(a.Status)
 	if a.Stream == nil {
 		if len(a.Body) > 0 && a.Status != http.StatusNoContent {
@@ -154,9 +174,16 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	defer func() { _ = a.Stream.Close() }()
 	buf := h.buffer()
 	defer h.buffers.Put(buf)
-	n, err := copyStream(w, a.Stream, *buf, ex.Out.Stream)
+	n, err := h.copyStream(w, a.Stream, *buf, ex.Out.Stream)
 	ex.Event.BytesOut = n
 	return err
+}
+
+// patience gives the caller its time for the next part of the answer.
+func (h *Handler) patience(w http.ResponseWriter) {
+	if h.WriteTimeout > 0 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.WriteTimeout))
+	}
 }
 
 // spelling writes the field names of the RateLimit draft as the draft does; the
@@ -181,7 +208,7 @@ func (h *Handler) buffer() *[]byte {
 
 // copyStream copies src to w, flushing after each read when live. It returns
 // read errors; a caller that left is no fault of the answer.
-func copyStream(w http.ResponseWriter, src io.Reader, buf []byte, live bool) (n int64, err error) {
+func (h *Handler) copyStream(w http.ResponseWriter, src io.Reader, buf []byte, live bool) (n int64, err error) {
 	rc := http.NewResponseController(w)
 	if live {
 		_ = rc.Flush()
@@ -189,6 +216,7 @@ func copyStream(w http.ResponseWriter, src io.Reader, buf []byte, live bool) (n 
 	for {
 		m, rerr := src.Read(buf)
 		if m > 0 {
+			h.patience(w)
 			if _, gone := w.Write(buf[:m]); gone != nil {
 				return n, nil //nolint:nilerr // a caller that left is no fault of the answer
 			}

@@ -47,7 +47,7 @@ redis: {embedded: true}
 limits: {timeout: 10s, anonymous: {burst: 100000}}
 policies: {deadline: 10s}
 catalog: {refresh: 1h}
-timeouts: {body: BODYTIMEOUT, drain: 1s}
+timeouts: {body: BODYTIMEOUT, write: WRITETIMEOUT, drain: 1s}
 orgs:
   - id: acme
     credential: {env: ACME}
@@ -78,8 +78,9 @@ type site struct {
 type option func(*settings)
 
 type settings struct {
-	platform    http.Handler
-	bodyTimeout string
+	platform     http.Handler
+	bodyTimeout  string
+	writeTimeout string
 }
 
 // answering replaces what the platform says to calls.
@@ -88,11 +89,14 @@ func answering(h http.HandlerFunc) option { return func(s *settings) { s.platfor
 // bodyWithin bounds how long a body may take.
 func bodyWithin(d time.Duration) option { return func(s *settings) { s.bodyTimeout = d.String() } }
 
+// writeWithin bounds how long a caller may take for a part of an answer.
+func writeWithin(d time.Duration) option { return func(s *settings) { s.writeTimeout = d.String() } }
+
 // open starts a site and waits until it has read the price lists, so that every
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s"}
+	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s"}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -106,7 +110,7 @@ func open(t *testing.T, opts ...option) *site {
 func (s *site) run(t *testing.T, set settings) {
 	t.Helper()
 	text := strings.NewReplacer(
-		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout,
+		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout,
 		"K1", identity.DigestOf(k1).String(), "K2", identity.DigestOf(k2).String(), "FEW", fewKeys(),
 	).Replace(configuration)
 	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{Env: func(name string) (string, bool) {

@@ -1,0 +1,69 @@
+package hostile
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestSlowBodies: whoever does not send its body is answered in time, and its
+// connection is not kept waiting for the rest.
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	s := open(t, bodyWithin(100*time.Millisecond))
+	for name, tc := range map[string]struct {
+		raw    string
+		status int
+	}{
+		"nothing of it":          {head + "Content-Length: 20\r\n\r\n", 400},
+		"a part of it":           {head + "Content-Length: 20\r\n\r\n{", 400},
+		"half a chunk":           {chunked + "20\r\n{", 400},
+		"too large, nothing":     {head + "Content-Length: 200000\r\n\r\n", 413},
+		"too large, a part":      {head + "Content-Length: 200000\r\n\r\n{", 413},
+		"much too large":         {head + "Content-Length: 900000000\r\n\r\n", 413},
+		"expecting to be called": {head + "Expect: 100-continue\r\nContent-Length: 200000\r\n\r\n", 413},
+	} {
+		conn := s.dial(t)
+		if _, err := conn.Write([]byte(tc.raw)); err != nil {
+			t.Fatal(err)
+		}
+		// The connection's own half stays open: only the gateway can end it.
+		got := answers(t, conn)
+		_ = conn.Close()
+		if len(got) != 1 || got[0].Status != tc.status {
+			t.Errorf("%s: answers %+v, want one %d", name, got, tc.status)
+		}
+	}
+	s.recorder.untouched(t)
+}
+
+// TestSlowReaders: whoever does not take its answer does not keep a connection
+// to the platform.
+func TestSlowReaders(t *testing.T) {
+	t.Parallel()
+	left := make(chan struct{})
+	s := open(t, writeWithin(100*time.Millisecond), answering(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		line := append(bytes.Repeat([]byte("x"), 32<<10), '\n')
+		for r.Context().Err() == nil {
+			if _, err := w.Write(line); err != nil {
+				break
+			}
+		}
+		close(left)
+	}))
+	conn := s.dial(t)
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte(request("GET", "/v2/pods/pod1/logs", k1, ""))); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-left:
+	case <-time.After(patience):
+		t.Error("the platform's connection is still held by a caller that does not read")
+	}
+}
