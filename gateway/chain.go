@@ -36,7 +36,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := newEngine(cfg)
+	engine, err := g.newEngine(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +123,15 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}, nil
 }
 
-func newEngine(cfg *Config) (*policies.Engine, error) {
+func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {
-		orgs[o.ID] = o.Policies
+		section := o.Policies
+		var err error
+		if section.Bundle, err = g.keepBundle(o.ID, section.Bundle); err != nil {
+			return nil, err
+		}
+		orgs[o.ID] = section
 	}
 	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{})
 }

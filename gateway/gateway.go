@@ -71,6 +71,7 @@ type Gateway struct {
 	current    atomic.Pointer[state]
 	swapped    chan struct{} // tells Run of a new state
 	status     *admin.Status
+	bundles    string // directory of bundles that are persisted nowhere else, "" before the first
 }
 
 // state is one compiled configuration. It is immutable.
@@ -128,6 +129,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	if err := g.Swap(cfg); err != nil {
+		g.dropBundles()
 		return nil, err
 	}
 	return g, nil
@@ -293,7 +295,10 @@ func (g *Gateway) follow(ctx context.Context) error {
 }
 
 // Close drops what a Gateway that is not running holds on to.
-func (g *Gateway) Close() { g.current.Load().client.Close() }
+func (g *Gateway) Close() {
+	g.current.Load().client.Close()
+	g.dropBundles()
+}
 
 func orgs(cfg *Config) []string {
 	ids := make([]string, len(cfg.Orgs))

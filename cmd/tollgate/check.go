@@ -84,7 +84,10 @@ func printCoverage(w io.Writer) error {
 func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	loaded, err := config.Load(path, config.Sources{})
 	if err == nil {
-		_, err = compile(ctx, loaded)
+		var g *gateway.Gateway
+		if g, err = compile(ctx, loaded); g != nil {
+			g.Close()
+		}
 	}
 	if err != nil {
 		n := report(stderr, err)

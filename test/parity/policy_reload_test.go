@@ -1,0 +1,286 @@
+package parity
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+// only allows one type of GPU.
+func only(gpu string) string {
+	return "- policy: gpu_allow_list\n  params: {gpus: [\"" + gpu + "\"]}\n"
+}
+
+// reconfigured is the configuration of a door with other policies.
+func reconfigured(t *testing.T, d *door, policies string) gateway.Config {
+	t.Helper()
+	other := &door{}
+	under(policies)(other)
+	return load(t, other.text, d.upstream).Gateway
+}
+
+// While configurations change under load, every decision is made by exactly one
+// of them, and a broken one decides nothing and is seen.
+func TestReloadUnderLoad(t *testing.T) {
+	const callers, swaps = 4, 40
+	gpus := []string{"NVIDIA L4", "NVIDIA GeForce RTX 4090"}
+	eachDoor(t, func(t *testing.T, d *door) {
+		configs := []gateway.Config{reconfigured(t, d, only(gpus[0])), reconfigured(t, d, only(gpus[1]))}
+		broken := reconfigured(t, d, only(gpus[0]))
+		broken.Orgs[0].Policies.Policies[0].Params = map[string]any{"gpus": "everything"}
+		broken.Revision = "broken"
+
+		var over atomic.Bool
+		var load sync.WaitGroup
+		for i := range callers {
+			load.Go(func() {
+				for n := 0; !over.Load(); n++ {
+					which := (n + i) % len(gpus)
+					d.ask(t, request("POST", "/v2/pods", "key_exempt", fmt.Sprintf(`{"name":"a","image":"i:1","gpu":{"id":%q}}`, gpus[which]),
+						fmt.Sprintf("X-Request-Id: gpu%d-%d-%d", which, i, n)))
+				}
+			})
+		}
+		for n := range swaps {
+			if err := d.gateway.Swap(configs[n%2]); err != nil {
+				t.Error(err)
+			}
+			if err := d.gateway.Swap(broken); err == nil {
+				t.Error("a broken configuration was taken")
+			}
+			var status struct{ Fault, Revision string }
+			if d.operator(t, "GET", "/admin/status", "", &status); !strings.Contains(status.Fault, "gpus") || status.Revision != configs[n%2].Revision {
+				t.Errorf("after a broken configuration: %+v, want its fault beside the revision in force", status)
+			}
+			d.ask(t, request("GET", "/v2/pods", "key_exempt", "")) // let the callers have their turn
+		}
+		over.Store(true)
+		load.Wait()
+
+		pairs, decided := map[string]string{}, 0
+		for line := range strings.Lines(d.logs.String()) {
+			var e struct {
+				Msg, Revision, Refusal string
+				RequestID              string `json:"request_id"`
+				PolicyRevision         string `json:"policy_revision"`
+				Denied                 []string
+			}
+			if json.Unmarshal([]byte(line), &e) != nil || e.Msg != "exchange" || !strings.HasPrefix(e.RequestID, "gpu") {
+				continue
+			}
+			decided++
+			if was, ok := pairs[e.Revision]; ok && was != e.PolicyRevision {
+				t.Errorf("configuration %s decided by policies %s and %s", e.Revision, was, e.PolicyRevision)
+			}
+			pairs[e.Revision] = e.PolicyRevision
+			asked := gpus[e.RequestID[3]-'0']
+			allowed := gpus[0]
+			switch e.Revision {
+			case configs[1].Revision:
+				allowed = gpus[1]
+			case configs[0].Revision:
+			default: // that of before the first change
+				continue
+			}
+			if denied := len(e.Denied) == 1; denied == (asked == allowed) || e.Refusal == "policy_unavailable" {
+				t.Errorf("%s: %s under %s: denied = %v, refusal %q", e.RequestID, asked, e.Revision, e.Denied, e.Refusal)
+			}
+		}
+		if len(pairs) < 2 || decided < swaps {
+			t.Errorf("%d decisions by %v: want many by both configurations", decided, pairs)
+		}
+	}, under(only(gpus[0])))
+}
+
+// bundleOf packs one policy as an OPA bundle.
+func bundleOf(t *testing.T, revision, rego string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	archive := tar.NewWriter(zip)
+	for _, f := range []struct{ name, text string }{
+		{".manifest", `{"revision":"` + revision + `","roots":["policies"]}`}, {"policies/limit.rego", rego},
+	} {
+		if err := archive.WriteHeader(&tar.Header{Name: f.name, Mode: 0o600, Size: int64(len(f.text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(f.text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// A bundle is followed while the gateway runs; a broken one changes nothing and
+// is seen, and a new configuration begins with the last good one.
+func TestBundlesAreFollowed(t *testing.T) {
+	deny := func(above int) string {
+		return fmt.Sprintf("package policies.limit\n\ndeny contains \"too many\" if input.resource.after.gpu.count > %d\n", above)
+	}
+	var bundle atomic.Pointer[[]byte]
+	serve := func(b []byte) { bundle.Store(&b) }
+	serve(bundleOf(t, "v1", deny(1)))
+	var down atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_, _ = w.Write(*bundle.Load())
+	}))
+	t.Cleanup(s.Close)
+	d := openDoor(t, "http", func(d *door) {
+		before, rest, _ := strings.Cut(configuration, "    policies:\n")
+		_, after, _ := strings.Cut(rest, "\n    teams:")
+		d.text = before + "    bundle: {url: " + s.URL + "/acme.tar.gz, poll: 20ms, allow_unsigned: true}\n    teams:" + after
+	})
+	run(t, d)
+	create := func(count int) int {
+		return d.ask(t, request("POST", "/v2/pods", "key_exempt", fmt.Sprintf(`{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4","count":%d}}`, count))).Status
+	}
+	status := func() (revision, fault string) {
+		var s struct {
+			Policies []struct{ Org, Bundle, Fault string }
+		}
+		d.operator(t, "GET", "/admin/status", "", &s)
+		return s.Policies[0].Bundle, s.Policies[0].Fault
+	}
+	until(t, "the first bundle", func() bool { r, _ := status(); return r == "v1" })
+	if got := []int{create(1), create(2)}; !cmp.Equal(got, []int{201, 403}) {
+		t.Errorf("under v1: %v", got)
+	}
+	serve(bundleOf(t, "v2", deny(2)))
+	until(t, "the second bundle", func() bool { r, _ := status(); return r == "v2" })
+	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
+		t.Errorf("under v2: %v", got)
+	}
+	serve(bundleOf(t, "v3", "package policies.limit\n\ndeny contains http.send({}) if true\n"))
+	until(t, "the fault", func() bool { _, f := status(); return strings.Contains(f, "http.send") })
+	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
+		t.Errorf("under a broken bundle: %v", got)
+	}
+	down.Store(true)
+	if err := d.gateway.Swap(load(t, d.text, d.upstream).Gateway); err != nil {
+		t.Fatal(err)
+	}
+	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
+		t.Errorf("after a new configuration, with the server away: %v", got)
+	}
+}
+
+// until waits for something that the gateway does by itself.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("%s never came", what)
+		}
+	}
+}
+
+// run makes a door's gateway one that runs, with its background work.
+func run(t *testing.T, d *door) {
+	t.Helper()
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	data := listen()
+	opts, err := redisstore.Options("redis://" + d.redis.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewUniversalClient(opts)
+	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.gateway, err = gateway.New(load(t, d.text, d.upstream).Gateway, gateway.Deps{
+		API: description(t), Redis: client, Providers: providers, Version: "test", Now: time.Now, Data: data, Admin: listen(),
+		Logger: slog.New(slog.NewJSONHandler(d.logs, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.addr = data.Addr().String()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- d.gateway.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		_ = client.Close()
+		_ = providers.Shutdown(ctx)
+	})
+}
+
+// The kill switch stops everything its callers do, and nobody else's calls.
+func TestKillSwitch(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		for name, raw := range map[string]string{
+			"a read":  request("GET", "/v2/pods", "key_research", ""),
+			"a pod":   request("POST", "/v2/pods", "key_research", pod4090),
+			"logs":    request("GET", "/v2/pods/nope1234/logs", "key_research", ""),
+			"v1":      request("GET", "/v1/pods", "key_research", ""),
+			"graphql": request("POST", "/graphql", "key_research", `{"query":"{ myself { pods { id } } }"}`),
+		} {
+			if a := d.ask(t, raw); !strings.Contains(a.Body, "all calls are refused: under investigation") {
+				t.Errorf("%s: %d %s", name, a.Status, a.Body)
+			}
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_platform", "")); a.Status != 200 {
+			t.Errorf("another team: %d %s", a.Status, a.Body)
+		}
+		for _, c := range d.platform.Calls() {
+			if c.Path != "/v2/pods" && !strings.HasPrefix(c.Path, "/v2/catalog/") || c.Method != http.MethodGet {
+				t.Errorf("%s %s reached the platform", c.Method, c.Path)
+			}
+		}
+		if n := len(d.platform.CallsTo("listPods")); n != 1 {
+			t.Errorf("%d lists reached the platform, want the other team's alone", n)
+		}
+		x := d.explain(t, gateway.Question{Method: "GET", Target: "/v2/pods", Key: "key_research"})
+		if len(x.ToPass) != 1 || !strings.HasPrefix(x.ToPass[0], "kill_switch: ") {
+			t.Errorf("to pass: %q", x.ToPass)
+		}
+	}, under(`
+- policy: kill_switch
+  teams: [research]
+  params: {reason: under investigation}
+`))
+}
