@@ -1,0 +1,78 @@
+package usage_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/redisstore"
+	"github.com/tollgate-dev/tollgate/translate/usage"
+)
+
+// ruleOfTheManual reads the ACL rule docs/migrate.md gives.
+func ruleOfTheManual(t *testing.T) []any {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(page), "    ~tollgate:legacy*")
+	if !ok {
+		t.Fatal("docs/migrate.md gives no ACL rule")
+	}
+	text, _, _ := strings.Cut(rest, "\n\n")
+	rule := []any{"~tollgate:legacy*"}
+	for _, word := range strings.Fields(text) {
+		rule = append(rule, word)
+	}
+	return rule
+}
+
+// A user that may do what the manual says can do all that is done.
+func TestTheManualsRuleIsEnough(t *testing.T) {
+	addr := redistest.Start(t)
+	admin := open(t, addr)
+	rule := append([]any{"ACL", "SETUSER", "legacy", "on", ">secret", "resetkeys", "resetchannels", "-@all", "+hello", "+auth"}, ruleOfTheManual(t)...)
+	if err := admin.Do(t.Context(), rule...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: addr, Username: "legacy", Password: "secret", MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+
+	s := usage.NewStore(client, "tollgate:usage")
+	for i := range 3 {
+		write(t, s, "acme", "g1", int64(i+1), row("ann", "listPods", "a/1", 1, noon.Add(time.Duration(i)*time.Hour)))
+	}
+	if got := rows(t, s, "acme"); len(got) != 1 || got[0].Count != 3 {
+		t.Errorf("rows = %+v, want one with 3 calls", got)
+	}
+	notes := redisstore.New(client, "tollgate:legacy")
+	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
+	if err := notes.Put(t.Context(), key, json.RawMessage(`{}`), time.Hour); err != nil {
+		t.Errorf("Put: %v", err)
+	}
+	if _, err := notes.Add(t.Context(), key, json.RawMessage(`{}`), time.Hour); err != nil {
+		t.Errorf("Add: %v", err)
+	}
+	if _, _, err := notes.Get(t.Context(), key); err != nil {
+		t.Errorf("Get: %v", err)
+	}
+	if err := admin.Del(t.Context(), "tollgate:legacy{acme:pod}:p1").Err(); err != nil { // it expired, the index knows it
+		t.Fatal(err)
+	}
+	if _, err := notes.List(t.Context(), "acme", translate.KindPod); err != nil {
+		t.Errorf("List: %v", err)
+	}
+	if err := notes.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete: %v", err)
+	}
+	if err := client.Set(t.Context(), "tollgate:rl:x", "1", 0).Err(); err == nil {
+		t.Error("the user may write other keys")
+	}
+}
