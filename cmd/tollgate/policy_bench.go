@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -16,31 +21,62 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/effective"
 )
 
+// benchFlags is what the command line of policy bench says.
+type benchFlags struct {
+	config, org, input string
+	length             time.Duration
+	count              int
+	json               bool
+}
+
 func newPolicyBench() *cobra.Command {
-	var path, org string
-	var length time.Duration
+	f := &benchFlags{}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what decisions cost",
-		Long: `Measures how long one decision about a new pod takes and what it allocates: for
-each organisation of a configuration, or without -c for each built-in policy
-with its example parameters. A fresh decision is evaluated, a remembered one was
-made before about an equal call; policies that read the time are never
-remembered.`,
+		Long: `Measures how long one decision takes and what it allocates: for each organisation
+of a configuration, or without -c for each built-in policy with its example
+parameters. A fresh decision is evaluated, a remembered one was made before about
+an equal call; policies that read the time are never remembered. The slowest
+hundredth of decisions took p99 or longer.
+
+The call is the create of a pod, or the one in --input: an event of a decision
+log, or the input document of one.`,
 		Args: cobra.NoArgs,
-		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			sets, err := benchSets(path, org)
-			if err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.count < 0 {
+				return errors.New("--count: must not be negative")
 			}
-			return benchPolicies(cmd.Context(), sets, length, cmd.OutOrStdout())
-		}),
+			return action(func(cmd *cobra.Command, _ []string) error { return f.bench(cmd) })(cmd, args)
+		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&path, "config", "c", "", "configuration whose policies are measured")
-	flags.StringVar(&org, "org", "", "only this organisation")
-	flags.DurationVar(&length, "for", time.Second, "how long each figure is measured")
+	flags.StringVarP(&f.config, "config", "c", "", "configuration whose policies are measured")
+	flags.StringVar(&f.org, "org", "", "only this organisation")
+	flags.StringVar(&f.input, "input", "", "file with the call to decide on")
+	flags.DurationVar(&f.length, "for", time.Second, "how long each figure is measured")
+	flags.IntVar(&f.count, "count", 0, "decisions each figure is measured over, instead of --for")
+	flags.BoolVar(&f.json, "json", false, "write JSON")
 	return cmd
+}
+
+func (f *benchFlags) bench(cmd *cobra.Command) error {
+	sets, err := benchSets(f.config, f.org)
+	if err != nil {
+		return err
+	}
+	var rows []benchRow
+	for _, set := range sets {
+		row, err := f.row(cmd.Context(), set)
+		if err != nil {
+			return fmt.Errorf("%s: %w", set.name, err)
+		}
+		rows = append(rows, row)
+	}
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), rows)
+	}
+	return writeBench(cmd.OutOrStdout(), rows)
 }
 
 // benchSet is a set of policies to measure.
@@ -75,13 +111,38 @@ func configSets(loaded *config.Loaded, org string) []benchSet {
 		if org != "" && o.ID != org {
 			continue
 		}
-		set := benchSet{name: fmt.Sprintf("%s (%d policies)", o.ID, len(o.Policies.Policies)), cfg: o.Policies}
+		set := benchSet{name: fmt.Sprintf("%s (%s)", o.ID, policyCount(len(o.Policies.Policies))), cfg: o.Policies}
 		if len(o.Teams) > 0 {
 			set.team = o.Teams[0].ID
 		}
 		sets = append(sets, set)
 	}
 	return sets
+}
+
+// call is what is decided on: the input in the file, or the one always at hand.
+func (f *benchFlags) call(team string) (*policies.Input, error) {
+	if f.input == "" {
+		return benchInput(team)
+	}
+	text, err := os.ReadFile(f.input)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var doc map[string]any
+	if err := d.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.input, err)
+	}
+	if inner, ok := doc["input"].(map[string]any); ok { // an event of a log
+		doc = inner
+	}
+	r, err := policies.ReadInput(doc, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.input, err)
+	}
+	return r.Input, nil
 }
 
 // benchInput is a decision about a new pod.
@@ -104,29 +165,48 @@ func benchInput(team string) (*policies.Input, error) {
 	}, nil
 }
 
-// cost is what one decision takes.
-type cost struct {
-	took   time.Duration
-	allocs uint64
-	bytes  uint64
+// benchCost is what one decision takes.
+type benchCost struct {
+	Mean        time.Duration `json:"mean_ns"`
+	P99         time.Duration `json:"p99_ns"`
+	Allocations uint64        `json:"allocations"`
+	Bytes       uint64        `json:"bytes"`
 }
 
-func benchPolicies(ctx context.Context, sets []benchSet, length time.Duration, w io.Writer) error {
+// benchRow is a set of policies with its figures; Note says why there are none.
+type benchRow struct {
+	Policies   string     `json:"policies"`
+	Verdict    string     `json:"verdict,omitempty"`
+	Fresh      *benchCost `json:"fresh,omitempty"`
+	Remembered *benchCost `json:"remembered,omitempty"`
+	Note       string     `json:"note,omitempty"`
+}
+
+func writeBench(w io.Writer, rows []benchRow) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(t, "policies\tfresh\tallocs\tbytes\tremembered\tallocs\tbytes\t")
-	for _, set := range sets {
-		fresh, err := benchSetCost(ctx, set, 0, length)
-		if err != nil {
-			return fmt.Errorf("%s: %w", set.name, err)
+	_, _ = fmt.Fprintln(t, "policies\tverdict\tfresh\tp99\tallocs\tbytes\tremembered\tp99\tallocs\tbytes\t")
+	for _, r := range rows {
+		_, _ = fmt.Fprintf(t, "%s\t%s", r.Policies, r.Verdict)
+		for _, c := range []*benchCost{r.Fresh, r.Remembered} {
+			if c == nil {
+				_, _ = fmt.Fprint(t, "\t-\t\t\t")
+				continue
+			}
+			_, _ = fmt.Fprintf(t, "\t%v\t%v\t%d\t%d", rounded(c.Mean), rounded(c.P99), c.Allocations, c.Bytes)
 		}
-		again, err := benchSetCost(ctx, set, policies.DefaultLimits().Remember, length)
-		if err != nil {
-			return fmt.Errorf("%s: %w", set.name, err)
-		}
-		_, _ = fmt.Fprintf(t, "%s\t%v\t%d\t%d\t%v\t%d\t%d\t\n", set.name, rounded(fresh.took), fresh.allocs, fresh.bytes,
-			rounded(again.took), again.allocs, again.bytes)
+		_, _ = fmt.Fprintln(t, "\t")
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Note != "" {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", r.Policies, r.Note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // rounded keeps three digits.
@@ -138,41 +218,90 @@ func rounded(d time.Duration) time.Duration {
 	}
 }
 
+// row measures one set of policies.
+func (f *benchFlags) row(ctx context.Context, set benchSet) (benchRow, error) {
+	row := benchRow{Policies: set.name}
+	in, err := f.call(set.team)
+	if err != nil {
+		return row, err
+	}
+	engine := func(remember int) (*policies.Engine, error) {
+		limits := policies.DefaultLimits()
+		limits.Remember, limits.Deadline = remember, 10*time.Second
+		return policies.NewEngine(limits, map[string]policies.Config{benchOrg: set.cfg}, policies.Deps{})
+	}
+	forgetting, err := engine(0)
+	if err != nil {
+		return row, err
+	}
+	d, err := forgetting.Decide(ctx, benchOrg, in)
+	if errors.Is(err, policies.ErrPending) {
+		row.Note = "its bundle is not fetched here"
+		return row, nil
+	}
+	if err != nil {
+		return row, err
+	}
+	row.Verdict = verdictWord(&d)
+	if row.Fresh, err = f.measure(ctx, forgetting, in); err != nil {
+		return row, err
+	}
+	remembering, err := engine(policies.DefaultLimits().Remember)
+	if err != nil {
+		return row, err
+	}
+	reads, _ := remembering.Reads(benchOrg)
+	if slices.ContainsFunc(reads, func(path string) bool { return path == "" || path == "time" || strings.HasPrefix(path, "time.") }) {
+		row.Note = "not remembered, because the time is read"
+		return row, nil
+	}
+	row.Remembered, err = f.measure(ctx, remembering, in)
+	return row, err
+}
+
+func verdictWord(d *policies.Decision) string {
+	switch {
+	case len(d.Deny) > 0:
+		return "denied"
+	case len(d.Mutate) > 0:
+		return "changed"
+	default:
+		return "allowed"
+	}
+}
+
+// benchOrg is whose policies are measured.
+const benchOrg = "bench"
+
 // warmUp is how many decisions are made before they are measured.
 const warmUp = 50
 
-func benchSetCost(ctx context.Context, set benchSet, remember int, length time.Duration) (cost, error) {
-	limits := policies.DefaultLimits()
-	limits.Remember, limits.Deadline = remember, 10*time.Second
-	cfg := set.cfg
-	cfg.Bundle = nil // what it holds is not here
-	engine, err := policies.NewEngine(limits, map[string]policies.Config{"bench": cfg}, policies.Deps{})
-	if err != nil {
-		return cost{}, err
-	}
-	in, err := benchInput(set.team)
-	if err != nil {
-		return cost{}, err
-	}
+// measure makes decisions, for as long or as many as the flags say.
+func (f *benchFlags) measure(ctx context.Context, engine *policies.Engine, in *policies.Input) (*benchCost, error) {
 	for range warmUp {
-		if _, err := engine.Decide(ctx, "bench", in); err != nil {
-			return cost{}, err
+		if _, err := engine.Decide(ctx, benchOrg, in); err != nil {
+			return nil, err
 		}
 	}
+	took := make([]time.Duration, 0, max(f.count, 1<<16)) // large enough that growing it is no part of the figures
 	var before, after runtime.MemStats
+	runtime.GC()
 	runtime.ReadMemStats(&before)
 	begin := time.Now()
-	n := uint64(0)
-	for time.Since(begin) < length && ctx.Err() == nil {
-		if _, err := engine.Decide(ctx, "bench", in); err != nil {
-			return cost{}, err
+	for now := begin; (f.count > 0 && len(took) < f.count) || (f.count == 0 && now.Sub(begin) < f.length) || len(took) == 0; {
+		if _, err := engine.Decide(ctx, benchOrg, in); err != nil {
+			return nil, err
 		}
-		n++
+		next := time.Now()
+		took = append(took, next.Sub(now))
+		now = next
 	}
-	took := time.Since(begin)
+	total := time.Since(begin)
 	runtime.ReadMemStats(&after)
-	n = max(n, 1)
-	return cost{
-		took: took / time.Duration(n), allocs: (after.Mallocs - before.Mallocs) / n, bytes: (after.TotalAlloc - before.TotalAlloc) / n,
+	slices.Sort(took)
+	n := uint64(len(took))
+	return &benchCost{
+		Mean: total / time.Duration(n), P99: took[(n-1)*99/100],
+		Allocations: (after.Mallocs - before.Mallocs) / n, Bytes: (after.TotalAlloc - before.TotalAlloc) / n,
 	}, ctx.Err()
 }

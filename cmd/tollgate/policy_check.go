@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/policycheck"
+)
+
+func newPolicyCheck() *cobra.Command {
+	var path string
+	var fix bool
+	cmd := &cobra.Command{
+		Use:   "check DIR | -c tollgate.yaml",
+		Short: "Find every fault of policies: syntax, types, forbidden functions, format",
+		Long: `Compiles policies as the gateway does: strictly, type-checked against the input's
+schema, without the built-in functions that policies do not have. Tests are
+compiled too. Prints each fault with file, line and column, and exits with 1 if
+there is one.
+
+With -c, all policies of a configuration; secrets need not be there.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (path != "") {
+				return errors.New("either a directory or -c is needed")
+			}
+			return action(func(cmd *cobra.Command, args []string) error {
+				if path != "" {
+					return checkConfig(cmd, path, fix)
+				}
+				return checkDirectory(cmd, args[0], fix)
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration whose policies are checked")
+	cmd.Flags().BoolVar(&fix, "fix", false, "format the files first")
+	return cmd
+}
+
+func checkDirectory(cmd *cobra.Command, dir string, fix bool) error {
+	found, err := inspect(cmd, dir, fix)
+	if err != nil {
+		return faulty(cmd, dir, err)
+	}
+	return summary(cmd.OutOrStdout(), dir, found.Policies)
+}
+
+// inspect checks one directory and tells of what is no fault.
+func inspect(cmd *cobra.Command, dir string, fix bool) (*policycheck.Report, error) {
+	if fix {
+		changed, err := policycheck.Format(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range changed {
+			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: formatted\n", file)
+		}
+	}
+	found, err := policycheck.Directory(dir)
+	for _, n := range found.Notes {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", &n)
+	}
+	return found, err
+}
+
+func summary(w io.Writer, what string, own []policies.OwnPolicy) error {
+	var list []string
+	for _, p := range own {
+		if len(p.Rules) > 0 {
+			list = append(list, fmt.Sprintf("%s (%s)", p.Name, strings.Join(p.Rules, ", ")))
+		}
+	}
+	if len(list) == 0 {
+		list = []string{"no policies"}
+	}
+	_, err := fmt.Fprintf(w, "%s: no faults; %s\n", what, strings.Join(list, ", "))
+	return err
+}
+
+func checkConfig(cmd *cobra.Command, path string, fix bool) error {
+	loaded, err := loadWithoutSecrets(path)
+	if err != nil {
+		return faulty(cmd, path, err)
+	}
+	var faults []*policies.LoadError
+	entries := 0
+	for _, o := range loaded.Gateway.Orgs {
+		entries += len(o.Policies.Policies)
+		if b := o.Policies.Bundle; b != nil && b.URL != "" {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: org %s: the bundle at %s is not fetched, so not checked\n", o.ID, b.URL)
+		}
+		if dir := o.Policies.Directory; dir != "" {
+			_, err := inspect(cmd, dir, fix)
+			faults = append(faults, policycheck.Faults(err)...)
+		}
+	}
+	_, err = policies.NewEngine(loaded.Gateway.Policies, orgsOf(loaded), policies.Deps{})
+	if err := policycheck.Join(append(faults, policycheck.Faults(err)...)); err != nil {
+		return faulty(cmd, path, placed(loaded, err))
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: no faults; %s, %s switched on\n",
+		path, counted(len(loaded.Gateway.Orgs), "organisation"), policyCount(entries))
+	return err
+}
+
+func policyCount(n int) string {
+	if n == 1 {
+		return "1 policy"
+	}
+	return fmt.Sprintf("%d policies", n)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/policies/policycheck"
+	"github.com/tollgate-dev/tollgate/policies/policytest"
+)
+
+// policyTest is the command line of `policy test`.
+type policyTest struct {
+	threshold float64
+	held      bool // the threshold was asked for
+	run       string
+	json      bool
+	verbose   bool
+	timeout   time.Duration
+}
+
+func newPolicyTest() *cobra.Command {
+	var t policyTest
+	cmd := &cobra.Command{
+		Use:   "test DIR",
+		Short: "Run the tests of an organisation's own policies, with coverage",
+		Long: `Runs the rules named test_... in the files named *_test.rego below DIR, with the
+library loaded and data.tollgate.testing for inputs. Prints the failures with
+the expression that did not hold, and how much of each policy the tests reach.
+
+Exits with 1 when a test fails, when there is none, or when the coverage is
+below the threshold. With --run, the threshold holds only if it is given.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			filter, err := regexp.Compile(t.run)
+			if err != nil {
+				return fmt.Errorf("--run: %w", err)
+			}
+			if t.threshold < 0 || t.threshold > 100 {
+				return errors.New("--threshold: must be from 0 to 100")
+			}
+			t.held = t.run == "" || cmd.Flags().Changed("threshold")
+			return action(func(cmd *cobra.Command, args []string) error { return t.do(cmd, args[0], filter) })(cmd, args)
+		},
+	}
+	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "least coverage of the policies, in percent of their lines")
+	cmd.Flags().StringVar(&t.run, "run", "", "run only tests whose name (data.PACKAGE.RULE) matches this expression")
+	cmd.Flags().BoolVar(&t.json, "json", false, "print the whole report as JSON")
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list the tests that pass, too")
+	cmd.Flags().DurationVar(&t.timeout, "timeout", 5*time.Second, "longest time of one test")
+	return cmd
+}
+
+func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) error {
+	opts := policytest.Options{Timeout: t.timeout}
+	if t.run != "" {
+		opts.Run = filter
+	}
+	r, err := policytest.Run(cmd.Context(), dir, opts)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil {
+		return faulty(cmd, dir, policycheck.Join(policycheck.Faults(err)))
+	}
+	if t.json {
+		err = t.printJSON(cmd.OutOrStdout(), r)
+	} else {
+		err = t.print(cmd.OutOrStdout(), r)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(r.Results) == 0:
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: no test ran\n", dir)
+	case !r.Passed():
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s failed\n", dir, counted(r.Count(policytest.Fail)+r.Count(policytest.Error), "test"))
+	case t.held && r.Coverage() < t.threshold:
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: coverage is %.1f %%, want at least %g %%\n", dir, r.Coverage(), t.threshold)
+	default:
+		return nil
+	}
+	return errReported
+}
+
+func (t *policyTest) printJSON(w io.Writer, r *policytest.Report) error {
+	return writeJSON(w, struct {
+		*policytest.Report
+		Coverage  float64 `json:"coverage"`
+		Threshold float64 `json:"threshold"`
+		Passed    bool    `json:"passed"`
+	}{r, r.Coverage(), t.threshold, r.Passed() && (!t.held || r.Coverage() >= t.threshold)})
+}
+
+func (t *policyTest) print(w io.Writer, r *policytest.Report) error {
+	var b strings.Builder
+	for _, res := range r.Results {
+		if res.Outcome == policytest.Pass && !t.verbose {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s: %s\n", res.Place, strings.ToUpper(string(res.Outcome)), res.Name)
+		if res.FailedAt != nil {
+			fmt.Fprintf(&b, "  %s: does not hold: %s\n", res.FailedAt.Place, indented(res.FailedAt.Text))
+		}
+		for _, c := range res.Cases {
+			fmt.Fprintf(&b, "  case %s\n", c)
+		}
+		if res.Message != "" {
+			fmt.Fprintf(&b, "  %s\n", indented(res.Message))
+		}
+		if out := strings.TrimSpace(res.Output); out != "" {
+			fmt.Fprintf(&b, "  printed: %s\n", indented(out))
+		}
+	}
+	for _, f := range r.Files {
+		fmt.Fprintf(&b, "%6.1f %%  %s", f.Percent(), f.Name)
+		for i, l := range f.NotCovered {
+			sep := ", "
+			if i == 0 {
+				sep = "  not covered: "
+			}
+			b.WriteString(sep + l.String())
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%6.1f %%  of all policies; %d passed, %d failed, %d skipped\n", r.Coverage(),
+		r.Count(policytest.Pass), r.Count(policytest.Fail)+r.Count(policytest.Error), r.Count(policytest.Skip))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// indented keeps text of several lines below its first.
+func indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/policycheck"
+)
+
+func newPolicyDocs() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "docs [POLICY | DIR]",
+		Short: "List the built-in policies, show the page of one, or write pages",
+		Long: `Without arguments, lists the policies of the library; with the name of one, shows
+its page; with a directory (a path with a slash in it, or one that is no policy's
+name), shows the pages of an organisation's own policies, from their METADATA.
+With --out, a Markdown page per policy and an index are written to files.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			return policyDocs(cmd, append(args, "")[0], out)
+		}),
+	}
+	cmd.Flags().StringVar(&out, "out", "", "directory the pages are written to, made if need be")
+	return cmd
+}
+
+func policyDocs(cmd *cobra.Command, what, out string) error {
+	pages, err := policies.Docs()
+	if err != nil {
+		return err
+	}
+	if page, ok := pages[what+".md"]; ok {
+		pages = map[string][]byte{what + ".md": page}
+	} else if what != "" {
+		if info, err := os.Stat(what); err != nil || !info.IsDir() {
+			return fmt.Errorf("there is no built-in policy %q, and no such directory", what)
+		}
+		if pages, err = ownDocs(what); err != nil {
+			return faulty(cmd, what, policycheck.Join(policycheck.Faults(err)))
+		}
+	}
+	switch {
+	case out != "":
+		if err := writePages(out, pages); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", counted(len(pages), "page"), out)
+		return err
+	case what != "":
+		return printPages(cmd.OutOrStdout(), pages)
+	default:
+		return listLibrary(cmd.OutOrStdout())
+	}
+}
+
+// listLibrary writes a line per built-in policy.
+func listLibrary(w io.Writer) error {
+	list, err := policies.Library()
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, p := range list {
+		var params []string
+		for _, param := range p.Params {
+			params = append(params, param.Name)
+		}
+		slices.Sort(params)
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", p.Name, p.Title, strings.Join(params, ", "))
+	}
+	return t.Flush()
+}
+
+func ownDocs(dir string) (map[string][]byte, error) {
+	w, err := policies.ReadWorkspace(dir)
+	if err != nil {
+		return nil, err
+	}
+	return w.Docs()
+}
+
+// printPages writes the index, then the pages by name.
+func printPages(w io.Writer, pages map[string][]byte) error {
+	const index = "README.md"
+	if _, err := w.Write(pages[index]); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		if name == index {
+			continue
+		}
+		if len(pages) > 1 {
+			_, _ = fmt.Fprintln(w)
+		}
+		if _, err := w.Write(pages[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writePages(dir string, pages map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // documentation is for everybody
+		return err
+	}
+	for name, text := range pages {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { //nolint:gosec // as above
+			return err
+		}
+	}
+	return nil
+}
