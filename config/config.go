@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
@@ -72,6 +73,9 @@ type Timeouts struct {
 // Limits says how calls are counted; the quotas are the organisations'.
 type Limits struct {
 	ratelimit.Config `yaml:",inline"`
+
+	Prefix   string        `yaml:"prefix" doc:"begins the limiter's keys in Redis; installations that share one need different ones"`
+	Recovery time.Duration `yaml:"recovery" doc:"how long nothing is admitted after Redis restarted or failed over, while gateways restore what they remember; at least 1s, or negative to trust a new server at once"`
 
 	Anonymous ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
 	FairShare ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
@@ -163,7 +167,8 @@ func Default() File {
 		Admin:    Admin{Listen: "127.0.0.1:8081"},
 		Timeouts: Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Limits: Limits{
-			Config: ratelimit.DefaultConfig(), Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
+			Config: ratelimit.DefaultConfig(), Prefix: redisstore.DefaultPrefix, Recovery: redisstore.DefaultRecovery,
+			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},
 		Policies:  policies.DefaultLimits(),
 		Decisions: Decisions{Config: decisionlog.DefaultConfig(), Keep: 1000},

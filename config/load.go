@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 // Sources is where a configuration's secrets come from.
@@ -100,6 +101,7 @@ const maxKept = 100_000
 func (f *File) validate(demoKeys bool) error {
 	errs := []error{
 		strictyaml.At("limits", located(f.Limits.Config.Validate())),
+		strictyaml.At("limits", located(f.Limits.store().Validate())),
 		strictyaml.At("limits.anonymous", located(f.Limits.Anonymous.Validate())),
 		strictyaml.At("limits.fair_share", located(f.Limits.FairShare.Validate())),
 		strictyaml.At("policies", located(f.Policies.Validate())),
@@ -127,6 +129,9 @@ func (f *File) validate(demoKeys bool) error {
 	}
 	if f.Decisions.Keep < 0 || f.Decisions.Keep > maxKept {
 		errs = append(errs, strictyaml.Atf("decisions.keep", "must be between 0 and %d", maxKept))
+	}
+	if f.Limits.Recovery == 0 {
+		errs = append(errs, strictyaml.Atf("limits.recovery", "must be at least %v, or negative to trust a new server at once", redisstore.MinRecovery))
 	}
 	if f.Redis.Embedded != f.Redis.URL.IsZero() {
 		errs = append(errs, strictyaml.Atf("redis", "needs either url or embedded: true"))
@@ -207,7 +212,7 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 			BaseURL: f.Platform.BaseURL, Timeout: f.Timeouts.Response, ConnectTimeout: f.Timeouts.Connect, MaxIdle: 256,
 		},
 		Drain: f.Timeouts.Drain, BodyTimeout: f.Timeouts.Body, WriteTimeout: f.Timeouts.Write, CallDeadline: f.Timeouts.Call,
-		Limits: f.Limits.Config, Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
+		Limits: f.Limits.Config, Store: f.Limits.store(), Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
 		V1: f.V1, GraphQL: f.GraphQL, AnonymousCatalog: f.AnonymousCatalog, Revision: revision,
 	}
 	if file := f.Decisions.File; file != nil && !filepath.IsAbs(file.Path) {
@@ -241,6 +246,11 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 
 func (o *Org) policies() policies.Config {
 	return policies.Config{Policies: o.Policies, Directory: o.Rego, Bundle: o.Bundle, Exceptions: o.Exceptions}
+}
+
+// store is how the limiter uses Redis.
+func (l *Limits) store() redisstore.Config {
+	return redisstore.Config{Prefix: l.Prefix, Recovery: l.Recovery}
 }
 
 // byClass returns the overrides there are, nil without any.

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
@@ -36,9 +37,10 @@ type Config struct {
 	// answer. It, Drain and BodyTimeout take a restart.
 	WriteTimeout time.Duration
 
-	// Limits, Anonymous and FairShare take a restart; the quotas, which are the
-	// organisations', do not.
+	// Limits, Store, Anonymous and FairShare take a restart; the quotas, which
+	// are the organisations', do not.
 	Limits    ratelimit.Config
+	Store     redisstore.Config
 	Anonymous ratelimit.AddressConfig
 	FairShare ratelimit.UpstreamConfig
 	Policies  policies.Limits

@@ -98,7 +98,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
-	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{}); err != nil {
+	if g.store, err = redisstore.New(deps.Redis, cfg.Store); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	g.limiter, err = ratelimit.New(cfg.Limits, ratelimit.Deps{
@@ -184,10 +184,11 @@ func restartOnly(old, next *Config) []string {
 		"envoy.listen":  old.EnvoyListen != next.EnvoyListen,
 		"timeouts.body": old.BodyTimeout != next.BodyTimeout, "timeouts.write": old.WriteTimeout != next.WriteTimeout,
 		"timeouts.drain": old.Drain != next.Drain,
-		"limits":         old.Limits != next.Limits || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare,
-		"catalog":        old.Catalog != next.Catalog,
-		"telemetry":      old.Telemetry != next.Telemetry,
-		"decisions":      old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
+		"limits": old.Limits != next.Limits || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare ||
+			old.Store.Prefix != next.Store.Prefix || old.Store.Recovery != next.Store.Recovery,
+		"catalog":   old.Catalog != next.Catalog,
+		"telemetry": old.Telemetry != next.Telemetry,
+		"decisions": old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
 	} {
 		if changed {
 			fields = append(fields, name)

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
+// Beat is how often a gateway tells the store that it is alive, and hears of resets
+// and restarts.
+const Beat = 500 * time.Millisecond
+
 const (
-	// beatEvery is how often a gateway tells the store that it is alive, and
-	// hears of resets and restarts.
-	beatEvery = 500 * time.Millisecond
 	// beatWithin is how long a silent gateway is taken to be alive.
 	beatWithin = 3 * time.Second
 	// farewell bounds what is done on the way out.
@@ -28,7 +29,7 @@ const (
 // A Limiter that is not run decides all the same, but hears of resets and gives
 // unused permits back only when their windows end.
 func (l *Limiter) Run(ctx context.Context) error {
-	beat := time.NewTicker(beatEvery)
+	beat := time.NewTicker(Beat)
 	defer beat.Stop()
 	defer l.counts.unregister()
 	l.running.Store(true)

@@ -89,6 +89,17 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := redisstore.New(good, redisstore.Config{Prefix: "a{b}"}); err == nil {
 		t.Error("New took a prefix with braces")
 	}
+	for _, recovery := range []time.Duration{1, redisstore.MinRecovery - 1} {
+		_, err := redisstore.New(good, redisstore.Config{Recovery: recovery})
+		if err == nil || !strings.Contains(err.Error(), "recovery: must be at least 1s, two beats") {
+			t.Errorf("recovery %v: error = %v", recovery, err)
+		}
+	}
+	for _, recovery := range []time.Duration{-1, 0, redisstore.MinRecovery} {
+		if _, err := redisstore.New(good, redisstore.Config{Recovery: recovery}); err != nil {
+			t.Errorf("recovery %v: %v", recovery, err)
+		}
+	}
 	if _, err := redisstore.New(nil, redisstore.Config{}); err == nil {
 		t.Error("New took no client")
 	}

@@ -15,8 +15,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// DefaultPrefix begins every key unless configured otherwise.
-const DefaultPrefix = "tollgate:rl:"
+// The defaults of a Config.
+const (
+	DefaultPrefix   = "tollgate:rl:"
+	DefaultRecovery = 2 * time.Second
+)
 
 // Config is what a Store needs beside its client. The zero Config is usable.
 type Config struct {
@@ -25,23 +28,30 @@ type Config struct {
 	Prefix string `yaml:"prefix,omitempty"`
 	// Recovery is how long nothing is admitted after the server restarted or
 	// another one took its place, while all gateways restore what they remember.
-	// It must cover two beats of a gateway, which are half a second apart.
-	// Default: 2s; negative trusts a new server at once, which may admit up to
+	// It is MinRecovery or more. Default: DefaultRecovery; negative trusts a new server at once, which may admit up to
 	// another quota if it lost its data.
 	Recovery time.Duration `yaml:"recovery,omitempty"`
 	// Now is the clock recovery is measured with. Default: time.Now.
 	Now func() time.Time `yaml:"-"`
 }
 
-// Validate reports what is wrong with c.
+// MinRecovery is the shortest recovery: a gateway hears of another server with one
+// beat, and has restored what it remembers before the next.
+const MinRecovery = 2 * ratelimit.Beat
+
+// Validate reports what is wrong with c, each fault with its field.
 func (c Config) Validate() error {
-	if c.Prefix == "" {
-		return nil
+	var errs []error
+	if c.Prefix != "" {
+		if err := ratelimit.CheckID(c.Prefix); err != nil {
+			errs = append(errs, fmt.Errorf("prefix: %w", err))
+		}
 	}
-	if err := ratelimit.CheckID(c.Prefix); err != nil {
-		return fmt.Errorf("prefix: %w", err)
+	if c.Recovery > 0 && c.Recovery < MinRecovery {
+		errs = append(errs, fmt.Errorf("recovery: must be at least %v, two beats, in which every gateway restores what it remembers "+
+			"(negative trusts a new server at once), got %v", MinRecovery, c.Recovery))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Store is a [ratelimit.Store] in Redis. It is safe for concurrent use. It does

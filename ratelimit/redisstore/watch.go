@@ -14,9 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// defaultRecovery is the default of Config.Recovery.
-const defaultRecovery = 2 * time.Second
-
 // watch notices that the server behind a client is no longer the one it was: it
 // has restarted, or another one has taken its place, and may know less. Neither
 // can happen without a new connection, so only after one has been made does it
@@ -53,7 +50,7 @@ type watch struct {
 func newWatch(client redis.UniversalClient, config Config) *watch {
 	w := &watch{client: client, pause: config.Recovery, now: config.Now}
 	if w.pause == 0 {
-		w.pause = defaultRecovery
+		w.pause = DefaultRecovery
 	}
 	if w.now == nil {
 		w.now = time.Now
