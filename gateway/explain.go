@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -216,7 +217,7 @@ func parseQuestion(body []byte) (Question, error) {
 	}
 	m, ok := doc.(map[string]any)
 	if !ok {
-		return q, fmt.Errorf("want an object")
+		return q, errors.New("want an object")
 	}
 	text := map[string]*string{
 		"method": &q.Method, "path": &q.Target, "body": &q.Body, "org": &q.Org, "key": &q.Key, "team": &q.Team,

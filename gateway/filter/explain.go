@@ -232,13 +232,13 @@ func (k *kept) stage(name string) ExplainedStage {
 }
 
 func callerText(org, team, key string, roles []string) string {
-	text := "organisation " + org
-	for _, part := range []struct{ what, name string }{{"team", team}, {"key", key}, {"roles", strings.Join(roles, ", ")}} {
+	parts := []string{"organisation " + org}
+	for _, part := range []struct{ what, name string }{{"team ", team}, {"key ", key}, {"roles ", strings.Join(roles, ", ")}} {
 		if part.name != "" {
-			text += ", " + part.what + " " + part.name
+			parts = append(parts, part.what+part.name)
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // explain tells a call that was made or refused.

@@ -184,6 +184,7 @@ func (s *stageplay) pretend(ctx context.Context, ex *Exchange) *translate.Respon
 		object = stopped(ctx, ex, own)
 	case policies.VerbDelete:
 		object = nil
+	default: // what is left is the state that was judged
 	}
 	if get := own.Reads[op.ID]; get != nil {
 		s.made[recentKey{ex.Caller.Org, expand(get.Path, ex.Params)}] = anyObject(object)
@@ -255,6 +256,7 @@ func recordOf(kind policies.Kind, object map[string]any) map[string]any {
 			"args": "", "disk": json.Number("0"), "ports": []any{}, "env": map[string]any{}, "registry": nil,
 			"mounts": map[string]any{}, "allowedCudaVersions": []any{},
 		}
+	default: // the translators read nothing else of the others
 	}
 	maps.Copy(defaults, object)
 	if enabled, ok := defaults["globalNetworking"].(bool); ok && kind == policies.KindPod {

@@ -40,7 +40,9 @@ func pin(ex *Exchange) error {
 // stand in the state after.
 func pinnedBody(body, template, after map[string]any, verb policies.Verb) map[string]any {
 	out := maps.Clone(body)
-	delete(out, "templateId")
+	if !leansOn(body, verb) {
+		delete(out, "templateId")
+	}
 	take := func(name string) {
 		if _, given := body[name]; given {
 			return
@@ -72,6 +74,19 @@ func pinnedBody(body, template, after map[string]any, verb policies.Verb) map[st
 	}
 	pinCUDA(out, after)
 	return out
+}
+
+// leansOn tells whether a body leaves more to its template than the platform
+// shows: a new endpoint may leave out its name and type beside one. It keeps the
+// template's id then; what is sent beside it wins.
+func leansOn(body map[string]any, verb policies.Verb) bool {
+	if verb != policies.VerbCreate {
+		return false
+	}
+	_, named := body["name"]
+	_, scaled := body["scaling"] // an endpoint's own member
+	_, typed := body["type"]
+	return !named || scaled && !typed
 }
 
 // takeCommand takes the template's command in the one form it is stored in;
