@@ -47,6 +47,9 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	if err != nil {
 		return nil, err
 	}
+	if err := checkFormats(org, mine.modules); err != nil {
+		return nil, err
+	}
 	source, err := link(calls)
 	if err != nil {
 		return nil, &LoadError{Org: org, Message: err.Error()}

@@ -1,0 +1,70 @@
+package policies
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// sprintf is the one built-in function left that makes a lot out of a little in
+// a single step, which no deadline can end: a width of a million per verb, or an
+// argument repeated by its index. So its formats must be constants without
+// either; what they come to is then bounded by the file and the arguments.
+const sprintf = "sprintf"
+
+// wideVerb finds verbs with a width or precision of four digits or more, or
+// taken from the arguments, and those that pick their argument.
+var wideVerb = regexp.MustCompile(`%[-+# 0.\d]*(\d{4}|\*|\[)`)
+
+// checkFormats reports calls of sprintf whose format is not such a constant.
+func checkFormats(org string, modules map[string]*ast.Module) error {
+	var faults []error
+	for _, file := range slices.Sorted(maps.Keys(modules)) {
+		fault := func(at *ast.Location, message string) {
+			faults = append(faults, &LoadError{Org: org, File: file, Row: at.Row, Col: at.Col, Message: sprintf + ": " + message})
+		}
+		check := func(call []*ast.Term, at *ast.Location) {
+			if len(call) < 2 || !isSprintf(call[0]) {
+				return
+			}
+			switch format, ok := call[1].Value.(ast.String); {
+			case !ok:
+				fault(at, "the format must be a constant")
+			case wideVerb.MatchString(string(format)):
+				fault(at, "the format may not have widths above 999, * or [n]")
+			}
+		}
+		ast.NewGenericVisitor(func(x any) bool {
+			switch v := x.(type) {
+			case *ast.Expr:
+				if terms, ok := v.Terms.([]*ast.Term); ok {
+					check(terms, v.Location)
+				}
+			case *ast.Term:
+				if call, ok := v.Value.(ast.Call); ok {
+					check(call, v.Location)
+				}
+			case *ast.With:
+				if isSprintf(v.Value) {
+					fault(v.Location, "may not take another function's place")
+				}
+			}
+			return false
+		}).Walk(modules[file])
+	}
+	return joinFaults(faults)
+}
+
+// isSprintf tells whether a term names the function.
+func isSprintf(t *ast.Term) bool {
+	switch v := t.Value.(type) {
+	case ast.Var:
+		return v == sprintf
+	case ast.Ref:
+		return len(v) == 1 && v[0].Equal(ast.VarTerm(sprintf))
+	default:
+		return false
+	}
+}
