@@ -28,7 +28,7 @@ func ruleOfTheManual(t *testing.T) []any {
 	}
 	text, _, _ := strings.Cut(rest, "\n\n")
 	rule := []any{"~tollgate:legacy*"}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		rule = append(rule, word)
 	}
 	return rule
