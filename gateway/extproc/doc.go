@@ -3,10 +3,17 @@
 // mutations or an immediate response go out.
 //
 // Envoy sends and relays the messages itself, so this door answers with the
-// difference between what arrived and what the chain built. Bodies are asked
-// for whole (BUFFERED), because a body judged in part is not judged.
+// difference between what arrived and what the chain built. Request bodies come
+// whole (BUFFERED), because a body judged in part is not judged; of answers the
+// door sees the headers, and of errors the beginning of the body. What the
+// filter must be set to is in docs/envoy.md; what of it can be seen is checked
+// for each request, and test/envoy holds the rest to a real Envoy.
 //
 // Invariants: a stream never ends cleanly before its verdict, since Envoy
-// would take that for consent; every message gets exactly one answer; header
-// values travel as raw_value only, the one form Envoy does not drop.
+// would take that for consent; a request whose body is still to be judged is
+// stripped bare; every message gets exactly one answer; header values travel as
+// raw_value only, the one form Envoy does not drop.
+//
+// The answer to a valid request holds the organisation's platform key. Whoever
+// can connect can have it, so the door is for Envoy alone.
 package extproc

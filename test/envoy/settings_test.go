@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
 // The file as it is shipped is one Envoy takes, down to every certificate.
@@ -137,6 +139,21 @@ func TestSettingsThatOpenTheDoor(t *testing.T) {
 		}
 		if a.Status != 503 {
 			t.Errorf("status = %d, want 503: nobody notices otherwise", a.Status)
+		}
+	})
+	t.Run("response headers not sent", func(t *testing.T) {
+		w := open(t, shaped(func(b *bootstrap) { mode(t, b)["response_header_mode"] = "SKIP" }))
+		a := w.send(t, request("GET", "/v2/pods/nope1234", "key_research", ""))
+		if a.Status != 404 || a.Header.Get("X-Tollgate-Decision") != "" {
+			t.Errorf("answer = %d %v, want the platform's, untouched", a.Status, a.Header)
+		}
+	})
+	t.Run("no attribute for whose answer it is", func(t *testing.T) {
+		w := open(t, shaped(func(b *bootstrap) { delete(b.filter(), "response_attributes") }))
+		w.platform.AddFault(platform.Fault{Kind: platform.FaultDrop, Operation: "listPods"})
+		a := w.send(t, request("GET", "/v2/pods", "key_research", ""))
+		if a.Status != 503 || !strings.Contains(a.Body, "the platform gave no reason") {
+			t.Errorf("answer = %d %s, want Envoy's own, told as the platform's", a.Status, a.Body)
 		}
 	})
 	t.Run("mode override not allowed", func(t *testing.T) {
