@@ -36,6 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	k1     = "key_research_1"
 	k2     = "key_globex_22"
+	k3     = "key_strict_33"
 	few    = "key_few_calls" // stands for one of the keys with five calls
 	canary = "CANARY-9b1c"
 	pk     = "pk-acme-" + canary
@@ -57,7 +58,15 @@ orgs:
       - {policy: price_ceiling, params: {max_usd_per_hour: 10}}
     keys:
       - {id: research, sha256: "K1", roles: [operator], limits: {minute: 6000, hour: 60000, day: 600000}}
-FEW  - id: globex
+FEW  - id: strict
+    credential: {env: STRICT}
+    policies:
+      - {policy: images, params: {allow: [ghcr.io/strict]}}
+      - {policy: ports, params: {allow: [http]}}
+      - {policy: templates, params: {allow_public: true}}
+    keys:
+      - {id: strict, sha256: "K3", roles: [operator], limits: {minute: 6000, hour: 60000, day: 600000}}
+  - id: globex
     credential: {env: GLOBEX}
     keys:
       - {id: globex, sha256: "K2", limits: {minute: 6000, hour: 60000, day: 600000}}
@@ -111,10 +120,10 @@ func (s *site) run(t *testing.T, set settings) {
 	t.Helper()
 	text := strings.NewReplacer(
 		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout,
-		"K1", identity.DigestOf(k1).String(), "K2", identity.DigestOf(k2).String(), "FEW", fewKeys(),
+		"K1", identity.DigestOf(k1).String(), "K2", identity.DigestOf(k2).String(), "K3", identity.DigestOf(k3).String(), "FEW", fewKeys(),
 	).Replace(configuration)
 	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{Env: func(name string) (string, bool) {
-		return map[string]string{"ACME": pk, "GLOBEX": "pk-globex-" + canary}[name], true
+		return map[string]string{"ACME": pk, "GLOBEX": "pk-globex-" + canary, "STRICT": "pk-strict-" + canary}[name], true
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -204,8 +213,8 @@ type call struct {
 	Body                 string
 }
 
-// lists the gateway reads by itself, for each of the two organisations.
-const listsRead = 4
+// lists the gateway reads by itself, two for each of the three organisations.
+const listsRead = 6
 
 func record(t *testing.T, platform http.Handler) *recorder {
 	t.Helper()
