@@ -287,6 +287,11 @@ func (s *stageplay) resolve(f *Resolve) *Resolve {
 	reader := *f.Reader
 	reader.rehearsed, reader.offline = s.made, s.r.Offline
 	own.Reader, own.Catalog = &reader, s.r.Catalog
+	if !s.r.Offline {
+		// Nothing will be sent that could tell, so whether the object exists is
+		// asked even where no policy looks at it.
+		own.Looks = func(string) ([]string, bool) { return []string{""}, true }
+	}
 	return &own
 }
 

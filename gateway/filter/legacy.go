@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -161,7 +162,7 @@ func (f *Brownout) Request(_ context.Context, ex *Exchange) error {
 	ex.Answer.Header.Set("Retry-After", strconv.FormatInt(seconds(span.Until.Sub(now)), 10))
 	ex.Answer.Header.Set("Cache-Control", "no-store")
 	e := ex.Event
-	e.Outcome, e.Refusal, e.Stage, e.Detail = telemetry.OutcomeRefused, "brownout", f.Name(), text
+	e.Outcome, e.Refusal, e.Stage, e.Detail = telemetry.OutcomeRefused, string(problem.Brownout), f.Name(), text
 	return nil
 }
 

@@ -27,7 +27,7 @@ const (
 	UpstreamFailed     Kind = "upstream_failed"
 	UpstreamTimeout    Kind = "upstream_timeout"
 	UpstreamRefused    Kind = "upstream_refused"
-	NotReady           Kind = "not_ready"
+	Brownout           Kind = "brownout"
 	Internal           Kind = "internal"
 )
 
@@ -59,7 +59,7 @@ var kinds = map[Kind]row{
 	UpstreamFailed:     {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
 	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
 	UpstreamRefused:    {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},
-	NotReady:           {http.StatusServiceUnavailable, "Service Unavailable", "the gateway has no valid configuration yet or is stopping"},
+	Brownout:           {http.StatusServiceUnavailable, "Service Unavailable", "a scheduled brownout of a retired interface; see Retry-After"},
 	Internal:           {http.StatusInternalServerError, "Internal Server Error", "a fault of the gateway; the log has the cause under the request id"},
 }
 
