@@ -11,8 +11,9 @@ import (
 // (http.send, net.lookup_ip_addr), the outside (opa.runtime, rego.*), clock
 // and randomness (time.now_ns, rand.intn, uuid.rfc4122), keys and tokens
 // (io.jwt.*, crypto.x509.*, crypto.hmac.*), and what makes a lot out of a
-// little (numbers.range, bits.lsh, walk, graph.*, net.cidr_expand,
-// strings.render_template, yaml.*, graphql.*, json schemas).
+// little (numbers.range, bits.lsh, walk, json.patch, graph.*, net.cidr_expand,
+// strings.render_template, yaml.*, graphql.*, json schemas). Functions that
+// write values out as text look at their size first; see bounded.
 func builtins() []string {
 	return []string{
 		"abs", "and", "array.concat", "array.flatten", "array.reverse", "array.slice", "assign",
@@ -23,7 +24,7 @@ func builtins() []string {
 		"indexof", "indexof_n", "internal.member_2", "internal.member_3", "internal.print",
 		"internal.template_string", "internal.test_case", "intersection",
 		"is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string",
-		"json.filter", "json.is_valid", "json.marshal", "json.patch", "json.remove", "json.unmarshal",
+		"json.filter", "json.is_valid", "json.marshal", "json.remove", "json.unmarshal",
 		"lower", "lt", "lte", "max", "min", "minus", "mul", "neq",
 		"net.cidr_contains", "net.cidr_intersects", "net.cidr_is_valid",
 		"object.filter", "object.get", "object.keys", "object.remove", "object.subset",

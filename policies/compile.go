@@ -12,6 +12,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/topdown"
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 )
 
@@ -36,7 +37,8 @@ type compiled struct {
 	source   string // the entrypoint
 	compiler *ast.Compiler
 	store    storage.Store
-	queries  []ast.Body // one per call, binding answer
+	builtins map[string]*topdown.Builtin // beside OPA's own
+	queries  []ast.Body                  // one per call, binding answer
 	reads    *projection
 	patterns cache.InterQueryValueCache // compiled regular expressions and globs
 }
@@ -72,6 +74,7 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	if c.Failed() {
 		return nil, loadErrors(org, c.Errors, policyOfFile)
 	}
+	bind(c.Modules)
 	queries := make([]ast.Body, len(calls))
 	for i := range calls {
 		q := ast.MustParseBody(fmt.Sprintf("%s = data.%s.c%d", answerVar, entryPackage, i))
@@ -85,7 +88,8 @@ func compileOrg(ctx context.Context, lib *library, org string, cfg Config, mine 
 	}
 	return &compiled{
 		org: org, revision: revision(lib, files, source, mine, cfg.Exceptions), calls: calls, except: except, source: source,
-		compiler: c, queries: queries, reads: readsOf(c), store: newStore(mine.data), patterns: patternCache(ctx),
+		compiler: c, queries: queries, reads: readsOf(c), store: newStore(mine.data),
+		builtins: lib.builtins, patterns: patternCache(ctx),
 	}, ctx.Err()
 }
 

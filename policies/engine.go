@@ -278,7 +278,7 @@ func (o *orgState) run(input *ast.Term, now time.Time, w *watch, cancel topdown.
 	d := &Decision{Revision: o.revision}
 	for i, c := range o.calls {
 		q := topdown.NewQuery(o.queries[i]).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
-			WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).
+			WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).WithBuiltins(o.builtins).
 			WithInterQueryBuiltinValueCache(o.patterns).WithVirtualCache(shared).WithMetrics(metrics.NoOp())
 		if w != nil {
 			q = w.begin(q)

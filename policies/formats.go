@@ -8,22 +8,24 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// sprintf is the one built-in function left that makes a lot out of a little in
-// a single step, which no deadline can end: a width of a million per verb, or an
-// argument repeated by its index. So its formats must be constants without
-// either; what they come to is then bounded by the file and the arguments.
+// sprintf makes a lot out of a little by its format alone, in a single step that
+// no deadline can end: a width of a million per verb, or an argument repeated by
+// its index. So formats must be constants without either; what they come to is
+// then bounded by the file and the arguments.
 const sprintf = "sprintf"
 
 // wideVerb finds verbs with a width or precision of four digits or more, or
 // taken from the arguments, and those that pick their argument.
 var wideVerb = regexp.MustCompile(`%[-+# 0.\d]*(\d{4}|\*|\[)`)
 
-// checkFormats reports calls of sprintf whose format is not such a constant.
+// checkFormats reports calls of sprintf whose format is not such a constant, and
+// bounded functions that are put in another's place, where neither this nor
+// their bounds would be seen.
 func checkFormats(org string, modules map[string]*ast.Module) error {
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(modules)) {
 		fault := func(at *ast.Location, message string) {
-			faults = append(faults, &LoadError{Org: org, File: file, Row: at.Row, Col: at.Col, Message: sprintf + ": " + message})
+			faults = append(faults, &LoadError{Org: org, File: file, Row: at.Row, Col: at.Col, Message: message})
 		}
 		check := func(call []*ast.Term, at *ast.Location) {
 			if len(call) < 2 || !isSprintf(call[0]) {
@@ -31,9 +33,9 @@ func checkFormats(org string, modules map[string]*ast.Module) error {
 			}
 			switch format, ok := call[1].Value.(ast.String); {
 			case !ok:
-				fault(at, "the format must be a constant")
+				fault(at, "sprintf: the format must be a constant")
 			case wideVerb.MatchString(string(format)):
-				fault(at, "the format may not have widths above 999, * or [n]")
+				fault(at, "sprintf: the format may not have widths above 999, * or [n]")
 			}
 		}
 		ast.NewGenericVisitor(func(x any) bool {
@@ -47,8 +49,9 @@ func checkFormats(org string, modules map[string]*ast.Module) error {
 					check(call, v.Location)
 				}
 			case *ast.With:
-				if isSprintf(v.Value) {
-					fault(v.Location, "may not take another function's place")
+				name := v.Value.String()
+				if slices.ContainsFunc(bounded(), func(b *ast.Builtin) bool { return b.Name == name }) {
+					fault(v.Location, name+": may not take another function's place")
 				}
 			}
 			return false

@@ -36,6 +36,8 @@ func TestHostileRegoAtLoad(t *testing.T) {
 		{"an argument again and again", `deny contains sprintf("%[1]s%[1]s", [input.request.path])`, "sprintf: the format may not"},
 		{"a format in a comprehension", `deny contains "x" if count([sprintf(f, []) | some f in ["a"]]) > 1`, "sprintf: the format must be a constant"},
 		{"sprintf in another's place", `deny contains "x" if count(concat("%1000000d", [])) > 1 with concat as sprintf`, "sprintf: may not take another"},
+		{"json.marshal in another's place", `deny contains "x" if count(upper("a")) > 1 with upper as json.marshal`, "json.marshal: may not take another"},
+		{"patches", `deny contains "x" if json.patch({"a": 1}, [{"op": "copy", "from": "/a", "path": "/b"}]).b == 1`, "json.patch"},
 		{"recursion", "deny contains x if some x in deny", "recursive"},
 		{"unsafe variable", `deny contains x if true`, "unsafe"},
 		{"unknown input", `deny contains "x" if input.request.boddy`, "undefined ref: input.request.boddy"},

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // Policy describes one policy of the library.
@@ -43,6 +44,7 @@ type library struct {
 	imports  map[string][]string    // file to the library files it needs
 	sources  map[string]string      // by file
 	schemas  *ast.SchemaSet         // of the input
+	builtins map[string]*topdown.Builtin
 }
 
 // The packages of the library.
@@ -76,6 +78,7 @@ func parseLibrary(files fs.FS) (*library, error) {
 		modules:  map[string]*ast.Module{},
 		imports:  map[string][]string{},
 		sources:  map[string]string{},
+		builtins: boundedBuiltins(),
 	}
 	err := fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".rego") || strings.HasSuffix(file, "_test.rego") {
