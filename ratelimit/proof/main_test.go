@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	// Scenes wait more than they compute: more of them fit at once than there are
+	// processors. What the command line says goes before.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	// The proxy leaves a goroutine behind for a connection that breaks while a
 	// fault is being taken away.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
@@ -48,10 +55,25 @@ type order struct {
 	Quotas map[string]int64
 }
 
-// record is one admission as a gateway process reports it.
+// record is one admission as a gateway process reports it, or what an exchange
+// may have charged without an answer.
 type record struct {
-	Key       string
-	Sent, Got int64
+	Key       string           `json:",omitempty"`
+	Sent, Got int64            `json:",omitempty"`
+	Lost      map[string]int64 `json:",omitempty"`
+}
+
+// reporter writes records, each at once and whole.
+type reporter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (r *reporter) write(what record) {
+	line, _ := json.Marshal(what) // numbers and words
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = r.out.Write(append(line, '\n')) // whoever reads it may have gone
 }
 
 // serve is a gateway process: it calls its limiter until its input ends, and
@@ -61,7 +83,8 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	limiter, client, err := o.limiter()
+	report := &reporter{out: out}
+	limiter, client, err := o.limiter(report)
 	if err != nil {
 		return err
 	}
@@ -75,9 +98,8 @@ func serve(text string, in io.Reader, out io.Writer) error {
 		_, _ = io.Copy(io.Discard, in)
 		close(stop)
 	}()
-	var mu sync.Mutex
 	for i := range o.Callers {
-		callers.Go(func() { o.call(limiter, i, stop, &mu, out) })
+		callers.Go(func() { o.call(limiter, i, stop, report) })
 	}
 	callers.Wait()
 	cancel()
@@ -85,24 +107,27 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-func (o *order) limiter() (*ratelimit.Limiter, redis.UniversalClient, error) {
+func (o *order) limiter(report *reporter) (*ratelimit.Limiter, redis.UniversalClient, error) {
 	options, err := redisstore.Options(o.URL)
 	if err != nil {
 		return nil, nil, err
 	}
 	client := redis.NewUniversalClient(options)
+	client.AddHook(sentHook{})
 	store, err := redisstore.New(client, redisstore.Config{Recovery: o.Recovery})
 	if err != nil {
 		return nil, nil, err
 	}
 	config := ratelimit.DefaultConfig()
 	config.Mode, config.Timeout = o.Mode, 250*time.Millisecond
-	limiter, err := ratelimit.New(config, ratelimit.Deps{Store: store})
+	limiter, err := ratelimit.New(config, ratelimit.Deps{Store: witness{store, func(lost map[string]int64) {
+		report.write(record{Lost: lost})
+	}}})
 	return limiter, client, err
 }
 
 // call makes calls until stop is closed. Callers alternate between the keys.
-func (o *order) call(l *ratelimit.Limiter, n int, stop <-chan struct{}, mu *sync.Mutex, out io.Writer) {
+func (o *order) call(l *ratelimit.Limiter, n int, stop <-chan struct{}, report *reporter) {
 	pace := time.NewTicker(o.Every)
 	defer pace.Stop()
 	for i := n; ; i++ {
@@ -121,10 +146,7 @@ func (o *order) call(l *ratelimit.Limiter, n int, stop <-chan struct{}, mu *sync
 		if err != nil || !d.Allowed {
 			continue
 		}
-		line, _ := json.Marshal(record{key, sent, time.Now().UnixNano()})
-		mu.Lock()
-		_, _ = out.Write(append(line, '\n'))
-		mu.Unlock()
+		report.write(record{Key: key, Sent: sent, Got: time.Now().UnixNano()})
 	}
 }
 
@@ -135,8 +157,9 @@ type gateway struct {
 	stdin io.Closer
 	read  chan struct{}
 
-	mu      sync.Mutex
-	records []record
+	mu sync.Mutex
+	// admitted and lost are units by scope.
+	admitted, lost map[string]int64
 }
 
 // start runs a gateway process.
@@ -146,7 +169,7 @@ func (o *order) start(t *testing.T) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{t: t, cmd: exec.Command(os.Args[0]), read: make(chan struct{})}
+	g := &gateway{t: t, cmd: exec.Command(os.Args[0]), read: make(chan struct{}), admitted: make(map[string]int64), lost: make(map[string]int64)}
 	g.cmd.Env = append(os.Environ(), orders+"="+string(text))
 	var complaints strings.Builder
 	g.cmd.Stderr = &complaints
@@ -180,7 +203,13 @@ func (g *gateway) collect(out io.Reader) {
 			continue
 		}
 		g.mu.Lock()
-		g.records = append(g.records, r)
+		if r.Key != "" {
+			g.admitted[r.Key]++
+			g.admitted["org"]++
+		}
+		for scope, units := range r.Lost {
+			g.lost[scope] += units
+		}
 		g.mu.Unlock()
 	}
 }
@@ -205,16 +234,18 @@ func (g *gateway) kill() {
 	_ = g.cmd.Wait() // it was killed
 }
 
-// admitted adds up what gateways admitted, by scope.
-func admitted(gateways []*gateway) map[string]int64 {
-	sum := make(map[string]int64)
+// sums adds up what gateways admitted and lost, by scope.
+func sums(gateways []*gateway) (admitted, lost map[string]int64) {
+	admitted, lost = make(map[string]int64), make(map[string]int64)
 	for _, g := range gateways {
 		g.mu.Lock()
-		for _, r := range g.records {
-			sum[r.Key]++
-			sum["org"]++
+		for scope, units := range g.admitted {
+			admitted[scope] += units
+		}
+		for scope, units := range g.lost {
+			lost[scope] += units
 		}
 		g.mu.Unlock()
 	}
-	return sum
+	return admitted, lost
 }
