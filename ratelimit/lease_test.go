@@ -221,8 +221,10 @@ func (f *faulty) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 // crash, clocks that step, quotas that are raised and lowered. In every window of
 // every scope no more may pass than the largest quota it had.
 func TestNoOverAdmission(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []ratelimit.Mode{ratelimit.ModeExact, ratelimit.ModeLeased} {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
 			leased := 0
 			for range rounds {
 				rapid.Check(t, func(t *rapid.T) {
@@ -231,7 +233,7 @@ func TestNoOverAdmission(t *testing.T) {
 					leased += h.leased
 				})
 			}
-			least := 1000
+			least := 500
 			if testing.Short() {
 				least /= 5 // there are a fifth of the histories then
 			}
@@ -243,7 +245,7 @@ func TestNoOverAdmission(t *testing.T) {
 }
 
 // rounds multiplies the number of histories: the rarest faults need some luck.
-const rounds = 4
+const rounds = 2
 
 // history is one random history.
 type history struct {

@@ -99,6 +99,7 @@ func simulate(t *testing.T, sim simScale, change func(*ratelimit.Config)) simRes
 // TestSimulation compares the ways of counting at scale. Exact counting is the
 // measure: it admits all there is.
 func TestSimulation(t *testing.T) {
+	t.Parallel()
 	sim := simScale{
 		gateways: 10, keys: 200, orgs: 20, rate: 100_000, length: time.Second, keyQuota: 3000, orgQuota: 4500,
 	}

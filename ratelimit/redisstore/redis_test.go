@@ -359,6 +359,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestCluster runs the suite's cases on a cluster of three nodes.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}

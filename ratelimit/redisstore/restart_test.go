@@ -125,6 +125,7 @@ func TestEmbedded(t *testing.T) {
 }
 
 func TestClusterNodeRestart(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}

@@ -20,6 +20,7 @@ import (
 // TestFailoverIsNoticed counts through a Sentinel while a replica takes over:
 // nothing is admitted by the new master until the pause is over.
 func TestFailoverIsNoticed(t *testing.T) {
+	t.Parallel()
 	g := redistest.Sentinel(t, 1)
 	s, clock := newPausing(t, g.URL())
 	if !s.BehindSentinel() {
