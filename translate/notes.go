@@ -82,10 +82,23 @@ func LoadNote[T any](ctx context.Context, deps Deps, key Key) (note T, ok bool) 
 	return note, true
 }
 
+// FindNotes reads the records there are of some ids, never nil.
+func FindNotes[T any](ctx context.Context, deps Deps, account, kind string, ids []string) map[string]T {
+	if len(ids) == 0 {
+		return map[string]T{}
+	}
+	values, err := deps.Store.Find(ctx, account, kind, ids)
+	return decodeNotes[T](ctx, deps, kind, values, err)
+}
+
 // LoadNotes reads all records of one kind by id, never nil.
 func LoadNotes[T any](ctx context.Context, deps Deps, account, kind string) map[string]T {
-	notes := make(map[string]T)
 	values, err := deps.Store.List(ctx, account, kind)
+	return decodeNotes[T](ctx, deps, kind, values, err)
+}
+
+func decodeNotes[T any](ctx context.Context, deps Deps, kind string, values map[string]json.RawMessage, err error) map[string]T {
+	notes := make(map[string]T, len(values))
 	if err != nil {
 		deps.Logger.WarnContext(ctx, "translation memory unreadable", "kind", kind, "error", err)
 		return notes

@@ -36,6 +36,9 @@ type Store interface {
 	Add(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) (added bool, err error)
 	// Delete forgets the key; one that is not there is no error.
 	Delete(ctx context.Context, key Key) error
+	// Find returns the values there are of some ids of one account and kind,
+	// never nil. It costs what the ids cost, however many records there are.
+	Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error)
 	// List returns all values of one account and kind by id, never nil.
 	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)
 }
@@ -94,6 +97,19 @@ func (s *MemoryStore) Delete(_ context.Context, key Key) error {
 	return nil
 }
 
+// Find implements Store.
+func (s *MemoryStore) Find(_ context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	values := make(map[string]json.RawMessage, len(ids))
+	for _, id := range ids {
+		if record, ok := s.liveLocked(Key{Account: account, Kind: kind, ID: id}); ok {
+			values[id] = slices.Clone(record.value)
+		}
+	}
+	return values, nil
+}
+
 // List implements Store.
 func (s *MemoryStore) List(_ context.Context, account, kind string) (map[string]json.RawMessage, error) {
 	s.mu.Lock()
@@ -139,6 +155,10 @@ func (forgetful) Add(context.Context, Key, json.RawMessage, time.Duration) (bool
 }
 
 func (forgetful) Delete(context.Context, Key) error { return nil }
+
+func (forgetful) Find(context.Context, string, string, []string) (map[string]json.RawMessage, error) {
+	return map[string]json.RawMessage{}, nil
+}
 
 func (forgetful) List(context.Context, string, string) (map[string]json.RawMessage, error) {
 	return map[string]json.RawMessage{}, nil

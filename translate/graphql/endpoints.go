@@ -272,7 +272,7 @@ func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 	if err != nil {
 		return nil, err
 	}
-	out := []any{}
+	out, group := []any{}, &podGroup{}
 	for _, w := range translate.Items(b, "workers") {
 		m := map[string]any{
 			"id": translate.Text(w, "id"), "name": e.text("name"), "status": "RUNNING", "image": translate.Text(w, "image"),
@@ -282,7 +282,8 @@ func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 		if id := translate.Text(w, "gpuTypeId"); id != "" {
 			m["gpu"] = map[string]any{"id": id, "count": translate.At(w, "gpuCount")}
 		}
-		out = append(out, &pod{body: m, endpoint: e.id(), listed: true})
+		p := &pod{body: m, endpoint: e.id(), group: group}
+		out, group.ids = append(out, p), append(group.ids, p.id())
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -17,8 +18,9 @@ type pod struct {
 	// status is the desiredStatus an action forces into its answer, "" for the
 	// pod's own.
 	status string
-	// listed tells that it came with others, so that notes are read in bulk.
-	listed bool
+	// group is the list it came in, whose notes are read together; nil for a
+	// pod read alone.
+	group *podGroup
 	// endpoint is the endpoint of a worker, "" for a pod.
 	endpoint string
 	// template is known at creation, before any note is read.
@@ -126,17 +128,29 @@ func (x *exchange) pods(ctx context.Context) ([]any, error) {
 }
 
 func wrapPods(bodies []any) []any {
-	out := make([]any, len(bodies))
+	out, g := make([]any, len(bodies)), &podGroup{ids: make([]string, len(bodies))}
 	for i, b := range bodies {
-		out[i] = &pod{body: b, listed: true}
+		p := &pod{body: b, group: g}
+		out[i], g.ids[i] = p, p.id()
 	}
 	return out
 }
 
+// podGroup is what the store remembers about the pods of one list, read when
+// first asked for.
+type podGroup struct {
+	ids   []string
+	once  sync.Once
+	notes map[string]translate.PodNote
+}
+
 // podNote is what the store remembers about the pod.
 func (x *exchange) podNote(ctx context.Context, p *pod) (translate.PodNote, bool) {
-	if p.listed {
-		n, ok := notes[translate.PodNote](ctx, x, translate.KindPod)[p.id()]
+	if g := p.group; g != nil {
+		g.once.Do(func() {
+			g.notes = translate.FindNotes[translate.PodNote](ctx, x.Deps(), x.Account(), translate.KindPod, g.ids)
+		})
+		n, ok := g.notes[p.id()]
 		return n, ok
 	}
 	return translate.LoadNote[translate.PodNote](ctx, x.Deps(), x.key(translate.KindPod, p.id()))

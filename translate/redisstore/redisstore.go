@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -96,6 +97,30 @@ func (s *Store) Delete(ctx context.Context, key translate.Key) error {
 		return fmt.Errorf("delete %s record: %w", key.Kind, err)
 	}
 	return nil
+}
+
+// findBatch is how many records one command asks for.
+const findBatch = 500
+
+// Find implements translate.Store.
+func (s *Store) Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
+	values := make(map[string]json.RawMessage, len(ids))
+	for batch := range slices.Chunk(ids, findBatch) {
+		keys := make([]string, len(batch))
+		for i, id := range batch {
+			keys[i] = s.record(translate.Key{Account: account, Kind: kind, ID: id})
+		}
+		found, err := s.client.MGet(ctx, keys...).Result()
+		if err != nil {
+			return nil, fmt.Errorf("find %s records: %w", kind, err)
+		}
+		for i, value := range found {
+			if text, ok := value.(string); ok {
+				values[batch[i]] = json.RawMessage(text)
+			}
+		}
+	}
+	return values, nil
 }
 
 // List implements translate.Store. Records written while it runs may or may not

@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,6 +66,26 @@ func want(t *testing.T, s translate.Store, k translate.Key, value string) {
 	}
 	if string(got) != value || ok != (value != "") {
 		t.Errorf("Get(%v) = %q, %t, want %q", k, got, ok, value)
+	}
+}
+
+// find asks for some ids; what it finds must be what List has of them.
+func find(t *testing.T, s translate.Store, account, kind string, ids ...string) {
+	t.Helper()
+	values, err := s.Find(t.Context(), account, kind, ids)
+	if err != nil || values == nil {
+		t.Fatalf("Find(%q, %q, %q) = %v, %v, want a map", account, kind, ids, values, err)
+	}
+	all := list(t, s, account, kind)
+	for _, id := range ids {
+		if got, want := string(values[id]), all[id]; got != want {
+			t.Errorf("Find(%q, %q): %q = %q, List has %q", account, kind, id, got, want)
+		}
+	}
+	for id := range values {
+		if !slices.Contains(ids, id) {
+			t.Errorf("Find(%q, %q) returned %q, which was not asked for", account, kind, id)
+		}
 	}
 }
 
@@ -188,6 +209,9 @@ func awkwardNames(t *testing.T, s translate.Store, _ func(time.Duration)) {
 		if got := list(t, s, account, translate.KindPod); len(got) != len(names) {
 			t.Errorf("List(%q) has %d records, want %d", account, len(got), len(names))
 		}
+		find(t, s, account, translate.KindPod, append(slices.Clone(names[1:]), "absent")...)
+		find(t, s, account, translate.KindPod)
+		find(t, s, account+"x", translate.KindPod, names[0])
 	}
 }
 

@@ -65,7 +65,11 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := translate.LoadNotes[translate.PodNote](ctx, r.Deps(), r.Account(), translate.KindPod)
+	ids := make([]string, len(listed))
+	for i, pod := range listed {
+		ids[i] = translate.Text(pod, "id")
+	}
+	notes := translate.FindNotes[translate.PodNote](ctx, r.Deps(), r.Account(), translate.KindPod, ids)
 	types := r.cards(ctx, listed...)
 	extras := r.podExtras(ctx, include, listed, notes)
 	pods := []any{}
