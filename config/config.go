@@ -67,6 +67,7 @@ type Timeouts struct {
 	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left"`
 	Body     time.Duration `yaml:"body" doc:"receiving a request body; a change takes a restart"`
 	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of an answer; a change takes a restart"`
+	Notice   time.Duration `yaml:"notice" doc:"going on serving after readiness has failed, so that load balancers notice; a change takes a restart"`
 	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping; a change takes a restart"`
 }
 

@@ -33,6 +33,8 @@ type Config struct {
 	// BodyTimeout how long a caller may take to send a body, CallDeadline how
 	// long a changing call to the platform may take.
 	Drain, BodyTimeout, CallDeadline time.Duration
+	// Notice is how long the doors stay open after readiness has failed.
+	Notice time.Duration
 	// WriteTimeout bounds how long a caller may take to receive one part of an
 	// answer. It, Drain and BodyTimeout take a restart.
 	WriteTimeout time.Duration

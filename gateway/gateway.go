@@ -258,12 +258,25 @@ func (g *Gateway) Run(ctx context.Context) error {
 	stopNoting := g.noteUsage(ctx)
 	logged := g.logDecisions(ctx)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.serveHTTP(ctx, g.judged(ctx, data), g.Handler(), cfg.Drain) })
-	// The admin listener outlives the data listener, so that probes can watch
-	// the drain.
-	group.Go(func() error { return g.serveHTTP(ctx, adminListener, g.AdminHandler(), cfg.Drain) })
+	// At the end readiness fails first, then the doors close and drain, and the
+	// admin listener goes last, so that probes can watch all of it.
+	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeDoors()
+	watch, endWatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWatch()
+	group.Go(func() error {
+		<-ctx.Done()
+		g.status.Serving(false)
+		time.AfterFunc(cfg.Notice, closeDoors)
+		return nil
+	})
+	group.Go(func() error {
+		defer endWatch()
+		return g.serveHTTP(doors, g.judged(doors, data), g.Handler(), cfg.Drain)
+	})
+	group.Go(func() error { return g.serveHTTP(watch, adminListener, g.AdminHandler(), cfg.Drain) })
 	if envoy != nil {
-		group.Go(func() error { return serveGRPC(ctx, envoy, g.ExtProc(), cfg.Drain) })
+		group.Go(func() error { return serveGRPC(doors, envoy, g.ExtProc(), cfg.Drain) })
 	}
 	group.Go(func() error { return background(g.limiter.Run(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
@@ -346,7 +359,6 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		g.status.Serving(false)
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		err := s.Shutdown(stop)
@@ -368,6 +380,7 @@ func (g *Gateway) judged(ctx context.Context, l net.Listener) net.Listener {
 		MaxHead: maxHeaderSize,
 		Now:     g.deps.Now,
 		Refused: func(client net.Addr, r *wire.Refusal) {
+			g.recorder.Refused(ctx, "wire")
 			g.deps.Logger.WarnContext(ctx, "request refused on the wire", "peer", client.String(), "status", r.Status, "detail", r.Reason)
 		},
 	})

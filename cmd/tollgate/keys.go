@@ -24,7 +24,7 @@ gets its SHA-256 only.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			key := "tg_" + rand.Text() + rand.Text()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller:       %s\nline for the configuration: sha256: %s\n",
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller:       %s\nline for the configuration: sha256: \"%s\"\n",
 				key, identity.DigestOf(key))
 			return err
 		}),

@@ -2,11 +2,15 @@ package admin
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -143,18 +147,42 @@ func fail(w http.ResponseWriter, err error) {
 	write(w, http.StatusServiceUnavailable, map[string]string{"error": "the shared store does not answer"})
 }
 
-// guard asks for the token, if there is one.
+// guard asks for the token, if there is one, and otherwise for a host that no
+// page elsewhere can have: a name can be turned to this address behind a
+// browser's back, which then takes that page for ours (DNS rebinding).
 func (d Deps) guard(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := d.Token()
-		given := r.Header.Get("Authorization")
-		if token != "" && subtle.ConstantTimeCompare([]byte(given), []byte("Bearer "+token)) != 1 {
+		switch {
+		case token == "" && !fixedHost(r.Host):
+			write(w, http.StatusMisdirectedRequest, map[string]string{"error": "without an admin token, ask by address or as localhost"})
+		case token != "" && !equal(r.Header.Get("Authorization"), "Bearer "+token):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			write(w, http.StatusUnauthorized, map[string]string{"error": "the admin token is needed"})
-			return
+		default:
+			next(w, r)
 		}
-		next(w, r)
 	})
+}
+
+// fixedHost tells whether a Host header is an address, or the one name that
+// always means this machine.
+func fixedHost(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
+
+// equal compares in a time that tells nothing of want, its length included.
+func equal(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 func write(w http.ResponseWriter, status int, v any) {

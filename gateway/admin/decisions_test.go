@@ -43,7 +43,7 @@ func TestDecisions(t *testing.T) {
 		{"GET", "/admin/status", "", 200, `"revision": "p1"`},
 	} {
 		w := httptest.NewRecorder()
-		admin.New(deps("", nil)).ServeHTTP(w, httptest.NewRequest(tc.method, tc.target, strings.NewReader(tc.body)))
+		admin.New(deps("", nil)).ServeHTTP(w, httptest.NewRequest(tc.method, "http://127.0.0.1:8081"+tc.target, strings.NewReader(tc.body)))
 		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s %s: %d %s, want %d and %q", tc.method, tc.target, w.Code, w.Body, tc.status, tc.want)
 		}

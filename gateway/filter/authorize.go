@@ -64,7 +64,10 @@ func (f *Authorize) Request(ctx context.Context, ex *Exchange) error {
 	if len(d.Deny) > 0 {
 		return forbidden(&d)
 	}
-	return pin(ex)
+	if err := pin(ex); err != nil {
+		return err
+	}
+	return whole(ex)
 }
 
 // settled asks until no policy wants the body changed any more. The decision it

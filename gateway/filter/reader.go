@@ -84,6 +84,9 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 	}
 	child.Answer = &Answer{Status: res.StatusCode, Header: res.Header, Body: body, Relayed: true}
 	if res.StatusCode != http.StatusOK {
+		if res.StatusCode < http.StatusMultipleChoices { // no object, and no refusal that could be the caller's answer
+			return nil, nil, fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, res.StatusCode)
+		}
 		if err := (Relay{Upstream: r.Upstream}).Response(ctx, child); err != nil {
 			return nil, nil, err
 		}

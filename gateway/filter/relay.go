@@ -42,6 +42,11 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	case a.Status < 200 || a.Status >= 300 && a.Status < 400:
 		return fmt.Errorf("%w: the platform answered %d", upstream.ErrUnreachable, a.Status)
 	}
+	if coding := a.Header.Values("Content-Encoding"); len(coding) > 0 && !strings.EqualFold(coding[0], "identity") {
+		// Nobody asked for it, nothing here reads it, and without the header,
+		// which is not relayed, the caller could not either.
+		return fmt.Errorf("%w: the platform answered in a content coding", upstream.ErrUnreachable)
+	}
 	header := make(http.Header, 8)
 	for _, name := range relayed {
 		if v := a.Header[name]; len(v) == 1 && printable(v[0]) {
@@ -83,11 +88,16 @@ func rewriteError(a *Answer, cred upstream.Credential) (body []byte, detail stri
 	if p.Detail == "" {
 		p.Detail = "the platform gave no reason"
 	}
+	scrub := func(s string) string { return string(cred.Scrub([]byte(s))) }
+	p.Title, p.Detail = scrub(p.Title), scrub(p.Detail)
+	for i, e := range p.Errors {
+		p.Errors[i] = scrub(e)
+	}
 	b, err := json.Marshal(&p)
 	if err != nil { // a struct of strings and ints always encodes
 		panic(err)
 	}
-	return cred.Scrub(b), string(cred.Scrub([]byte(p.Detail)))
+	return b, p.Detail
 }
 
 func isDigits(s string) bool {

@@ -67,6 +67,11 @@ func (r *Recorder) Stage(ctx context.Context, name string) (context.Context, tra
 	return r.tracer.Start(ctx, name) //nolint:spancheck // the caller ends it
 }
 
+// Refused counts a request that was refused before it became an exchange.
+func (r *Recorder) Refused(ctx context.Context, kind string) {
+	r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind), attribute.String("dialect", "none")))
+}
+
 // Record ends the exchange: it logs and counts the event and completes the
 // span in ctx.
 func (r *Recorder) Record(ctx context.Context, e *Event) {

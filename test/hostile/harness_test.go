@@ -336,7 +336,7 @@ func obliging(w http.ResponseWriter, r *http.Request) {
 const pod = `{"id":"pod1","name":"a","image":"img:1","status":"RUNNING","cloud":"SECURE","gpu":{"id":"NVIDIA A40","count":1},"createdAt":"2026-11-21T10:00:00Z"}`
 
 func gpu(id, price string) string {
-	return fmt.Sprintf(`{"id":%q,"name":"g","pool":null,"manufacturer":"NVIDIA","memory":48,"secure":true,"community":true,"price":{"secure":%s,"community":%s},"maxCount":{"secure":8,"community":8}}`, id, price, price)
+	return fmt.Sprintf(`{"id":%q,"name":"g","pool":"AMPERE_48","manufacturer":"NVIDIA","memory":48,"secure":true,"community":true,"price":{"secure":%s,"community":%s,"serverless":0.5},"maxCount":{"secure":8,"community":8}}`, id, price, price)
 }
 
 // answer is one response as the stranger sees it.

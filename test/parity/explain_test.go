@@ -88,7 +88,7 @@ func TestAChangeThatCannotBe(t *testing.T) {
 func (d *door) operator(t *testing.T, method, target, body string, into any) int {
 	t.Helper()
 	w := httptest.NewRecorder()
-	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, target, strings.NewReader(body)))
+	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, "http://127.0.0.1:8081"+target, strings.NewReader(body)))
 	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
 		t.Fatalf("%s %s: %d %s", method, target, w.Code, w.Body)
 	}

@@ -16,7 +16,7 @@ import (
 func (d *door) admin(t *testing.T, method, target string, out any) int {
 	t.Helper()
 	w := httptest.NewRecorder()
-	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, target, nil))
+	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, "http://127.0.0.1:8081"+target, nil))
 	if out != nil {
 		if err := json.Unmarshal(w.Body.Bytes(), out); err != nil {
 			t.Fatalf("%s %s: %v: %s", method, target, err, w.Body)

@@ -30,7 +30,7 @@ func searchAll(t *testing.T, d *door, answers []string, traces *safeBuffer) {
 	}
 	admin := func(path string) string {
 		w := httptest.NewRecorder()
-		d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8081"+path, nil))
 		return w.Body.String()
 	}
 	places := map[string]string{
