@@ -130,11 +130,33 @@ func (m *modelRun) adjust(t *rapid.T) {
 		a.Gateway, a.Held = "gw-1", triple(t, "held", 0, 5)
 	}
 	org := m.org(t)
+	m.steady(t, org)
 	if err := m.h.Store.Adjust(m.h.Context(), org, []ratelimit.Adjustment{a}); err != nil {
 		t.Fatalf("Adjust: %v", err)
 	}
 	if err := m.model.Adjust(m.h.Context(), org, []ratelimit.Adjustment{a}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// calm is how far from the end of a minute a store with a clock of its own is
+// compared where it does not tell the time it acted at.
+const calm = 3 * time.Second
+
+// steady waits, at most for calm, until no minute is about to end: a store that
+// does not say when it acted must act in the minute the model takes it to be.
+func (m *modelRun) steady(t *rapid.T, org string) {
+	for m.h.SetTime == nil {
+		got, err := m.h.Store.Show(m.h.Context(), org)
+		if err != nil {
+			t.Fatalf("Show: %v", err)
+		}
+		m.told = time.UnixMilli(got.Now)
+		left := m.told.Truncate(time.Minute).Add(time.Minute).Sub(m.told)
+		if left > calm {
+			return
+		}
+		<-time.After(left)
 	}
 }
 
