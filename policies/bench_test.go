@@ -34,6 +34,7 @@ func benchPolicies() []policies.Entry {
 }
 
 func benchCall(b *testing.B) *policies.Input {
+	b.Helper()
 	in := call(b, "createPod", `{"name":"a","image":"ghcr.io/acme/train:1","gpu":{"id":"NVIDIA L4","count":1},"cloud":"SECURE",
 		"disk":20,"ports":["8888/http"],"env":{"A":"1","B":"two"},"startSsh":false,"startJupyter":false,"globalNetworking":false}`)
 	in.Spend.Known = true

@@ -3,6 +3,7 @@ package policies
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -135,15 +136,15 @@ func (o *own) addData(name string, text []byte) error {
 	if dir := filepath.ToSlash(filepath.Dir(name)); dir != "." {
 		path = strings.Split(dir, "/")
 	}
-	for i := len(path) - 1; i >= 0; i-- {
-		v = map[string]any{path[i]: v}
+	for _, name := range slices.Backward(path) {
+		v = map[string]any{name: v}
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return fmt.Errorf("the data is not an object")
+		return errors.New("the data is not an object")
 	}
 	if _, reserved := object[reservedRoot]; reserved {
-		return fmt.Errorf("data.tollgate is reserved for the library")
+		return errors.New("data.tollgate is reserved for the library")
 	}
 	return merge(o.data, object, "")
 }

@@ -104,7 +104,7 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 		limits: limits, deps: deps, lib: lib, places: make(chan struct{}, limits.Concurrency),
 		changed: make(chan struct{}, 1),
 	}
-	if err := e.Reload(context.Background(), orgs); err != nil {
+	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
 		return nil, err
 	}
 	return e, nil
@@ -268,7 +268,7 @@ func (o *orgState) decide(doc document, w *watch, cancel topdown.Cancel) (out ou
 func (o *orgState) run(input *ast.Term, now time.Time, w *watch, cancel topdown.Cancel) (*Decision, error) {
 	// Not the caller's context: the store is in memory, and the evaluation is
 	// ended by cancel.
-	ctx := context.Background()
+	ctx := context.Background() //nolint:forbidigo // see above
 	txn, err := o.store.NewTransaction(ctx)
 	if err != nil {
 		return nil, err

@@ -56,6 +56,7 @@ func engineRemembering(tb testing.TB, size int, cfg policies.Config) *policies.E
 
 // anyCall draws a call from a space small enough for repetitions.
 func anyCall(t *rapid.T, tb testing.TB) *policies.Input {
+	tb.Helper()
 	word := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
 	gpu := `"gpu":{"id":` + word("id", `"NVIDIA L4"`, `"NVIDIA H100 80GB HBM3"`, `"x"`, `null`) +
 		`,"count":` + word("count", "1", "2", "3", `"1"`) + `}`

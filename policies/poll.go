@@ -144,7 +144,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // idle is how long Run waits when there is nothing to follow.
 const idle = time.Hour
 
-// polls is how many bundles are looked at at once.
+// polls is how many bundles are looked at in parallel.
 const polls = 4
 
 // pollDue looks at every bundle that is due and says when the next is.

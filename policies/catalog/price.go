@@ -110,7 +110,7 @@ func (s *Snapshot) Price(operation string, after map[string]any, action string) 
 		return unknown("the price list is not available")
 	}
 	var c Cost
-	switch rule {
+	switch rule { //nolint:exhaustive // what is free was answered above
 	case RulePod, RulePodAction:
 		c = s.pod(after)
 	case RuleEndpoint:

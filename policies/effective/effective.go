@@ -1,6 +1,7 @@
 package effective
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 )
@@ -106,7 +107,7 @@ func Action(current map[string]any, action string) (map[string]any, error) {
 	if current == nil {
 		return nil, fmt.Errorf("action %s without the current pod", action)
 	}
-	status := ""
+	var status string
 	switch action {
 	case "start", "restart":
 		status = "RUNNING"
@@ -127,7 +128,7 @@ func wantsTemplate(body, template object) error {
 	case id != "" && template == nil:
 		return fmt.Errorf("template %q was not read", id)
 	case id == "" && template != nil:
-		return fmt.Errorf("a template nobody named")
+		return errors.New("a template nobody named")
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 // Fault is a call that the platform refuses because of what it would be merged
 // with.
-type Fault struct {
+type Fault struct { //nolint:errname // a fault is what it is called everywhere
 	// Status is the platform's status for it: 400, 409 or 422.
 	Status int
 	// Pointer is the offending field of the body (RFC 6901), "" for the whole.

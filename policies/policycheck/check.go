@@ -29,9 +29,7 @@ type Report struct {
 func Directory(dir string) (*Report, error) {
 	w, err := policies.ReadWorkspace(dir)
 	faults := Faults(err)
-	for _, f := range unformatted(w) {
-		faults = append(faults, f)
-	}
+	faults = append(faults, unformatted(w)...)
 	report := &Report{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
@@ -58,7 +56,7 @@ func Faults(err error) []*policies.LoadError {
 	if err == nil {
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each level is taken apart here
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []*policies.LoadError
 		for _, e := range many.Unwrap() {
 			out = append(out, Faults(e)...)

@@ -2,6 +2,7 @@ package policytest
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -68,7 +69,7 @@ type Lines struct {
 // String is "7" or "7-9".
 func (l Lines) String() string {
 	if l.First == l.Last {
-		return fmt.Sprint(l.First)
+		return strconv.Itoa(l.First)
 	}
 	return fmt.Sprintf("%d-%d", l.First, l.Last)
 }

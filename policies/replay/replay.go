@@ -122,7 +122,7 @@ func (p *player) judge(ctx context.Context, org string, e *event) (outcome, erro
 		case errors.Is(err, policies.ErrInput) && len(rec.Hidden) > 0:
 			return outcome{missing: []string{err.Error()}}, nil
 		case err != nil:
-			return outcome{verdict: verdict{failed: "no decision: " + err.Error()}}, nil
+			return outcome{verdict: verdict{failed: "no decision: " + err.Error()}}, nil //nolint:nilerr // the error is what is reported
 		}
 		p.report.Revisions[org] = d.Revision
 		// As in the gateway: a denial counts once the body is settled.
@@ -130,7 +130,7 @@ func (p *player) judge(ctx context.Context, org string, e *event) (outcome, erro
 			return outcome{verdict: verdict{deny: reasons(d.Deny), warn: reasons(d.Warn), shadow: reasons(d.Shadow)}, open: all}, nil
 		}
 		if rec, err = changed(rec, d.Mutate); err != nil {
-			return outcome{missing: []string{"the body as policies change it: " + err.Error()}}, nil
+			return outcome{missing: []string{"the body as policies change it: " + err.Error()}}, nil //nolint:nilerr // as above
 		}
 	}
 	return outcome{verdict: verdict{failed: fmt.Sprintf("no decision: policies still change the body after %d rounds", maxRounds)}}, nil

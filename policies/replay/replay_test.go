@@ -149,8 +149,13 @@ func TestRun(t *testing.T) {
 			same: 4, replay.ChangedAdvice: 1,
 		}, false},
 		{"what needs the price list", nil, []policies.Entry{allow("NVIDIA L4")}, nil, map[replay.Kind]int{same: 4, replay.NotJudged: 1}, false},
-		{"what needs the price list, refused anyway", nil, []policies.Entry{allow("NVIDIA L4"), {Policy: "kill_switch"}},
-			nil, map[replay.Kind]int{denied: 5}, true},
+		{
+			"what needs the price list, refused anyway", nil,
+			[]policies.Entry{allow("NVIDIA L4"), {Policy: "kill_switch"}},
+			nil,
+			map[replay.Kind]int{denied: 5},
+			true,
+		},
 		{"what was masked", []policies.Entry{most(2)}, []policies.Entry{most(2), noLatest("")}, []string{"/input/resource/after/image"}, map[replay.Kind]int{
 			same: 3, replay.NotJudged: 2,
 		}, false},
