@@ -75,10 +75,12 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	dark := brownouts(cfg)
 	count := &filter.Count{Limiter: g.limiter, Quotas: quotas(cfg), Recorder: g.recorder}
 
+	keep := filter.NewKeep(g.history)
+
 	// The order of the pipeline. Cheap before dear, identity before quota,
 	// quota before bodies; size before everything.
 	chain.Head = []filter.Filter{
-		filter.Keep{History: g.history},
+		keep,
 		filter.Stamp{},
 		filter.Size{},
 		filter.Wire{},
@@ -103,7 +105,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		},
 	}
 	chain.Call = []filter.Filter{
-		filter.Note{},
+		filter.Note{Keep: keep},
 		&filter.Classes{Limiter: g.limiter, Of: classes, Recorder: g.recorder},
 		filter.Validate{},
 		resolve,
@@ -112,6 +114,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Relay{Upstream: client},
 		&filter.Share{Upstream: g.shares, Weights: weights(cfg)},
 	}
+	keep.Know(chain)
 	return &state{
 		config:   cfg,
 		pipeline: &filter.Pipeline{Chain: chain, Dispatch: dispatch, Revision: cfg.Revision},

@@ -181,7 +181,7 @@ func (k *kept) explain() *Explanation {
 	x := &Explanation{
 		DecisionID: e.DecisionID, RequestID: e.RequestID, Time: e.Start, Revision: e.Revision,
 		Method: e.Method, Path: k.path, Dialect: e.Dialect, Operation: e.Operation,
-		Caller:  ExplainedCaller{Org: e.Org, Team: e.Team, Key: e.Key, Roles: k.roles},
+		Caller:  ExplainedCaller{Org: e.Org, Team: e.Team, Key: e.Key, Roles: roleNames(k.roles)},
 		Verdict: verdictOf(e.Refusal), Status: e.Status, Refusal: e.Refusal, Stage: e.Stage, Detail: e.Detail,
 		Calls: []ExplainedCall{},
 	}
@@ -209,7 +209,7 @@ func (k *kept) stage(name string) ExplainedStage {
 	case "match":
 		s.Notes = []string{e.Dialect + " operation " + e.Operation}
 	case "identify":
-		s.Notes = []string{callerText(e.Org, e.Team, e.Key, k.roles)}
+		s.Notes = []string{callerText(e.Org, e.Team, e.Key, roleNames(k.roles))}
 	case "count":
 		if k.limit != nil {
 			for _, w := range k.limit.Windows {

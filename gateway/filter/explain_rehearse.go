@@ -73,11 +73,8 @@ func (r *Rehearsal) Run(ctx context.Context, q Question) *Explanation {
 		x: &Explanation{
 			Dry: true, Time: now, Revision: r.Pipeline.Revision, Method: q.Method, Path: q.Path, Dialect: string(ex.Dialect),
 			Verdict: VerdictAllowed, Calls: []ExplainedCall{},
-			Caller: ExplainedCaller{Org: q.Caller.Org, Team: q.Caller.Team, Key: q.Caller.Key},
+			Caller: ExplainedCaller{Org: q.Caller.Org, Team: q.Caller.Team, Key: q.Caller.Key, Roles: roleNames(q.Caller.Roles)},
 		},
-	}
-	for _, role := range q.Caller.Roles {
-		s.x.Caller.Roles = append(s.x.Caller.Roles, string(role))
 	}
 	s.run(ctx, ex)
 	return s.x
@@ -128,7 +125,7 @@ func (s *stageplay) walk(ctx context.Context, ex *Exchange, filters []Filter, ou
 		stage := ExplainedStage{Name: f.Name(), Result: stagePassed}
 		run := true
 		switch t := f.(type) {
-		case Keep, Note, Stamp, *Legacy:
+		case *Keep, Note, Stamp, *Legacy:
 			continue
 		case Size, Wire, Match, Routed, Local, Decode, *Brownout, Validate, Rebuild, Relay:
 			if seen(*out, f.Name()) {

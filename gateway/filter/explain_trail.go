@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -17,6 +18,13 @@ import (
 type Trail struct {
 	mu    sync.Mutex // guards calls
 	calls []call
+	one   [1]call // where calls begins: most exchanges are one call
+}
+
+func newTrail() *Trail {
+	t := new(Trail)
+	t.calls = t.one[:0]
+	return t
 }
 
 // call is one v2 call as it ended. It holds no body: a record is kept for a
@@ -29,7 +37,8 @@ type call struct {
 	template                string
 	status, upstream        int
 	refusal, stage, detail  string
-	stages                  []string
+	// stages are those that were entered; shared with other calls.
+	stages []string
 }
 
 func (t *Trail) add(c call) {
@@ -38,10 +47,13 @@ func (t *Trail) add(c call) {
 	t.calls = append(t.calls, c)
 }
 
-func (t *Trail) list() []call {
+// take returns the calls noted so far; what comes after them is lost.
+func (t *Trail) take() []call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.calls)
+	calls := t.calls
+	t.calls = nil
+	return calls
 }
 
 // maxCalls bounds what is kept of one exchange: a GraphQL document can become
@@ -50,7 +62,10 @@ const maxCalls = 64
 
 // Note notes on the exchange's Trail how a v2 call ended. It stands first in
 // the call part, so that its response phase sees the call's end.
-type Note struct{}
+type Note struct {
+	// Keep knows the chain's stages.
+	Keep *Keep
+}
 
 // Name implements Filter.
 func (Note) Name() string { return "note" }
@@ -59,17 +74,20 @@ func (Note) Name() string { return "note" }
 func (Note) Request(context.Context, *Exchange) error { return nil }
 
 // Response adds the call to the trail.
-func (Note) Response(_ context.Context, ex *Exchange) error {
+func (f Note) Response(_ context.Context, ex *Exchange) error {
 	if ex.trail == nil {
 		return nil
 	}
 	e := ex.Event
 	c := call{
-		operation: ex.Operation.ID, method: ex.Operation.Method, path: expand(ex.Operation.Path, ex.Params),
+		operation: ex.Operation.ID, method: ex.Operation.Method,
 		verdict: ex.Verdict, status: ex.Answer.Status, upstream: e.UpstreamStatus,
-		refusal: e.Refusal, stage: e.Stage, detail: e.Detail, stages: entered(afterNote(ex.stages)),
+		refusal: e.Refusal, stage: e.Stage, detail: e.Detail, stages: f.Keep.call[:len(ex.stages)-1-slices.IndexFunc(ex.stages, isNote)],
 	}
-	if in := ex.Input; in != nil {
+	if in := ex.Input; in == nil {
+		c.path = expand(ex.Operation.Path, ex.Params)
+	} else {
+		c.path = in.Request.Path
 		c.cost, c.priced = in.Cost, e.Priced
 		if in.Resource.Template != nil {
 			c.template = in.Resource.Template.ID
@@ -78,26 +96,6 @@ func (Note) Response(_ context.Context, ex *Exchange) error {
 	ex.trail.add(c)
 	return nil
 }
-
-// entered lists the stages that were entered, in order.
-func entered(stages []Filter) []string {
-	out := make([]string, len(stages))
-	for i, f := range stages {
-		out[i] = f.Name()
-	}
-	return out
-}
-
-// beforeNote and afterNote divide the stages into those of the request and
-// those of the call.
-func beforeNote(stages []Filter) []Filter {
-	if i := slices.IndexFunc(stages, isNote); i >= 0 {
-		return stages[:i]
-	}
-	return stages
-}
-
-func afterNote(stages []Filter) []Filter { return stages[slices.IndexFunc(stages, isNote)+1:] }
 
 func isNote(f Filter) bool {
 	_, ok := f.(Note)
@@ -108,7 +106,7 @@ func isNote(f Filter) bool {
 type kept struct {
 	event  telemetry.Event
 	path   string
-	roles  []string
+	roles  []identity.Role
 	limit  *ratelimit.Decision
 	stages []string
 	calls  []call
@@ -118,22 +116,39 @@ type kept struct {
 // explained. It stands first, so that its response phase sees the answer as it
 // leaves.
 type Keep struct {
-	History *History
+	history *History
+	// request and call name the stages of the chain, those of the request and
+	// those of one call behind its Note.
+	request, call []string
+}
+
+// NewKeep returns a Keep for a chain; Know must be called once that is whole.
+func NewKeep(h *History) *Keep { return &Keep{history: h} }
+
+// Know tells a Keep the chain it stands in. Only names are taken from it: what
+// is kept must not hold on to configurations that are over.
+func (f *Keep) Know(c *Chain) {
+	for _, stage := range slices.Concat(c.Head, c.Content) {
+		f.request = append(f.request, stage.Name())
+	}
+	for _, stage := range c.Call[slices.IndexFunc(c.Call, isNote)+1:] {
+		f.call = append(f.call, stage.Name())
+	}
 }
 
 // Name implements Filter.
-func (Keep) Name() string { return "keep" }
+func (*Keep) Name() string { return "keep" }
 
 // Request begins the exchange's trail.
-func (Keep) Request(_ context.Context, ex *Exchange) error {
-	ex.trail = new(Trail)
+func (*Keep) Request(_ context.Context, ex *Exchange) error {
+	ex.trail = newTrail()
 	return nil
 }
 
 // Response keeps the exchange. A legacy answer is told here what the policies
 // said of the v2 calls behind it.
-func (f Keep) Response(_ context.Context, ex *Exchange) error {
-	calls := ex.trail.list()
+func (f *Keep) Response(_ context.Context, ex *Exchange) error {
+	calls := ex.trail.take()
 	if ex.Dialect != route.V2 {
 		for i := range calls {
 			tell(ex.Answer, &calls[i].verdict)
@@ -143,12 +158,12 @@ func (f Keep) Response(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	k := &kept{
-		event: *ex.Event, path: ex.In.Path, roles: roles(ex), limit: ex.Limit, stages: entered(beforeNote(ex.stages)),
-		calls: calls[:min(len(calls), maxCalls)],
+		event: *ex.Event, path: ex.In.Path, roles: ex.Caller.Roles, limit: ex.Limit,
+		stages: f.request[:min(len(ex.stages), len(f.request))], calls: calls[:min(len(calls), maxCalls)],
 	}
 	// The chain completes these after the last filter.
 	k.event.Status = ex.Answer.Status
-	f.History.add(k)
+	f.history.add(k)
 	return nil
 }
 

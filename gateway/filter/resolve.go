@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -71,7 +72,7 @@ func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
 			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),
 			Params: ex.Params, Dialect: ex.Event.Dialect,
 		},
-		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: roles(ex)},
+		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: roleNames(ex.Caller.Roles)},
 		Time:   f.Recorder.Now(),
 	}
 	for name, values := range ex.Query {
@@ -175,9 +176,9 @@ func (f *Resolve) price(ctx context.Context, ex *Exchange, action string) error 
 	return nil
 }
 
-func roles(ex *Exchange) []string {
-	out := make([]string, len(ex.Caller.Roles))
-	for i, r := range ex.Caller.Roles {
+func roleNames(roles []identity.Role) []string {
+	out := make([]string, len(roles))
+	for i, r := range roles {
 		out[i] = string(r)
 	}
 	return out
