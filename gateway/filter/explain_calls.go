@@ -122,7 +122,7 @@ func (s *stageplay) answer(ctx context.Context, ex *Exchange, c *ExplainedCall) 
 	case ex.Answer != nil:
 		return response(ex)
 	case ex.Operation.Mutates:
-		return s.pretend(ctx, ex), nil
+		return s.pretend(ex), nil
 	}
 	if doc, ok := s.made[recentKey{ex.Caller.Org, ex.Out.Path}]; ok {
 		return madeAnswer(doc), nil
@@ -163,8 +163,8 @@ func madeAnswer(doc any) *translate.Response {
 
 // pretend is what the platform might answer to a change, which later reads of
 // the same rehearsal see.
-func (s *stageplay) pretend(ctx context.Context, ex *Exchange) *translate.Response {
-	op, own := ex.Operation, s.resolve(stageOf[*Resolve](s.r.Pipeline.Chain.Call))
+func (s *stageplay) pretend(ex *Exchange) *translate.Response {
+	op := ex.Operation
 	kind, verb, _ := policies.Operation(op.ID)
 	body, _ := ex.Doc.(map[string]any)
 	action, _ := body["action"].(string)
@@ -181,12 +181,12 @@ func (s *stageplay) pretend(ctx context.Context, ex *Exchange) *translate.Respon
 		s.made[recentKey{ex.Caller.Org, op.Path + "/" + id}] = object
 		return &translate.Response{Status: status, Header: jsonHeader(), Body: object}
 	case policies.VerbStop:
-		object = stopped(ctx, ex, own)
+		object = stopped(ex)
 	case policies.VerbDelete:
 		object = nil
 	default: // what is left is the state that was judged
 	}
-	if get := own.Reads[op.ID]; get != nil {
+	if get := stageOf[*Resolve](s.r.Pipeline.Chain.Call).Reads[op.ID]; get != nil {
 		s.made[recentKey{ex.Caller.Org, expand(get.Path, ex.Params)}] = anyObject(object)
 	}
 	if object == nil {
@@ -205,12 +205,11 @@ func anyObject(m map[string]any) any {
 	return m
 }
 
-// stopped is a pod after a stop, whose state nobody had to read so far.
-func stopped(ctx context.Context, ex *Exchange, f *Resolve) map[string]any {
-	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reads[ex.Operation.ID], ex.Params)
-	current, ok := doc.(map[string]any)
-	if err != nil || refusal != nil || !ok {
-		return recordOf(policies.KindPod, map[string]any{"id": ex.Params["id"], "status": "EXITED"})
+// stopped is a pod after a stop.
+func stopped(ex *Exchange) map[string]any {
+	current, _ := ex.Input.Resource.Current.(map[string]any)
+	if current == nil {
+		current = map[string]any{"id": ex.Params["id"]}
 	}
 	after, err := effective.Action(current, "stop")
 	if err != nil {
@@ -218,6 +217,45 @@ func stopped(ctx context.Context, ex *Exchange, f *Resolve) map[string]any {
 	}
 	return recordOf(policies.KindPod, after)
 }
+
+// missing answers a change of what is not there as the platform would. Nobody
+// had to read it for a decision about a stop or a delete.
+func (s *stageplay) missing(ctx context.Context, ex *Exchange, c *ExplainedCall) {
+	f := s.resolve(stageOf[*Resolve](s.r.Pipeline.Chain.Call))
+	get := f.Reads[ex.Operation.ID]
+	if get == nil || !ex.Operation.Mutates || ex.Input == nil || ex.Input.Resource.Current != nil || s.r.Offline {
+		return
+	}
+	current, refusal, err := f.Reader.Read(ctx, ex, get, ex.Params)
+	if err != nil {
+		return // the explanation is none the worse for it
+	}
+	ex.Input.Resource.Current = current
+	if refusal == nil {
+		return
+	}
+	ex.Answer = refusal
+	e := ex.Event
+	e.Refusal, e.Stage, e.Detail = refusalOfPlatform, "dispatch", detailOf(refusal)
+	c.Verdict, c.Status, c.Refusal, c.Detail = VerdictRefused, refusal.Status, e.Refusal, e.Detail
+	c.Stages = append(c.Stages, ExplainedStage{
+		Name: "dispatch", Result: stageRefused, Notes: []string{fmt.Sprintf("the platform would answer %d: %s", refusal.Status, e.Detail)},
+	})
+}
+
+// detailOf is what a refusal's problem says.
+func detailOf(a *Answer) string {
+	doc, err := strictjson.DecodeLenient(a.Body)
+	if m, ok := doc.(map[string]any); err == nil && ok {
+		if detail, ok := m["detail"].(string); ok {
+			return detail
+		}
+	}
+	return http.StatusText(a.Status)
+}
+
+// refusalOfPlatform is the kind of a refusal that is not the gateway's.
+const refusalOfPlatform = "platform"
 
 // born gives a new object what the platform adds to it.
 func (s *stageplay) born(kind policies.Kind, id string, object map[string]any, ex *Exchange) map[string]any {

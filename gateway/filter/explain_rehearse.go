@@ -184,7 +184,7 @@ func (s *stageplay) step(ctx context.Context, ex *Exchange, f Filter, stage *Exp
 	case ex.Answer != nil && ex.Answer.Status >= http.StatusBadRequest:
 		stage.Result = stageRefused
 		if ex.Event.Refusal == "" {
-			ex.Event.Refusal, ex.Event.Stage, ex.Event.Detail = "platform", f.Name(), string(ex.Answer.Body)
+			ex.Event.Refusal, ex.Event.Stage, ex.Event.Detail = refusalOfPlatform, f.Name(), detailOf(ex.Answer)
 		}
 		stage.Notes = append(stage.Notes, fmt.Sprintf("%d %s", ex.Answer.Status, ex.Event.Detail))
 		return false
@@ -331,6 +331,9 @@ func (s *stageplay) call(ctx context.Context, ex *Exchange) ExplainedCall {
 	}
 	if c.Verdict == VerdictRefused && s.hangsOnPrice(ctx, ex) {
 		c.Verdict = VerdictUnknown
+	}
+	if passed {
+		s.missing(ctx, ex, &c)
 	}
 	return c
 }

@@ -174,6 +174,8 @@ func TestExplanationsComeTrue(t *testing.T) {
 		{"v1, one candidate", "POST", "/v1/pods", "key_research", `{"name":"c","imageName":"i:1","gpuTypeIds":["NVIDIA L4"]}`, 0, []string{"createPod"}},
 		{"v1, the second candidate", "POST", "/v1/pods", "key_research", `{"name":"c","imageName":"i:1","gpuTypeIds":["NVIDIA H100 80GB HBM3","NVIDIA L4"]}`, 0, []string{"createPod", "createPod"}},
 		{"v1, none allowed", "POST", "/v1/pods", "key_research", `{"name":"c","imageName":"i:1","gpuTypeIds":["NVIDIA H100 80GB HBM3"]}`, 403, []string{"createPod"}},
+		{"no such pod to delete", "DELETE", "/v2/pods/nope1234", "key_research", "", 404, []string{"deletePod"}},
+		{"no such pod to stop", "POST", "/v2/pods/nope1234/action", "key_research", `{"action":"stop"}`, 404, []string{"podAction"}},
 		{"v1, a pod nobody has", "POST", "/v1/pods/nope1234/stop", "key_research", "", 404, nil},
 	}
 	eachDoor(t, func(t *testing.T, d *door) {
