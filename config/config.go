@@ -78,8 +78,9 @@ type Limits struct {
 	Prefix   string        `yaml:"prefix" doc:"begins the limiter's keys in Redis; installations that share one need different ones"`
 	Recovery time.Duration `yaml:"recovery" doc:"how long nothing is admitted after Redis restarted or failed over, while gateways restore what they remember; at least 1s, or negative to trust a new server at once"`
 
-	Anonymous ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
-	FairShare ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
+	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
+	AnonymousExempt []string                 `yaml:"anonymous_exempt" doc:"prefixes that are not slowed down, such as 10.0.0.5/32: load balancers that all callers come through"`
+	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
 }
 
 // Decisions says where decisions are logged and how long they are remembered.

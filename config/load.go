@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -121,6 +122,11 @@ func (f *File) validate(demoKeys bool) error {
 			errs = append(errs, strictyaml.Atf("envoy.listen", "must be on loopback, beside Envoy: the door hands out platform keys and has no TLS"))
 		}
 	}
+	for i, p := range f.Limits.AnonymousExempt {
+		if _, err := netip.ParsePrefix(p); err != nil {
+			errs = append(errs, strictyaml.Atf(strictyaml.Index("limits.anonymous_exempt", i), "must be a prefix such as 10.0.0.5/32"))
+		}
+	}
 	if !loopback(f.Admin.Listen) && f.Admin.Token.IsZero() {
 		errs = append(errs, strictyaml.Atf("admin.token", "is required when the admin listener is not on loopback"))
 	}
@@ -219,6 +225,11 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 		file.Path = filepath.Join(dir, file.Path)
 	}
 	c.Decisions, c.KeepDecisions = f.Decisions.Config, f.Decisions.Keep
+	for _, p := range f.Limits.AnonymousExempt {
+		if prefix, err := netip.ParsePrefix(p); err == nil { // validate has named the others
+			c.AnonymousExempt = append(c.AnonymousExempt, prefix.Masked())
+		}
+	}
 	for _, o := range f.Orgs {
 		org := gateway.Org{
 			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits, Failure: o.Failure.byClass(), Classes: o.classes(), Brownouts: o.Brownouts,

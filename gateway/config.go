@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -44,8 +45,10 @@ type Config struct {
 	Limits    ratelimit.Config
 	Store     redisstore.Config
 	Anonymous ratelimit.AddressConfig
-	FairShare ratelimit.UpstreamConfig
-	Policies  policies.Limits
+	// AnonymousExempt lists the addresses Anonymous does not slow down.
+	AnonymousExempt []netip.Prefix
+	FairShare       ratelimit.UpstreamConfig
+	Policies        policies.Limits
 	// Decisions says where decisions are logged, KeepDecisions how many
 	// exchanges are kept in memory to be explained; both take a restart.
 	Decisions     decisionlog.Config

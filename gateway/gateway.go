@@ -111,7 +111,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.guard, err = filter.NewGuard(addresses); err != nil {
+	if g.guard, err = filter.NewGuard(addresses, cfg.AnonymousExempt); err != nil {
 		return nil, err
 	}
 	if g.shares, err = ratelimit.NewUpstream(cfg.FairShare, clock(deps.Now)); err != nil {

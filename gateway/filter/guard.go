@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,6 +26,7 @@ const maxSeen = 16384
 type Guard struct {
 	addresses *ratelimit.AddressLimiter
 	seen      *lru.Cache[visit, struct{}]
+	exempt    []netip.Prefix
 }
 
 // visit is a caller at an address.
@@ -34,21 +36,24 @@ type visit struct {
 	key  string
 }
 
-// NewGuard returns a Guard over a limiter of failed attempts.
-func NewGuard(addresses *ratelimit.AddressLimiter) (*Guard, error) {
+// NewGuard returns a Guard over a limiter of failed attempts. Addresses within
+// exempt are never slowed down: behind a load balancer every caller has its
+// address.
+func NewGuard(addresses *ratelimit.AddressLimiter, exempt []netip.Prefix) (*Guard, error) {
 	seen, err := lru.New[visit, struct{}](maxSeen)
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	return &Guard{addresses: addresses, seen: seen}, nil
+	return &Guard{addresses: addresses, seen: seen, exempt: exempt}, nil
 }
 
 // admit refuses an address with too many failures. caller is who the request
 // turned out to come from, nil for nobody.
 func (g *Guard) admit(peer string, caller *identity.Caller) error {
 	addr, _ := netip.ParseAddr(peer)
-	if !addr.IsValid() {
-		return nil // a connection without an address, as over a local socket
+	addr = addr.Unmap()
+	if !addr.IsValid() || slices.ContainsFunc(g.exempt, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return nil // exempt, or a connection without an address, as over a local socket
 	}
 	if caller == nil {
 		if ok, wait := g.addresses.Take(addr); !ok {

@@ -260,6 +260,18 @@ func TestGuessingKeysIsSlow(t *testing.T) {
 	})
 }
 
+// Behind a load balancer all callers have one address, which can be exempted.
+func TestALoadBalancerIsNotSlowedDown(t *testing.T) {
+	d := openDoor(t, "http", func(d *door) {
+		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", `limits: {timeout: 10s, anonymous_exempt: ["127.0.0.0/8"]}`, 1)
+	})
+	for i := range 30 {
+		if a := d.ask(t, request("GET", "/v2/pods", fmt.Sprintf("key_guess_%d", i), "")); a.Status != 401 {
+			t.Fatalf("guess %d: %d, want 401", i+1, a.Status)
+		}
+	}
+}
+
 // A class of operations has its own quota, whatever door and dialect a call
 // comes through.
 func TestClassesCountWhatACallBecomes(t *testing.T) {
