@@ -68,7 +68,7 @@ func (m Mode) orDefault() Mode {
 // Limits bound what evaluations may use.
 type Limits struct {
 	// Deadline bounds one decision, waiting for a free place included; past it
-	// the call is refused. Default 50ms.
+	// the call is refused. Default 200ms.
 	Deadline time.Duration `yaml:"deadline"`
 	// Concurrency bounds the evaluations that run at once. Default 2 x cores,
 	// said as 0.
@@ -82,7 +82,7 @@ type Limits struct {
 
 // DefaultLimits are the limits used where nothing is said.
 func DefaultLimits() Limits {
-	return Limits{Deadline: 50 * time.Millisecond, Remember: 4096, MaxMutations: 32}
+	return Limits{Deadline: 200 * time.Millisecond, Remember: 4096, MaxMutations: 32}
 }
 
 // Validate reports every fault, each with its path below the section.
