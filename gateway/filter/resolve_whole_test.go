@@ -32,21 +32,27 @@ func TestWholeSaysAllOfWhatCosts(t *testing.T) {
 		"a name costs nothing": {"updateEndpoint", map[string]any{"name": "x"}, gpus, map[string]any{"name": "x"}},
 		"another operation":    {"updatePod", map[string]any{"name": "x"}, gpus, map[string]any{"name": "x"}},
 		"workers bring the GPUs": {
-			"updateEndpoint", map[string]any{"workers": map[string]any{"max": n("2")}}, gpus,
+			"updateEndpoint",
+			map[string]any{"workers": map[string]any{"max": n("2")}},
+			gpus,
 			map[string]any{
 				"workers": map[string]any{"min": n("0"), "max": n("2")},
 				"gpu":     map[string]any{"count": n("1"), "pools": []any{"ADA_24"}, "excludedTypes": []any{}},
 			},
 		},
 		"GPUs bring the workers": {
-			"updateEndpoint", map[string]any{"gpu": map[string]any{"count": n("1"), "minCudaVersion": ""}}, gpus,
+			"updateEndpoint",
+			map[string]any{"gpu": map[string]any{"count": n("1"), "minCudaVersion": ""}},
+			gpus,
 			map[string]any{
 				"workers": map[string]any{"min": n("0"), "max": n("2")},
 				"gpu":     map[string]any{"count": n("1"), "pools": []any{"ADA_24"}, "excludedTypes": []any{}, "minCudaVersion": ""},
 			},
 		},
 		"workers bring the CPUs": {
-			"updateEndpoint", map[string]any{"workers": map[string]any{"max": n("2")}}, cpus,
+			"updateEndpoint",
+			map[string]any{"workers": map[string]any{"max": n("2")}},
+			cpus,
 			map[string]any{
 				"workers": map[string]any{"min": n("0"), "max": n("2")},
 				"cpu":     []any{map[string]any{"id": "cpu3c", "vcpuCount": n("2")}},

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -54,7 +55,12 @@ func BenchmarkServe(b *testing.B) {
 			})}
 			done := make(chan error, 1)
 			go func() { done <- server.Serve(l) }()
-			b.Cleanup(func() { _ = server.Close(); <-done })
+			b.Cleanup(func() {
+				_ = server.Close()
+				if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+					b.Error(err)
+				}
+			})
 			conn, err := net.Dial("tcp", addr)
 			if err != nil {
 				b.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 // Refusal is why a connection was not read any further. It is an error, which
 // the reader of a body whose framing is broken gets.
-type Refusal struct {
+type Refusal struct { //nolint:errname // what it is; that it is also an error is for its reader
 	// Status is the HTTP status the client is told.
 	Status int
 	// Reason says what is wrong with the request, for the client; it repeats

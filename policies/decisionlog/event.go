@@ -99,7 +99,7 @@ func (l *Log) encode(e *Event) ([]byte, error) {
 
 // result is a decision as decoded JSON, so that it can be masked.
 func result(d *policies.Decision) map[string]any {
-	r := map[string]any{"allowed": d.Allowed()}
+	r := map[string]any{"allowed": len(d.Deny) == 0}
 	for name, list := range map[string][]policies.Violation{"deny": d.Deny, "warn": d.Warn, "shadow": d.Shadow} {
 		if len(list) == 0 {
 			continue

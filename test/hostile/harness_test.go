@@ -390,7 +390,8 @@ func answers(t *testing.T, conn net.Conn) []answer {
 	for r := bufio.NewReader(conn); ; {
 		if _, err := r.Peek(1); err != nil {
 			// Behind the last answer the rest of what was sent may be reset.
-			if !errors.Is(err, io.EOF) && !(len(got) > 0 && got[len(got)-1].Last && errors.Is(err, syscall.ECONNRESET)) {
+			reset := len(got) > 0 && got[len(got)-1].Last && errors.Is(err, syscall.ECONNRESET)
+			if !errors.Is(err, io.EOF) && !reset {
 				t.Errorf("after %d answers the connection ended with %v, want its orderly end", len(got), err)
 			}
 			return got
