@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"bufio"
 	"context"
 	"encoding/json"
@@ -48,6 +49,9 @@ type order struct {
 	URL      string
 	Mode     ratelimit.Mode
 	Recovery time.Duration
+	// Timeout bounds an exchange with the store; short, so that faults matter,
+	// unless a scene says otherwise.
+	Timeout time.Duration
 	// Callers is the number of callers, Every the time between calls of each.
 	Callers int
 	Every   time.Duration
@@ -119,7 +123,7 @@ func (o *order) limiter(report *reporter) (*ratelimit.Limiter, redis.UniversalCl
 		return nil, nil, err
 	}
 	config := ratelimit.DefaultConfig()
-	config.Mode, config.Timeout = o.Mode, 250*time.Millisecond
+	config.Mode, config.Timeout = o.Mode, cmp.Or(o.Timeout, 250*time.Millisecond)
 	limiter, err := ratelimit.New(config, ratelimit.Deps{Store: witness{store, func(lost map[string]int64) {
 		report.write(record{Lost: lost})
 	}}})

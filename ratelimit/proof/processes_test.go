@@ -213,6 +213,7 @@ func TestQuotaIsUsedUp(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
 		s := newScene(t, mode)
 		s.order.Quotas = map[string]int64{"k1": 2000, "k2": 2500, "org": 4000}
+		s.order.Timeout = 30 * time.Second // no answer is given up, however busy the machine
 		s.start(gateways)
 		s.waitFor(time.Minute)
 		s.stop()
