@@ -76,7 +76,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	}
 	in.Received = se.server.Recorder.Now()
 	se.ex = filter.NewExchange(in, &telemetry.Event{Revision: se.pipeline.Revision})
-	se.ctx, se.ex.Span = se.server.Recorder.Begin(ctx)
+	se.ctx, _ = se.server.Recorder.Begin(ctx)
 	if err := checkFilter(req); err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -100,7 +98,6 @@ type Exchange struct {
 
 	Answer *Answer
 	Event  *telemetry.Event
-	Span   trace.Span
 
 	// trail is where the v2 calls of the exchange leave their notes; nil leaves
 	// none.

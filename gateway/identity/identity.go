@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Digest is the SHA-256 of a key.
@@ -54,9 +53,6 @@ type Caller struct {
 	// Exempt callers are not limited and get no RateLimit headers.
 	Exempt bool
 }
-
-// Has tells whether the caller has the role.
-func (c *Caller) Has(r Role) bool { return slices.Contains(c.Roles, r) }
 
 // ErrUnknown is returned for every credential that is not a known key,
 // whatever is wrong with it.
@@ -111,9 +107,6 @@ func (d *Directory) Find(key string) (*Caller, error) {
 	}
 	return e.caller, nil
 }
-
-// Len returns the number of keys.
-func (d *Directory) Len() int { return len(d.byDigest) }
 
 // wellFormed accepts the token68 alphabet of RFC 9110, section 11.2, within
 // the bounds of a key.

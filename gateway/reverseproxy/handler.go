@@ -37,8 +37,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := h.Pipeline()
 	event := &telemetry.Event{Revision: p.Revision}
 	ex := filter.NewExchange(h.inbound(w, r), event)
-	ctx, span := h.Recorder.Begin(r.Context(), links(r)...)
-	ex.Span = span
+	ctx, _ := h.Recorder.Begin(r.Context(), links(r)...)
 
 	done := run(ctx, p, ex)
 	p.Chain.RunResponse(ctx, ex)

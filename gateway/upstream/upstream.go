@@ -104,9 +104,6 @@ func (c *Client) Authorization(org string) (string, error) {
 // has none.
 func (c *Client) Credential(org string) Credential { return c.credentials[org] }
 
-// Host returns the platform's host, for the Host header of another sender.
-func (c *Client) Host() string { return c.base.Host }
-
 // Do sends one request and returns the answer with its body still open. The
 // caller closes the body. ctx bounds the whole exchange, the body included.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {

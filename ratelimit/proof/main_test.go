@@ -1,8 +1,8 @@
 package proof
 
 import (
-	"cmp"
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
