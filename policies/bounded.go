@@ -9,9 +9,10 @@ import (
 )
 
 // Values share their parts: a list may hold one long text a million times and
-// take no room. The functions that write values out as text do not, and they
-// cannot be stopped on the way, so one step of a policy could take all memory.
-// Here they are replaced by ones that look first.
+// take no room. The functions that write values out as text do not, nor do those
+// that put lists together, a few of which in a row multiply. They cannot be
+// stopped on the way, so one step of a policy could take all memory. Here they
+// are replaced by ones that look first.
 
 // maxWritten bounds the operands of such a function, written out, in bytes. It
 // is far above what a call's input can hold.
@@ -22,7 +23,10 @@ const boundedPrefix = "tollgate.bounded."
 
 // bounded lists the functions that are replaced.
 func bounded() []*ast.Builtin {
-	return []*ast.Builtin{ast.Concat, ast.Sprintf, ast.JSONMarshal, ast.InternalTemplateString}
+	return []*ast.Builtin{
+		ast.Concat, ast.Sprintf, ast.JSONMarshal, ast.InternalTemplateString,
+		ast.ArrayConcat, ast.ArrayFlatten,
+	}
 }
 
 // boundedBuiltins are the replacements, by name.

@@ -3,6 +3,7 @@ package policies_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -55,7 +56,19 @@ f := array.flatten([e, e, e, e, e, e, e, e, e, e])
 g := array.flatten([f, f, f, f, f, f, f, f, f, f])
 h := array.flatten([g, g, g, g, g, g, g, g, g, g])
 deny contains "x" if count(array.flatten([h, h, h, h, h, h, h, h, h, h])) < 0`,
+		"lists doubled":   doubled("[1]", "array.concat(a%d, a%d)"),
+		"numbers squared": doubled("10", "a%d * a%d"),
 	}
+}
+
+// doubled joins a value with itself, and the outcome with itself, thirty times.
+func doubled(first, join string) string {
+	var b strings.Builder
+	b.WriteString("a0 := " + first + "\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "a%d := "+join+"\n", i+1, i, i)
+	}
+	return b.String() + `deny contains "x" if type_name(a30) == "x"`
 }
 
 // TestGreedyRego runs policies that want all memory in a process that has
@@ -140,6 +153,10 @@ deny contains message if {
 	message := concat("", ["mocked"]) with concat as other
 }
 
+deny contains message if {
+	some message in array.concat(["first"], array.flatten([["second"], "third"]))
+}
+
 other(_, _) := "other"
 
 deny contains message if {
@@ -160,7 +177,7 @@ deny contains message if {
 	for _, v := range d.Deny {
 		got = append(got, v.Message)
 	}
-	const want = `7 {"a":[1,"x"]}, a-b, at createPod, nested, other`
+	const want = `7 {"a":[1,"x"]}, a-b, at createPod, first, nested, other, second, third`
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("got %s, want %s", s, want)
 	}
