@@ -39,8 +39,6 @@ test: ## Run all tests with the race detector, a real Redis and a real Envoy (PK
 	@.ci/install-tools redis envoy chromium
 	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 \
 		go test -race -shuffle=on -timeout 20m $(TESTFLAGS) $(PKG)
-	@# Its process has less memory than the race detector needs to start.
-	@$(if $(filter ./...,$(PKG)),go test -run '^TestGreedyRego$$' ./policies)
 
 .PHONY: quick
 quick: ## Run the tests as they are on a bare machine: no race detector, nothing installed (PKG, TESTFLAGS)
