@@ -182,3 +182,17 @@ deny contains message if {
 		t.Errorf("got %s, want %s", s, want)
 	}
 }
+
+// TestBoundedLists: lists put together end at the bound, not at the memory's end.
+func TestBoundedLists(t *testing.T) {
+	limits := policies.DefaultLimits()
+	limits.Deadline = time.Minute
+	e, err := ownEngine(t, limits, "package policies.mine\n\n"+doubled("[1]", "array.concat(a%d, a%d)")+"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Decide(t.Context(), "acme", call(t, "createPod", `{}`))
+	if !errors.Is(err, policies.ErrEvaluation) || !strings.Contains(err.Error(), "array.concat: the operands are larger") {
+		t.Errorf("got %v, want the bound of array.concat", err)
+	}
+}
