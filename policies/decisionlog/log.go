@@ -29,7 +29,7 @@ type Stats struct {
 	// Recorded were put into the ring, Dropped fell out of it unwritten, Sampled
 	// were left out by SampleAllowed.
 	Recorded, Dropped, Sampled int64
-	// Written reached every sink, Failed did not reach one of them.
+	// Written reached every sink, Failed did not reach one of them before Run ended.
 	Written, Failed int64
 }
 
@@ -149,9 +149,12 @@ func (l *Log) take(n int) []*Event {
 // farewell is how long Run goes on writing after its context has ended.
 const farewell = 3 * time.Second
 
-// Run writes events until the context ends, then what is left, for a few
-// seconds at most, and closes the sinks. Its error is the context's cause.
+// Run writes events until the context ends, then finishes the batch it is at
+// and writes what is left, for a few seconds at most, and closes the sinks. Its
+// error is the context's cause.
 func (l *Log) Run(ctx context.Context) error {
+	writing, release := outlive(ctx, farewell)
+	defer release()
 	for ctx.Err() == nil {
 		select {
 		case <-l.wake:
@@ -159,18 +162,35 @@ func (l *Log) Run(ctx context.Context) error {
 			continue
 		}
 		l.gather(ctx)
-		l.drain(ctx)
+		l.drain(writing)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-	defer cancel()
-	l.drain(last)
+	l.drain(writing)
+	l.abandon(writing)
 	for _, s := range l.sinks {
 		if err := s.Close(); err != nil {
-			l.failed(last, s, err)
+			l.failed(writing, s, err)
 		}
 	}
 	l.deps.HTTPClient.CloseIdleConnections()
 	return context.Cause(ctx)
+}
+
+// outlive returns a context with the values of ctx that ends d after it.
+func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var timer *time.Timer // written once, before unhook can say that it was
+	started := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		timer = time.AfterFunc(d, cancel)
+		close(started)
+	})
+	return out, func() {
+		if !unhook() {
+			<-started
+			timer.Stop()
+		}
+		cancel()
+	}
 }
 
 // gather waits a little for company, when a service takes batches.
@@ -237,6 +257,19 @@ func (l *Log) drain(ctx context.Context) {
 			}
 		}
 		l.settle(len(encoded), lost, reached)
+	}
+}
+
+// abandon counts what there was no time to write.
+func (l *Log) abandon(ctx context.Context) {
+	l.mu.Lock()
+	left := l.count
+	clear(l.ring)
+	l.count = 0
+	l.stats.Failed += int64(left)
+	l.mu.Unlock()
+	if left > 0 {
+		l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decisions not written before the end", slog.Int("count", left))
 	}
 }
 
