@@ -116,7 +116,7 @@ type Org struct {
 	Failure    Failure              `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Classes    []Class              `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts  []brownout.Config    `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
-	Policies   []policies.Entry     `yaml:"policies" doc:"policies in force, in any order"`
+	Policies   []policies.Entry     `yaml:"policies" doc:"policies in force, in any order; account_changes is, with its defaults, even when not listed"`
 	Rego       string               `yaml:"rego" doc:"directory with the organisation's own policies"`
 	Bundle     *policies.Bundle     `yaml:"bundle" doc:"OPA bundle with the organisation's own policies, instead of rego"`
 	Exceptions []policies.Exception `yaml:"exceptions" doc:"what somebody may do in spite of a policy, until when, and who allowed it"`

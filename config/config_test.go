@@ -185,3 +185,31 @@ func TestWatchTellsOfChangesAndSignals(t *testing.T) {
 		t.Errorf("Watch = %v", err)
 	}
 }
+
+// TestAccountChangesAreGuarded: account_changes is in force unless listed.
+func TestAccountChangesAreGuarded(t *testing.T) {
+	const file = `
+platform: {base_url: "https://platform.test"}
+redis: {embedded: true}
+orgs:
+  - {id: silent, credential: {env: ACME_KEY}}
+  - {id: other, credential: {env: ACME_KEY}, policies: [{policy: read_only}]}
+  - {id: own, credential: {env: ACME_KEY}, policies: [{policy: account_changes, mode: shadow}, {policy: read_only}]}
+`
+	loaded, err := config.Parse("tollgate.yaml", []byte(file), sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, o := range loaded.Gateway.Orgs {
+		for _, e := range o.Policies.Policies {
+			got[o.ID] = append(got[o.ID], e.Policy+" "+string(e.Mode))
+		}
+	}
+	want := map[string][]string{
+		"silent": {"account_changes "}, "other": {"read_only ", "account_changes "}, "own": {"account_changes shadow", "read_only "},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("policies in force (-want +got):\n%s", diff)
+	}
+}

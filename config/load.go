@@ -255,8 +255,15 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 	return c
 }
 
+// alwaysOn is the policy in force for every organisation that does not list it.
+const alwaysOn = "account_changes"
+
 func (o *Org) policies() policies.Config {
-	return policies.Config{Policies: o.Policies, Directory: o.Rego, Bundle: o.Bundle, Exceptions: o.Exceptions}
+	entries := o.Policies
+	if !slices.ContainsFunc(entries, func(e policies.Entry) bool { return e.Policy == alwaysOn }) {
+		entries = append(slices.Clip(entries), policies.Entry{Policy: alwaysOn}) // last, so that the places of faults stay
+	}
+	return policies.Config{Policies: entries, Directory: o.Rego, Bundle: o.Bundle, Exceptions: o.Exceptions}
 }
 
 // store is how the limiter uses Redis.

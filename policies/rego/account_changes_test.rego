@@ -1,0 +1,45 @@
+package tollgate.library.account_changes_test
+
+import data.tollgate.library.account_changes
+import data.tollgate.testing
+
+verdict(params, given, kind, verb) := result if {
+	result := account_changes.violations(params) with input as object.union(
+		testing.plain(kind, verb),
+		{"caller": {"roles": given}},
+	)
+}
+
+test_allow_admins if {
+	every kind in ["account", "registry", "delegation"] {
+		every verb in ["create", "update", "delete"] {
+			count(verdict({}, ["viewer", "admin"], kind, verb)) == 0
+		}
+	}
+}
+
+test_allow_reading_and_what_is_not_the_account if {
+	count(verdict({}, [], "account", "read")) == 0
+	count(verdict({}, ["viewer"], "registry", "read")) == 0
+	count(verdict({}, ["operator"], "pod", "create")) == 0
+	count(verdict({}, ["operator"], "template", "delete")) == 0
+}
+
+test_deny_others if {
+	every kind in ["account", "registry", "delegation"] {
+		every verb in ["create", "update", "delete"] {
+			count(verdict({}, ["operator"], kind, verb)) == 1
+			count(verdict({}, [], kind, verb)) == 1
+		}
+	}
+	some violation in verdict({}, ["operator"], "account", "update")
+	violation.message == "only callers with the role admin may change what belongs to the whole account"
+}
+
+test_roles_given if {
+	params := {"roles": ["admin", "registrar"]}
+	count(verdict(params, ["registrar"], "registry", "create")) == 0
+	some violation in verdict(params, ["operator"], "registry", "create")
+	contains(violation.message, "admin or registrar")
+	count(verdict({"roles": []}, ["admin"], "registry", "create")) == 1
+}
