@@ -66,7 +66,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		Reads: filter.ReadsOf(g.api.Operations()), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Looks: engine.Reads, Reader: reader, Catalog: g.catalog, Recorder: g.recorder,
 	}
-	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline}
+	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline, Streams: g.streams}
 	chain := &filter.Chain{Dialects: make(map[route.Dialect]filter.Dialect)}
 	translators, dimmers := make(map[route.Dialect]filter.Translator), make(map[route.Dialect]filter.Dimmer)
 	for name, d := range dialects {
@@ -118,6 +118,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	return &state{
 		config:   cfg,
 		pipeline: &filter.Pipeline{Chain: chain, Dispatch: dispatch, Revision: cfg.Revision},
+		callers:  directory,
 		reader:   reader,
 		client:   client,
 		engine:   engine,
@@ -136,7 +137,7 @@ func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {
 		}
 		orgs[o.ID] = section
 	}
-	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{})
+	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{Changed: g.streams.Recheck})
 }
 
 // changers lists the organisations whose policies may change bodies: those of

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -67,6 +68,7 @@ type Gateway struct {
 	usage      *usage.Recorder
 	usageStore *usage.Store
 	history    *filter.History
+	streams    *filter.Streams
 	decisions  *decisionlog.Log // nil when they are logged nowhere
 	current    atomic.Pointer[state]
 	swapped    chan struct{} // tells Run of a new state
@@ -78,6 +80,7 @@ type Gateway struct {
 type state struct {
 	config   *Config
 	pipeline *filter.Pipeline
+	callers  *identity.Directory
 	reader   *filter.Reader
 	client   *upstream.Client
 	engine   *policies.Engine
@@ -122,6 +125,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, LegacyPrefix), Logger: deps.Logger}.WithDefaults()
 	g.history = filter.NewHistory(cfg.KeepDecisions)
+	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
@@ -154,6 +158,7 @@ func (g *Gateway) Swap(cfg Config) error {
 	if old == nil {
 		return nil
 	}
+	g.streams.Recheck()
 	select {
 	case g.swapped <- struct{}{}:
 	default: // Run has yet to look, and will see the newest
@@ -208,6 +213,14 @@ func (p prices) GPUs(ctx context.Context, org string) ([]catalog.GPU, error) {
 // CPUs implements catalog.Fetcher.
 func (p prices) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
 	return p.g.current.Load().reader.CPUs(ctx, org)
+}
+
+// streamAllowed tells whether an open event stream may go on under the
+// configuration now in force.
+func (g *Gateway) streamAllowed(s filter.Stream) bool {
+	now := g.current.Load()
+	revision, ok := now.engine.Revision(s.Caller.Org)
+	return ok && revision == s.Policies && now.callers.Holds(s.Caller)
 }
 
 func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }

@@ -26,6 +26,8 @@ type Deps struct {
 	HTTPClient *http.Client
 	// Now is the clock that bundles are polled by; nil is time.Now.
 	Now func() time.Time
+	// Changed is called after a bundle came into force; nil is nobody.
+	Changed func()
 }
 
 // Errors of Decide. Whatever the error, the call must be refused.

@@ -204,6 +204,9 @@ func (e *Engine) poll(ctx context.Context, org string) {
 	if cfg.Persist != "" && cfg.URL != "" {
 		s.lastErr = persist(cfg.Persist, got.raw)
 	}
+	if e.deps.Changed != nil {
+		e.deps.Changed()
+	}
 }
 
 // looked notes how a look went and when the next is due.

@@ -28,6 +28,8 @@ type Dispatch struct {
 	// end even when the caller has left, because the result is wanted either
 	// way.
 	Deadline time.Duration
+	// Streams keeps the event streams that are open; required.
+	Streams *Streams
 }
 
 // Do sets ex.Answer to the platform's answer. Error answers are read whole,
@@ -37,8 +39,11 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 	ctx, span := d.Recorder.Stage(ctx, "dispatch")
 	defer span.End()
 	cancel := func() {}
-	if ex.Operation.Mutates {
+	switch {
+	case ex.Operation.Mutates:
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
+	case ex.Out.Stream:
+		ctx, cancel = d.Streams.add(ctx, Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision})
 	}
 	begin := d.Recorder.Now()
 	res, err := d.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
@@ -53,6 +58,9 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 	ex.Answer = &Answer{Status: res.StatusCode, Header: res.Header, Relayed: true}
 	if res.StatusCode < http.StatusBadRequest {
 		ex.Answer.Stream = res.Body
+		if ex.Out.Stream {
+			ex.Answer.Stream = &cuttable{res.Body, ctx}
+		}
 		return cancel, nil
 	}
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Digest is the SHA-256 of a key.
@@ -52,6 +53,8 @@ type Caller struct {
 	Roles          []Role
 	// Exempt callers are not limited and get no RateLimit headers.
 	Exempt bool
+
+	digest Digest // of the key it came with, zero for callers without one
 }
 
 // ErrUnknown is returned for every credential that is not a known key,
@@ -83,6 +86,7 @@ func NewDirectory(entries []Entry) (*Directory, error) {
 			return nil, fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
 		}
 		caller := e.Caller
+		caller.digest = e.Digest
 		d.byDigest[e.Digest] = entry{digest: e.Digest, caller: &caller}
 	}
 	return d, nil
@@ -106,6 +110,13 @@ func (d *Directory) Find(key string) (*Caller, error) {
 		return nil, ErrUnknown
 	}
 	return e.caller, nil
+}
+
+// Holds tells whether a caller found in this or another Directory is here too:
+// the same key, with the same organisation, team, id and roles.
+func (d *Directory) Holds(c *Caller) bool {
+	now := d.byDigest[c.digest].caller
+	return now != nil && now.Org == c.Org && now.Team == c.Team && now.Key == c.Key && slices.Equal(now.Roles, c.Roles)
 }
 
 // wellFormed accepts the token68 alphabet of RFC 9110, section 11.2, within

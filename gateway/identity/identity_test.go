@@ -87,3 +87,45 @@ func TestParseDigest(t *testing.T) {
 		}
 	}
 }
+
+func TestHolds(t *testing.T) {
+	entry := func(change func(*identity.Entry)) identity.Entry {
+		e := identity.Entry{Digest: identity.DigestOf("tg_live_0001"), Caller: identity.Caller{
+			Org: "acme", Team: "research", Key: "k1", Roles: []identity.Role{identity.RoleOperator},
+		}}
+		change(&e)
+		return e
+	}
+	directory := func(entries ...identity.Entry) *identity.Directory {
+		d, err := identity.NewDirectory(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	caller, err := directory(entry(func(*identity.Entry) {})).Find("tg_live_0001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(*identity.Entry)
+		want   bool
+	}{
+		"the same":     {func(*identity.Entry) {}, true},
+		"exempt now":   {func(e *identity.Entry) { e.Caller.Exempt = true }, true},
+		"another key":  {func(e *identity.Entry) { e.Digest = identity.DigestOf("tg_live_0002") }, false},
+		"another org":  {func(e *identity.Entry) { e.Caller.Org = "globex" }, false},
+		"another team": {func(e *identity.Entry) { e.Caller.Team = "" }, false},
+		"another id":   {func(e *identity.Entry) { e.Caller.Key = "k2" }, false},
+		"other roles":  {func(e *identity.Entry) { e.Caller.Roles = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := directory(entry(tc.change)).Holds(caller); got != tc.want {
+				t.Errorf("Holds = %v, want %v", got, tc.want)
+			}
+		})
+	}
+	if directory().Holds(&identity.Caller{Org: "acme", Key: "k1"}) {
+		t.Error("a caller without a key is held")
+	}
+}

@@ -43,9 +43,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Chain.RunResponse(ctx, ex)
 	err := h.write(w, ex)
 	done()
-	if r.Context().Err() != nil && !ex.In.Broken { // a body that broke off ends the context too
+	switch {
+	case errors.Is(err, filter.ErrWithdrawn):
+		event.Outcome, event.Cause = telemetry.OutcomeCut, err
+	case r.Context().Err() != nil && !ex.In.Broken: // a body that broke off ends the context too
 		event.Outcome = telemetry.OutcomeGone
-	} else if err != nil && event.Outcome == telemetry.OutcomeOK {
+	case err != nil && event.Outcome == telemetry.OutcomeOK:
 		event.Outcome, event.Cause = telemetry.OutcomeUpstream, err
 	}
 	h.Recorder.Record(ctx, event)

@@ -16,6 +16,7 @@ const (
 	OutcomeUpstream Outcome = "upstream" // the platform refused or failed
 	OutcomeFault    Outcome = "fault"    // the gateway failed
 	OutcomeGone     Outcome = "gone"     // the caller left before the answer
+	OutcomeCut      Outcome = "cut"      // an event stream ended because what allowed it was withdrawn
 )
 
 // Event is the one record of an exchange. It is filled along the chain by the
@@ -83,7 +84,7 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	switch e.Outcome {
 	case OutcomeFault:
 		level = slog.LevelError
-	case OutcomeUpstream:
+	case OutcomeUpstream, OutcomeCut:
 		level = slog.LevelWarn
 	case OutcomeOK, OutcomeRefused, OutcomeGone:
 	}

@@ -1,0 +1,61 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+func TestStreams(t *testing.T) {
+	allowed := map[string]bool{"ann": true, "bob": true}
+	s := NewStreams(func(s Stream) bool { return allowed[s.Caller.Key] })
+	open := func(key string) (context.Context, func()) {
+		return s.add(t.Context(), Stream{Caller: &identity.Caller{Key: key}})
+	}
+	ann, endAnn := open("ann")
+	bob, endBob := open("bob")
+	defer endBob()
+	allowed["ann"] = false
+	s.Recheck()
+	if got := context.Cause(ann); !errors.Is(got, ErrWithdrawn) {
+		t.Errorf("ann's stream ended with %v, want ErrWithdrawn", got)
+	}
+	if bob.Err() != nil {
+		t.Errorf("bob's stream ended with %v", context.Cause(bob))
+	}
+	endAnn()
+	if len(s.open) != 1 {
+		t.Errorf("%d streams are open, want bob's", len(s.open))
+	}
+	// Forbidden between its verdict and its opening: no Recheck will come.
+	late, endLate := open("ann")
+	defer endLate()
+	if got := context.Cause(late); !errors.Is(got, ErrWithdrawn) {
+		t.Errorf("the late stream ended with %v, want ErrWithdrawn", got)
+	}
+}
+
+// broken fails with the error of a context that ended.
+type broken struct{ io.Reader }
+
+func (broken) Read([]byte) (int, error) { return 0, context.Canceled }
+func (broken) Close() error             { return nil }
+
+func TestCuttable(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if _, err := (&cuttable{broken{}, ctx}).Read(nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Read = %v, want the body's own error", err)
+	}
+	cancel(ErrWithdrawn)
+	if _, err := (&cuttable{broken{}, ctx}).Read(nil); !errors.Is(err, ErrWithdrawn) {
+		t.Errorf("Read = %v, want ErrWithdrawn", err)
+	}
+	whole := &cuttable{io.NopCloser(strings.NewReader("")), ctx}
+	if _, err := whole.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("Read = %v, want io.EOF: it was sent whole", err)
+	}
+}
