@@ -76,7 +76,7 @@ type Limits struct {
 	ratelimit.Config `yaml:",inline"`
 
 	Prefix   string        `yaml:"prefix" doc:"begins the limiter's keys in Redis; installations that share one need different ones"`
-	Recovery time.Duration `yaml:"recovery" doc:"how long nothing is admitted after Redis restarted or failed over, while gateways restore what they remember; at least 1s, or negative to trust a new server at once"`
+	Recovery time.Duration `yaml:"recovery" doc:"how long at most nothing is admitted after Redis restarted or failed over, waiting for gateways to restore what they remember; at least 1s, or negative to trust a new server at once"`
 
 	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
 	AnonymousExempt []string                 `yaml:"anonymous_exempt" doc:"prefixes that are not slowed down, such as 10.0.0.5/32: load balancers that all callers come through"`

@@ -48,6 +48,9 @@ type Limiter struct {
 	running  atomic.Bool
 	// restarted is set while what the store has lost must be restored.
 	restarted atomic.Bool
+	// underway is held for reading from before an exchange that may admit until
+	// what it brought is in the book.
+	underway sync.RWMutex
 
 	mu sync.Mutex
 	// returns are permits that cannot be spent here any more, by organisation.
@@ -222,16 +225,12 @@ func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, e
 	}
 	f := l.commit.get(c)
 	defer l.commit.put(f)
-	if l.config.Mode == ModeLeased {
-		l.draw(f)
-	}
-	l.commit.fly(ctx, f)
+	turned := l.exchange(ctx, f)
 	if f.err != nil {
-		l.undraw(f)
 		d, err = l.without(c, f.err)
 		return d, false, err
 	}
-	if turned := l.settle(f); turned {
+	if turned {
 		return Decision{}, true, nil
 	}
 	var views [MaxScopes]view
@@ -242,6 +241,22 @@ func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, e
 		}
 	}
 	return decide(c.scopes(), views[:c.n], c.cost, f.op.Admitted == 1, SourceRedis), false, nil
+}
+
+// exchange brings f to the store and its answer into the book. It reports
+// whether a window turned meanwhile, so that the call must be tried anew.
+func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
+	l.underway.RLock()
+	defer l.underway.RUnlock()
+	if l.config.Mode == ModeLeased {
+		l.draw(f)
+	}
+	l.commit.fly(ctx, f)
+	if f.err != nil {
+		l.undraw(f)
+		return false
+	}
+	return l.settle(f)
 }
 
 // divisor bounds leases: see [Op.Divisor].

@@ -14,7 +14,7 @@ const Beat = 500 * time.Millisecond
 
 const (
 	// beatWithin is how long a silent gateway is taken to be alive.
-	beatWithin = 3 * time.Second
+	beatWithin = 5 * time.Second
 	// farewell bounds what is done on the way out.
 	farewell = 2 * time.Second
 	// adjustBatch is how many corrections go to the store at once.
@@ -34,7 +34,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 	defer l.counts.unregister()
 	l.running.Store(true)
 	defer l.running.Store(false)
-	resets := int64(-1)
+	resets := l.beat(ctx, -1) // at once: others wait for those they know, should the store restart
 	for {
 		select {
 		case <-ctx.Done():
@@ -82,8 +82,12 @@ func (l *Limiter) tend(ctx context.Context) {
 	if l.breaker.open.Load() {
 		return
 	}
-	if l.restarted.Swap(false) && l.adjust(ctx, l.remembered()) != nil {
-		l.restarted.Store(true)
+	if l.restarted.Swap(false) {
+		if l.restore(ctx) != nil {
+			l.restarted.Store(true)
+			return
+		}
+		l.dropReturns()
 	}
 	l.collect()
 	l.mu.Lock()
@@ -121,6 +125,17 @@ func (l *Limiter) owe(adj Adjustment, org string) {
 	l.returns[org] = append(l.returns[org], adj)
 }
 
+// restore brings back what the store has lost.
+func (l *Limiter) restore(ctx context.Context) error {
+	return l.store.Restore(ctx, l.config.Gateway, func(ctx context.Context) error {
+		// What is under way may have been charged to the counts that are lost, and
+		// be admitted when it lands; it is remembered then.
+		l.underway.Lock()
+		l.underway.Unlock() //nolint:staticcheck // only waited for
+		return l.adjust(ctx, l.remembered())
+	})
+}
+
 // remembered is what this gateway knows to have been counted in windows that
 // still run.
 func (l *Limiter) remembered() map[string][]Adjustment {
@@ -133,6 +148,17 @@ func (l *Limiter) remembered() map[string][]Adjustment {
 		return true
 	})
 	return all
+}
+
+// dropReturns forgets the permits on their way back. They were charged to counts
+// that were lost, and what is remembered of those is without them already: given
+// back to the restored counts they would count twice.
+func (l *Limiter) dropReturns() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for org, list := range l.returns {
+		l.returns[org] = slices.DeleteFunc(list, func(adj Adjustment) bool { return slices.Min(adj.Delta[:]) < 0 })
+	}
 }
 
 // adjust sends adjustments to the store, a batch at a time.
@@ -206,6 +232,8 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	}
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
+	l.underway.RLock()
+	defer l.underway.RUnlock()
 	sent := l.tick()
 	now, err := l.store.Apply(ctx, ops)
 	ans := answer{now: now, sent: sent, got: l.tick()}

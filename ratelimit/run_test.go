@@ -202,6 +202,26 @@ func TestRunRestoresWhatTheStoreLost(t *testing.T) {
 	})
 }
 
+// A gateway that ends while the store recovers gives its permits back once: in
+// what it remembers, and not by taking them off that again.
+func TestPermitsOfALostStoreAreNotReturnedTwice(t *testing.T) {
+	bubble(t, func(t *testing.T, store *storetest.Memory) {
+		l, stop := running(t, store, leased, ratelimit.Deps{})
+		spin(t, l, only(ratelimit.Limit{Hour: 10_000}), 500, time.Millisecond)
+		if got := used(t, store, 1); got <= 500 {
+			t.Fatalf("charged %d for 500 calls: no permits are held", got)
+		}
+		store.Forget()
+		store.SetFault(ratelimit.ErrRestarted)
+		time.Sleep(600 * time.Millisecond) // it beats, and hears of it
+		store.SetFault(nil)
+		stop()
+		if got := used(t, store, 1); got != 500 {
+			t.Errorf("charged %d for 500 calls after the end, want 500", got)
+		}
+	})
+}
+
 func TestFailurePolicies(t *testing.T) {
 	errAway := errors.New("away")
 	for _, tt := range []struct {

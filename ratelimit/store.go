@@ -34,6 +34,10 @@ type Store interface {
 	// Adjustment. Corrections to windows that have ended are dropped.
 	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
 
+	// Restore runs adjust, which brings back what a store that restarted has lost,
+	// and then tells the other gateways that this one has done so.
+	Restore(ctx context.Context, gateway string, adjust func(context.Context) error) error
+
 	// Show returns what is counted for an organisation, without charging.
 	Show(ctx context.Context, org string) (Snapshot, error)
 
@@ -56,8 +60,8 @@ type Pulse struct {
 }
 
 // ErrRestarted is wrapped in the error of a Store that has restarted or failed
-// over and may have lost counts. It admits nothing for a while, in which every
-// gateway should restore what it remembers, by Adjust.
+// over and may have lost counts. It admits nothing until every gateway has
+// restored what it remembers, by Restore, or too long did not.
 var ErrRestarted = errors.New("ratelimit: store restarted")
 
 // Op is one operation on a store: either Calls identical calls of one Cost, of

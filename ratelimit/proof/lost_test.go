@@ -17,6 +17,9 @@ import (
 type witness struct {
 	ratelimit.Store
 	report func(lost map[string]int64)
+	// forgets is set for a server that loses its data: returns may be lost with it,
+	// while others remember what was counted before them.
+	forgets bool
 }
 
 // sentKey is the key in a context of a *bool that tells whether a command was
@@ -47,7 +50,7 @@ func (s witness) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 // Adjust implements [ratelimit.Store].
 func (s witness) Adjust(ctx context.Context, org string, adjustments []ratelimit.Adjustment) error {
 	err := s.Store.Adjust(ctx, org, adjustments)
-	if err != nil {
+	if err != nil || s.forgets {
 		lost := make(map[string]int64)
 		for i := range adjustments {
 			lost[adjustments[i].Ref.ID] += max(0, -adjustments[i].Delta[2])

@@ -49,6 +49,8 @@ type order struct {
 	URL      string
 	Mode     ratelimit.Mode
 	Recovery time.Duration
+	// Forgets is set if the server loses its data.
+	Forgets bool
 	// Timeout bounds an exchange with the store; short, so that faults matter,
 	// unless a scene says otherwise.
 	Timeout time.Duration
@@ -124,9 +126,9 @@ func (o *order) limiter(report *reporter) (*ratelimit.Limiter, redis.UniversalCl
 	}
 	config := ratelimit.DefaultConfig()
 	config.Mode, config.Timeout = o.Mode, cmp.Or(o.Timeout, 250*time.Millisecond)
-	limiter, err := ratelimit.New(config, ratelimit.Deps{Store: witness{store, func(lost map[string]int64) {
-		report.write(record{Lost: lost})
-	}}})
+	limiter, err := ratelimit.New(config, ratelimit.Deps{Store: witness{
+		store, func(lost map[string]int64) { report.write(record{Lost: lost}) }, o.Forgets,
+	}})
 	return limiter, client, err
 }
 

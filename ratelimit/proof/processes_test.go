@@ -115,6 +115,18 @@ func (s *scene) wait(d time.Duration) {
 	}
 }
 
+// waitForAll waits until every gateway has told that it is alive.
+func (s *scene) waitForAll() {
+	for range 600 {
+		alive, err := s.direct.ZCard(s.t.Context(), redisstore.DefaultPrefix+"gateways").Result()
+		if err == nil && alive == gateways {
+			return
+		}
+		s.wait(100 * time.Millisecond)
+	}
+	s.t.Fatal("the gateways never were alive together")
+}
+
 // waitFor waits until no more has been admitted for a while, or too long.
 func (s *scene) waitFor(most time.Duration) {
 	last := int64(-1)
@@ -267,7 +279,11 @@ func TestRestartWithoutPersistence(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
 		s := newScene(t, mode)
+		// All gateways live on, so they wait for each other, not for the time to
+		// pass, however busy the machine.
+		s.order.Recovery, s.order.Forgets = time.Minute, true
 		s.start(gateways)
+		s.waitForAll()
 		for range 2 {
 			s.wait(time.Second)
 			s.server.Kill()

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -156,5 +157,147 @@ func TestClusterNodeRestart(t *testing.T) {
 	}
 	if !noticed {
 		t.Error("the restart of one node was not noticed")
+	}
+}
+
+// gateway is a Store of its own with a name to beat under.
+type gateway struct {
+	*redisstore.Store
+	name string
+}
+
+func (g *gateway) beat(t *testing.T) {
+	t.Helper()
+	if _, err := g.Beat(t.Context(), g.name, time.Minute); err != nil {
+		t.Fatalf("%s: Beat: %v", g.name, err)
+	}
+}
+
+// notice beats until the restart has been noticed.
+func (g *gateway) notice(t *testing.T) {
+	t.Helper()
+	for range 10 {
+		if _, err := g.Beat(t.Context(), g.name, time.Minute); errors.Is(err, ratelimit.ErrRestarted) {
+			return
+		}
+	}
+	t.Fatalf("%s did not notice the restart", g.name)
+}
+
+// restore brings back what g saw last.
+func (g *gateway) restore(t *testing.T, seen ratelimit.State) {
+	t.Helper()
+	err := g.Restore(t.Context(), g.name, func(ctx context.Context) error {
+		return g.Adjust(ctx, "org_a", []ratelimit.Adjustment{{Ref: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, State: seen}})
+	})
+	if err != nil {
+		t.Fatalf("%s: Restore: %v", g.name, err)
+	}
+}
+
+func (g *gateway) take(t *testing.T) ratelimit.State {
+	t.Helper()
+	ops := one(100)
+	if _, err := g.Apply(t.Context(), ops); err != nil {
+		t.Fatalf("%s: Apply: %v", g.name, err)
+	}
+	return ops[0].After[0]
+}
+
+func (g *gateway) refuses(t *testing.T, when string) {
+	t.Helper()
+	if _, err := g.Apply(t.Context(), one(100)); !errors.Is(err, ratelimit.ErrRestarted) {
+		t.Errorf("%s, %s: Apply: %v, want ErrRestarted", g.name, when, err)
+	}
+}
+
+// TestThePauseLastsUntilAllHaveRestored: however slow one gateway is, nobody
+// admits before what it alone has seen is counted again, and not longer either.
+func TestThePauseLastsUntilAllHaveRestored(t *testing.T) {
+	server := redistest.Run(t)
+	var quick, slow gateway
+	var clock *stopped
+	slow.name, quick.name = "slow", "quick"
+	slow.Store, _ = newPausing(t, "redis://"+server.Addr())
+	quick.Store, clock = newPausing(t, "redis://"+server.Addr())
+	early := quick.take(t)
+	for range 5 {
+		slow.take(t)
+	}
+	late := slow.take(t)
+	quick.beat(t)
+	slow.beat(t)
+	quick.beat(t) // and hears of slow
+	server.Restart()
+
+	quick.notice(t)
+	quick.restore(t, early)
+	quick.beat(t)
+	quick.refuses(t, "while slow has not even noticed")
+	slow.notice(t)
+	quick.beat(t)
+	quick.refuses(t, "while slow has not restored")
+	slow.restore(t, late)
+	quick.refuses(t, "before it heard of it")
+	quick.beat(t)
+	quick.refuses(t, "while others may not have been heard yet")
+	clock.nanos.Add(int64(redisstore.MinRecovery))
+	quick.beat(t)
+	if got := quick.take(t).Count[2]; got != 8 {
+		t.Errorf("the day counts %d, want the 7 of before the restart and this one", got)
+	}
+	// The next restart is another: nobody has restored anything to that server.
+	server.Restart()
+	quick.notice(t)
+	quick.beat(t)
+	quick.refuses(t, "after the second restart")
+}
+
+// TestOneThatNobodyKnewIsWaitedFor: a gateway that started just before a restart is
+// waited for, too, if it tells the new server that it is there.
+func TestOneThatNobodyKnewIsWaitedFor(t *testing.T) {
+	server := redistest.Run(t)
+	old, clock := newPausing(t, "redis://"+server.Addr())
+	g := gateway{old, "old"}
+	g.beat(t)
+	fresh, _ := newPausing(t, "redis://"+server.Addr())
+	h := gateway{fresh, "fresh"}
+	h.take(t)
+	seen := h.take(t)
+	server.Restart()
+	g.notice(t)
+	g.restore(t, ratelimit.State{})
+	h.notice(t)
+	h.beat(t)
+	clock.nanos.Add(int64(redisstore.MinRecovery))
+	g.beat(t)
+	g.refuses(t, "while the fresh one has not restored")
+	h.restore(t, seen)
+	g.beat(t)
+	if got := g.take(t).Count[2]; got != 3 {
+		t.Errorf("the day counts %d, want 3", got)
+	}
+}
+
+// TestOneThatDoesNotComeIsNotWaitedForLong: a gateway that went with the server
+// delays the others by Recovery, and no longer.
+func TestOneThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
+	server := redistest.Run(t)
+	left, clock := newPausing(t, "redis://"+server.Addr())
+	g := gateway{left, "left"}
+	g.beat(t)
+	if _, err := g.Beat(t.Context(), "gone", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	seen := g.take(t)
+	server.Restart()
+	g.notice(t)
+	g.restore(t, seen)
+	clock.nanos.Add(int64(2*time.Second) - 1)
+	g.beat(t)
+	g.refuses(t, "1 ns before the end of the pause")
+	clock.nanos.Add(1)
+	if got := g.take(t).Count[2]; got != 2 {
+		t.Errorf("the day counts %d, want 2", got)
 	}
 }

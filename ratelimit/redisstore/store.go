@@ -18,7 +18,7 @@ import (
 // The defaults of a Config.
 const (
 	DefaultPrefix   = "tollgate:rl:"
-	DefaultRecovery = 2 * time.Second
+	DefaultRecovery = 5 * time.Second
 )
 
 // Config is what a Store needs beside its client. The zero Config is usable.
@@ -26,10 +26,11 @@ type Config struct {
 	// Prefix begins every key; several installations can share a Redis with
 	// different ones. Default: DefaultPrefix. It must not contain braces.
 	Prefix string `yaml:"prefix,omitempty"`
-	// Recovery is how long nothing is admitted after the server restarted or
-	// another one took its place, while all gateways restore what they remember.
-	// It is MinRecovery or more. Default: DefaultRecovery; negative trusts a new server at once, which may admit up to
-	// another quota if it lost its data.
+	// Recovery is the longest time nothing is admitted after the server restarted
+	// or another one took its place, waiting for all gateways to restore what they
+	// remember. It is MinRecovery or more. Default: DefaultRecovery; negative
+	// trusts a new server at once, which may admit up to another quota if it lost
+	// its data.
 	Recovery time.Duration `yaml:"recovery,omitempty"`
 	// Now is the clock recovery is measured with. Default: time.Now.
 	Now func() time.Time `yaml:"-"`
@@ -169,14 +170,15 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 	if err != nil {
 		return ratelimit.Pulse{}, wrap("beat", err)
 	}
-	key := s.prefix + "gateways"
-	var live *redis.IntCmd
+	key, roll := s.prefix+"gateways", s.prefix+s.watch.roll()
+	var live, restored *redis.StringSliceCmd
 	var resets *redis.StringCmd
 	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMilli()), Member: gateway})
 		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now.Add(-within).UnixMilli(), 10))
 		p.PExpire(ctx, key, within)
-		live = p.ZCard(ctx, key)
+		live = p.ZRange(ctx, key, 0, -1)
+		restored = p.SMembers(ctx, roll)
 		resets = p.Get(ctx, s.prefix+"resets")
 		return nil
 	})
@@ -186,13 +188,36 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 	if err := s.watch.check(ctx, epoch); err != nil {
 		return ratelimit.Pulse{}, wrap("beat", err)
 	}
-	p := ratelimit.Pulse{Live: int(live.Val())}
+	s.watch.heard(epoch, live.Val(), restored.Val(), within)
+	p := ratelimit.Pulse{Live: len(live.Val())}
 	if err := resets.Err(); err == nil {
 		if p.Resets, err = resets.Int64(); err != nil {
 			return ratelimit.Pulse{}, wrap("beat", err)
 		}
 	}
 	return p, nil
+}
+
+// rollKept is how long it is kept on record who has restored what they remember.
+const rollKept = time.Hour
+
+// Restore implements [ratelimit.Store].
+func (s *Store) Restore(ctx context.Context, gateway string, adjust func(context.Context) error) error {
+	epoch := s.watch.epoch.Load()
+	if err := adjust(ctx); err != nil {
+		return err
+	}
+	// The roll is that of the server the adjustments went to, or the check fails.
+	key := s.prefix + s.watch.roll()
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.SAdd(ctx, key, gateway)
+		p.PExpire(ctx, key, rollKept)
+		return nil
+	})
+	if err != nil {
+		return wrap("restore", err)
+	}
+	return wrap("restore", s.watch.check(ctx, epoch))
 }
 
 // Show implements [ratelimit.Store]. It reads keys one after the other: counts

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +30,12 @@ import (
 // an address stands for one server, a connection to another address is a change,
 // too.
 //
+// A server that changed admits nothing before all gateways have restored what they
+// remember: each enters its name in a set that is named after the server, and goes
+// on when all those are in it that were alive shortly before, and those that have
+// told the new server that they are. One that does not come is waited for no
+// longer than the pause.
+//
 // What it does not notice is an operator who empties a running server.
 type watch struct {
 	client redis.UniversalClient
@@ -42,13 +51,16 @@ type watch struct {
 	epoch atomic.Int64
 
 	mu    sync.Mutex
-	known map[string]string
-	// until is when the pause after the latest change ends, in Unix nanoseconds.
-	until atomic.Int64
+	known map[string]string // run IDs by address
+	// peers are the gateways heard of, and when last.
+	peers map[string]time.Time
+	// since is when the latest change was noticed, until when the pause after it
+	// ends, in Unix nanoseconds.
+	since, until atomic.Int64
 }
 
 func newWatch(client redis.UniversalClient, config Config) *watch {
-	w := &watch{client: client, pause: config.Recovery, now: config.Now}
+	w := &watch{client: client, pause: config.Recovery, now: config.Now, peers: make(map[string]time.Time)}
 	if w.pause == 0 {
 		w.pause = DefaultRecovery
 	}
@@ -94,7 +106,9 @@ func (w *watch) changed() {
 	if w.pause < 0 {
 		return
 	}
-	w.until.Store(w.now().Add(w.pause).UnixNano())
+	now := w.now()
+	w.since.Store(now.UnixNano())
+	w.until.Store(now.Add(w.pause).UnixNano())
 	w.epoch.Add(1)
 }
 
@@ -106,11 +120,51 @@ func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
+// pausing tells whether a pause goes on.
+func (w *watch) pausing() bool { return w.now().UnixNano() < w.until.Load() }
+
+// roll is the name of the set of gateways that have restored what they remember
+// to the servers now known.
+func (w *watch) roll() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := slices.Sorted(maps.Values(w.known))
+	return "restored:" + strings.Join(ids, ",")
+}
+
+// heard notes which gateways are alive, having beaten within some time, and in a
+// pause which have restored what they remember. When none is missing, the pause is
+// over, but not before every gateway had the time to make itself heard. Exchanges
+// of before the change still do not count then.
+func (w *watch) heard(epoch int64, alive, restored []string, within time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.epoch.Load() != epoch {
+		return // of another server
+	}
+	now := w.now()
+	for _, p := range alive {
+		w.peers[p] = now
+	}
+	if !w.pausing() {
+		maps.DeleteFunc(w.peers, func(_ string, last time.Time) bool { return now.Sub(last) > within })
+		return
+	}
+	for p := range w.peers {
+		if !slices.Contains(restored, p) {
+			return
+		}
+	}
+	if now.Sub(time.Unix(0, w.since.Load())) >= MinRecovery {
+		w.until.Store(0)
+	}
+}
+
 // enter returns the epoch an exchange begins in, or an error during the pause
 // after a change.
 func (w *watch) enter() (int64, error) {
 	epoch := w.epoch.Load()
-	if epoch > 0 && w.now().UnixNano() < w.until.Load() {
+	if epoch > 0 && w.pausing() {
 		return 0, ratelimit.ErrRestarted
 	}
 	return epoch, nil

@@ -283,6 +283,11 @@ func (m *Memory) Show(_ context.Context, org string) (ratelimit.Snapshot, error)
 	return snap, nil
 }
 
+// Restore implements [ratelimit.Store]; others are not waited for.
+func (m *Memory) Restore(ctx context.Context, _ string, adjust func(context.Context) error) error {
+	return adjust(ctx)
+}
+
 // Beat implements [ratelimit.Store].
 func (m *Memory) Beat(_ context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
 	m.mu.Lock()
