@@ -127,7 +127,7 @@ func (l *Limiter) owe(adj Adjustment, org string) {
 
 // restore brings back what the store has lost.
 func (l *Limiter) restore(ctx context.Context) error {
-	return l.store.Restore(ctx, l.config.Gateway, func(ctx context.Context) error {
+	return l.store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
 		// What is under way may have been charged to the counts that are lost, and
 		// be admitted when it lands; it is remembered then.
 		l.underway.Lock()

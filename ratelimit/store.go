@@ -35,8 +35,9 @@ type Store interface {
 	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
 
 	// Restore runs adjust, which brings back what a store that restarted has lost,
-	// and then tells the other gateways that this one has done so.
-	Restore(ctx context.Context, gateway string, adjust func(context.Context) error) error
+	// and then tells the other gateways, within the time given, that this one has
+	// done so.
+	Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error
 
 	// Show returns what is counted for an organisation, without charging.
 	Show(ctx context.Context, org string) (Snapshot, error)

@@ -227,7 +227,12 @@ func TestQuotaIsUsedUp(t *testing.T) {
 		s.order.Quotas = map[string]int64{"k1": 2000, "k2": 2500, "org": 4000}
 		s.order.Timeout = 30 * time.Second // no answer is given up, however busy the machine
 		s.start(gateways)
-		s.waitFor(time.Minute)
+		for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); s.wait(200 * time.Millisecond) {
+			if now, _ := sums(s.all); now["org"] >= 4000 {
+				break
+			}
+		}
+		s.waitFor(10 * time.Second) // what comes on top would show
 		s.stop()
 		got := s.judge()
 		if got["org"] != 4000 {

@@ -187,7 +187,7 @@ func (g *gateway) notice(t *testing.T) {
 // restore brings back what g saw last.
 func (g *gateway) restore(t *testing.T, seen ratelimit.State) {
 	t.Helper()
-	err := g.Restore(t.Context(), g.name, func(ctx context.Context) error {
+	err := g.Restore(t.Context(), g.name, time.Minute, func(ctx context.Context) error {
 		return g.Adjust(ctx, "org_a", []ratelimit.Adjustment{{Ref: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, State: seen}})
 	})
 	if err != nil {

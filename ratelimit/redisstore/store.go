@@ -202,11 +202,13 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 const rollKept = time.Hour
 
 // Restore implements [ratelimit.Store].
-func (s *Store) Restore(ctx context.Context, gateway string, adjust func(context.Context) error) error {
+func (s *Store) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
 	epoch := s.watch.epoch.Load()
 	if err := adjust(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	// The roll is that of the server the adjustments went to, or the check fails.
 	key := s.prefix + s.watch.roll()
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {

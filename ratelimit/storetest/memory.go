@@ -284,7 +284,7 @@ func (m *Memory) Show(_ context.Context, org string) (ratelimit.Snapshot, error)
 }
 
 // Restore implements [ratelimit.Store]; others are not waited for.
-func (m *Memory) Restore(ctx context.Context, _ string, adjust func(context.Context) error) error {
+func (m *Memory) Restore(ctx context.Context, _ string, _ time.Duration, adjust func(context.Context) error) error {
 	return adjust(ctx)
 }
 
