@@ -18,12 +18,15 @@ import (
 
 // File is the configuration as it is written. Start from Default.
 type File struct {
-	Listen    string           `yaml:"listen" doc:"address of the data listener; a change takes a restart"`
-	Admin     Admin            `yaml:"admin" doc:"the operators' listener"`
-	Envoy     Envoy            `yaml:"envoy" doc:"the door for Envoy's ext_proc filter"`
-	Platform  Platform         `yaml:"platform" doc:"the platform calls are sent to"`
-	Redis     Redis            `yaml:"redis" doc:"where limits are counted; a change takes a restart"`
-	Timeouts  Timeouts         `yaml:"timeouts" doc:"bounds in time"`
+	Listen   string   `yaml:"listen" doc:"address of the data listener; a change takes a restart"`
+	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
+	Envoy    Envoy    `yaml:"envoy" doc:"the door for Envoy's ext_proc filter"`
+	Platform Platform `yaml:"platform" doc:"the platform calls are sent to"`
+	Redis    Redis    `yaml:"redis" doc:"where limits are counted; a change takes a restart"`
+	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
+
+	Connections Connections `yaml:"connections" doc:"bounds on connections; a change takes a restart"`
+
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; a change takes a restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use"`
 	Decisions Decisions        `yaml:"decisions" doc:"what becomes of decisions; a change takes a restart"`
@@ -36,6 +39,12 @@ type File struct {
 	AnonymousCatalog string `yaml:"anonymous_catalog" doc:"organisation whose credential answers catalog questions of GraphQL callers without a key, as price collectors are; empty answers none"`
 
 	Orgs []Org `yaml:"orgs,required" doc:"the organisations served"`
+}
+
+// Connections bounds what callers may hold open.
+type Connections struct {
+	Total      int `yaml:"total" doc:"connections of the data listener, of all callers together; 0 is no bound"`
+	PerAddress int `yaml:"per_address" doc:"those from one address, IPv6 by /64 network; addresses in limits.anonymous_exempt have no such bound; 0 is no bound"`
 }
 
 // Admin is the operators' listener.
@@ -165,9 +174,10 @@ type Key struct {
 // Default returns the configuration a file is decoded over.
 func Default() File {
 	return File{
-		Listen:   "127.0.0.1:8080",
-		Admin:    Admin{Listen: "127.0.0.1:8081"},
-		Timeouts: Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
+		Listen:      "127.0.0.1:8080",
+		Connections: Connections{Total: 10000, PerAddress: 500},
+		Admin:       Admin{Listen: "127.0.0.1:8081"},
+		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Limits: Limits{
 			Config: ratelimit.DefaultConfig(), Prefix: redisstore.DefaultPrefix, Recovery: redisstore.DefaultRecovery,
 			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),

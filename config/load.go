@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -121,6 +122,9 @@ func (f *File) validate(demoKeys bool) error {
 		if !loopback(f.Envoy.Listen) {
 			errs = append(errs, strictyaml.Atf("envoy.listen", "must be on loopback, beside Envoy: the door hands out platform keys and has no TLS"))
 		}
+	}
+	if err := (&connlimit.Config{Total: f.Connections.Total, PerAddress: f.Connections.PerAddress}).Validate(); err != nil {
+		errs = append(errs, strictyaml.At("connections", located(err)))
 	}
 	for i, p := range f.Limits.AnonymousExempt {
 		if _, err := netip.ParsePrefix(p); err != nil {
@@ -230,6 +234,7 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 			c.AnonymousExempt = append(c.AnonymousExempt, prefix.Masked())
 		}
 	}
+	c.Connections = connlimit.Config{Total: f.Connections.Total, PerAddress: f.Connections.PerAddress, Exempt: c.AnonymousExempt}
 	for _, o := range f.Orgs {
 		org := gateway.Org{
 			ID: o.ID, Credential: credential(o.Credential), Limit: o.Limits, Failure: o.Failure.byClass(), Classes: o.classes(), Brownouts: o.Brownouts,

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -30,6 +31,9 @@ type Config struct {
 	// open, which is for loopback only.
 	AdminToken upstream.Credential
 	Platform   upstream.Config
+	// Connections bounds the connections of the data listener; a change takes a
+	// restart.
+	Connections connlimit.Config
 	// Drain bounds how long requests under way may take to finish at the end,
 	// BodyTimeout how long a caller may take to send a body, CallDeadline how
 	// long a changing call to the platform may take.

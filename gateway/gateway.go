@@ -14,9 +14,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -185,6 +187,7 @@ func restartOnly(old, next *Config) []string {
 	var fields []string
 	for name, changed := range map[string]bool{
 		"listen":        old.Listen != next.Listen,
+		"connections":   old.Connections.Total != next.Connections.Total || old.Connections.PerAddress != next.Connections.PerAddress,
 		"admin.listen":  old.AdminListen != next.AdminListen,
 		"envoy.listen":  old.EnvoyListen != next.EnvoyListen,
 		"timeouts.body": old.BodyTimeout != next.BodyTimeout, "timeouts.write": old.WriteTimeout != next.WriteTimeout,
@@ -285,7 +288,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer endWatch()
-		return g.serveHTTP(doors, g.judged(doors, data), g.Handler(), cfg.Drain)
+		return g.serveHTTP(doors, g.judged(doors, g.bounded(doors, data, cfg.Connections)), g.Handler(), cfg.Drain)
 	})
 	group.Go(func() error { return g.serveHTTP(watch, adminListener, g.AdminHandler(), cfg.Drain) })
 	if envoy != nil {
@@ -384,6 +387,19 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
 	return <-stopped
+}
+
+// bounded makes a listener hold no more connections than it may. Refusals are
+// counted, and logged once a minute at most: they come in floods.
+func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg connlimit.Config) net.Listener {
+	nowAndThen := rate.Sometimes{Interval: time.Minute}
+	cfg.Refused = func(client net.Addr) {
+		g.recorder.Refused(ctx, "connection")
+		nowAndThen.Do(func() {
+			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused without a word", "peer", client.String())
+		})
+	}
+	return connlimit.NewListener(l, cfg)
 }
 
 // judged makes a listener pass only requests that have one reading. What it

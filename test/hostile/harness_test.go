@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,6 +49,7 @@ redis: {embedded: true}
 limits: {timeout: 10s, anonymous: {burst: 100000}}
 policies: {deadline: 10s}
 catalog: {refresh: 1h}
+connections: {per_address: PERADDRESS}
 timeouts: {body: BODYTIMEOUT, write: WRITETIMEOUT, drain: 1s}
 orgs:
   - id: acme
@@ -90,6 +92,7 @@ type settings struct {
 	platform     http.Handler
 	bodyTimeout  string
 	writeTimeout string
+	perAddress   string
 }
 
 // answering replaces what the platform says to calls.
@@ -101,11 +104,14 @@ func bodyWithin(d time.Duration) option { return func(s *settings) { s.bodyTimeo
 // writeWithin bounds how long a caller may take for a part of an answer.
 func writeWithin(d time.Duration) option { return func(s *settings) { s.writeTimeout = d.String() } }
 
+// holding bounds how many connections an address may hold.
+func holding(n int) option { return func(s *settings) { s.perAddress = strconv.Itoa(n) } }
+
 // open starts a site and waits until it has read the price lists, so that every
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s"}
+	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0"}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -119,7 +125,7 @@ func open(t *testing.T, opts ...option) *site {
 func (s *site) run(t *testing.T, set settings) {
 	t.Helper()
 	text := strings.NewReplacer(
-		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout,
+		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress,
 		"K1", identity.DigestOf(k1).String(), "K2", identity.DigestOf(k2).String(), "K3", identity.DigestOf(k3).String(), "FEW", fewKeys(),
 	).Replace(configuration)
 	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{Env: func(name string) (string, bool) {

@@ -1,8 +1,11 @@
 package hostile
 
 import (
+	"bufio"
 	"bytes"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -66,4 +69,47 @@ func TestSlowReaders(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the platform's connection is still held by a caller that does not read")
 	}
+}
+
+// TestHoardedConnections: an address that holds all the connections it may gets no
+// more, the ones it has go on, and each it gives up makes room for another.
+func TestHoardedConnections(t *testing.T) {
+	t.Parallel()
+	s := open(t, holding(3))
+	hoard := []*net.TCPConn{s.dial(t), s.dial(t), s.dial(t)}
+	for _, conn := range hoard[1:] {
+		defer func() { _ = conn.Close() }()
+	}
+	raw := []byte(request("GET", "/v2/pods", k1, "", "Connection: keep-alive"))
+	for _, conn := range hoard { // answered: so all three have been accepted
+		if _, err := conn.Write(raw); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
+	refused := s.dial(t)
+	defer func() { _ = refused.Close() }()
+	if n, err := refused.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("the fourth connection: read %d bytes, %v; want its end", n, err)
+	}
+	if !strings.Contains(s.logs.String(), "too many connections") {
+		t.Error("the log does not tell of it")
+	}
+	_ = hoard[0].Close()
+	for range 1000 { // the gateway hears of it in its own time
+		conn := s.dial(t)
+		_, err := conn.Write(raw)
+		if err == nil {
+			_, err = http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // ends with its connection
+		}
+		_ = conn.Close()
+		if err == nil {
+			return
+		}
+	}
+	t.Error("a place that was given up stays taken")
 }

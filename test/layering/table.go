@@ -64,6 +64,7 @@ func Table() []Row {
 			May:     []string{"gateway/telemetry"},
 			Why:     "the operators' listener shows what telemetry knows",
 		},
+		leaf("gateway/connlimit/...", "a leaf: how many connections a listener holds"),
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/route/...", "a leaf: what matches, from data"),

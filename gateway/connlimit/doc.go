@@ -1,0 +1,10 @@
+// Package connlimit bounds how many connections a listener holds, in all and from
+// one address, so that whoever hoards connections uses up neither file descriptors
+// nor everybody else's places.
+//
+// A connection over a bound is closed without a word: an answer would cost what
+// the bound is there to save. IPv6 addresses count by their /64 network, since one
+// host commonly has a whole one.
+//
+//	l, err := connlimit.NewListener(l, connlimit.Config{Total: 10000, PerAddress: 500})
+package connlimit
