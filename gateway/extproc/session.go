@@ -251,8 +251,16 @@ func (se *session) finish() {
 	if se.ex == nil {
 		return
 	}
-	if se.phase != finished && se.ex.Event.Outcome != telemetry.OutcomeFault {
-		se.ex.Event.Outcome = telemetry.OutcomeGone
+	if se.phase != finished {
+		// The stages that were entered want to be left, whatever became of the call.
+		e := se.ex.Event
+		fault, cause := e.Outcome == telemetry.OutcomeFault, e.Cause
+		se.pipeline.Chain.Fail(se.ex, "dispatch", context.Canceled)
+		se.pipeline.Chain.RunResponse(se.ctx, se.ex)
+		e.Outcome = telemetry.OutcomeGone
+		if fault {
+			e.Outcome, e.Cause = telemetry.OutcomeFault, cause
+		}
 	}
 	se.server.Recorder.Record(se.ctx, se.ex.Event)
 	se.ex = nil

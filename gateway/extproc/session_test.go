@@ -22,7 +22,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
 // judge is a stage that refuses bodies which say no, and counts.
@@ -300,4 +302,60 @@ func FuzzOrder(f *testing.F) {
 			}
 		}
 	})
+}
+
+// lodger is a stage that must be left as often as it was entered.
+type lodger struct{ inside int }
+
+func (*lodger) Name() string { return "lodger" }
+
+func (l *lodger) Request(_ context.Context, ex *filter.Exchange) error {
+	l.inside++
+	ex.Caller, ex.Out.Header = &identity.Caller{Org: "acme"}, http.Header{}
+	return nil
+}
+
+func (l *lodger) Response(context.Context, *filter.Exchange) error {
+	l.inside--
+	return nil
+}
+
+// TestSessionsThatBreakOffLeaveTheirStages: a caller that hangs up holds nothing
+// that a stage took for it.
+func TestSessionsThatBreakOffLeaveTheirStages(t *testing.T) {
+	client, err := upstream.New(upstream.Config{BaseURL: "http://127.0.0.1:1"}, map[string]upstream.Credential{"acme": upstream.NewCredential("pk")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, messages := range map[string]int{"after the headers": 1, "before the answer": 2} {
+		t.Run(name, func(t *testing.T) {
+			se, _ := newSession(t)
+			l := new(lodger)
+			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{l}, nil
+			se.pipeline.Dispatch = &filter.Dispatch{Upstream: client}
+			body := &extprocv3.ProcessingRequest{
+				Request: &extprocv3.ProcessingRequest_RequestBody{RequestBody: &extprocv3.HttpBody{Body: []byte("{}"), EndOfStream: true}},
+			}
+			for _, m := range []*extprocv3.ProcessingRequest{headers(false, "authorization", "Bearer k", "content-length", "2"), body}[:messages] {
+				if _, err := se.handle(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if l.inside != 1 {
+				t.Fatalf("the stage was entered %d times, want once", l.inside)
+			}
+			e := se.ex.Event
+			se.finish()
+			if l.inside != 0 {
+				t.Error("the stage was not left")
+			}
+			if e.Outcome != telemetry.OutcomeGone {
+				t.Errorf("outcome = %s, want gone", e.Outcome)
+			}
+			se.finish() // once is enough
+			if l.inside != 0 {
+				t.Error("the stage was left twice")
+			}
+		})
+	}
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// maxErrorBody bounds what is read of an error answer, maxAnswer what is read
-// of an answer that is translated.
+// maxErrorBody bounds what is read of an error answer, maxShort of one that is read
+// before its head is sent, maxAnswer of one that is translated.
 const (
 	maxErrorBody = 64 << 10
+	maxShort     = 32 << 10
 	maxAnswer    = 64 << 20
 )
 
@@ -32,9 +33,10 @@ type Dispatch struct {
 	Streams *Streams
 }
 
-// Do sets ex.Answer to the platform's answer. Error answers are read whole,
-// others are left streaming; done releases what streaming holds and must be
-// called in the end.
+// Do sets ex.Answer to the platform's answer. Errors and answers that are known to
+// be short are read whole, so that one which breaks off can still be refused;
+// others are left streaming. done releases what streaming holds and must be called
+// in the end.
 func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error) {
 	ctx, span := d.Recorder.Stage(ctx, "dispatch")
 	defer span.End()
@@ -47,7 +49,7 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 	}
 	begin := d.Recorder.Now()
 	res, err := d.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
-		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body,
+		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Live: ex.Out.Stream,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {
@@ -56,7 +58,8 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 	}
 	ex.Event.UpstreamStatus = res.StatusCode
 	ex.Answer = &Answer{Status: res.StatusCode, Header: res.Header, Relayed: true}
-	if res.StatusCode < http.StatusBadRequest {
+	ok := res.StatusCode < http.StatusBadRequest
+	if ok && (res.ContentLength < 0 || res.ContentLength > maxShort) {
 		ex.Answer.Stream = res.Body
 		if ex.Out.Stream {
 			ex.Answer.Stream = &cuttable{res.Body, ctx}
@@ -65,8 +68,9 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 	}
 	defer cancel()
 	ex.Answer.Body, err = readAll(res.Body, maxErrorBody)
-	if err != nil && !errors.Is(err, errLong) {
-		return nil, fmt.Errorf("%w: error body: %w", upstream.ErrUnreachable, err)
+	if err != nil && (ok || !errors.Is(err, errLong)) {
+		ex.Answer = nil
+		return nil, fmt.Errorf("the answer's body: %w", err)
 	}
 	return func() {}, nil
 }

@@ -29,7 +29,7 @@ var (
 type Config struct {
 	// BaseURL is the platform's REST address, without path.
 	BaseURL string
-	// Timeout bounds the wait for response headers.
+	// Timeout bounds the wait for response headers, and for each part of a body.
 	Timeout time.Duration
 	// ConnectTimeout bounds dialling and the TLS handshake.
 	ConnectTimeout time.Duration
@@ -46,6 +46,9 @@ type Request struct {
 	Header http.Header
 	// Body is sent as it is; nil for none.
 	Body []byte
+	// Live says that the answer is an event stream, in which nothing may come for
+	// as long as it likes.
+	Live bool
 }
 
 // Client sends requests. It is safe for concurrent use.
@@ -105,7 +108,8 @@ func (c *Client) Authorization(org string) (string, error) {
 func (c *Client) Credential(org string) Credential { return c.credentials[org] }
 
 // Do sends one request and returns the answer with its body still open. The
-// caller closes the body. ctx bounds the whole exchange, the body included.
+// caller closes the body. ctx bounds the whole exchange, the body included. Read
+// errors of the body are errors of this package, too.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	auth, err := c.Authorization(r.Org)
 	if err != nil {
@@ -122,18 +126,69 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 		req.ContentLength = int64(len(r.Body))
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	res, err := c.transport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		return nil, classify(ctx, err)
+		err = classify(ctx, err)
+		cancel(nil)
+		return nil, err
 	}
+	b := &body{ReadCloser: res.Body, ctx: ctx, cancel: cancel}
+	if !r.Live {
+		b.patience = c.timeout
+	}
+	res.Body = b
 	return res, nil
+}
+
+// errStalled ends a body of which nothing comes any more.
+var errStalled = errors.New("the answer stalled")
+
+// body is the body of an answer. It ends when the platform sends nothing for
+// too long; the time its reader takes is not counted.
+type body struct {
+	io.ReadCloser
+	ctx      context.Context //nolint:containedctx // of the exchange, which ends with the body
+	cancel   context.CancelCauseFunc
+	patience time.Duration // 0 is endless
+	timer    *time.Timer   // nil before the first read
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	switch {
+	case b.patience == 0:
+	case b.timer == nil:
+		b.timer = time.AfterFunc(b.patience, func() { b.cancel(errStalled) })
+	default:
+		b.timer.Reset(b.patience)
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = classify(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
 }
 
 // Close drops idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 func classify(ctx context.Context, err error) error {
-	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() ||
+		errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), errStalled) {
 		return fmt.Errorf("%w: %w", ErrTimeout, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)

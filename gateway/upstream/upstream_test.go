@@ -145,3 +145,33 @@ func TestACredentialIsNeverPrinted(t *testing.T) {
 		t.Errorf("Reveal = %q", got)
 	}
 }
+
+// TestBodiesEnd: a body that breaks off or stalls ends with an error of this
+// package.
+func TestBodiesEnd(t *testing.T) {
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", r.URL.Query().Get("length"))
+		_, _ = io.WriteString(w, "{}")
+		if r.URL.Path == "/stalls" {
+			_ = http.NewResponseController(w).Flush()
+			<-over
+		}
+	}))
+	defer s.Close()
+	defer close(over)
+	c := client(t, s.URL)
+	for target, want := range map[string]error{
+		"/short?length=1000": upstream.ErrUnreachable, "/stalls?length=1000": upstream.ErrTimeout, "/whole?length=2": nil,
+	} {
+		res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: target, Header: http.Header{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if string(got) != "{}" || !errors.Is(err, want) {
+			t.Errorf("%s: read %q, %v; want {} and %v", target, got, err, want)
+		}
+	}
+}

@@ -48,6 +48,31 @@ func TestAnswersAreFiltered(t *testing.T) {
 	}
 }
 
+// TestAnswersThatBreakOff: half an answer is refused, in v2 and in the dialects, for
+// reads and for changes.
+func TestAnswersThatBreakOff(t *testing.T) {
+	t.Parallel()
+	s := open(t, answering(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, `{"pods":[`)
+	}))
+	for name, raw := range map[string]string{
+		"v2 read":  request("GET", "/v2/pods", k1, ""),
+		"v2 state": request("PATCH", "/v2/pods/pod1", k1, `{"name":"b"}`),
+		"v2 end":   request("DELETE", "/v2/pods/pod1", k1, ""),
+		"v1 read":  request("GET", "/v1/pods", k1, ""),
+	} {
+		a := s.ask(t, raw)
+		if a.Status != 502 || !strings.Contains(a.Body, "broke off") {
+			t.Errorf("%s: %d %s, want 502", name, a.Status, a.Body)
+		}
+		if a.Header.Get("Ratelimit") == "" {
+			t.Errorf("%s: no RateLimit header", name)
+		}
+	}
+}
+
 // TestEveryAnswerOfAMaliciousPlatform: whatever it says, callers are told
 // nothing of the credential, are not sent elsewhere, and get JSON.
 func TestEveryAnswerOfAMaliciousPlatform(t *testing.T) {

@@ -1,0 +1,66 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slow is a body each part of which takes some time. It ends with its context.
+type slow struct {
+	ctx   context.Context
+	parts []time.Duration
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	if len(s.parts) == 0 {
+		return 0, io.EOF
+	}
+	select {
+	case <-time.After(s.parts[0]):
+		s.parts = s.parts[1:]
+		return copy(p, "x"), nil
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+}
+
+func (*slow) Close() error { return nil }
+
+func TestPatience(t *testing.T) {
+	for name, tc := range map[string]struct {
+		patience, reader time.Duration // reader is what it does between reads
+		parts            []time.Duration
+		want             error
+	}{
+		"quick":             {time.Second, 0, []time.Duration{0, 0, 0}, nil},
+		"slow, but flowing": {time.Second, 0, []time.Duration{999 * time.Millisecond, 999 * time.Millisecond, 999 * time.Millisecond}, nil},
+		"stalls":            {time.Second, 0, []time.Duration{0, 1001 * time.Millisecond, 0}, ErrTimeout},
+		"a slow reader":     {time.Second, time.Minute, []time.Duration{0, 0, 0}, nil},
+		"an event stream":   {0, 0, []time.Duration{0, time.Hour, 0}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				b := &body{ReadCloser: &slow{ctx, tc.parts}, ctx: ctx, cancel: cancel, patience: tc.patience}
+				var err error
+				for err == nil {
+					time.Sleep(tc.reader)
+					_, err = b.Read(make([]byte, 8))
+				}
+				if tc.want == nil {
+					tc.want = io.EOF
+				}
+				if !errors.Is(err, tc.want) {
+					t.Errorf("the body ended with %v, want %v", err, tc.want)
+				}
+				if err := b.Close(); err != nil || ctx.Err() == nil {
+					t.Errorf("Close = %v, and the context is %v", err, ctx.Err())
+				}
+			})
+		})
+	}
+}
