@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -192,7 +193,7 @@ func restartOnly(old, next *Config) []string {
 		"envoy.listen":  old.EnvoyListen != next.EnvoyListen,
 		"timeouts.body": old.BodyTimeout != next.BodyTimeout, "timeouts.write": old.WriteTimeout != next.WriteTimeout,
 		"timeouts.drain": old.Drain != next.Drain,
-		"limits": old.Limits != next.Limits || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare ||
+		"limits": old.Limits != next.Limits || !slices.Equal(old.AnonymousExempt, next.AnonymousExempt) || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare ||
 			old.Store.Prefix != next.Store.Prefix || old.Store.Recovery != next.Store.Recovery,
 		"catalog":   old.Catalog != next.Catalog,
 		"telemetry": old.Telemetry != next.Telemetry,

@@ -51,13 +51,14 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	return runGateway(ctx, loaded, runOptions{
 		logger: newLogger(stderr, loaded.File.Log), stdout: stdout,
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) error {
-			return config.Watch(ctx, path, hup, func() { reload(g, path, logger) })
+			return config.Watch(ctx, path, hup, func() { reload(g, path, &loaded.File, logger) })
 		},
 	})
 }
 
-// reload puts the file's configuration in force, or says why not.
-func reload(g *gateway.Gateway, path string, logger *slog.Logger) {
+// reload puts the file's configuration in force, or says why not. began is the file
+// the process was started with.
+func reload(g *gateway.Gateway, path string, began *config.File, logger *slog.Logger) {
 	loaded, err := config.Load(path, config.Sources{})
 	if err != nil {
 		g.Rejected(err)
@@ -68,6 +69,13 @@ func reload(g *gateway.Gateway, path string, logger *slog.Logger) {
 		err = loaded.Locate(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
 		return
+	}
+	// Swap has named those of the gateway's own settings that take a restart.
+	if loaded.File.Redis.Embedded != began.Redis.Embedded || loaded.File.Redis.URL.Reveal() != began.Redis.URL.Reveal() {
+		logger.Warn("configuration change takes a restart", "field", "redis")
+	}
+	if loaded.File.Log != began.Log {
+		logger.Warn("configuration change takes a restart", "field", "log")
 	}
 	logger.Info("configuration in force", "file", path, "revision", loaded.Gateway.Revision)
 }

@@ -101,8 +101,8 @@ func New(d Deps) http.Handler {
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-// ready answers 200 when a configuration is in force, the listeners are open
-// and the shared store answers.
+// ready answers 200 when a configuration is in force, the listeners are open, the
+// shared store answers and every organisation has policies to be judged by.
 func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	report := d.Status.Report()
 	if !report.Serving {
@@ -114,6 +114,12 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	if d.Probe(ctx) != nil {
 		write(w, http.StatusServiceUnavailable, map[string]string{"status": "the shared store does not answer, or is not fit to keep counts"})
 		return
+	}
+	for _, p := range d.Policies() {
+		if p.Revision == "" {
+			write(w, http.StatusServiceUnavailable, map[string]string{"status": "the policies of an organisation are not there yet"})
+			return
+		}
 	}
 	write(w, http.StatusOK, map[string]string{"status": "ready", "revision": report.Revision})
 }

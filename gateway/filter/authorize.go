@@ -161,7 +161,7 @@ func (f *Authorize) record(ctx context.Context, ex *Exchange, d policies.Decisio
 	}
 	e := decisionlog.Event{
 		DecisionID: ex.DecisionID, RequestID: ex.RequestID, RequestedBy: ex.In.Peer,
-		Org: ex.Caller.Org, Input: ex.Input, Err: err, Took: took,
+		Org: ex.Caller.Org, Size: int64(len(ex.In.Body)), Input: ex.Input, Err: err, Took: took,
 	}
 	if err == nil {
 		e.Decision = &d

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -158,13 +159,25 @@ func (f *Keep) Response(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	k := &kept{
-		event: *ex.Event, path: ex.In.Path, roles: ex.Caller.Roles, limit: ex.Limit,
+		event: *ex.Event, path: clip(ex.In.Path), roles: ex.Caller.Roles, limit: ex.Limit,
 		stages: f.request[:min(len(ex.stages), len(f.request))], calls: calls[:min(len(calls), maxCalls)],
 	}
 	// The chain completes these after the last filter.
 	k.event.Status = ex.Answer.Status
+	k.event.Agent = clip(k.event.Agent)
 	f.history.add(k)
 	return nil
+}
+
+// maxText bounds what is kept of a text of the caller's.
+const maxText = 256
+
+// clip returns the beginning of s; what is cut off is not held on to.
+func clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.Clone(s[:maxText])
 }
 
 // History keeps the latest exchanges in memory, a bounded number of them. What

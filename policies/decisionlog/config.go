@@ -21,6 +21,9 @@ type Config struct {
 	Mask []string `yaml:"mask"`
 	// Buffer is how many events may wait. Default 4096.
 	Buffer int `yaml:"buffer"`
+	// BufferBytes is how long the bodies in waiting events may be together, as
+	// they were sent; in memory they take a few times that. Default 32 MB.
+	BufferBytes int64 `yaml:"buffer_bytes"`
 	// SampleAllowed is the share of decisions without anything to say that are
 	// recorded, from 0 to 1. Denials, warnings, shadow results, exceptions,
 	// changes and errors always are. Default 1.
@@ -55,7 +58,7 @@ type Service struct {
 }
 
 // DefaultConfig records everything nowhere: name a sink.
-func DefaultConfig() Config { return Config{Buffer: 4096, SampleAllowed: 1} }
+func DefaultConfig() Config { return Config{Buffer: 4096, BufferBytes: 32_000_000, SampleAllowed: 1} }
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
@@ -63,6 +66,9 @@ func (c Config) Validate() error {
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Buffer < 1 {
 		fault("buffer: must be positive, got %d", c.Buffer)
+	}
+	if c.BufferBytes < 1 {
+		fault("buffer_bytes: must be positive, got %d", c.BufferBytes)
 	}
 	if !(c.SampleAllowed >= 0 && c.SampleAllowed <= 1) {
 		fault("sample_allowed: must be between 0 and 1, got %v", c.SampleAllowed)

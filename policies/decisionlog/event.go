@@ -17,6 +17,8 @@ type Event struct {
 	RequestedBy string
 	// Org is the organisation.
 	Org string
+	// Size is the length of the body in Input, as it was sent.
+	Size int64
 	// Input is what was decided on. It must not change any more.
 	Input *policies.Input
 	// Decision is what was decided; nil when Err is set.

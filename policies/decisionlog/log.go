@@ -45,6 +45,7 @@ type Log struct {
 	ring  []*Event // guarded by mu; first..first+count wait
 	first int
 	count int
+	bytes int64 // their sizes
 	stats Stats
 }
 
@@ -100,21 +101,20 @@ func New(cfg Config, deps Deps) (*Log, error) {
 }
 
 // Record takes an event. It never waits: when the ring is full, the oldest
-// event makes room and is counted as dropped.
+// events make room and are counted as dropped.
 func (l *Log) Record(e Event) {
 	sampled := e.plain() && l.cfg.SampleAllowed < 1 && l.deps.Random() >= l.cfg.SampleAllowed
 	l.mu.Lock()
-	switch {
-	case sampled:
+	if sampled {
 		l.stats.Sampled++
-	case l.count == len(l.ring):
-		l.ring[l.first] = &e
-		l.first = (l.first + 1) % len(l.ring)
-		l.stats.Recorded++
-		l.stats.Dropped++
-	default:
+	} else {
+		for l.count == len(l.ring) || l.count > 0 && l.bytes+e.Size > l.cfg.BufferBytes {
+			l.popLocked()
+			l.stats.Dropped++
+		}
 		l.ring[(l.first+l.count)%len(l.ring)] = &e
 		l.count++
+		l.bytes += e.Size
 		l.stats.Recorded++
 	}
 	l.mu.Unlock()
@@ -138,12 +138,19 @@ func (l *Log) take(n int) []*Event {
 	n = min(n, l.count)
 	out := make([]*Event, 0, n)
 	for range n {
-		out = append(out, l.ring[l.first])
-		l.ring[l.first] = nil
-		l.first = (l.first + 1) % len(l.ring)
-		l.count--
+		out = append(out, l.popLocked())
 	}
 	return out
+}
+
+// popLocked removes the oldest event; there must be one.
+func (l *Log) popLocked() *Event {
+	e := l.ring[l.first]
+	l.ring[l.first] = nil
+	l.first = (l.first + 1) % len(l.ring)
+	l.count--
+	l.bytes -= e.Size
+	return e
 }
 
 // farewell is how long Run goes on writing after its context has ended.
@@ -265,7 +272,7 @@ func (l *Log) abandon(ctx context.Context) {
 	l.mu.Lock()
 	left := l.count
 	clear(l.ring)
-	l.count = 0
+	l.count, l.bytes = 0, 0
 	l.stats.Failed += int64(left)
 	l.mu.Unlock()
 	if left > 0 {

@@ -159,6 +159,54 @@ func TestRecordNeverWaits(t *testing.T) {
 	}
 }
 
+// TestRecordIsBoundedInBytes: large events push out more than one small one, and
+// one that is larger than all the room there is waits alone.
+func TestRecordIsBoundedInBytes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sizes []int64
+		want  []string
+	}{
+		"all fit":     {[]int64{40, 30, 30}, []string{"d0", "d1", "d2"}},
+		"one goes":    {[]int64{40, 30, 30, 1}, []string{"d1", "d2", "d3"}},
+		"several go":  {[]int64{40, 30, 30, 60}, []string{"d2", "d3"}},
+		"a giant":     {[]int64{40, 30, 1000}, []string{"d2"}},
+		"after one":   {[]int64{1000, 10, 20}, []string{"d1", "d2"}},
+		"of no bytes": {[]int64{100, 0, 0}, []string{"d0", "d1", "d2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := decisionlog.DefaultConfig()
+			cfg.Stdout, cfg.BufferBytes = true, 100
+			var out bytes.Buffer
+			l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
+			run(t, l, func() {
+				for i, size := range tc.sizes {
+					e := event(fmt.Sprintf("d%d", i))
+					e.Size = size
+					l.Record(e)
+				}
+			})
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				var e struct {
+					ID string `json:"decision_id"`
+				}
+				if err := json.Unmarshal([]byte(line), &e); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, e.ID)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
+			}
+			dropped := int64(len(tc.sizes) - len(tc.want))
+			want := decisionlog.Stats{Recorded: int64(len(tc.sizes)), Dropped: dropped, Written: int64(len(tc.want))}
+			if l.Stats() != want {
+				t.Errorf("stats: got %+v, want %+v", l.Stats(), want)
+			}
+		})
+	}
+}
+
 func TestSampling(t *testing.T) {
 	cfg := decisionlog.DefaultConfig()
 	cfg.Stdout, cfg.SampleAllowed = true, 0.5
@@ -337,11 +385,11 @@ func TestFailuresAreCounted(t *testing.T) {
 
 func TestConfigFaults(t *testing.T) {
 	cfg := decisionlog.Config{
-		Buffer: 0, SampleAllowed: 2, Mask: []string{"input", "/other"},
+		Buffer: 0, BufferBytes: 0, SampleAllowed: 2, Mask: []string{"input", "/other"},
 		File: &decisionlog.File{MaxBytes: -1, Keep: -1}, Service: &decisionlog.Service{URL: "ftp://x", Batch: -1},
 	}
 	want := []string{
-		"buffer: must be positive, got 0", "sample_allowed: must be between 0 and 1, got 2",
+		"buffer: must be positive, got 0", "buffer_bytes: must be positive, got 0", "sample_allowed: must be between 0 and 1, got 2",
 		`mask[0]: "input" is not a pointer`, `mask[1]: "/other" is neither below /input nor below /result`,
 		"file.path: is required", "file.max_bytes: must not be negative, got -1", "file.keep: must not be negative, got -1",
 		"service.url: must be http or https with a host and without credentials",
