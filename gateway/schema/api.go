@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
 )
 
 // API is the compiled description of the v2 API. It is immutable.
@@ -45,7 +47,7 @@ type Operation struct {
 	// SuccessStatus is the lowest status of success.
 	SuccessStatus int
 
-	body       *jsonschema.Schema
+	body       *judge
 	explain    *explainer
 	defaults   *defaultTree
 	bodyRules  []bodyRule
@@ -63,7 +65,7 @@ type Parameter struct {
 	// List tells that the value is a list of elements separated by commas.
 	List bool
 
-	schema *jsonschema.Schema
+	judge *judge
 }
 
 // Load parses and compiles the embedded description. An error means that the
@@ -198,13 +200,22 @@ func (b *builder) compile(pointer string) (*jsonschema.Schema, error) {
 	return b.compiler.Compile(documentURL + "#" + pointer)
 }
 
+// judge returns what values are held against the schema at pointer by.
+func (b *builder) judge(pointer string) (*judge, error) {
+	s, err := b.compile(pointer)
+	if err != nil {
+		return nil, err
+	}
+	return &judge{schema: s, program: fastcheck.Compile(b.compiler, s)}, nil
+}
+
 func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
-	schema, err := b.compile("/components/parameters/" + name + "/schema")
+	judge, err := b.judge("/components/parameters/" + name + "/schema")
 	if err != nil {
 		return placed{}, err
 	}
 	out := placed{in: p.In, Parameter: Parameter{
-		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), schema: schema,
+		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), judge: judge,
 	}}
 	if out.Type == "array" {
 		if p.Explode == nil || *p.Explode {
@@ -297,7 +308,7 @@ func (b *builder) addBody(op *Operation, desc *openAPIOperation) error {
 	op.HasBody, op.BodyRequired = true, desc.RequestBody.Required
 	pointer := strings.TrimPrefix(desc.RequestBody.Content["application/json"].Schema.Ref, "#")
 	var err error
-	if op.body, err = b.compile(pointer); err != nil {
+	if op.body, err = b.judge(pointer); err != nil {
 		return err
 	}
 	if op.SuccessStatus == http.StatusCreated {

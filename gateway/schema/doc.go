@@ -6,13 +6,17 @@
 // Load compiles it once; what it returns is immutable and safe for concurrent
 // use.
 //
+// Two validators know each schema. A program of fastcheck accepts what is valid,
+// in microseconds; what it leaves open is judged by jsonschema, from which every
+// refusal and its reasons come.
+//
 // A body is judged in two steps, because callers react differently to them.
 // ValidateBody holds it against the operation's JSON Schema; a fault there is
 // the caller's mistake (422) and will never pass. CheckRules applies what a
 // schema cannot say and the body alone decides (400). Rules that need more than
 // the body, such as what hardware exists, are not for this package.
 //
-// Invariants: nothing is fetched, from network or disk; a body for which the
+// Invariants: nothing is fetched, from network or disk; a body for which a
 // validator fails is refused, never passed; faults come in a fixed order, with
 // places, and never repeat more than 64 characters of what was sent.
 //

@@ -176,6 +176,12 @@ func (s spelling) Validate(ctx jsonschema.ValidationContext, v any) error {
 	return nil
 }
 
+// Accepts is Validate without a message; see fastcheck.Accepter.
+func (s spelling) Accepts(v any) bool {
+	n, ok := v.(json.Number)
+	return !ok || s.fault(n) == ""
+}
+
 func typesOf(schema map[string]any) map[string]bool {
 	types := make(map[string]bool)
 	switch t := schema["type"].(type) {

@@ -6,7 +6,16 @@ import (
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
 )
+
+// judge is one schema in two forms: the program accepts what is valid, quickly;
+// whatever it leaves open the schema decides, and explains.
+type judge struct {
+	schema  *jsonschema.Schema
+	program *fastcheck.Program
+}
 
 // ValidateBody holds a decoded body (map[string]any, []any, string, bool,
 // json.Number or nil) against the operation's schema. It returns nothing when
@@ -21,15 +30,18 @@ func (op *Operation) ValidateBody(doc any) []Violation {
 	return op.explain.validate(op.body, doc)
 }
 
-// validate never passes what the validator did not pass: a panic inside it, or
+// validate never passes what the validators did not pass: a panic inside them, or
 // an error that cannot be explained, is a violation of its own.
-func (x *explainer) validate(s *jsonschema.Schema, doc any) (vs []Violation) {
+func (x *explainer) validate(j *judge, doc any) (vs []Violation) {
 	defer func() {
 		if recover() != nil {
 			vs = []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
 		}
 	}()
-	err := s.Validate(doc)
+	if j.program.Accepts(doc) {
+		return nil
+	}
+	err := j.schema.Validate(doc)
 	if err == nil {
 		return nil
 	}

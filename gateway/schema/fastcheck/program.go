@@ -1,0 +1,163 @@
+package fastcheck
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Program judges values by one schema. It is immutable.
+type Program struct {
+	root *node
+	gaps []string
+}
+
+// Accepts reports whether v is certain to be valid. False says nothing: v may
+// be invalid, or beyond what the program knows.
+func (p *Program) Accepts(v any) bool { return p.root.judge(v) == yes }
+
+// Gaps lists the schemas that the program cannot judge by, each as its location
+// and the reason, in a fixed order. There are none when it knows all of them.
+func (p *Program) Gaps() []string { return slices.Clone(p.gaps) }
+
+// verdict is what a schema says of a value. The zero value is the careful one.
+type verdict int
+
+const (
+	// unsure leaves the value to jsonschema/v5. A schema that needs the verdict
+	// of an unsure one is unsure itself.
+	unsure verdict = iota
+	// no is as certain as yes: "not" and "if" build on it.
+	no
+	yes
+)
+
+func verdictOf(valid bool) verdict {
+	if valid {
+		return yes
+	}
+	return no
+}
+
+// test is one demand of a schema on values of a type.
+type test[T any] func(v T) verdict
+
+// node is one schema: demands on values of each type. Whatever a value of
+// another type is, a demand says nothing of it.
+type node struct {
+	// fixed is the verdict on every value when settled is set: yes or no of a
+	// boolean schema, unsure of a gap.
+	fixed   verdict
+	settled bool
+	types   types
+	objects []test[map[string]any]
+	arrays  []test[[]any]
+	texts   []test[string]
+	numbers []test[decimal]
+	// values are demands on every value, "$ref" and "allOf" among them.
+	values []test[any]
+}
+
+func (n *node) judge(v any) verdict {
+	if n.settled {
+		return n.fixed
+	}
+	var r verdict
+	switch v := v.(type) {
+	case map[string]any:
+		r = judge(n.types.allow(typeObject), n.objects, v)
+	case []any:
+		r = judge(n.types.allow(typeArray), n.arrays, v)
+	case string:
+		r = judge(n.types.allow(typeString), n.texts, v)
+	case json.Number:
+		r = n.judgeNumber(v)
+	case bool:
+		r = n.types.allow(typeBoolean)
+	case nil:
+		r = n.types.allow(typeNull)
+	}
+	if r != yes {
+		return r
+	}
+	return judge(yes, n.values, v)
+}
+
+// judgeNumber reads the number only when something depends on its value.
+func (n *node) judgeNumber(v json.Number) verdict {
+	r := n.types.allow(typeNumber)
+	integers := r == no && n.types&typeInteger != 0
+	if !integers && (r == no || len(n.numbers) == 0) {
+		return r
+	}
+	d, ok := parseDecimal(string(v))
+	if !ok {
+		return unsure
+	}
+	if integers {
+		r = verdictOf(d.isInteger())
+	}
+	return judge(r, n.numbers, d)
+}
+
+// judge returns the first verdict that is not yes, beginning with r.
+func judge[T any](r verdict, tests []test[T], v T) verdict {
+	for i := 0; r == yes && i < len(tests); i++ {
+		r = tests[i](v)
+	}
+	return r
+}
+
+// types is a set of JSON types; the empty set stands for all.
+type types uint8
+
+const (
+	typeNull types = 1 << iota
+	typeBoolean
+	typeNumber
+	typeInteger
+	typeString
+	typeArray
+	typeObject
+)
+
+func (s types) allow(t types) verdict { return verdictOf(s == 0 || s&t != 0) }
+
+// typeNamed returns 0 for a name that is not one of a type.
+func typeNamed(name string) types {
+	switch name {
+	case "null":
+		return typeNull
+	case "boolean":
+		return typeBoolean
+	case "number":
+		return typeNumber
+	case "integer":
+		return typeInteger
+	case "string":
+		return typeString
+	case "array":
+		return typeArray
+	case "object":
+		return typeObject
+	}
+	return 0
+}
+
+// typeOf returns 0 for what is no JSON value.
+func typeOf(v any) types {
+	switch v.(type) {
+	case map[string]any:
+		return typeObject
+	case []any:
+		return typeArray
+	case string:
+		return typeString
+	case json.Number:
+		return typeNumber
+	case bool:
+		return typeBoolean
+	case nil:
+		return typeNull
+	}
+	return 0
+}
