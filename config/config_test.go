@@ -161,23 +161,26 @@ func TestWatchTellsOfChangesAndSignals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("a")
+	write("b") // between the loading and the watching
 	changes := make(chan string, 10)
 	signals := make(chan os.Signal, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- config.Watch(ctx, path, signals, func() {
+		ended <- config.Watch(ctx, path, "a", signals, func() {
 			data, err := os.ReadFile(path)
 			changes <- fmt.Sprint(string(data), err)
 		})
 	}()
-	signals <- os.Interrupt // answered only once the watch stands
-	if got := <-changes; got != "a<nil>" {
+	if got := <-changes; got != "b<nil>" {
+		t.Errorf("at first: %q, want what has changed since it was loaded", got)
+	}
+	signals <- os.Interrupt
+	if got := <-changes; got != "b<nil>" {
 		t.Errorf("after a signal: %q, want the file as it is", got)
 	}
-	write("b")
-	if got := <-changes; got != "b<nil>" {
+	write("c")
+	if got := <-changes; got != "c<nil>" {
 		t.Errorf("after a change: %q, want the new content", got)
 	}
 	cancel()

@@ -37,8 +37,10 @@ type Sources struct {
 // Loaded is a configuration that was read, with what is needed to place later
 // faults.
 type Loaded struct {
-	// File is the configuration as written, secrets resolved.
+	// File is the configuration as written, secrets resolved, Text what it was read
+	// from.
 	File File
+	Text string
 	// Gateway is what the gateway is made from.
 	Gateway   gateway.Config
 	positions *strictyaml.Positions
@@ -60,7 +62,7 @@ func Load(path string, src Sources) (*Loaded, error) {
 // relative directories are taken from where it is. All faults found are
 // joined in the error.
 func Parse(name string, data []byte, src Sources) (*Loaded, error) {
-	l := &Loaded{File: Default()}
+	l := &Loaded{File: Default(), Text: string(data)}
 	var err error
 	l.positions, err = strictyaml.Survey(name, data, &l.File)
 	form, _ := errors.AsType[strictyaml.Errors](err)

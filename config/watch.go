@@ -15,10 +15,10 @@ import (
 // deployments write in several steps.
 const settle = 100 * time.Millisecond
 
-// Watch calls changed after the file at path changed, and for each signal. It
-// watches the directory, so replaced files and swapped symbolic links count as
-// changes. It returns when ctx ends, nil then.
-func Watch(ctx context.Context, path string, signals <-chan os.Signal, changed func()) error {
+// Watch calls changed after the file at path changed from text, and for each
+// signal. It watches the directory, so replaced files and swapped symbolic links
+// count as changes. It returns when ctx ends, nil then.
+func Watch(ctx context.Context, path, text string, signals <-chan os.Signal, changed func()) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
@@ -27,16 +27,15 @@ func Watch(ctx context.Context, path string, signals <-chan os.Signal, changed f
 	if err := w.Add(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
 	}
-	last := digest(path)
-	quiet := time.NewTimer(settle)
-	quiet.Stop()
+	last := text
+	quiet := time.NewTimer(settle) // what changed before the watch stood is seen then
 	defer quiet.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-signals:
-			last = digest(path)
+			last = content(path)
 			changed()
 		case <-w.Events:
 			quiet.Reset(settle)
@@ -46,7 +45,7 @@ func Watch(ctx context.Context, path string, signals <-chan os.Signal, changed f
 			}
 			quiet.Reset(settle)
 		case <-quiet.C:
-			if now := digest(path); now != last {
+			if now := content(path); now != last {
 				last = now
 				changed()
 			}
@@ -54,9 +53,8 @@ func Watch(ctx context.Context, path string, signals <-chan os.Signal, changed f
 	}
 }
 
-// digest identifies the content of a file; a file that cannot be read differs
-// from every other.
-func digest(path string) string {
+// content is that of a file; one that cannot be read differs from every other.
+func content(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,7 +77,10 @@ type Gateway struct {
 	current    atomic.Pointer[state]
 	swapped    chan struct{} // tells Run of a new state
 	status     *admin.Status
-	bundles    string // directory of bundles that are persisted nowhere else, "" before the first
+
+	changing sync.Mutex // held while current is swapped; guards what follows
+	closed   bool
+	bundles  string // directory of bundles that are persisted nowhere else, "" before the first
 }
 
 // state is one compiled configuration. It is immutable.
@@ -151,6 +155,11 @@ func (c clock) Now() time.Time { return c() }
 // Swap compiles cfg and, if that succeeds, puts it in force for every request
 // that starts from now on. On an error the old configuration stays.
 func (g *Gateway) Swap(cfg Config) error {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	if g.closed {
+		return errors.New("the gateway has ended")
+	}
 	next, err := g.compile(&cfg)
 	if err != nil {
 		g.status.Failed(g.deps.Now(), err)
@@ -281,6 +290,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer closeDoors()
 	watch, endWatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWatch()
+	// Permits drawn while the doors drain are given back, too.
+	limit, endLimits := context.WithCancel(context.WithoutCancel(ctx))
+	defer endLimits()
 	group.Go(func() error {
 		<-ctx.Done()
 		g.status.Serving(false)
@@ -289,13 +301,18 @@ func (g *Gateway) Run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer endWatch()
-		return g.serveHTTP(doors, g.judged(doors, g.bounded(doors, data, cfg.Connections)), g.Handler(), cfg.Drain)
+		defer endLimits()
+		both, open := errgroup.WithContext(doors) // one that fails ends the other
+		both.Go(func() error {
+			return g.serveHTTP(open, g.judged(open, g.bounded(open, data, cfg.Connections)), g.Handler(), cfg.Drain)
+		})
+		if envoy != nil {
+			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Drain) })
+		}
+		return both.Wait()
 	})
 	group.Go(func() error { return g.serveHTTP(watch, adminListener, g.AdminHandler(), cfg.Drain) })
-	if envoy != nil {
-		group.Go(func() error { return serveGRPC(doors, envoy, g.ExtProc(), cfg.Drain) })
-	}
-	group.Go(func() error { return background(g.limiter.Run(ctx)) })
+	group.Go(func() error { return background(g.limiter.Run(limit)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
@@ -327,6 +344,9 @@ func (g *Gateway) follow(ctx context.Context) error {
 
 // Close drops what a Gateway that is not running holds on to.
 func (g *Gateway) Close() {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.closed = true
 	g.current.Load().client.Close()
 	g.dropBundles()
 }

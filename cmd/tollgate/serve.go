@@ -51,7 +51,7 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	return runGateway(ctx, loaded, runOptions{
 		logger: newLogger(stderr, loaded.File.Log), stdout: stdout,
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) error {
-			return config.Watch(ctx, path, hup, func() { reload(g, path, &loaded.File, logger) })
+			return config.Watch(ctx, path, loaded.Text, hup, func() { reload(g, path, &loaded.File, logger) })
 		},
 	})
 }
@@ -97,7 +97,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	// process's own settings, so they belong here and nowhere below.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.logger.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	redis.SetLogger(redisLog{o.logger})
-	client, stop, err := openRedis(loaded.File.Redis)
+	client, stop, err := openRedis(&loaded.File)
 	if err != nil {
 		return err
 	}
@@ -141,20 +141,20 @@ func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 }
 
 // openRedis opens the shared store, or the embedded one.
-func openRedis(c config.Redis) (client redis.UniversalClient, stop func(), err error) {
-	if c.Embedded {
+func openRedis(f *config.File) (client redis.UniversalClient, stop func(), err error) {
+	if f.Redis.Embedded {
 		m := miniredis.NewMiniRedis()
 		if err := m.StartAddr("127.0.0.1:0"); err != nil {
 			return nil, nil, fmt.Errorf("embedded store: %w", err)
 		}
-		client, err := dialRedis("redis://" + m.Addr())
+		client, err := dialRedis("redis://"+m.Addr(), f.Limits.Timeout)
 		if err != nil {
 			m.Close()
 			return nil, nil, err
 		}
 		return client, func() { _ = client.Close(); m.Close() }, nil
 	}
-	client, err = dialRedis(c.URL.Reveal())
+	client, err = dialRedis(f.Redis.URL.Reveal(), f.Limits.Timeout)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,12 +162,15 @@ func openRedis(c config.Redis) (client redis.UniversalClient, stop func(), err e
 }
 
 // dialRedis makes a client that never retries: a script sent twice counts
-// twice. It connects when first used.
-func dialRedis(url string) (redis.UniversalClient, error) {
+// twice. It connects when first used. Its own timeouts do not undercut patience.
+func dialRedis(url string, patience time.Duration) (redis.UniversalClient, error) {
 	opts, err := redisstore.Options(url)
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
+	opts.DialTimeout = max(opts.DialTimeout, patience)
+	opts.ReadTimeout = max(opts.ReadTimeout, patience)
+	opts.WriteTimeout = max(opts.WriteTimeout, patience)
 	return redis.NewUniversalClient(opts), nil
 }
 

@@ -73,15 +73,17 @@ func TestReadiness(t *testing.T) {
 	if w := get(d, "/livez", ""); w.Code != http.StatusOK {
 		t.Errorf("livez without the store: %d, want 200", w.Code)
 	}
-	d = deps("", nil)
-	d.Status.Serving(true)
-	d.Policies = func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}, {Org: "globex", Fault: "away"}} }
-	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "globex") {
-		t.Errorf("without the policies of one organisation: %d %s, want 503 and no names", w.Code, w.Body)
-	}
-	d = deps("", nil)
+	d.Status.Serving(false)
 	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("draining: %d, want 503", w.Code)
+	}
+	d = deps("", nil)
+	d.Status.Serving(true)
+	d.Policies = func() []admin.PolicyStatus {
+		return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}, {Org: "globex", Fault: "away"}}
+	}
+	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "globex") {
+		t.Errorf("without the policies of one organisation: %d %s, want 503 and no names", w.Code, w.Body)
 	}
 }
 

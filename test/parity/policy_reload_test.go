@@ -213,8 +213,9 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// run makes a door's gateway one that runs, with its background work.
-func run(t *testing.T, d *door) {
+// run makes a door's gateway one that runs, with its background work. end stops it
+// and waits for that; the end of the test does, too.
+func run(t *testing.T, d *door) (end func()) {
 	t.Helper()
 	listen := func() net.Listener {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -244,7 +245,7 @@ func run(t *testing.T, d *door) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- d.gateway.Run(ctx) }()
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -252,6 +253,8 @@ func run(t *testing.T, d *door) {
 		_ = client.Close()
 		_ = providers.Shutdown(ctx)
 	})
+	t.Cleanup(end)
+	return end
 }
 
 // The kill switch stops everything its callers do, and nobody else's calls.
