@@ -74,12 +74,14 @@ func TestBounds(t *testing.T) {
 			connlimit.Config{PerAddress: 1}, []string{"1.1.1.1:1", "[::ffff:1.1.1.1]:2"}, []string{"1.1.1.1:1"},
 		},
 		"one host's network": {
-			connlimit.Config{PerAddress: 1}, []string{"[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8:0:1::1]:1", "[fe80::1%eth0]:1", "[fe80::1%eth1]:1"},
+			connlimit.Config{PerAddress: 1},
+			[]string{"[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8:0:1::1]:1", "[fe80::1%eth0]:1", "[fe80::1%eth1]:1"},
 			[]string{"[2001:db8::1]:1", "[2001:db8:0:1::1]:1", "[fe80::1%eth0]:1"},
 		},
 		"exempt": {
 			connlimit.Config{PerAddress: 1, Total: 3, Exempt: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-			[]string{"10.0.0.1:1", "10.0.0.1:2", "1.1.1.1:1", "10.0.0.1:3"}, []string{"10.0.0.1:1", "10.0.0.1:2", "1.1.1.1:1"},
+			[]string{"10.0.0.1:1", "10.0.0.1:2", "1.1.1.1:1", "10.0.0.1:3"},
+			[]string{"10.0.0.1:1", "10.0.0.1:2", "1.1.1.1:1"},
 		},
 		"local sockets": {connlimit.Config{PerAddress: 1}, []string{"@", "@", ""}, []string{"@", "@", ""}},
 	} {

@@ -78,7 +78,7 @@ func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, re
 // cuttable is a stream's body. Its read error says whether it was cut.
 type cuttable struct {
 	io.ReadCloser
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // of the stream, which ends with it
 }
 
 // Read implements io.Reader.

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// slow is a body each part of which takes some time. It ends with its context.
+// slow is a body each part of which takes some time. It ends when given up.
 type slow struct {
-	ctx   context.Context
-	parts []time.Duration
+	givenUp <-chan struct{}
+	parts   []time.Duration
 }
 
 func (s *slow) Read(p []byte) (int, error) {
@@ -23,8 +23,8 @@ func (s *slow) Read(p []byte) (int, error) {
 	case <-time.After(s.parts[0]):
 		s.parts = s.parts[1:]
 		return copy(p, "x"), nil
-	case <-s.ctx.Done():
-		return 0, s.ctx.Err()
+	case <-s.givenUp:
+		return 0, context.Canceled
 	}
 }
 
@@ -45,7 +45,7 @@ func TestPatience(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
-				b := &body{ReadCloser: &slow{ctx, tc.parts}, ctx: ctx, cancel: cancel, patience: tc.patience}
+				b := &body{ReadCloser: &slow{ctx.Done(), tc.parts}, ctx: ctx, cancel: cancel, patience: tc.patience}
 				var err error
 				for err == nil {
 					time.Sleep(tc.reader)
