@@ -3,7 +3,6 @@ package translate
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -119,9 +118,11 @@ func Int(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
 // Unique returns the strings in their order without empty and repeated ones.
 func Unique(texts []string) []string {
-	kept := make([]string, 0, len(texts))
+	kept := make([]string, 0, min(len(texts), 16))
+	seen := map[string]bool{}
 	for _, s := range texts {
-		if s != "" && !slices.Contains(kept, s) {
+		if s != "" && !seen[s] {
+			seen[s] = true
 			kept = append(kept, s)
 		}
 	}

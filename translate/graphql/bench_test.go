@@ -60,3 +60,35 @@ func BenchmarkRefused(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRepeatedVariable is the cost of a small document that uses a long
+// variable 441 times and is turned away for its last field.
+func BenchmarkRepeatedVariable(b *testing.B) {
+	r := newRig(b)
+	in := &translate.Incoming{Account: account, HasBody: true, Body: map[string]any{
+		"query": pricesOf(misfit, "v"), "variables": decode(b, `{"v":`+longList(2000)+`}`),
+	}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if out := r.api.Serve(b.Context(), in, nil); out.Status != 400 {
+			b.Fatalf("got %d", out.Status)
+		}
+	}
+}
+
+// BenchmarkLongVariable is the same document without the fault: every price of
+// every type reads the variable.
+func BenchmarkLongVariable(b *testing.B) {
+	parts := sections(b, "testdata/gpuTypes.aliases.txtar")
+	r := newRig(b)
+	s := newScript(b, parts["v2"])
+	in := &translate.Incoming{Account: account, HasBody: true, Body: map[string]any{
+		"query": pricesOf("", "v"), "variables": decode(b, `{"v":`+longList(8000)+`}`),
+	}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if out := r.api.Serve(b.Context(), in, s); out.Status != 200 {
+			b.Fatalf("got %d %s", out.Status, out.Body)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package graphql
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +36,12 @@ func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
 
 // texts returns a list of strings without empty ones.
 func (a args) texts(name string) []string {
-	var out []string
-	for _, v := range a.list(name) {
+	list := a.list(name)
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]string, 0, len(list))
+	for _, v := range list {
 		if s, ok := v.(string); ok && s != "" {
 			out = append(out, s)
 		}
@@ -47,12 +52,29 @@ func (a args) texts(name string) []string {
 // coercer turns literals and variables into args by the type of the position
 // they stand in. The type a document declares for a variable is not looked at:
 // clients in the field declare types that cannot be listed.
+//
+// A variable is coerced once for each type it is used as, however often it is
+// used, and its uses share the result: nobody may change args.
 type coercer struct {
 	schema    *ast.Schema
 	operation *ast.OperationDefinition
 	variables map[string]any
 	// words lists the values of each lenient enumeration.
 	words map[string][]string
+	// most bounds values, which counts what was coerced and compared so far.
+	most, values int
+	done         map[use]any
+}
+
+// use is a variable in a position of some type.
+type use struct{ variable, typ string }
+
+// spend counts one value.
+func (c *coercer) spend() *fault {
+	if c.values++; c.values > c.most {
+		return limitFault("values", c.most, "values in arguments")
+	}
+	return nil
 }
 
 // arguments coerces the arguments of one field.
@@ -76,11 +98,17 @@ func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionL
 
 // literal coerces a value written in the document. nil means absent.
 func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) {
-	if v == nil || v.Kind == ast.NullValue {
+	if v == nil {
+		return nil, nil
+	}
+	if f := c.spend(); f != nil {
+		return nil, f
+	}
+	if v.Kind == ast.NullValue {
 		return nil, nil
 	}
 	if v.Kind == ast.Variable {
-		return c.variable(v.Raw, t, path)
+		return c.variable(v.Raw, t)
 	}
 	if t.Elem != nil {
 		if v.Kind != ast.ListValue {
@@ -130,19 +158,37 @@ func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) 
 }
 
 // variable coerces what the request gives for $name, or its default.
-func (c *coercer) variable(name string, t *ast.Type, path string) (any, *fault) {
+func (c *coercer) variable(name string, t *ast.Type) (any, *fault) {
+	key := use{name, t.String()}
+	if v, ok := c.done[key]; ok {
+		return v, nil
+	}
 	def := c.operation.VariableDefinitions.ForName(name)
 	if def == nil {
 		return nil, badValidation(`Variable "$` + name + `" is not defined.`)
 	}
+	var out any
+	var f *fault
 	if v, ok := c.variables[name]; ok {
-		return c.decoded(v, t, "$"+name)
+		out, f = c.decoded(v, t, "$"+name)
+	} else {
+		out, f = c.literal(def.DefaultValue, t, "$"+name)
 	}
-	return c.literal(def.DefaultValue, t, path)
+	if f != nil {
+		return nil, f
+	}
+	if c.done == nil {
+		c.done = map[use]any{}
+	}
+	c.done[key] = out
+	return out, nil
 }
 
 // decoded coerces a decoded JSON value. nil means absent.
 func (c *coercer) decoded(v any, t *ast.Type, path string) (any, *fault) {
+	if f := c.spend(); f != nil {
+		return nil, f
+	}
 	if v == nil {
 		return nil, nil
 	}
@@ -212,6 +258,49 @@ func collect(n int, path string, item func(int, string) (any, *fault)) (any, *fa
 		}
 	}
 	return out, nil
+}
+
+// same reports whether two coerced values are equal. What is one and the same
+// value, as two uses of a variable are, is not looked into.
+func (c *coercer) same(a, b any) (bool, *fault) {
+	if f := c.spend(); f != nil {
+		return false, f
+	}
+	switch a := a.(type) {
+	case args:
+		b, ok := b.(args)
+		switch {
+		case !ok || len(a) != len(b):
+			return false, nil
+		case reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer():
+			return true, nil
+		}
+		for name, v := range a {
+			if same, f := c.same(v, b[name]); f != nil || !same { // never nil where it is set
+				return false, f
+			}
+		}
+		return true, nil
+	case []any:
+		b, ok := b.([]any)
+		switch {
+		case !ok || len(a) != len(b):
+			return false, nil
+		case len(a) == 0 || &a[0] == &b[0]:
+			return true, nil
+		}
+		for i := range a {
+			if same, f := c.same(a[i], b[i]); f != nil || !same {
+				return false, f
+			}
+		}
+		return true, nil
+	}
+	switch b.(type) {
+	case args, []any: // which cannot be compared
+		return false, nil
+	}
+	return a == b, nil
 }
 
 func (c *coercer) text(s string, t *ast.Type, path string) (any, *fault) {

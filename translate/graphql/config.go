@@ -75,6 +75,11 @@ type Limits struct {
 	Aliases int `yaml:"aliases"`
 	// Directives is the most directives in a document. Default 10.
 	Directives int `yaml:"directives"`
+	// Values is the most values in arguments: literals, and what variables hold,
+	// members and items each counted, a variable once for every type it is used
+	// as. Comparing the arguments of fields that share a name counts too.
+	// Default 10000.
+	Values int `yaml:"values"`
 	// RootMutations is the most root fields of a mutation. Default 1. Whatever
 	// it says, at most one of them may cost money.
 	RootMutations int `yaml:"root_mutations"`
@@ -98,7 +103,7 @@ func DefaultConfig() Config {
 		Deprecated:       "2026-11-15",
 		Limits: Limits{
 			Document: 102400, Tokens: 1000, Depth: 10, Fields: 1000, Aliases: 10,
-			Directives: 10, RootMutations: 1, Calls: 64, Response: 8 << 20,
+			Directives: 10, Values: 10000, RootMutations: 1, Calls: 64, Response: 8 << 20,
 		},
 	}
 }
@@ -146,6 +151,7 @@ func (l Limits) validate() []error {
 		{"fields", l.Fields},
 		{"aliases", l.Aliases},
 		{"directives", l.Directives},
+		{"values", l.Values},
 		{"root_mutations", l.RootMutations},
 		{"calls", l.Calls},
 		{"response", l.Response},

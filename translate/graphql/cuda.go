@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -13,9 +14,16 @@ type cuda struct {
 	floor string
 }
 
+// mostCUDAVersions bounds a list of versions, which goes into the query of a
+// catalog call; there are not half as many.
+const mostCUDAVersions = 100
+
 // cudaOf reads allowedCudaVersions, cudaVersion and minCudaVersion. Given both
 // a list and a floor, the list's versions at or above the floor remain.
 func cudaOf(a args) (cuda, error) {
+	if len(a.list("allowedCudaVersions")) > mostCUDAVersions {
+		return cuda{}, badInput("allowedCudaVersions: at most " + strconv.Itoa(mostCUDAVersions) + " versions")
+	}
 	c := cuda{list: translate.Unique(a.texts("allowedCudaVersions")), floor: a.text("minCudaVersion")}
 	if one := a.text("cudaVersion"); one != "" {
 		if len(c.list) > 0 && !slices.Contains(c.list, one) {

@@ -24,7 +24,28 @@ type resolver func(ctx context.Context, x *exchange, source any, in input) (any,
 // below it.
 type input struct {
 	args
-	sub []*node
+	sub  []*node
+	kept *kept
+}
+
+// kept is what a resolver worked out from the arguments of one field of the
+// document, for all the objects that have the field.
+type kept struct {
+	done  bool
+	value any
+	err   error
+}
+
+// once works something out the first time a field of the document is resolved,
+// its failure included. A field belongs to one root, so nothing else resolves it
+// meanwhile.
+func once[T any](in input, work func() (T, error)) (T, error) {
+	if k := in.kept; !k.done {
+		k.value, k.err = work()
+		k.done = true
+	}
+	v, _ := in.kept.value.(T)
+	return v, in.kept.err
 }
 
 // selects reports whether any of the names is selected directly below.
@@ -154,7 +175,7 @@ func (e *execution) member(ctx context.Context, parent string, source any, n *no
 		e.data = appendString(e.data, parent)
 		return nil
 	}
-	v, err := n.resolve(ctx, e.x, source, input{n.args, n.sub})
+	v, err := n.resolve(ctx, e.x, source, input{n.args, n.sub, &n.kept})
 	if err != nil {
 		f := asFault(err)
 		e.x.note(f)

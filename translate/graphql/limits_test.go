@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,16 @@ func TestLimits(t *testing.T) {
 			below: `{ pod(input: {podId: "p"}) { id @skip(if: false) name @skip(if: false) } }`,
 		},
 		{
+			name: "values", limit: "values", edit: func(l *graphql.Limits) { l.Values = 7 },
+			over:  `{ a: pod(input: {podId: "p"}) { id } b: pod(input: {podId: "q"}) { id } c: pod(input: {podId: "r"}) { id } d: pod(input: {podId: "s"}) { id } }`,
+			below: `{ a: pod(input: {podId: "p"}) { id } b: pod(input: {podId: "q"}) { id } c: pod(input: {podId: "r"}) { id } }`,
+		},
+		{
+			name: "values compared", limit: "values", edit: func(l *graphql.Limits) { l.Values = 9 },
+			over:  `{ pod(input: {podId: "p"}) { id } pod(input: {podId: "p"}) { id } pod(input: {podId: "p"}) { id } }`,
+			below: `{ pod(input: {podId: "p"}) { id } pod(input: {podId: "p"}) { id } }`,
+		},
+		{
 			name: "root mutations", limit: "root_mutations",
 			over:  `mutation { a: podTerminate(input: {podId: "a"}) b: podTerminate(input: {podId: "b"}) }`,
 			below: `mutation { __typename a: podTerminate(input: {podId: "a"}) }`,
@@ -104,6 +115,52 @@ func TestLimits(t *testing.T) {
 			}
 			if out := r.ask(t, newScript(t, v2s), tt.below, ""); out.Status != 200 || strings.Contains(string(out.Body), `"errors"`) {
 				t.Errorf("below: got %d %s", out.Status, out.Body)
+			}
+		})
+	}
+}
+
+// pricesOf asks for the lowest price again and again: nine roots spread a
+// fragment of 49 such fields, which take their input from the names in turn.
+func pricesOf(last string, names ...string) string {
+	var b strings.Builder
+	b.WriteString("query($v: X, $w: X) {")
+	for i := range 9 {
+		fmt.Fprintf(&b, " g%d: gpuTypes { ...F }", i)
+	}
+	b.WriteString(" } fragment F on GpuType { ")
+	for i := range 49 {
+		fmt.Fprintf(&b, "lowestPrice(input: $%s) { stockStatus } ", names[i%len(names)])
+	}
+	return b.String() + last + " }"
+}
+
+func longList(n int) string {
+	return `{"compliance":[` + strings.Repeat(`"GDPR",`, n-1) + `"GDPR"]}`
+}
+
+// misfit is a field whose fault is found last, when all before it is planned.
+const misfit = `lowestPrice(input: {gpuCount: "x"}) { stockStatus }`
+
+// TestVariableCountsOnce: a variable is coerced once, and what its uses share
+// is not compared member by member. Otherwise a small document with a long
+// variable would be hundreds of thousands of values.
+func TestVariableCountsOnce(t *testing.T) {
+	const items = 2000
+	for _, tt := range []struct {
+		name, document, variables string
+		limit                     any // what the answer names; nil when it is the last field
+	}{
+		{"one variable", pricesOf(misfit, "v"), `{"v":` + longList(items) + `}`, nil},
+		{"a default", strings.Replace(pricesOf(misfit, "v"), "$v: X,", `$v: X = {allowedCudaVersions: [`+strings.Repeat(`"12.4" `, 300)+`]},`, 1), "", nil},
+		{"two that are equal", pricesOf(misfit, "v", "w"), `{"v":` + longList(items) + `,"w":` + longList(items) + `}`, "values"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, func(c *graphql.Config) { c.Limits.Values = 2*items + 9*49*3 })
+			out := r.ask(t, newScript(t, ""), tt.document, tt.variables)
+			a := read(t, out)
+			if out.Status != 400 || len(a.Errors) != 1 || a.Errors[0].Extensions["limit"] != tt.limit {
+				t.Errorf("got %d %s, want 400 and the limit %v", out.Status, out.Body, tt.limit)
 			}
 		})
 	}
@@ -331,6 +388,28 @@ func FuzzServe(f *testing.F) {
 		}
 		if out.Status == 400 && len(v2.calls) > 0 {
 			t.Errorf("a refused request made calls: %v", v2.lines())
+		}
+	})
+}
+
+// TestLongLists: what a price asks for is read once per field of the document,
+// and lists that no price needs do not become queries.
+func TestLongLists(t *testing.T) {
+	ask := func(t *testing.T, variables string) (answer, *script) {
+		t.Helper()
+		v2 := newScript(t, "listGpuTypes 200 @gpus\nlistDataCenters 200 {\"dataCenters\":[]}")
+		return read(t, newRig(t).ask(t, v2, `query($v: X) { gpuTypes { lowestPrice(input: $v) { stockStatus } } }`, variables)), v2
+	}
+	t.Run("repeated words", func(t *testing.T) {
+		a, v2 := ask(t, `{"v":`+longList(2000)+`}`)
+		if want := "listDataCenters ?compliance=GDPR"; len(a.Errors) > 0 || !slices.Contains(v2.lines(), want) {
+			t.Errorf("errors %v, calls %v; want none and %s", a.Errors, v2.lines(), want)
+		}
+	})
+	t.Run("CUDA versions", func(t *testing.T) {
+		a, v2 := ask(t, `{"v":{"allowedCudaVersions":[`+strings.Repeat(`"12.4",`, 100)+`"12.4"]}}`)
+		if len(a.Errors) == 0 || a.Errors[0].Message != "allowedCudaVersions: at most 100 versions" || len(v2.calls) != 1 {
+			t.Errorf("errors %v, calls %v", a.Errors, v2.lines())
 		}
 	})
 }

@@ -1,8 +1,6 @@
 package graphql
 
 import (
-	"reflect"
-
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -22,6 +20,7 @@ type node struct {
 	// resolve is nil for __typename and introspection.
 	resolve resolver
 	args    args
+	kept    kept
 	sub     []*node
 	line    int
 	col     int
@@ -184,11 +183,26 @@ func (g *gatherer) field(s *ast.Field) *fault {
 		}
 		g.byKey[key] = m
 		g.order = append(g.order, m)
-	} else if m.node.name != s.Name || !reflect.DeepEqual(m.node.args, given) {
-		return at(badValidation(`Fields "`+key+`" conflict: they ask for different things under one name. Use different aliases.`), s.Position)
+	} else if f := g.merges(m, s, given); f != nil {
+		return at(f, s.Position)
 	}
 	if len(s.SelectionSet) > 0 {
 		m.sets = append(m.sets, s.SelectionSet)
+	}
+	return nil
+}
+
+// merges refuses a field that asks for something else than the one of its key.
+func (g *gatherer) merges(m *merged, s *ast.Field, given args) *fault {
+	same := m.node.name == s.Name
+	if same {
+		var f *fault
+		if same, f = g.p.coerce.same(m.node.args, given); f != nil {
+			return f
+		}
+	}
+	if !same {
+		return badValidation(`Fields "` + m.node.key + `" conflict: they ask for different things under one name. Use different aliases.`)
 	}
 	return nil
 }

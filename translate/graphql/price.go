@@ -45,32 +45,14 @@ func (l *lowest) price() any {
 // catalog call per distinct count, cloud, country and CUDA constraint, whatever
 // the number of types.
 func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, error) {
-	a := in.object("input")
-	count, _ := a.int("gpuCount")
-	l := lowest{gpu: g, count: max(count, 1), product: "POD", country: strings.ToUpper(a.text("countryCode"))}
-	if on, _ := a.bool("includeAiApi"); on {
-		l.product = "SERVERLESS"
-	}
-	if l.country != "" && !isCountry(l.country) {
-		return nil, badInput("countryCode must be two letters")
-	}
-	c, err := cudaOf(a)
+	wanted, err := once(in, func() (lowest, error) { return wantedPrice(ctx, x, in.object("input")) })
 	if err != nil {
 		return nil, err
 	}
-	if err := validCUDA(c); err != nil {
-		return nil, err
-	}
-	if l.filter, err = priceFilter(ctx, x, a); err != nil {
-		return nil, err
-	}
-	l.query = translate.GPUQuery{Product: l.product, Count: l.count, CUDAVersions: c.list, MinCUDA: c.floor}
-	if l.country != "" {
-		l.query.CountryCodes = []string{l.country}
-	}
+	wanted.gpu = g
 	var best *lowest
-	for _, cloud := range priceClouds(a) {
-		here := l
+	for _, cloud := range priceClouds(in.object("input")) {
+		here := wanted
 		here.cloud, here.query.Cloud = cloud, cloud
 		if err := here.fill(ctx, x); err != nil {
 			return nil, err
@@ -80,6 +62,33 @@ func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, er
 		}
 	}
 	return best, nil
+}
+
+// wantedPrice is what the input of lowestPrice asks, of whatever type.
+func wantedPrice(ctx context.Context, x *exchange, a args) (lowest, error) {
+	count, _ := a.int("gpuCount")
+	l := lowest{count: max(count, 1), product: "POD", country: strings.ToUpper(a.text("countryCode"))}
+	if on, _ := a.bool("includeAiApi"); on {
+		l.product = "SERVERLESS"
+	}
+	if l.country != "" && !isCountry(l.country) {
+		return l, badInput("countryCode must be two letters")
+	}
+	c, err := cudaOf(a)
+	if err != nil {
+		return l, err
+	}
+	if err := validCUDA(c); err != nil {
+		return l, err
+	}
+	if l.filter, err = priceFilter(ctx, x, a); err != nil {
+		return l, err
+	}
+	l.query = translate.GPUQuery{Product: l.product, Count: l.count, CUDAVersions: c.list, MinCUDA: c.floor}
+	if l.country != "" {
+		l.query.CountryCodes = []string{l.country}
+	}
+	return l, nil
 }
 
 // priceClouds lists the clouds to compare, SECURE first.
@@ -116,7 +125,7 @@ func priceFilter(ctx context.Context, x *exchange, a args) (centreFilter, error)
 	if id := a.text("dataCenterId"); id != "" {
 		f = centreFilter{true, []string{id}}
 	}
-	if list := a.texts("compliance"); len(list) > 0 {
+	if list := translate.Unique(a.texts("compliance")); len(list) > 0 {
 		ids, err := x.compliantCentres(ctx, list)
 		if err != nil {
 			return f, err

@@ -137,7 +137,9 @@ func (a *API) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, variabl
 	}
 	p := &planner{
 		schema: a.schema, types: a.types, doc: doc, limits: a.cfg.Limits,
-		coerce: coercer{schema: a.schema, operation: def, variables: variables, words: a.words},
+		coerce: coercer{
+			schema: a.schema, operation: def, variables: variables, words: a.words, most: a.cfg.Limits.Values,
+		},
 	}
 	for _, d := range def.Directives {
 		return nil, at(badValidation(`Directive "@`+clip(d.Name)+`" may not be used here.`), d.Position)
