@@ -16,7 +16,8 @@ type Validate struct{}
 func (Validate) Name() string { return "validate" }
 
 // Request refuses with 422 for the schema and 400 for everything else, one
-// located message per violation. It replaces Query by what the operation knows.
+// located message per violation. It replaces Query by what the operation knows,
+// and Doc by its canonical form.
 func (Validate) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
 	for name, value := range ex.Params {
@@ -42,6 +43,7 @@ func (Validate) Request(_ context.Context, ex *Exchange) error {
 	if faults := op.CheckRules(ex.Doc); len(faults) > 0 {
 		return violations(problem.RuleBroken.New("members of the body contradict each other"), faults)
 	}
+	ex.Doc = schema.CanonicalBody(ex.Doc)
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 )
 
 // pod returns a valid create request for a GPU pod with members added.
@@ -40,6 +42,28 @@ func TestCheckRules(t *testing.T) {
 		{"three virtual CPUs", "createPod", pod(`"cpu":{"id":"cpu5c","vcpuCount":3}`), []string{"$.cpu.vcpuCount: must be a power of two"}},
 		{"6 virtual CPUs in the second shape", "createEndpoint", gpuEndpoint(`"cpu":[{"id":"a","vcpuCount":2},{"id":"a","vcpuCount":6}]`), []string{
 			"$.cpu[1].vcpuCount: must be a power of two",
+		}},
+		{"a flavor with its size", "createPod", pod(`"cpu":{"id":"cpu5c-4-8","vcpuCount":4}`), nil},
+		{"a flavor with a larger size", "createPod", pod(`"cpu":{"id":"cpu5c-32-64","vcpuCount":2}`), []string{
+			"$.cpu.id: names another size than 'vcpuCount', which is 2",
+		}},
+		{"a flavor with a smaller size", "createPod", pod(`"cpu":{"id":"cpu5c-2-4","vcpuCount":8}`), []string{
+			"$.cpu.id: names another size than 'vcpuCount', which is 8",
+		}},
+		{"a flavor with a size beyond numbers", "createPod", pod(`"cpu":{"id":"cpu5c-18446744073709551618-4","vcpuCount":2}`), []string{
+			"$.cpu.id: names another size than 'vcpuCount', which is 2",
+		}},
+		{"a flavor with half a size", "createPod", pod(`"cpu":{"id":"cpu5c-32","vcpuCount":2}`), []string{
+			"$.cpu.id: must be a flavor, or a flavor with its size, <flavor>-<vCPUs>-<GB>",
+		}},
+		{"a flavor with more than a size", "createPod", pod(`"cpu":{"id":"cpu5c-32-64-128","vcpuCount":2}`), []string{
+			"$.cpu.id: must be a flavor, or a flavor with its size, <flavor>-<vCPUs>-<GB>",
+		}},
+		{"a flavor with another size in an endpoint", "createEndpoint", gpuEndpoint(`"cpu":[{"id":"cpu5c-2-4","vcpuCount":2},{"id":"cpu5c-32-64","vcpuCount":2}]`), []string{
+			"$.cpu[1].id: names another size than 'vcpuCount', which is 2",
+		}},
+		{"a flavor with another size in a change", "updateEndpoint", `{"cpu":[{"id":"cpu5c-32-64","vcpuCount":2}]}`, []string{
+			"$.cpu[0].id: names another size than 'vcpuCount', which is 2",
 		}},
 		{"both CUDA constraints", "createPod", pod(`"gpu":{"id":"x","allowedCudaVersions":["12.8"],"minCudaVersion":"12.0"}`), []string{
 			"$.gpu: must not have both 'allowedCudaVersions' and 'minCudaVersion'",
@@ -200,6 +224,30 @@ func TestCheckRulesOnForeignShapes(t *testing.T) {
 		for _, s := range shapes {
 			op.CheckRules(parse(t, s))
 			op.FillDefaults(parse(t, s))
+		}
+	}
+}
+
+// TestCanonicalBody: a size in the name of a flavor goes, and the body given
+// stays what it was.
+func TestCanonicalBody(t *testing.T) {
+	for _, tc := range []struct{ body, want string }{
+		{`{"cpu":{"id":"cpu5c-4-8","vcpuCount":4},"name":"a"}`, `{"cpu":{"id":"cpu5c","vcpuCount":4},"name":"a"}`},
+		{
+			`{"cpu":[{"id":"cpu5c","vcpuCount":2},{"id":"cpu3g-8-32","vcpuCount":8}]}`,
+			`{"cpu":[{"id":"cpu5c","vcpuCount":2},{"id":"cpu3g","vcpuCount":8}]}`,
+		},
+		{`{"cpu":{"id":"cpu5c","vcpuCount":4}}`, `{"cpu":{"id":"cpu5c","vcpuCount":4}}`},
+		{`{"gpu":{"id":"cpu5c-4-8"}}`, `{"gpu":{"id":"cpu5c-4-8"}}`},
+		{`{"cpu":[1,{"id":2}]}`, `{"cpu":[1,{"id":2}]}`},
+		{`[]`, `[]`},
+	} {
+		given := parse(t, tc.body)
+		if diff := cmp.Diff(parse(t, tc.want), schema.CanonicalBody(given)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.body, diff)
+		}
+		if diff := cmp.Diff(parse(t, tc.body), given); diff != "" {
+			t.Errorf("%s was changed (-want +got):\n%s", tc.body, diff)
 		}
 	}
 }

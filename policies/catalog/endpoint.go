@@ -135,6 +135,7 @@ func (s *Snapshot) cpuEndpoint(flavours []any, workers int64) Cost {
 		if !ok {
 			return unknown("vcpuCount is not a positive whole number")
 		}
+		vcpus = atLeastNamed(vcpus, id)
 		c, ok := s.CPU(id)
 		if !ok {
 			return unknown("CPU flavour %q is not in the catalog", id)

@@ -201,6 +201,7 @@ func (s *Snapshot) cpuPod(cpu map[string]any, cloud string) Cost {
 	if !ok {
 		return unknown("cpu.vcpuCount is not a positive whole number")
 	}
+	vcpus = atLeastNamed(vcpus, id)
 	c, ok := s.CPU(id)
 	if !ok {
 		return unknown("CPU flavour %q is not in the catalog", id)
@@ -209,6 +210,14 @@ func (s *Snapshot) cpuPod(cpu map[string]any, cloud string) Cost {
 		return unknown("CPU flavour %q has no plausible price", id)
 	}
 	return total(c.Secure.PerHour, vcpus, 0, fmt.Sprintf("%d vCPU of %s at %s", vcpus, id, c.Secure.PerHour))
+}
+
+// atLeastNamed is the vCPU count, or the one in the flavour's id where that is
+// larger. No request gets here with the two apart, but what exists may have
+// them, and the platform could go by either.
+func atLeastNamed(vcpus int64, flavour string) int64 {
+	_, named := sizeOf(flavour)
+	return max(vcpus, named)
 }
 
 // cluster has no list price of its own: its members are pods, and the dearer

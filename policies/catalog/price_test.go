@@ -75,6 +75,11 @@ func TestPrice(t *testing.T) {
 		{"pod with neither", "createPod", "", `{}`, "neither gpu nor cpu is given"},
 		{"cpu pod", "createPod", "", `{"cpu":{"id":"cpu5c","vcpuCount":4}}`, "0.16/0/0"},
 		{"cpu pod, instance-style id", "createPod", "", `{"cpu":{"id":"cpu5c-4-8","vcpuCount":4}}`, "0.16/0/0"},
+		{"cpu pod, larger size in the id", "podAction", "start", `{"cpu":{"id":"cpu5c-32-64","vcpuCount":2}}`, "1.28/0/0"},
+		{"cpu pod, smaller size in the id", "podAction", "start", `{"cpu":{"id":"cpu5c-2-4","vcpuCount":4}}`, "0.16/0/0"},
+		{"cpu pod, size beyond numbers", "podAction", "start", `{"cpu":{"id":"cpu5c-99999999999999999999-4","vcpuCount":2}}`, "the price is out of range: 9223372036854775807 vCPU of cpu5c-99999999999999999999-4 at 0.04"},
+		{"cpu pod, half a size in the id", "createPod", "", `{"cpu":{"id":"cpu5c-32","vcpuCount":2}}`, `CPU flavour "cpu5c-32" is not in the catalog`},
+		{"cpu endpoint, larger size in an id", "updateEndpoint", "", `{"cpu":[{"id":"cpu5c-32-64","vcpuCount":2},{"id":"cpu5c","vcpuCount":8}]}`, "2.88/0/0"},
 		{"cpu pod without count", "createPod", "", `{"cpu":{"id":"cpu5c"}}`, "cpu.vcpuCount is not a positive whole number"},
 		{"cpu pod in the community cloud", "createPod", "", `{"cpu":{"id":"cpu5c","vcpuCount":4},"cloud":"COMMUNITY"}`, "CPU pods have no price in the COMMUNITY cloud"},
 		{"update", "updatePod", "", `{"gpu":{"id":"NVIDIA L4","count":2},"cloud":"SECURE"}`, "0.86/0.43/2"},
@@ -109,6 +114,29 @@ func TestPrice(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestInstancesInTheCatalog: a platform may list instances where we send and
+// price bare flavours.
+func TestInstancesInTheCatalog(t *testing.T) {
+	price := func(usd catalog.Money) catalog.Price { return catalog.Price{Known: usd > 0, PerHour: usd} }
+	snap := catalog.NewSnapshot(nil, []catalog.CPU{
+		{ID: "cpu3c-2-4", Secure: price(40_000), Serverless: price(30_000)},
+		{ID: "cpu3c-4-8", Secure: price(50_000)},
+		{ID: "cpu5c", Secure: price(60_000)},
+		{ID: "cpu5c-2-4", Secure: price(90_000)},
+	}, catalog.Rates{}, time.Time{})
+	for id, want := range map[string]string{
+		"cpu3c": "0.1", "cpu3c-2-4": "0.08", "cpu3c-8-16": "0.4", "cpu5c": "0.12", "cpu5c-4-8": "0.24", "cpu4c": "",
+	} {
+		c := snap.Price("createPod", map[string]any{"cpu": map[string]any{"id": id, "vcpuCount": json.Number("2")}}, "")
+		if got := c.Hourly.String(); c.Known != (want != "") || c.Known && got != want {
+			t.Errorf("%s: got %s (%s), want %q", id, got, c.Reason, want)
+		}
+	}
+	if c, ok := snap.CPU("cpu3c"); !ok || c.Serverless.Known {
+		t.Errorf("cpu3c: got %+v, want no serverless price, because one instance has none", c)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -49,10 +52,39 @@ func NewSnapshot(gpus []GPU, cpus []CPU, rates Rates, fetched time.Time) *Snapsh
 	for i := range s.cpus {
 		s.cpuByID[s.cpus[i].ID] = &s.cpus[i]
 	}
+	s.nameFlavours()
 	slices.Sort(s.poolList)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v", s.gpus, s.cpus, rates))
 	s.digest = hex.EncodeToString(sum[:12])
 	return s
+}
+
+// nameFlavours makes bare flavours known that the list has as instances only.
+// Prices are per vCPU, so the instances of one flavour should not differ: if
+// they do the dearer counts, and an unknown price makes the flavour's unknown.
+func (s *Snapshot) nameFlavours() {
+	made := map[string]*CPU{}
+	for i := range s.cpus {
+		c := &s.cpus[i]
+		flavour, _ := sizeOf(c.ID)
+		if s.cpuByID[flavour] != nil && made[flavour] == nil {
+			continue
+		}
+		if made[flavour] == nil {
+			made[flavour] = &CPU{ID: flavour, Name: flavour, Group: c.Group, Secure: c.Secure, Serverless: c.Serverless}
+			s.cpuByID[flavour] = made[flavour]
+			continue
+		}
+		made[flavour].Secure = dearer(made[flavour].Secure, c.Secure)
+		made[flavour].Serverless = dearer(made[flavour].Serverless, c.Serverless)
+	}
+}
+
+func dearer(a, b Price) Price {
+	if !a.Known || !b.Known {
+		return Price{}
+	}
+	return Price{Known: true, PerHour: max(a.PerHour, b.PerHour)}
 }
 
 // GPUs lists the GPU types by id. The caller must not change the list.
@@ -80,7 +112,8 @@ func (s *Snapshot) GPU(id string) (GPU, bool) {
 }
 
 // CPU finds a CPU flavour by its id: the bare flavour (cpu5c) or the
-// instance-style spelling that carries vCPUs and memory (cpu5c-4-8).
+// instance-style spelling that carries vCPUs and memory (cpu5c-4-8). Where the
+// catalog itself lists instances, a bare flavour is the dearest of its own.
 func (s *Snapshot) CPU(id string) (CPU, bool) {
 	if s == nil {
 		return CPU{}, false
@@ -88,11 +121,28 @@ func (s *Snapshot) CPU(id string) (CPU, bool) {
 	if c := s.cpuByID[id]; c != nil {
 		return *c, true
 	}
-	flavour, _, found := strings.Cut(id, "-")
-	if c := s.cpuByID[flavour]; found && c != nil {
+	flavour, _ := sizeOf(id)
+	if c := s.cpuByID[flavour]; c != nil {
 		return *c, true
 	}
 	return CPU{}, false
+}
+
+// sizedFlavour is the instance-style spelling of a flavour.
+var sizedFlavour = regexp.MustCompile(`^([A-Za-z0-9]+)-([0-9]+)-[0-9]+$`)
+
+// sizeOf splits the instance-style spelling of a flavour. vcpus is 0 for a bare
+// one, and out of every range for a number too long to read.
+func sizeOf(id string) (flavour string, vcpus int64) {
+	m := sizedFlavour.FindStringSubmatch(id)
+	if m == nil {
+		return id, 0
+	}
+	n, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		n = math.MaxInt64
+	}
+	return m[1], n
 }
 
 // Pools lists the serverless pools by name. The caller must not change it.

@@ -10,7 +10,7 @@
 #       type: array
 #       items: {type: string, minLength: 1}
 #     max_vcpus:
-#       description: Most vCPUs of one pod or worker.
+#       description: Most vCPUs of one pod or worker. Where a flavour's name carries a size, it counts too.
 #       type: integer
 #       minimum: 0
 #   any_of: [flavors, max_vcpus]
@@ -48,7 +48,7 @@ listed(allowed, id) if id in allowed
 
 listed(allowed, id) if {
 	is_string(id)
-	regex.match(`^[a-z0-9]+-[0-9]+-[0-9]+$`, id)
+	regex.match(`^[A-Za-z0-9]+-[0-9]+-[0-9]+$`, id)
 	split(id, "-")[0] in allowed
 }
 
@@ -56,7 +56,15 @@ size(params) := {{"message": message, "pointer": concat("", [entry.pointer, "/vc
 	input.request.settles
 	limit := params.max_vcpus
 	some entry in named
-	vcpus := object.get(entry.cpu, "vcpuCount", null)
+	some vcpus in sizes(entry.cpu)
 	value.exceeds(vcpus, limit)
 	message := sprintf("%v vCPUs are more than the %d allowed", [vcpus, limit])
+}
+
+# sizes: how many vCPUs an entry asks for, in its count and in its flavour's name.
+# What is asked for has them alike; what exists may not.
+sizes(cpu) := {object.get(cpu, "vcpuCount", null)} | {to_number(parts[1]) |
+	is_string(cpu.id)
+	regex.match(`^[A-Za-z0-9]+-[0-9]+-[0-9]+$`, cpu.id)
+	parts := split(cpu.id, "-")
 }

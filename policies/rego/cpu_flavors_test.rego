@@ -27,3 +27,8 @@ test_deny_size if {
 	verdict("pod", {"id": "cpu5c", "vcpuCount": 16}) == {"/cpu/vcpuCount"}
 	verdict("endpoint", [{"id": "cpu5c", "vcpuCount": "2"}]) == {"/cpu/0/vcpuCount"}
 }
+
+test_deny_size_in_the_name if {
+	verdict("pod", {"id": "cpu5c-32-64", "vcpuCount": 2}) == {"/cpu/vcpuCount"}
+	verdict("endpoint", [{"id": "cpu5c-4-8", "vcpuCount": 2}, {"id": "cpu5c-16-32", "vcpuCount": 2}]) == {"/cpu/1/vcpuCount"}
+}

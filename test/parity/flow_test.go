@@ -64,6 +64,41 @@ func TestAPodsLife(t *testing.T) {
 	})
 }
 
+// A CPU flavour named with its size goes out without it, and not at all when it
+// says another size than what was judged.
+func TestFlavoursGoOutBare(t *testing.T) {
+	const endpoint = `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"cpu":[{"id":"cpu5c-%d-%d","vcpuCount":2}]}`
+	eachDoor(t, func(t *testing.T, d *door) {
+		for name, r := range map[string]string{
+			"pod":          request("POST", "/v2/pods", "key_platform", `{"name":"a","image":"i:1","cpu":{"id":"cpu5c-32-64","vcpuCount":2}}`),
+			"endpoint":     request("POST", "/v2/serverless", "key_platform", fmt.Sprintf(endpoint, 32, 64)),
+			"odd spelling": request("POST", "/v2/pods", "key_platform", `{"name":"a","image":"i:1","cpu":{"id":"cpu5c-32","vcpuCount":2}}`),
+		} {
+			if a := d.ask(t, r); a.Status != 400 || !strings.Contains(a.Body, "$.cpu") {
+				t.Errorf("%s of another size: %d %s, want 400", name, a.Status, a.Body)
+			}
+		}
+		for operation, r := range map[string]string{
+			"createPod":      request("POST", "/v2/pods", "key_platform", `{"name":"a","image":"i:1","cpu":{"id":"cpu5c-2-4","vcpuCount":2}}`),
+			"createEndpoint": request("POST", "/v2/serverless", "key_platform", fmt.Sprintf(endpoint, 2, 4)),
+		} {
+			d.platform.ResetCalls()
+			if a := d.ask(t, r); a.Status != 201 {
+				t.Errorf("%s: %d %s, want 201", operation, a.Status, a.Body)
+			}
+			var sent string
+			for _, c := range d.platform.Calls() {
+				if c.Operation == operation {
+					sent += string(c.Body)
+				}
+			}
+			if !strings.Contains(sent, `"id":"cpu5c"`) {
+				t.Errorf("%s: sent %s, want the bare flavour", operation, sent)
+			}
+		}
+	})
+}
+
 // Organisations do not see each other.
 func TestOrganisationsAreApart(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
