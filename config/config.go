@@ -60,7 +60,9 @@ type Envoy struct {
 
 // Platform says where the platform is.
 type Platform struct {
-	BaseURL string `yaml:"base_url,required" doc:"the platform's REST address, scheme and host only"`
+	BaseURL string `yaml:"base_url,required" doc:"the platform's REST address, scheme and host only; https, beyond loopback"`
+
+	AllowInsecure bool `yaml:"allow_insecure" doc:"take an http address beyond loopback: platform keys then travel unencrypted, so only inside a network that is trusted"`
 }
 
 // Redis says where the shared store is. Exactly one of its fields is set.

@@ -22,7 +22,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func sources() config.Sources {
-	secrets := map[string]string{"ACME_KEY": "pk-secret-1", "ADMIN_TOKEN": "admin-secret-2", "REDIS_URL": "redis://127.0.0.1:6379"}
+	secrets := map[string]string{
+		"ACME_KEY": "pk-secret-1", "ADMIN_TOKEN": "q8Zr-Vw2n-admin-secret-2", "REDIS_URL": "redis://127.0.0.1:6379",
+		"SHORT_TOKEN": "pk-secret-4", "GUESSABLE_TOKEN": "pk-secret-pk-secret-pk-secret",
+	}
 	return config.Sources{
 		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 		ReadFile: func(name string) ([]byte, error) {
@@ -96,7 +99,7 @@ func TestAFullFileIsReadWhole(t *testing.T) {
 	if got := org.Credential.Reveal(); got != "pk-secret-3" {
 		t.Errorf("credential = %q, want the file's, trimmed", got)
 	}
-	if got := g.AdminToken.Reveal(); got != "admin-secret-2" {
+	if got := g.AdminToken.Reveal(); got != "q8Zr-Vw2n-admin-secret-2" {
 		t.Errorf("admin token = %q", got)
 	}
 	key := org.Keys[0]
@@ -214,5 +217,38 @@ orgs:
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("policies in force (-want +got):\n%s", diff)
+	}
+}
+
+// TestPlatformKeysTravelEncrypted: https, unless nobody else can listen or the
+// operator says so.
+func TestPlatformKeysTravelEncrypted(t *testing.T) {
+	const file = `platform: {base_url: %q, allow_insecure: %t}
+redis: {embedded: true}
+orgs: [{id: acme, credential: {env: ACME_KEY}}]
+`
+	for _, tc := range []struct {
+		base           string
+		insecure, fine bool
+	}{
+		{"https://api.platform.example", false, true},
+		{"HTTPS://api.platform.example", false, true},
+		{"http://127.0.0.1:9000", false, true},
+		{"http://127.8.0.1", false, true},
+		{"http://[::1]:9000", false, true},
+		{"http://localhost:9000", false, true},
+		{"http://api.platform.example", false, false},
+		{"HTTP://api.platform.example", false, false},
+		{"http://localhost.platform.example", false, false},
+		{"http://127.0.0.1.platform.example", false, false},
+		{"http://10.0.0.7:9000", false, false},
+		{"http://0.0.0.0:9000", false, false},
+		{"http://10.0.0.7:9000", true, true},
+		{"ftp://10.0.0.7", true, false},
+	} {
+		_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.base, tc.insecure), sources())
+		if tc.fine != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "tollgate.yaml:1:22: platform.base_url: ") {
+			t.Errorf("%s (insecure %t): err = %v, want fine %t, with its place", tc.base, tc.insecure, err, tc.fine)
+		}
 	}
 }

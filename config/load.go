@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -136,9 +137,7 @@ func (f *File) validate(demoKeys bool) error {
 	if !loopback(f.Admin.Listen) && f.Admin.Token.IsZero() {
 		errs = append(errs, strictyaml.Atf("admin.token", "is required when the admin listener is not on loopback"))
 	}
-	if _, err := upstream.New(upstream.Config{BaseURL: f.Platform.BaseURL}, nil); err != nil {
-		errs = append(errs, strictyaml.Atf("platform.base_url", "must be http or https with a host and nothing else"))
-	}
+	errs = append(errs, f.Platform.validate())
 	if f.Decisions.Keep < 0 || f.Decisions.Keep > maxKept {
 		errs = append(errs, strictyaml.Atf("decisions.keep", "must be between 0 and %d", maxKept))
 	}
@@ -163,6 +162,18 @@ func (f *File) validate(demoKeys bool) error {
 		errs = append(errs, strictyaml.At(strictyaml.Index("orgs", i), f.Orgs[i].validate(demoKeys)))
 	}
 	return errors.Join(errs...)
+}
+
+// validate refuses an address that keys would travel to in the clear.
+func (p *Platform) validate() error {
+	if _, err := upstream.New(upstream.Config{BaseURL: p.BaseURL}, nil); err != nil {
+		return strictyaml.Atf("platform.base_url", "must be http or https with a host and nothing else")
+	}
+	base, err := url.Parse(p.BaseURL)
+	if err != nil || base.Scheme == "https" || loopbackHost(base.Hostname()) || p.AllowInsecure {
+		return err
+	}
+	return strictyaml.Atf("platform.base_url", "must be https: platform keys would travel unencrypted (platform.allow_insecure: true if the network is trusted)")
 }
 
 func (o *Org) validate(demoKeys bool) error {
@@ -323,6 +334,10 @@ func loopback(addr string) bool {
 	if err != nil {
 		return true // already a fault of its own
 	}
+	return loopbackHost(host)
+}
+
+func loopbackHost(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
