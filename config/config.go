@@ -50,7 +50,7 @@ type Connections struct {
 // Admin is the operators' listener.
 type Admin struct {
 	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token"`
-	Token  strictyaml.Secret `yaml:"token" doc:"token asked for by everything but probes and metrics"`
+	Token  strictyaml.Secret `yaml:"token" doc:"token asked for by everything but probes and metrics; at least 16 characters that cannot be guessed"`
 }
 
 // Envoy is the Envoy door.

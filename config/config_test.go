@@ -220,6 +220,36 @@ orgs:
 	}
 }
 
+// TestAdminTokens: a token that can be guessed is refused, and the fault never
+// shows it.
+func TestAdminTokens(t *testing.T) {
+	const file = `platform: {base_url: "https://platform.test"}
+redis: {embedded: true}
+admin: {listen: %q, token: {env: TOKEN}}
+orgs: [{id: acme, credential: {env: KEY}}]
+`
+	for token, fine := range map[string]bool{
+		"a": false, "changeme": false, "Tr0ub4dor&3": false, "fifteen-chars-x": false,
+		"aaaaaaaaaaaaaaaaaaaaaaaa": false, "abababababababab": false, "x7Kq9zx7Kq9zx7Kq9z": false, "x7kq9z-X7KQ9Z-x7kq9z-X7": false,
+		"changemechangeme": false, "Change-Me-Please-123456": false, "tollgate-admin-token": false, "passwordpassword1": false,
+		"0123456789abcdef": false, "1234567890123456789": false, "abcdefghijklmnopqrst": false, "----------------": false, "äääääääääääääääää": false,
+		"9f86d081884c7d659a2feaa0c55ad015": true, "q8Zr-Vw2n-x0Lk-77Bt": true, "correct horse battery staple": true,
+		"tollgate-admin-9f86d081884c": true,
+	} {
+		for _, listen := range []string{"0.0.0.0:8081", "127.0.0.1:8081"} {
+			_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, listen), config.Sources{Env: func(name string) (string, bool) {
+				return map[string]string{"TOKEN": token, "KEY": "pk-1"}[name], true
+			}})
+			if fine != (err == nil) {
+				t.Errorf("%q on %s: err = %v, want fine %t", token, listen, err, fine)
+			}
+			if err != nil && (!strings.HasPrefix(err.Error(), "tollgate.yaml:3:") || len(token) > 1 && strings.Contains(err.Error(), token)) {
+				t.Errorf("%q: err = %v, want it at line 3 and without the token", token, err)
+			}
+		}
+	}
+}
+
 // TestPlatformKeysTravelEncrypted: https, unless nobody else can listen or the
 // operator says so.
 func TestPlatformKeysTravelEncrypted(t *testing.T) {

@@ -137,7 +137,7 @@ func (f *File) validate(demoKeys bool) error {
 	if !loopback(f.Admin.Listen) && f.Admin.Token.IsZero() {
 		errs = append(errs, strictyaml.Atf("admin.token", "is required when the admin listener is not on loopback"))
 	}
-	errs = append(errs, f.Platform.validate())
+	errs = append(errs, checkToken("admin.token", f.Admin.Token), f.Platform.validate())
 	if f.Decisions.Keep < 0 || f.Decisions.Keep > maxKept {
 		errs = append(errs, strictyaml.Atf("decisions.keep", "must be between 0 and %d", maxKept))
 	}
