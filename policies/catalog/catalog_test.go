@@ -68,6 +68,8 @@ func newCatalog(t *testing.T, f catalog.Fetcher) *catalog.Catalog {
 	return c
 }
 
+// hourly is what an L4 costs, with the 20 GB of disk (0.00274) that every
+// pod gets.
 func hourly(t *testing.T, c *catalog.Catalog) string {
 	t.Helper()
 	snap, err := c.Snapshot(t.Context(), "acme")
@@ -82,12 +84,12 @@ func TestSnapshotIsKeptUntilMaxAge(t *testing.T) {
 		f := &fakeFetcher{}
 		f.set(oneGPU("0.43"), nil)
 		c := newCatalog(t, f)
-		if got, want := hourly(t, c), "0.43"; got != want {
+		if got, want := hourly(t, c), "0.43274"; got != want {
 			t.Errorf("first price: got %s, want %s", got, want)
 		}
 		f.set(nil, errors.New("down"))
 		time.Sleep(time.Hour)
-		if got, want := hourly(t, c), "0.43"; got != want {
+		if got, want := hourly(t, c), "0.43274"; got != want {
 			t.Errorf("price at the age of an hour: got %s, want %s", got, want)
 		}
 		time.Sleep(time.Second)
@@ -100,7 +102,7 @@ func TestSnapshotIsKeptUntilMaxAge(t *testing.T) {
 		}
 		f.set(oneGPU("0.5"), nil)
 		time.Sleep(5 * time.Second)
-		if got, want := hourly(t, c), "0.5"; got != want {
+		if got, want := hourly(t, c), "0.50274"; got != want {
 			t.Errorf("after the retry interval: got %s, want %s", got, want)
 		}
 	})
@@ -121,7 +123,7 @@ func TestSnapshotReadsOnceForAll(t *testing.T) {
 		synctest.Wait()
 		for range 20 {
 			wg.Go(func() {
-				if got, want := hourly(t, c), "0.43"; got != want {
+				if got, want := hourly(t, c), "0.43274"; got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
 			})
@@ -154,7 +156,7 @@ func TestRunRefreshes(t *testing.T) {
 		time.Sleep(5*time.Minute + 5*time.Second)
 		synctest.Wait()
 		reads := f.calls.Load()
-		if got, want := hourly(t, c), "0.6"; got != want || f.calls.Load() != reads {
+		if got, want := hourly(t, c), "0.60274"; got != want || f.calls.Load() != reads {
 			t.Errorf("after refresh: got %s and %d more reads, want %s from memory", got, f.calls.Load()-reads, want)
 		}
 		f.set(nil, errors.New("down"))
@@ -163,7 +165,7 @@ func TestRunRefreshes(t *testing.T) {
 		if len(status) != 1 || status[0].Err == nil || !strings.Contains(status[0].Err.Error(), "down") {
 			t.Errorf("status of a failing list: got %+v", status)
 		}
-		if got, want := hourly(t, c), "0.6"; got != want {
+		if got, want := hourly(t, c), "0.60274"; got != want {
 			t.Errorf("last good price: got %s, want %s", got, want)
 		}
 		cancel()
@@ -172,7 +174,9 @@ func TestRunRefreshes(t *testing.T) {
 }
 
 func TestNewFaults(t *testing.T) {
-	_, err := catalog.New(catalog.Config{Refresh: 2, MaxAge: 1, Timeout: -1, Storage: catalog.Storage{Standard: "free"}}, catalog.Deps{})
+	_, err := catalog.New(catalog.Config{Refresh: 2, MaxAge: 1, Timeout: -1, Storage: catalog.Storage{
+		Standard: "free", Container: "0", Persistent: "", PersistentStopped: "-0.2", DefaultDisk: -1,
+	}}, catalog.Deps{})
 	if err == nil {
 		t.Fatal("got no error")
 	}
@@ -185,6 +189,9 @@ func TestNewFaults(t *testing.T) {
 		"retry: must be positive, got 0s",
 		"max_age: 1ns is shorter than refresh (2ns)",
 		`storage.standard: "free" is not a positive amount of USD`,
+		`storage.persistent: "" is not an amount of USD (0 leaves these disks out of prices)`,
+		`storage.persistent_stopped: "-0.2" is not an amount of USD (0 leaves these disks out of prices)`,
+		"storage.default_disk: must not be negative, got -1",
 	}
 	if diff := cmp.Diff(want, faults); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

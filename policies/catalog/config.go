@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// hoursPerMonth turns a monthly storage rate into an hourly one: the shortest
-// month, because the hour must not be priced too low.
-const hoursPerMonth = 28 * 24
+// hoursPerMonth turns a monthly storage rate into an hourly one: a month of
+// storage is 730 hours, a twelfth of a year.
+const hoursPerMonth = 730
 
 // Config is how price lists are kept.
 type Config struct {
@@ -26,14 +26,29 @@ type Config struct {
 	Storage Storage `yaml:"storage"`
 }
 
-// Storage is the price of storage in USD per GB and month. An empty rate is an
-// unknown one: volumes of that kind are then refused where a price is needed.
+// Storage is the price of storage in USD per GB and month of 730 hours. An
+// empty rate of network volumes is an unknown one: volumes of that kind are then
+// refused where a price is needed. Disks always have a rate; "0" leaves them out
+// of the price.
 type Storage struct {
 	// Standard is the rate of STANDARD network volumes. Default 0.07.
 	Standard string `yaml:"standard"`
 	// HighPerformance is the rate of HIGH_PERFORMANCE network volumes, which
 	// differs by data centre: set the highest in use. Default: unknown.
 	HighPerformance string `yaml:"high_performance"`
+	// Container is the rate of the container disks of pods, workers and cluster
+	// members, which cost while they run. Default 0.10.
+	Container string `yaml:"container"`
+	// Persistent is the rate of storage on the host of a running pod. Default
+	// 0.10.
+	Persistent string `yaml:"persistent"`
+	// PersistentStopped is the rate of the same while the pod is stopped.
+	// Default 0.20.
+	PersistentStopped string `yaml:"persistent_stopped"`
+	// DefaultDisk is the size in GB of a container disk whose size neither a
+	// request nor its template says. The platform does not tell what it gives
+	// then; 20 is what its command-line client asks for. Default 20.
+	DefaultDisk int64 `yaml:"default_disk"`
 }
 
 // DefaultConfig is the configuration used where nothing is said.
@@ -43,7 +58,7 @@ func DefaultConfig() Config {
 		MaxAge:  time.Hour,
 		Timeout: 10 * time.Second,
 		Retry:   5 * time.Second,
-		Storage: Storage{Standard: "0.07"},
+		Storage: Storage{Standard: "0.07", Container: "0.10", Persistent: "0.10", PersistentStopped: "0.20", DefaultDisk: 20},
 	}
 }
 
@@ -65,27 +80,46 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// Rates are the parsed storage rates.
+// Rates are the parsed storage rates, per GB and month.
 type Rates struct {
-	// Standard and HighPerformance are per GB and month; 0 is unknown.
+	// Standard and HighPerformance are of network volumes; 0 is unknown.
 	Standard, HighPerformance Money
+	// Container, Persistent and PersistentStopped are of disks; 0 costs nothing.
+	Container, Persistent, PersistentStopped Money
+	// DefaultDisk is the size in GB of a container disk that is left out.
+	DefaultDisk int64
 }
 
 func (s Storage) rates() (Rates, error) {
-	standard, err1 := rate("storage.standard", s.Standard)
-	fast, err2 := rate("storage.high_performance", s.HighPerformance)
-	return Rates{Standard: standard, HighPerformance: fast}, errors.Join(err1, err2)
-}
-
-func rate(name, value string) (Money, error) {
-	if value == "" {
-		return 0, nil
+	r := Rates{DefaultDisk: s.DefaultDisk}
+	var errs []error
+	for _, part := range []struct {
+		name, value string
+		disk        bool
+		to          *Money
+	}{
+		{"standard", s.Standard, false, &r.Standard},
+		{"high_performance", s.HighPerformance, false, &r.HighPerformance},
+		{"container", s.Container, true, &r.Container},
+		{"persistent", s.Persistent, true, &r.Persistent},
+		{"persistent_stopped", s.PersistentStopped, true, &r.PersistentStopped},
+	} {
+		if part.value == "" && !part.disk {
+			continue
+		}
+		m, err := ParseMoney(part.value)
+		switch {
+		case err != nil && part.disk:
+			errs = append(errs, fmt.Errorf("storage.%s: %q is not an amount of USD (0 leaves these disks out of prices)", part.name, part.value))
+		case err != nil || m == 0 && !part.disk:
+			errs = append(errs, fmt.Errorf("storage.%s: %q is not a positive amount of USD", part.name, part.value))
+		}
+		*part.to = m
 	}
-	m, err := ParseMoney(value)
-	if err != nil || m == 0 {
-		return 0, fmt.Errorf("%s: %q is not a positive amount of USD", name, value)
+	if s.DefaultDisk < 0 {
+		errs = append(errs, fmt.Errorf("storage.default_disk: must not be negative, got %d", s.DefaultDisk))
 	}
-	return m, nil
+	return r, errors.Join(errs...)
 }
 
 // volume is the monthly rate of a kind of network volume; a kind that is left

@@ -112,11 +112,12 @@ func (s *Snapshot) Price(operation string, after map[string]any, action string) 
 	var c Cost
 	switch rule { //nolint:exhaustive // what is free was answered above
 	case RulePod, RulePodAction:
-		c = s.pod(after)
+		c = s.withDisks(s.pod(after), after, 1)
+		c = s.orStopped(c, after)
 	case RuleEndpoint:
-		c = s.endpoint(after)
+		c = s.withDisks(s.endpoint(after), after, machines(after["workers"], maxWorkers))
 	case RuleCluster:
-		c = s.cluster(after)
+		c = s.withDisks(s.cluster(after), after, machines(after["compute"], podCount))
 	case RuleVolume:
 		c = s.volume(after)
 	}
@@ -254,30 +255,6 @@ func (s *Snapshot) cluster(after map[string]any) Cost {
 		return unknown("too many GPUs")
 	}
 	return total(price, gpus, gpus, fmt.Sprintf("%d pods x %d x %s at %s", pods, perPod, id, price))
-}
-
-func (s *Snapshot) volume(after map[string]any) Cost {
-	size, ok := countOr(after["size"], 0)
-	if !ok {
-		return unknown("size is not a positive whole number")
-	}
-	kind, ok := stringOr(after["type"], "")
-	if !ok {
-		return unknown("type is not a string")
-	}
-	if s == nil {
-		return unknown("the storage rates are not available")
-	}
-	rate, ok := s.rates.volume(kind)
-	if !ok {
-		return unknown("no rate is configured for network volumes of type %q", kind)
-	}
-	monthly, ok := rate.times(size)
-	if !ok {
-		return unknown("the size is out of range")
-	}
-	hourly := (monthly + hoursPerMonth - 1) / hoursPerMonth
-	return Cost{Known: true, Hourly: hourly, Basis: fmt.Sprintf("%d GB at %s per GB and month", size, rate)}
 }
 
 // total multiplies a unit price; the GPU price is the unit price when GPUs are

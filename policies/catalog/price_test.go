@@ -97,7 +97,7 @@ func TestPrice(t *testing.T) {
 		{"cluster", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":8,"podCount":250}}`, "860/0.43/2000"},
 		{"cluster, dearer cloud", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA GeForce RTX 4090","gpuCountPerPod":1,"podCount":2}}`, "0.88/0.44/2"},
 		{"cluster overflow", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":9223372036854775807,"podCount":2}}`, "too many GPUs"},
-		{"volume", "createNetworkVolume", "", `{"size":1000,"type":"STANDARD"}`, "0.104167/0/0"},
+		{"volume", "createNetworkVolume", "", `{"size":1000,"type":"STANDARD"}`, "0.095891/0/0"},
 		{"volume without a rate", "createNetworkVolume", "", `{"size":1000}`, `no rate is configured for network volumes of type ""`},
 		{"free", "deletePod", "", `{}`, "0/0/0"},
 		{"no rule", "createSandbox", "", `{}`, `no price rule for operation "createSandbox"`},
@@ -106,15 +106,71 @@ func TestPrice(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			after, _ := decode(t, tt.after).(map[string]any)
 			c := snap.Price(tt.op, after, tt.action)
-			got := c.Reason
-			if c.Known {
-				got = c.Hourly.String() + "/" + c.PerGPU.String() + "/" + itoa(c.GPUs)
-			}
-			if got != tt.want {
+			if got := shown(c); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}
+}
+
+// TestDisks: what machines store on their hosts is part of the price, rounded
+// up to the millionth, and no part of a GPU's.
+func TestDisks(t *testing.T) {
+	const (
+		l4       = `"gpu":{"id":"NVIDIA L4"}`
+		endpoint = `"gpu":{"pools":["ADA_24"]}`
+		cluster  = `"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":1,"podCount":4}`
+	)
+	rates := catalog.Rates{Container: 100_000, Persistent: 100_000, PersistentStopped: 200_000, DefaultDisk: 20}
+	gpus, err := catalog.ParseGPUs(decode(t, gpuAnswer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap := catalog.NewSnapshot(gpus, nil, rates, time.Unix(1_700_000_000, 0))
+	for _, tt := range []struct{ name, op, after, want string }{
+		{"nothing said", "createPod", `{` + l4 + `}`, "0.43274/0.43/1"},
+		{"null is nothing said", "createPod", `{` + l4 + `,"disk":null,"mounts":null}`, "0.43274/0.43/1"},
+		{"no mount", "createPod", `{` + l4 + `,"disk":20,"mounts":{}}`, "0.43274/0.43/1"},
+		{"a network mount is priced by itself", "createPod", `{` + l4 + `,"disk":20,"mounts":{"network":[{"volumeId":"v","path":"/v"}]}}`, "0.43274/0.43/1"},
+		{"a month of gigabytes", "createPod", `{` + l4 + `,"disk":730}`, "0.53/0.43/1"},
+		{"the largest disk", "createPod", `{` + l4 + `,"disk":65536}`, "9.407535/0.43/1"},
+		{"the largest mount, dearer when stopped", "createPod", `{` + l4 + `,"mounts":{"persistent":{"size":65536,"path":"/a"}}}`, "17.955069/0.43/1"},
+		{"a mount", "updatePod", `{` + l4 + `,"disk":730,"mounts":{"persistent":{"size":730,"path":"/a"}}}`, "0.63/0.43/1"},
+		{"a start", "podAction", `{` + l4 + `,"disk":730,"mounts":{"persistent":{"size":730,"path":"/a"}}}`, "0.63/0.43/1"},
+		{"no disk at all", "podAction", `{` + l4 + `,"disk":0}`, "0.43/0.43/1"},
+		{"workers", "createEndpoint", `{` + endpoint + `,"disk":730,"workers":{"max":5}}`, "6/1.1/5"},
+		{"workers by default", "updateEndpoint", `{` + endpoint + `}`, "3.30822/1.1/3"},
+		{"no workers", "updateEndpoint", `{` + endpoint + `,"disk":730,"workers":{"max":0}}`, "0/1.1/0"},
+		{"cluster members", "createCluster", `{` + cluster + `,"disk":730,"mounts":{"persistent":{"size":1460,"path":"/a"}}}`, "2.92/0.43/4"},
+		{"a disk of another type", "createPod", `{` + l4 + `,"disk":"20"}`, "disk is not a whole number"},
+		{"a negative disk", "createPod", `{` + l4 + `,"disk":-20}`, "disk is not a whole number"},
+		{"half a disk", "createPod", `{` + l4 + `,"disk":20.5}`, "disk is not a whole number"},
+		{"mounts of another type", "createPod", `{` + l4 + `,"mounts":[]}`, "mounts is not an object"},
+		{"a mount of another type", "createPod", `{` + l4 + `,"mounts":{"persistent":10}}`, "mounts.persistent is not an object"},
+		{"a mount without size", "createPod", `{` + l4 + `,"mounts":{"persistent":{"path":"/a"}}}`, "mounts.persistent.size is not a positive whole number"},
+		{"beyond money", "createPod", `{` + l4 + `,"disk":9223372036854775807}`, "the price is out of range: 1 x 9223372036854775807 GB of disk"},
+		{"beyond money by workers", "createEndpoint", `{` + endpoint + `,"disk":9000000000,"workers":{"max":9}}`, "the price is out of range: 9 x 9000000000 GB of disk"},
+		{"no price of the GPU", "createPod", `{"gpu":{"id":"FREE"},"disk":"x"}`, `GPU type "FREE" has no plausible price in the SECURE cloud`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			after, _ := decode(t, tt.after).(map[string]any)
+			if got := shown(snap.Price(tt.op, after, "start")); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+	c := snap.Price("createPod", decode(t, `{`+l4+`,"mounts":{"persistent":{"size":100,"path":"/a"}}}`).(map[string]any), "")
+	if want := "1 x NVIDIA L4 (SECURE) at 0.43, 1 x 20 GB of disk at 0.1 per GB and month, 1 x 100 GB of persistent storage at 0.1 per GB and month"; c.Basis != want {
+		t.Errorf("basis: got %q, want %q", c.Basis, want)
+	}
+}
+
+// shown is a price as hourly/perGPU/gpus, or the reason why there is none.
+func shown(c catalog.Cost) string {
+	if !c.Known {
+		return c.Reason
+	}
+	return c.Hourly.String() + "/" + c.PerGPU.String() + "/" + itoa(c.GPUs)
 }
 
 // TestInstancesInTheCatalog: a platform may list instances where we send and

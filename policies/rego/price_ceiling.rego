@@ -2,8 +2,8 @@
 # title: Price ceiling
 # description: >-
 #   Bounds what a resource may cost per hour, in the worst case over the
-#   placements the call allows, and what one GPU-hour may cost. A price that is
-#   unknown or stale is refused.
+#   placements the call allows, its disks included, and what one GPU-hour may
+#   cost, GPUs alone. A price that is unknown or stale is refused.
 # custom:
 #   params:
 #     max_usd_per_hour:

@@ -315,6 +315,36 @@ func TestAStartIsJudgedByThePodItStarts(t *testing.T) {
 `))
 }
 
+// What is stored costs too, however it comes about; a ceiling per GPU-hour is
+// about the GPUs.
+func TestStorageCountsTowardsTheCeiling(t *testing.T) {
+	const l4 = `"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}`
+	eachDoor(t, func(t *testing.T, d *door) {
+		template := fmt.Sprint(d.asPlatform(t, "POST", "/v2/templates", `{"name":"big","image":"i:1","mounts":{"persistent":{"size":60000,"path":"/w"}}}`)["id"])
+		for name, body := range map[string]string{
+			"/v2/pods mount":      `{` + l4 + `,"mounts":{"persistent":{"size":65536,"path":"/w"}}}`,
+			"/v2/pods disk":       `{` + l4 + `,"disk":65536}`,
+			"/v2/pods template":   `{"name":"a","gpu":{"id":"NVIDIA L4"},"templateId":"` + template + `"}`,
+			"/v2/serverless disk": `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"cpu":[{"id":"cpu5c","vcpuCount":2}],"disk":10000}`,
+		} {
+			path, _, _ := strings.Cut(name, " ")
+			pointer := "/gpu"
+			if path == "/v2/serverless" {
+				pointer = "/cpu"
+			}
+			wantRefusal(t, d.ask(t, request("POST", path, "key_platform", body)), "price_ceiling "+pointer)
+		}
+		pod := d.ask(t, request("POST", "/v2/pods", "key_platform", `{`+l4+`,"disk":1000,"mounts":{"persistent":{"size":1000,"path":"/w"}}}`))
+		if pod.Status != 201 {
+			t.Fatalf("a pod with moderate storage: %d %s", pod.Status, pod.Body)
+		}
+		wantRefusal(t, d.ask(t, request("PATCH", "/v2/pods/"+fmt.Sprint(field(t, pod.Body, "id")), "key_platform", `{"disk":65536}`)), "price_ceiling /gpu")
+	}, under(`
+- policy: price_ceiling
+  params: {max_usd_per_hour: 2, max_usd_per_gpu_hour: 0.43}
+`))
+}
+
 // A policy that looks at the object as it is sees it, also where the call
 // changes nothing the caller chose.
 func TestPoliciesSeeTheObjectOfADelete(t *testing.T) {

@@ -1,0 +1,118 @@
+package catalog
+
+import "fmt"
+
+func (s *Snapshot) volume(after map[string]any) Cost {
+	size, ok := countOr(after["size"], 0)
+	if !ok {
+		return unknown("size is not a positive whole number")
+	}
+	kind, ok := stringOr(after["type"], "")
+	if !ok {
+		return unknown("type is not a string")
+	}
+	if s == nil {
+		return unknown("the storage rates are not available")
+	}
+	rate, ok := s.rates.volume(kind)
+	if !ok {
+		return unknown("no rate is configured for network volumes of type %q", kind)
+	}
+	monthly, ok := rate.times(size)
+	if !ok {
+		return unknown("the size is out of range")
+	}
+	return Cost{Known: true, Hourly: perHour(monthly), Basis: fmt.Sprintf("%d GB at %s per GB and month", size, rate)}
+}
+
+// perHour is the hourly part of a monthly amount, rounded up.
+func perHour(monthly Money) Money { return (monthly + hoursPerMonth - 1) / hoursPerMonth }
+
+// disks are the sizes in GB of what one machine stores on its host: the
+// container's disk and the persistent mount.
+type disks struct{ container, persistent int64 }
+
+// disksOf reads the sizes. A container disk that is left out has the size the
+// platform gives it; a persistent mount that is left out is none.
+func (s *Snapshot) disksOf(after map[string]any) (d disks, reason string) {
+	var ok bool
+	if d.container, ok = nonNegativeOr(after["disk"], s.rates.DefaultDisk); !ok {
+		return d, "disk is not a whole number"
+	}
+	if after["mounts"] == nil {
+		return d, ""
+	}
+	mounts, ok := after["mounts"].(map[string]any)
+	if !ok {
+		return d, "mounts is not an object"
+	}
+	if mounts["persistent"] == nil {
+		return d, ""
+	}
+	mount, ok := mounts["persistent"].(map[string]any)
+	if !ok {
+		return d, "mounts.persistent is not an object"
+	}
+	if d.persistent, ok = countOr(mount["size"], 0); !ok {
+		return d, "mounts.persistent.size is not a positive whole number"
+	}
+	return d, ""
+}
+
+// withDisks adds to a price what the disks of a number of machines cost while
+// these run. What GPUs cost stays as it is.
+func (s *Snapshot) withDisks(c Cost, after map[string]any, machines int64) Cost {
+	if !c.Known {
+		return c
+	}
+	d, reason := s.disksOf(after)
+	if reason != "" {
+		return unknown("%s", reason)
+	}
+	for _, part := range []struct {
+		what string
+		size int64
+		rate Money
+	}{{"disk", d.container, s.rates.Container}, {"persistent storage", d.persistent, s.rates.Persistent}} {
+		if part.size == 0 || part.rate == 0 {
+			continue
+		}
+		one, ok1 := part.rate.times(part.size)
+		monthly, ok2 := one.times(machines)
+		c.Hourly += perHour(monthly)
+		if !ok1 || !ok2 || c.Hourly > maxMoney {
+			return unknown("the price is out of range: %d x %d GB of %s", machines, part.size, part.what)
+		}
+		c.Basis += fmt.Sprintf(", %d x %d GB of %s at %s per GB and month", machines, part.size, part.what, part.rate)
+	}
+	return c
+}
+
+// orStopped is the price of a pod that may be stopped any time: its persistent
+// storage is dearer then, which can be more than all of it costs running.
+func (s *Snapshot) orStopped(c Cost, after map[string]any) Cost {
+	d, reason := s.disksOf(after)
+	if !c.Known || reason != "" {
+		return c
+	}
+	monthly, ok := s.rates.PersistentStopped.times(d.persistent)
+	if !ok {
+		return unknown("the price is out of range: %d GB of persistent storage", d.persistent)
+	}
+	if stopped := perHour(monthly); stopped > c.Hourly {
+		c.Hourly = stopped
+		c.Basis = fmt.Sprintf("when stopped, %d GB of persistent storage at %s per GB and month", d.persistent, s.rates.PersistentStopped)
+	}
+	return c
+}
+
+// machines is how many machines a priced resource has at once.
+func machines(v any, count func(any) (int64, bool)) int64 {
+	n, _ := count(v) // what cannot be read has no price already
+	return n
+}
+
+func podCount(compute any) (int64, bool) {
+	c, _ := compute.(map[string]any)
+	return countOr(c["podCount"], 0)
+}
