@@ -2,6 +2,7 @@ package translate
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -237,5 +238,21 @@ func TestRetryAfter(t *testing.T) {
 		if got := r.RetryAfter(); got != want {
 			t.Errorf("RetryAfter(%q) = %v, want %v", in, got, want)
 		}
+	}
+}
+
+// BenchmarkUnique: doubling the list doubles the work.
+func BenchmarkUnique(b *testing.B) {
+	for _, n := range []int{8000, 16000} {
+		texts := make([]string, n)
+		for i := range texts {
+			texts[i] = strconv.Itoa(i)
+		}
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Unique(texts)
+			}
+		})
 	}
 }

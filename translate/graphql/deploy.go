@@ -181,6 +181,9 @@ func (d *deployment) gpuCandidates(ctx context.Context, wanted []string) ([]tran
 	var candidates []translate.Candidate
 	for _, gpu := range wanted {
 		for _, o := range d.offers(gpu, clouds, lists) {
+			if len(candidates) == translate.MaxCandidates {
+				return candidates, nil // the rest would not be tried
+			}
 			if c, ok := d.candidate(o); ok {
 				candidates = append(candidates, c)
 			}

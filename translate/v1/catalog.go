@@ -171,9 +171,8 @@ func (r *request) centres() []string {
 	return given
 }
 
-// everywhere reports whether a list is v1's default as a set.
+// everywhere reports whether a list without repetitions is v1's default as a set.
 func everywhere(centres []string) bool {
-	centres = translate.Unique(centres)
 	return len(centres) == len(anyDataCenter) &&
 		!slices.ContainsFunc(centres, func(id string) bool { return !slices.Contains(anyDataCenter, id) })
 }

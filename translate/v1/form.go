@@ -98,6 +98,11 @@ func (in input) textOr(name, absent string) string {
 // maxProblems bounds what one refusal lists.
 const maxProblems = 20
 
+// maxItems bounds a list that may come as one comma separated text: the bound on
+// JSON arrays does not see inside of a text, and what is built from the lists of
+// a pod multiplies.
+const maxItems = 256
+
 // read validates a body. The order of the checks is v1's: object, unknown keys,
 // types, required keys, values.
 func (f form) read(in *translate.Incoming) (input, *fault) {
@@ -117,6 +122,9 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 		value, ok := field.convert(value)
 		if !ok {
 			return nil, bad("%s: expected %s", field.name, field.kind)
+		}
+		if list, isList := value.([]string); isList && field.splits() && len(list) > maxItems {
+			return nil, bad("%s: must have at most %d items", field.name, maxItems)
 		}
 		if value == "" && !field.keepEmpty {
 			continue
@@ -190,7 +198,7 @@ func (f field) convert(v any) (any, bool) {
 // also come as one text.
 func (f field) list(v any) (any, bool) {
 	if s, ok := v.(string); ok {
-		return translate.SplitList(s), splitLists[f.name]
+		return translate.SplitList(s), f.splits()
 	}
 	items, ok := v.([]any)
 	out := make([]string, 0, len(items))
@@ -207,6 +215,9 @@ var splitLists = map[string]bool{
 	"gpuTypeIds": true, "dataCenterIds": true, "cpuFlavorIds": true, "countryCodes": true,
 	"allowedCudaVersions": true, "networkVolumeIds": true,
 }
+
+// splits tells that a list may come as one comma separated text.
+func (f field) splits() bool { return f.kind == aPortList || splitLists[f.name] }
 
 // check holds a given value against the field's bounds.
 func (f field) check(v any) *fault {
@@ -262,6 +273,10 @@ func (q *query) texts(name string) []string {
 	var all []string
 	for _, value := range q.values[name] {
 		all = append(all, translate.SplitList(value)...)
+	}
+	if len(all) > maxItems {
+		q.fail("%s: must have at most %d items", name, maxItems)
+		return nil
 	}
 	return all
 }

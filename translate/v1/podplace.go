@@ -2,6 +2,7 @@ package v1
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -39,7 +40,7 @@ func (c *podCreate) candidates(ctx context.Context, base map[string]any) ([]tran
 		slices.SortStableFunc(choices, func(a, b choice) int { return a.level - b.level })
 	}
 	var list []translate.Candidate
-	add := func(ch choice, centres []string) {
+	for ch, centres := range nest(choices, c.places(), c.body.text("dataCenterPriority") == "custom", custom) {
 		body := maps.Clone(base)
 		body[member] = ch.block
 		if len(centres) > 0 {
@@ -49,8 +50,10 @@ func (c *podCreate) candidates(ctx context.Context, base map[string]any) ([]tran
 			Label:   ch.id,
 			Request: &translate.Request{Operation: "createPod", Body: body},
 		})
+		if len(list) == translate.MaxCandidates {
+			break // the rest would not be tried
+		}
 	}
-	nest(choices, c.places(), c.body.text("dataCenterPriority") == "custom", custom, add)
 	return list, nil
 }
 
@@ -62,29 +65,36 @@ func (c *podCreate) places() []string {
 	return c.centres()
 }
 
-// nest combines choices and places. With placeCustom each place is an attempt of
-// its own; places come outside unless the order of the choices was given too.
-func nest(choices []choice, places []string, placeCustom, choiceCustom bool, add func(choice, []string)) {
-	if !placeCustom || len(places) < 2 {
-		for _, ch := range choices {
-			add(ch, ch.centres)
-		}
-		return
-	}
-	if choiceCustom {
-		for _, ch := range choices {
-			for _, place := range places {
-				if slices.Contains(ch.centres, place) {
-					add(ch, []string{place})
+// nest combines choices and places, in the order of trial. With placeCustom each
+// place is an attempt of its own; places come outside unless the order of the
+// choices was given too.
+func nest(choices []choice, places []string, placeCustom, choiceCustom bool) iter.Seq2[choice, []string] {
+	switch {
+	case !placeCustom || len(places) < 2:
+		return func(yield func(choice, []string) bool) {
+			for _, ch := range choices {
+				if !yield(ch, ch.centres) {
+					return
 				}
 			}
 		}
-		return
+	case choiceCustom:
+		return func(yield func(choice, []string) bool) {
+			for _, ch := range choices {
+				for _, place := range places {
+					if slices.Contains(ch.centres, place) && !yield(ch, []string{place}) {
+						return
+					}
+				}
+			}
+		}
 	}
-	for _, place := range places {
-		for _, ch := range choices {
-			if slices.Contains(ch.centres, place) {
-				add(ch, []string{place})
+	return func(yield func(choice, []string) bool) {
+		for _, place := range places {
+			for _, ch := range choices {
+				if slices.Contains(ch.centres, place) && !yield(ch, []string{place}) {
+					return
+				}
 			}
 		}
 	}
@@ -117,9 +127,10 @@ func (c *podCreate) gpuChoices(ctx context.Context) ([]choice, error) {
 		return nil, err
 	}
 	block := c.gpuBlock(count, versions, floor)
+	places := c.places()
 	var choices []choice
 	for _, id := range given {
-		ch := choice{id: id, centres: c.places(), block: maps.Clone(block)}
+		ch := choice{id: id, centres: places, block: maps.Clone(block)}
 		ch.block["id"] = id
 		ch.anywhere = len(ch.centres) == 0
 		if limited && !c.locate(&ch, translate.ByID(located, id)) {
@@ -261,12 +272,14 @@ func (c *podCreate) cpuChoices(ctx context.Context) ([]choice, error) {
 	for _, t := range located {
 		allowed = append(allowed, ids(translate.Items(t, "dataCenters"))...)
 	}
+	allowed = translate.Unique(allowed)
+	places := c.places()
 	var choices []choice
 	for _, id := range given {
 		record := translate.ByID(records, id)
-		ch := choice{id: id, centres: c.places()}
+		ch := choice{id: id, centres: places}
 		ch.block = map[string]any{"id": id, "vcpuCount": translate.Int(vcpus)}
-		if limited && !ch.within(translate.Unique(allowed)) {
+		if limited && !ch.within(allowed) {
 			continue
 		}
 		ch.level = translate.LevelIn(record, ch.centres)
