@@ -60,7 +60,9 @@ func samePod(pod, body any, since time.Time) bool {
 func Claim(ctx context.Context, d *Dialogue, id string) bool {
 	deps := d.Deps()
 	key := Key{Account: d.Account(), Kind: KindClaim, ID: id}
-	added, err := deps.Store.Add(context.WithoutCancel(ctx), key, json.RawMessage("true"), ClaimTTL)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), memoryTime)
+	defer cancel()
+	added, err := deps.Store.Add(ctx, key, json.RawMessage("true"), ClaimTTL)
 	if err != nil {
 		deps.Logger.WarnContext(ctx, "translation memory not written", "kind", KindClaim, "error", err)
 		return true

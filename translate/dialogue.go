@@ -49,6 +49,7 @@ type Dialogue struct {
 	ops      []string
 	warnings []string
 	header   http.Header
+	memory   memory
 }
 
 // NewDialogue begins the conversation of one request of the account. budget is

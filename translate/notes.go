@@ -67,42 +67,50 @@ type TemplateNote struct {
 	Alias string `json:"alias,omitempty"`
 }
 
-// LoadNote reads a record into a T; ok is false when there is none, it cannot
-// be read, or the store fails, which is logged.
-func LoadNote[T any](ctx context.Context, deps Deps, key Key) (note T, ok bool) {
-	raw, ok, err := deps.Store.Get(ctx, key)
-	if err != nil {
-		deps.Logger.WarnContext(ctx, "translation memory unreadable", "kind", key.Kind, "error", err)
-		return note, false
-	}
-	if !ok || json.Unmarshal(raw, &note) != nil {
+// LoadNote reads a record into a T; ok is false when there is none or it makes no
+// sense. An error means that the store cannot tell, of which the caller is
+// warned; then SaveNote does not write the record, because that would destroy
+// what is in it.
+func LoadNote[T any](ctx context.Context, d *Dialogue, key Key) (note T, ok bool, err error) {
+	var raw json.RawMessage
+	err = d.recall(ctx, key.Kind, []string{key.ID}, func(ctx context.Context) (err error) {
+		raw, ok, err = d.deps.Store.Get(ctx, key)
+		return err
+	})
+	if err != nil || !ok || json.Unmarshal(raw, &note) != nil {
 		var zero T
-		return zero, false
+		return zero, false, err
 	}
-	return note, true
+	return note, true, nil
 }
 
-// FindNotes reads the records there are of some ids, never nil.
-func FindNotes[T any](ctx context.Context, deps Deps, account, kind string, ids []string) map[string]T {
+// FindNotes reads the records there are of some ids in one exchange, never nil.
+// An error is as with LoadNote, for all of the ids.
+func FindNotes[T any](ctx context.Context, d *Dialogue, kind string, ids []string) (map[string]T, error) {
 	if len(ids) == 0 {
-		return map[string]T{}
+		return map[string]T{}, nil
 	}
-	values, err := deps.Store.Find(ctx, account, kind, ids)
-	return decodeNotes[T](ctx, deps, kind, values, err)
+	var values map[string]json.RawMessage
+	err := d.recall(ctx, kind, ids, func(ctx context.Context) (err error) {
+		values, err = d.deps.Store.Find(ctx, d.account, kind, ids)
+		return err
+	})
+	return decodeNotes[T](values), err
 }
 
-// LoadNotes reads all records of one kind by id, never nil.
-func LoadNotes[T any](ctx context.Context, deps Deps, account, kind string) map[string]T {
-	values, err := deps.Store.List(ctx, account, kind)
-	return decodeNotes[T](ctx, deps, kind, values, err)
+// LoadNotes reads all records of one kind by id, never nil. An error is as with
+// LoadNote, for all of the kind.
+func LoadNotes[T any](ctx context.Context, d *Dialogue, kind string) (map[string]T, error) {
+	var values map[string]json.RawMessage
+	err := d.recall(ctx, kind, []string{everyID}, func(ctx context.Context) (err error) {
+		values, err = d.deps.Store.List(ctx, d.account, kind)
+		return err
+	})
+	return decodeNotes[T](values), err
 }
 
-func decodeNotes[T any](ctx context.Context, deps Deps, kind string, values map[string]json.RawMessage, err error) map[string]T {
+func decodeNotes[T any](values map[string]json.RawMessage) map[string]T {
 	notes := make(map[string]T, len(values))
-	if err != nil {
-		deps.Logger.WarnContext(ctx, "translation memory unreadable", "kind", kind, "error", err)
-		return notes
-	}
 	for id, raw := range values {
 		var note T
 		if json.Unmarshal(raw, &note) == nil {
@@ -112,21 +120,41 @@ func decodeNotes[T any](ctx context.Context, deps Deps, kind string, values map[
 	return notes
 }
 
-// SaveNote writes a record. A failure is logged: it must not fail a call the
-// platform has carried out. The client leaving does not stop it either.
-func SaveNote[T any](ctx context.Context, deps Deps, key Key, note T) {
-	raw, err := json.Marshal(note)
-	if err == nil {
-		err = deps.Store.Put(context.WithoutCancel(ctx), key, raw, NoteTTL)
-	}
-	if err != nil {
-		deps.Logger.WarnContext(ctx, "translation memory not written", "kind", key.Kind, "error", err)
-	}
+// SaveNote writes a record, unless the one it would replace could not be read. A
+// failure is a warning: it must not fail a call the platform has carried out.
+// The client leaving does not stop it, nor does the end of the budget.
+func SaveNote[T any](ctx context.Context, d *Dialogue, key Key, note T) {
+	d.retain(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
+		raw, err := json.Marshal(note)
+		if err != nil {
+			return err
+		}
+		return d.deps.Store.Put(ctx, key, raw, NoteTTL)
+	})
 }
 
-// DropNote forgets a record; a failure is logged.
-func DropNote(ctx context.Context, deps Deps, key Key) {
-	if err := deps.Store.Delete(context.WithoutCancel(ctx), key); err != nil {
-		deps.Logger.WarnContext(ctx, "translation memory not written", "kind", key.Kind, "error", err)
+// AddNotes writes the records of ids that have none yet, in one exchange and
+// within the time the request has. Others are left as they are.
+func AddNotes[T any](ctx context.Context, d *Dialogue, kind string, notes map[string]T) {
+	if len(notes) == 0 {
+		return
 	}
+	d.retain(ctx, kind, "", func(ctx context.Context) error {
+		values := make(map[string]json.RawMessage, len(notes))
+		for id, note := range notes {
+			raw, err := json.Marshal(note)
+			if err != nil {
+				return err
+			}
+			values[id] = raw
+		}
+		return d.deps.Store.AddAll(ctx, d.account, kind, values, NoteTTL)
+	})
+}
+
+// DropNote forgets a record; a failure is a warning.
+func DropNote(ctx context.Context, d *Dialogue, key Key) {
+	d.retain(context.WithoutCancel(ctx), key.Kind, "", func(ctx context.Context) error {
+		return d.deps.Store.Delete(ctx, key)
+	})
 }

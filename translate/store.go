@@ -34,6 +34,9 @@ type Store interface {
 	// Add is Put for a key that has no value yet, in one atomic step; added is
 	// false and nothing changes when it has one.
 	Add(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) (added bool, err error)
+	// AddAll is Add for the records of one account and kind by id, each by
+	// itself, in as few exchanges as there can be.
+	AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error
 	// Delete forgets the key; one that is not there is no error.
 	Delete(ctx context.Context, key Key) error
 	// Find returns the values there are of some ids of one account and kind,
@@ -87,6 +90,19 @@ func (s *MemoryStore) Add(_ context.Context, key Key, value json.RawMessage, ttl
 	}
 	s.putLocked(key, value, ttl)
 	return true, nil
+}
+
+// AddAll implements Store.
+func (s *MemoryStore) AddAll(_ context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, value := range values {
+		key := Key{Account: account, Kind: kind, ID: id}
+		if _, ok := s.liveLocked(key); !ok {
+			s.putLocked(key, value, ttl)
+		}
+	}
+	return nil
 }
 
 // Delete implements Store.
@@ -152,6 +168,10 @@ func (forgetful) Put(context.Context, Key, json.RawMessage, time.Duration) error
 
 func (forgetful) Add(context.Context, Key, json.RawMessage, time.Duration) (bool, error) {
 	return true, nil
+}
+
+func (forgetful) AddAll(context.Context, string, string, map[string]json.RawMessage, time.Duration) error {
+	return nil
 }
 
 func (forgetful) Delete(context.Context, Key) error { return nil }

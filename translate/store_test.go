@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,49 +23,174 @@ func TestMemoryStore(t *testing.T) {
 }
 
 func TestNotesSurviveARoundTrip(t *testing.T) {
-	deps := translate.Deps{Store: translate.NewMemoryStore(time.Now)}.WithDefaults()
+	d := talk(translate.NewMemoryStore(time.Now))
 	key := translate.Key{Account: "acme", Kind: translate.KindEndpoint, ID: "e1"}
 	note := translate.EndpointNote{TemplateID: "t1", GPUTypeIDs: []string{"b", "a"}, IdleTimeout: 7}
-	translate.SaveNote(t.Context(), deps, key, note)
-	got, ok := translate.LoadNote[translate.EndpointNote](t.Context(), deps, key)
-	if diff := cmp.Diff(note, got); diff != "" || !ok {
-		t.Errorf("LoadNote ok=%t (-want +got):\n%s", ok, diff)
+	translate.SaveNote(t.Context(), d, key, note)
+	got, ok, err := translate.LoadNote[translate.EndpointNote](t.Context(), d, key)
+	if diff := cmp.Diff(note, got); diff != "" || !ok || err != nil {
+		t.Errorf("LoadNote ok=%t, %v (-want +got):\n%s", ok, err, diff)
 	}
-	all := translate.LoadNotes[translate.EndpointNote](t.Context(), deps, "acme", translate.KindEndpoint)
-	if diff := cmp.Diff(map[string]translate.EndpointNote{"e1": note}, all); diff != "" {
-		t.Errorf("LoadNotes (-want +got):\n%s", diff)
+	all, err := translate.LoadNotes[translate.EndpointNote](t.Context(), d, translate.KindEndpoint)
+	if diff := cmp.Diff(map[string]translate.EndpointNote{"e1": note}, all); diff != "" || err != nil {
+		t.Errorf("LoadNotes: %v (-want +got):\n%s", err, diff)
 	}
-	translate.DropNote(t.Context(), deps, key)
-	if _, ok := translate.LoadNote[translate.EndpointNote](t.Context(), deps, key); ok {
-		t.Error("LoadNote after DropNote found a note")
+	translate.DropNote(t.Context(), d, key)
+	if _, ok, err := translate.LoadNote[translate.EndpointNote](t.Context(), d, key); ok || err != nil {
+		t.Errorf("LoadNote after DropNote = %t, %v, want none", ok, err)
+	}
+	if lines := d.Warnings(); len(lines) != 0 {
+		t.Errorf("warnings %q", lines)
 	}
 }
 
-// brokenStore fails every call.
-type brokenStore struct{ translate.Store }
+// talk begins a conversation of acme's.
+func talk(store translate.Store) *translate.Dialogue {
+	return translate.NewDialogue(translate.Deps{Store: store}, nil, "acme", 0)
+}
+
+// moody is a store that fails while its mood is an error, or hangs while it
+// hangs, and counts what it is asked.
+type moody struct {
+	translate.Store
+	mood        error
+	hangs       bool
+	asked, told int
+}
 
 var errDown = errors.New("down")
 
-func (brokenStore) Get(context.Context, translate.Key) (json.RawMessage, bool, error) {
-	return nil, false, errDown
+func (m *moody) say(ctx context.Context, n *int) error {
+	*n++
+	if m.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return m.mood
 }
 
-func (brokenStore) Put(context.Context, translate.Key, json.RawMessage, time.Duration) error {
-	return errDown
+func (m *moody) Get(ctx context.Context, key translate.Key) (json.RawMessage, bool, error) {
+	if err := m.say(ctx, &m.asked); err != nil {
+		return nil, false, err
+	}
+	return m.Store.Get(ctx, key)
 }
 
-func (brokenStore) List(context.Context, string, string) (map[string]json.RawMessage, error) {
-	return nil, errDown
+func (m *moody) Put(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) error {
+	if err := m.say(ctx, &m.told); err != nil {
+		return err
+	}
+	return m.Store.Put(ctx, key, value, ttl)
 }
 
-func TestNotesOfABrokenStoreAreMissing(t *testing.T) {
-	deps := translate.Deps{Store: brokenStore{}}.WithDefaults()
+func (m *moody) Add(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) (bool, error) {
+	if err := m.say(ctx, &m.told); err != nil {
+		return false, err
+	}
+	return m.Store.Add(ctx, key, value, ttl)
+}
+
+func (m *moody) AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
+	if err := m.say(ctx, &m.told); err != nil {
+		return err
+	}
+	return m.Store.AddAll(ctx, account, kind, values, ttl)
+}
+
+func (m *moody) Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
+	if err := m.say(ctx, &m.asked); err != nil {
+		return nil, err
+	}
+	return m.Store.Find(ctx, account, kind, ids)
+}
+
+func (m *moody) List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error) {
+	if err := m.say(ctx, &m.asked); err != nil {
+		return nil, err
+	}
+	return m.Store.List(ctx, account, kind)
+}
+
+// TestNotesThatCannotBeReadAreKept: whoever could not read a record does not
+// replace it either, although the store is back by then, and says so.
+func TestNotesThatCannotBeReadAreKept(t *testing.T) {
 	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
-	translate.SaveNote(t.Context(), deps, key, translate.PodNote{TemplateID: "t"})
-	if note, ok := translate.LoadNote[translate.PodNote](t.Context(), deps, key); ok {
-		t.Errorf("LoadNote = %+v, want none", note)
+	reads := map[string]func(d *translate.Dialogue) error{
+		"one": func(d *translate.Dialogue) error {
+			_, _, err := translate.LoadNote[translate.PodNote](t.Context(), d, key)
+			return err
+		},
+		"some": func(d *translate.Dialogue) error {
+			_, err := translate.FindNotes[translate.PodNote](t.Context(), d, key.Kind, []string{"p0", "p1"})
+			return err
+		},
+		"all": func(d *translate.Dialogue) error {
+			_, err := translate.LoadNotes[translate.PodNote](t.Context(), d, key.Kind)
+			return err
+		},
 	}
-	if notes := translate.LoadNotes[translate.PodNote](t.Context(), deps, "acme", translate.KindPod); len(notes) != 0 {
-		t.Errorf("LoadNotes = %v, want none", notes)
+	for name, read := range reads {
+		t.Run(name, func(t *testing.T) {
+			store := &moody{Store: translate.NewMemoryStore(time.Now)}
+			kept := translate.PodNote{TemplateID: "t1", InjectedEnv: []string{"PUBLIC_KEY"}}
+			translate.SaveNote(t.Context(), talk(store), key, kept)
+			d := talk(store)
+			store.mood = errDown
+			if err := read(d); !errors.Is(err, errDown) {
+				t.Errorf("read: %v, want %v", err, errDown)
+			}
+			store.mood = nil
+			translate.SaveNote(t.Context(), d, key, translate.PodNote{GPUTypeID: "g"})
+			other := translate.Key{Account: "acme", Kind: translate.KindTemplate, ID: "p1"}
+			translate.SaveNote(t.Context(), d, other, translate.TemplateNote{Readme: "new"})
+			got, ok, err := translate.LoadNote[translate.PodNote](t.Context(), talk(store), key)
+			if diff := cmp.Diff(kept, got); diff != "" || !ok || err != nil {
+				t.Errorf("the note afterwards: %t, %v (-want +got):\n%s", ok, err, diff)
+			}
+			if _, ok, _ := translate.LoadNote[translate.TemplateNote](t.Context(), talk(store), other); !ok {
+				t.Error("another record was not written")
+			}
+			if lines := d.Warnings(); len(lines) != 2 {
+				t.Errorf("warnings %q, want one of the read and one of the write", lines)
+			}
+		})
 	}
+}
+
+func TestAddNotesReplacesNothing(t *testing.T) {
+	store := translate.NewMemoryStore(time.Now)
+	d := talk(store)
+	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
+	translate.SaveNote(t.Context(), d, key, translate.PodNote{TemplateID: "t1"})
+	translate.AddNotes(t.Context(), d, key.Kind, map[string]translate.PodNote{"p1": {GPUTypeID: "g"}, "p2": {GPUTypeID: "g"}})
+	got, err := translate.LoadNotes[translate.PodNote](t.Context(), d, key.Kind)
+	want := map[string]translate.PodNote{"p1": {TemplateID: "t1"}, "p2": {GPUTypeID: "g"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("notes: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestAHangingStoreIsAskedOnce: what a request waits for its memory does not
+// depend on how much it would read and write.
+func TestAHangingStoreIsAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &moody{Store: translate.NewMemoryStore(time.Now), hangs: true}
+		d, begin := talk(store), time.Now()
+		for range 46 {
+			key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
+			if _, _, err := translate.LoadNote[translate.PodNote](t.Context(), d, key); err == nil {
+				t.Error("LoadNote of a hanging store: no error")
+			}
+			key.ID = "p2"
+			translate.SaveNote(t.Context(), d, key, translate.PodNote{})
+			translate.AddNotes(t.Context(), d, key.Kind, map[string]translate.PodNote{"p3": {}})
+			translate.DropNote(t.Context(), d, key)
+		}
+		if store.asked != 1 || store.told != 1 {
+			t.Errorf("%d reads and %d writes were tried, want one of each", store.asked, store.told)
+		}
+		if took := time.Since(begin); took != 2*time.Second {
+			t.Errorf("waited %v, want 2s", took)
+		}
+	})
 }

@@ -340,7 +340,7 @@ func (d *deployment) run(ctx context.Context, candidates []translate.Candidate) 
 		return nil, outcomeFault(out, kindTemplate)
 	}
 	p := &pod{body: out.Response.Body, status: translate.Running, template: d.a.text("templateId")}
-	translate.SaveNote(ctx, d.x.Deps(), d.x.key(translate.KindPod, p.id()), translate.PodNote{
+	translate.SaveNote(ctx, d.x.Dialogue, d.x.key(translate.KindPod, p.id()), translate.PodNote{
 		TemplateID:  p.template,
 		GPUTypeID:   p.text("gpu", "id"),
 		GPUCount:    translate.Whole(p.body, "gpu", "count"),

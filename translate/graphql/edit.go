@@ -65,9 +65,13 @@ func (x *exchange) podChange(ctx context.Context, a args, p *pod) (map[string]an
 // keepInjected adds the variables the platform put into the pod itself: callers
 // who write their own list back never saw them as theirs.
 func (x *exchange) keepInjected(ctx context.Context, p *pod, env map[string]any) map[string]any {
-	names := []string{"PUBLIC_KEY"}
-	if n, ok := x.podNote(ctx, p); ok {
-		names = n.InjectedEnv
+	n, known, err := x.podNote(ctx, p)
+	names := n.InjectedEnv
+	switch {
+	case err != nil: // nobody can tell: a variable too many breaks less than one too few
+		names = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
+	case !known:
+		names = []string{"PUBLIC_KEY"}
 	}
 	for _, name := range names {
 		value, now := translate.At(p.body, "env", name).(string)

@@ -30,7 +30,7 @@ func (e *endpoint) note(ctx context.Context, x *exchange) translate.EndpointNote
 	if e.listed {
 		return notes[translate.EndpointNote](ctx, x, translate.KindEndpoint)[e.id()]
 	}
-	n, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Deps(), x.key(translate.KindEndpoint, e.id()))
+	n, _, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Dialogue, x.key(translate.KindEndpoint, e.id()))
 	return n
 }
 
@@ -311,10 +311,10 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 // template it was made from, which knows its endpoints.
 func (x *exchange) rememberEndpoint(ctx context.Context, id string, edit func(n *translate.EndpointNote)) {
 	key := x.key(translate.KindEndpoint, id)
-	n, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Deps(), key)
+	n, _, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Dialogue, key)
 	before := n.TemplateID
 	edit(&n)
-	translate.SaveNote(ctx, x.Deps(), key, n)
+	translate.SaveNote(ctx, x.Dialogue, key, n)
 	if before == n.TemplateID {
 		return
 	}
@@ -330,9 +330,9 @@ func (x *exchange) rebind(ctx context.Context, template string, edit func(bound 
 		return
 	}
 	key := x.key(translate.KindTemplate, template)
-	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), key)
+	n, _, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Dialogue, key)
 	n.BoundEndpoints = edit(n.BoundEndpoints)
-	translate.SaveNote(ctx, x.Deps(), key, n)
+	translate.SaveNote(ctx, x.Dialogue, key, n)
 }
 
 // deleteEndpoint deletes; an endpoint refused for its workers has them taken
@@ -353,7 +353,7 @@ func deleteEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	}
 	if err == nil {
 		x.rememberEndpoint(ctx, id, func(n *translate.EndpointNote) { n.TemplateID = "" })
-		translate.DropNote(ctx, x.Deps(), x.key(translate.KindEndpoint, id))
+		translate.DropNote(ctx, x.Dialogue, x.key(translate.KindEndpoint, id))
 	}
 	return nil, err
 }

@@ -92,7 +92,7 @@ func (d *deployment) mounts(ctx context.Context) (map[string]any, error) {
 	if id == "" {
 		return nil, nil
 	}
-	n, _ := translate.LoadNote[translate.TemplateNote](ctx, d.x.Deps(), d.x.key(translate.KindTemplate, id))
+	n, _, _ := translate.LoadNote[translate.TemplateNote](ctx, d.x.Dialogue, d.x.key(translate.KindTemplate, id))
 	switch {
 	case n.NoVolume:
 		return nil, d.spreadTemplate(ctx, id)

@@ -142,18 +142,19 @@ type podGroup struct {
 	ids   []string
 	once  sync.Once
 	notes map[string]translate.PodNote
+	err   error
 }
 
 // podNote is what the store remembers about the pod.
-func (x *exchange) podNote(ctx context.Context, p *pod) (translate.PodNote, bool) {
+func (x *exchange) podNote(ctx context.Context, p *pod) (note translate.PodNote, ok bool, err error) {
 	if g := p.group; g != nil {
 		g.once.Do(func() {
-			g.notes = translate.FindNotes[translate.PodNote](ctx, x.Deps(), x.Account(), translate.KindPod, g.ids)
+			g.notes, g.err = translate.FindNotes[translate.PodNote](ctx, x.Dialogue, translate.KindPod, g.ids)
 		})
 		n, ok := g.notes[p.id()]
-		return n, ok
+		return n, ok, g.err
 	}
-	return translate.LoadNote[translate.PodNote](ctx, x.Deps(), x.key(translate.KindPod, p.id()))
+	return translate.LoadNote[translate.PodNote](ctx, x.Dialogue, x.key(translate.KindPod, p.id()))
 }
 
 func (x *exchange) key(kind, id string) translate.Key {
@@ -163,7 +164,7 @@ func (x *exchange) key(kind, id string) translate.Key {
 // notes reads all records of a kind, once per request.
 func notes[T any](ctx context.Context, x *exchange, kind string) map[string]T {
 	s := x.slot("notes\x00" + kind)
-	s.once.Do(func() { s.value = translate.LoadNotes[T](ctx, x.Deps(), x.Account(), kind) })
+	s.once.Do(func() { s.value, _ = translate.LoadNotes[T](ctx, x.Dialogue, kind) })
 	m, _ := s.value.(map[string]T)
 	return m
 }
@@ -232,7 +233,7 @@ func podFields() objectType {
 		if p.template != "" {
 			return p.template, nil
 		}
-		n, _ := x.podNote(ctx, p)
+		n, _, _ := x.podNote(ctx, p)
 		return orNull(orElse(n.TemplateID, p.text("template"))), nil
 	})
 	fields["networkVolume"] = field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {

@@ -171,7 +171,7 @@ func templateVolume(x *exchange, change map[string]any, a args, current any) (no
 // rememberTemplate stores what v2 does not keep.
 func (x *exchange) rememberTemplate(ctx context.Context, a args, id string, noVolume *bool) {
 	key := x.key(translate.KindTemplate, id)
-	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), key)
+	n, _, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Dialogue, key)
 	before, _ := json.Marshal(n)
 	for name, to := range map[string]*string{"readme": &n.Readme, "config": &n.Config, "startScript": &n.StartScript} {
 		if a.has(name) {
@@ -190,7 +190,7 @@ func (x *exchange) rememberTemplate(ctx context.Context, a args, id string, noVo
 		n.NoVolume = *noVolume
 	}
 	if after, _ := json.Marshal(n); string(after) != string(before) {
-		translate.SaveNote(ctx, x.Deps(), key, n)
+		translate.SaveNote(ctx, x.Dialogue, key, n)
 	}
 }
 
@@ -200,7 +200,10 @@ func (x *exchange) rollOut(ctx context.Context, id string) {
 	if !x.config().TemplateRollout {
 		return
 	}
-	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), x.key(translate.KindTemplate, id))
+	n, _, err := translate.LoadNote[translate.TemplateNote](ctx, x.Dialogue, x.key(translate.KindTemplate, id))
+	if err != nil {
+		x.Warn("saveTemplate", "the endpoints made from it are not known at the moment and were not updated")
+	}
 	for _, endpoint := range n.BoundEndpoints {
 		change := map[string]any{"templateId": id}
 		if _, err := x.change(ctx, "updateEndpoint", endpoint, change, kindEndpoint); err != nil {

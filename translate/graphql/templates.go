@@ -38,7 +38,7 @@ func (t *template) note(ctx context.Context, x *exchange) translate.TemplateNote
 	if t.listed {
 		return notes[translate.TemplateNote](ctx, x, translate.KindTemplate)[id]
 	}
-	n, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Deps(), x.key(translate.KindTemplate, id))
+	n, _, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Dialogue, x.key(translate.KindTemplate, id))
 	return n
 }
 
@@ -254,6 +254,6 @@ func deleteTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	if err := x.remove(ctx, "deleteTemplate", id, kindTemplate); err != nil {
 		return nil, err
 	}
-	translate.DropNote(ctx, x.Deps(), x.key(translate.KindTemplate, id))
+	translate.DropNote(ctx, x.Dialogue, x.key(translate.KindTemplate, id))
 	return nil, nil
 }

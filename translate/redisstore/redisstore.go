@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -18,9 +19,14 @@ import (
 // scanBatch is how many ids one step of List reads.
 const scanBatch = 500
 
+// addBatch is how many records one step of AddAll writes.
+const addBatch = 500
+
 var (
 	//go:embed put.lua
 	putSource string
+	//go:embed add.lua
+	addSource string
 	//go:embed prune.lua
 	pruneSource string
 )
@@ -31,6 +37,7 @@ type Store struct {
 	client redis.UniversalClient
 	prefix string
 	put    *redis.Script
+	add    *redis.Script
 	prune  *redis.Script
 }
 
@@ -40,7 +47,7 @@ var _ translate.Store = (*Store)(nil)
 func New(client redis.UniversalClient, prefix string) *Store {
 	return &Store{
 		client: client, prefix: prefix,
-		put: redis.NewScript(putSource), prune: redis.NewScript(pruneSource),
+		put: redis.NewScript(putSource), add: redis.NewScript(addSource), prune: redis.NewScript(pruneSource),
 	}
 }
 
@@ -84,6 +91,22 @@ func (s *Store) write(ctx context.Context, key translate.Key, value json.RawMess
 		return false, fmt.Errorf("write %s record: %w", key.Kind, err)
 	}
 	return written == 1, nil
+}
+
+// AddAll implements translate.Store.
+func (s *Store) AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
+	index := s.index(account, kind)
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), addBatch) {
+		keys, args := []string{index}, []any{ttl.Milliseconds()}
+		for _, id := range ids {
+			keys = append(keys, s.record(translate.Key{Account: account, Kind: kind, ID: id}))
+			args = append(args, id, []byte(values[id]))
+		}
+		if err := s.add.Run(ctx, s.client, keys, args...).Err(); err != nil {
+			return fmt.Errorf("add %s records: %w", kind, err)
+		}
+	}
+	return nil
 }
 
 // Delete implements translate.Store.

@@ -117,6 +117,7 @@ func TestErrorsAreTold(t *testing.T) {
 	for name, err := range map[string]error{
 		"Get": getErr, "Add": addErr, "List": listErr,
 		"Put":    store.Put(t.Context(), key, json.RawMessage(`1`), 0),
+		"AddAll": store.AddAll(t.Context(), "a", translate.KindPod, map[string]json.RawMessage{"p1": json.RawMessage(`1`)}, 0),
 		"Delete": store.Delete(t.Context(), key),
 	} {
 		if err == nil {

@@ -37,6 +37,7 @@ func Test(t *testing.T, open Factory) {
 		{"add only once", addsOnce},
 		{"add after expiry", addsAfterExpiry},
 		{"add concurrently", addsConcurrently},
+		{"add all", addsAll},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -255,5 +256,45 @@ func addsConcurrently(t *testing.T, s translate.Store, _ func(time.Duration)) {
 	group.Wait()
 	if got := won.Load(); got != 1 {
 		t.Errorf("%d of 16 concurrent Adds won, want 1", got)
+	}
+}
+
+// addsAll: of many records, those that are there stay as they are.
+func addsAll(t *testing.T, s translate.Store, advance func(time.Duration)) {
+	put(t, s, key("p0"), `"kept"`, time.Hour)
+	put(t, s, key("p1"), `"expired"`, time.Minute)
+	advance(2 * time.Minute)
+	const n = 1200 // more than one batch
+	values := make(map[string]json.RawMessage, n)
+	for i := range n {
+		values[fmt.Sprintf("p%d", i)] = json.RawMessage(fmt.Sprint(i))
+	}
+	for range 2 { // the second time all are there
+		if err := s.AddAll(t.Context(), "acme", translate.KindPod, values, time.Hour); err != nil {
+			t.Fatalf("AddAll: %v", err)
+		}
+	}
+	if err := s.AddAll(t.Context(), "acme", translate.KindPod, nil, time.Hour); err != nil {
+		t.Errorf("AddAll of nothing: %v", err)
+	}
+	got := list(t, s, "acme", translate.KindPod)
+	want := make(map[string]string, n)
+	for id, value := range values {
+		want[id] = string(value)
+	}
+	want["p0"] = `"kept"`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("List after AddAll (-want +got):\n%s", diff)
+	}
+	advance(2 * time.Hour)
+	if got := list(t, s, "acme", translate.KindPod); len(got) != 0 {
+		t.Errorf("%d records left after their time", len(got))
+	}
+	if err := s.AddAll(t.Context(), "acme", translate.KindPod, map[string]json.RawMessage{"p2": json.RawMessage("1")}, 0); err != nil {
+		t.Fatal(err)
+	}
+	advance(1000 * 24 * time.Hour)
+	if got := list(t, s, "acme", translate.KindPod)["p2"]; got != "1" {
+		t.Errorf("a record without a time to live = %q, want 1", got)
 	}
 }

@@ -57,6 +57,9 @@ func TestTheManualsRuleIsEnough(t *testing.T) {
 	if err := notes.Put(t.Context(), key, json.RawMessage(`{}`), time.Hour); err != nil {
 		t.Errorf("Put: %v", err)
 	}
+	if err := notes.AddAll(t.Context(), "acme", translate.KindPod, map[string]json.RawMessage{"p2": json.RawMessage(`{}`)}, time.Hour); err != nil {
+		t.Errorf("AddAll: %v", err)
+	}
 	if _, err := notes.Add(t.Context(), key, json.RawMessage(`{}`), time.Hour); err != nil {
 		t.Errorf("Add: %v", err)
 	}

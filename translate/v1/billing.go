@@ -185,7 +185,8 @@ func (r *request) warnDurations() {
 // are.
 func (r *request) podTypes(ctx context.Context, records []any) func(id string) string {
 	known := make(map[string]string)
-	for id, note := range translate.LoadNotes[translate.PodNote](ctx, r.Deps(), r.Account(), translate.KindPod) {
+	notes, _ := translate.LoadNotes[translate.PodNote](ctx, r.Dialogue, translate.KindPod)
+	for id, note := range notes {
 		known[id] = note.GPUTypeID
 	}
 	missing := slices.ContainsFunc(records, func(record any) bool { return known[translate.Text(record, "podId")] == "" })

@@ -91,7 +91,7 @@ func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoin
 	if err != nil {
 		return nil, err
 	}
-	notes := translate.LoadNotes[translate.EndpointNote](ctx, r.Deps(), r.Account(), translate.KindEndpoint)
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, ids(listed))
 	types := r.poolCards(ctx, listed...)
 	known := make(map[string]billedEndpoint, len(listed))
 	for _, e := range listed {

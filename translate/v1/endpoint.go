@@ -111,7 +111,7 @@ func (r *request) endpointNow(ctx context.Context, e any, note translate.Endpoin
 		view.version = note.Version
 	}
 	note.Version = view.version
-	translate.SaveNote(ctx, r.Deps(), r.key(translate.KindEndpoint, id), note)
+	translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindEndpoint, id), note)
 	return r.endpoint(e, view)
 }
 
@@ -126,6 +126,6 @@ func (r *request) version(ctx context.Context, id string) int64 {
 }
 
 func (r *request) endpointNote(ctx context.Context, id string) translate.EndpointNote {
-	note, _ := translate.LoadNote[translate.EndpointNote](ctx, r.Deps(), r.key(translate.KindEndpoint, id))
+	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, r.Dialogue, r.key(translate.KindEndpoint, id))
 	return note
 }

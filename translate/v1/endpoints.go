@@ -19,7 +19,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := translate.LoadNotes[translate.EndpointNote](ctx, r.Deps(), r.Account(), translate.KindEndpoint)
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, ids(listed))
 	types := r.poolCards(ctx, listed...)
 	var templates map[string]any
 	if withTemplate {
@@ -101,7 +101,7 @@ func deleteEndpoint(ctx context.Context, r *request) (*reply, error) {
 		return nil, err
 	}
 	r.unbind(ctx, note.TemplateID, id)
-	translate.DropNote(ctx, r.Deps(), r.key(translate.KindEndpoint, id))
+	translate.DropNote(ctx, r.Dialogue, r.key(translate.KindEndpoint, id))
 	if template != nil {
 		r.restoreTemplate(ctx, note.TemplateID, template)
 	}
@@ -146,21 +146,21 @@ func (r *request) restoreTemplate(ctx context.Context, id string, template any) 
 	}
 	note := r.templateNote(ctx, id)
 	note.Alias = translate.Text(resp.Body, "id")
-	translate.SaveNote(ctx, r.Deps(), r.key(translate.KindTemplate, id), note)
+	translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindTemplate, id), note)
 }
 
 // bind remembers that an endpoint follows a template, and writes the endpoint's
 // note.
 func (r *request) bind(ctx context.Context, templateID, endpointID string, note *translate.EndpointNote) {
 	note.TemplateID = templateID
-	translate.SaveNote(ctx, r.Deps(), r.key(translate.KindEndpoint, endpointID), *note)
+	translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindEndpoint, endpointID), *note)
 	if templateID == "" || strings.HasPrefix(templateID, virtualPrefix) {
 		return
 	}
 	template := r.templateNote(ctx, templateID)
 	if !slices.Contains(template.BoundEndpoints, endpointID) {
 		template.BoundEndpoints = append(template.BoundEndpoints, endpointID)
-		translate.SaveNote(ctx, r.Deps(), r.key(translate.KindTemplate, templateID), template)
+		translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindTemplate, templateID), template)
 	}
 }
 
@@ -171,6 +171,6 @@ func (r *request) unbind(ctx context.Context, templateID, endpointID string) {
 	template := r.templateNote(ctx, templateID)
 	if i := slices.Index(template.BoundEndpoints, endpointID); i >= 0 {
 		template.BoundEndpoints = slices.Delete(template.BoundEndpoints, i, i+1)
-		translate.SaveNote(ctx, r.Deps(), r.key(translate.KindTemplate, templateID), template)
+		translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindTemplate, templateID), template)
 	}
 }

@@ -237,7 +237,7 @@ func (c *podCreate) networkMount(ctx context.Context, body map[string]any, id st
 // templateMount settles the volume of a pod with a template. done is false when
 // the size given applies as without one.
 func (c *podCreate) templateMount(ctx context.Context, body map[string]any, size int64, given bool) (done bool, err error) {
-	note, _ := translate.LoadNote[translate.TemplateNote](ctx, c.Deps(), c.key(translate.KindTemplate, c.templateID))
+	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, c.Dialogue, c.key(translate.KindTemplate, c.templateID))
 	path := c.body.text("volumeMountPath")
 	if given && size > 0 || !given && !note.NoVolume && path == "" {
 		return !given, nil
@@ -361,7 +361,7 @@ func (c *podCreate) created(ctx context.Context, placed translate.Candidate, pod
 			c.Warn("locked", "the pod could not be locked")
 		}
 	}
-	translate.SaveNote(ctx, c.Deps(), c.key(translate.KindPod, id), note)
+	translate.SaveNote(ctx, c.Dialogue, c.key(translate.KindPod, id), note)
 	view := podView{note: note, types: c.types}
 	if c.types == nil {
 		view.types = c.cards(ctx, pod)
@@ -369,11 +369,14 @@ func (c *podCreate) created(ctx context.Context, placed translate.Candidate, pod
 	return &reply{status: http.StatusCreated, body: c.pod(pod, view)}, nil
 }
 
+// injectable are the variables the platform adds to pods by itself.
+var injectable = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
+
 // injected names the variables the platform added by itself: in the pod, and in
 // neither the request nor the template.
 func (c *podCreate) injected(ctx context.Context, pod any) []string {
 	var names []string
-	for _, name := range [...]string{"JUPYTER_PASSWORD", "PUBLIC_KEY"} {
+	for _, name := range injectable {
 		_, asked := c.body.env()[name]
 		if translate.At(pod, "env", name) != nil && !asked {
 			names = append(names, name)

@@ -69,7 +69,10 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	for i, pod := range listed {
 		ids[i] = translate.Text(pod, "id")
 	}
-	notes := translate.FindNotes[translate.PodNote](ctx, r.Deps(), r.Account(), translate.KindPod, ids)
+	notes, err := translate.FindNotes[translate.PodNote](ctx, r.Dialogue, translate.KindPod, ids)
+	if err == nil {
+		translate.AddNotes(ctx, r.Dialogue, translate.KindPod, firstSight(listed, notes))
+	}
 	types := r.cards(ctx, listed...)
 	extras := r.podExtras(ctx, include, listed, notes)
 	pods := []any{}
@@ -78,10 +81,7 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 		if translate.Text(pod, "status") == translate.Terminated {
 			continue // v1 did not list them either
 		}
-		note, seen := notes[id]
-		if !seen {
-			note = r.firstSight(ctx, pod)
-		}
+		note := notes[id]
 		view := podView{note: note, types: types, machine: include.machine}
 		view.volume, view.template = extras.volumes[volumeOf(pod)], extras.templates[templateOf(pod, note)]
 		if shown := r.pod(pod, view); filter.matches(shown) {
@@ -98,15 +98,22 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	return ok(pods), nil
 }
 
-// firstSight notes the GPU type of a pod made elsewhere: billing asks for it
-// after the pod is gone.
-func (r *request) firstSight(ctx context.Context, pod any) translate.PodNote {
-	note := translate.PodNote{GPUTypeID: translate.Text(pod, "gpu", "id"), GPUCount: translate.Whole(pod, "gpu", "count")}
-	if translate.Members(pod, "cpu") != nil {
-		note.GPUTypeID = cpuPods
+// firstSight notes the GPU types of the pods nothing is known of, which were made
+// elsewhere: billing asks for them after the pods are gone.
+func firstSight(pods []any, known map[string]translate.PodNote) map[string]translate.PodNote {
+	fresh := make(map[string]translate.PodNote)
+	for _, pod := range pods {
+		id := translate.Text(pod, "id")
+		if _, seen := known[id]; seen || id == "" || translate.Text(pod, "status") == translate.Terminated {
+			continue
+		}
+		note := translate.PodNote{GPUTypeID: translate.Text(pod, "gpu", "id"), GPUCount: translate.Whole(pod, "gpu", "count")}
+		if translate.Members(pod, "cpu") != nil {
+			note.GPUTypeID = cpuPods
+		}
+		fresh[id] = note
 	}
-	translate.SaveNote(ctx, r.Deps(), r.key(translate.KindPod, translate.Text(pod, "id")), note)
-	return note
+	return fresh
 }
 
 // podExtras are the volumes and templates to show inside pods, by id.
@@ -212,7 +219,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 // podWith writes one pod with what was asked to be included.
 func (r *request) podWith(ctx context.Context, pod any, include podIncludes, intent string) map[string]any {
 	id := translate.Text(pod, "id")
-	note, _ := translate.LoadNote[translate.PodNote](ctx, r.Deps(), r.key(translate.KindPod, id))
+	note, _, _ := translate.LoadNote[translate.PodNote](ctx, r.Dialogue, r.key(translate.KindPod, id))
 	view := podView{note: note, types: r.cards(ctx, pod), machine: include.machine, intent: intent}
 	if volumeID := volumeOf(pod); include.volume && volumeID != "" {
 		if volume, err := r.read(ctx, about{noun: "network volume"}, "getNetworkVolume", volumeID); err == nil {

@@ -176,9 +176,12 @@ func (u *podUpdate) env(ctx context.Context, id string) {
 		return
 	}
 	vars := translate.EnvObject(u.body.env())
-	note, known := translate.LoadNote[translate.PodNote](ctx, u.Deps(), u.key(translate.KindPod, id))
+	note, known, err := translate.LoadNote[translate.PodNote](ctx, u.Dialogue, u.key(translate.KindPod, id))
 	hidden := note.InjectedEnv
-	if !known {
+	switch {
+	case err != nil: // nobody can tell: a variable too many breaks less than one too few
+		hidden = injectable
+	case !known:
 		hidden = []string{"PUBLIC_KEY"}
 	}
 	for _, name := range hidden {

@@ -89,7 +89,7 @@ func (r *request) virtualSource(ctx context.Context, id string) (endpoint any, i
 }
 
 func (r *request) templateNote(ctx context.Context, id string) translate.TemplateNote {
-	note, _ := translate.LoadNote[translate.TemplateNote](ctx, r.Deps(), r.key(translate.KindTemplate, id))
+	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, r.Dialogue, r.key(translate.KindTemplate, id))
 	return note
 }
 
@@ -113,7 +113,7 @@ func (r *request) templatesByID(ctx context.Context, wanted []string) map[string
 	if len(wanted) > 1 {
 		own, _ = r.list(ctx, about{noun: "template"}, "listTemplates", "templates")
 	}
-	notes := translate.LoadNotes[translate.TemplateNote](ctx, r.Deps(), r.Account(), translate.KindTemplate)
+	notes, _ := translate.FindNotes[translate.TemplateNote](ctx, r.Dialogue, translate.KindTemplate, wanted)
 	var mu sync.Mutex
 	r.Each(ctx, len(wanted), func(ctx context.Context, i int) {
 		id, real := wanted[i], wanted[i]
@@ -159,7 +159,7 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := translate.LoadNotes[translate.TemplateNote](ctx, r.Deps(), r.Account(), translate.KindTemplate)
+	notes, _ := translate.LoadNotes[translate.TemplateNote](ctx, r.Dialogue, translate.KindTemplate)
 	var slicesWanted []string
 	if include.public {
 		slicesWanted = append(slicesWanted, "community", "verified")
@@ -210,7 +210,7 @@ func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := translate.LoadNotes[translate.EndpointNote](ctx, r.Deps(), r.Account(), translate.KindEndpoint)
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, ids(endpoints))
 	var out []any
 	for _, e := range endpoints {
 		if notes[translate.Text(e, "id")].TemplateID == "" {
@@ -263,6 +263,6 @@ func deleteTemplate(ctx context.Context, r *request) (*reply, error) {
 	if err := r.remove(ctx, w, "deleteTemplate", r.resolveTemplate(ctx, id)); err != nil {
 		return nil, err
 	}
-	translate.DropNote(ctx, r.Deps(), r.key(translate.KindTemplate, id))
+	translate.DropNote(ctx, r.Dialogue, r.key(translate.KindTemplate, id))
 	return &reply{status: http.StatusNoContent}, nil
 }

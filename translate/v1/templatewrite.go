@@ -50,7 +50,7 @@ func createTemplate(ctx context.Context, r *request) (*reply, error) {
 	}
 	note := translate.TemplateNote{Readme: in.text("readme")}
 	if note.Readme != "" {
-		translate.SaveNote(ctx, r.Deps(), r.key(translate.KindTemplate, translate.Text(t, "id")), note)
+		translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindTemplate, translate.Text(t, "id")), note)
 	}
 	return ok(r.template(t, note, false)), nil
 }
@@ -97,7 +97,7 @@ func updateTemplate(ctx context.Context, r *request) (*reply, error) {
 		note.Readme = r.body.text("readme")
 	}
 	if note.Readme != saved.Readme || note.NoVolume != saved.NoVolume {
-		translate.SaveNote(ctx, r.Deps(), r.key(translate.KindTemplate, id), note)
+		translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindTemplate, id), note)
 	}
 	if r.api.cfg.TemplateRollout && rolls(patch) {
 		r.rollOut(ctx, id, real)
@@ -179,8 +179,12 @@ func rolls(patch map[string]any) bool {
 // rollOut applies a changed template to the endpoints that follow it. A failure
 // is a warning: the template itself was changed.
 func (r *request) rollOut(ctx context.Context, id, real string) {
+	notes, err := translate.LoadNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint)
+	if err != nil {
+		r.Warn("template", "the endpoints made from it are not known at the moment and did not take the change over")
+	}
 	var followers []string
-	for endpointID, note := range translate.LoadNotes[translate.EndpointNote](ctx, r.Deps(), r.Account(), translate.KindEndpoint) {
+	for endpointID, note := range notes {
 		if note.TemplateID == id {
 			followers = append(followers, endpointID)
 		}
