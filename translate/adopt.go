@@ -17,12 +17,17 @@ const clockSlack = 2 * time.Second
 func PodPlan(d *Dialogue, candidates []Candidate) Plan {
 	return Plan{
 		Candidates: candidates,
-		Find:       func(ctx context.Context, c *Candidate) (*Response, error) { return findPod(ctx, d, c) },
-		Claim:      func(ctx context.Context, r *Response) { Claim(ctx, d, Text(r.Body, "id")) },
+		Find: func(ctx context.Context, c *Candidate) (*Response, error) {
+			return FindPod(ctx, d, c.Request.Body, d.Started())
+		},
+		Claim: func(ctx context.Context, r *Response) bool { return Claim(ctx, d, Text(r.Body, "id")) },
 	}
 }
 
-func findPod(ctx context.Context, d *Dialogue, c *Candidate) (*Response, error) {
+// FindPod looks for a pod that can be what the create body asked for, made since
+// then, and claims it. It returns nil when there is none, and an error when it
+// cannot tell.
+func FindPod(ctx context.Context, d *Dialogue, body any, since time.Time) (*Response, error) {
 	resp, err := d.Send(ctx, &Request{Operation: "listPods"}, Read)
 	if err != nil {
 		return nil, err
@@ -30,9 +35,9 @@ func findPod(ctx context.Context, d *Dialogue, c *Candidate) (*Response, error) 
 	if !resp.OK() {
 		return nil, fmt.Errorf("list pods: status %d", resp.Status)
 	}
-	since := d.Started().Add(-clockSlack)
+	since = since.Add(-clockSlack)
 	for _, pod := range Items(resp.Body, "pods") {
-		if samePod(pod, c.Request.Body, since) && Claim(ctx, d, Text(pod, "id")) {
+		if samePod(pod, body, since) && Claim(ctx, d, Text(pod, "id")) {
 			return &Response{Status: 201, Header: resp.Header, Body: pod}, nil
 		}
 	}

@@ -30,8 +30,15 @@ type Plan struct {
 	// nil when there is none, and an error when it cannot tell; then the attempt
 	// is not repeated. nil means such an attempt is never repeated.
 	Find func(ctx context.Context, c *Candidate) (*Response, error)
-	// Claim is told of every success; nil ignores it.
-	Claim func(ctx context.Context, r *Response)
+	// Claim is told of every success and reports whether no request had it
+	// before; nil ignores it.
+	Claim func(ctx context.Context, r *Response) bool
+	// Outlive is told that an attempt is still under way when the request's
+	// time is up or its client gone. The function it returns is told what became
+	// of it in the end, with a success or nil, also when that is right away: the
+	// plan goes on then. nil, like a nil Deps.Late, means that attempts are
+	// waited for, however long they take.
+	Outlive func(ctx context.Context, c *Candidate) (settle func(ctx context.Context, r *Response))
 }
 
 // Verdict is how a plan ended.
@@ -54,6 +61,9 @@ const (
 	Shortage
 	// Refused: the last 400 is about the request; Response is it.
 	Refused
+	// Unfinished: the time is up while an attempt is under way; there is no
+	// Response, and the function Plan.Outlive returned will be told of it.
+	Unfinished
 )
 
 // Attempt is one answered candidate.
@@ -127,6 +137,9 @@ func (c *candidateRun) try(ctx context.Context, i int) (done bool) {
 	c.out.Attempts = append(c.out.Attempts, attempt)
 	c.out.Response, c.out.Err = resp, err
 	switch {
+	case errors.Is(err, errUnfinished):
+		c.out.Verdict = Unfinished
+		return true
 	case broken(resp, err):
 		c.out.Verdict = Broken
 		return true
@@ -180,8 +193,10 @@ func (c *candidateRun) conclude() {
 // it.
 func (c *candidateRun) settle(ctx context.Context, candidate *Candidate) (*Response, error) {
 	for faults := 0; ; {
-		resp, err := c.d.Call(ctx, candidate.Request)
+		resp, err := c.call(ctx, candidate)
 		switch {
+		case errors.Is(err, errUnfinished):
+			return nil, err
 		case err == nil && resp.Status == http.StatusTooManyRequests:
 			if c.d.Pause(ctx, resp.RetryAfter()) != nil {
 				return resp, nil //nolint:nilerr // no time left to wait: the 429 is the answer
@@ -200,6 +215,78 @@ func (c *candidateRun) settle(ctx context.Context, candidate *Candidate) (*Respo
 			return unreadable(resp, err)
 		}
 	}
+}
+
+// errUnfinished tells that an attempt outlives the request.
+var errUnfinished = errors.New("the create is still under way")
+
+// lateTime bounds what is done for an attempt that outlives its request. The
+// platform's answer is bounded by the Caller.
+const lateTime = 5 * time.Minute
+
+// late is how an attempt ended.
+type late struct {
+	resp *Response
+	err  error
+}
+
+// call sends one candidate. When the request's time ends first, the attempt goes
+// on without it: it cannot be taken back, and a client that is left waiting
+// repeats what is being done already. Exactly one side takes the attempt's end,
+// the request or the function Outlive returned.
+func (c *candidateRun) call(ctx context.Context, candidate *Candidate) (*Response, error) {
+	deps := c.d.Deps()
+	if c.plan.Outlive == nil || deps.Late == nil || ctx.Err() != nil {
+		return c.d.Call(ctx, candidate.Request)
+	}
+	alone := context.WithoutCancel(ctx)
+	ended, outlived := make(chan late, 1), make(chan func(context.Context, *Response), 1)
+	deps.Late(func() {
+		ctx, cancel := context.WithTimeout(alone, lateTime)
+		defer cancel()
+		resp, err := c.d.Call(ctx, candidate.Request)
+		ended <- late{resp, err}
+		if settle := <-outlived; settle != nil {
+			settle(alone, c.outcome(alone, candidate, resp, err))
+		}
+	})
+	select {
+	case end := <-ended:
+		outlived <- nil
+		return end.resp, end.err
+	case <-ctx.Done():
+	}
+	settle := c.plan.Outlive(alone, candidate)
+	select {
+	case end := <-ended: // in the very last moment
+		outlived <- nil
+		settle(alone, nil)
+		return end.resp, end.err
+	default:
+		outlived <- settle
+		return nil, errUnfinished
+	}
+}
+
+// outcome is the success an attempt that outlived its request ended with, nil
+// for none. One without an answer is looked for.
+func (c *candidateRun) outcome(ctx context.Context, candidate *Candidate, resp *Response, err error) *Response {
+	if !c.unclear(resp, err) {
+		if !resp.OK() || c.plan.Claim != nil && !c.plan.Claim(ctx, resp) {
+			return nil
+		}
+		return resp
+	}
+	if c.plan.Find == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastLook)
+	defer cancel()
+	found, err := c.plan.Find(ctx, candidate)
+	if err != nil {
+		c.d.Deps().Logger.WarnContext(ctx, "what became of a create is not known", "operation", candidate.Request.Operation, "error", err)
+	}
+	return found
 }
 
 // unclear reports an answer after which the resource may or may not exist: a

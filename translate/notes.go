@@ -14,6 +14,9 @@ const (
 	// KindClaim marks pods that were already handed to a caller, so that a
 	// create whose answer was lost never adopts someone else's pod.
 	KindClaim = "claim"
+	// KindUnfinished holds creates that were under way when their requests were
+	// answered.
+	KindUnfinished = "unfinished create"
 )
 
 // How long records are kept. Pods outlive their deletion because billing by GPU
@@ -21,6 +24,8 @@ const (
 const (
 	NoteTTL  = 400 * 24 * time.Hour
 	ClaimTTL = time.Hour
+	// UnfinishedTTL is how long a repeat of a create may come.
+	UnfinishedTTL = 10 * time.Minute
 )
 
 // PodNote is what v2 does not tell about a pod again.
@@ -124,12 +129,17 @@ func decodeNotes[T any](values map[string]json.RawMessage) map[string]T {
 // failure is a warning: it must not fail a call the platform has carried out.
 // The client leaving does not stop it, nor does the end of the budget.
 func SaveNote[T any](ctx context.Context, d *Dialogue, key Key, note T) {
+	SaveNoteFor(ctx, d, key, note, NoteTTL)
+}
+
+// SaveNoteFor is SaveNote for a record that is kept for another time.
+func SaveNoteFor[T any](ctx context.Context, d *Dialogue, key Key, note T, ttl time.Duration) {
 	d.retain(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
 		raw, err := json.Marshal(note)
 		if err != nil {
 			return err
 		}
-		return d.deps.Store.Put(ctx, key, raw, NoteTTL)
+		return d.deps.Store.Put(ctx, key, raw, ttl)
 	})
 }
 

@@ -68,6 +68,9 @@ type Incoming struct {
 	// Account is a stable identifier of the platform account behind the
 	// caller; it partitions what a translator remembers.
 	Account string
+	// Caller is a stable identifier of the caller within the account, empty for
+	// one without a credential.
+	Caller string
 }
 
 // Outgoing is the answer in the caller's own dialect.

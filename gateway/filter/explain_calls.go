@@ -22,7 +22,7 @@ import (
 func (s *stageplay) translate(ctx context.Context, ex *Exchange) ExplainedStage {
 	stage := ExplainedStage{Name: "translate", Result: stagePassed}
 	in := &translate.Incoming{
-		Params: ex.Params, Query: ex.Query, Body: ex.Doc, HasBody: ex.HasDoc, Account: ex.Caller.Org,
+		Params: ex.Params, Query: ex.Query, Body: ex.Doc, HasBody: ex.HasDoc, Account: ex.Caller.Org, Caller: ex.Caller.Key,
 		Header: http.Header{"User-Agent": ex.In.Header["User-Agent"], "Content-Type": ex.In.Header["Content-Type"]},
 	}
 	var out *translate.Outgoing

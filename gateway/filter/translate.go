@@ -55,7 +55,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		HasBody: ex.HasDoc,
 	}
 	if ex.Caller != nil {
-		in.Account = ex.Caller.Org
+		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
 	}
 	calls := &calls{translate: f, parent: ex}
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
@@ -63,6 +63,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	ex.Event.Calls = out.V2
 	calls.mu.Lock()
 	defer calls.mu.Unlock()
+	calls.over = true
 	if out.Status >= http.StatusBadRequest && calls.outcome != "" {
 		ex.Event.Outcome, ex.Event.Refusal = calls.outcome, calls.refusal
 		ex.Event.Stage, ex.Event.Detail, ex.Event.Cause = calls.stage, calls.detail, calls.cause
@@ -79,6 +80,9 @@ type calls struct {
 	parent    *Exchange
 
 	mu sync.Mutex // guards the parent's event and what follows
+	// over says that the request is answered: a call that outlives it is no
+	// part of its record.
+	over bool
 	// How the last call that was refused ended; the reason of the whole
 	// request if that fails.
 	outcome                telemetry.Outcome
@@ -158,6 +162,9 @@ func (c *calls) child(op *schema.Operation, r *translate.Request, caller *identi
 func (c *calls) note(ex *Exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
 	from, to := ex.Event, c.parent.Event
 	to.Denied = union(to.Denied, from.Denied)
 	to.Warned = union(to.Warned, from.Warned)

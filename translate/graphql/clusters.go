@@ -46,7 +46,7 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 	out := translate.RunCandidates(ctx, x.Dialogue, translate.Plan{
 		Candidates: []translate.Candidate{{Label: a.text("gpuTypeId"), Request: request("createCluster", "", b, nil)}},
 		Find:       x.findCluster,
-		Claim:      func(ctx context.Context, r *translate.Response) { x.claimCluster(ctx, r.Body) },
+		Claim:      func(ctx context.Context, r *translate.Response) bool { return x.claimCluster(ctx, r.Body) },
 	})
 	if out.Verdict != translate.Placed {
 		return nil, outcomeFault(out, kindCluster)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -197,6 +198,9 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 		out.Status = f.status
 		if wait := r.Header().Get("Retry-After"); wait != "" && (f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable) {
 			out.Header.Set("Retry-After", wait)
+		}
+		if f.wait > 0 {
+			out.Header.Set("Retry-After", strconv.Itoa(int(f.wait.Seconds())))
 		}
 		encode(out, f.body())
 		return out

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -20,6 +21,7 @@ const (
 	textInvalid      = "Invalid request body"
 	textNotObject    = "invalid request body"
 	textExtraKeys    = "Extra input keys provided in request body"
+	textUnfinished   = "create pod: the pod is still being created. Send the same request again to get it."
 )
 
 // fault is a refusal in v1's shape. It is the error handlers return.
@@ -28,6 +30,7 @@ type fault struct {
 	text     string
 	detail   string // v2's own words where text is not them
 	problems []string
+	wait     time.Duration // for Retry-After; 0 for none
 }
 
 // Error implements error.

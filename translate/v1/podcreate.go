@@ -31,6 +31,9 @@ func createPod(ctx context.Context, r *request) (*reply, error) {
 	if fault := c.refuse(); fault != nil {
 		return nil, fault
 	}
+	if reply, err := c.resume(ctx); reply != nil || err != nil {
+		return reply, err
+	}
 	c.warnDropped()
 	base, err := c.base(ctx)
 	if err != nil {
@@ -40,7 +43,9 @@ func createPod(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcome := translate.RunCandidates(ctx, r.Dialogue, translate.PodPlan(r.Dialogue, candidates))
+	plan := translate.PodPlan(r.Dialogue, candidates)
+	plan.Outlive = c.outlive
+	outcome := translate.RunCandidates(ctx, r.Dialogue, plan)
 	c.warnSkipped(outcome)
 	if outcome.Verdict != translate.Placed {
 		return nil, c.failed(outcome)
@@ -308,6 +313,8 @@ func (c *podCreate) choiceField() string {
 func (c *podCreate) failed(outcome *translate.Outcome) error {
 	w := about{verb: "create pod", noun: "pod", given: true}
 	switch outcome.Verdict {
+	case translate.Unfinished:
+		return c.unfinished()
 	case translate.Shortage:
 		if outcome.Err != nil && outcome.Response == nil && len(outcome.Attempts) == 0 {
 			return lost(outcome.Err)

@@ -1,0 +1,52 @@
+package filter
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// lingering is a translator that goes on after it has answered.
+type lingering struct {
+	translate.Caller
+	in *translate.Incoming
+}
+
+func (l *lingering) Refuse(translate.Problem) *translate.Outgoing {
+	return &translate.Outgoing{Status: 500}
+}
+
+func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
+	l.Caller, l.in = call, in
+	return &translate.Outgoing{Status: 504}
+}
+
+// TestCallsAfterTheAnswer: the record of a request is written when it is
+// answered, and a call that outlives it does not touch it.
+func TestCallsAfterTheAnswer(t *testing.T) {
+	l := new(lingering)
+	f := &Translate{Translators: map[route.Dialect]Translator{route.V1: l}}
+	ex := NewExchange(Inbound{Method: "POST", Path: "/v1/pods"}, new(telemetry.Event))
+	ex.Route, ex.Caller = &route.Route{ID: "createPod"}, &identity.Caller{Org: "acme", Key: "ann"}
+	if err := f.Request(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+	if l.in.Account != "acme" || l.in.Caller != "ann" {
+		t.Errorf("the translator was told of %q of %q, want ann of acme", l.in.Caller, l.in.Account)
+	}
+	written := *ex.Event
+	c, ok := l.Caller.(*calls)
+	if !ok {
+		t.Fatalf("caller is a %T", l.Caller)
+	}
+	c.note(&Exchange{Event: &telemetry.Event{Denied: []string{"p"}, Priced: true, UpstreamStatus: 201, Outcome: telemetry.OutcomeRefused}})
+	if diff := cmp.Diff(written, *ex.Event); diff != "" {
+		t.Errorf("the event changed after the answer (-written +now):\n%s", diff)
+	}
+}
