@@ -19,6 +19,19 @@ type Request struct {
 	// Body is the JSON body: map[string]any, []any, string, bool, json.Number
 	// or nil for "no body".
 	Body any
+	// Origin is the template whose settings were written into the body because
+	// v2 has no word for what the caller wants of it; nil for none. Policies
+	// judge it as if the body named it.
+	Origin *Origin
+}
+
+// Origin is a template that a body was made from without naming it.
+type Origin struct {
+	// TemplateID is the id the caller named.
+	TemplateID string
+	// Record is the template when the platform does not know it: one that stands
+	// for something else of the account's own. nil means that the platform does.
+	Record any
 }
 
 // Response is the answer to a Request: the platform's, or the gateway's own

@@ -132,7 +132,7 @@ func (f *Authorize) ask(ctx context.Context, ex *Exchange) (policies.Decision, e
 		var err error
 		if twice {
 			in := *ex.Input
-			in.Request.Body = ex.Doc
+			in.Request.Body = named(ex, ex.Doc)
 			if sent, err = f.Engine.Decide(ctx, ex.Caller.Org, &in); err != nil {
 				return sent, noVerdict(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Inbound is a request as a door received it. No filter changes it.
@@ -92,6 +93,8 @@ type Exchange struct {
 	// Doc is the decoded body, meaningful when HasDoc.
 	Doc    any
 	HasDoc bool
+	// Origin is the template a translator wrote into Doc, nil for none.
+	Origin *translate.Origin
 	// Input and Verdict are what the policies saw and said.
 	Input   *policies.Input
 	Verdict policies.Decision

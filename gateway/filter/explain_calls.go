@@ -105,7 +105,7 @@ func (u *understudy) Call(ctx context.Context, r *translate.Request) (*translate
 	p := u.parent
 	ex := &Exchange{
 		In: p.In, RequestID: p.RequestID, DecisionID: p.DecisionID, Dialect: route.V2, Operation: op, Caller: p.Caller,
-		Params: r.Params, Query: r.Query, Doc: r.Body, HasDoc: r.Body != nil,
+		Params: r.Params, Query: r.Query, Doc: r.Body, HasDoc: r.Body != nil, Origin: r.Origin,
 		Event: &telemetry.Event{Dialect: p.Event.Dialect, Operation: op.ID},
 	}
 	c := s.call(ctx, ex)

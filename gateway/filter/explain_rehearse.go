@@ -312,7 +312,7 @@ func (s *stageplay) call(ctx context.Context, ex *Exchange) ExplainedCall {
 	}
 	if in := ex.Input; in != nil {
 		price(&c, in.Cost, ex.Event.Priced)
-		if in.Resource.Template == nil {
+		if in.Resource.Template == nil || ex.Origin != nil {
 			sent = ex.Doc // with what policies changed in it
 		}
 	}

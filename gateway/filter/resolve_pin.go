@@ -19,8 +19,8 @@ import (
 func pin(ex *Exchange) error {
 	t := ex.Input.Resource.Template
 	body, isObject := ex.Doc.(map[string]any)
-	if t == nil || !isObject {
-		return nil
+	if t == nil || body["templateId"] == nil || !isObject {
+		return nil // nothing of a template is left to take
 	}
 	record, _ := t.Record.(map[string]any)
 	after, _ := ex.Input.Resource.After.(map[string]any)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -31,7 +32,11 @@ func (f *Resolve) settle(ctx context.Context, ex *Exchange, verb policies.Verb, 
 			return err
 		}
 	}
-	after, err := stateAfter(in, body, verb)
+	var template map[string]any
+	if t := in.Resource.Template; t != nil {
+		template, _ = t.Record.(map[string]any)
+	}
+	after, err := stateAfter(in, body, template, verb)
 	if fault, ok := errors.AsType[*effective.Fault](err); ok {
 		return faultProblem(fault)
 	}
@@ -39,16 +44,38 @@ func (f *Resolve) settle(ctx context.Context, ex *Exchange, verb policies.Verb, 
 		return fmt.Errorf("state after %s: %w", ex.Operation.ID, err)
 	}
 	in.Resource.After = after
+	if ex.Origin != nil && needs.Template == "" {
+		return f.origin(ctx, ex)
+	}
 	return nil
 }
 
-func stateAfter(in *policies.Input, body map[string]any, verb policies.Verb) (map[string]any, error) {
+// origin shows policies the template a body was made from as if it was named.
+// The state after is that of the body, which holds all that was taken of it.
+func (f *Resolve) origin(ctx context.Context, ex *Exchange) error {
+	in, id := ex.Input, ex.Origin.TemplateID
+	in.Request.Body = named(ex, in.Request.Body)
+	if ex.Origin.Record != nil {
+		in.Resource.Template = &policies.Template{ID: id, Own: true, Record: ex.Origin.Record}
+		return nil
+	}
+	return f.template(ctx, ex, id)
+}
+
+// named is a body as policies see it: with the template it was made from.
+func named(ex *Exchange, doc any) any {
+	body, isObject := doc.(map[string]any)
+	if ex.Origin == nil || !isObject || body["templateId"] != nil {
+		return doc
+	}
+	body = maps.Clone(body)
+	body["templateId"] = ex.Origin.TemplateID
+	return body
+}
+
+func stateAfter(in *policies.Input, body, template map[string]any, verb policies.Verb) (map[string]any, error) {
 	op := in.Request.Operation
 	current, _ := in.Resource.Current.(map[string]any)
-	var template map[string]any
-	if in.Resource.Template != nil {
-		template, _ = in.Resource.Template.Record.(map[string]any)
-	}
 	switch verb {
 	case policies.VerbCreate:
 		return effective.Create(op, body, template)

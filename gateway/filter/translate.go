@@ -151,7 +151,7 @@ func (c *calls) child(op *schema.Operation, r *translate.Request, caller *identi
 	ex := &Exchange{
 		In: p.In, RequestID: p.RequestID, DecisionID: p.DecisionID,
 		Dialect: route.V2, Operation: op, Caller: caller,
-		Params: r.Params, Query: r.Query, Doc: r.Body, HasDoc: r.Body != nil,
+		Params: r.Params, Query: r.Query, Doc: r.Body, HasDoc: r.Body != nil, Origin: r.Origin,
 		trail: p.trail, Event: &telemetry.Event{Dialect: p.Event.Dialect, Operation: op.ID},
 	}
 	ex.stages = ex.spare[:0]

@@ -43,8 +43,12 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	call := request("createCluster", "", b, nil)
+	if id := a.text("templateId"); id != "" {
+		call.Origin = &translate.Origin{TemplateID: id}
+	}
 	out := translate.RunCandidates(ctx, x.Dialogue, translate.Plan{
-		Candidates: []translate.Candidate{{Label: a.text("gpuTypeId"), Request: request("createCluster", "", b, nil)}},
+		Candidates: []translate.Candidate{{Label: a.text("gpuTypeId"), Request: call}},
 		Find:       x.findCluster,
 		Claim:      func(ctx context.Context, r *translate.Response) bool { return x.claimCluster(ctx, r.Body) },
 	})

@@ -71,6 +71,8 @@ type deployment struct {
 	cuda  cuda
 	place placement
 	body  map[string]any // what all candidates share
+	// origin is the template that was written into the body, nil for none.
+	origin *translate.Origin
 }
 
 // prepare builds the shared body and the placement.
@@ -316,7 +318,7 @@ func (d *deployment) candidate(o offer) (translate.Candidate, bool) {
 	}
 	return translate.Candidate{
 		Label:   o.gpu + " " + o.cloud,
-		Request: &translate.Request{Operation: "createPod", Body: body},
+		Request: &translate.Request{Operation: "createPod", Body: body, Origin: d.origin},
 	}, true
 }
 

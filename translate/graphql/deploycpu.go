@@ -112,7 +112,7 @@ func (d *deployment) cpuCandidates(ctx context.Context) ([]translate.Candidate, 
 			body["dataCenterIds"] = translate.List(d.place.centres)
 		}
 		candidates = append(candidates, translate.Candidate{
-			Label: f.id, Request: &translate.Request{Operation: "createPod", Body: body},
+			Label: f.id, Request: &translate.Request{Operation: "createPod", Body: body, Origin: d.origin},
 		})
 	}
 	return candidates, nil

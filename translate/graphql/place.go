@@ -111,6 +111,7 @@ func (d *deployment) spreadTemplate(ctx context.Context, id string) error {
 	}
 	spread(d.body, t, d.a)
 	delete(d.body, "templateId")
+	d.origin = &translate.Origin{TemplateID: id}
 	return nil
 }
 

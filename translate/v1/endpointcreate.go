@@ -21,7 +21,7 @@ func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 	w := unknown("template", c.templateID)
 	w.verb = "create endpoint"
 	endpoint, err := r.create(ctx, creation{
-		about: w, call: &translate.Request{Operation: "createEndpoint", Body: body},
+		about: w, call: &translate.Request{Operation: "createEndpoint", Body: body, Origin: c.origin},
 		list: "listEndpoints", member: "endpoints", kind: "endpoint",
 		same: func(listed any) bool {
 			created, err := time.Parse(time.RFC3339Nano, translate.Text(listed, "createdAt"))
@@ -40,6 +40,7 @@ func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 type endpointCreate struct {
 	*request
 	templateID string
+	origin     *translate.Origin
 }
 
 func (c *endpointCreate) build(ctx context.Context) (map[string]any, error) {
@@ -77,6 +78,7 @@ func (c *endpointCreate) fromTemplate(ctx context.Context, body map[string]any) 
 		return err
 	} else if ok {
 		settings(body, source)
+		c.origin = virtualOrigin(c.templateID, source)
 		body["name"] = c.body.textOr("name", translate.Text(source, "name"))
 		return nil
 	}

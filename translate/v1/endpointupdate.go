@@ -17,6 +17,7 @@ type endpointUpdate struct {
 	patch   map[string]any
 	// templateID is the template the endpoint shall follow from now on.
 	templateID string
+	origin     *translate.Origin
 }
 
 func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
@@ -36,7 +37,9 @@ func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
 			w = unknown("template", u.templateID)
 			w.verb = "update endpoint"
 		}
-		if after, err = r.send(ctx, w, with(byID("updateEndpoint", u.id), u.patch), translate.Change); err != nil {
+		call := with(byID("updateEndpoint", u.id), u.patch)
+		call.Origin = u.origin
+		if after, err = r.send(ctx, w, call, translate.Change); err != nil {
 			return nil, err
 		}
 	}
@@ -108,6 +111,7 @@ func (u *endpointUpdate) template(ctx context.Context) error {
 	}
 	if isVirtual {
 		settings(u.patch, source)
+		u.origin = virtualOrigin(id, source)
 		return nil
 	}
 	u.patch["templateId"] = u.resolveTemplate(ctx, id)

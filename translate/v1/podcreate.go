@@ -346,6 +346,14 @@ func (c *podCreate) missing(detail string) string {
 	return detail
 }
 
+// origin is the template whose fields are sent instead of its id.
+func (c *podCreate) origin() *translate.Origin {
+	if !c.inline {
+		return nil
+	}
+	return &translate.Origin{TemplateID: c.templateID}
+}
+
 // created finishes a create whose pod exists: nothing after this point may turn
 // it into a failure.
 func (c *podCreate) created(ctx context.Context, placed translate.Candidate, pod any) (*reply, error) {

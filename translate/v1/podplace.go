@@ -48,7 +48,7 @@ func (c *podCreate) candidates(ctx context.Context, base map[string]any) ([]tran
 		}
 		list = append(list, translate.Candidate{
 			Label:   ch.id,
-			Request: &translate.Request{Operation: "createPod", Body: body},
+			Request: &translate.Request{Operation: "createPod", Body: body, Origin: c.origin()},
 		})
 		if len(list) == translate.MaxCandidates {
 			break // the rest would not be tried

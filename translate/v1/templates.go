@@ -88,6 +88,17 @@ func (r *request) virtualSource(ctx context.Context, id string) (endpoint any, i
 	return endpoint, true, err
 }
 
+// virtualOrigin is the origin of a body made from an endpoint's settings, nil for
+// one that was not.
+func virtualOrigin(id string, endpoint any) *translate.Origin {
+	if endpoint == nil {
+		return nil
+	}
+	record := map[string]any{"id": id, "serverless": true, "public": false}
+	settings(record, endpoint)
+	return &translate.Origin{TemplateID: id, Record: record}
+}
+
 func (r *request) templateNote(ctx context.Context, id string) translate.TemplateNote {
 	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, r.Dialogue, r.key(translate.KindTemplate, id))
 	return note
