@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 
@@ -11,16 +10,12 @@ import (
 // encode writes a JSON body. What handlers build always encodes; should it not,
 // the caller still gets an answer.
 func encode(out *translate.Outgoing, body any) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil {
+	raw, err := appendJSON(nil, body)
+	if err != nil {
 		out.Status = http.StatusInternalServerError
-		buf.Reset()
-		buf.WriteString(`{"error":"` + textBroken + `","message":"` + textBroken + `","status":500}`)
+		raw = []byte(`{"error":"` + textBroken + `","message":"` + textBroken + `","status":500}`)
 	}
-	out.ContentType = "application/json"
-	out.Body = bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	out.ContentType, out.Body = "application/json", raw
 }
 
 // money returns the number at path as it was written, 0 when there is none.

@@ -41,6 +41,18 @@ func BenchmarkGetPod(b *testing.B) {
 	}
 }
 
+func BenchmarkListPods(b *testing.B) {
+	api, _ := benchAPI(b)
+	platform := manyPods(20)
+	in := &translate.Incoming{Account: "acme"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if out := api.Serve(b.Context(), "listPods", in, platform); out.Status != 200 {
+			b.Fatalf("status %d", out.Status)
+		}
+	}
+}
+
 func BenchmarkCreatePod(b *testing.B) {
 	api, platform := benchAPI(b)
 	in := &translate.Incoming{HasBody: true, Account: "acme", Body: mustJSON(`{"imageName":"i","gpuTypeIds":["NVIDIA L4","NVIDIA RTX A5000"],"env":{"A":"b"}}`)}

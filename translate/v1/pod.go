@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"maps"
 	"strconv"
 	"strings"
@@ -85,16 +86,17 @@ func compute(out map[string]any, pod any, types []any) {
 // hour only, so the prices of longer terms and of spot are 0.
 func gpuCard(id string, count int64, types []any) map[string]any {
 	record := translate.ByID(types, id)
-	name := translate.Text(record, "name")
-	if name == "" {
-		name = id
-	}
 	return map[string]any{
-		"id": id, "count": count, "displayName": name,
+		"id": id, "count": count, "displayName": cardName(id, record),
 		"securePrice": money(record, "price", "secure"), "communityPrice": money(record, "price", "community"),
 		"oneWeekPrice": 0, "oneMonthPrice": 0, "threeMonthPrice": 0, "sixMonthPrice": 0,
 		"secureSpotPrice": 0, "communitySpotPrice": 0,
 	}
+}
+
+// cardName is the catalog's name of a GPU type, its id when there is none.
+func cardName(id string, record any) string {
+	return cmp.Or(translate.Text(record, "name"), id)
 }
 
 func desired(pod any, intent string) string {
@@ -162,7 +164,7 @@ func (r *request) machine(pod any, view podView) map[string]any {
 	out := map[string]any{}
 	if id := translate.Text(pod, "gpu", "id"); id != "" {
 		out["gpuTypeId"] = id
-		out["gpuDisplayName"] = gpuCard(id, 0, view.types)["displayName"]
+		out["gpuDisplayName"] = cardName(id, translate.ByID(view.types, id))
 	}
 	if id := translate.Text(pod, "dataCenterId"); id != "" {
 		out["dataCenterId"] = id
