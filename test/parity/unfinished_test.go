@@ -1,0 +1,50 @@
+package parity
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestACreateThatOutlivesItsRequest: the platform makes the pod, but its answer
+// comes after the request's time. Whoever repeats it gets that pod.
+func TestACreateThatOutlivesItsRequest(t *testing.T) {
+	const create = `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"env":{"TOKEN":"` + canary + `"}}`
+	brief := func(d *door) {
+		d.text = strings.Replace(d.text, "log:", "v1: {budget: 1s, volume_budget: 1s}\nlog:", 1)
+	}
+	for _, name := range []string{"http", "envoy"} {
+		t.Run(name, func(t *testing.T) {
+			answered := make(chan struct{})
+			hold := func(_ *door, r *http.Request) {
+				if r.Method == http.MethodPost && r.URL.Path == "/v2/pods" {
+					<-answered
+				}
+			}
+			d := openDoor(t, name, brief, between(t, func(*door, *http.Request) {}, hold))
+			ask := func(key string) answer { return d.ask(t, request("POST", "/v1/pods", key, create)) }
+			first := ask("key_research")
+			if first.Status != 504 || first.Header.Get("Retry-After") == "" || !strings.Contains(first.Body, "Send the same request again") {
+				t.Errorf("first answer: %d %s", first.Status, first.Body)
+			}
+			close(answered)
+			again := ask("key_research")
+			for again.Status == 504 { // as it says
+				again = ask("key_research")
+			}
+			if again.Status != 201 {
+				t.Fatalf("repeat: %d %s", again.Status, again.Body)
+			}
+			made := d.platform.CallsTo("createPod")
+			if len(made) != 1 {
+				t.Errorf("%d pods made, want 1", len(made))
+			}
+			if strings.Contains(d.redis.Dump(), canary) {
+				t.Error("a secret of the body is in the store")
+			}
+			if other := ask("key_platform"); other.Status != 201 || field(t, other.Body, "id") == field(t, again.Body, "id") {
+				t.Errorf("another caller: %d %s, want a pod of its own", other.Status, other.Body)
+			}
+		})
+	}
+}
