@@ -77,9 +77,11 @@ func unknownPolicy(name string, known []string) error {
 func nearest(name string, known []string) string {
 	best, least := "", 1+len(name)/3
 	for _, k := range known {
-		if d := levenshtein.ComputeDistance(name, k); d <= least {
+		if d := distance(name, k); d <= least {
 			best, least = k, d-1
 		}
 	}
 	return best
 }
+
+func distance(a, b string) int { return levenshtein.ComputeDistance(a, b) }
