@@ -65,6 +65,9 @@ func (e *Engine) load(org string, cfg Config) (*source, own, error) {
 		return nil, own{}, &LoadError{Org: org, Message: "directory and bundle cannot both be given"}
 	}
 	if s := e.sources[org]; s != nil && s.have && sameBundle(s.cfg, *cfg.Bundle) {
+		if s.cfg.MayDrop != cfg.Bundle.MayDrop { // a look under way keeps the old one
+			s = &source{cfg: *cfg.Bundle, mine: s.mine, revision: s.revision, have: true, persisted: s.persisted}
+		}
 		return s, s.mine, nil
 	}
 	s := &source{cfg: *cfg.Bundle}
@@ -74,7 +77,7 @@ func (e *Engine) load(org string, cfg Config) (*source, own, error) {
 	return s, s.mine, nil
 }
 
-// sameBundle compares two sections.
+// sameBundle compares where two sections get their bundle.
 func sameBundle(a, b Bundle) bool {
 	var ka, kb BundleKey
 	if a.Key != nil {
@@ -85,6 +88,7 @@ func sameBundle(a, b Bundle) bool {
 	}
 	hadKeys := (a.Key == nil) == (b.Key == nil)
 	a.Key, b.Key = nil, nil
+	a.MayDrop, b.MayDrop = false, false
 	return a == b && ka == kb && hadKeys
 }
 
