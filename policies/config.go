@@ -108,7 +108,7 @@ var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 // Validate reports every fault of an organisation's section, each with its
 // path below it, without reading files: unknown policies and parameters are
 // found by NewEngine when the organisation has Rego of its own, and here
-// otherwise.
+// otherwise. Teams, keys and roles are for Check.
 func (c Config) Validate() error {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -131,7 +131,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s.policy: %w", path, unknownPolicy(e.Policy, lib.names)))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.lifted(lib, nil)...)...)
 }
 
 // validate reports the faults that need no library to see.

@@ -66,12 +66,7 @@ func loadErrors(org string, err error, policyOf func(file string) string) error 
 }
 
 // unknownPolicy names the nearest known policy, if one is near.
-func unknownPolicy(name string, known []string) error {
-	if near := nearest(name, known); near != "" {
-		return fmt.Errorf("unknown policy %q, did you mean %q?", name, near)
-	}
-	return fmt.Errorf("unknown policy %q", name)
-}
+func unknownPolicy(name string, known []string) error { return unknown("policy", name, known) }
 
 // nearest is the known name a typing mistake away from name, or "".
 func nearest(name string, known []string) string {

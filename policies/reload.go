@@ -92,11 +92,15 @@ func sameBundle(a, b Bundle) bool {
 	return a == b && ka == kb && hadKeys
 }
 
-// withoutOwn leaves out the entries that only the bundle can resolve, so that
-// the rest of a pending organisation's section is checked at once.
+// withoutOwn leaves out the entries and exceptions that only the bundle can
+// resolve, so that the rest of a pending organisation's section is checked at
+// once.
 func withoutOwn(lib *library, cfg Config) Config {
 	cfg.Policies = slices.DeleteFunc(slices.Clone(cfg.Policies), func(p Entry) bool {
 		return policyName.MatchString(p.Policy) && lib.policies[p.Policy] == nil
+	})
+	cfg.Exceptions = slices.DeleteFunc(slices.Clone(cfg.Exceptions), func(x Exception) bool {
+		return x.Policy != "" && lib.policies[x.Policy] == nil
 	})
 	return cfg
 }
