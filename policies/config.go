@@ -70,8 +70,9 @@ type Limits struct {
 	// Deadline bounds one decision, waiting for a free place included; past it
 	// the call is refused. Default 200ms.
 	Deadline time.Duration `yaml:"deadline"`
-	// Concurrency bounds the evaluations that run at once. Default 2 x cores,
-	// said as 0.
+	// Concurrency bounds the evaluations that run at once. Where there are several
+	// organisations, one may have half of them, rounded up, so that with two or
+	// more none can keep the others waiting. Default 2 x cores, said as 0.
 	Concurrency int `yaml:"concurrency"`
 	// Remember is how many verdicts are kept per organisation, where that is
 	// sound. 0 keeps none. Default 4096.

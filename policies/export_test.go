@@ -11,3 +11,6 @@ func BoundedNames() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Held is how many evaluations hold a place.
+func (e *Engine) Held() int { return len(e.places) }

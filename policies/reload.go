@@ -43,6 +43,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		return errors.Join(faults...)
 	}
 	e.configs, e.sources = maps.Clone(orgs), sources
+	e.alone.Store(len(orgs) == 1)
 	e.now.Store(next)
 	select {
 	case e.changed <- struct{}{}: // Run looks at the new bundles
@@ -135,7 +136,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine own) 
 	if err != nil {
 		return nil, fmt.Errorf("org %s: %w", org, err)
 	}
-	return &orgState{compiled: c, memory: m}, nil
+	return &orgState{compiled: c, memory: m, share: e.shareOf(org)}, nil
 }
 
 // Status is how an organisation's policies are doing.
