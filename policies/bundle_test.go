@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -276,14 +277,7 @@ func TestBundleFromOPAsServer(t *testing.T) {
 
 func TestBundleFromFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
-	put := func(raw []byte) {
-		if err := os.WriteFile(file+".new", raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(raw []byte) { replaceFile(t, file, raw) }
 	put(makeBundle(t, "r1", denyAbove("2"), ""))
 	e := follow(t, policies.Config{Bundle: &policies.Bundle{File: file, Poll: 5 * time.Millisecond, AllowUnsigned: true}})
 	if got, want := denials(t, e, "3"), "above 2"; got != want {
@@ -317,6 +311,17 @@ func bundleOf(tb testing.TB, revision string, files map[string]string) []byte {
 	return out.Bytes()
 }
 
+// replaceFile changes a file at once, so that no look sees half of it.
+func replaceFile(tb testing.TB, file string, raw []byte) {
+	tb.Helper()
+	if err := os.WriteFile(file+".new", raw, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // other is a policy beside mine.
 const other = "package policies.other\n\ndeny contains \"other\"\n"
 
@@ -341,15 +346,11 @@ func TestBundlesMayNotDropPolicies(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					file := filepath.Join(t.TempDir(), "b.tar.gz")
 					put := func(raw []byte) {
-						if err := os.WriteFile(file, raw, 0o600); err != nil {
-							t.Fatal(err)
-						}
+						replaceFile(t, file, raw)
 						time.Sleep(10 * time.Second) // several looks
 						synctest.Wait()
 					}
-					if err := os.WriteFile(file, bundleOf(t, "r1", maps.Clone(two)), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					replaceFile(t, file, bundleOf(t, "r1", maps.Clone(two)))
 					e := follow(t, policies.Config{Bundle: &policies.Bundle{File: file, Poll: time.Second, AllowUnsigned: true, MayDrop: mayDrop}})
 					put(bundleOf(t, "r2", tt.files))
 					s := e.Status()[0]
@@ -382,11 +383,7 @@ func TestBundlesMayNotDropPolicies(t *testing.T) {
 func TestDroppedPoliciesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	file, kept := filepath.Join(dir, "b.tar.gz"), filepath.Join(dir, "kept.tar.gz")
-	put := func(file string, raw []byte) {
-		if err := os.WriteFile(file, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(file string, raw []byte) { replaceFile(t, file, raw) }
 	cfg := policies.Config{Bundle: &policies.Bundle{File: file, Poll: time.Hour, AllowUnsigned: true, Persist: kept}}
 	load := func() (*policies.Engine, error) {
 		return policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
@@ -396,8 +393,8 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 		t.Errorf("a file without policies: got %v, want a fault", err)
 	}
 	put(file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}))
-	follow(t, cfg)
-	eventually(t, "the bundle is kept", func() bool { _, err := os.Stat(kept); return err == nil })
+	e := follow(t, cfg)
+	eventually(t, "the bundle is kept", func() bool { _, err := os.Stat(kept); return err == nil && !e.Status()[0].Fetched.IsZero() })
 	put(file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("2")}))
 	if _, err := load(); err == nil || !strings.Contains(err.Error(), "lacks what the last good one had: policies.other") {
 		t.Errorf("a file that lost a policy: got %v, want a fault", err)
@@ -422,14 +419,10 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 func TestReloadLetsABundleDrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "b.tar.gz")
-		if err := os.WriteFile(file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		replaceFile(t, file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}))
 		b := policies.Bundle{File: file, Poll: time.Second, AllowUnsigned: true}
 		e := follow(t, policies.Config{Bundle: &b})
-		if err := os.WriteFile(file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("4")}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		replaceFile(t, file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("4")}))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		may := b
@@ -444,6 +437,47 @@ func TestReloadLetsABundleDrop(t *testing.T) {
 		synctest.Wait()
 		if s := e.Status()[0]; s.Err != nil || s.Bundle != "r2" {
 			t.Errorf("got bundle %s, %v; want r2", s.Bundle, s.Err)
+		}
+	})
+}
+
+// TestBundleFaultsAreLogged: a line when looks begin to fail, and one when they
+// succeed again, however many there are.
+func TestBundleFaultsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "b.tar.gz")
+		put := func(raw []byte) {
+			replaceFile(t, file, raw)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		good := bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2")})
+		replaceFile(t, file, good)
+		var log bytes.Buffer
+		e, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+			"acme": {Bundle: &policies.Bundle{File: file, Poll: time.Second, AllowUnsigned: true}},
+		}, policies.Deps{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		put(good)
+		put(bundleOf(t, "r2", map[string]string{}))
+		put([]byte("hello"))
+		put(good)
+		cancel()
+		<-done
+		want := `level=ERROR msg="policy bundle not taken, the last good one stays" org=acme fault="org acme: bundle: holds no policy`
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], want) || lines[1] != `level=INFO msg="policy bundle taken again" org=acme` {
+			t.Errorf("log:\n%s\nwant two lines, the first beginning\n%s", log.String(), want)
 		}
 	})
 }

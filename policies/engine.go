@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"sync"
@@ -26,6 +27,9 @@ type Deps struct {
 	HTTPClient *http.Client
 	// Now is the clock that bundles are polled by; nil is time.Now.
 	Now func() time.Time
+	// Logger hears when a bundle is not taken, and when one is again; nil is
+	// silence.
+	Logger *slog.Logger
 	// Changed is called after a bundle came into force; nil is nobody.
 	Changed func()
 }
@@ -98,6 +102,9 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
 	}
 	if deps.HTTPClient == nil {
 		deps.HTTPClient = &http.Client{

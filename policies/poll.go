@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -149,7 +150,7 @@ func (b *Bundle) fetch(ctx context.Context, client *http.Client, etag string) (l
 // Run follows the bundles of all organisations until the context ends; its
 // error is the context's cause. Without bundles it only waits. A bundle that
 // cannot be fetched, verified or compiled changes nothing and is seen in
-// Status.
+// Status; the first of several in a row is logged.
 func (e *Engine) Run(ctx context.Context) error {
 	defer e.deps.HTTPClient.CloseIdleConnections()
 	for {
@@ -195,13 +196,27 @@ func (e *Engine) pollDue(ctx context.Context) time.Duration {
 	return wait
 }
 
-// poll looks at one bundle and activates it if it is new and good.
+// poll looks at one bundle, and logs when its looks begin to fail or to succeed.
 func (e *Engine) poll(ctx context.Context, org string) {
+	before, after := e.look(ctx, org)
+	switch {
+	case (before == nil) == (after == nil), ctx.Err() != nil:
+	case after != nil:
+		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
+			slog.String("org", org), slog.String("fault", after.Error()))
+	default:
+		e.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "policy bundle taken again", slog.String("org", org))
+	}
+}
+
+// look looks at one bundle and activates it if it is new and good. It returns
+// how the look before went, and this one.
+func (e *Engine) look(ctx context.Context, org string) (before, after error) {
 	e.mu.Lock()
 	s := e.sources[org]
 	if s == nil {
 		e.mu.Unlock()
-		return
+		return nil, nil
 	}
 	cfg, etag := s.cfg, s.etag
 	e.mu.Unlock()
@@ -216,8 +231,9 @@ func (e *Engine) poll(ctx context.Context, org string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sources[org] != s { // reloaded meanwhile
-		return
+		return nil, nil
 	}
+	before = s.lastErr
 	if err == nil && !got.unchanged {
 		err = cfg.admit(org, s.mine, mine)
 	}
@@ -226,7 +242,7 @@ func (e *Engine) poll(ctx context.Context, org string) {
 	}
 	s.looked(e.deps.Now(), err)
 	if err != nil || got.unchanged {
-		return
+		return before, err
 	}
 	s.mine, s.revision, s.have, s.etag = mine, revision, true, got.etag
 	if cfg.Persist != "" && s.persisted != mine.digest {
@@ -237,6 +253,7 @@ func (e *Engine) poll(ctx context.Context, org string) {
 	if e.deps.Changed != nil {
 		e.deps.Changed()
 	}
+	return before, s.lastErr
 }
 
 // looked notes how a look went and when the next is due.
