@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/policies"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -189,6 +190,36 @@ func TestWatchTellsOfChangesAndSignals(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("Watch = %v", err)
+	}
+}
+
+// TestFaultsOfCompilingArePlaced: what only the engine can see is placed in the
+// file all the same.
+func TestFaultsOfCompilingArePlaced(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mine.rego"), []byte("package policies.mine\n\ndeny contains \"x\" if false\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const file = `
+platform: {base_url: "https://platform.test"}
+redis: {embedded: true}
+orgs:
+  - {id: first, credential: {env: ACME_KEY}}
+  - id: acme
+    credential: {env: ACME_KEY}
+    rego: DIR
+    teams: [{id: research}]
+    exceptions:
+      - {id: x, policy: mien, teams: [research], until: 2099-01-01T00:00:00Z, reason: r, granted_by: ada}
+`
+	loaded, err := config.Parse("tollgate.yaml", []byte(strings.ReplaceAll(file, "DIR", dir)), sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": loaded.Gateway.Orgs[1].Policies}, policies.Deps{})
+	const want = `tollgate.yaml:11:25: orgs[1].exceptions[0].policy: unknown policy "mien", did you mean "mine"?`
+	if err = loaded.Locate(err); err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
 

@@ -48,7 +48,31 @@ type Loaded struct {
 }
 
 // Locate gives faults found later (by gateway.New) their place in the file.
-func (l *Loaded) Locate(err error) error { return strictyaml.Locate(l.positions, located(err)) }
+func (l *Loaded) Locate(err error) error {
+	return strictyaml.Locate(l.positions, located(l.ofOrgs(err)))
+}
+
+// ofOrgs puts an organisation's place on faults of its section that policies
+// found when they were compiled; their paths begin there.
+func (l *Loaded) ofOrgs(err error) error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var errs []error
+		for _, e := range many.Unwrap() {
+			errs = append(errs, l.ofOrgs(e))
+		}
+		return errors.Join(errs...)
+	}
+	f, ok := errors.AsType[*policies.LoadError](err)
+	if !ok || f.File != "" {
+		return err
+	}
+	i := slices.IndexFunc(l.File.Orgs, func(o Org) bool { return o.ID == f.Org })
+	m := pathText.FindStringSubmatch(f.Message)
+	if i < 0 || m == nil {
+		return err
+	}
+	return strictyaml.Atf(strictyaml.Index("orgs", i)+"."+m[1], "%s", m[2])
+}
 
 // Load reads the file at path.
 func Load(path string, src Sources) (*Loaded, error) {
@@ -180,6 +204,7 @@ func (o *Org) validate(demoKeys bool) error {
 	errs := []error{
 		strictyaml.At("limits", located(o.Limits.Validate())),
 		located(o.policies().Validate()),
+		located(o.policies().Check(o.names())),
 	}
 	for i, t := range o.Teams {
 		at := strictyaml.Index("teams", i)
@@ -282,6 +307,18 @@ func (o *Org) policies() policies.Config {
 		entries = append(slices.Clip(entries), policies.Entry{Policy: alwaysOn}) // last, so that the places of faults stay
 	}
 	return policies.Config{Policies: entries, Directory: o.Rego, Bundle: o.Bundle, Exceptions: o.Exceptions}
+}
+
+// names are what its policies may refer to.
+func (o *Org) names() policies.Names {
+	n := policies.Names{Roles: identity.Role("").Values()}
+	for _, t := range o.Teams {
+		n.Teams = append(n.Teams, t.ID)
+	}
+	for _, k := range o.Keys {
+		n.Keys = append(n.Keys, k.ID)
+	}
+	return n
 }
 
 // store is how the limiter uses Redis.

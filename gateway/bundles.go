@@ -14,7 +14,8 @@ import (
 // keepBundle gives a bundle that is persisted nowhere a place for as long as
 // the gateway lives, so that a new configuration begins with the last good
 // bundle and not with none. The place is that of the bundle's own section:
-// another source, or another key, begins anew.
+// another source, or another key, begins anew; how often it is looked at, and
+// whether it may drop policies, does not matter.
 func (g *Gateway) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
 	if b == nil || b.Persist != "" {
 		return b, nil
@@ -26,7 +27,9 @@ func (g *Gateway) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, 
 		}
 		g.bundles = dir
 	}
-	section, err := json.Marshal(b)
+	source := *b
+	source.Poll, source.Timeout, source.MayDrop = 0, 0, false
+	section, err := json.Marshal(&source)
 	if err != nil {
 		return nil, err
 	}

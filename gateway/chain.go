@@ -137,7 +137,7 @@ func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {
 		}
 		orgs[o.ID] = section
 	}
-	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{Changed: g.streams.Recheck})
+	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{Logger: g.deps.Logger, Changed: g.streams.Recheck})
 }
 
 // changers lists the organisations whose policies may change bodies: those of

@@ -140,6 +140,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.newUsage(); err != nil {
 		return nil, err
 	}
+	if err := measureSources(deps.Providers.Meter(), deps.Now, g.sources); err != nil {
+		return nil, err
+	}
 	if err := g.Swap(cfg); err != nil {
 		g.dropBundles()
 		return nil, err

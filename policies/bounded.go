@@ -1,31 +1,91 @@
 package policies
 
 import (
-	"fmt"
 	"maps"
+	"regexp/syntax"
+	"strings"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // Values share their parts: a list may hold one long text a million times and
 // take no room. The functions that write values out as text do not, nor do those
-// that put lists together, a few of which in a row multiply. They cannot be
-// stopped on the way, so one step of a policy could take all memory. Here they
-// are replaced by ones that look first.
+// that put lists together; others make a text longer, or many values of one text,
+// and a few calls in a row multiply. They cannot be stopped on the way, so one
+// step of a policy could take all memory. Here they are replaced by ones that
+// look first.
 
-// maxWritten bounds the operands of such a function, written out, in bytes. It
-// is far above what a call's input can hold.
+// maxWritten bounds what such a function makes, in bytes. It is far above what a
+// call's input can hold.
 const maxWritten = 4 << 20
+
+const (
+	// perPart is what a value costs beside its text: a list of many short ones
+	// takes room too.
+	perPart = 16
+	// maxPattern bounds a pattern, in bytes and in steps of its program. Compiled
+	// ones are kept.
+	maxPattern = 1 << 14
+	// maxReplaced bounds how many texts are replaced at once: what they are looked
+	// up by takes up to 2 KB each.
+	maxReplaced = 2048
+)
 
 // boundedPrefix is put before the names of the replacements.
 const boundedPrefix = "tollgate.bounded."
 
-// bounded lists the functions that are replaced.
-func bounded() []*ast.Builtin {
-	return []*ast.Builtin{
-		ast.Concat, ast.Sprintf, ast.JSONMarshal, ast.InternalTemplateString,
-		ast.ArrayConcat, ast.ArrayFlatten,
+// bound is a function that is replaced.
+type bound struct {
+	*ast.Builtin
+
+	// left is what is left of maxWritten after a call; below zero it is refused.
+	// Operands of a wrong type are left to the function itself.
+	left func(operands []*ast.Term) int
+}
+
+// bounded lists the functions that are replaced. Of those a policy may call, the
+// others make no more than they are given, or can be stopped.
+func bounded() []bound {
+	return []bound{
+		{ast.Sprintf, allWritten(1)},
+		{ast.JSONMarshal, allWritten(1)},
+		{ast.InternalTemplateString, allWritten(1)},
+		{ast.ArrayConcat, allWritten(1)},
+		{ast.ArrayFlatten, allWritten(1)},
+		{ast.Concat, func(o []*ast.Term) int { return written(o[1], written(o[0], perItem(o))) }},
+
+		// Objects within objects are merged, at every place where one is.
+		{ast.ObjectUnion, allWritten(2)},
+		{ast.ObjectUnionN, allWritten(8)},
+
+		{ast.HexEncode, allWritten(2)},
+		{ast.Base64Encode, allWritten(2)},
+		{ast.Base64UrlEncode, allWritten(2)},
+		{ast.Format, allWritten(4)}, // "2" may become "31"
+
+		{ast.Split, func(o []*ast.Term) int {
+			return maxWritten - len(text(o, 0)) - perPart*strings.Count(text(o, 0), text(o, 1))
+		}},
+		{ast.IndexOfN, func(o []*ast.Term) int {
+			// Those that overlap begin within one that is counted.
+			return maxWritten - times(perPart*len(text(o, 1)), strings.Count(text(o, 0), text(o, 1)))
+		}},
+		{ast.Replace, func(o []*ast.Term) int {
+			return maxWritten - len(text(o, 0)) - times(len(text(o, 2)), strings.Count(text(o, 0), text(o, 1)))
+		}},
+		{ast.ReplaceN, replaced},
+		{ast.JSONUnmarshal, parsed},
+		{ast.JSONIsValid, parsed},
+
+		{ast.RegexMatch, func(o []*ast.Term) int { return pattern(text(o, 0)) }},
+		{ast.RegexIsValid, func(o []*ast.Term) int { return pattern(text(o, 0)) }},
+		{ast.RegexSplit, func(o []*ast.Term) int { return min(pattern(text(o, 0)), maxWritten-perPart*len(text(o, 1))) }},
+		{ast.GlobMatch, func(o []*ast.Term) int { return maxPattern - len(text(o, 0)) }},
+		// What they look up by is built of every letter, and kept.
+		{ast.AnyPrefixMatch, allWritten(perPart)},
+		{ast.AnySuffixMatch, allWritten(perPart)},
 	}
 }
 
@@ -34,20 +94,13 @@ func boundedBuiltins() map[string]*topdown.Builtin {
 	out := map[string]*topdown.Builtin{}
 	for _, b := range bounded() {
 		f := topdown.GetBuiltin(b.Name)
-		decl := *b
+		decl := *b.Builtin
 		decl.Name = boundedPrefix + b.Name
 		out[decl.Name] = &topdown.Builtin{Decl: &decl, Func: func(bctx topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
-			left := maxWritten
-			// The delimiter of concat is written between all items.
-			if b.Name == ast.Concat.Name {
-				left = perItem(operands)
-			}
-			for _, o := range operands {
-				if left = written(o, left); left < 0 {
-					return &topdown.Error{
-						Code: topdown.BuiltinErr, Location: bctx.Location,
-						Message: fmt.Sprintf("%s: the operands are larger than %d bytes", b.Name, maxWritten),
-					}
+			if b.left(operands) < 0 {
+				return &topdown.Error{
+					Code: topdown.BuiltinErr, Location: bctx.Location,
+					Message: b.Name + ": the operands are too large, or would make too much",
 				}
 			}
 			return f(bctx, operands, iter)
@@ -56,12 +109,34 @@ func boundedBuiltins() map[string]*topdown.Builtin {
 	return out
 }
 
+// allWritten bounds the operands, written out, of a function that makes up to
+// factor times as much.
+func allWritten(factor int) func([]*ast.Term) int {
+	return func(operands []*ast.Term) int {
+		left := maxWritten / factor
+		for _, o := range operands {
+			left = written(o, left)
+		}
+		return left
+	}
+}
+
+// text is an operand that should be one.
+func text(operands []*ast.Term, i int) string {
+	s, _ := operands[i].Value.(ast.String)
+	return string(s)
+}
+
+// times is a*b, or more than is bounded.
+func times(a, b int) int {
+	if a > 0 && b > maxWritten/a {
+		return maxWritten + 1
+	}
+	return a * b
+}
+
 // perItem is what is left of the bound for concat after its delimiters.
 func perItem(operands []*ast.Term) int {
-	delimiter, ok := operands[0].Value.(ast.String)
-	if !ok {
-		return maxWritten // an error to the function itself
-	}
 	items := 0
 	switch v := operands[1].Value.(type) {
 	case *ast.Array:
@@ -69,10 +144,77 @@ func perItem(operands []*ast.Term) int {
 	case ast.Set:
 		items = v.Len()
 	}
-	if len(delimiter) > 0 && items > maxWritten/len(delimiter) {
+	return maxWritten - times(len(text(operands, 0)), items)
+}
+
+// replaced bounds what strings.replace_n makes, as if all texts were replaced
+// wherever they are.
+func replaced(operands []*ast.Term) int {
+	patterns, ok := operands[0].Value.(ast.Object)
+	if !ok {
+		return 0
+	}
+	s := text(operands, 1)
+	// Each pattern is a look through the text.
+	if patterns.Len() > maxReplaced || times(len(s), patterns.Len()) > maxWritten {
 		return -1
 	}
-	return maxWritten - items*len(delimiter)
+	left := maxWritten - len(s)
+	patterns.Until(func(key, value *ast.Term) bool {
+		from, _ := key.Value.(ast.String)
+		to, _ := value.Value.(ast.String)
+		left -= times(len(to), strings.Count(s, string(from)))
+		left -= len(from)
+		return left < 0
+	})
+	return left
+}
+
+// parsed bounds the values that a text of JSON can hold.
+func parsed(operands []*ast.Term) int {
+	s := text(operands, 0)
+	left := maxWritten - len(s)
+	for _, c := range []string{",", "[", "{"} {
+		left -= perPart * strings.Count(s, c)
+	}
+	return left
+}
+
+// fitting remembers patterns and whether they are small enough, since that is
+// looked at in every call.
+var fitting, _ = lru.New[string, bool](1024) //nolint:gochecknoglobals // its content follows from the keys alone
+
+// pattern is what is left of the bound after a regular expression. A short one
+// may stand for a long program: its repetitions are written out in that.
+func pattern(expr string) int {
+	if len(expr) > maxPattern {
+		return -1
+	}
+	if len(expr) <= 1<<10 && !strings.Contains(expr, "{") {
+		return maxPattern
+	}
+	fits, known := fitting.Get(expr)
+	if !known {
+		re, err := syntax.Parse(expr, syntax.Perl)
+		fits = err != nil || steps(re) <= maxPattern // what does not parse is left to the function
+		fitting.Add(expr, fits)
+	}
+	if !fits {
+		return -1
+	}
+	return maxPattern
+}
+
+// steps is about how long the program of an expression is.
+func steps(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	for _, sub := range re.Sub {
+		n += steps(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n = times(n, max(1, re.Min, re.Max))
+	}
+	return n
 }
 
 // written takes the size of a value, written out, from what is left; below zero

@@ -43,6 +43,11 @@ type Bundle struct {
 	// Persist is a file that keeps the last good bundle for the next start.
 	// Default: none.
 	Persist string `yaml:"persist"`
+	// MayDrop takes a bundle that holds no policy, or that lacks one the last
+	// good bundle had. Without it such a bundle is refused, since policies are
+	// switched on by being there. What an entry or an exception names must be
+	// there in any case. Default: false.
+	MayDrop bool `yaml:"may_drop"`
 }
 
 // BundleKey verifies signatures.
@@ -230,5 +235,28 @@ func ownOfBundle(org string, b *bundle.Bundle) (own, error) {
 	if len(faults) > 0 {
 		return own{}, joinFaults(faults)
 	}
-	return o, nil
+	return o, o.misplaced(org)
+}
+
+// admit refuses a bundle that would switch policies off by not holding them.
+// last is the last good bundle's Rego, the zero value before the first.
+func (b *Bundle) admit(org string, last, next own) error {
+	if b.MayDrop {
+		return nil
+	}
+	have := next.policies()
+	refuse := func(what string) error {
+		return &LoadError{Org: org, Message: "bundle: " + what + "; bundle.may_drop takes it all the same"}
+	}
+	if len(have) == 0 {
+		return refuse("holds no policy, " + whatIsAPolicy)
+	}
+	lost := slices.DeleteFunc(slices.Sorted(maps.Keys(last.policies())), func(name string) bool {
+		_, kept := have[name]
+		return kept
+	})
+	if len(lost) > 0 {
+		return refuse("lacks what the last good one had: " + ownPackage + strings.Join(lost, ", "+ownPackage))
+	}
+	return nil
 }

@@ -13,8 +13,8 @@ import (
 // (io.jwt.*, crypto.x509.*, crypto.hmac.*), and what makes a lot out of a
 // little (numbers.range, bits.lsh, walk, json.patch, graph.*, net.cidr_expand,
 // strings.render_template, yaml.*, graphql.*, json schemas). Functions that
-// write values out as text or put lists together look at their size first; see
-// bounded.
+// make more than they are given, such as longer texts, or many values of one
+// text, look at sizes first; see bounded.
 func builtins() []string {
 	return []string{
 		"abs", "and", "array.concat", "array.flatten", "array.reverse", "array.slice", "assign",

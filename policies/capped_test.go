@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,10 @@ f := array.flatten([e, e, e, e, e, e, e, e, e, e])
 g := array.flatten([f, f, f, f, f, f, f, f, f, f])
 h := array.flatten([g, g, g, g, g, g, g, g, g, g])
 deny contains "x" if count(array.flatten([h, h, h, h, h, h, h, h, h, h])) < 0`,
+		"a text spelt again and again": strings.Replace(long, "many", "large", 1) + `deny contains "x" if count(split(hex.encode(hex.encode(hex.encode(hex.encode(concat("", array.slice(large, 0, 40)))))), "")) < 0`,
+		"a long text in letters":       strings.Replace(long, "many", "large", 1) + `deny contains "x" if count(split(concat("", array.slice(large, 0, 40)), "")) < 0`,
+		"a long pattern":               strings.Replace(long, "many", "large", 1) + `deny contains "x" if regex.match(concat("", array.slice(large, 0, 40)), "x")`,
+
 		"lists doubled":   doubled("[1]", "array.concat(a%d, a%d)"),
 		"numbers squared": doubled("10", "a%d * a%d"),
 	}
@@ -183,16 +189,119 @@ deny contains message if {
 	}
 }
 
-// TestBoundedLists: lists put together end at the bound, not at the memory's end.
-func TestBoundedLists(t *testing.T) {
+// TestBounds: what would make a lot ends at its bound, not at the memory's end.
+// Each function that is bounded has a case.
+func TestBounds(t *testing.T) {
+	const values = `xs := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+
+long := concat("", ["aaaaaaaaaa" | some _ in xs; some _ in xs; some _ in xs; some _ in xs])
+
+large := concat("", [long | some _ in xs; some y in xs; to_number(y) < 4])
+
+many := [large | some _ in xs]
+
+ks := ["a", "b", "c", "d", "e", "f", "g", "h"]
+
+o1 := {k: 1 | some k in ks}
+
+o2 := {k: o1 | some k in ks}
+
+o3 := {k: o2 | some k in ks}
+
+o4 := {k: o3 | some k in ks}
+
+o5 := {k: o4 | some k in ks}
+
+o6 := {k: o5 | some k in ks}
+
+o7 := {k: o6 | some k in ks}
+
+o8 := {k: o7 | some k in ks}
+
+`
+	tests := map[string][]string{
+		"array.concat":             {doubled("[1]", "array.concat(a%d, a%d)")},
+		"array.flatten":            {doubled("[1]", "array.flatten([a%d, a%d])")},
+		"concat":                   {`concat("", many)`, `concat(long, split(substring(large, 0, 5000), ""))`},
+		"sprintf":                  {`sprintf("%v", [many])`},
+		"json.marshal":             {`json.marshal(many)`, `json.marshal(o8)`},
+		"internal.template_string": {`$"{many}"`},
+		"object.union":             {`object.union(o8, {"z": 1})`},
+		"object.union_n":           {`object.union_n([o8, {"z": 1}])`},
+		"hex.encode":               {`hex.encode(large)`, `split(hex.encode(hex.encode(hex.encode(hex.encode(large)))), "")`},
+		"base64.encode":            {`base64.encode(large)`},
+		"base64url.encode":         {`base64url.encode(large)`},
+		"time.format":              {`time.format([1, "UTC", large])`},
+		"split":                    {`split(large, "")`, `split(large, "a")`},
+		"indexof_n":                {`indexof_n(large, "a")`, `indexof_n(large, "aa")`},
+		"replace":                  {`replace(large, "a", long)`, `replace(large, "", "bb")`},
+		"strings.replace_n":        {`strings.replace_n({"a": "bb", "c": "d"}, large)`, `strings.replace_n({"a": long}, long)`},
+		"json.unmarshal":           {`json.unmarshal(concat("", ["[", replace(substring(large, 0, 300000), "a", "[],"), "1]"]))`},
+		"json.is_valid":            {`json.is_valid(concat("", ["[", replace(substring(large, 0, 300000), "a", "[],"), "1]"]))`},
+		"regex.match":              {`regex.match(long, "x")`, `regex.match(concat("", ["(abcdefghijklmnopqrst){", "1000}"]), "x")`},
+		"regex.is_valid":           {`regex.is_valid(long)`},
+		"regex.split":              {`regex.split("a", large)`, `regex.split(long, "a")`},
+		"glob.match":               {`glob.match(long, [], "x")`},
+		"strings.any_prefix_match": {`strings.any_prefix_match("x", [large])`},
+		"strings.any_suffix_match": {`strings.any_suffix_match("x", [large])`},
+	}
+	if got, want := slices.Sorted(maps.Keys(tests)), policies.BoundedNames(); !slices.Equal(got, want) {
+		t.Errorf("cases are %v\nwant one for each of %v", got, want)
+	}
 	limits := policies.DefaultLimits()
 	limits.Deadline = time.Minute
-	e, err := ownEngine(t, limits, "package policies.mine\n\n"+doubled("[1]", "array.concat(a%d, a%d)")+"\n")
+	for name, exprs := range tests {
+		for _, expr := range exprs {
+			rego := values + "deny contains \"x\" if type_name(" + expr + ") == \"x\"\n"
+			if strings.Contains(expr, "\n") {
+				rego = expr
+			}
+			t.Run(name, func(t *testing.T) {
+				e, err := ownEngine(t, limits, "package policies.mine\n\n"+rego+"\n")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = e.Decide(t.Context(), "acme", call(t, "createPod", `{}`))
+				if !errors.Is(err, policies.ErrEvaluation) || !strings.Contains(err.Error(), ": "+strings.TrimSuffix(name, ".template_string")) ||
+					!strings.Contains(err.Error(), "the operands are too large, or would make too much") {
+					t.Errorf("%.80s: got %v, want the bound of %s", expr, err, name)
+				}
+			})
+		}
+	}
+}
+
+// TestWithinBounds: what policies do with what calls hold is far below the
+// bounds.
+func TestWithinBounds(t *testing.T) {
+	var tests strings.Builder
+	for _, expr := range []string{
+		`count(split(substring(text, 0, 200000), "")) == 200000`, `count(split(text, "\n")) == 1`,
+		`count(indexof_n(substring(text, 0, 200000), "a")) == 200000`, `count(hex.encode(text)) == 2000000`,
+		`hex.decode(hex.encode("x")) == "x"`, `base64.decode(base64.encode("x")) == "x"`, `base64url.decode(base64url.encode("x")) == "x"`,
+		`replace(text, "b", "cc") == text`, `count(replace(text, "a", "bb")) == 2000000`, `strings.replace_n({"a": "b"}, "aaa") == "bbb"`,
+		`count(json.unmarshal(concat("", ["[", replace(substring(text, 0, 100000), "a", "1,"), "1]"]))) == 100001`,
+		`json.is_valid("[1]")`, `regex.match("^[A-Za-z0-9_]{1,512}$", "abc")`, `regex.is_valid("a{1000}")`, `not regex.is_valid("a{1001}")`,
+		`regex.split("b+", "abba") == ["a", "a"]`, `glob.match("*.acme", [], "x.acme")`, `glob.match("*.acme", null, "x.acme")`,
+		`strings.any_prefix_match("abc", ["a"])`, `strings.any_suffix_match({"abc"}, {"c"})`,
+		`object.union({"a": {"b": 1}}, {"a": {"c": 2}}) == {"a": {"b": 1, "c": 2}}`, `object.union_n([{"a": 1}, {"b": 2}]) == {"a": 1, "b": 2}`,
+		`time.format([0, "UTC", "2006"]) == "1970"`, `time.format(0) == "1970-01-01T00:00:00Z"`,
+	} {
+		fmt.Fprintf(&tests, "deny contains `%s` if not holds_%d\n\nholds_%[2]d if %[1]s\n\n", expr, tests.Len())
+	}
+	limits := policies.DefaultLimits()
+	limits.Deadline = time.Minute
+	e, err := ownEngine(t, limits, `package policies.mine
+
+xs := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+
+text := concat("", ["aaaaaaaaaa" | some _ in xs; some _ in xs; some _ in xs; some _ in xs; some _ in xs])
+
+`+tests.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = e.Decide(t.Context(), "acme", call(t, "createPod", `{}`))
-	if !errors.Is(err, policies.ErrEvaluation) || !strings.Contains(err.Error(), "array.concat: the operands are larger") {
-		t.Errorf("got %v, want the bound of array.concat", err)
+	if d, err := e.Decide(t.Context(), "acme", call(t, "createPod", `{}`)); err != nil || len(d.Deny) > 0 {
+		t.Errorf("these do not hold: %s%v", denied(d), err)
 	}
 }

@@ -120,6 +120,9 @@ func plan(lib *library, org string, cfg Config, mine own, docs string) ([]call, 
 			p.own("", Entry{Policy: name}, p.mine[name])
 		}
 	}
+	for _, err := range cfg.lifted(lib, p.mine) {
+		p.fault("", err.Error())
+	}
 	if len(p.faults) > 0 {
 		return nil, nil, joinFaults(p.faults)
 	}

@@ -70,8 +70,9 @@ type Limits struct {
 	// Deadline bounds one decision, waiting for a free place included; past it
 	// the call is refused. Default 200ms.
 	Deadline time.Duration `yaml:"deadline"`
-	// Concurrency bounds the evaluations that run at once. Default 2 x cores,
-	// said as 0.
+	// Concurrency bounds the evaluations that run at once. Where there are several
+	// organisations, one may have half of them, rounded up, so that with two or
+	// more none can keep the others waiting. Default 2 x cores, said as 0.
 	Concurrency int `yaml:"concurrency"`
 	// Remember is how many verdicts are kept per organisation, where that is
 	// sound. 0 keeps none. Default 4096.
@@ -108,7 +109,7 @@ var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 // Validate reports every fault of an organisation's section, each with its
 // path below it, without reading files: unknown policies and parameters are
 // found by NewEngine when the organisation has Rego of its own, and here
-// otherwise.
+// otherwise. Teams, keys and roles are for Check.
 func (c Config) Validate() error {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -131,7 +132,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s.policy: %w", path, unknownPolicy(e.Policy, lib.names)))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.lifted(lib, nil)...)...)
 }
 
 // validate reports the faults that need no library to see.

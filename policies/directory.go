@@ -33,7 +33,14 @@ func readDirectory(org, dir string) (own, error) {
 	if err != nil {
 		return own{}, &LoadError{Org: org, File: dir, Message: err.Error()}
 	}
-	return parseOwn(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
+	o, err := parseOwn(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
+	if err == nil {
+		err = o.misplaced(org)
+	}
+	if err == nil && len(o.policies()) == 0 {
+		err = &LoadError{Org: org, File: dir, Message: "holds no policy, " + whatIsAPolicy}
+	}
+	return o, err
 }
 
 // readFiles reads the wanted files below a directory, hidden ones left out.

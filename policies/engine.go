@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"sync"
@@ -26,6 +27,9 @@ type Deps struct {
 	HTTPClient *http.Client
 	// Now is the clock that bundles are polled by; nil is time.Now.
 	Now func() time.Time
+	// Logger hears when a bundle is not taken, and when one is again; nil is
+	// silence.
+	Logger *slog.Logger
 	// Changed is called after a bundle came into force; nil is nobody.
 	Changed func()
 }
@@ -48,6 +52,7 @@ type Engine struct {
 	deps   Deps
 	lib    *library
 	places chan struct{} // one per running evaluation
+	alone  atomic.Bool   // there is one organisation only, which may have all places
 	now    atomic.Pointer[state]
 
 	changed chan struct{} // Run must look at the bundles
@@ -55,6 +60,7 @@ type Engine struct {
 	mu      sync.Mutex // held by those who change the state
 	configs map[string]Config
 	sources map[string]*source
+	shares  map[string]chan struct{} // of the places, by organisation; they outlive states
 }
 
 // state is everything that decides, swapped as one.
@@ -65,7 +71,8 @@ type state struct {
 // orgState is one organisation in a state; a nil one waits for its bundle.
 type orgState struct {
 	*compiled
-	memory *memory // nil where verdicts cannot be remembered
+	memory *memory       // nil where verdicts cannot be remembered
+	share  chan struct{} // one per place the organisation may hold
 	// prices is the value of the price list seen last: it changes every few
 	// minutes and is large.
 	prices atomic.Pointer[pricesTerm]
@@ -96,6 +103,9 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
 	if deps.HTTPClient == nil {
 		deps.HTTPClient = &http.Client{
 			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: time.Minute},
@@ -104,7 +114,7 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	}
 	e := &Engine{
 		limits: limits, deps: deps, lib: lib, places: make(chan struct{}, limits.Concurrency),
-		changed: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1), shares: map[string]chan struct{}{},
 	}
 	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
 		return nil, err
@@ -203,17 +213,25 @@ type outcome struct {
 func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document, w *watch) (*Decision, error) {
 	deadline := time.NewTimer(e.limits.Deadline)
 	defer deadline.Stop()
-	select {
-	case e.places <- struct{}{}:
-	case <-deadline.C:
-		return nil, fmt.Errorf("%w: no free place within %s", ErrDeadline, e.limits.Deadline)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
+	// The organisation's own turn first, so that who waits for it holds no place.
+	share := o.share
+	if e.alone.Load() {
+		share = nil
+	}
+	if err := e.enter(ctx, share, deadline.C); err != nil {
+		return nil, err
+	}
+	if err := e.enter(ctx, e.places, deadline.C); err != nil {
+		leave(share)
+		return nil, err
 	}
 	cancel := topdown.NewCancel()
 	done := make(chan outcome, 1)
 	go func() {
-		defer func() { <-e.places }()
+		defer func() {
+			leave(e.places)
+			leave(share)
+		}()
 		growStack(len(o.calls))
 		done <- o.decide(doc, w, cancel)
 	}()
@@ -227,6 +245,38 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document, w *wat
 		cancel.Cancel()
 		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
 	}
+}
+
+// enter waits for room; nil has room for everybody.
+func (e *Engine) enter(ctx context.Context, room chan struct{}, deadline <-chan time.Time) error {
+	if room == nil {
+		return nil
+	}
+	select {
+	case room <- struct{}{}:
+		return nil
+	case <-deadline:
+		return fmt.Errorf("%w: no free place within %s", ErrDeadline, e.limits.Deadline)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
+	}
+}
+
+// leave makes the room that enter took free again.
+func leave(room chan struct{}) {
+	if room != nil {
+		<-room
+	}
+}
+
+// shareOf is an organisation's share of the places: half of them, rounded up,
+// so that others find one whatever its Rego does. Evaluations left behind hold
+// on to theirs, also when a state is swapped. Called with mu held.
+func (e *Engine) shareOf(org string) chan struct{} {
+	if e.shares[org] == nil {
+		e.shares[org] = make(chan struct{}, e.limits.Concurrency-e.limits.Concurrency/2)
+	}
+	return e.shares[org]
 }
 
 // stackRoom is about what an evaluation needs: Rego is evaluated by

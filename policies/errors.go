@@ -66,20 +66,17 @@ func loadErrors(org string, err error, policyOf func(file string) string) error 
 }
 
 // unknownPolicy names the nearest known policy, if one is near.
-func unknownPolicy(name string, known []string) error {
-	if near := nearest(name, known); near != "" {
-		return fmt.Errorf("unknown policy %q, did you mean %q?", name, near)
-	}
-	return fmt.Errorf("unknown policy %q", name)
-}
+func unknownPolicy(name string, known []string) error { return unknown("policy", name, known) }
 
 // nearest is the known name a typing mistake away from name, or "".
 func nearest(name string, known []string) string {
 	best, least := "", 1+len(name)/3
 	for _, k := range known {
-		if d := levenshtein.ComputeDistance(name, k); d <= least {
+		if d := distance(name, k); d <= least {
 			best, least = k, d-1
 		}
 	}
 	return best
 }
+
+func distance(a, b string) int { return levenshtein.ComputeDistance(a, b) }

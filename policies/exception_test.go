@@ -116,8 +116,34 @@ func TestExceptionFaults(t *testing.T) {
 		"exceptions[1].where.gpu: a value of type func() is not allowed",
 		`exceptions[1].max_usd_per_hour: "-1" is not an amount of USD`,
 		`exceptions[2].id: "x" is used twice`,
+		`exceptions[1].policy: unknown policy "p"`, `exceptions[2].policy: unknown policy "p"`,
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
+}
+
+// TestExceptionsFromOwnPolicies: that there is nothing to lift is seen as soon as
+// the organisation's own policies are known.
+func TestExceptionsFromOwnPolicies(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "mine.rego", denyAbove("2"))
+	x := h100()
+	x.Policy = "mine"
+	cfg := policies.Config{Directory: dir, Exceptions: []policies.Exception{x}}
+	newEngine(t, cfg)
+	cfg.Exceptions[0].Policy = "mien"
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("without reading files: %v", err)
+	}
+	_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
+	const want = `org acme: exceptions[0].policy: unknown policy "mien", did you mean "mine"?`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	pending := policies.Config{
+		Bundle:     &policies.Bundle{URL: "http://127.0.0.1:1/", AllowUnsigned: true},
+		Exceptions: cfg.Exceptions,
+	}
+	newEngine(t, pending)
 }

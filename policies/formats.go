@@ -50,7 +50,7 @@ func checkFormats(org string, modules map[string]*ast.Module) error {
 				}
 			case *ast.With:
 				name := v.Value.String()
-				if slices.ContainsFunc(bounded(), func(b *ast.Builtin) bool { return b.Name == name }) {
+				if slices.ContainsFunc(bounded(), func(b bound) bool { return b.Name == name }) {
 					fault(v.Location, name+": may not take another function's place")
 				}
 			}

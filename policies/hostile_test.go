@@ -1,8 +1,10 @@
 package policies_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -155,5 +157,63 @@ deny contains "x" if {
 		if _, err := e.Decide(t.Context(), "acme", in); err != nil {
 			t.Errorf("the other organisation: got %v", err)
 		}
+	}
+}
+
+// TestPlacesAreShared: one organisation cannot hold all places, however long its
+// evaluations take, unless there is no other.
+func TestPlacesAreShared(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "mine.rego", `package policies.mine
+
+xs := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+
+deny contains "x" if {
+	some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; some f in xs; some g in xs; some h in xs
+	some i in xs; some j in xs; some k in xs; some l in xs
+	concat("", [a, b, c, d, e, f, g, h, i, j, k, l]) == "none"
+}
+`)
+	hostile := policies.Config{Directory: dir}
+	limits := policies.DefaultLimits()
+	limits.Deadline, limits.Concurrency = time.Hour, 3 // nothing ends by itself
+	for _, tt := range []struct {
+		name string
+		orgs map[string]policies.Config
+		most int
+	}{
+		{"several organisations", map[string]policies.Config{"hostile": hostile, "acme": demo()}, 2},
+		{"one organisation", map[string]policies.Config{"hostile": hostile}, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := policies.NewEngine(limits, tt.orgs, policies.Deps{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`)
+			ctx, cancel := context.WithCancel(t.Context())
+			var callers sync.WaitGroup
+			for range 8 {
+				callers.Go(func() {
+					if _, err := e.Decide(ctx, "hostile", in); !errors.Is(err, context.Canceled) {
+						t.Errorf("hostile organisation: got %v, want context.Canceled", err)
+					}
+				})
+			}
+			eventually(t, "its evaluations hold what they may", func() bool { return e.Held() == tt.most })
+			if len(tt.orgs) > 1 {
+				for range 3 {
+					if _, err := e.Decide(t.Context(), "acme", in); err != nil {
+						t.Errorf("the other organisation: got %v", err)
+					}
+				}
+			}
+			if got := e.Held(); got > tt.most {
+				t.Errorf("%d places are held, want at most %d", got, tt.most)
+			}
+			cancel()
+			callers.Wait()
+			eventually(t, "the places are free again", func() bool { return e.Held() == 0 })
+		})
 	}
 }

@@ -146,31 +146,42 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 }
 
 // formatFaults checks the formats JSON Schema does not know: timezone and
-// operation. A name nobody has would otherwise switch a rule off silently.
+// operation. A name nobody has would otherwise switch a rule off silently; so
+// would a role nobody has, which params.roles looks for.
 func formatFaults(path string, schema map[string]any, v any) []error {
 	var faults []error
+	eachFormat(path, schema, v, func(path, format, value string) {
+		switch {
+		case format == "timezone" && !isZone(value):
+			faults = append(faults, fmt.Errorf("%s: unknown time zone %q", path, value))
+		case format == "operation" && !slices.Contains(Operations(), value):
+			faults = append(faults, fmt.Errorf("%s: unknown operation %q", path, value))
+		}
+	})
+	return faults
+}
+
+// eachFormat visits the texts in a value whose schema names a format. A member's
+// name is visited at the place of its object.
+func eachFormat(path string, schema map[string]any, v any, visit func(path, format, value string)) {
 	switch x := v.(type) {
 	case string:
-		switch {
-		case schema["format"] == "timezone" && !isZone(x):
-			faults = append(faults, fmt.Errorf("%s: unknown time zone %q", path, x))
-		case schema["format"] == "operation" && !slices.Contains(Operations(), x):
-			faults = append(faults, fmt.Errorf("%s: unknown operation %q", path, x))
+		if format, ok := schema["format"].(string); ok {
+			visit(path, format, x)
 		}
 	case []any:
 		items, _ := schema["items"].(map[string]any)
 		for i, item := range x {
-			faults = append(faults, formatFaults(fmt.Sprintf("%s[%d]", path, i), items, item)...)
+			eachFormat(fmt.Sprintf("%s[%d]", path, i), items, item, visit)
 		}
 	case map[string]any:
 		names, _ := schema["propertyNames"].(map[string]any)
 		inner, _ := schema["additionalProperties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(x)) {
-			faults = append(faults, formatFaults(path, names, name)...)
-			faults = append(faults, formatFaults(path+"."+name, inner, x[name])...)
+			eachFormat(path, names, name, visit)
+			eachFormat(path+"."+name, inner, x[name], visit)
 		}
 	}
-	return faults
 }
 
 func isZone(name string) bool {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -34,8 +33,8 @@ func (o own) policies() map[string]ownPolicy {
 	out := map[string]ownPolicy{}
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
 		m := o.modules[file]
-		name, ok := strings.CutPrefix(packageName(m), ownPackage)
-		if !ok || strings.Contains(name, ".") {
+		name, ok := policyOfPackage(m)
+		if !ok {
 			continue
 		}
 		p := out[name]

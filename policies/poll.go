@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -23,10 +24,12 @@ type source struct {
 	mine     own    // of the last good bundle
 	revision string // as its manifest says
 	have     bool   // mine is set
-	fetched  time.Time
-	failures int
-	lastErr  error
-	next     time.Time // when to look again
+	// persisted is the digest of what cfg.Persist holds, as far as known.
+	persisted string
+	fetched   time.Time
+	failures  int
+	lastErr   error
+	next      time.Time // when to look again
 }
 
 // fetched is what one look brought.
@@ -40,26 +43,49 @@ type look struct {
 // organisation can be served at once. A bundle that is only to be had over the
 // network leaves the organisation without policies until Run has fetched it.
 func (s *source) restore(org string) error {
-	file := s.cfg.File
-	if file == "" {
-		file = s.cfg.Persist
+	kept, revision, err := s.cfg.open(org, s.cfg.Persist)
+	if errors.Is(err, os.ErrNotExist) {
+		kept, err = own{}, nil // nothing persisted yet
 	}
-	if file == "" {
+	if s.cfg.File != "" {
+		// Beside the file, what was kept only tells which policies there were; one
+		// that cannot be read any more tells nothing.
+		last := kept
+		if kept, revision, err = s.cfg.open(org, s.cfg.File); err == nil {
+			err = s.cfg.admit(org, last, kept)
+		}
+		s.persisted = last.digest
+	} else {
+		s.persisted = kept.digest
+	}
+	if err != nil {
+		if _, located := errors.AsType[*LoadError](err); !located {
+			err = &LoadError{Org: org, Message: "bundle: " + err.Error()}
+		}
+		return err
+	}
+	if kept.digest == "" {
 		return nil
+	}
+	if s.cfg.File == "" {
+		if s.lastErr = s.cfg.admit(org, own{}, kept); s.lastErr != nil {
+			return nil // as if there were none
+		}
+	}
+	s.mine, s.revision, s.have = kept, revision, true
+	return nil
+}
+
+// open reads a bundle on disk; "" is none.
+func (b *Bundle) open(org, file string) (own, string, error) {
+	if file == "" {
+		return own{}, "", nil
 	}
 	raw, err := readBundleFile(file)
 	if err != nil {
-		if s.cfg.File == "" && errors.Is(err, os.ErrNotExist) {
-			return nil // nothing persisted yet
-		}
-		return &LoadError{Org: org, File: file, Message: "bundle: " + err.Error()}
+		return own{}, "", err // it names the file
 	}
-	mine, revision, err := s.cfg.parse(org, raw)
-	if err != nil {
-		return err
-	}
-	s.mine, s.revision, s.have = mine, revision, true
-	return nil
+	return b.parse(org, raw)
 }
 
 func readBundleFile(file string) ([]byte, error) {
@@ -124,7 +150,7 @@ func (b *Bundle) fetch(ctx context.Context, client *http.Client, etag string) (l
 // Run follows the bundles of all organisations until the context ends; its
 // error is the context's cause. Without bundles it only waits. A bundle that
 // cannot be fetched, verified or compiled changes nothing and is seen in
-// Status.
+// Status; the first of several in a row is logged.
 func (e *Engine) Run(ctx context.Context) error {
 	defer e.deps.HTTPClient.CloseIdleConnections()
 	for {
@@ -170,13 +196,27 @@ func (e *Engine) pollDue(ctx context.Context) time.Duration {
 	return wait
 }
 
-// poll looks at one bundle and activates it if it is new and good.
+// poll looks at one bundle, and logs when its looks begin to fail or to succeed.
 func (e *Engine) poll(ctx context.Context, org string) {
+	before, after := e.look(ctx, org)
+	switch {
+	case (before == nil) == (after == nil), ctx.Err() != nil:
+	case after != nil:
+		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
+			slog.String("org", org), slog.String("fault", after.Error()))
+	default:
+		e.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "policy bundle taken again", slog.String("org", org))
+	}
+}
+
+// look looks at one bundle and activates it if it is new and good. It returns
+// how the look before went, and this one.
+func (e *Engine) look(ctx context.Context, org string) (before, after error) {
 	e.mu.Lock()
 	s := e.sources[org]
 	if s == nil {
 		e.mu.Unlock()
-		return
+		return nil, nil
 	}
 	cfg, etag := s.cfg, s.etag
 	e.mu.Unlock()
@@ -191,22 +231,29 @@ func (e *Engine) poll(ctx context.Context, org string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sources[org] != s { // reloaded meanwhile
-		return
+		return nil, nil
+	}
+	before = s.lastErr
+	if err == nil && !got.unchanged {
+		err = cfg.admit(org, s.mine, mine)
 	}
 	if err == nil && !got.unchanged {
 		err = e.activate(ctx, org, s, mine)
 	}
 	s.looked(e.deps.Now(), err)
 	if err != nil || got.unchanged {
-		return
+		return before, err
 	}
 	s.mine, s.revision, s.have, s.etag = mine, revision, true, got.etag
-	if cfg.Persist != "" && cfg.URL != "" {
-		s.lastErr = persist(cfg.Persist, got.raw)
+	if cfg.Persist != "" && s.persisted != mine.digest {
+		if s.lastErr = persist(cfg.Persist, got.raw); s.lastErr == nil {
+			s.persisted = mine.digest
+		}
 	}
 	if e.deps.Changed != nil {
 		e.deps.Changed()
 	}
+	return before, s.lastErr
 }
 
 // looked notes how a look went and when the next is due.

@@ -43,6 +43,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		return errors.Join(faults...)
 	}
 	e.configs, e.sources = maps.Clone(orgs), sources
+	e.alone.Store(len(orgs) == 1)
 	e.now.Store(next)
 	select {
 	case e.changed <- struct{}{}: // Run looks at the new bundles
@@ -65,6 +66,9 @@ func (e *Engine) load(org string, cfg Config) (*source, own, error) {
 		return nil, own{}, &LoadError{Org: org, Message: "directory and bundle cannot both be given"}
 	}
 	if s := e.sources[org]; s != nil && s.have && sameBundle(s.cfg, *cfg.Bundle) {
+		if s.cfg.MayDrop != cfg.Bundle.MayDrop { // a look under way keeps the old one
+			s = &source{cfg: *cfg.Bundle, mine: s.mine, revision: s.revision, have: true, persisted: s.persisted}
+		}
 		return s, s.mine, nil
 	}
 	s := &source{cfg: *cfg.Bundle}
@@ -74,7 +78,7 @@ func (e *Engine) load(org string, cfg Config) (*source, own, error) {
 	return s, s.mine, nil
 }
 
-// sameBundle compares two sections.
+// sameBundle compares where two sections get their bundle.
 func sameBundle(a, b Bundle) bool {
 	var ka, kb BundleKey
 	if a.Key != nil {
@@ -85,14 +89,19 @@ func sameBundle(a, b Bundle) bool {
 	}
 	hadKeys := (a.Key == nil) == (b.Key == nil)
 	a.Key, b.Key = nil, nil
+	a.MayDrop, b.MayDrop = false, false
 	return a == b && ka == kb && hadKeys
 }
 
-// withoutOwn leaves out the entries that only the bundle can resolve, so that
-// the rest of a pending organisation's section is checked at once.
+// withoutOwn leaves out the entries and exceptions that only the bundle can
+// resolve, so that the rest of a pending organisation's section is checked at
+// once.
 func withoutOwn(lib *library, cfg Config) Config {
 	cfg.Policies = slices.DeleteFunc(slices.Clone(cfg.Policies), func(p Entry) bool {
 		return policyName.MatchString(p.Policy) && lib.policies[p.Policy] == nil
+	})
+	cfg.Exceptions = slices.DeleteFunc(slices.Clone(cfg.Exceptions), func(x Exception) bool {
+		return x.Policy != "" && lib.policies[x.Policy] == nil
 	})
 	return cfg
 }
@@ -127,7 +136,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine own) 
 	if err != nil {
 		return nil, fmt.Errorf("org %s: %w", org, err)
 	}
-	return &orgState{compiled: c, memory: m}, nil
+	return &orgState{compiled: c, memory: m, share: e.shareOf(org)}, nil
 }
 
 // Status is how an organisation's policies are doing.

@@ -91,8 +91,9 @@ func (w *Workspace) Compiler() (*ast.Compiler, error) {
 // Store holds the workspace's data. Each call makes a new one.
 func (w *Workspace) Store() storage.Store { return newStore(w.mine.data) }
 
-// Compile compiles everything, tests included. Its error joins all faults, each
-// a *LoadError.
+// Compile compiles everything, tests included, and looks for policies in places
+// where they would never be evaluated. Its error joins all faults, each a
+// *LoadError.
 func (w *Workspace) Compile() error {
 	modules, err := w.Modules()
 	if err != nil {
@@ -102,10 +103,11 @@ func (w *Workspace) Compile() error {
 	if err != nil {
 		return err
 	}
+	misplaced := w.mine.misplaced("")
 	if c.Compile(modules); c.Failed() {
-		return loadErrors("", c.Errors, policyOfFile)
+		return errors.Join(misplaced, loadErrors("", c.Errors, policyOfFile))
 	}
-	return nil
+	return misplaced
 }
 
 // OwnPolicy is one package policies.<name> of an organisation.
@@ -115,7 +117,7 @@ type OwnPolicy struct {
 	// Files are the files the package is written in.
 	Files []string
 	// Rules lists the rules it answers with: deny, warn, mutate, violations,
-	// mutations. One without any is no policy to the engine.
+	// mutations.
 	Rules []string
 	// Title and Description are from the METADATA of the package, "" for none.
 	Title, Description string
@@ -129,8 +131,8 @@ func (w *Workspace) Policies() ([]OwnPolicy, error) {
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(w.mine.modules)) {
 		m := w.mine.modules[file]
-		name, ok := strings.CutPrefix(packageName(m), ownPackage)
-		if !ok || strings.Contains(name, ".") || strings.HasSuffix(file, "_test.rego") {
+		name, ok := policyOfPackage(m)
+		if !ok || strings.HasSuffix(file, "_test.rego") {
 			continue
 		}
 		p := found[name]

@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/policycheck"
 )
@@ -45,22 +43,16 @@ func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 	return out
 }
 
-// placed puts the place in the configuration on faults of its entries, which
-// the engine names by their path within an organisation.
+// placed puts the place in the configuration on faults that are not in a file of
+// Rego.
 func placed(loaded *config.Loaded, err error) error {
-	at := map[string]int{}
-	for i, o := range loaded.Gateway.Orgs {
-		at[o.ID] = i
-	}
 	var out []error
 	for _, f := range policycheck.Faults(err) {
-		i, known := at[f.Org]
-		path, message, found := strings.Cut(f.Message, ": ")
-		if f.File != "" || !known || !found || strings.Contains(path, " ") {
+		if f.File != "" {
 			out = append(out, f)
 			continue
 		}
-		out = append(out, loaded.Locate(strictyaml.Atf(strictyaml.Index("orgs", i)+"."+path, "%s", message)))
+		out = append(out, loaded.Locate(f))
 	}
 	return errors.Join(out...)
 }

@@ -50,7 +50,7 @@ func checkDirectory(cmd *cobra.Command, dir string, fix bool) error {
 	return summary(cmd.OutOrStdout(), dir, found.Policies)
 }
 
-// inspect checks one directory and tells of what is no fault.
+// inspect checks one directory.
 func inspect(cmd *cobra.Command, dir string, fix bool) (*policycheck.Report, error) {
 	if fix {
 		changed, err := policycheck.Format(dir)
@@ -61,22 +61,13 @@ func inspect(cmd *cobra.Command, dir string, fix bool) (*policycheck.Report, err
 			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: formatted\n", file)
 		}
 	}
-	found, err := policycheck.Directory(dir)
-	for _, n := range found.Notes {
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", &n)
-	}
-	return found, err
+	return policycheck.Directory(dir)
 }
 
 func summary(w io.Writer, what string, own []policies.OwnPolicy) error {
 	var list []string
 	for _, p := range own {
-		if len(p.Rules) > 0 {
-			list = append(list, fmt.Sprintf("%s (%s)", p.Name, strings.Join(p.Rules, ", ")))
-		}
-	}
-	if len(list) == 0 {
-		list = []string{"no policies"}
+		list = append(list, fmt.Sprintf("%s (%s)", p.Name, strings.Join(p.Rules, ", ")))
 	}
 	_, err := fmt.Fprintf(w, "%s: no faults; %s\n", what, strings.Join(list, ", "))
 	return err

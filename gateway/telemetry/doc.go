@@ -4,5 +4,6 @@
 //
 // Metric attributes are closed sets (operation, door, dialect, outcome), so no
 // caller can make series grow; organisations, keys and ids are in logs and
-// spans only. Nothing here ever sees a credential.
+// spans only. The metrics of sources (tollgate.source.age, .failed) do name
+// organisations: those of the configuration. Nothing here ever sees a credential.
 package telemetry

@@ -29,7 +29,8 @@ type Deps struct {
 	Fetcher Fetcher
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Logger hears of failed reads by Run; nil is silence.
+	// Logger hears when reads begin to fail, and when they succeed again; nil is
+	// silence.
 	Logger *slog.Logger
 }
 
@@ -136,7 +137,20 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	defer cancel()
 	began := c.deps.Now()
 	snap, err := c.fetch(ctx, org, began)
+	before := c.keep(org, began, snap, err)
+	switch {
+	case (before == nil) == (err == nil):
+	case err != nil:
+		c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "price list not read, the last one stays until it is too old",
+			slog.String("org", org), slog.String("fault", err.Error()))
+	default:
+		c.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "price list read again", slog.String("org", org))
+	}
+	return snap, err
+}
 
+// keep notes how a read went, and returns how the one before did.
+func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.orgs[org]
@@ -144,12 +158,12 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 		r = &record{}
 		c.orgs[org] = r
 	}
+	before = r.lastErr
 	r.tried, r.lastErr = began, err
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r.last = snap
 	}
-	r.last = snap
-	return snap, nil
+	return before
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
@@ -196,10 +210,7 @@ func (c *Catalog) refresh(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if _, err := c.wait(ctx, org); err != nil && ctx.Err() == nil {
-			c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "price list not refreshed",
-				slog.String("org", org), slog.String("error", err.Error()))
-		}
+		_, _ = c.wait(ctx, org) // read logs what went wrong, Status has it
 	}
 }
 

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -199,4 +200,32 @@ func TestNewFaults(t *testing.T) {
 	if _, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{}); err == nil {
 		t.Error("no fetcher: got no error")
 	}
+}
+
+// TestFailedReadsAreLogged: a line when they begin to fail, and one when they
+// succeed again, however many there are.
+func TestFailedReadsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeFetcher{}
+		f.set(oneGPU("0.43"), nil)
+		var log strings.Builder
+		c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx, "acme") }()
+		for _, down := range []error{nil, errors.New("down"), nil} {
+			f.set(oneGPU("0.43"), down)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+		}
+		cancel()
+		<-done
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], "not read") || !strings.Contains(lines[1], "read again") {
+			t.Errorf("log:\n%s\nwant two lines", log.String())
+		}
+	})
 }

@@ -19,8 +19,6 @@ import (
 type Report struct {
 	// Policies are the organisation's own policies that were found.
 	Policies []policies.OwnPolicy
-	// Notes are no faults, but may be mistakes.
-	Notes []policies.LoadError
 }
 
 // Directory checks the Rego and data below dir. Its error joins every fault,
@@ -39,14 +37,6 @@ func Directory(dir string) (*Report, error) {
 	own, err := w.Policies()
 	faults = append(faults, Faults(err)...)
 	report.Policies = own
-	for _, p := range own {
-		if len(p.Rules) == 0 {
-			report.Notes = append(report.Notes, policies.LoadError{
-				Policy: p.Name, File: p.Files[0],
-				Message: "has none of deny, warn, mutate, violations and mutations, so it is no policy",
-			})
-		}
-	}
 	return report, Join(faults)
 }
 

@@ -36,14 +36,17 @@ func TestDirectory(t *testing.T) {
 		want  []string // beginnings of the faults, in order
 	}{
 		{"nothing wrong", map[string]string{"a.rego": good, "sub/data.json": `{"a": 1}`}, nil},
-		{"nothing there", nil, nil},
+		{"nothing there", nil, []string{".: holds no policy"}},
+		{"a slip in a rule's name", map[string]string{"a.rego": good, "b.rego": "package policies.b\n\ndenied contains \"x\" if false\n"}, []string{
+			"b.rego:3:1: policy b: rule denied is no answer",
+		}},
 		{"several files do not parse", map[string]string{
 			"a.rego": "package policies.a\n\ndeny contains {\n", "b.rego": "nonsense\n", "c_test.rego": "package c\n\ntest_a if\n",
 		}, []string{
 			"a.rego:4:0: rego_parse_error", "a.rego:4:0: rego_parse_error", "b.rego:1:1: rego_parse_error", "c_test.rego:4:0: rego_parse_error",
 		}},
 		{"format", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if   1 == 1\n"}, []string{"a.rego:3:1: rego_format: "}},
-		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{"a_test.rego:2:1: rego_format: "}},
+		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{".: holds no policy", "a_test.rego:2:1: rego_format: "}},
 		{"strict", map[string]string{"a.rego": "package policies.a\n\nimport data.b\n\ndeny contains \"x\" if {\n\ty := 1\n}\n"}, []string{
 			"a.rego:3:1: rego_compile_error: import data.b unused", "a.rego:6:2: rego_compile_error: assigned var y unused",
 		}},
@@ -98,18 +101,15 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// TestNotes: a package whose rules the engine does not ask for is told of.
-func TestNotes(t *testing.T) {
-	write(t, map[string]string{"a.rego": good, "b.rego": "package policies.b\n\ndenied contains \"x\" if false\n"})
+// TestPolicies: what was found, with the rules it answers with.
+func TestPolicies(t *testing.T) {
+	write(t, map[string]string{"a.rego": good, "b.rego": "package lib\n\nx := 1\n"})
 	r, err := policycheck.Directory(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Notes) != 1 || r.Notes[0].Policy != "b" || r.Notes[0].File != "b.rego" {
-		t.Errorf("got notes %+v, want one about b", r.Notes)
-	}
-	if len(r.Policies) != 2 || !cmp.Equal(r.Policies[1].Rules, []string{"deny"}) {
-		t.Errorf("got policies %+v, want good, which denies, and b", r.Policies)
+	if len(r.Policies) != 1 || !cmp.Equal(r.Policies[0].Rules, []string{"deny"}) {
+		t.Errorf("got policies %+v, want good, which denies", r.Policies)
 	}
 }
 

@@ -12,7 +12,7 @@
 #     roles:
 #       description: Roles that may; a caller needs one of them. admin when not given.
 #       type: array
-#       items: {type: string}
+#       items: {type: string, format: role}
 #   example:
 #     roles: [admin, operator]
 package tollgate.library.account_changes

@@ -16,6 +16,7 @@
 #         catalog, billing, job, gateway. Verbs - read, logs, create, update,
 #         delete, start, stop, restart, run, cancel. Replaces the defaults.
 #       type: object
+#       propertyNames: {format: role}
 #       additionalProperties:
 #         type: array
 #         items: {type: string, pattern: "^(\\*|[a-z_]+):(\\*|[a-z]+)$"}

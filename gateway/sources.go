@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// source is something the gateway works from and keeps looking at: the
+// configuration, an organisation's bundle, its price list.
+type source struct {
+	kind, org string
+	good      time.Time // when it was last good; zero for never
+	failed    bool      // the last look
+}
+
+// sources lists them all.
+func (g *Gateway) sources() []source {
+	report := g.status.Report()
+	out := []source{{kind: "configuration", good: report.Loaded, failed: report.Fault != ""}}
+	now := g.current.Load()
+	if now == nil {
+		return out
+	}
+	bundled := make(map[string]bool)
+	for _, o := range now.config.Orgs {
+		bundled[o.ID] = o.Policies.Bundle != nil
+	}
+	for _, s := range now.engine.Status() {
+		if bundled[s.Org] {
+			out = append(out, source{kind: "bundle", org: s.Org, good: s.Fetched, failed: s.Err != nil})
+		}
+	}
+	for _, s := range g.catalog.Status() {
+		out = append(out, source{kind: "prices", org: s.Org, good: s.Fetched, failed: s.Err != nil})
+	}
+	return out
+}
+
+// measureSources makes metrics of how the sources are doing. There are as many
+// series as the configuration has organisations.
+func measureSources(mp metric.MeterProvider, now func() time.Time, list func() []source) error {
+	m := mp.Meter("github.com/tollgate-dev/tollgate/gateway")
+	age, err := m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
+		metric.WithDescription("Time since a configuration was last taken, a bundle last seen to be current, a price list last read."))
+	if err != nil {
+		return fmt.Errorf("sources: %w", err)
+	}
+	failed, err := m.Int64ObservableGauge("tollgate.source.failed",
+		metric.WithDescription("1 when the last look at a configuration, a bundle or a price list failed, so that the last good one stays."))
+	if err != nil {
+		return fmt.Errorf("sources: %w", err)
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, s := range list() {
+			attrs := metric.WithAttributes(attribute.String("kind", s.kind), attribute.String("org", s.org))
+			if !s.good.IsZero() {
+				o.ObserveFloat64(age, now().Sub(s.good).Seconds(), attrs)
+			}
+			n := int64(0)
+			if s.failed {
+				n = 1
+			}
+			o.ObserveInt64(failed, n, attrs)
+		}
+		return nil
+	}, age, failed)
+	if err != nil {
+		return fmt.Errorf("sources: %w", err)
+	}
+	return nil
+}
