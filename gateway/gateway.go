@@ -69,7 +69,7 @@ type Gateway struct {
 	shares     *ratelimit.Upstream
 	catalog    *catalog.Catalog
 	dialects   translate.Deps
-	late       sync.WaitGroup // creates that outlived their requests
+	late       lingering // creates that outlived their requests
 	usage      *usage.Recorder
 	usageStore *usage.Store
 	history    *filter.History
@@ -131,6 +131,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
+	g.late.logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, LegacyPrefix), Late: g.late.Go, Logger: deps.Logger}.WithDefaults()
 	g.history = filter.NewHistory(cfg.KeepDecisions)
 	g.streams = filter.NewStreams(g.streamAllowed)
@@ -313,7 +314,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		if envoy != nil {
 			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Drain) })
 		}
-		defer g.drainLate(cfg.Drain)
+		defer g.drainLate(context.WithoutCancel(ctx), cfg.Drain)
 		return both.Wait()
 	})
 	group.Go(func() error { return g.serveHTTP(watch, adminListener, g.AdminHandler(), cfg.Drain) })
@@ -330,18 +331,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 // drainLate gives creates that outlived their requests the time requests have.
 // What takes longer is cut off; whoever repeats such a create looks for its pod.
-func (g *Gateway) drainLate(drain time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		g.late.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(drain)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-		g.deps.Logger.Warn("creates are cut off that outlived their requests", "drain", drain.String())
+func (g *Gateway) drainLate(ctx context.Context, drain time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, drain)
+	defer cancel()
+	if !g.late.wait(ctx) {
+		g.deps.Logger.WarnContext(ctx, "creates are cut off that outlived their requests", "drain", drain.String())
 	}
 }
 
