@@ -473,7 +473,9 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 		put([]byte("hello"))
 		put(good)
 		cancel()
-		<-done
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: got %v, want context.Canceled", err)
+		}
 		want := `level=ERROR msg="policy bundle not taken, the last good one stays" org=acme fault="org acme: bundle: holds no policy`
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], want) || lines[1] != `level=INFO msg="policy bundle taken again" org=acme` {

@@ -68,11 +68,11 @@ func (s *source) restore(org string) error {
 		return nil
 	}
 	if s.cfg.File == "" {
-		if s.lastErr = s.cfg.admit(org, own{}, kept); s.lastErr != nil {
-			return nil // as if there were none
-		}
+		s.lastErr = s.cfg.admit(org, own{}, kept)
 	}
-	s.mine, s.revision, s.have = kept, revision, true
+	if s.lastErr == nil { // otherwise it is as if there were none
+		s.mine, s.revision, s.have = kept, revision, true
+	}
 	return nil
 }
 

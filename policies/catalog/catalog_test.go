@@ -222,7 +222,9 @@ func TestFailedReadsAreLogged(t *testing.T) {
 			synctest.Wait()
 		}
 		cancel()
-		<-done
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: got %v, want context.Canceled", err)
+		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], "not read") || !strings.Contains(lines[1], "read again") {
 			t.Errorf("log:\n%s\nwant two lines", log.String())
