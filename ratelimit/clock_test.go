@@ -75,6 +75,7 @@ func TestLeasedClockSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
 		client := redis.NewUniversalClient(options)
 		t.Cleanup(func() { _ = client.Close() })
 		store, err := redisstore.New(client, redisstore.Config{})

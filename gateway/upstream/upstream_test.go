@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,9 +21,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "pk-very-secret"
 
+// client gives up after a minute, that is, if a test wants an answer, never.
 func client(t *testing.T, base string) *upstream.Client {
 	t.Helper()
-	c, err := upstream.New(upstream.Config{BaseURL: base, Timeout: time.Second, ConnectTimeout: time.Second, MaxIdle: 4},
+	return within(t, time.Minute, base)
+}
+
+func within(t *testing.T, timeout time.Duration, base string) *upstream.Client {
+	t.Helper()
+	c, err := upstream.New(upstream.Config{BaseURL: base, Timeout: timeout, ConnectTimeout: time.Minute, MaxIdle: 4},
 		map[string]upstream.Credential{"acme": upstream.NewCredential(secret)})
 	if err != nil {
 		t.Fatal(err)
@@ -81,12 +86,7 @@ func TestDoNeverFollowsARedirect(t *testing.T) {
 func TestDoTellsWhatWentWrong(t *testing.T) {
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer slow.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := "http://" + l.Addr().String()
-	_ = l.Close()
+	const closed = "http://127.0.0.1:1" // a port that is given to nobody
 	for name, tc := range map[string]struct {
 		base, org string
 		want      error
@@ -97,13 +97,11 @@ func TestDoTellsWhatWentWrong(t *testing.T) {
 		"no organisation": {slow.URL, "", upstream.ErrCredential},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := upstream.New(upstream.Config{BaseURL: tc.base, Timeout: 50 * time.Millisecond, ConnectTimeout: time.Second},
-				map[string]upstream.Credential{"acme": upstream.NewCredential(secret)})
-			if err != nil {
-				t.Fatal(err)
+			timeout := time.Minute
+			if errors.Is(tc.want, upstream.ErrTimeout) {
+				timeout = 50 * time.Millisecond
 			}
-			defer c.Close()
-			res, err := c.Do(t.Context(), upstream.Request{Org: tc.org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
+			res, err := within(t, timeout, tc.base).Do(t.Context(), upstream.Request{Org: tc.org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
 			if err == nil {
 				_ = res.Body.Close()
 			}
@@ -160,11 +158,14 @@ func TestBodiesEnd(t *testing.T) {
 	}))
 	defer s.Close()
 	defer close(over)
-	c := client(t, s.URL)
 	for target, want := range map[string]error{
 		"/short?length=1000": upstream.ErrUnreachable, "/stalls?length=1000": upstream.ErrTimeout, "/whole?length=2": nil,
 	} {
-		res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: target, Header: http.Header{}})
+		timeout := time.Minute
+		if errors.Is(want, upstream.ErrTimeout) {
+			timeout = 3 * time.Second // long enough for what does come
+		}
+		res, err := within(t, timeout, s.URL).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: target, Header: http.Header{}})
 		if err != nil {
 			t.Fatal(err)
 		}

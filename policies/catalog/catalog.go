@@ -93,7 +93,25 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 // all who wait, and at most every Retry after a failure. The error wraps
 // ErrUnavailable; a nil Snapshot prices nothing, so it may be used as it is.
 func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
-	now := c.deps.Now()
+	snap, known, err := c.look(org)
+	if err != nil {
+		return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, err)
+	}
+	if known {
+		return snap, nil
+	}
+	return c.wait(ctx, org, func(ctx context.Context) (*Snapshot, error) {
+		// Another read may have ended since.
+		if snap, known, err := c.look(org); known || err != nil {
+			return snap, err
+		}
+		return c.read(ctx, org)
+	})
+}
+
+// look tells what Snapshot answers without a read: a list that is young enough, or
+// an error that is. If there is neither, the list is not known.
+func (c *Catalog) look(org string) (snap *Snapshot, known bool, err error) {
 	c.mu.Lock()
 	r := c.orgs[org]
 	if r == nil {
@@ -103,20 +121,21 @@ func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	last, tried, lastErr := r.last, r.tried, r.lastErr
 	c.mu.Unlock()
 
+	now := c.deps.Now()
 	if last != nil && now.Sub(last.fetched) <= c.cfg.MaxAge {
-		return last, nil
+		return last, true, nil
 	}
 	if lastErr != nil && now.Sub(tried) < c.cfg.Retry {
-		return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, lastErr)
+		return nil, false, lastErr
 	}
-	return c.wait(ctx, org)
+	return nil, false, nil
 }
 
-// wait reads the list, sharing the read with all who ask meanwhile. The read
+// wait gets the list by read, sharing what it does with all who ask meanwhile. It
 // outlives the caller that began it, under its own deadline.
-func (c *Catalog) wait(ctx context.Context, org string) (*Snapshot, error) {
+func (c *Catalog) wait(ctx context.Context, org string, read func(context.Context) (*Snapshot, error)) (*Snapshot, error) {
 	done := c.flight.DoChan(org, func() (any, error) {
-		return c.read(context.WithoutCancel(ctx), org)
+		return read(context.WithoutCancel(ctx))
 	})
 	select {
 	case res := <-done:
@@ -210,7 +229,8 @@ func (c *Catalog) refresh(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		_, _ = c.wait(ctx, org) // read logs what went wrong, Status has it
+		read := func(ctx context.Context) (*Snapshot, error) { return c.read(ctx, org) }
+		_, _ = c.wait(ctx, org, read) // read logs what went wrong, Status has it
 	}
 }
 

@@ -140,6 +140,37 @@ func TestSnapshotReadsOnceForAll(t *testing.T) {
 	})
 }
 
+// TestSnapshotLooksAgain lets a read begin and end while a caller, who has seen that
+// there is no list, looks at the clock.
+func TestSnapshotLooksAgain(t *testing.T) {
+	for name, fails := range map[string]error{"a list": nil, "an error": errors.New("down")} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeFetcher{}
+			f.set(oneGPU("0.43"), fails)
+			var c *catalog.Catalog
+			var asked atomic.Bool
+			now := func() time.Time {
+				if asked.CompareAndSwap(false, true) {
+					if _, err := c.Snapshot(t.Context(), "acme"); !errors.Is(err, fails) {
+						t.Errorf("the other Snapshot: %v, want %v", err, fails)
+					}
+				}
+				return time.Now()
+			}
+			c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Snapshot(t.Context(), "acme"); !errors.Is(err, fails) {
+				t.Errorf("Snapshot: %v, want %v", err, fails)
+			}
+			if got := f.calls.Load(); got != 1 {
+				t.Errorf("reads: got %d, want 1", got)
+			}
+		})
+	}
+}
+
 func TestRunRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeFetcher{}

@@ -145,6 +145,7 @@ func newClient(t testing.TB, addr string) redis.UniversalClient {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

@@ -118,6 +118,7 @@ func (o *order) limiter(report *reporter) (*ratelimit.Limiter, redis.UniversalCl
 	if err != nil {
 		return nil, nil, err
 	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(options)
 	client.AddHook(sentHook{})
 	store, err := redisstore.New(client, redisstore.Config{Recovery: o.Recovery})

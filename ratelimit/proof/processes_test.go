@@ -22,7 +22,7 @@ const gateways = 8
 
 // roomForDay is what must be left of the day, so that its quota is not renewed in
 // the middle of a test.
-const roomForDay = 2 * time.Minute
+const roomForDay = 5 * time.Minute
 
 // scene is a Redis behind a proxy, and gateway processes that use it.
 type scene struct {
@@ -127,16 +127,19 @@ func (s *scene) waitForAll() {
 	s.t.Fatal("the gateways never were alive together")
 }
 
-// waitFor waits until no more has been admitted for a while, or too long.
+// waitFor waits until no more has been admitted for a while, or too long; before the
+// first admission it waits as long as it takes to start so many processes.
 func (s *scene) waitFor(most time.Duration) {
-	last := int64(-1)
-	for end := time.Now().Add(most); time.Now().Before(end); {
+	const quiet, startUp = 5 * time.Second, 2 * time.Minute
+	last, began := int64(0), time.Now()
+	for since := began; time.Since(began) < most || last == 0 && time.Since(began) < startUp; s.wait(200 * time.Millisecond) {
 		now, _ := sums(s.all)
-		if now["org"] == last {
+		if now["org"] != last {
+			last, since = now["org"], time.Now()
+		}
+		if last > 0 && time.Since(since) >= quiet {
 			return
 		}
-		last = now["org"]
-		s.wait(1500 * time.Millisecond)
 	}
 }
 
@@ -148,6 +151,7 @@ func (s *scene) charged() (charged, held map[string]int64) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(options)
 	defer func() { _ = client.Close() }()
 	store, err := redisstore.New(client, redisstore.Config{})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -27,13 +28,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// open returns a client for a URL, closed with the test.
+// open returns a client for a URL, closed with the test. Contexts bound what it does,
+// for a busy machine may take a while.
 func open(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
 	o, err := redisstore.Options(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

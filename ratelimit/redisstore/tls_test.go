@@ -26,6 +26,9 @@ func secureURL(user, addr string, parameters ...string) string {
 func TestTLS(t *testing.T) {
 	server, files := redistest.RunTLS(t)
 	client := []string{"tls_ca", files.CA, "tls_cert", files.ClientCert, "tls_key", files.ClientKey}
+	// In TLS 1.3 a client may write before it is told that its certificate is missed,
+	// and then the connection may just break.
+	old, oldFiles := redistest.RunTLS(t, "--tls-protocols", "TLSv1.2")
 	admin := open(t, secureURL("", server.Addr(), client...))
 	grant(t, admin, "limiter", "secret")
 	for _, tt := range []struct {
@@ -37,7 +40,7 @@ func TestTLS(t *testing.T) {
 		{"by name", secureURL("limiter:secret@", server.Addr(), append(client, "tls_server_name", redistest.ServerName)...), ""},
 		{"another name", secureURL("limiter:secret@", server.Addr(), append(client, "tls_server_name", "elsewhere.test")...), "elsewhere.test"},
 		{"an authority nobody knows", secureURL("limiter:secret@", server.Addr(), client[2:]...), "unknown authority"},
-		{"no certificate", secureURL("limiter:secret@", server.Addr(), client[:2]...), "certificate required"},
+		{"no certificate", secureURL("limiter:secret@", old.Addr(), "tls_ca", oldFiles.CA), "handshake failure"},
 		{"wrong password", secureURL("limiter:guess@", server.Addr(), client...), "WRONGPASS"},
 		{"no TLS", "redis://limiter:secret@" + server.Addr(), "EOF"},
 	} {

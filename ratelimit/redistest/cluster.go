@@ -14,8 +14,9 @@ import (
 // slots is the number of slots of a Redis Cluster.
 const slots = 16384
 
-// formation bounds how long the nodes of a cluster may take to find each other.
-const formation = 30 * time.Second
+// formation bounds how long the nodes of a cluster, or those a Sentinel watches, may
+// take to find each other. It is only there to end a test that hangs.
+const formation = 2 * time.Minute
 
 // Cluster starts n masters that share the slots evenly, without replicas, and
 // returns their addresses once the cluster serves all slots.
@@ -37,9 +38,7 @@ func ClusterNodes(t testing.TB, n int) []*Server {
 	clients := make([]*redis.Client, n)
 	buses := make([]int, n)
 	for i := range n {
-		buses[i] = freePort(t)
-		nodes[i] = Run(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]),
-			"--cluster-node-timeout", "5000", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i))
+		nodes[i], buses[i] = clusterNode(t)
 		clients[i] = redis.NewClient(&redis.Options{Addr: nodes[i].Addr()})
 		defer func() { _ = clients[i].Close() }()
 		if err := clients[i].ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
@@ -61,6 +60,22 @@ func ClusterNodes(t testing.TB, n int) []*Server {
 		}
 	}
 	return nodes
+}
+
+// clusterNode starts a server in cluster mode and returns it with the port of its
+// bus.
+func clusterNode(t testing.TB) (node *Server, bus int) {
+	t.Helper()
+	dir := t.TempDir()
+	node = launch(t, readyServer, func(port int) []string {
+		var err error
+		if bus, err = FreePort(); err != nil {
+			t.Fatal(err)
+		}
+		return arguments(dir, "--port", strconv.Itoa(port), "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
+			"--cluster-node-timeout", "5000", "--cluster-config-file", "nodes.conf")
+	})
+	return node, bus
 }
 
 // serving waits until a node knows n nodes and all slots.

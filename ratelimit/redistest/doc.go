@@ -1,5 +1,5 @@
 // Package redistest starts real Redis servers for tests: on the loopback
-// interface, on ports the kernel chose, without persistence unless asked for,
+// interface, on ports that were free, without persistence unless asked for,
 // and gone when the test ends.
 //
 //	addr := redistest.Start(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -19,9 +20,14 @@ import (
 // require is the environment variable that makes a missing server a failure.
 const require = "TOLLGATE_REQUIRE_REDIS"
 
-// attempts bounds how often a port is chosen: between asking the kernel for a
-// free one and the server's own bind, another process may take it.
-const attempts = 5
+// attempts bounds how often a port is chosen: between the look whether it is free
+// and the server's own bind, another process may take it.
+const attempts = 20
+
+// Ports are chosen from firstPort on and below endPort, where Linux, as it comes,
+// gives none to connections and to listeners that ask for any. So a port is not
+// taken either while its server is down.
+const firstPort, endPort = 10_000, 32_768
 
 // Start starts a server without persistence and returns its address.
 func Start(t testing.TB) string {
@@ -67,13 +73,18 @@ func arguments(dir string, listen ...string) []string {
 	}, listen...)
 }
 
-// launch starts a server on a port of the kernel's choice.
+// launch starts a server on a free port. The arguments are asked for again with
+// another one when that has been taken meanwhile.
 func launch(t testing.TB, ready string, args func(port int) []string) *Server {
 	t.Helper()
 	path := look(t)
 	var err error
 	for range attempts {
-		s := &Server{t: t, path: path, port: freePort(t), ready: ready}
+		port, portErr := FreePort()
+		if portErr != nil {
+			t.Fatal(portErr)
+		}
+		s := &Server{t: t, path: path, port: port, ready: ready}
 		s.args = args(s.port)
 		if err = s.start(); err == nil {
 			t.Cleanup(s.Kill)
@@ -215,13 +226,16 @@ func look(t testing.TB) string {
 	return ""
 }
 
-// freePort asks the kernel for a port nobody uses.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
+// FreePort chooses a port on the loopback interface that nobody listens on, and
+// that nobody is given by chance until a server listens there.
+func FreePort() (int, error) {
+	var err error
+	for range 1000 {
+		port := firstPort + rand.N(endPort-firstPort)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	return 0, fmt.Errorf("redistest: no free port from %d to %d: %w", firstPort, endPort-1, err)
 }

@@ -63,6 +63,7 @@ orgs:
 	if err != nil {
 		t.Fatal(err)
 	}
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
@@ -85,11 +86,18 @@ orgs:
 // but this machine.
 func dom(t *testing.T, url string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
+	// The browser's helpers may outlive it for a moment and still write there, so
+	// it may not go at once; t.TempDir would fail the test for that.
+	profile, err := os.MkdirTemp("", "tollgate-browser") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(profile) }()
 	cmd := exec.CommandContext(ctx, chromium(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+t.TempDir(), "--dump-dom", url)
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+profile, "--dump-dom", url)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("chromium: %v", err)

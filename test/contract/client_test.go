@@ -71,7 +71,7 @@ func newClient(t *testing.T) *client {
 	return c
 }
 
-// useEmulator starts an emulator whose clock runs a hundred times as fast.
+// useEmulator starts an emulator whose clock runs twenty times as fast.
 func (c *client) useEmulator(t *testing.T) {
 	t.Helper()
 	document, err := os.ReadFile("../../gateway/schema/openapi.json")
@@ -80,7 +80,7 @@ func (c *client) useEmulator(t *testing.T) {
 	}
 	c.emulator = platform.RunT(t, platform.AllowUnknown(), platform.WithOptions(platform.Options{
 		OpenAPI: document,
-		Clock:   platform.NewClock(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 100),
+		Clock:   platform.NewClock(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 20),
 		Accounts: []platform.Account{
 			{ID: "full", Key: fullKey, Balance: 100_000, Keys: []platform.Key{{Secret: deniedKey, Access: platform.NoAccess}}},
 			{ID: "limited", Key: limitedKey, Quota: platform.Quota{Minute: 1, Hour: 1, Day: 1}},
@@ -88,7 +88,7 @@ func (c *client) useEmulator(t *testing.T) {
 		},
 	}))
 	c.url, c.runURL, c.key, c.denied = c.emulator.URL, c.emulator.RunURL, fullKey, deniedKey
-	c.destructive, c.patience, c.interval = true, 20*time.Second, 5*time.Millisecond
+	c.destructive, c.patience, c.interval = true, 2*time.Minute, 5*time.Millisecond
 }
 
 // with returns the client calling with another key.

@@ -61,11 +61,13 @@ func runOnEmulator(t *testing.T, c *client, id string) {
 	t.Helper()
 	c.needsEmulator(t)
 	c.want(t, 200, "updateEndpoint", `{"workers":{"min":0,"max":1}}`, id)
-	sync := c.job(t, 200, http.MethodPost, id, "/runsync", `{"input":{"emulator":{"output":{"a":1}}}}`)
+	// Results are kept as long as their caller was ready to wait, a minute at least;
+	// that is short on a clock that runs fast.
+	sync := c.job(t, 200, http.MethodPost, id, "/runsync?wait=300000", `{"input":{"emulator":{"output":{"a":1}}}}`)
 	if sync.text("status") != "COMPLETED" || sync.number("output.a") != 1 || !strings.HasPrefix(sync.text("id"), "sync-") {
 		t.Errorf("runsync: got %s", sync.body)
 	}
-	failed := c.job(t, 200, http.MethodPost, id, "/runsync", `{"input":{"emulator":{"error":"no"}}}`)
+	failed := c.job(t, 200, http.MethodPost, id, "/runsync?wait=300000", `{"input":{"emulator":{"error":"no"}}}`)
 	if failed.text("status") != "FAILED" || failed.text("error") != "no" {
 		t.Errorf("a handler that raises: got %s", failed.body)
 	}

@@ -143,6 +143,7 @@ func newGateway(t *testing.T, w *world) *gateway.Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	providers, err := telemetry.NewProviders(t.Context(), loaded.Gateway.Telemetry, "test")

@@ -197,12 +197,9 @@ func TestEarlyAnswers(t *testing.T) {
 		"expecting, much too much": {head + "Expect: 100-continue\r\nContent-Length: 999999999\r\n\r\n" + smuggled, 413},
 	} {
 		conn := s.dial(t)
-		if _, err := conn.Write([]byte(tc.raw)); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		// The other side may have answered and left before it has all.
+		_, _ = conn.Write([]byte(tc.raw))
+		_ = conn.CloseWrite()
 		got := answers(t, conn)
 		_ = conn.Close()
 		if len(got) != 1 || got[0].Status != tc.status || !got[0].Last {

@@ -140,6 +140,7 @@ func (s *site) run(t *testing.T, set settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	redisOptions.DialTimeout, redisOptions.ReadTimeout, redisOptions.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(redisOptions)
 	providers, err := telemetry.NewProviders(t.Context(), loaded.Gateway.Telemetry, "test")
 	if err != nil {

@@ -58,6 +58,7 @@ func newHeld(t *testing.T, mode, limits string, start time.Time) *held {
 		if err != nil {
 			t.Fatal(err)
 		}
+		options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
 		client := redis.NewUniversalClient(options)
 		t.Cleanup(func() { _ = client.Close() })
 		providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")

@@ -56,9 +56,9 @@ func (w *world) inTurn(t *testing.T, key string, each int) []string {
 		if got != want {
 			wrong = append(wrong, fmt.Sprintf("call %d: got %+v, want %+v (reset in %d): %s", i+1, got, want, a.Reset, a.Body))
 		}
-		// Never before the window has ended, and no later than the whole second
-		// after; an answer kept in memory may be a round trip late.
-		soonest, latest := end.Sub(after), end.Sub(before)+2*time.Second
+		// Never before the window has ended, and soon after: an answer kept in memory
+		// is as late as the machine is busy.
+		soonest, latest := end.Sub(after), end.Sub(before)+10*time.Second
 		if told := time.Duration(a.Reset) * time.Second; told < soonest || told > latest {
 			wrong = append(wrong, fmt.Sprintf("call %d: told %v until the window ends, want %v to %v", i+1, told, soonest, latest))
 		}
@@ -144,7 +144,7 @@ func (w *world) use(t *testing.T, g int, key string, quota int64, admitted *atom
 	t.Helper()
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
-	for end := time.Now().Add(patience); admitted.Load() < quota && time.Now().Before(end); {
+	for end := time.Now().Add(patience / 2); admitted.Load() < quota && time.Now().Before(end); {
 		if w.ask(t, g, key).Status == http.StatusOK {
 			admitted.Add(1)
 			continue

@@ -27,8 +27,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// patience bounds every wait for a process or an answer.
-const patience = 30 * time.Second
+// patience bounds every wait for a process or an answer. It is only there to end a
+// test that hangs.
+const patience = 3 * time.Minute
 
 // credential is the platform key of the one organisation.
 const credential = "platform-key-of-acme"

@@ -179,7 +179,7 @@ func encode(t *testing.T, v any) string {
 func (l *lane) event(t *testing.T, requestID string) map[string]any {
 	t.Helper()
 	marked := fmt.Sprintf("%q:%q", "request_id", requestID)
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); runtime.Gosched() {
 		for line := range strings.Lines(l.logs.String()) {
 			if strings.Contains(line, marked) && strings.Contains(line, `"msg":"exchange"`) {
 				var m map[string]any

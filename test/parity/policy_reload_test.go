@@ -219,7 +219,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(20 * time.Second)
+	late := time.After(2 * time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:
@@ -245,6 +245,7 @@ func run(t *testing.T, d *door) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Minute, time.Minute, time.Minute
 	client := redis.NewUniversalClient(opts)
 	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
 	if err != nil {

@@ -147,10 +147,10 @@ func deletes(t *testing.T, s translate.Store, _ func(time.Duration)) {
 }
 
 func ttl(t *testing.T, s translate.Store, advance func(time.Duration)) {
-	put(t, s, key("p1"), `1`, time.Minute)
-	advance(59 * time.Second)
+	put(t, s, key("p1"), `1`, time.Hour)
+	advance(59 * time.Minute)
 	want(t, s, key("p1"), `1`)
-	advance(2 * time.Second)
+	advance(2 * time.Minute)
 	want(t, s, key("p1"), "")
 }
 
@@ -161,10 +161,10 @@ func zeroTTL(t *testing.T, s translate.Store, advance func(time.Duration)) {
 }
 
 func renews(t *testing.T, s translate.Store, advance func(time.Duration)) {
-	put(t, s, key("p1"), `1`, time.Minute)
-	advance(50 * time.Second)
-	put(t, s, key("p1"), `2`, time.Minute)
-	advance(50 * time.Second)
+	put(t, s, key("p1"), `1`, time.Hour)
+	advance(50 * time.Minute)
+	put(t, s, key("p1"), `2`, time.Hour)
+	advance(50 * time.Minute)
 	want(t, s, key("p1"), `2`)
 }
 

@@ -1,0 +1,6 @@
+//go:build !race
+
+package strictjson_test
+
+// raceDetector tells that times mean nothing.
+const raceDetector = false
