@@ -332,6 +332,9 @@ func (o *orgState) run(input *ast.Term, now time.Time, w *watch, cancel topdown.
 		q := topdown.NewQuery(o.queries[i]).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
 			WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).WithBuiltins(o.builtins).
 			WithInterQueryBuiltinValueCache(o.patterns).WithVirtualCache(shared).WithMetrics(metrics.NoOp())
+		if c.foreign() {
+			q = q.WithQueryTracer(&guard{cancel: cancel})
+		}
 		if w != nil {
 			q = w.begin(q)
 		}

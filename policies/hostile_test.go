@@ -131,6 +131,42 @@ deny contains "x" if {
 	}
 }
 
+// TestComparingLargeValues: values that share their parts can be compared for
+// longer than any deadline, and deeper than any stack is. That ends the evaluation
+// and not the process.
+func TestComparingLargeValues(t *testing.T) {
+	e, err := ownEngine(t, policies.Limits{Deadline: time.Minute, Concurrency: 1}, `package policies.mine
+
+ks := ["a", "b", "c", "d", "e", "f", "g", "h"]
+
+a := {k: 1 | some k in ks}
+b := {k: a | some k in ks}
+c := {k: b | some k in ks}
+d := {k: c | some k in ks}
+e := {k: d | some k in ks}
+f := {k: e | some k in ks}
+g := {k: f | some k in ks}
+h := {k: g | some k in ks}
+i := {k: h | some k in ks}
+
+deny contains "x" if {
+	one := {k: i | some k in ks}
+	two := {k: i | some k in ks}
+	one == two
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`)
+	for range 2 { // the second waits for the place of the first
+		_, err := e.Decide(t.Context(), "acme", in)
+		if !errors.Is(err, policies.ErrEvaluation) || !strings.Contains(err.Error(), "too large") {
+			t.Errorf("got %v, want ErrEvaluation because of the values", err)
+		}
+	}
+}
+
 // TestHostileOrgDoesNotStarveOthers: evaluations left behind are stopped, so
 // their places come free again.
 func TestHostileOrgDoesNotStarveOthers(t *testing.T) {

@@ -27,6 +27,9 @@ type call struct {
 // isFunction tells a call of the library's form from a plain rule.
 func (c call) isFunction() bool { return c.rule == "violations" || c.rule == "mutations" }
 
+// foreign tells a call of the organisation's own Rego from one of the library's.
+func (c call) foreign() bool { return strings.HasPrefix(c.from, ownPackage) }
+
 // link writes the entrypoint of an organisation: one rule per call. An
 // undefined one is an error to the engine, so that a rule which ends nowhere
 // cannot allow.
