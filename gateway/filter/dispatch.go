@@ -67,8 +67,12 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 		return cancel, nil
 	}
 	defer cancel()
-	ex.Answer.Body, err = readAll(res.Body, maxErrorBody)
-	if err != nil && (ok || !errors.Is(err, errLong)) {
+	if ok {
+		ex.Answer.Body, err = readWhole(res.Body, res.ContentLength)
+	} else {
+		ex.Answer.Body, err = readAll(res.Body, maxErrorBody)
+	}
+	if err != nil && !errors.Is(err, errLong) {
 		ex.Answer = nil
 		return nil, fmt.Errorf("the answer's body: %w", err)
 	}
@@ -76,6 +80,16 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 }
 
 var errLong = errors.New("answer too long")
+
+// readWhole reads and closes a body of a length that is known.
+func readWhole(body io.ReadCloser, length int64) ([]byte, error) {
+	b := make([]byte, length)
+	_, err := io.ReadFull(body, b)
+	if cerr := body.Close(); err == nil {
+		err = cerr
+	}
+	return b, err
+}
 
 // readAll reads and closes body, at most limit bytes of it.
 func readAll(body io.ReadCloser, limit int64) ([]byte, error) {

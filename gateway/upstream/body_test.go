@@ -32,20 +32,25 @@ func (*slow) Close() error { return nil }
 
 func TestPatience(t *testing.T) {
 	for name, tc := range map[string]struct {
-		patience, reader time.Duration // reader is what it does between reads
+		patience, reader time.Duration // reader is how long it takes between reads; no patience is an event stream
 		parts            []time.Duration
 		want             error
 	}{
 		"quick":             {time.Second, 0, []time.Duration{0, 0, 0}, nil},
 		"slow, but flowing": {time.Second, 0, []time.Duration{999 * time.Millisecond, 999 * time.Millisecond, 999 * time.Millisecond}, nil},
-		"stalls":            {time.Second, 0, []time.Duration{0, 1001 * time.Millisecond, 0}, ErrTimeout},
+		"stalls":            {time.Second, 0, []time.Duration{0, 1251 * time.Millisecond, 0}, ErrTimeout},
+		"stalls later":      {time.Second, 0, []time.Duration{0, 600 * time.Millisecond, 600 * time.Millisecond, 1251 * time.Millisecond}, ErrTimeout},
 		"a slow reader":     {time.Second, time.Minute, []time.Duration{0, 0, 0}, nil},
 		"an event stream":   {0, 0, []time.Duration{0, time.Hour, 0}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
-				b := &body{ReadCloser: &slow{ctx.Done(), tc.parts}, ctx: ctx, cancel: cancel, patience: tc.patience}
+				b := &body{ReadCloser: &slow{ctx.Done(), tc.parts}, ctx: ctx, cancel: cancel}
+				if tc.patience > 0 {
+					b.watch = newStalls(tc.patience)
+					b.watch.add(b)
+				}
 				var err error
 				for err == nil {
 					time.Sleep(tc.reader)

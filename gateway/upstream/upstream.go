@@ -54,8 +54,8 @@ type Request struct {
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	base        *url.URL
-	timeout     time.Duration
 	transport   *http.Transport
+	stalls      *stalls
 	credentials map[string]Credential
 }
 
@@ -71,8 +71,8 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	}
 	dialer := &net.Dialer{Timeout: cfg.ConnectTimeout}
 	return &Client{
-		base:    base,
-		timeout: cfg.Timeout,
+		base:   base,
+		stalls: newStalls(cfg.Timeout),
 		transport: &http.Transport{
 			DialContext:           dialer.DialContext,
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,
@@ -135,52 +135,11 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	b := &body{ReadCloser: res.Body, ctx: ctx, cancel: cancel}
 	if !r.Live {
-		b.patience = c.timeout
+		b.watch = c.stalls
+		c.stalls.add(b)
 	}
 	res.Body = b
 	return res, nil
-}
-
-// errStalled ends a body of which nothing comes any more.
-var errStalled = errors.New("the answer stalled")
-
-// body is the body of an answer. It ends when the platform sends nothing for
-// too long; the time its reader takes is not counted.
-type body struct {
-	io.ReadCloser
-	ctx      context.Context //nolint:containedctx // of the exchange, which ends with the body
-	cancel   context.CancelCauseFunc
-	patience time.Duration // 0 is endless
-	timer    *time.Timer   // nil before the first read
-}
-
-// Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
-	switch {
-	case b.patience == 0:
-	case b.timer == nil:
-		b.timer = time.AfterFunc(b.patience, func() { b.cancel(errStalled) })
-	default:
-		b.timer.Reset(b.patience)
-	}
-	n, err := b.ReadCloser.Read(p)
-	if b.timer != nil {
-		b.timer.Stop()
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = classify(b.ctx, err)
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (b *body) Close() error {
-	if b.timer != nil {
-		b.timer.Stop()
-	}
-	err := b.ReadCloser.Close()
-	b.cancel(nil)
-	return err
 }
 
 // Close drops idle connections.
