@@ -534,3 +534,53 @@ func TestArchivesThatAreNoBundles(t *testing.T) {
 		})
 	}
 }
+
+// TestAReloadDuringALookStays: a bundle that was asked for under an older
+// configuration does not bring that configuration back.
+func TestAReloadDuringALookStays(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	var looks atomic.Int64
+	first, second := makeBundle(t, "v1", denyAbove("100"), ""), makeBundle(t, "v2", denyAbove("100"), "")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch looks.Add(1) {
+		case 1:
+			_, _ = w.Write(first)
+			return
+		case 2:
+			close(asked)
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}
+		_, _ = w.Write(second)
+	}))
+	defer srv.Close()
+	section := func(most int) map[string]policies.Config {
+		return map[string]policies.Config{"acme": {
+			Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": most}}},
+			Bundle:   &policies.Bundle{URL: srv.URL, AllowUnsigned: true, Poll: 10 * time.Millisecond},
+		}}
+	}
+	e, err := policies.NewEngine(unhurried(), section(1), policies.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	<-asked
+	if err := e.Reload(t.Context(), section(4)); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	eventually(t, "the second bundle", func() bool { return e.Status()[0].Bundle == "v2" })
+	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`)
+	if d, err := e.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {
+		t.Errorf("three GPUs after the change to four: %+v, %v", d, err)
+	}
+}

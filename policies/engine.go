@@ -57,9 +57,12 @@ type Engine struct {
 
 	changed chan struct{} // Run must look at the bundles
 
-	mu      sync.Mutex // held by those who change the state
+	mu      sync.Mutex // held by those who change the state; guards what follows
 	configs map[string]Config
 	sources map[string]*source
+	reloads int
+
+	sharing sync.Mutex               // guards shares
 	shares  map[string]chan struct{} // of the places, by organisation; they outlive states
 }
 
@@ -271,8 +274,10 @@ func leave(room chan struct{}) {
 
 // shareOf is an organisation's share of the places: half of them, rounded up,
 // so that others find one whatever its Rego does. Evaluations left behind hold
-// on to theirs, also when a state is swapped. Called with mu held.
+// on to theirs, also when a state is swapped.
 func (e *Engine) shareOf(org string) chan struct{} {
+	e.sharing.Lock()
+	defer e.sharing.Unlock()
 	if e.shares[org] == nil {
 		e.shares[org] = make(chan struct{}, e.limits.Concurrency-e.limits.Concurrency/2)
 	}

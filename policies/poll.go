@@ -218,27 +218,33 @@ func (e *Engine) look(ctx context.Context, org string) (before, after error) {
 		e.mu.Unlock()
 		return nil, nil
 	}
-	cfg, etag := s.cfg, s.etag
+	cfg, etag, last, section, reloads := s.cfg, s.etag, s.mine, e.configs[org], e.reloads
 	e.mu.Unlock()
 
 	got, err := cfg.fetch(ctx, e.deps.HTTPClient, etag)
 	var mine own
+	var next *orgState
 	revision := ""
 	if err == nil && !got.unchanged {
 		mine, revision, err = cfg.parse(org, got.raw)
 	}
+	if err == nil && !got.unchanged {
+		err = cfg.admit(org, last, mine)
+	}
+	if err == nil && !got.unchanged && mine.digest != last.digest {
+		// Nothing is locked meanwhile: compiling can take as long as the bundle's
+		// author likes.
+		next, err = e.prepare(ctx, org, section, mine)
+	}
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sources[org] != s { // reloaded meanwhile
+	if e.sources[org] != s || e.reloads != reloads { // reloaded meanwhile
 		return nil, nil
 	}
 	before = s.lastErr
-	if err == nil && !got.unchanged {
-		err = cfg.admit(org, s.mine, mine)
-	}
-	if err == nil && !got.unchanged {
-		err = e.activate(ctx, org, s, mine)
+	if next != nil {
+		e.activate(org, next)
 	}
 	s.looked(e.deps.Now(), err)
 	if err != nil || got.unchanged {

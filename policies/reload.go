@@ -43,6 +43,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		return errors.Join(faults...)
 	}
 	e.configs, e.sources = maps.Clone(orgs), sources
+	e.reloads++
 	e.alone.Store(len(orgs) == 1)
 	e.now.Store(next)
 	select {
@@ -106,24 +107,15 @@ func withoutOwn(lib *library, cfg Config) Config {
 	return cfg
 }
 
-// activate compiles an organisation with a new bundle and swaps it in. Called
-// with mu held.
-func (e *Engine) activate(ctx context.Context, org string, s *source, mine own) error {
-	if s.have && s.mine.digest == mine.digest {
-		return nil
-	}
-	o, err := e.prepare(ctx, org, e.configs[org], mine)
-	if err != nil {
-		return err
-	}
+// activate swaps an organisation in. Called with mu held.
+func (e *Engine) activate(org string, o *orgState) {
 	next := &state{orgs: maps.Clone(e.now.Load().orgs)}
 	next.orgs[org] = o
 	e.now.Store(next)
-	return nil
 }
 
 // prepare compiles an organisation, or takes the present state of it when
-// nothing changed, so that what was remembered stays. Called with mu held.
+// nothing changed, so that what was remembered stays.
 func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine own) (*orgState, error) {
 	c, err := compileOrg(ctx, e.lib, org, cfg, mine, e.deps.DocURL)
 	if err != nil {
