@@ -571,7 +571,9 @@ func TestAReloadDuringALookStays(t *testing.T) {
 	go func() { ended <- e.Run(ctx) }()
 	defer func() {
 		cancel()
-		<-ended
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: got %v, want context.Canceled", err)
+		}
 	}()
 	<-asked
 	if err := e.Reload(t.Context(), section(4)); err != nil {
