@@ -302,7 +302,11 @@ func growStack(at int) byte {
 // decide evaluates the entrypoint; a panic in it is an error like any other.
 func (o *orgState) decide(doc document, w *watch, cancel topdown.Cancel) (out outcome) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover().(type) {
+		case nil:
+		case stop:
+			out = outcome{err: fmt.Errorf("%w: %s", ErrEvaluation, string(p))}
+		default:
 			out = outcome{err: fmt.Errorf("%w: panic: %v", ErrEvaluation, p)}
 		}
 	}()

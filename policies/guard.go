@@ -6,6 +6,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
+// stop is what a guard panics with.
+type stop string
+
 // guard watches an evaluation of Rego that is not ours. The evaluator compares
 // two composite values by going deeper for each of their elements, and does not
 // look whether it was cancelled on the way. Values that share their parts can
@@ -40,11 +43,11 @@ func (g *guard) TraceEvent(e topdown.Event) {
 		return
 	}
 	if g.cancel.Cancelled() {
-		panic("cancelled")
+		panic(stop("cancelled"))
 	}
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(sample)
 	if sample[0].Value.Uint64() > maxStacks {
-		panic("compares values that are too large")
+		panic(stop("it compares values that are too large"))
 	}
 }

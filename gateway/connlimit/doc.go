@@ -6,5 +6,5 @@
 // the bound is there to save. IPv6 addresses count by their /64 network, since one
 // host commonly has a whole one.
 //
-//	l, err := connlimit.NewListener(l, connlimit.Config{Total: 10000, PerAddress: 500})
+//	l = connlimit.NewListener(l, connlimit.Config{Total: 10000, PerAddress: 500})
 package connlimit

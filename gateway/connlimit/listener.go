@@ -36,11 +36,9 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NewListener returns inner with bounds. It panics if cfg is not valid.
+// NewListener returns inner with bounds. cfg must be valid; a negative bound
+// would be none.
 func NewListener(inner net.Listener, cfg Config) net.Listener {
-	if err := cfg.Validate(); err != nil {
-		panic("connlimit: " + err.Error())
-	}
 	return &listener{Listener: inner, cfg: cfg, open: make(map[netip.Addr]int)}
 }
 

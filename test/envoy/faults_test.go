@@ -48,34 +48,27 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 			}
 		})
 	}
-	t.Run("between headers and body", func(t *testing.T) {
-		w := open(t)
-		raw := request("POST", "/v2/pods", "key_research", pod4090)
-		w.closed(t, func() answer {
-			conn := dial(t, w.addr)
-			half := len(raw) - 10
-			w.gate.after(t, func() { _, _ = io.WriteString(conn, raw[:half]) })
-			w.gate.cut()
-			_, _ = io.WriteString(conn, raw[half:])
-			return read(t, bufio.NewReader(conn), raw)
+	for name, end := range map[string]func(*world){
+		"cut between headers and body": func(w *world) { w.gate.cut() },
+		"stopped in mid-request":       func(w *world) { w.door.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			raw := request("POST", "/v2/pods", "key_research", pod4090)
+			w.closed(t, func() answer {
+				conn := dial(t, w.addr)
+				half := len(raw) - 10
+				w.gate.after(t, func() { _, _ = io.WriteString(conn, raw[:half]) })
+				end(w)
+				_, _ = io.WriteString(conn, raw[half:])
+				return read(t, bufio.NewReader(conn), raw)
+			})
 		})
-	})
+	}
 	t.Run("stopped before the request", func(t *testing.T) {
 		w := open(t)
 		w.door.Stop()
 		w.closed(t, func() answer { return w.send(t, request("GET", "/v2/pods", "key_research", "")) })
-	})
-	t.Run("stopped in mid-request", func(t *testing.T) {
-		w := open(t)
-		raw := request("POST", "/v2/pods", "key_research", pod4090)
-		w.closed(t, func() answer {
-			conn := dial(t, w.addr)
-			half := len(raw) - 10
-			w.gate.after(t, func() { _, _ = io.WriteString(conn, raw[:half]) })
-			w.door.Stop()
-			_, _ = io.WriteString(conn, raw[half:])
-			return read(t, bufio.NewReader(conn), raw)
-		})
 	})
 	t.Run("never answers", func(t *testing.T) {
 		w := open(t, shaped(func(b *bootstrap) { b.filter()["message_timeout"] = "0.2s" }))
