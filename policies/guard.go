@@ -1,7 +1,7 @@
 package policies
 
 import (
-	"runtime/metrics"
+	"runtime"
 
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
@@ -29,10 +29,12 @@ func (*guard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 // not grow by much between them.
 const glance = 1 << 12
 
-// maxStacks is how much memory the stacks of all goroutines may have before an
-// evaluation that compares much is ended. It is a fraction of what one stack may
-// grow to (a gigabyte, see runtime/debug.SetMaxStack).
-const maxStacks = 256 << 20
+// maxDepth is how many calls deep an evaluation may be when it is looked at: more
+// than comparing any two request bodies takes (three for each element), and a small
+// part of what a stack may grow to (about 64 MB of a gigabyte, see
+// runtime/debug.SetMaxStack). It is the evaluation's own depth: what the rest of the
+// process does is nothing to it.
+const maxDepth = 1 << 18
 
 // TraceEvent implements topdown.QueryTracer.
 func (g *guard) TraceEvent(e topdown.Event) {
@@ -45,9 +47,8 @@ func (g *guard) TraceEvent(e topdown.Event) {
 	if g.cancel.Cancelled() {
 		panic(stop("cancelled"))
 	}
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
-	metrics.Read(sample)
-	if sample[0].Value.Uint64() > maxStacks {
+	var deep [1]uintptr
+	if runtime.Callers(maxDepth, deep[:]) > 0 {
 		panic(stop("it compares values that are too large"))
 	}
 }

@@ -167,6 +167,49 @@ deny contains "x" if {
 	}
 }
 
+// TestDepthIsTheEvaluationsOwn: an evaluation is ended for its own depth only,
+// however large the stacks of others are.
+func TestDepthIsTheEvaluationsOwn(t *testing.T) {
+	var deep func(n int, bottom func()) byte
+	deep = func(n int, bottom func()) byte {
+		var frame [64 << 10]byte
+		if n == 0 {
+			bottom()
+			return 0
+		}
+		frame[n%len(frame)] = deep(n-1, bottom)
+		return frame[0]
+	}
+	there, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		deep(6000, func() { close(there); <-leave })
+	}()
+	defer func() { close(leave); <-left }()
+	<-there
+
+	limits := policies.DefaultLimits()
+	limits.Deadline = time.Minute
+	e, err := ownEngine(t, limits, `package policies.mine
+
+xs := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+
+many := [[a, b, c, d] | some a in xs; some b in xs; some c in xs; some d in xs]
+
+deny contains "equal" if {
+	one := [x | some x in many]
+	one == many
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := e.Decide(t.Context(), "acme", call(t, "createPod", `{}`))
+	if err != nil || denied(d) != "mine  equal" {
+		t.Errorf("got %s, %v", denied(d), err)
+	}
+}
+
 // TestHostileOrgDoesNotStarveOthers: evaluations left behind are stopped, so
 // their places come free again.
 func TestHostileOrgDoesNotStarveOthers(t *testing.T) {
