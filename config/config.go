@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -22,7 +23,7 @@ type File struct {
 	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
 	Envoy    Envoy    `yaml:"envoy" doc:"the door for Envoy's ext_proc filter"`
 	Platform Platform `yaml:"platform" doc:"the platform calls are sent to"`
-	Redis    Redis    `yaml:"redis" doc:"where limits are counted; a change takes a restart"`
+	Redis    Redis    `yaml:"redis" doc:"the store all gateways share; a change takes a restart"`
 	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
 
 	Connections Connections `yaml:"connections" doc:"bounds on connections; a change takes a restart"`
@@ -65,10 +66,11 @@ type Platform struct {
 	AllowInsecure bool `yaml:"allow_insecure" doc:"take an http address beyond loopback: platform keys then travel unencrypted, so only inside a network that is trusted"`
 }
 
-// Redis says where the shared store is. Exactly one of its fields is set.
+// Redis says where the shared store is: either URL or Embedded is set.
 type Redis struct {
 	URL      strictyaml.Secret `yaml:"url" doc:"redis:// or rediss:// URL"`
 	Embedded bool              `yaml:"embedded" doc:"count in this process; for one gateway, trials and tests: a restart forgets"`
+	Prefix   gateway.Prefix    `yaml:"prefix" doc:"begins all keys; installations that share a Redis need different ones"`
 }
 
 // Timeouts bounds waiting.
@@ -86,7 +88,6 @@ type Timeouts struct {
 type Limits struct {
 	ratelimit.Config `yaml:",inline"`
 
-	Prefix   string        `yaml:"prefix" doc:"begins the limiter's keys in Redis; installations that share one need different ones"`
 	Recovery time.Duration `yaml:"recovery" doc:"how long at most nothing is admitted after Redis restarted or failed over, waiting for gateways to restore what they remember; at least 1s, or negative to trust a new server at once"`
 
 	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
@@ -177,11 +178,12 @@ type Key struct {
 func Default() File {
 	return File{
 		Listen:      "127.0.0.1:8080",
+		Redis:       Redis{Prefix: gateway.DefaultPrefix},
 		Connections: Connections{Total: 10000, PerAddress: 500},
 		Admin:       Admin{Listen: "127.0.0.1:8081"},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Limits: Limits{
-			Config: ratelimit.DefaultConfig(), Prefix: redisstore.DefaultPrefix, Recovery: redisstore.DefaultRecovery,
+			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,
 			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},
 		Policies:  policies.DefaultLimits(),

@@ -130,7 +130,7 @@ const maxKept = 100_000
 func (f *File) validate(demoKeys bool) error {
 	errs := []error{
 		strictyaml.At("limits", located(f.Limits.Config.Validate())),
-		strictyaml.At("limits", located(f.Limits.store().Validate())),
+		strictyaml.At("limits", located(redisstore.Config{Recovery: f.Limits.Recovery}.Validate())),
 		strictyaml.At("limits.anonymous", located(f.Limits.Anonymous.Validate())),
 		strictyaml.At("limits.fair_share", located(f.Limits.FairShare.Validate())),
 		strictyaml.At("policies", located(f.Policies.Validate())),
@@ -171,6 +171,7 @@ func (f *File) validate(demoKeys bool) error {
 	if f.Redis.Embedded != f.Redis.URL.IsZero() {
 		errs = append(errs, strictyaml.Atf("redis", "needs either url or embedded: true"))
 	}
+	errs = append(errs, strictyaml.At("redis.prefix", f.Redis.Prefix.Validate()))
 	for name, d := range map[string]int64{
 		"connect": int64(f.Timeouts.Connect), "response": int64(f.Timeouts.Response), "call": int64(f.Timeouts.Call),
 		"body": int64(f.Timeouts.Body), "write": int64(f.Timeouts.Write), "drain": int64(f.Timeouts.Drain),
@@ -260,7 +261,7 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 			BaseURL: f.Platform.BaseURL, Timeout: f.Timeouts.Response, ConnectTimeout: f.Timeouts.Connect, MaxIdle: 256,
 		},
 		Notice: f.Timeouts.Notice, Drain: f.Timeouts.Drain, BodyTimeout: f.Timeouts.Body, WriteTimeout: f.Timeouts.Write, CallDeadline: f.Timeouts.Call,
-		Limits: f.Limits.Config, Store: f.Limits.store(), Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
+		Limits: f.Limits.Config, Prefix: f.Redis.Prefix, Recovery: f.Limits.Recovery, Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
 		V1: f.V1, GraphQL: f.GraphQL, AnonymousCatalog: f.AnonymousCatalog, Revision: revision,
 	}
 	if file := f.Decisions.File; file != nil && !filepath.IsAbs(file.Path) {
@@ -319,11 +320,6 @@ func (o *Org) names() policies.Names {
 		n.Keys = append(n.Keys, k.ID)
 	}
 	return n
-}
-
-// store is how the limiter uses Redis.
-func (l *Limits) store() redisstore.Config {
-	return redisstore.Config{Prefix: l.Prefix, Recovery: l.Recovery}
 }
 
 // byClass returns the overrides there are, nil without any.

@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
@@ -44,10 +43,13 @@ type Config struct {
 	// answer. It, Drain and BodyTimeout take a restart.
 	WriteTimeout time.Duration
 
-	// Limits, Store, Anonymous and FairShare take a restart; the quotas, which
-	// are the organisations', do not.
+	// Prefix begins all keys in the store; empty is DefaultPrefix. It and Recovery,
+	// see redisstore.Config, take a restart.
+	Prefix   Prefix
+	Recovery time.Duration
+	// Limits, Anonymous and FairShare take a restart; the quotas, which are the
+	// organisations', do not.
 	Limits    ratelimit.Config
-	Store     redisstore.Config
 	Anonymous ratelimit.AddressConfig
 	// AnonymousExempt lists the addresses Anonymous does not slow down.
 	AnonymousExempt []netip.Prefix

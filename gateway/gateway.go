@@ -109,7 +109,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
-	if g.store, err = redisstore.New(deps.Redis, cfg.Store); err != nil {
+	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Prefix.limits(), Recovery: cfg.Recovery}); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	g.limiter, err = ratelimit.New(cfg.Limits, ratelimit.Deps{
@@ -132,13 +132,13 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	g.late.logger = deps.Logger
-	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, LegacyPrefix), Late: g.late.Go, Logger: deps.Logger}.WithDefaults()
+	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Prefix.Legacy()), Late: g.late.Go, Logger: deps.Logger}.WithDefaults()
 	g.history = filter.NewHistory(cfg.KeepDecisions)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
-	if err := g.newUsage(); err != nil {
+	if err := g.newUsage(cfg.Prefix); err != nil {
 		return nil, err
 	}
 	if err := measureSources(deps.Providers.Meter(), deps.Now, g.sources); err != nil {
@@ -208,10 +208,11 @@ func restartOnly(old, next *Config) []string {
 		"timeouts.body": old.BodyTimeout != next.BodyTimeout, "timeouts.write": old.WriteTimeout != next.WriteTimeout,
 		"timeouts.drain": old.Drain != next.Drain,
 		"limits": old.Limits != next.Limits || !slices.Equal(old.AnonymousExempt, next.AnonymousExempt) || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare ||
-			old.Store.Prefix != next.Store.Prefix || old.Store.Recovery != next.Store.Recovery,
-		"catalog":   old.Catalog != next.Catalog,
-		"telemetry": old.Telemetry != next.Telemetry,
-		"decisions": old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
+			old.Recovery != next.Recovery,
+		"redis.prefix": old.Prefix != next.Prefix,
+		"catalog":      old.Catalog != next.Catalog,
+		"telemetry":    old.Telemetry != next.Telemetry,
+		"decisions":    old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
 	} {
 		if changed {
 			fields = append(fields, name)

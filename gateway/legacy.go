@@ -12,17 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// Prefixes of store keys about the retired interfaces.
-const (
-	// LegacyPrefix begins the keys of what the old dialects remember.
-	LegacyPrefix = "tollgate:legacy"
-	// usagePrefix begins the keys of who calls them.
-	usagePrefix = "tollgate:usage"
-)
-
 // newUsage makes what notes the calls of retired interfaces.
-func (g *Gateway) newUsage() error {
-	g.usageStore = usage.NewStore(g.deps.Redis, usagePrefix)
+func (g *Gateway) newUsage(prefix Prefix) error {
+	g.usageStore = usage.NewStore(g.deps.Redis, prefix.usage())
 	var err error
 	g.usage, err = usage.NewRecorder(usage.Deps{
 		Writer: g.usageStore, Now: g.deps.Now, Logger: g.deps.Logger,

@@ -20,7 +20,7 @@ import (
 )
 
 func newMigrateImport() *cobra.Command {
-	var url, urlEnv, org string
+	var url, urlEnv, org, prefix string
 	cmd := &cobra.Command{
 		Use:   "import --org ID FILE",
 		Short: "Remember what v1 told of an account before it was switched off",
@@ -34,16 +34,20 @@ left out and listed with their line; the command then exits with 1.`,
 			if url == "" {
 				url = os.Getenv(urlEnv)
 			}
-			return importExport(cmd.Context(), importPlan{url: url, org: org, path: args[0]}, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return importExport(cmd.Context(), importPlan{url: url, prefix: gateway.Prefix(prefix), org: org, path: args[0]}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
 	cmd.Flags().StringVar(&url, "redis", "", "URL of the gateways' store; prefer --redis-env when it holds a password")
 	cmd.Flags().StringVar(&urlEnv, "redis-env", "REDIS_URL", "variable that holds the URL, unless --redis is given")
+	cmd.Flags().StringVar(&prefix, "prefix", string(gateway.DefaultPrefix), "redis.prefix of the configuration")
 	cmd.Flags().StringVar(&org, "org", "", "id of the organisation the export is of, as in the configuration")
 	return cmd
 }
 
-type importPlan struct{ url, org, path string }
+type importPlan struct {
+	url, org, path string
+	prefix         gateway.Prefix
+}
 
 // importTimeout bounds a whole import.
 const importTimeout = 10 * time.Minute
@@ -51,6 +55,9 @@ const importTimeout = 10 * time.Minute
 func importExport(ctx context.Context, p importPlan, stdout, stderr io.Writer) error {
 	if err := ratelimit.CheckID(p.org); err != nil {
 		return fmt.Errorf("--org: %w", err)
+	}
+	if err := p.prefix.Validate(); err != nil {
+		return fmt.Errorf("--prefix: %w", err)
 	}
 	if p.url == "" {
 		return errors.New("say where the store is: --redis URL, or --redis-env NAME")
@@ -74,7 +81,7 @@ func importExport(ctx context.Context, p importPlan, stdout, stderr io.Writer) e
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
-	counts, err := e.Import(ctx, translatestore.New(client, gateway.LegacyPrefix), p.org)
+	counts, err := e.Import(ctx, translatestore.New(client, p.prefix.Legacy()), p.org)
 	if werr := writeCounts(stdout, e, counts); err == nil {
 		err = werr
 	}

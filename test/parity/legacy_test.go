@@ -89,3 +89,26 @@ func TestLegacyCallsAreOnRecord(t *testing.T) {
 		}
 	})
 }
+
+// Installations that share a Redis share nothing else: every key of one begins
+// with its prefix.
+func TestKeysBeginWithThePrefix(t *testing.T) {
+	d := openDoor(t, "http", func(d *door) {
+		d.text = strings.Replace(d.text, "{embedded: true}", `{embedded: true, prefix: "site-a:"}`, 1)
+	})
+	d.ask(t, request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`))
+	if code := d.admin(t, http.MethodGet, "/admin/legacy", nil); code != 200 { // writes what is noted
+		t.Fatalf("status = %d, want 200", code)
+	}
+	sorts := map[string]bool{}
+	for _, key := range d.redis.Keys() {
+		rest, ok := strings.CutPrefix(key, "site-a:")
+		if !ok {
+			t.Errorf("key %q does not begin with the prefix", key)
+		}
+		sorts[rest[:max(0, strings.IndexAny(rest, ":{"))]] = true
+	}
+	if want := map[string]bool{"rl": true, "legacy": true, "usage": true}; !cmp.Equal(sorts, want) {
+		t.Errorf("keys of %v, want %v", sorts, want)
+	}
+}

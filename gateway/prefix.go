@@ -1,0 +1,28 @@
+package gateway
+
+import (
+	"cmp"
+
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Prefix begins the keys a gateway has in its store. Installations that share a
+// Redis have different ones. The zero Prefix is DefaultPrefix.
+type Prefix string
+
+// DefaultPrefix is the Prefix of an installation that has its Redis to itself.
+const DefaultPrefix Prefix = "tollgate:"
+
+// Validate refuses what would spread the keys of an organisation over a Redis
+// Cluster, see ratelimit.CheckID.
+func (p Prefix) Validate() error { return ratelimit.CheckID(p.limits()) }
+
+// Legacy begins the keys of what the retired interfaces remember.
+func (p Prefix) Legacy() string { return p.begin("legacy") }
+
+func (p Prefix) limits() string { return p.begin("rl:") }
+
+// usage begins the keys of who calls the retired interfaces.
+func (p Prefix) usage() string { return p.begin("usage") }
+
+func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }
