@@ -13,7 +13,8 @@ import (
 
 // Identify finds out who calls. A request carries exactly one credential: a
 // Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
-// the api_key parameter its clients send.
+// the api_key parameter its clients send. Elsewhere that parameter identifies
+// nobody, and beside a token it is a second credential all the same.
 type Identify struct {
 	Directory *identity.Directory
 	// Guard slows down addresses that fail; required.
@@ -52,12 +53,12 @@ func (f Identify) Request(_ context.Context, ex *Exchange) error {
 func credential(ex *Exchange) (string, error) {
 	headers := ex.In.Header["Authorization"]
 	var params []string
-	if ex.Dialect == route.GraphQL && strings.Contains(ex.In.Query, apiKey) {
+	if strings.Contains(ex.In.Query, apiKey) || strings.Contains(ex.In.Query, "%") {
 		// Read from the raw query: a request that matched nothing has no
 		// parsed one, and must still be told who it is.
 		q, err := route.ParseQuery(ex.In.Query)
-		if err != nil {
-			return "", err
+		if err != nil && ex.Dialect == route.GraphQL {
+			return "", err // elsewhere Routed refuses it, once it is counted
 		}
 		params = q[apiKey]
 		ex.Query = without(ex.Query, apiKey)
@@ -66,6 +67,9 @@ func credential(ex *Exchange) (string, error) {
 		return "", problem.BadRequest.New("the request carries more than one credential")
 	}
 	if len(params) == 1 {
+		if ex.Dialect != route.GraphQL {
+			return "", identity.ErrUnknown
+		}
 		return params[0], nil
 	}
 	if len(headers) == 0 {

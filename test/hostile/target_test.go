@@ -136,7 +136,7 @@ func TestQueriesAreRebuilt(t *testing.T) {
 	s := open(t)
 	for target, want := range map[string]string{
 		"/v2/pods?%69ncludeClusterPods=true":                          "/v2/pods?includeClusterPods=true",
-		"/v2/pods?includeClusterPods=true&_method=DELETE&api_key=x":   "/v2/pods?includeClusterPods=true",
+		"/v2/pods?includeClusterPods=true&_method=DELETE&apikey=x":    "/v2/pods?includeClusterPods=true",
 		"/v2/pods?IncludeClusterPods=true":                            "/v2/pods",
 		"/v2/billing/pods?podId[]=theirs&podId=mine":                  "/v2/billing/pods?podId=mine",
 		"/v2/billing/pods?podId=mine%26podId%3Dtheirs":                "/v2/billing/pods?podId=mine%26podId%3Dtheirs",
