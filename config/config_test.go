@@ -1,9 +1,7 @@
 package config_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -152,44 +150,6 @@ func TestTheSchemaFitsTheGoodFiles(t *testing.T) {
 	doc.(map[string]any)["lisen"] = "x"
 	if err := schema.Validate(doc); err == nil {
 		t.Error("an unknown key passes the schema")
-	}
-}
-
-func TestWatchTellsOfChangesAndSignals(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tollgate.yaml")
-	write := func(text string) {
-		if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".tmp", path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("b") // between the loading and the watching
-	changes := make(chan string, 10)
-	signals := make(chan os.Signal, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- config.Watch(ctx, path, "a", signals, func() {
-			data, err := os.ReadFile(path)
-			changes <- fmt.Sprint(string(data), err)
-		})
-	}()
-	if got := <-changes; got != "b<nil>" {
-		t.Errorf("at first: %q, want what has changed since it was loaded", got)
-	}
-	signals <- os.Interrupt
-	if got := <-changes; got != "b<nil>" {
-		t.Errorf("after a signal: %q, want the file as it is", got)
-	}
-	write("c")
-	if got := <-changes; got != "c<nil>" {
-		t.Errorf("after a change: %q, want the new content", got)
-	}
-	cancel()
-	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("Watch = %v", err)
 	}
 }
 

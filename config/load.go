@@ -38,10 +38,10 @@ type Sources struct {
 // Loaded is a configuration that was read, with what is needed to place later
 // faults.
 type Loaded struct {
-	// File is the configuration as written, secrets resolved, Text what it was read
+	// File is the configuration as written, secrets resolved, Inputs what it was read
 	// from.
-	File File
-	Text string
+	File   File
+	Inputs Inputs
 	// Gateway is what the gateway is made from.
 	Gateway   gateway.Config
 	positions *strictyaml.Positions
@@ -80,14 +80,18 @@ func Load(path string, src Sources) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return Parse(path, data, src)
+	l, err := Parse(path, data, src)
+	if err == nil {
+		l.Inputs.add(path, contentOf(data, nil))
+	}
+	return l, err
 }
 
 // Parse reads a configuration from memory. name is used in faults, and
 // relative directories are taken from where it is. All faults found are
 // joined in the error.
 func Parse(name string, data []byte, src Sources) (*Loaded, error) {
-	l := &Loaded{File: Default(), Text: string(data)}
+	l := &Loaded{File: Default()}
 	var err error
 	l.positions, err = strictyaml.Survey(name, data, &l.File)
 	form, _ := errors.AsType[strictyaml.Errors](err)
@@ -97,11 +101,16 @@ func Parse(name string, data []byte, src Sources) (*Loaded, error) {
 	if src.ReadFile == nil {
 		src.ReadFile = os.ReadFile
 	}
-	faults := errors.Join(strictyaml.ResolveSecrets(&l.File, src.Env, src.ReadFile), l.File.validate(src.DemoKeys))
+	faults := errors.Join(strictyaml.ResolveSecrets(&l.File, src.Env, l.Inputs.reading(src.ReadFile)), l.File.validate(src.DemoKeys))
 	sum := sha256.Sum256(data)
 	l.Gateway = l.File.gateway(filepath.Dir(name), hex.EncodeToString(sum[:6]))
 	later := errors.Join(faults, l.Gateway.Validate())
 	if form == nil && later == nil {
+		for _, o := range l.Gateway.Orgs {
+			if dir := o.Policies.Directory; dir != "" {
+				l.Inputs.add(dir, digestOf(dir))
+			}
+		}
 		return l, nil
 	}
 	return nil, l.merge(form, later)

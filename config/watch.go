@@ -4,60 +4,122 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long a file must be quiet before it is read: editors and
-// deployments write in several steps.
+// settle is how long the inputs must stay as they are before they are read: editors
+// and deployments write in several steps.
 const settle = 100 * time.Millisecond
 
-// Watch calls changed after the file at path changed from text, and for each
-// signal. It watches the directory, so replaced files and swapped symbolic links
-// count as changes. It returns when ctx ends, nil then.
-func Watch(ctx context.Context, path, text string, signals <-chan os.Signal, changed func()) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", path, err)
-	}
-	defer func() { _ = w.Close() }()
-	if err := w.Add(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("watch %s: %w", path, err)
-	}
-	last := text
-	quiet := time.NewTimer(settle) // what changed before the watch stood is seen then
-	defer quiet.Stop()
+// Watch calls changed after one of the inputs changed, and for each signal, until
+// ctx ends. What changed returns are the inputs from then on; the zero Inputs, for
+// a configuration that could not be read, keeps the old ones. Directories are
+// watched, so replaced files and swapped symbolic links count as changes. Where the
+// system does not watch, which is logged, signals still do.
+func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, logger *slog.Logger, changed func() Inputs) {
+	w := watcher{in: in, logger: logger}
+	defer w.close()
+	w.follow(ctx)
+	next := time.NewTimer(settle) // what changed before the watch stood is seen then
+	defer next.Stop()
+	var before Inputs // the last look
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-signals:
-			last = content(path)
-			changed()
-		case <-w.Events:
-			quiet.Reset(settle)
-		case err := <-w.Errors:
+			w.in = w.in.look()
+			w.take(ctx, changed())
+			next.Reset(settle)
+		case <-w.events():
+			// Another file of the directory may be written all the time: looks are
+			// made one after the other, whatever happens meanwhile.
+			if !w.looking {
+				next.Reset(settle)
+			}
+			w.looking = true
+		case err := <-w.errors():
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
-				return fmt.Errorf("watch %s: %w", path, err)
+				w.fault(ctx, err)
 			}
-			quiet.Reset(settle)
-		case <-quiet.C:
-			if now := content(path); now != last {
-				last = now
-				changed()
+			w.looking = true
+			next.Reset(settle)
+		case <-next.C:
+			now := w.in.look()
+			w.looking = !now.equal(w.in)
+			if !w.looking {
+				before = Inputs{}
+				continue
 			}
+			if now.equal(before) { // it has settled
+				w.in = now
+				w.take(ctx, changed())
+			}
+			before = now
+			next.Reset(settle)
 		}
 	}
 }
 
-// content is that of a file; one that cannot be read differs from every other.
-func content(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
+// watcher follows the directories of inputs. Its channels are nil, and so never
+// ready, where there is nothing to watch with.
+type watcher struct {
+	in      Inputs
+	notify  *fsnotify.Watcher
+	logger  *slog.Logger
+	looking bool // at a change, until it has settled
+}
+
+// take turns to the inputs of a newer configuration.
+func (w *watcher) take(ctx context.Context, in Inputs) {
+	if in.seen != nil {
+		w.in = in
 	}
-	return string(data)
+	w.follow(ctx)
+}
+
+// follow watches the directories there are now. Those of earlier inputs cost
+// nothing but a look.
+func (w *watcher) follow(ctx context.Context) {
+	if w.notify == nil {
+		var err error
+		if w.notify, err = fsnotify.NewWatcher(); err != nil {
+			w.notify = nil
+			w.fault(ctx, err)
+			return
+		}
+	}
+	for _, dir := range w.in.directories() {
+		if err := w.notify.Add(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			w.fault(ctx, fmt.Errorf("%s: %w", dir, err))
+		}
+	}
+}
+
+func (w *watcher) fault(ctx context.Context, err error) {
+	w.logger.WarnContext(ctx, "configuration is not watched as a whole; SIGHUP reads it again", "error", err.Error())
+}
+
+func (w *watcher) events() <-chan fsnotify.Event {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify.Events
+}
+
+func (w *watcher) errors() <-chan error {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify.Errors
+}
+
+func (w *watcher) close() {
+	if w.notify != nil {
+		_ = w.notify.Close() // nothing was written
+	}
 }

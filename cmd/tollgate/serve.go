@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,9 +27,9 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve -c tollgate.yaml",
 		Short: "Run the gateway",
-		Long: `Runs the gateway until it is interrupted. The configuration is read again when
-the file changes and on SIGHUP; a configuration with a fault never replaces the
-one in force.`,
+		Long: `Runs the gateway until it is interrupted. The configuration is read again on
+SIGHUP and when its file changes, or the file of a secret or a directory of
+policies it names; a configuration with a fault never replaces the one in force.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return serve(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -50,25 +49,25 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	defer signal.Stop(hup)
 	return runGateway(ctx, loaded, runOptions{
 		logger: newLogger(stderr, loaded.File.Log), stdout: stdout,
-		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) error {
-			return config.Watch(ctx, path, loaded.Text, hup, func() { reload(g, path, &loaded.File, logger) })
+		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
+			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs { return reload(g, path, &loaded.File, logger) })
 		},
 	})
 }
 
-// reload puts the file's configuration in force, or says why not. began is the file
-// the process was started with.
-func reload(g *gateway.Gateway, path string, began *config.File, logger *slog.Logger) {
+// reload puts the file's configuration in force, or says why not, and returns what
+// it was read from. began is the file the process was started with.
+func reload(g *gateway.Gateway, path string, began *config.File, logger *slog.Logger) config.Inputs {
 	loaded, err := config.Load(path, config.Sources{})
 	if err != nil {
 		g.Rejected(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
-		return
+		return config.Inputs{}
 	}
 	if err := g.Swap(loaded.Gateway); err != nil {
 		err = loaded.Locate(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
-		return
+		return loaded.Inputs
 	}
 	// Swap has named those of the gateway's own settings that take a restart.
 	if loaded.File.Redis.Embedded != began.Redis.Embedded || loaded.File.Redis.URL.Reveal() != began.Redis.URL.Reveal() {
@@ -78,6 +77,7 @@ func reload(g *gateway.Gateway, path string, began *config.File, logger *slog.Lo
 		logger.Warn("configuration change takes a restart", "field", "log")
 	}
 	logger.Info("configuration in force", "file", path, "revision", loaded.Gateway.Revision)
+	return loaded.Inputs
 }
 
 // runOptions is what differs between serve and demo.
@@ -88,7 +88,7 @@ type runOptions struct {
 	// data and admin are used instead of the configured addresses if not nil.
 	data, admin net.Listener
 	// reload watches for changes until ctx ends; nil watches nothing.
-	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) error
+	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger)
 }
 
 // runGateway runs a gateway and everything it needs until ctx ends.
@@ -124,11 +124,15 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		return g.Run(ctx)
 	}
 	watch, cancel := context.WithCancel(ctx)
-	watched := make(chan error, 1)
-	go func() { watched <- o.reload(watch, g, o.logger) }()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		o.reload(watch, g, o.logger)
+	}()
 	err = g.Run(ctx)
 	cancel()
-	return errors.Join(err, <-watched)
+	<-watched
+	return err
 }
 
 // redisLog writes what the Redis client logs. Failures of calls are reported

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+)
+
+// Inputs is what a configuration was made from besides the environment: its file,
+// the files of its secrets and its directories of policies, each with what it was
+// when it was read. The zero Inputs is of no configuration.
+type Inputs struct {
+	seen map[string]digest
+}
+
+// digest stands for the content of an input.
+type digest [sha256.Size]byte
+
+func (in *Inputs) add(path string, d digest) {
+	if in.seen == nil {
+		in.seen = make(map[string]digest)
+	}
+	in.seen[path] = d
+}
+
+// reading is readFile, and the files it reads are among the inputs. Pipes and the
+// like are not: they can be read once.
+func (in *Inputs) reading(readFile func(string) ([]byte, error)) func(string) ([]byte, error) {
+	return func(path string) ([]byte, error) {
+		data, err := readFile(path)
+		if stat, serr := os.Stat(path); serr != nil || stat.Mode().IsRegular() {
+			in.add(path, contentOf(data, err))
+		}
+		return data, err
+	}
+}
+
+// look returns the same inputs as they are now.
+func (in Inputs) look() Inputs {
+	var now Inputs
+	for path := range in.seen {
+		now.add(path, digestOf(path))
+	}
+	return now
+}
+
+func (in Inputs) equal(o Inputs) bool { return maps.Equal(in.seen, o.seen) }
+
+// directories are those in which a change of an input shows: where a file or a
+// directory is, as either may be replaced, and everything below a directory.
+func (in Inputs) directories() []string {
+	var dirs []string
+	for path := range in.seen {
+		dirs = append(dirs, filepath.Dir(path))
+		if stat, err := os.Stat(path); err != nil || !stat.IsDir() {
+			continue
+		}
+		_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, name)
+			}
+			return nil // what cannot be read is a fault when it is loaded
+		})
+	}
+	return dirs
+}
+
+// digestOf is that of a file's content, or of the names, sizes and times of what is
+// below a directory. An input that cannot be read differs from any that can.
+func digestOf(path string) digest {
+	stat, err := os.Stat(path)
+	if err != nil || !stat.IsDir() {
+		return contentOf(os.ReadFile(path))
+	}
+	h := sha256.New()
+	_ = filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
+		var stat fs.FileInfo
+		if err == nil {
+			stat, err = os.Stat(name) // follows links, which WalkDir does not
+		}
+		if err != nil {
+			_, _ = fmt.Fprintf(h, "%q %q\n", name, err) // a hash takes everything
+			return nil
+		}
+		_, _ = fmt.Fprintf(h, "%q %d %d %s\n", name, stat.Size(), stat.ModTime().UnixNano(), stat.Mode())
+		return nil
+	})
+	return digest(h.Sum(nil))
+}
+
+func contentOf(data []byte, err error) digest {
+	if err != nil {
+		return sha256.Sum256([]byte("cannot be read: " + err.Error()))
+	}
+	return sha256.Sum256(append([]byte("read: "), data...))
+}

@@ -1,0 +1,151 @@
+package config_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/config"
+)
+
+// watched is a configuration in a directory of its own, and a watch over it.
+type watched struct {
+	t       *testing.T
+	dir     string
+	signals chan os.Signal
+	// told receives what loading found, after each change: no fault, or one.
+	told chan error
+}
+
+const watchedFile = `platform: {base_url: "https://platform.test"}
+redis: {embedded: true}
+orgs:
+  - {id: acme, credential: {file: DIR/acme.key}, rego: ./rego}
+`
+
+func watch(t *testing.T, before func(w *watched)) *watched {
+	t.Helper()
+	w := &watched{t: t, dir: t.TempDir(), signals: make(chan os.Signal, 1), told: make(chan error, 100)}
+	w.write("tollgate.yaml", watchedFile)
+	w.write("acme.key", "pk-1")
+	w.write("rego/mine.rego", "package policies.mine\n")
+	load := func() (config.Inputs, error) {
+		l, err := config.Load(filepath.Join(w.dir, "tollgate.yaml"), config.Sources{})
+		if err != nil {
+			return config.Inputs{}, err
+		}
+		return l.Inputs, nil
+	}
+	in, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before(w)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		config.Watch(ctx, in, w.signals, slog.New(slog.DiscardHandler), func() config.Inputs {
+			in, err := load()
+			w.told <- err
+			return in
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return w
+}
+
+// write replaces a file as deployments do.
+func (w *watched) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	text = strings.ReplaceAll(text, "DIR", w.dir)
+	if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// next waits until it was told, and of what.
+func (w *watched) next(after string, want string) {
+	w.t.Helper()
+	switch err := <-w.told; {
+	case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+		w.t.Errorf("%s: told of %v, want %q", after, err, want)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	w := watch(t, func(w *watched) { w.write("tollgate.yaml", watchedFile+"# changed since it was loaded\n") })
+	w.next("a change before the watch stood", "")
+	w.signals <- os.Interrupt
+	w.next("a signal", "")
+	w.write("tollgate.yaml", watchedFile+"listn: x\n")
+	w.next("a fault", "listn: unknown key")
+	w.write("tollgate.yaml", watchedFile)
+	w.next("the fault mended", "")
+	w.write("acme.key", " ")
+	w.next("an empty secret", "is empty")
+	w.write("acme.key", "pk-2")
+	w.next("another secret", "")
+	w.write("rego/mine.rego", "package policies.mine\n\ndeny := set()\n")
+	w.next("another policy", "")
+	if err := os.RemoveAll(filepath.Join(w.dir, "rego")); err != nil {
+		t.Fatal(err)
+	}
+	w.next("the policies gone", "")
+	w.write("rego/mine.rego", "package policies.mine\n")
+	w.next("the policies back", "")
+}
+
+// TestWatchSeesNewDirectories: policies in a directory that did not exist when the
+// watch began.
+func TestWatchSeesNewDirectories(t *testing.T) {
+	w := watch(t, func(*watched) {})
+	if err := os.Mkdir(filepath.Join(w.dir, "rego", "more"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.next("a directory", "")
+	w.write("rego/more/another.rego", "package policies.another\n")
+	w.next("a file in it", "")
+}
+
+// TestWatchInANoisyDirectory: a file beside the configuration that is written all
+// the time, such as a log, hides no change.
+func TestWatchInANoisyDirectory(t *testing.T) {
+	w := watch(t, func(*watched) {})
+	log, err := os.Create(filepath.Join(w.dir, "decisions.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = log.WriteString("x\n")
+			}
+		}
+	}()
+	defer func() {
+		close(stop)
+		<-stopped
+	}()
+	w.write("acme.key", "pk-2")
+	w.next("a secret", "")
+}
