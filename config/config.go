@@ -20,6 +20,7 @@ import (
 // File is the configuration as it is written. Start from Default.
 type File struct {
 	Listen   string   `yaml:"listen" doc:"address of the data listener; a change takes a restart"`
+	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only what stands before the gateway may reach it"`
 	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
 	Envoy    Envoy    `yaml:"envoy" doc:"the door for Envoy's ext_proc filter"`
 	Platform Platform `yaml:"platform" doc:"the platform calls are sent to"`
@@ -48,10 +49,18 @@ type Connections struct {
 	PerAddress int `yaml:"per_address" doc:"those from one address, IPv6 by /64 network; addresses in limits.anonymous_exempt have no such bound; 0 is no bound"`
 }
 
+// TLS is the encryption of a listener; the zero TLS is none. Turning it on or off
+// takes a restart, another certificate does not.
+type TLS struct {
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"certificate chain in PEM, the listener's own first"`
+	Key         strictyaml.Secret `yaml:"key" doc:"its private key in PEM"`
+}
+
 // Admin is the operators' listener.
 type Admin struct {
 	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token"`
 	Token  strictyaml.Secret `yaml:"token" doc:"token asked for by everything but probes and metrics; at least 16 characters that cannot be guessed"`
+	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener"`
 }
 
 // Envoy is the Envoy door.

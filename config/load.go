@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
@@ -170,6 +172,10 @@ func (f *File) validate(demoKeys bool) error {
 	if !loopback(f.Admin.Listen) && f.Admin.Token.IsZero() {
 		errs = append(errs, strictyaml.Atf("admin.token", "is required when the admin listener is not on loopback"))
 	}
+	for path, t := range map[string]TLS{"tls": f.TLS, "admin.tls": f.Admin.TLS} {
+		_, err := t.pair()
+		errs = append(errs, strictyaml.At(path, err))
+	}
 	errs = append(errs, checkToken("admin.token", f.Admin.Token), f.Platform.validate())
 	if f.Decisions.Keep < 0 || f.Decisions.Keep > maxKept {
 		errs = append(errs, strictyaml.Atf("decisions.keep", "must be between 0 and %d", maxKept))
@@ -196,6 +202,25 @@ func (f *File) validate(demoKeys bool) error {
 		errs = append(errs, strictyaml.At(strictyaml.Index("orgs", i), f.Orgs[i].validate(demoKeys)))
 	}
 	return errors.Join(errs...)
+}
+
+// pair is the certificate with its key, nil without any. Faults of secrets that
+// could not be read are found elsewhere. That a certificate has ended is none: the
+// configuration must be changeable all the same.
+func (t TLS) pair() (*tls.Certificate, error) {
+	switch {
+	case t.Certificate.IsZero() && t.Key.IsZero():
+		return nil, nil
+	case t.Certificate.IsZero() || t.Key.IsZero():
+		return nil, errors.New("needs certificate and key, both")
+	case !t.Certificate.Resolved() || !t.Key.Resolved():
+		return nil, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(t.Certificate.Reveal()), []byte(t.Key.Reveal()))
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "tls: ")) // tells no content
+	}
+	return &pair, nil
 }
 
 // validate refuses an address that keys would travel to in the clear.
@@ -273,6 +298,8 @@ func (f *File) gateway(dir, revision string) gateway.Config {
 		Limits: f.Limits.Config, Prefix: f.Redis.Prefix, Recovery: f.Limits.Recovery, Anonymous: f.Limits.Anonymous, FairShare: f.Limits.FairShare, Policies: f.Policies, Catalog: f.Catalog, Telemetry: f.Telemetry,
 		V1: f.V1, GraphQL: f.GraphQL, AnonymousCatalog: f.AnonymousCatalog, Revision: revision,
 	}
+	c.Certificates.Data, _ = f.TLS.pair() // validate has told the faults
+	c.Certificates.Admin, _ = f.Admin.TLS.pair()
 	if file := f.Decisions.File; file != nil && !filepath.IsAbs(file.Path) {
 		file.Path = filepath.Join(dir, file.Path)
 	}

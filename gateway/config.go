@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -26,6 +27,8 @@ type Config struct {
 	// Listen, AdminListen and EnvoyListen are addresses; an empty EnvoyListen
 	// opens no Envoy door. A change takes a restart.
 	Listen, AdminListen, EnvoyListen string
+	// Certificates are those of the listeners.
+	Certificates Certificates
 	// AdminToken protects the admin listener beyond its probes; zero leaves it
 	// open, which is for loopback only.
 	AdminToken upstream.Credential
@@ -69,6 +72,12 @@ type Config struct {
 	AnonymousCatalog string
 	// Revision names this configuration in events and on the admin listener.
 	Revision string
+}
+
+// Certificates are what the listeners speak TLS with; a listener without one does
+// not. Whether it does takes a restart, another certificate does not.
+type Certificates struct {
+	Data, Admin *tls.Certificate
 }
 
 // Org is one organisation.

@@ -141,6 +141,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.newUsage(cfg.Prefix); err != nil {
 		return nil, err
 	}
+	if err := g.measureCertificates(); err != nil {
+		return nil, err
+	}
 	if err := measureSources(deps.Providers.Meter(), deps.Now, g.sources); err != nil {
 		return nil, err
 	}
@@ -165,6 +168,11 @@ func (g *Gateway) Swap(cfg Config) error {
 	if g.closed {
 		return errors.New("the gateway has ended")
 	}
+	var restart []string
+	if old := g.current.Load(); old != nil {
+		restart = restartOnly(old.config, &cfg)
+		cfg.Certificates = cfg.Certificates.or(old.config.Certificates)
+	}
 	next, err := g.compile(&cfg)
 	if err != nil {
 		g.status.Failed(g.deps.Now(), err)
@@ -187,7 +195,7 @@ func (g *Gateway) Swap(cfg Config) error {
 	}
 	// Requests under way keep the old client; only its idle connections go.
 	old.client.Close()
-	for _, field := range restartOnly(old.config, &cfg) {
+	for _, field := range restart {
 		g.deps.Logger.Warn("configuration change takes a restart", "field", field)
 	}
 	return nil
@@ -202,6 +210,8 @@ func restartOnly(old, next *Config) []string {
 	var fields []string
 	for name, changed := range map[string]bool{
 		"listen":        old.Listen != next.Listen,
+		"tls":           (old.Certificates.Data == nil) != (next.Certificates.Data == nil),
+		"admin.tls":     (old.Certificates.Admin == nil) != (next.Certificates.Admin == nil),
 		"connections":   old.Connections.Total != next.Connections.Total || old.Connections.PerAddress != next.Connections.PerAddress,
 		"admin.listen":  old.AdminListen != next.AdminListen,
 		"envoy.listen":  old.EnvoyListen != next.EnvoyListen,
@@ -310,7 +320,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.serveHTTP(open, g.judged(open, g.bounded(open, data, cfg.Connections)), g.Handler(), cfg.Drain)
+			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg.Connections), ofData)), g.Handler(), cfg.Drain)
 		})
 		if envoy != nil {
 			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Drain) })
@@ -318,7 +328,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer g.drainLate(context.WithoutCancel(ctx), cfg.Drain)
 		return both.Wait()
 	})
-	group.Go(func() error { return g.serveHTTP(watch, adminListener, g.AdminHandler(), cfg.Drain) })
+	group.Go(func() error {
+		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin), g.AdminHandler(), cfg.Drain)
+	})
 	group.Go(func() error { return background(g.limiter.Run(limit)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })

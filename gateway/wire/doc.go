@@ -22,7 +22,7 @@
 // which case at most one read's worth is kept. To find the next head the
 // package follows the framing of bodies; it never looks at their content.
 //
-// The package speaks cleartext HTTP/1.1. It knows no upgrades: a handler that
+// The package speaks HTTP/1.1; TLS, if any, ends below it. It knows no upgrades: a handler that
 // hijacks its connection gets the rest of the stream judged as requests.
 //
 //	l = wire.NewListener(l, wire.Config{Refused: logRefusal})

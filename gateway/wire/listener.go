@@ -30,7 +30,7 @@ const (
 )
 
 // NewListener returns a listener whose connections pass only requests that
-// have exactly one reading, for a server of package net/http without TLS.
+// have exactly one reading, for a server of package net/http. inner may speak TLS.
 func NewListener(inner net.Listener, cfg Config) net.Listener {
 	if cfg.MaxHead == 0 {
 		cfg.MaxHead = defaultMaxHead

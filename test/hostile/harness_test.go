@@ -83,6 +83,8 @@ type site struct {
 	recorder    *recorder
 	logs        *lockedBuffer
 	metrics     http.Handler
+	gateway     *gateway.Gateway
+	config      gateway.Config
 }
 
 // option changes what a site is made of.
@@ -93,6 +95,7 @@ type settings struct {
 	bodyTimeout  string
 	writeTimeout string
 	perAddress   string
+	certificates gateway.Certificates
 }
 
 // answering replaces what the platform says to calls.
@@ -106,6 +109,9 @@ func writeWithin(d time.Duration) option { return func(s *settings) { s.writeTim
 
 // holding bounds how many connections an address may hold.
 func holding(n int) option { return func(s *settings) { s.perAddress = strconv.Itoa(n) } }
+
+// encrypted has the listeners speak TLS.
+func encrypted(c gateway.Certificates) option { return func(s *settings) { s.certificates = c } }
 
 // open starts a site and waits until it has read the price lists, so that every
 // byte the recorder gets from then on is a caller's doing.
@@ -150,6 +156,7 @@ func (s *site) run(t *testing.T, set settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	loaded.Gateway.Certificates = set.certificates
 	data, admin := listen(t), listen(t)
 	s.addr, s.admin, s.metrics = data.Addr().String(), admin.Addr().String(), providers.Handler()
 	g, err := gateway.New(loaded.Gateway, gateway.Deps{
@@ -160,6 +167,7 @@ func (s *site) run(t *testing.T, set settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.gateway, s.config = g, loaded.Gateway
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()

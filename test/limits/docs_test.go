@@ -33,7 +33,7 @@ func TestTheExampleIsGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := loaded.Gateway.Store.Prefix; got != "production:rl:" {
+	if got := loaded.Gateway.Prefix; got != "production:" {
 		t.Errorf("the prefix that is passed on is %q, want the example's", got)
 	}
 }

@@ -1,0 +1,78 @@
+package config_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config"
+)
+
+// newCertificate is a certificate that ended long ago, and its key, both in PEM.
+func newCertificate(t *testing.T) (chain, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1, 0)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return in("CERTIFICATE", certificate), in("PRIVATE KEY", der)
+}
+
+// TestCertificates: a pair that does not fit is a fault with its place, which shows
+// nothing of the key. One that has ended is none.
+func TestCertificates(t *testing.T) {
+	const file = `platform: {base_url: "https://platform.test"}
+redis: {embedded: true}
+%s
+orgs: [{id: acme, credential: {env: ACME_KEY}}]
+`
+	chain, key := newCertificate(t)
+	_, another := newCertificate(t)
+	values := map[string]string{"ACME_KEY": "pk-1", "CHAIN": chain, "KEY": key, "ANOTHER": another, "TEXT": "no PEM at all"}
+	for _, tc := range []struct{ section, want string }{
+		{`tls: {certificate: {env: CHAIN}, key: {env: KEY}}`, ""},
+		{`admin: {tls: {certificate: {env: CHAIN}, key: {env: KEY}}}`, ""},
+		{`tls: {certificate: {env: CHAIN}}`, "tollgate.yaml:3:1: tls: needs certificate and key, both"},
+		{`tls: {key: {env: KEY}}`, "tollgate.yaml:3:1: tls: needs certificate and key, both"},
+		{`tls: {certificate: {env: CHAIN}, key: {env: ANOTHER}}`, "tollgate.yaml:3:1: tls: private key does not match public key"},
+		{`tls: {certificate: {env: KEY}, key: {env: CHAIN}}`, "tollgate.yaml:3:1: tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched"},
+		{`tls: {certificate: {env: CHAIN}, key: {env: TEXT}}`, "tollgate.yaml:3:1: tls: failed to find any PEM data in key input"},
+		{`admin: {tls: {certificate: {env: TEXT}, key: {env: KEY}}}`, "tollgate.yaml:3:9: admin.tls: failed to find any PEM data in certificate input"},
+		{`tls: {certificate: {env: NOT_SET}, key: {env: KEY}}`, "tollgate.yaml:3:7: tls.certificate: environment variable NOT_SET is not set"},
+	} {
+		l, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.section), config.Sources{Env: func(name string) (string, bool) {
+			v, ok := values[name]
+			return v, ok
+		}})
+		switch {
+		case tc.want == "" && err != nil:
+			t.Errorf("%s: %v", tc.section, err)
+		case tc.want == "":
+			data, admin := strings.HasPrefix(tc.section, "tls"), strings.HasPrefix(tc.section, "admin")
+			if c := l.Gateway.Certificates; (c.Data != nil) != data || (c.Admin != nil) != admin {
+				t.Errorf("%s: got certificates of data %t, admin %t", tc.section, c.Data != nil, c.Admin != nil)
+			}
+		case err == nil || err.Error() != tc.want:
+			t.Errorf("%s:\ngot  %v\nwant %s", tc.section, err, tc.want)
+		}
+	}
+}
