@@ -285,8 +285,9 @@ func (e *Engine) shareOf(org string) chan struct{} {
 }
 
 // stackRoom is about what an evaluation needs: Rego is evaluated by
-// continuations, so each policy nests in the one before.
-const stackRoom = 64 << 10
+// continuations, so each step nests in the one before. It is the most the compiler
+// leaves on a stack.
+const stackRoom = 128 << 10
 
 // growStack makes the goroutine's stack as deep as an evaluation needs in one
 // step; growing bit by bit copies a deep stack many times over. at only keeps
