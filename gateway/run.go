@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+
+	"github.com/tollgate-dev/tollgate/gateway/connlimit"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
+)
+
+// Run serves until ctx ends, then drains. It returns nil after a clean stop.
+func (g *Gateway) Run(ctx context.Context) error {
+	cfg := g.current.Load().config
+	data, err := listen(g.deps.Data, cfg.Listen)
+	if err != nil {
+		return err
+	}
+	adminListener, err := listen(g.deps.Admin, cfg.AdminListen)
+	if err != nil {
+		return errors.Join(err, data.Close())
+	}
+	var envoy net.Listener
+	if g.deps.Envoy != nil || cfg.EnvoyListen != "" {
+		if envoy, err = listen(g.deps.Envoy, cfg.EnvoyListen); err != nil {
+			return errors.Join(err, data.Close(), adminListener.Close())
+		}
+	}
+	stopNoting := g.noteUsage(ctx)
+	logged := g.logDecisions(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	// At the end readiness fails first, then the doors close and drain, and the
+	// admin listener goes last, so that probes can watch all of it.
+	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeDoors()
+	watch, endWatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWatch()
+	// Permits drawn while the doors drain are given back, too.
+	limit, endLimits := context.WithCancel(context.WithoutCancel(ctx))
+	defer endLimits()
+	group.Go(func() error {
+		<-ctx.Done()
+		g.status.Serving(false)
+		time.AfterFunc(cfg.Notice, closeDoors)
+		return nil
+	})
+	group.Go(func() error {
+		defer endWatch()
+		defer endLimits()
+		both, open := errgroup.WithContext(doors) // one that fails ends the other
+		both.Go(func() error {
+			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg.Connections), ofData)), g.Handler(), cfg.Drain)
+		})
+		if envoy != nil {
+			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Drain) })
+		}
+		defer g.drainLate(context.WithoutCancel(ctx), cfg.Drain)
+		return both.Wait()
+	})
+	group.Go(func() error {
+		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin), g.AdminHandler(), cfg.Drain)
+	})
+	group.Go(func() error { return background(g.limiter.Run(limit)) })
+	group.Go(func() error { return g.follow(ctx) })
+	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
+	g.status.Serving(true)
+	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
+	err = errors.Join(group.Wait(), logged())
+	stopNoting()
+	g.Close()
+	return err
+}
+
+// drainLate gives creates that outlived their requests the time requests have.
+// What takes longer is cut off; whoever repeats such a create looks for its pod.
+func (g *Gateway) drainLate(ctx context.Context, drain time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, drain)
+	defer cancel()
+	if !g.late.wait(ctx) {
+		g.deps.Logger.WarnContext(ctx, "creates are cut off that outlived their requests", "drain", drain.String())
+	}
+}
+
+// follow runs the policy engine of the state in force, which polls bundles, and
+// turns to the next one after a swap.
+func (g *Gateway) follow(ctx context.Context) error {
+	for ctx.Err() == nil {
+		run, cancel := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- g.current.Load().engine.Run(run) }()
+		select {
+		case <-g.swapped:
+		case <-ctx.Done():
+		}
+		cancel()
+		if err := background(<-ended); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// background turns the end of a context into a clean end.
+func background(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func listen(given net.Listener, addr string) (net.Listener, error) {
+	if given != nil {
+		return given, nil
+	}
+	l, err := net.Listen("tcp", addr) //nolint:noctx // opened once, at start
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return l, nil
+}
+
+// Bounds of a connection. Bodies and platform calls have their own.
+const (
+	headerTimeout = 5 * time.Second
+	idleTimeout   = 60 * time.Second
+	maxHeaderSize = 32 << 10
+)
+
+func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler, drain time.Duration) error {
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderSize,
+		ErrorLog:          slog.NewLogLogger(g.deps.Logger.Handler(), slog.LevelDebug),
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := s.Shutdown(stop)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = s.Close() // streams that did not end by themselves
+		}
+		stopped <- err
+	}()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	}
+	return <-stopped
+}
+
+// bounded makes a listener hold no more connections than it may. Refusals are
+// counted, and logged once a minute at most: they come in floods.
+func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg connlimit.Config) net.Listener {
+	nowAndThen := rate.Sometimes{Interval: time.Minute}
+	cfg.Refused = func(client net.Addr) {
+		g.recorder.Refused(ctx, "connection")
+		nowAndThen.Do(func() {
+			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused without a word", "peer", client.String())
+		})
+	}
+	return connlimit.NewListener(l, cfg)
+}
+
+// judged makes a listener pass only requests that have one reading. What it
+// refuses never becomes an exchange, so it is logged here.
+func (g *Gateway) judged(ctx context.Context, l net.Listener) net.Listener {
+	return wire.NewListener(l, wire.Config{
+		MaxHead: maxHeaderSize,
+		Now:     g.deps.Now,
+		Refused: func(client net.Addr, r *wire.Refusal) {
+			g.recorder.Refused(ctx, "wire")
+			g.deps.Logger.WarnContext(ctx, "request refused on the wire", "peer", client.String(), "status", r.Status, "detail", r.Reason)
+		},
+	})
+}
+
+func serveGRPC(ctx context.Context, l net.Listener, s *grpc.Server, drain time.Duration) error {
+	go func() {
+		<-ctx.Done()
+		force := time.AfterFunc(drain, s.Stop)
+		defer force.Stop()
+		s.GracefulStop()
+	}()
+	if err := s.Serve(l); err != nil {
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
