@@ -183,7 +183,7 @@ func TestDepthIsTheEvaluationsOwn(t *testing.T) {
 	there, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
-		deep(6000, func() { close(there); <-leave })
+		deep(3000, func() { close(there); <-leave })
 	}()
 	defer func() { close(leave); <-left }()
 	<-there
