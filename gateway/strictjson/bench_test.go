@@ -2,6 +2,7 @@ package strictjson_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
@@ -35,6 +36,25 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+}
+
+// listedPod is a pod as the platform lists it.
+const listedPod = `{"id":"edakugmnck","name":"train-7b","status":"RUNNING","actions":["stop","restart","terminate"],` +
+	`"image":"registry.example/team/trainer:2026-08","args":"","cmd":[],"entrypoint":[],"disk":80,"env":{"HF_HOME":"/data/hf","BATCH":"32"},` +
+	`"ports":["8888/http","22/tcp"],"registry":null,"mounts":{},"gpu":{"id":"NVIDIA L4","count":1,"vcpuCount":12,"memory":50},` +
+	`"cloud":"SECURE","dataCenterId":"EU-NL-1","cudaVersion":"12.4","ssh":{"proxy":null,"direct":null},"template":null,"cost":0.43,` +
+	`"locked":false,"globalNetworking":{"enabled":false},"runtime":null,"createdAt":"2026-08-21T22:15:09.469Z","startedAt":null}`
+
+// BenchmarkDecodeList reads a list of 20 pods as v2 answers it.
+func BenchmarkDecodeList(b *testing.B) {
+	data := []byte(`{"pods":[` + strings.Repeat(listedPod+",", 19) + listedPod + `]}`)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := strictjson.DecodeLenient(data); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkAppend(b *testing.B) {

@@ -41,7 +41,7 @@ func decode(data []byte, l Limits, separate bool) (any, error) {
 	if !separate {
 		d.text = string(data)
 	}
-	v, err := d.value(0)
+	v, err := d.value(0, 0)
 	if err != nil {
 		return refuse(data, err)
 	}
@@ -70,8 +70,9 @@ type decoder struct {
 	values   int
 }
 
-// value reads the next value; depth containers are open around it.
-func (d *decoder) value(depth int) (any, *SyntaxError) {
+// value reads the next value; depth containers are open around it. An object gets
+// room for as many members at once as are expected of it.
+func (d *decoder) value(depth, members int) (any, *SyntaxError) {
 	at := d.dec.InputOffset()
 	if d.values++; d.values > d.lim.Values {
 		return nil, d.fault(at, CodeValues, "the document has more than %d values", d.lim.Values)
@@ -89,7 +90,7 @@ func (d *decoder) value(depth int) (any, *SyntaxError) {
 	if tok.Kind() == '[' {
 		return d.array(depth + 1)
 	}
-	return d.object(depth + 1)
+	return d.object(depth+1, members)
 }
 
 // scalar reads the next value, which is not an array and not an object.
@@ -138,8 +139,8 @@ func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
 	return s, d.check(s, at)
 }
 
-func (d *decoder) object(depth int) (any, *SyntaxError) {
-	m := make(map[string]any)
+func (d *decoder) object(depth, members int) (any, *SyntaxError) {
+	m := make(map[string]any, members)
 	for {
 		at := d.dec.InputOffset()
 		if d.dec.PeekKind() == '}' {
@@ -162,7 +163,7 @@ func (d *decoder) object(depth int) (any, *SyntaxError) {
 		if len(m) == d.lim.Members {
 			return nil, d.fault(at, CodeMembers, "an object has more than %d members", d.lim.Members)
 		}
-		v, serr := d.value(depth)
+		v, serr := d.value(depth, 0)
 		if serr != nil {
 			return nil, serr.within(name)
 		}
@@ -172,6 +173,7 @@ func (d *decoder) object(depth int) (any, *SyntaxError) {
 
 func (d *decoder) array(depth int) (any, *SyntaxError) {
 	items := []any{}
+	members := 0 // of the element before: those of a list are much alike
 	for {
 		if d.dec.PeekKind() == ']' {
 			if _, err := d.dec.ReadToken(); err != nil {
@@ -182,9 +184,12 @@ func (d *decoder) array(depth int) (any, *SyntaxError) {
 		if len(items) == d.lim.Items {
 			return nil, d.fault(d.dec.InputOffset(), CodeItems, "an array has more than %d elements", d.lim.Items)
 		}
-		v, err := d.value(depth)
+		v, err := d.value(depth, members)
 		if err != nil {
 			return nil, err.within(strconv.Itoa(len(items)))
+		}
+		if m, ok := v.(map[string]any); ok {
+			members = len(m)
 		}
 		items = append(items, v)
 	}

@@ -38,6 +38,12 @@ func TestDecodeAccepts(t *testing.T) {
 		{"non-ASCII", `"é…😀"`, "é…😀"},
 		{"names that differ only in case are two names", `{"gpu":1,"GPU":2}`, map[string]any{"gpu": json.Number("1"), "GPU": json.Number("2")}},
 		{"same name in siblings", `[{"a":1},{"a":2}]`, []any{map[string]any{"a": json.Number("1")}, map[string]any{"a": json.Number("2")}}},
+		{"siblings of different sizes", `[{"a":1,"b":2},{},1,{"c":[{}]}]`, []any{
+			map[string]any{"a": json.Number("1"), "b": json.Number("2")},
+			map[string]any{},
+			json.Number("1"),
+			map[string]any{"c": []any{map[string]any{}}},
+		}},
 		{"same name nested", `{"a":{"a":1}}`, map[string]any{"a": map[string]any{"a": json.Number("1")}}},
 		{"empty name", `{"":1}`, map[string]any{"": json.Number("1")}},
 		{"fraction", `0.5`, json.Number("0.5")},
