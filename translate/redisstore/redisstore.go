@@ -58,8 +58,11 @@ func (s *Store) index(account, kind string) string {
 }
 
 func (s *Store) record(key translate.Key) string {
-	return s.index(key.Account, key.Kind) + ":" + key.ID
+	return recordOf(s.index(key.Account, key.Kind), key.ID)
 }
+
+// recordOf is the key of the record with the id, beside its index.
+func recordOf(index, id string) string { return index + ":" + id }
 
 // Get implements translate.Store.
 func (s *Store) Get(ctx context.Context, key translate.Key) (json.RawMessage, bool, error) {
@@ -99,7 +102,7 @@ func (s *Store) AddAll(ctx context.Context, account, kind string, values map[str
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), addBatch) {
 		keys, args := []string{index}, []any{ttl.Milliseconds()}
 		for _, id := range ids {
-			keys = append(keys, s.record(translate.Key{Account: account, Kind: kind, ID: id}))
+			keys = append(keys, recordOf(index, id))
 			args = append(args, id, []byte(values[id]))
 		}
 		if err := s.add.Run(ctx, s.client, keys, args...).Err(); err != nil {
@@ -128,10 +131,11 @@ const findBatch = 500
 // Find implements translate.Store.
 func (s *Store) Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
 	values := make(map[string]json.RawMessage, len(ids))
+	index := s.index(account, kind)
 	for batch := range slices.Chunk(ids, findBatch) {
 		keys := make([]string, len(batch))
 		for i, id := range batch {
-			keys[i] = s.record(translate.Key{Account: account, Kind: kind, ID: id})
+			keys[i] = recordOf(index, id)
 		}
 		found, err := s.client.MGet(ctx, keys...).Result()
 		if err != nil {
@@ -173,7 +177,7 @@ func (s *Store) collect(ctx context.Context, index string, ids []string, values 
 	}
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = index + ":" + id
+		keys[i] = recordOf(index, id)
 	}
 	found, err := s.client.MGet(ctx, keys...).Result()
 	if err != nil {
