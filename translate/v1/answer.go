@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// encode writes a JSON body. What handlers build always encodes; should it not,
-// the caller still gets an answer.
+// encode writes the JSON body of a refusal. What those are made of always
+// encodes; should it not, the caller still gets an answer.
 func encode(out *translate.Outgoing, body any) {
 	raw, err := appendJSON(nil, body)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -102,14 +103,17 @@ type request struct {
 	in    *translate.Incoming
 	body  input
 	query query
+	// user is the account's stand-in for a user id, made once.
+	user func() string
 }
 
-// reply is a successful answer; a nil body is none.
+// reply is a successful answer: a body that is still to be written as JSON, one
+// that is encoded, or none.
 type reply struct {
 	status      int
 	body        any
-	contentType string // default application/json
-	encoded     []byte // instead of body
+	contentType string // of encoded
+	encoded     []byte
 }
 
 func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
@@ -131,6 +135,7 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 	r := &request{
 		Dialogue: translate.NewDialogue(a.deps, call, in.Account, budget),
 		api:      a, in: in, query: query{values: in.Query},
+		user: sync.OnceValue(func() string { return translate.UserID(in.Account) }),
 	}
 	ctx, cancel := r.Bound(ctx)
 	defer cancel()
@@ -138,12 +143,13 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 	return a.answer(row, r, answer, err)
 }
 
-// attempt runs the row's handler; a panic of ours is an error like any other.
+// attempt runs the row's handler and encodes its reply; a panic of ours is an
+// error like any other.
 func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.deps.Logger.ErrorContext(ctx, "v1 translation failed", "operation", row.ID, "panic", v, "stack", string(debug.Stack()))
-			answer, err = nil, &fault{status: http.StatusInternalServerError, text: textBroken}
+			answer, err = nil, broken()
 		}
 	}()
 	if row.form != nil {
@@ -153,7 +159,15 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 		}
 		r.body = body
 	}
-	return row.serve(ctx, r)
+	answer, err = row.serve(ctx, r)
+	if err != nil || answer == nil || answer.body == nil {
+		return answer, err
+	}
+	answer.contentType = "application/json"
+	if answer.encoded, err = appendJSON(nil, answer.body); err != nil {
+		return nil, broken()
+	}
+	return answer, nil
 }
 
 // Refuse writes a refusal that was raised outside of the translation in v1's
@@ -188,7 +202,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings()}
 	out.Header = a.headers(row, r)
 	if err == nil && answer == nil {
-		err = &fault{status: http.StatusInternalServerError, text: textBroken}
+		err = broken()
 	}
 	if err != nil {
 		f, ok := errors.AsType[*fault](err)
@@ -205,13 +219,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 		encode(out, f.body())
 		return out
 	}
-	out.Status = answer.status
-	switch {
-	case answer.encoded != nil:
-		out.ContentType, out.Body = answer.contentType, answer.encoded
-	case answer.body != nil:
-		encode(out, answer.body)
-	}
+	out.Status, out.ContentType, out.Body = answer.status, answer.contentType, answer.encoded
 	return out
 }
 

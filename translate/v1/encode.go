@@ -2,10 +2,81 @@ package v1
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
 )
+
+// selfWriter is a value of answers that writes itself: what is written once need
+// not be built first.
+type selfWriter interface {
+	appendTo(buf []byte) ([]byte, error)
+}
+
+// objectWriter writes JSON objects member by member, in the order they come in,
+// which is to be that of their names: appendJSON writes maps so.
+type objectWriter struct {
+	buf []byte
+	err error // the first
+}
+
+// object begins the object a writer is for, or a member that is one.
+func (w *objectWriter) object(members func(w *objectWriter)) {
+	w.buf = append(w.buf, '{')
+	members(w)
+	w.buf = append(w.buf, '}')
+}
+
+// name begins a member. Names are ours, so they are written as they are.
+func (w *objectWriter) name(name string) *objectWriter {
+	if w.buf[len(w.buf)-1] != '{' {
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(appendPlain(w.buf, name), ':')
+	return w
+}
+
+func (w *objectWriter) text(name, s string) {
+	w.name(name)
+	w.keep(appendText(w.buf, s))
+}
+
+// texts writes a list, never null.
+func (w *objectWriter) texts(name string, list []string) {
+	w.name(name)
+	w.buf = append(w.buf, '[')
+	for i, s := range list {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.keep(appendText(w.buf, s))
+	}
+	w.buf = append(w.buf, ']')
+}
+
+func (w *objectWriter) whole(name string, n int64) {
+	w.name(name)
+	w.buf = strconv.AppendInt(w.buf, n, 10)
+}
+
+func (w *objectWriter) flag(name string, b bool) {
+	w.name(name)
+	w.buf = strconv.AppendBool(w.buf, b)
+}
+
+func (w *objectWriter) value(name string, v any) {
+	w.name(name)
+	w.keep(appendJSON(w.buf, v))
+}
+
+func (w *objectWriter) keep(buf []byte, err error) {
+	if err != nil {
+		w.err = cmp.Or(w.err, err)
+		return
+	}
+	w.buf = buf
+}
 
 // appendJSON writes what answers are made of, to the byte as encoding/json does
 // with HTML left alone. Most of a list's time went into finding out by
@@ -17,9 +88,7 @@ func appendJSON(buf []byte, v any) ([]byte, error) {
 	case bool:
 		return strconv.AppendBool(buf, v), nil
 	case string:
-		if plain(v) {
-			return appendPlain(buf, v), nil
-		}
+		return appendText(buf, v)
 	case int:
 		return strconv.AppendInt(buf, int64(v), 10), nil
 	case int64:
@@ -36,6 +105,8 @@ func appendJSON(buf []byte, v any) ([]byte, error) {
 		if v != nil {
 			return appendObject(buf, v)
 		}
+	case selfWriter:
+		return v.appendTo(buf)
 	}
 	return appendOther(buf, v)
 }
@@ -61,8 +132,15 @@ func appendArray(buf []byte, items []any) ([]byte, error) {
 	return append(buf, ']'), nil
 }
 
+func appendText(buf []byte, s string) ([]byte, error) {
+	if !plain(s) {
+		return appendOther(buf, s)
+	}
+	return appendPlain(buf, s), nil
+}
+
 func appendObject(buf []byte, members map[string]any) ([]byte, error) {
-	var room [64]string // as many as a pod has
+	var room [32]string // as many as an endpoint has
 	names := room[:0]
 	for name := range members {
 		names = append(names, name)
@@ -74,7 +152,7 @@ func appendObject(buf []byte, members map[string]any) ([]byte, error) {
 			buf = append(buf, ',')
 		}
 		var err error
-		if buf, err = appendJSON(buf, name); err != nil {
+		if buf, err = appendText(buf, name); err != nil {
 			return nil, err
 		}
 		buf = append(buf, ':')

@@ -25,7 +25,7 @@ type endpointView struct {
 func (r *request) endpoint(e any, view endpointView) map[string]any {
 	id := translate.Text(e, "id")
 	out := map[string]any{
-		"id": id, "name": translate.Text(e, "name"), "userId": translate.UserID(r.Account()),
+		"id": id, "name": translate.Text(e, "name"), "userId": r.user(),
 		"templateId": templateIDOf(id, view.note), "version": max(view.version, 1),
 		"computeType": "GPU", "gpuTypeIds": translate.List(typesOf(e, view.types, view.note.GPUTypeIDs)),
 		"gpuCount": translate.Whole(e, "gpu", "count"), "instanceIds": []any{},
@@ -39,7 +39,7 @@ func (r *request) endpoint(e any, view endpointView) map[string]any {
 		"workersMin":     translate.Whole(e, "workers", "min"),
 		"workersMax":     translate.Whole(e, "workers", "max"),
 		"workersStandby": translate.Whole(e, "workers", "max"),
-		"createdAt":      r.time(translate.Text(e, "createdAt")),
+		"createdAt":      translate.FormatTime(translate.Text(e, "createdAt"), r.api.timeLayout),
 		"flashboot":      translate.Text(e, "flashboot") != "OFF",
 		"flashBootType":  translate.Text(e, "flashboot"),
 		"gpuIds":         gpuIDs(e),

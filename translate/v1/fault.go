@@ -54,6 +54,9 @@ func bad(format string, args ...any) *fault {
 	return &fault{status: http.StatusBadRequest, text: fmt.Sprintf(format, args...)}
 }
 
+// broken is a fault of ours.
+func broken() *fault { return &fault{status: http.StatusInternalServerError, text: textBroken} }
+
 // about says what a v2 call was made for, so that its refusal can be told in
 // v1's words.
 type about struct {

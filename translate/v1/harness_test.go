@@ -218,6 +218,9 @@ func (g *gate) do(t *testing.T, target, body string) result {
 	res := result{Outgoing: out}
 	if out.ContentType == "application/json" {
 		res.body = mustJSON(string(out.Body))
+		if want, _ := reference(res.body); op != "getOpenAPI" && string(out.Body) != want {
+			t.Errorf("%s was answered\n%s\nwhich encoding/json writes\n%s", target, out.Body, want)
+		}
 	}
 	return res
 }

@@ -21,89 +21,148 @@ type podView struct {
 	machine bool
 	// volume and template are the v1 shapes to include, nil for none.
 	volume, template any
+	// worker is the v2 worker the pod stands for, of the endpoint with the id;
+	// nil for none.
+	worker     any
+	endpointID string
 }
 
-// pod writes a v2 pod in v1's shape, the documented names and those seen on the
-// wire together.
-func (r *request) pod(pod any, view podView) map[string]any {
-	command := translate.CommandOf(pod)
-	out := map[string]any{
-		"id": translate.Text(pod, "id"), "name": translate.Text(pod, "name"),
-		"desiredStatus": desired(pod, view.intent),
-		"image":         translate.Text(pod, "image"), "imageName": translate.Text(pod, "image"),
-		"env":   withoutKeys(object(pod, "env"), view.note.InjectedEnv),
-		"ports": translate.List(translate.Texts(pod, "ports")),
-
-		"dockerEntrypoint": translate.List(command.Entrypoint), "dockerStartCmd": translate.List(command.Cmd),
-		"containerDiskInGb": translate.Whole(pod, "disk"),
-		"volumeInGb":        translate.Whole(pod, "mounts", "persistent", "size"),
-		"volumeMountPath":   mountPath(pod),
-
-		"containerRegistryAuthId": translate.Text(pod, "registry"),
-		"costPerHr":               cost(pod), "adjustedCostPerHr": cost(pod),
-		"gpuCount":  translate.Whole(pod, "gpu", "count"),
-		"machineId": machineID(pod), "machine": r.machine(pod, view),
-		"publicIp": publicIP(pod), "portMappings": portMappings(pod),
-		"lastStartedAt": r.time(startedAt(pod)), "createdAt": r.time(translate.Text(pod, "createdAt")),
-		"lastStatusChange": lastStatusChange(pod),
-		"locked":           translate.Flag(pod, "locked"),
-		"interruptible":    false, "volumeEncrypted": false, "savingsPlans": []any{},
-		"templateId":     templateOf(pod, view.note),
-		"consumerUserId": translate.UserID(r.Account()),
-	}
-	compute(out, pod, view.types)
-	if id := volumeOf(pod); id != "" {
-		out["networkVolumeId"] = id
-	}
-	if view.volume != nil {
-		out["networkVolume"] = view.volume
-	}
-	if view.template != nil {
-		out["template"] = view.template
-	}
-	return out
+// shownPod is a v2 pod in v1's shape, the documented names and those seen on the
+// wire together. It is written from the pod at the end.
+type shownPod struct {
+	podView
+	pod any
+	// user and timeLayout are the same for all pods of an answer.
+	user, timeLayout string
 }
 
-// compute adds the members of the pod's compute family.
-func compute(out map[string]any, pod any, types []any) {
-	family := "gpu"
-	if translate.Members(pod, "cpu") != nil {
+func (r *request) pod(pod any, view podView) *shownPod {
+	return &shownPod{podView: view, pod: pod, user: r.user(), timeLayout: r.api.timeLayout}
+}
+
+func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
+	w := &objectWriter{buf: buf}
+	w.object(p.members)
+	return w.buf, w.err
+}
+
+// members writes the pod's members, by name.
+func (p *shownPod) members(w *objectWriter) {
+	pod, isCPU, family := p.pod, p.isCPU(), "gpu"
+	if isCPU {
 		family = "cpu"
 	}
-	out["vcpuCount"] = translate.Whole(pod, family, "vcpuCount")
-	out["memoryInGb"] = translate.Whole(pod, family, "memory")
-	if family == "cpu" {
-		out["cpuFlavorId"] = translate.Text(pod, "cpu", "id")
-		return
+	command, rate, gpu, gpuTypeID := translate.CommandOf(pod), cost(pod), gpuOf(pod, p.types), p.gpuTypeID()
+	w.value("adjustedCostPerHr", rate)
+	if p.worker != nil {
+		w.value("aiApiId", nil)
 	}
-	if id := translate.Text(pod, "gpu", "id"); id != "" {
-		out["gpuTypeId"] = id
-		out["gpu"] = gpuCard(id, translate.Whole(pod, "gpu", "count"), types)
+	w.text("consumerUserId", p.user)
+	w.whole("containerDiskInGb", translate.Whole(pod, "disk"))
+	w.text("containerRegistryAuthId", translate.Text(pod, "registry"))
+	w.value("costPerHr", rate)
+	if isCPU {
+		w.text("cpuFlavorId", translate.Text(pod, "cpu", "id"))
+	}
+	w.text("createdAt", translate.FormatTime(translate.Text(pod, "createdAt"), p.timeLayout))
+	w.text("desiredStatus", p.status())
+	w.texts("dockerEntrypoint", command.Entrypoint)
+	w.texts("dockerStartCmd", command.Cmd)
+	if p.worker != nil {
+		w.text("endpointId", p.endpointID)
+	}
+	w.value("env", withoutKeys(object(pod, "env"), p.note.InjectedEnv))
+	if gpuTypeID != "" {
+		w.name("gpu").object(gpu.card)
+	}
+	w.whole("gpuCount", gpu.count)
+	if gpuTypeID != "" {
+		w.text("gpuTypeId", gpuTypeID)
+	}
+	w.text("id", translate.Text(pod, "id"))
+	w.text("image", translate.Text(pod, "image"))
+	w.text("imageName", translate.Text(pod, "image"))
+	w.flag("interruptible", false)
+	w.text("lastStartedAt", translate.FormatTime(startedAt(pod), p.timeLayout))
+	w.text("lastStatusChange", lastStatusChange(pod))
+	w.flag("locked", translate.Flag(pod, "locked"))
+	w.name("machine").object(func(w *objectWriter) { p.machineMembers(w, gpu) })
+	w.text("machineId", machineID(pod))
+	w.whole("memoryInGb", translate.Whole(pod, family, "memory"))
+	w.text("name", translate.Text(pod, "name"))
+	if p.volume != nil {
+		w.value("networkVolume", p.volume)
+	}
+	if id := volumeOf(pod); id != "" {
+		w.text("networkVolumeId", id)
+	}
+	w.value("portMappings", portMappings(pod))
+	w.texts("ports", translate.Texts(pod, "ports"))
+	w.text("publicIp", publicIP(pod))
+	w.texts("savingsPlans", nil)
+	if p.worker != nil {
+		w.whole("slsVersion", translate.Whole(p.worker, "version"))
+	}
+	if p.template != nil {
+		w.value("template", p.template)
+	}
+	w.text("templateId", templateOf(pod, p.note))
+	w.whole("vcpuCount", translate.Whole(pod, family, "vcpuCount"))
+	w.flag("volumeEncrypted", false)
+	w.whole("volumeInGb", translate.Whole(pod, "mounts", "persistent", "size"))
+	w.text("volumeMountPath", mountPath(pod))
+	if p.worker != nil {
+		w.text("workerStatus", translate.Text(p.worker, "status"))
 	}
 }
 
-// gpuCard describes a GPU type with its catalog name and prices. v2 sells by the
-// hour only, so the prices of longer terms and of spot are 0.
-func gpuCard(id string, count int64, types []any) map[string]any {
-	record := translate.ByID(types, id)
-	return map[string]any{
-		"id": id, "count": count, "displayName": cardName(id, record),
-		"securePrice": money(record, "price", "secure"), "communityPrice": money(record, "price", "community"),
-		"oneWeekPrice": 0, "oneMonthPrice": 0, "threeMonthPrice": 0, "sixMonthPrice": 0,
-		"secureSpotPrice": 0, "communitySpotPrice": 0,
+func (p *shownPod) isCPU() bool { return translate.Members(p.pod, "cpu") != nil }
+
+// gpuTypeID is the type of a GPU pod, "" of any other.
+func (p *shownPod) gpuTypeID() string {
+	if p.isCPU() {
+		return ""
 	}
+	return translate.Text(p.pod, "gpu", "id")
 }
 
-// cardName is the catalog's name of a GPU type, its id when there is none.
-func cardName(id string, record any) string {
-	return cmp.Or(translate.Text(record, "name"), id)
+func (p *shownPod) status() string {
+	return cmp.Or(p.intent, translate.DesiredStatus(translate.Text(p.pod, "status")))
 }
 
-func desired(pod any, intent string) string {
-	if intent != "" {
-		return intent
+// gpuType is the GPU of a pod; one without an id is none.
+type gpuType struct {
+	id    string
+	count int64
+	// listed is the type's record in the catalog, nil when there is none.
+	listed any
+}
+
+func gpuOf(pod any, types []any) gpuType {
+	gpu := gpuType{id: translate.Text(pod, "gpu", "id"), count: translate.Whole(pod, "gpu", "count")}
+	if gpu.id != "" {
+		gpu.listed = translate.ByID(types, gpu.id)
 	}
-	return translate.DesiredStatus(translate.Text(pod, "status"))
+	return gpu
+}
+
+// name is the catalog's name of the type, its id when there is none.
+func (g gpuType) name() string { return cmp.Or(translate.Text(g.listed, "name"), g.id) }
+
+// card describes the type with its catalog name and prices. v2 sells by the hour
+// only, so the prices of longer terms and of spot are 0.
+func (g gpuType) card(w *objectWriter) {
+	w.value("communityPrice", money(g.listed, "price", "community"))
+	w.whole("communitySpotPrice", 0)
+	w.whole("count", g.count)
+	w.text("displayName", g.name())
+	w.text("id", g.id)
+	w.whole("oneMonthPrice", 0)
+	w.whole("oneWeekPrice", 0)
+	w.value("securePrice", money(g.listed, "price", "secure"))
+	w.whole("secureSpotPrice", 0)
+	w.whole("sixMonthPrice", 0)
+	w.whole("threeMonthPrice", 0)
 }
 
 // cost is the pod's rate, 0 of one that was stopped.
@@ -116,6 +175,9 @@ func cost(pod any) any {
 }
 
 func withoutKeys(vars map[string]any, hidden []string) map[string]any {
+	if len(hidden) == 0 {
+		return vars
+	}
 	out := make(map[string]any, len(vars))
 	maps.Copy(out, vars)
 	for _, name := range hidden {
@@ -159,40 +221,46 @@ func machineID(pod any) string {
 	return id
 }
 
-// machine is never null. Only what v2 tells is in the short form.
-func (r *request) machine(pod any, view podView) map[string]any {
-	out := map[string]any{}
-	if id := translate.Text(pod, "gpu", "id"); id != "" {
-		out["gpuTypeId"] = id
-		out["gpuDisplayName"] = cardName(id, translate.ByID(view.types, id))
+// machineMembers writes the machine. Only what v2 tells is in the short form.
+func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType) {
+	cloud, centre, full := translate.Text(p.pod, "cloud"), translate.Text(p.pod, "dataCenterId"), p.machine
+	if full {
+		w.value("costPerHr", cost(p.pod))
+		w.whole("cpuCount", max(translate.Whole(p.pod, "gpu", "vcpuCount"), translate.Whole(p.pod, "cpu", "vcpuCount")))
+		w.value("currentPricePerGpu", pricePerGPU(p.pod, gpu.count))
 	}
-	if id := translate.Text(pod, "dataCenterId"); id != "" {
-		out["dataCenterId"] = id
-		out["location"] = translate.Location(id)
+	if centre != "" {
+		w.text("dataCenterId", centre)
 	}
-	if cloud := translate.Text(pod, "cloud"); cloud != "" {
-		out["secureCloud"] = cloud == "SECURE"
+	if full {
+		w.whole("diskThroughputMBps", 0)
+		w.whole("gpuAvailable", 0)
 	}
-	if !view.machine {
-		return out
+	if gpu.id != "" {
+		w.text("gpuDisplayName", gpu.name())
+		if full {
+			w.name("gpuType").object(gpu.card)
+		}
+		w.text("gpuTypeId", gpu.id)
 	}
-	count := translate.Whole(pod, "gpu", "count")
-	if id, ok := out["gpuTypeId"].(string); ok {
-		out["gpuType"] = gpuCard(id, count, view.types)
+	if centre != "" {
+		w.text("location", translate.Location(centre))
 	}
-	out["costPerHr"] = cost(pod)
-	out["currentPricePerGpu"] = pricePerGPU(pod, count)
-	out["cpuCount"] = max(translate.Whole(pod, "gpu", "vcpuCount"), translate.Whole(pod, "cpu", "vcpuCount"))
-	out["minPodGpuCount"] = 1
-	out["supportPublicIp"] = translate.Text(pod, "cloud") == "SECURE" || publicIP(pod) != ""
-	for _, name := range [...]string{"maintenanceStart", "maintenanceEnd", "maintenanceNote"} {
-		out[name] = nil
+	if full {
+		w.value("maintenanceEnd", nil)
+		w.value("maintenanceNote", nil)
+		w.value("maintenanceStart", nil)
+		w.whole("maxDownloadSpeedMbps", 0)
+		w.whole("maxUploadSpeedMbps", 0)
+		w.whole("minPodGpuCount", 1)
+		w.text("note", "")
 	}
-	out["note"] = ""
-	for _, name := range [...]string{"gpuAvailable", "diskThroughputMBps", "maxDownloadSpeedMbps", "maxUploadSpeedMbps"} {
-		out[name] = 0
+	if cloud != "" {
+		w.flag("secureCloud", cloud == "SECURE")
 	}
-	return out
+	if full {
+		w.flag("supportPublicIp", cloud == "SECURE" || publicIP(p.pod) != "")
+	}
 }
 
 func pricePerGPU(pod any, count int64) any {
@@ -244,35 +312,23 @@ func startedAt(pod any) string {
 	return translate.Text(pod, "createdAt")
 }
 
-// time writes a time in v1's layout.
-func (r *request) time(s string) string { return translate.FormatTime(s, r.api.timeLayout) }
-
 // lastStatusChange is a line for people; clients only display it.
 func lastStatusChange(pod any) string {
-	at := translate.FormatTime(startedAt(pod), translate.ScriptTime)
 	switch translate.Text(pod, "status") {
 	case "EXITED":
-		return "Exited by User: " + at
+		return "Exited by User: " + translate.FormatTime(startedAt(pod), translate.ScriptTime)
 	case "ERROR":
-		return "Exited with error: " + at
+		return "Exited with error: " + translate.FormatTime(startedAt(pod), translate.ScriptTime)
 	}
 	return "Rented by User: " + translate.FormatTime(translate.Text(pod, "createdAt"), translate.ScriptTime)
 }
 
 // worker writes a serverless worker as the pod v1 showed it as.
-func (r *request) worker(worker any, endpointID string, types []any) map[string]any {
+func (r *request) worker(worker any, endpointID string, types []any) *shownPod {
 	pod := map[string]any{
-		"id": worker.(map[string]any)["id"], "image": translate.At(worker, "image"), "status": "RUNNING",
+		"id": translate.At(worker, "id"), "image": translate.At(worker, "image"), "status": "RUNNING",
 		"dataCenterId": translate.At(worker, "dataCenterId"), "startedAt": translate.At(worker, "startedAt"),
+		"gpu": map[string]any{"id": translate.At(worker, "gpuTypeId"), "count": translate.At(worker, "gpuCount")},
 	}
-	if id := translate.Text(worker, "gpuTypeId"); id != "" {
-		pod["gpu"] = map[string]any{"id": id, "count": translate.At(worker, "gpuCount")}
-	}
-	out := r.pod(pod, podView{types: types})
-	out["gpuCount"] = translate.Whole(worker, "gpuCount")
-	out["endpointId"] = endpointID
-	out["slsVersion"] = translate.Whole(worker, "version")
-	out["aiApiId"] = nil
-	out["workerStatus"] = translate.Text(worker, "status")
-	return out
+	return r.pod(pod, podView{types: types, worker: worker, endpointID: endpointID})
 }

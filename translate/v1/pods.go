@@ -38,22 +38,20 @@ func (r *request) podFilter() podFilter {
 	}
 }
 
-// matches reports whether a pod in v1's shape passes every filter that was set.
-func (f podFilter) matches(pod map[string]any) bool {
-	_, isCPU := pod["cpuFlavorId"]
+// matches reports whether a pod passes every filter that was set.
+func (f podFilter) matches(p *shownPod) bool {
 	family := "GPU"
-	if isCPU {
+	if p.isCPU() {
 		family = "CPU"
 	}
-	equal := func(want string, path ...string) bool { return want == "" || translate.Text(pod, path...) == want }
-	among := func(want []string, path ...string) bool {
-		return len(want) == 0 || slices.Contains(want, translate.Text(pod, path...))
-	}
-	return (f.compute == "" || f.compute == family) &&
-		equal(f.status, "desiredStatus") && equal(f.endpoint, "endpointId") && equal(f.id, "id") &&
-		equal(f.image, "image") && equal(f.name, "name") && equal(f.volume, "networkVolumeId") &&
-		equal(f.template, "templateId") && among(f.flavours, "cpuFlavorId") &&
-		among(f.centres, "machine", "dataCenterId") && among(f.types, "gpuTypeId")
+	equal := func(want, have string) bool { return want == "" || have == want }
+	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }
+	return equal(f.compute, family) &&
+		equal(f.status, p.status()) && equal(f.endpoint, p.endpointID) && equal(f.id, translate.Text(p.pod, "id")) &&
+		equal(f.image, translate.Text(p.pod, "image")) && equal(f.name, translate.Text(p.pod, "name")) &&
+		equal(f.volume, volumeOf(p.pod)) && equal(f.template, templateOf(p.pod, p.note)) &&
+		among(f.flavours, translate.Text(p.pod, "cpu", "id")) &&
+		among(f.centres, translate.Text(p.pod, "dataCenterId")) && among(f.types, p.gpuTypeID())
 }
 
 func listPods(ctx context.Context, r *request) (*reply, error) {
@@ -93,7 +91,7 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		pods = append(pods, slices.DeleteFunc(workers, func(w any) bool { return !filter.matches(w.(map[string]any)) })...)
+		pods = append(pods, slices.DeleteFunc(workers, func(w any) bool { return !filter.matches(w.(*shownPod)) })...)
 	}
 	return ok(pods), nil
 }
@@ -210,14 +208,16 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if worker := translate.ByID(workers, id); worker != nil {
-		return ok(worker), nil
+	for _, worker := range workers {
+		if translate.Text(worker.(*shownPod).pod, "id") == id {
+			return ok(worker), nil
+		}
 	}
 	return nil, &fault{status: 404, text: "pod not found"}
 }
 
 // podWith writes one pod with what was asked to be included.
-func (r *request) podWith(ctx context.Context, pod any, include podIncludes, intent string) map[string]any {
+func (r *request) podWith(ctx context.Context, pod any, include podIncludes, intent string) *shownPod {
 	id := translate.Text(pod, "id")
 	note, _, _ := translate.LoadNote[translate.PodNote](ctx, r.Dialogue, r.key(translate.KindPod, id))
 	view := podView{note: note, types: r.cards(ctx, pod), machine: include.machine, intent: intent}
