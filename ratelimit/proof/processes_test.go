@@ -55,8 +55,7 @@ func newScene(t *testing.T, mode ratelimit.Mode, redisArgs ...string) *scene {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.proxy.Stop)
-	s.direct = redis.NewClient(&redis.Options{Addr: s.server.Addr()})
-	t.Cleanup(func() { _ = s.direct.Close() })
+	s.direct = redistest.Client(t, redis.Options{Addr: s.server.Addr()})
 	s.order = order{
 		URL: "redis://" + s.proxy.Listen, Mode: mode, Recovery: 1500 * time.Millisecond,
 		Callers: 8, Every: 20 * time.Millisecond,

@@ -39,8 +39,7 @@ func ClusterNodes(t testing.TB, n int) []*Server {
 	buses := make([]int, n)
 	for i := range n {
 		nodes[i], buses[i] = clusterNode(t)
-		clients[i] = redis.NewClient(&redis.Options{Addr: nodes[i].Addr()})
-		defer func() { _ = clients[i].Close() }()
+		clients[i] = Client(t, redis.Options{Addr: nodes[i].Addr()})
 		if err := clients[i].ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
 			t.Fatalf("redistest: slots of node %d: %v", i, err)
 		}

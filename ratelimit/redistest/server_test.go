@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,8 +14,7 @@ import (
 
 func TestServer(t *testing.T) {
 	s := redistest.Run(t, "--appendonly", "yes", "--appendfsync", "always")
-	client := redis.NewClient(&redis.Options{Addr: s.Addr()})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistest.Client(t, redis.Options{Addr: s.Addr()})
 	if err := client.Set(t.Context(), "kept", "yes", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestServer(t *testing.T) {
 
 func TestCluster(t *testing.T) {
 	addrs := redistest.Cluster(t, 3)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		if err := client.Set(t.Context(), key, key, 0).Err(); err != nil {
@@ -62,8 +62,7 @@ func TestTLS(t *testing.T) {
 			if tt.config != nil {
 				tt.config.MinVersion = tls.VersionTLS12
 			}
-			client := redis.NewClient(&redis.Options{Addr: s.Addr(), TLSConfig: tt.config, MaxRetries: -1, DialerRetries: 1})
-			t.Cleanup(func() { _ = client.Close() })
+			client := redistest.Client(t, redis.Options{Addr: s.Addr(), TLSConfig: tt.config, MaxRetries: -1, DialerRetries: 1})
 			if err := client.Ping(t.Context()).Err(); (err != nil) != tt.fails {
 				t.Errorf("ping: %v, want an error: %v", err, tt.fails)
 			}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/storetest"
@@ -23,10 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T) (*miniredis.Miniredis, *redisstore.Store) {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client := redis.NewClient(&redis.Options{
-		Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second,
-	})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
 	return server, redisstore.New(client, "tg:translate:")
 }
 
@@ -38,40 +34,14 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestContractOnRedis runs the contract on a real server, over a socket of its
-// own. Expiry cannot be fast-forwarded there, so those cases wait for none:
+// TestContractOnRedis runs the contract on a real server. Expiry cannot be fast-forwarded there, so those cases wait for none:
 // advance shortens the life of every key instead.
 func TestContractOnRedis(t *testing.T) {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("redis-server is not installed")
-	}
 	storetest.Test(t, func(t *testing.T) (translate.Store, func(time.Duration)) {
 		t.Helper()
-		client := startRedis(t, path)
+		client := redistest.Client(t, redis.Options{Addr: redistest.Start(t), MaxRetries: -1, ContextTimeoutEnabled: true})
 		return redisstore.New(client, "tg:translate:"), func(d time.Duration) { age(t, client, d) }
 	})
-}
-
-func startRedis(t *testing.T, path string) *redis.Client {
-	t.Helper()
-	socket := filepath.Join(t.TempDir(), "s")
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, MaxRetries: 20})
-	t.Cleanup(func() {
-		_ = client.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for client.Ping(t.Context()).Err() != nil {
-		if t.Context().Err() != nil {
-			t.Fatal("redis-server did not start")
-		}
-	}
-	return client
 }
 
 // age takes d off the time every key has left.

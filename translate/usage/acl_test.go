@@ -42,8 +42,7 @@ func TestTheManualsRuleIsEnough(t *testing.T) {
 	if err := admin.Do(t.Context(), rule...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	client := redis.NewClient(&redis.Options{Addr: addr, Username: "legacy", Password: "secret", MaxRetries: -1})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistest.Client(t, redis.Options{Addr: addr, Username: "legacy", Password: "secret", MaxRetries: -1})
 
 	s := usage.NewStore(client, "tollgate:usage")
 	for i := range 3 {
