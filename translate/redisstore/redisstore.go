@@ -19,14 +19,12 @@ import (
 // scanBatch is how many ids one step of List reads.
 const scanBatch = 500
 
-// addBatch is how many records one step of AddAll writes.
-const addBatch = 500
+// writeBatch is how many records one step of AddAll writes.
+const writeBatch = 500
 
 var (
-	//go:embed put.lua
-	putSource string
-	//go:embed add.lua
-	addSource string
+	//go:embed write.lua
+	writeSource string
 	//go:embed prune.lua
 	pruneSource string
 )
@@ -36,8 +34,7 @@ var (
 type Store struct {
 	client redis.UniversalClient
 	prefix string
-	put    *redis.Script
-	add    *redis.Script
+	script *redis.Script // write.lua
 	prune  *redis.Script
 }
 
@@ -47,11 +44,11 @@ var _ translate.Store = (*Store)(nil)
 func New(client redis.UniversalClient, prefix string) *Store {
 	return &Store{
 		client: client, prefix: prefix,
-		put: redis.NewScript(putSource), add: redis.NewScript(addSource), prune: redis.NewScript(pruneSource),
+		script: redis.NewScript(writeSource), prune: redis.NewScript(pruneSource),
 	}
 }
 
-// index is the key of the id set of one account and kind. Names are escaped, so
+// index is the key of the ids of one account and kind. Names are escaped, so
 // no two pairs share a key and none can break out of the hash tag.
 func (s *Store) index(account, kind string) string {
 	return s.prefix + "{" + url.QueryEscape(account) + ":" + url.QueryEscape(kind) + "}"
@@ -78,45 +75,46 @@ func (s *Store) Get(ctx context.Context, key translate.Key) (json.RawMessage, bo
 
 // Put implements translate.Store.
 func (s *Store) Put(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) error {
-	_, err := s.write(ctx, key, value, ttl, "always")
+	_, err := s.write(ctx, key.Account, key.Kind, map[string]json.RawMessage{key.ID: value}, ttl, "always")
 	return err
 }
 
 // Add implements translate.Store.
 func (s *Store) Add(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) (bool, error) {
-	return s.write(ctx, key, value, ttl, "new")
-}
-
-func (s *Store) write(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration, when string) (bool, error) {
-	keys := []string{s.index(key.Account, key.Kind), s.record(key)}
-	written, err := s.put.Run(ctx, s.client, keys, key.ID, []byte(value), ttl.Milliseconds(), when).Int()
-	if err != nil {
-		return false, fmt.Errorf("write %s record: %w", key.Kind, err)
-	}
-	return written == 1, nil
+	written, err := s.write(ctx, key.Account, key.Kind, map[string]json.RawMessage{key.ID: value}, ttl, "new")
+	return written == 1, err
 }
 
 // AddAll implements translate.Store.
 func (s *Store) AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
+	_, err := s.write(ctx, account, kind, values, ttl, "new")
+	return err
+}
+
+// write writes records by id and returns how many: "always", or those that are
+// "new".
+func (s *Store) write(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string) (written int, err error) {
 	index := s.index(account, kind)
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), addBatch) {
-		keys, args := []string{index}, []any{ttl.Milliseconds()}
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), writeBatch) {
+		keys, args := []string{index}, []any{ttl.Milliseconds(), when}
 		for _, id := range ids {
 			keys = append(keys, recordOf(index, id))
 			args = append(args, id, []byte(values[id]))
 		}
-		if err := s.add.Run(ctx, s.client, keys, args...).Err(); err != nil {
-			return fmt.Errorf("add %s records: %w", kind, err)
+		n, err := s.script.Run(ctx, s.client, keys, args...).Int()
+		if err != nil {
+			return written, fmt.Errorf("write %s records: %w", kind, err)
 		}
+		written += n
 	}
-	return nil
+	return written, nil
 }
 
 // Delete implements translate.Store.
 func (s *Store) Delete(ctx context.Context, key translate.Key) error {
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.Del(ctx, s.record(key))
-		p.SRem(ctx, s.index(key.Account, key.Kind), key.ID)
+		p.ZRem(ctx, s.index(key.Account, key.Kind), key.ID)
 		return nil
 	})
 	if err != nil {
@@ -156,8 +154,12 @@ func (s *Store) List(ctx context.Context, account, kind string) (map[string]json
 	values := make(map[string]json.RawMessage)
 	index := s.index(account, kind)
 	for cursor := uint64(0); ; {
-		ids, next, err := s.client.SScan(ctx, index, cursor, "", scanBatch).Result()
+		entries, next, err := s.client.ZScan(ctx, index, cursor, "", scanBatch).Result()
 		if err == nil {
+			ids := make([]string, 0, len(entries)/2)
+			for i := 0; i < len(entries); i += 2 { // each is followed by its score
+				ids = append(ids, entries[i])
+			}
 			err = s.collect(ctx, index, ids, values)
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -98,5 +99,54 @@ func TestErrorsAreTold(t *testing.T) {
 	cancel()
 	if _, _, err := store.Get(ctx, key); !errors.Is(err, context.Canceled) {
 		t.Errorf("Get with an ended context = %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestTheIndexForgets: what is written and never asked for again, such as the marks
+// of pods that were handed out, leaves nothing behind.
+func TestTheIndexForgets(t *testing.T) {
+	server, store := open(t)
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	pass := func(d time.Duration) {
+		now = now.Add(d)
+		server.SetTime(now)
+		server.FastForward(d)
+	}
+	pass(0)
+	put := func(id string, ttl time.Duration) {
+		t.Helper()
+		if _, err := store.Add(t.Context(), translate.Key{Account: "a", Kind: translate.KindClaim, ID: id}, json.RawMessage(`1`), ttl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	index := "tg:translate:{a:" + translate.KindClaim + "}"
+	entries := func() []string {
+		t.Helper()
+		if !server.Exists(index) {
+			return nil
+		}
+		ids, err := server.ZMembers(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	put("p1", time.Hour)
+	pass(30 * time.Minute)
+	put("p2", 15*time.Minute) // ends before p1
+	pass(20 * time.Minute)
+	put("p3", time.Hour)
+	if got, want := entries(), []string{"p1", "p3"}; !slices.Equal(got, want) {
+		t.Errorf("entries %q, want %q", got, want)
+	}
+	pass(time.Hour)
+	if got := entries(); got != nil {
+		t.Errorf("entries %q after the last record has ended, want no index", got)
+	}
+	put("p4", 0)
+	put("p5", time.Minute)
+	pass(time.Hour)
+	if got, err := store.List(t.Context(), "a", translate.KindClaim); len(got) != 1 || got["p4"] == nil || err != nil {
+		t.Errorf("List = %s, %v, want what is for ever", got, err)
 	}
 }
