@@ -128,6 +128,10 @@ func TestTableIsSound(t *testing.T) {
 		{"gateway", "config", false},
 		{"test/platform/internal/x", "gateway/schema", false},
 		{"test/parity", "gateway/filter", true},
+		{"test/parity", "test/world", true},
+		{"test/contract", "test/world", false},
+		{"test/platform", "test/world", false},
+		{"test/world", "test/platform", false},
 		{"cmd/tollgate", "test/platform", true},
 		{"cmd/tollgate", "test/envoytest", false},
 	} {

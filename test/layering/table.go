@@ -86,6 +86,11 @@ func Table() []Row {
 		},
 		leaf("test/layering", "it reads the code and does not run it"),
 		{
+			Package: "test/world/...",
+			May:     []string{"config", "gateway/...", "ratelimit/redisstore"},
+			Why:     "what tests of the whole gateway stand on knows neither a platform nor a case: those are each test's own",
+		},
+		{
 			Package: "test/...",
 			May:     []string{"cmd/...", "config/...", "gateway/...", "policies/...", "ratelimit/...", "translate/...", "test/..."},
 			Why:     "stories over the whole program",

@@ -1,0 +1,53 @@
+package world
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Buffer is a bytes.Buffer that may be read while others write. Its zero value is
+// empty.
+type Buffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// String returns all that was written.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// Logger returns a logger that writes JSON lines of every level here.
+func (b *Buffer) Logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// Exchanges returns the events among the lines a gateway has logged here, one per
+// exchange, oldest first.
+func (b *Buffer) Exchanges(t testing.TB) []map[string]any {
+	t.Helper()
+	var events []map[string]any
+	for line := range strings.Lines(b.String()) {
+		var event map[string]any
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatalf("log line %q: %v", line, err)
+		}
+		if event["msg"] == "exchange" {
+			events = append(events, event)
+		}
+	}
+	return events
+}
