@@ -7,9 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // Permits that are drawn while the doors stay open at the end are given back: what
@@ -49,13 +48,7 @@ func TestPermitsDrawnAtTheEndAreReturned(t *testing.T) {
 	if admitted-before < 10 {
 		t.Fatalf("%d calls were admitted at the end: too few for permits to be drawn", admitted-before)
 	}
-	opts, err := redisstore.Options("redis://" + d.redis.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewUniversalClient(opts)
-	defer func() { _ = client.Close() }()
-	store, err := redisstore.New(client, redisstore.Config{})
+	store, err := redisstore.New(world.Redis(t, d.redis.Addr()), redisstore.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -240,16 +240,7 @@ func TestOneEventPerExchange(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.ask(t, request("POST", "/v2/pods", "key_research", podH100, "X-Request-Id: story-1",
 			"User-Agent: x\", \"level\":\"INFO\", \"msg\":\"approved"))
-		var events []map[string]any
-		for line := range strings.Lines(d.logs.String()) {
-			var m map[string]any
-			if err := json.Unmarshal([]byte(line), &m); err != nil {
-				t.Fatalf("log line %q: %v", line, err)
-			}
-			if m["msg"] == "exchange" {
-				events = append(events, m)
-			}
-		}
+		events := d.logs.Exchanges(t)
 		if len(events) != 1 {
 			t.Fatalf("%d events, want 1: %s", len(events), d.logs)
 		}

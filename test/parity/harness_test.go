@@ -2,11 +2,9 @@ package parity
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,20 +17,16 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/envoytest"
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,7 +80,7 @@ type door struct {
 	platform *platform.Instance
 	redis    *miniredis.Miniredis
 	gateway  *gateway.Gateway
-	logs     *safeBuffer
+	logs     *world.Buffer
 	// upstream is where calls go: the platform's address unless a test says
 	// otherwise. text is the configuration.
 	upstream, text string
@@ -126,7 +120,7 @@ func eachDoor(t *testing.T, body func(t *testing.T, d *door), opts ...option) {
 
 func openDoor(t *testing.T, name string, opts ...option) *door {
 	t.Helper()
-	d := &door{name: name, logs: new(safeBuffer), text: configuration, now: start}
+	d := &door{name: name, logs: new(world.Buffer), text: configuration, now: start}
 	clock := platform.ManualClock(start)
 	d.platform = platform.RunT(t, platform.WithClock(clock), platform.WithAccounts(
 		platform.Account{ID: "acme", Key: "pk-acme-" + canary},
@@ -151,79 +145,32 @@ func openDoor(t *testing.T, name string, opts ...option) *door {
 
 func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	t.Helper()
-	loaded := load(t, d.text, d.upstream)
-	opts, err := redisstore.Options("redis://" + d.redis.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Minute, time.Minute, time.Minute
-	client := redis.NewUniversalClient(opts)
-	t.Cleanup(func() { _ = client.Close() })
-	providers, err := telemetry.NewProviders(t.Context(), loaded.Gateway.Telemetry, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.providers = providers
-	t.Cleanup(func() { _ = providers.Shutdown(context.Background()) })
-	g, err := gateway.New(loaded.Gateway, gateway.Deps{
-		API: description(t), Redis: client, Providers: providers, Version: "test", Now: d.Now,
-		Logger: slog.New(slog.NewJSONHandler(d.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	cfg := load(t, d.text, d.upstream)
+	d.providers = world.Providers(t, cfg.Telemetry)
+	return world.Gateway(t, cfg, gateway.Deps{
+		Redis: world.Redis(t, d.redis.Addr()), Providers: d.providers, Now: d.Now, Logger: d.logs.Logger(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	return g
 }
 
-// loadAPI compiles the description once for all gateways.
-var loadAPI = sync.OnceValues(schema.Load)
-
-func description(t *testing.T) *schema.API {
+// load reads a configuration text with the tests' secrets.
+func load(t *testing.T, text, upstream string) gateway.Config {
 	t.Helper()
-	api, err := loadAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api
-}
-
-// load reads a configuration text with the tests' keys and secrets filled in.
-func load(t *testing.T, text, platformURL string) *config.Loaded {
-	t.Helper()
-	text = strings.ReplaceAll(text, "PLATFORM", platformURL)
-	for _, key := range []string{"key_research", "key_platform", "key_tiny", "key_exempt", "key_globex", "key_wrong"} {
-		text = strings.ReplaceAll(text, "SHA256("+key+")", identity.DigestOf(key).String())
-	}
-	secrets := map[string]string{"ACME": "pk-acme-" + canary, "GLOBEX": "pk-globex-" + canary, "WRONG": "pk-wrong-" + canary}
-	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{
-		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
+	return world.Configuration(t, strings.ReplaceAll(text, "PLATFORM", upstream), map[string]string{
+		"ACME": "pk-acme-" + canary, "GLOBEX": "pk-globex-" + canary, "WRONG": "pk-wrong-" + canary,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded
 }
 
 // envoy returns a minimal Envoy in front of the gateway's ext_proc server.
 func envoy(t *testing.T, d *door) http.Handler {
 	t.Helper()
 	l := bufconn.Listen(1 << 20)
-	server := d.gateway.ExtProc()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	world.Serve(t, d.gateway.ExtProc(), l)
 	conn, err := grpc.NewClient("passthrough:bufnet", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = conn.Close()
-		server.Stop()
-		if err := <-served; err != nil {
-			t.Errorf("ext_proc server: %v", err)
-		}
-	})
+	t.Cleanup(func() { _ = conn.Close() })
 	u, err := url.Parse(d.upstream)
 	if err != nil {
 		t.Fatal(err)
@@ -237,59 +184,17 @@ func envoy(t *testing.T, d *door) http.Handler {
 }
 
 // answer is a response as a caller sees it.
-type answer struct {
-	Status int
-	Header http.Header
-	Body   string
-}
+type answer = world.Answer
 
 // ask sends raw bytes and reads one response.
 func (d *door) ask(t *testing.T, raw string) answer {
 	t.Helper()
-	conn, err := net.Dial("tcp", d.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, raw); err != nil {
-		t.Fatal(err)
-	}
-	method, _, _ := strings.Cut(raw, " ")
-	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
-	if err != nil {
-		t.Fatalf("%s door: no response to %.60q: %v", d.name, raw, err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("%s door: body: %v", d.name, err)
-	}
-	return answer{res.StatusCode, res.Header, string(body)}
+	return world.Ask(t, d.addr, raw)
 }
 
-// request writes one request head and body; header lines are complete, without
-// line ends. A body gets a Content-Length and, unless one is given, the JSON
-// content type.
+// request writes one request, as a line of a table does.
 func request(method, target, key, body string, header ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: gateway.test\r\n", method, target)
-	if key != "" {
-		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", key)
-	}
-	for _, h := range header {
-		b.WriteString(h + "\r\n")
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(header, func(h string) bool { return strings.HasPrefix(strings.ToLower(h), name) })
-	}
-	if body != "" && !has("content-type") {
-		b.WriteString("Content-Type: application/json\r\n")
-	}
-	if body != "" && !has("transfer-encoding") {
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
-	}
-	b.WriteString("\r\n" + body)
-	return b.String()
+	return world.Request(method, target, key, body, header...)
 }
 
 // platformCalls writes each request as the platform received it, without what differs by
@@ -322,28 +227,10 @@ func comparable(a answer) answer {
 	return a
 }
 
-// safeBuffer is a bytes.Buffer for several writers.
-type safeBuffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // stream opens a streaming GET and hands out its lines. stop leaves.
 func (d *door) stream(t *testing.T, target, key string) (lines <-chan string, stop func()) {
 	t.Helper()
-	conn, err := net.Dial("tcp", d.addr)
+	conn, err := net.Dial("tcp", d.addr) // without a deadline, which would look like a cut
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,11 +15,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // only allows one type of GPU.
@@ -35,7 +30,7 @@ func reconfigured(t *testing.T, d *door, policies string) gateway.Config {
 	t.Helper()
 	other := &door{}
 	under(policies)(other)
-	return load(t, other.text, d.upstream).Gateway
+	return load(t, other.text, d.upstream)
 }
 
 // While configurations change under load, every decision is made by exactly one
@@ -198,7 +193,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 		t.Errorf("under a bundle without policies: %v", got)
 	}
 	down.Store(true)
-	if err := d.gateway.Swap(load(t, d.text, d.upstream).Gateway); err != nil {
+	if err := d.gateway.Swap(load(t, d.text, d.upstream)); err != nil {
 		t.Fatal(err)
 	}
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
@@ -233,45 +228,12 @@ func until(t *testing.T, what string, ok func() bool) {
 // and waits for that; the end of the test does, too.
 func run(t *testing.T, d *door) (end func()) {
 	t.Helper()
-	listen := func() net.Listener {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	data := listen()
-	opts, err := redisstore.Options("redis://" + d.redis.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Minute, time.Minute, time.Minute
-	client := redis.NewUniversalClient(opts)
-	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.gateway, err = gateway.New(load(t, d.text, d.upstream).Gateway, gateway.Deps{
-		API: description(t), Redis: client, Providers: providers, Version: "test", Now: time.Now, Data: data, Admin: listen(),
-		Logger: slog.New(slog.NewJSONHandler(d.logs, nil)),
+	data := world.Listen(t)
+	d.gateway = world.Gateway(t, load(t, d.text, d.upstream), gateway.Deps{
+		Redis: world.Redis(t, d.redis.Addr()), Logger: d.logs.Logger(), Data: data, Admin: world.Listen(t),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	d.addr = data.Addr().String()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- d.gateway.Run(ctx) }()
-	end = sync.OnceFunc(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		_ = client.Close()
-		_ = providers.Shutdown(ctx)
-	})
-	t.Cleanup(end)
-	return end
+	return world.Run(t, d.gateway)
 }
 
 // The kill switch stops everything its callers do, and nobody else's calls.

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // receiver is an OTLP receiver that keeps what it gets.
-func receiver(t *testing.T) (url string, got *safeBuffer) {
+func receiver(t *testing.T) (url string, got *world.Buffer) {
 	t.Helper()
-	got = new(safeBuffer)
+	got = new(world.Buffer)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(got, r.Body)
 	}))
@@ -23,7 +24,7 @@ func receiver(t *testing.T) (url string, got *safeBuffer) {
 }
 
 // searchAll fails if the canary is in anything the gateway put out.
-func searchAll(t *testing.T, d *door, answers []string, traces *safeBuffer) {
+func searchAll(t *testing.T, d *door, answers []string, traces *world.Buffer) {
 	t.Helper()
 	if err := d.providers.Shutdown(t.Context()); err != nil { // flushes the traces
 		t.Errorf("flush: %v", err)

@@ -40,7 +40,7 @@ func TestWithdrawnStreamsAreCut(t *testing.T) {
 			defer stop()
 			<-lines // it flows
 
-			next := load(t, d.text, d.upstream).Gateway
+			next := load(t, d.text, d.upstream)
 			tc.change(t, d, &next)
 			if err := d.gateway.Swap(next); err != nil {
 				t.Fatal(err)

@@ -1,13 +1,14 @@
 package parity
 
 import (
-	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 var decisionID = regexp.MustCompile(`"decision":"[0-9A-Z]{26}"`)
@@ -50,7 +51,7 @@ func table() []behaviour {
 			want: []string{`"status":"PROVISIONING"`, `"cost":0.44`}, header: append([]string{"Content-Type: application/json", "X-Tollgate-Decision: "}, limits...),
 		},
 		{name: "media type with charset", request: post(pod4090, "Content-Type: application/json; charset=UTF-8"), status: 201, sent: 1},
-		{name: "chunked body", request: post(chunked(pod4090[:5], pod4090[5:]), "Transfer-Encoding: chunked"), status: 201, sent: 1},
+		{name: "chunked body", request: post(world.Chunked(pod4090[:5], pod4090[5:]), "Transfer-Encoding: chunked"), status: 201, sent: 1},
 		{name: "list", request: get("/v2/pods"), status: 200, sent: 1, want: []string{`{"pods":[]}`}, header: limits},
 		{name: "catalog id with a space", request: get("/v2/catalog/gpus/NVIDIA%20L4"), status: 200, want: []string{`"id":"NVIDIA L4"`}},
 		{name: "exempt caller", request: request("GET", "/v2/pods", "key_exempt", ""), status: 200, sent: 1, noHeader: []string{"RateLimit", "RateLimit-Policy"}},
@@ -62,7 +63,7 @@ func table() []behaviour {
 
 		// Size comes before everything.
 		{name: "body too large", request: request("POST", "/v2/pods", "", big), status: 413, noHeader: []string{"RateLimit"}, want: []string{`"status":413`}},
-		{name: "body too large, chunked, no key", request: request("POST", "/v2/pods", "", chunked(big), "Transfer-Encoding: chunked"), status: 413},
+		{name: "body too large, chunked, no key", request: request("POST", "/v2/pods", "", world.Chunked(big), "Transfer-Encoding: chunked"), status: 413},
 		{name: "body too large on an unknown path", request: request("POST", "/nowhere", "", big), status: 413},
 		{name: "body of the limit's size is judged", request: post(`{"name":"` + strings.Repeat("x", 102400-len(`{"name":""}`)) + `"}`), status: 400, want: []string{"not acceptable JSON"}},
 
@@ -196,15 +197,6 @@ func table() []behaviour {
 		{name: "graphql by GET", request: request("GET", "/graphql?query=x", "key_research", ""), status: 405, want: []string{`"errors":`}},
 		{name: "graphql duplicate variable name", request: request("POST", "/graphql", "key_research", `{"query":"{ __typename }","variables":{"a":1,"a":2}}`), status: 400, want: []string{`"errors":`}},
 	}
-}
-
-// chunked writes parts in the chunked transfer coding.
-func chunked(parts ...string) string {
-	var b strings.Builder
-	for _, p := range parts {
-		fmt.Fprintf(&b, "%x\r\n%s\r\n", len(p), p)
-	}
-	return b.String() + "0\r\n\r\n"
 }
 
 // TestBehaviour plays the table through both doors and compares them.
