@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // Answers stream: each event passes while the platform is still writing. The
@@ -25,7 +27,7 @@ func TestStreamsAreNotHeld(t *testing.T) {
 	}))
 	t.Cleanup(upstream.Close)
 	w := open(t, to(upstream.URL))
-	conn := dial(t, w.addr)
+	conn := world.Dial(t, w.addr)
 	if _, err := io.WriteString(conn, request("GET", "/v2/pods/p1/logs", "key_research", "", "Last-Event-ID: 7")); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // other is an ext_proc server that is not ours. Its first reply, and nothing
@@ -28,22 +29,12 @@ func (o *other) Process(stream extprocv3.ExternalProcessor_ProcessServer) error 
 }
 
 // with runs another server in the place of ours.
-func with(t *testing.T, reply func(stream extprocv3.ExternalProcessor_ProcessServer) error) *world {
+func with(t *testing.T, reply func(stream extprocv3.ExternalProcessor_ProcessServer) error) *way {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := world.Listen(t)
 	server := grpc.NewServer()
 	extprocv3.RegisterExternalProcessorServer(server, &other{reply: reply})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	t.Cleanup(func() {
-		server.Stop()
-		if err := <-served; err != nil {
-			t.Errorf("ext_proc server: %v", err)
-		}
-	})
+	world.Serve(t, server, l)
 	return open(t, shaped(func(b *bootstrap) { b.point("tollgate", l.Addr().String()) }))
 }
 

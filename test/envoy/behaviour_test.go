@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 const (
@@ -51,10 +52,10 @@ func table() []behaviour {
 		// What works.
 		{name: "list", request: get("/v2/pods"), status: 200, sent: 1, header: limits},
 		{name: "create", request: post(pod4090), status: 201, sent: 1, header: limits, want: []string{`"status":"PROVISIONING"`}},
-		{name: "create, chunked", request: post(chunked(pod4090[:5], pod4090[5:]), chunks), status: 201, sent: 1},
+		{name: "create, chunked", request: post(world.Chunked(pod4090[:5], pod4090[5:]), chunks), status: 201, sent: 1},
 		{
 			name: "create, chunked with trailers", status: 201, sent: 1,
-			request: post(strings.TrimSuffix(chunked(pod4090), "\r\n")+"X-Trailer: 1\r\n\r\n", chunks),
+			request: post(strings.TrimSuffix(world.Chunked(pod4090), "\r\n")+"X-Trailer: 1\r\n\r\n", chunks),
 		},
 		{name: "create, asking first", request: post(pod4090, "Expect: 100-continue"), status: 201, sent: 1},
 		{name: "patch of an unknown pod", request: request("PATCH", "/v2/pods/nope1234", "key_research", `{"name":"b"}`), status: 404, sent: 1, header: limits},
@@ -65,10 +66,10 @@ func table() []behaviour {
 
 		// Size comes before everything.
 		{name: "too large", request: request("POST", "/v2/pods", "", bodyOf(102401)), status: 413, want: []string{`"status":413`}},
-		{name: "too large, chunked", request: request("POST", "/v2/pods", "", chunked(bodyOf(102401)), chunks), status: 413, want: []string{`"status":413`}},
+		{name: "too large, chunked", request: request("POST", "/v2/pods", "", world.Chunked(bodyOf(102401)), chunks), status: 413, want: []string{`"status":413`}},
 		{name: "larger than Envoy holds", request: request("POST", "/v2/pods", "", bodyOf(1<<20)), status: 413, want: []string{`"status":413`}},
-		{name: "larger than Envoy holds, chunked", request: request("POST", "/v2/pods", "", chunked(bodyOf(1<<20)), chunks), status: 413, want: []string{`"status":413`}},
-		{name: "larger than Envoy holds, chunked, with a key", request: post(chunked(bodyOf(1<<20)), chunks), status: 413, want: []string{`"status":413`}},
+		{name: "larger than Envoy holds, chunked", request: request("POST", "/v2/pods", "", world.Chunked(bodyOf(1<<20)), chunks), status: 413, want: []string{`"status":413`}},
+		{name: "larger than Envoy holds, chunked, with a key", request: post(world.Chunked(bodyOf(1<<20)), chunks), status: 413, want: []string{`"status":413`}},
 		{name: "as large as may be", request: post(bodyOf(102400)), status: 400, want: []string{"not acceptable JSON"}},
 
 		// Who calls.
@@ -144,7 +145,7 @@ func TestBehaviour(t *testing.T) {
 			if len(calls) != c.sent {
 				t.Errorf("%d requests at the platform, want %d: %+v", len(calls), c.sent, calls)
 			}
-			direct := w.sent(func() { plain = exchange(t, w.plain, c.request) })
+			direct := w.sent(func() { plain = world.Ask(t, w.plain, c.request) })
 			want := c.status
 			if c.plain != 0 {
 				want = c.plain
@@ -167,7 +168,7 @@ func TestBehaviour(t *testing.T) {
 }
 
 // searchLogs fails if a log holds a secret.
-func (w *world) searchLogs(t *testing.T) {
+func (w *way) searchLogs(t *testing.T) {
 	t.Helper()
 	for name, text := range map[string]string{"Envoy's log": w.log.String(), "the access log": w.access.String(), "the gateway's log": w.logs.String()} {
 		for _, secret := range []string{canary, "Bearer ", "Bearer+", "api_key=", "key_nobody"} {
@@ -285,9 +286,9 @@ func TestBrokenMessagesEndTheConnection(t *testing.T) {
 	for name, raw := range map[string]string{
 		"lower-case method":               request("get", "/v2/pods", "key_research", ""),
 		"HTTP/1.0":                        strings.Replace(request("GET", "/v2/pods", "key_research", ""), "HTTP/1.1", "HTTP/1.0", 1),
-		"length and chunks":               request("POST", "/v2/pods", "key_research", chunked(pod4090), "Transfer-Encoding: chunked", "Content-Length: 3"),
+		"length and chunks":               request("POST", "/v2/pods", "key_research", world.Chunked(pod4090), "Transfer-Encoding: chunked", "Content-Length: 3"),
 		"two lengths":                     request("POST", "/v2/pods", "key_research", pod4090, "Content-Length: 67", "Content-Length: 3"),
-		"other transfer coding":           request("POST", "/v2/pods", "key_research", chunked(pod4090), "Transfer-Encoding: gzip, chunked"),
+		"other transfer coding":           request("POST", "/v2/pods", "key_research", world.Chunked(pod4090), "Transfer-Encoding: gzip, chunked"),
 		"NUL in a header":                 request("GET", "/v2/pods", "key_research", "", "X-Note: a\x00b"),
 		"space before the colon":          request("GET", "/v2/pods", "key_research", "", "X-Note : a"),
 		"more headers than Envoy takes":   request("GET", "/v2/pods", "key_research", "", strings.Split(strings.Repeat("A: b\n", 250)+"C: d", "\n")...),
@@ -295,7 +296,7 @@ func TestBrokenMessagesEndTheConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := dial(t, w.addr)
+			conn := world.Dial(t, w.addr)
 			if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 				t.Fatal(err)
 			}

@@ -13,12 +13,14 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // A connection serves one request after the other, refused or not.
 func TestConnectionsAreKept(t *testing.T) {
 	w := open(t)
-	conn := dial(t, w.addr)
+	conn := world.Dial(t, w.addr)
 	r := bufio.NewReader(conn)
 	for range 3 {
 		for _, c := range []struct {
@@ -27,7 +29,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		}{
 			{request("GET", "/v2/pods", "key_research", ""), 200},
 			{request("POST", "/v2/pods", "key_research", pod4090), 201},
-			{request("POST", "/v2/pods", "key_research", chunked(podH100), "Transfer-Encoding: chunked"), 403},
+			{request("POST", "/v2/pods", "key_research", world.Chunked(podH100), "Transfer-Encoding: chunked"), 403},
 			{request("GET", "/v2/pods", "", ""), 401},
 			{request("GET", "/v2/pods/nope1234", "key_research", ""), 404},
 			{request("POST", "/v2/pods", "key_research", bodyOf(60000)), 422},
@@ -35,7 +37,7 @@ func TestConnectionsAreKept(t *testing.T) {
 			if _, err := io.WriteString(conn, c.request); err != nil {
 				t.Fatal(err)
 			}
-			if a := read(t, r, c.request); a.Status != c.status {
+			if a := world.Read(t, r, c.request); a.Status != c.status {
 				t.Errorf("%.20q: status = %d, want %d: %s", c.request, a.Status, c.status, a.Body)
 			}
 		}
@@ -55,7 +57,7 @@ func TestConnectionsAreKept(t *testing.T) {
 // refused does not take the next one's bytes.
 func TestPipelining(t *testing.T) {
 	w := open(t)
-	conn := dial(t, w.addr)
+	conn := world.Dial(t, w.addr)
 	r := bufio.NewReader(conn)
 	all := []string{
 		request("POST", "/v2/pods", "", pod4090),
@@ -66,7 +68,7 @@ func TestPipelining(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int{401, 422, 200} {
-		if a := read(t, r, all[i]); a.Status != want {
+		if a := world.Read(t, r, all[i]); a.Status != want {
 			t.Errorf("request %d: status = %d, want %d: %s", i, a.Status, want, a.Body)
 		}
 	}
@@ -76,7 +78,7 @@ func TestPipelining(t *testing.T) {
 }
 
 // client speaks HTTP/2 or HTTP/1.1 to Envoy, over connections it keeps.
-func (w *world) client(t *testing.T, version int) *http.Client {
+func (w *way) client(t *testing.T, version int) *http.Client {
 	t.Helper()
 	tr := &http.Transport{Protocols: new(http.Protocols), MaxIdleConnsPerHost: 64}
 	tr.Protocols.SetHTTP1(version == 1)
@@ -86,7 +88,7 @@ func (w *world) client(t *testing.T, version int) *http.Client {
 }
 
 // do sends one request with a client of package http.
-func (w *world) do(ctx context.Context, c *http.Client, method, target, key string, body io.Reader, trailer http.Header) (a answer, proto string, err error) {
+func (w *way) do(ctx context.Context, c *http.Client, method, target, key string, body io.Reader, trailer http.Header) (a answer, proto string, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+w.addr+target, body)
 	if err != nil {
 		return a, "", err
@@ -104,7 +106,7 @@ func (w *world) do(ctx context.Context, c *http.Client, method, target, key stri
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
-	return answer{res.StatusCode, res.Header, string(text)}, res.Proto, err
+	return answer{Status: res.StatusCode, Header: res.Header, Body: string(text)}, res.Proto, err
 }
 
 // HTTP/2 callers get what HTTP/1.1 callers get.
@@ -223,7 +225,7 @@ func TestCallersThatLeave(t *testing.T) {
 	w := open(t)
 	raw := request("POST", "/v2/pods", "key_research", pod4090)
 	for _, part := range []int{10, len(raw) - len(pod4090), len(raw) - 1} {
-		conn := dial(t, w.addr)
+		conn := world.Dial(t, w.addr)
 		send := func() { _, _ = io.WriteString(conn, raw[:part]) }
 		if part > 10 {
 			w.gate.after(t, send) // the answer to the headers
@@ -240,7 +242,7 @@ func TestCallersThatLeave(t *testing.T) {
 	if calls := w.platform.CallsTo("createPod"); len(calls) != 1 {
 		t.Errorf("%d pods asked for, want 1", len(calls))
 	}
-	for _, e := range w.events(t) {
+	for _, e := range w.logs.Exchanges(t) {
 		if e["outcome"] == "fault" {
 			t.Errorf("event %v says the gateway was at fault", e)
 		}

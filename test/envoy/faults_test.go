@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // closed checks that a request met a gateway which was not there: refused with
 // a 5xx, and nothing at the platform.
-func (w *world) closed(t *testing.T, send func() answer) answer {
+func (w *way) closed(t *testing.T, send func() answer) answer {
 	t.Helper()
 	var a answer
 	calls := w.sent(func() { a = send() })
@@ -31,16 +33,16 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 	for _, raw := range []struct{ name, request string }{
 		{"GET", request("GET", "/v2/pods", "key_research", "")},
 		{"POST", request("POST", "/v2/pods", "key_research", pod4090)},
-		{"POST, chunked", request("POST", "/v2/pods", "key_research", chunked(pod4090), "Transfer-Encoding: chunked")},
+		{"POST, chunked", request("POST", "/v2/pods", "key_research", world.Chunked(pod4090), "Transfer-Encoding: chunked")},
 	} {
 		t.Run("before any verdict/"+raw.name, func(t *testing.T) {
 			w := open(t)
 			w.gate.hold(true)
 			w.closed(t, func() answer {
-				conn := dial(t, w.addr)
+				conn := world.Dial(t, w.addr)
 				w.gate.after(t, func() { _, _ = io.WriteString(conn, raw.request) })
 				w.gate.cut()
-				return read(t, bufio.NewReader(conn), raw.request)
+				return world.Read(t, bufio.NewReader(conn), raw.request)
 			})
 			w.gate.hold(false)
 			if a := w.send(t, raw.request); a.Status >= 300 {
@@ -48,20 +50,20 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 			}
 		})
 	}
-	for name, end := range map[string]func(*world){
-		"cut between headers and body": func(w *world) { w.gate.cut() },
-		"stopped in mid-request":       func(w *world) { w.door.Stop() },
+	for name, end := range map[string]func(*way){
+		"cut between headers and body": func(w *way) { w.gate.cut() },
+		"stopped in mid-request":       func(w *way) { w.door.Stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			raw := request("POST", "/v2/pods", "key_research", pod4090)
 			w.closed(t, func() answer {
-				conn := dial(t, w.addr)
+				conn := world.Dial(t, w.addr)
 				half := len(raw) - 10
 				w.gate.after(t, func() { _, _ = io.WriteString(conn, raw[:half]) })
 				end(w)
 				_, _ = io.WriteString(conn, raw[half:])
-				return read(t, bufio.NewReader(conn), raw)
+				return world.Read(t, bufio.NewReader(conn), raw)
 			})
 		})
 	}
@@ -91,13 +93,13 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 		t.Cleanup(upstream.Close)
 		w := open(t, to(upstream.URL))
 		raw := request("GET", "/v2/pods", "key_research", "")
-		conn := dial(t, w.addr)
+		conn := world.Dial(t, w.addr)
 		_, _ = io.WriteString(conn, raw)
 		<-asked
 		w.gate.hold(true)
 		w.gate.after(t, func() { close(reply) })
 		w.gate.cut()
-		a := read(t, bufio.NewReader(conn), raw)
+		a := world.Read(t, bufio.NewReader(conn), raw)
 		if a.Status < 500 || strings.Contains(a.Body, "pods") || a.Header.Get("X-Echo") != "" {
 			t.Errorf("answer = %d %v %s", a.Status, a.Header, a.Body)
 		}
@@ -111,15 +113,15 @@ func TestASlowCaller(t *testing.T) {
 	w.send(t, request("GET", "/v2/pods", "key_research", ""))
 	for name, raw := range map[string]string{
 		"fixed":   request("POST", "/v2/pods", "key_research", pod4090),
-		"chunked": request("POST", "/v2/pods", "key_research", chunked(pod4090), "Transfer-Encoding: chunked"),
+		"chunked": request("POST", "/v2/pods", "key_research", world.Chunked(pod4090), "Transfer-Encoding: chunked"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var a answer
 			calls := w.sent(func() {
-				conn := dial(t, w.addr)
+				conn := world.Dial(t, w.addr)
 				begin := time.Now()
 				_, _ = io.WriteString(conn, raw[:len(raw)-10])
-				a = read(t, bufio.NewReader(conn), raw)
+				a = world.Read(t, bufio.NewReader(conn), raw)
 				if took := time.Since(begin); took > 20*time.Second {
 					t.Errorf("it took %s", took)
 				}

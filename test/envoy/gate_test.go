@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // gate is a relay between Envoy and the ext_proc server. It tells what the
@@ -26,10 +28,7 @@ type gate struct {
 
 func newGate(t *testing.T, target string) *gate {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := world.Listen(t)
 	g := &gate{addr: l.Addr().String(), target: target, changed: make(chan struct{}), conns: make(map[net.Conn]bool)}
 	g.work.Go(func() {
 		for {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // program finds Envoy, or skips the test.
@@ -45,9 +47,9 @@ type process struct {
 	addr, admin string
 	// pid names the process; log is what it writes on standard error.
 	pid int
-	log *safeBuffer
+	log *world.Buffer
 	// access holds the access log, a JSON document a line.
-	access *safeBuffer
+	access *world.Buffer
 }
 
 // startTimeout bounds the start of Envoy, which takes a tenth of a second on a
@@ -71,7 +73,7 @@ func start(t *testing.T, b *bootstrap) *process {
 		"-c", file, "--concurrency", "1", "--disable-hot-restart", "--admin-address-path", address, "--log-level", "warn", "--component-log-level", "main:info")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	p := &process{log: new(safeBuffer), access: new(safeBuffer)}
+	p := &process{log: new(world.Buffer), access: new(world.Buffer)}
 	cmd.Stdout = p.access
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // What the platform gets is what the chain built, not what the caller sent.
@@ -53,7 +53,7 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 		},
 		{
 			"chunked body written anew, in one piece",
-			request("POST", "/v2/pods?bogus=1", "key_research", chunked(spaced[:7], spaced[7:]), append(noise, "X-Request-Id: id-1", "Transfer-Encoding: chunked")...),
+			request("POST", "/v2/pods?bogus=1", "key_research", world.Chunked(spaced[:7], spaced[7:]), append(noise, "X-Request-Id: id-1", "Transfer-Encoding: chunked")...),
 			"POST", "/v2/pods?", withBody, body,
 		},
 	} {
@@ -88,7 +88,7 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 
 // legacyByHTTP adds routes that send the old dialects to the HTTP door, past the
 // filter.
-func legacyByHTTP(w *world) {
+func legacyByHTTP(w *way) {
 	w.shape = func(b *bootstrap) {
 		past := func(match node) node {
 			return node{
@@ -124,9 +124,9 @@ func TestCallersDoNotSteerEnvoy(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			id := w.platform.AddFault(platform.Fault{Kind: platform.FaultStatus, Status: 503, Operation: "createPod"})
 			defer w.platform.RemoveFault(id)
-			before := len(w.events(t))
+			before := len(w.logs.Exchanges(t))
 			a := w.send(t, tc.request)
-			if n := len(w.events(t)) - before; a.Status != tc.status || n != 1 {
+			if n := len(w.logs.Exchanges(t)) - before; a.Status != tc.status || n != 1 {
 				t.Errorf("answer = %d in %d exchanges, want %d in one: %s", a.Status, n, tc.status, a.Body)
 			}
 		})
@@ -145,26 +145,10 @@ func TestCallersDoNotSteerEnvoy(t *testing.T) {
 func TestThePeerIsWhoConnected(t *testing.T) {
 	w := open(t)
 	w.send(t, request("GET", "/v2/pods", "key_research", "", "X-Forwarded-For: 203.0.113.7", "X-Real-Ip: 203.0.113.7"))
-	events := w.events(t)
+	events := w.logs.Exchanges(t)
 	if len(events) != 1 || events[0]["peer"] != "127.0.0.1" {
 		t.Errorf("events = %v, want one with peer 127.0.0.1", events)
 	}
-}
-
-// events are the gateway's log lines about exchanges.
-func (w *world) events(t *testing.T) []map[string]any {
-	t.Helper()
-	var events []map[string]any
-	for line := range strings.Lines(w.logs.String()) {
-		var m map[string]any
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatalf("log line %q: %v", line, err)
-		}
-		if m["msg"] == "exchange" {
-			events = append(events, m)
-		}
-	}
-	return events
 }
 
 // Every exchange leaves one event, refused or not.
@@ -172,10 +156,10 @@ func TestOneEventPerExchange(t *testing.T) {
 	w := open(t)
 	w.send(t, request("GET", "/v2/pods", "key_research", ""))
 	w.send(t, request("POST", "/v2/pods", "key_research", podH100))
-	w.send(t, request("POST", "/v2/pods", "key_research", chunked(bodyOf(1<<20)), "Transfer-Encoding: chunked"))
+	w.send(t, request("POST", "/v2/pods", "key_research", world.Chunked(bodyOf(1<<20)), "Transfer-Encoding: chunked"))
 	w.send(t, request("GET", "/v2/pods/nope1234", "key_research", ""))
 	var got []string
-	for _, e := range w.events(t) {
+	for _, e := range w.logs.Exchanges(t) {
 		got = append(got, fmt.Sprint(e["door"], " ", e["operation"], " ", e["status"], " ", e["outcome"]))
 	}
 	want := []string{"envoy listPods 200 ok", "envoy createPod 403 refused", "envoy unmatched 413 refused", "envoy getPod 404 upstream"}
@@ -229,7 +213,7 @@ func TestOldDialects(t *testing.T) {
 				want          []string
 			}{
 				{"v1 create", request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`), 201, 1, []string{`"desiredStatus":"RUNNING"`}},
-				{"v1 create, chunked", request("POST", "/v1/pods", "key_research", chunked(`{"name":"a","imageName":"img:1",`, `"gpuTypeIds":["NVIDIA L4"]}`), "Transfer-Encoding: chunked"), 201, 1, []string{`"desiredStatus":"RUNNING"`}},
+				{"v1 create, chunked", request("POST", "/v1/pods", "key_research", world.Chunked(`{"name":"a","imageName":"img:1",`, `"gpuTypeIds":["NVIDIA L4"]}`), "Transfer-Encoding: chunked"), 201, 1, []string{`"desiredStatus":"RUNNING"`}},
 				{"v1 list", request("GET", "/v1/pods", "key_research", ""), 200, 1, []string{`"desiredStatus"`}},
 				{"v1 forbidden", request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA H100 80GB HBM3"]}`), 403, 0, []string{`"message":`, "gpu_allow_list"}},
 				{"v1 without a key", request("GET", "/v1/pods", "", ""), 401, 0, []string{`"message":"Unauthorized"`}},
@@ -250,7 +234,7 @@ func TestOldDialects(t *testing.T) {
 				})
 			}
 			doors := make(map[string]bool)
-			for _, e := range w.events(t) {
+			for _, e := range w.logs.Exchanges(t) {
 				doors[fmt.Sprint(e["door"])] = true
 			}
 			if diff := cmp.Diff(map[string]bool{way.door: true}, doors); diff != "" {
@@ -293,7 +277,7 @@ func TestAPlatformInTrouble(t *testing.T) {
 			}
 		})
 	}
-	if i := slices.IndexFunc(w.events(t), func(e map[string]any) bool { return e["outcome"] == "fault" }); i >= 0 {
-		t.Errorf("event %v says the gateway was at fault", w.events(t)[i])
+	if i := slices.IndexFunc(w.logs.Exchanges(t), func(e map[string]any) bool { return e["outcome"] == "fault" }); i >= 0 {
+		t.Errorf("event %v says the gateway was at fault", w.logs.Exchanges(t)[i])
 	}
 }

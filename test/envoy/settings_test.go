@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // The file as it is shipped is one Envoy takes, down to every certificate.
@@ -71,7 +72,7 @@ func TestOtherSettings(t *testing.T) {
 	requests := []string{
 		request("GET", "/v2/pods", "key_research", ""),
 		request("POST", "/v2/pods", "key_research", pod4090),
-		request("POST", "/v2/pods", "key_research", chunked(podH100), "Transfer-Encoding: chunked"),
+		request("POST", "/v2/pods", "key_research", world.Chunked(podH100), "Transfer-Encoding: chunked"),
 		request("GET", "/v2/pods/nope1234", "key_research", ""),
 	}
 	works, closed := []int{200, 201, 403, 404}, []int{503, 503, 503, 503}
@@ -130,7 +131,7 @@ func TestSettingsThatOpenTheDoor(t *testing.T) {
 		// The answer does not wait for the processor in this mode, so its event
 		// may come later.
 		late := time.After(2 * time.Minute)
-		for !slices.ContainsFunc(w.events(t), func(e map[string]any) bool { return strings.Contains(fmt.Sprint(e), "observability_mode") }) {
+		for !slices.ContainsFunc(w.logs.Exchanges(t), func(e map[string]any) bool { return strings.Contains(fmt.Sprint(e), "observability_mode") }) {
 			select {
 			case <-late:
 				t.Fatal("no event says why")
