@@ -3,14 +3,11 @@ package hostile
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,15 +16,10 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,7 +51,7 @@ orgs:
       - {policy: gpu_count, params: {max_per_pod: 8}}
       - {policy: price_ceiling, params: {max_usd_per_hour: 10}}
     keys:
-      - {id: research, sha256: "K1", roles: [operator], limits: {minute: 6000, hour: 60000, day: 600000}}
+      - {id: research, sha256: SHA256(` + k1 + `), roles: [operator], limits: {minute: 6000, hour: 60000, day: 600000}}
 FEW  - id: strict
     credential: {env: STRICT}
     policies:
@@ -67,11 +59,11 @@ FEW  - id: strict
       - {policy: ports, params: {allow: [http]}}
       - {policy: templates, params: {allow_public: true}}
     keys:
-      - {id: strict, sha256: "K3", roles: [operator], limits: {minute: 6000, hour: 60000, day: 600000}}
+      - {id: strict, sha256: SHA256(` + k3 + `), roles: [operator], limits: {minute: 6000, hour: 60000, day: 600000}}
   - id: globex
     credential: {env: GLOBEX}
     keys:
-      - {id: globex, sha256: "K2", limits: {minute: 6000, hour: 60000, day: 600000}}
+      - {id: globex, sha256: SHA256(` + k2 + `), limits: {minute: 6000, hour: 60000, day: 600000}}
 `
 
 // start is the time of every clock that decides something.
@@ -81,7 +73,7 @@ var start = time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC)
 type site struct {
 	addr, admin string
 	recorder    *recorder
-	logs        *lockedBuffer
+	logs        *world.Buffer
 	metrics     http.Handler
 	gateway     *gateway.Gateway
 	config      gateway.Config
@@ -121,7 +113,7 @@ func open(t *testing.T, opts ...option) *site {
 	for _, o := range opts {
 		o(&set)
 	}
-	s := &site{recorder: record(t, set.platform), logs: new(lockedBuffer)}
+	s := &site{recorder: record(t, set.platform), logs: new(world.Buffer)}
 	s.run(t, set)
 	s.recorder.settle(t)
 	return s
@@ -132,53 +124,22 @@ func (s *site) run(t *testing.T, set settings) {
 	t.Helper()
 	text := strings.NewReplacer(
 		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress,
-		"K1", identity.DigestOf(k1).String(), "K2", identity.DigestOf(k2).String(), "K3", identity.DigestOf(k3).String(), "FEW", fewKeys(),
+		"FEW", fewKeys(),
 	).Replace(configuration)
-	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{Env: func(name string) (string, bool) {
-		return map[string]string{"ACME": pk, "GLOBEX": "pk-globex-" + canary, "STRICT": "pk-strict-" + canary}[name], true
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.config = world.Configuration(t, text, map[string]string{
+		"ACME": pk, "GLOBEX": "pk-globex-" + canary, "STRICT": "pk-strict-" + canary,
+	})
+	s.config.Certificates = set.certificates
 	store := miniredis.RunT(t)
 	store.SetTime(start)
-	redisOptions, err := redisstore.Options("redis://" + store.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	redisOptions.DialTimeout, redisOptions.ReadTimeout, redisOptions.WriteTimeout = time.Minute, time.Minute, time.Minute
-	client := redis.NewUniversalClient(redisOptions)
-	providers, err := telemetry.NewProviders(t.Context(), loaded.Gateway.Telemetry, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := description()
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded.Gateway.Certificates = set.certificates
-	data, admin := listen(t), listen(t)
+	providers := world.Providers(t, s.config.Telemetry)
+	data, admin := world.Listen(t), world.Listen(t)
 	s.addr, s.admin, s.metrics = data.Addr().String(), admin.Addr().String(), providers.Handler()
-	g, err := gateway.New(loaded.Gateway, gateway.Deps{
-		API: api, Redis: client, Providers: providers, Version: "test", Now: func() time.Time { return start },
-		Logger: slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Data:   data, Admin: admin,
+	s.gateway = world.Gateway(t, s.config, gateway.Deps{
+		Redis: world.Redis(t, store.Addr()), Providers: providers, Now: func() time.Time { return start }, Logger: s.logs.Logger(),
+		Data: data, Admin: admin,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.gateway, s.config = g, loaded.Gateway
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		_ = providers.Shutdown(context.WithoutCancel(t.Context()))
-		_ = client.Close()
-	})
+	world.Run(t, s.gateway)
 }
 
 // fewKey is one of the keys with five calls a minute.
@@ -188,22 +149,9 @@ func fewKey(i int) string { return fmt.Sprintf("key_few_%02d", i) }
 func fewKeys() string {
 	var b strings.Builder
 	for i := range 12 {
-		fmt.Fprintf(&b, "      - {id: few%d, sha256: \"%s\", roles: [operator], limits: {minute: 5, hour: 100, day: 1000}}\n",
-			i, identity.DigestOf(fewKey(i)))
+		fmt.Fprintf(&b, "      - {id: few%d, sha256: SHA256(%s), roles: [operator], limits: {minute: 5, hour: 100, day: 1000}}\n", i, fewKey(i))
 	}
 	return b.String()
-}
-
-// description compiles the API's description once for all sites.
-var description = sync.OnceValues(schema.Load)
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // recorder is a platform that keeps all it gets.
@@ -235,7 +183,7 @@ func record(t *testing.T, platform http.Handler) *recorder {
 	t.Helper()
 	r := &recorder{}
 	r.arrived = sync.NewCond(&r.mu)
-	l := listen(t)
+	l := world.Listen(t)
 	r.addr = l.Addr().String()
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
@@ -435,44 +383,10 @@ func (s *site) ask(t *testing.T, raw string) answer {
 	return got[0]
 }
 
-// request writes one request. Header lines come without line ends; a body gets
-// its length and, unless one is given, the JSON content type.
+// request writes one request, as a line of a table does.
 func request(method, target, key, body string, header ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: gw\r\n", method, target)
-	if key != "" {
-		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", key)
-	}
-	for _, h := range header {
-		b.WriteString(h + "\r\n")
-	}
-	typed := slices.ContainsFunc(header, func(h string) bool { return strings.HasPrefix(strings.ToLower(h), "content-type") })
-	if body != "" && !typed {
-		b.WriteString("Content-Type: application/json\r\n")
-	}
-	if body != "" {
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
-	}
-	return b.String() + "\r\n" + body
+	return world.Request(method, target, key, body, header...)
 }
 
 // allowed is a pod acme may rent.
 const allowed = `{"name":"x","image":"i:1","gpu":{"id":"NVIDIA A40","count":1}}`
-
-// lockedBuffer is a bytes.Buffer for several writers.
-type lockedBuffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
