@@ -7,16 +7,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 const benchConfiguration = `
@@ -31,8 +26,8 @@ orgs:
       - {policy: gpu_count, params: {max_per_pod: 2}}
       - {policy: price_ceiling, params: {max_usd_per_hour: 40}}
     keys:
-      - {id: counted, sha256: DIGEST1, roles: [operator], limits: {minute: 100000000, hour: 100000000, day: 100000000}}
-      - {id: exempt, sha256: DIGEST2, roles: [operator], exempt: true}
+      - {id: counted, sha256: SHA256(key_counted), roles: [operator], limits: {minute: 100000000, hour: 100000000, day: 100000000}}
+      - {id: exempt, sha256: SHA256(key_exempt), roles: [operator], exempt: true}
 `
 
 // nothing takes log lines after they were encoded, which is part of the cost.
@@ -60,31 +55,10 @@ func benchHandler(b *testing.B) http.Handler {
 	b.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(canned))
 	b.Cleanup(upstream.Close)
-	store := miniredis.RunT(b)
-	text := strings.NewReplacer("UPSTREAM", upstream.URL, "DIGEST1", identity.DigestOf("key_counted").String(),
-		"DIGEST2", identity.DigestOf("key_exempt").String()).Replace(benchConfiguration)
-	loaded, err := config.Parse("bench.yaml", []byte(text), config.Sources{Env: func(string) (string, bool) { return "pk", true }})
-	if err != nil {
-		b.Fatal(err)
-	}
-	opts, err := redisstore.Options("redis://" + store.Addr())
-	if err != nil {
-		b.Fatal(err)
-	}
-	client := redis.NewUniversalClient(opts)
-	b.Cleanup(func() { _ = client.Close() })
-	providers, err := telemetry.NewProviders(b.Context(), telemetry.Config{}, "bench")
-	if err != nil {
-		b.Fatal(err)
-	}
-	g, err := gateway.New(loaded.Gateway, gateway.Deps{
-		Redis: client, Providers: providers, Now: time.Now, Version: "bench", Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)),
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(g.Close)
-	return g.Handler()
+	cfg := world.Configuration(b, strings.ReplaceAll(benchConfiguration, "UPSTREAM", upstream.URL), map[string]string{"KEY": "pk"})
+	return world.Gateway(b, cfg, gateway.Deps{
+		Redis: world.Redis(b, miniredis.RunT(b).Addr()), Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)),
+	}).Handler()
 }
 
 // BenchmarkHandler is the whole gateway in process, upstream round trip

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,15 +11,11 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,39 +39,15 @@ func chromium(t *testing.T) string {
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	p := platform.RunT(t)
-	store := miniredis.RunT(t)
-	text := `
-platform: {base_url: "` + p.URL + `"}
+	cfg := world.Configuration(t, `
+platform: {base_url: "`+p.URL+`"}
 redis: {embedded: true}
 orgs:
   - id: acme
     credential: {env: KEY}
-    keys: [{id: a, sha256: "` + identity.DigestOf("key_of_nobody").String() + `"}]
-`
-	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{
-		Env: func(string) (string, bool) { return platform.DefaultKey, true },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts, err := redisstore.Options("redis://" + store.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Minute, time.Minute, time.Minute
-	client := redis.NewUniversalClient(opts)
-	t.Cleanup(func() { _ = client.Close() })
-	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(loaded.Gateway, gateway.Deps{
-		Redis: client, Providers: providers, Now: time.Now, Version: "test", Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+    keys: [{id: a, sha256: SHA256(key_of_nobody)}]
+`, map[string]string{"KEY": platform.DefaultKey})
+	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr())})
 	s := httptest.NewServer(g.Handler())
 	t.Cleanup(s.Close)
 	return s

@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -9,13 +8,10 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // held are two gateways of this process over the embedded store, whose clocks are
@@ -48,31 +44,9 @@ func newHeld(t *testing.T, mode, limits string, start time.Time) *held {
 	upstream := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential}))
 	h := &held{store: miniredis.RunT(t), now: start}
 	h.advance(0)
-	loaded, err := config.Parse("tollgate.yaml", []byte(configuration(upstream.URL, "{embedded: true}", mode, "a "+limits)),
-		config.Sources{Env: func(string) (string, bool) { return credential, true }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := world.Configuration(t, configuration(upstream.URL, "{embedded: true}", mode, "a "+limits), map[string]string{"ACME_KEY": credential})
 	for i := range h.handlers {
-		options, err := redisstore.Options("redis://" + h.store.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
-		client := redis.NewUniversalClient(options)
-		t.Cleanup(func() { _ = client.Close() })
-		providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := gateway.New(loaded.Gateway, gateway.Deps{
-			Redis: client, Providers: providers, Now: h.Now, Version: "test", Logger: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(g.Close)
-		h.handlers[i] = g.Handler()
+		h.handlers[i] = world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, h.store.Addr()), Now: h.Now}).Handler()
 	}
 	return h
 }

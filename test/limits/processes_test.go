@@ -24,28 +24,28 @@ func eachMode(t *testing.T, run func(t *testing.T, mode string)) {
 func TestFiveAMinute(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode string) {
 		const five = " {minute: 5}"
-		w := newWorld(t, mode, 2, "a"+five, "b"+five, "c"+five, "d"+five, "e"+five, "f"+five)
+		f := newFleet(t, mode, 2, "a"+five, "b"+five, "c"+five, "d"+five, "e"+five, "f"+five)
 		t.Run("in turn", func(t *testing.T) {
-			w.within(t, time.Minute, [2]string{"a", "b"}, func(key string) []string { return w.inTurn(t, key, 2) })
+			f.within(t, time.Minute, [2]string{"a", "b"}, func(key string) []string { return f.inTurn(t, key, 2) })
 		})
 		t.Run("first one, then the other", func(t *testing.T) {
-			w.within(t, time.Minute, [2]string{"c", "d"}, func(key string) []string { return w.inTurn(t, key, 3) })
+			f.within(t, time.Minute, [2]string{"c", "d"}, func(key string) []string { return f.inTurn(t, key, 3) })
 		})
 		t.Run("at once", func(t *testing.T) {
-			w.within(t, time.Minute, [2]string{"e", "f"}, func(key string) []string { return w.atOnce(t, key) })
+			f.within(t, time.Minute, [2]string{"e", "f"}, func(key string) []string { return f.atOnce(t, key) })
 		})
 	})
 }
 
 // inTurn asks the gateways one after the other, so many calls at each at a time,
 // and returns what is wrong.
-func (w *world) inTurn(t *testing.T, key string, each int) []string {
+func (f *fleet) inTurn(t *testing.T, key string, each int) []string {
 	t.Helper()
 	var wrong []string
 	for i := range 8 {
-		before := w.now(t)
-		a := w.ask(t, i/each%2, key)
-		after := w.now(t)
+		before := f.now(t)
+		a := f.ask(t, i/each%2, key)
+		after := f.now(t)
 		end := before.Truncate(time.Minute).Add(time.Minute)
 		want := answer{Status: http.StatusOK, Remaining: 4 - i, RetryAfter: -1}
 		if i >= 5 {
@@ -70,7 +70,7 @@ func (w *world) inTurn(t *testing.T, key string, each int) []string {
 }
 
 // atOnce asks both gateways twelve times at the same moment.
-func (w *world) atOnce(t *testing.T, key string) []string {
+func (f *fleet) atOnce(t *testing.T, key string) []string {
 	t.Helper()
 	answers := make([]answer, 12)
 	var wg sync.WaitGroup
@@ -78,7 +78,7 @@ func (w *world) atOnce(t *testing.T, key string) []string {
 	for i := range answers {
 		wg.Go(func() {
 			<-ready
-			answers[i] = w.ask(t, i%2, key)
+			answers[i] = f.ask(t, i%2, key)
 		})
 	}
 	close(ready)
@@ -110,20 +110,20 @@ func (w *world) atOnce(t *testing.T, key string) []string {
 func TestDayIsUsedUp(t *testing.T) {
 	const quota, callers = 600, 16
 	eachMode(t, func(t *testing.T, mode string) {
-		w := newWorld(t, mode, 2, fmt.Sprintf("a {day: %d}", quota), fmt.Sprintf("b {day: %d}", quota))
-		w.within(t, 24*time.Hour, [2]string{"a", "b"}, func(key string) []string {
-			asked := w.scripts(t)
+		f := newFleet(t, mode, 2, fmt.Sprintf("a {day: %d}", quota), fmt.Sprintf("b {day: %d}", quota))
+		f.within(t, 24*time.Hour, [2]string{"a", "b"}, func(key string) []string {
+			asked := f.scripts(t)
 			var admitted atomic.Int64
 			var wg sync.WaitGroup
 			for c := range callers {
-				wg.Go(func() { w.use(t, c%2, key, quota, &admitted) })
+				wg.Go(func() { f.use(t, c%2, key, quota, &admitted) })
 			}
 			wg.Wait()
-			asked = w.scripts(t) - asked
+			asked = f.scripts(t) - asked
 			t.Logf("%d answered, Redis asked %d times", admitted.Load(), asked)
 			var wrong []string
 			for g := range 2 {
-				if a := w.ask(t, g, key); a.Status != http.StatusTooManyRequests {
+				if a := f.ask(t, g, key); a.Status != http.StatusTooManyRequests {
 					wrong = append(wrong, fmt.Sprintf("gateway %d answers %d after the quota is gone", g, a.Status))
 				}
 			}
@@ -140,12 +140,12 @@ func TestDayIsUsedUp(t *testing.T) {
 
 // use asks gateway g until quota calls have been admitted everywhere, or for too
 // long. A refusal may mean that the other gateway holds permits it will return.
-func (w *world) use(t *testing.T, g int, key string, quota int64, admitted *atomic.Int64) {
+func (f *fleet) use(t *testing.T, g int, key string, quota int64, admitted *atomic.Int64) {
 	t.Helper()
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
 	for end := time.Now().Add(patience / 2); admitted.Load() < quota && time.Now().Before(end); {
-		if w.ask(t, g, key).Status == http.StatusOK {
+		if f.ask(t, g, key).Status == http.StatusOK {
 			admitted.Add(1)
 			continue
 		}

@@ -34,28 +34,28 @@ const patience = 3 * time.Minute
 // credential is the platform key of the one organisation.
 const credential = "platform-key-of-acme"
 
-// world is a Redis, the emulated platform, and gateways in front of it.
-type world struct {
+// fleet is a Redis, the emulated platform, and gateways in front of it.
+type fleet struct {
 	redis    *redis.Client
 	gateways []string
 	client   *http.Client
 }
 
-// newWorld starts n gateways whose organisation has the given keys.
-func newWorld(t *testing.T, mode string, n int, keys ...string) *world {
+// newFleet starts n gateways whose organisation has the given keys.
+func newFleet(t *testing.T, mode string, n int, keys ...string) *fleet {
 	t.Helper()
 	addr := redistest.Start(t)
 	upstream := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential}))
-	w := &world{redis: redis.NewClient(&redis.Options{Addr: addr}), client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
+	f := &fleet{redis: redis.NewClient(&redis.Options{Addr: addr}), client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
 	t.Cleanup(func() {
-		w.client.CloseIdleConnections()
-		_ = w.redis.Close()
+		f.client.CloseIdleConnections()
+		_ = f.redis.Close()
 	})
 	file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", mode, keys...)
 	for i := range n {
-		w.gateways = append(w.gateways, serve(t, i, file, "redis://"+addr))
+		f.gateways = append(f.gateways, serve(t, i, file, "redis://"+addr))
 	}
-	return w
+	return f
 }
 
 // configuration is a gateway's file. A key is its identifier and its quotas; the
@@ -162,15 +162,15 @@ type answer struct {
 var state = regexp.MustCompile(`^"[a-z]+";r=([0-9]+);t=([0-9]+)$`)
 
 // ask makes a call to gateway g with a key.
-func (w *world) ask(t *testing.T, g int, key string) answer {
+func (f *fleet) ask(t *testing.T, g int, key string) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.gateways[g]+"/v2/pods", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.gateways[g]+"/v2/pods", nil)
 	if err != nil {
 		t.Error(err)
 		return answer{}
 	}
 	req.Header.Set("Authorization", "Bearer secret_"+key)
-	res, err := w.client.Do(req)
+	res, err := f.client.Do(req)
 	if err != nil {
 		t.Error(err)
 		return answer{}
@@ -215,9 +215,9 @@ func field(h http.Header, name string) string {
 }
 
 // now is the clock that decides.
-func (w *world) now(t *testing.T) time.Time {
+func (f *fleet) now(t *testing.T) time.Time {
 	t.Helper()
-	now, err := w.redis.Time(t.Context()).Result()
+	now, err := f.redis.Time(t.Context()).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,12 +227,12 @@ func (w *world) now(t *testing.T) time.Time {
 // within plays a case with one key, and once more with another if a window turned
 // meanwhile, which is then too young to turn again. What the case found wrong is
 // told only if none turned.
-func (w *world) within(t *testing.T, size time.Duration, keys [2]string, play func(key string) []string) {
+func (f *fleet) within(t *testing.T, size time.Duration, keys [2]string, play func(key string) []string) {
 	t.Helper()
 	for _, key := range keys {
-		before := w.now(t).Truncate(size)
+		before := f.now(t).Truncate(size)
 		wrong := play(key)
-		if !w.now(t).Truncate(size).Equal(before) {
+		if !f.now(t).Truncate(size).Equal(before) {
 			continue
 		}
 		for _, what := range wrong {
@@ -244,9 +244,9 @@ func (w *world) within(t *testing.T, size time.Duration, keys [2]string, play fu
 }
 
 // scripts is how many scripts Redis was asked to run.
-func (w *world) scripts(t *testing.T) int {
+func (f *fleet) scripts(t *testing.T) int {
 	t.Helper()
-	info, err := w.redis.Info(t.Context(), "commandstats").Result()
+	info, err := f.redis.Info(t.Context(), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
