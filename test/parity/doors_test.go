@@ -1,10 +1,8 @@
 package parity
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -71,7 +69,7 @@ func (l *lane) play(t *testing.T, i intent) seen {
 	if i.has != nil {
 		id = l.owns(t, *i.has, i.stopped)
 	}
-	if code := l.admin(t, http.MethodPost, "/admin/limits/reset?org=acme", nil); code != http.StatusNoContent {
+	if code := l.operator(t, http.MethodPost, "/admin/limits/reset?org=acme", "", nil); code != http.StatusNoContent {
 		t.Fatalf("reset: %d", code)
 	}
 	l.platform.ResetCalls()
@@ -102,7 +100,7 @@ func (l *lane) play(t *testing.T, i intent) seen {
 			Used          int64
 		}
 	}
-	l.admin(t, http.MethodGet, "/admin/limits?org=acme", &limits)
+	l.operator(t, http.MethodGet, "/admin/limits?org=acme", "", &limits)
 	for _, w := range limits.Windows {
 		if w.Used > 0 {
 			s.Counters[w.Scope+" "+w.Window] = w.Used
@@ -197,11 +195,11 @@ func (l *lane) event(t *testing.T, requestID string) map[string]any {
 // owns rents a pod behind the gateway's back.
 func (l *lane) owns(t *testing.T, p pod, stopped bool) (id string) {
 	t.Helper()
-	made := l.direct(t, "POST", "/v2/pods", p.v2())
+	made := l.asPlatform(t, "POST", "/v2/pods", encode(t, p.v2()))
 	id = fmt.Sprint(made["id"])
 	l.platform.Clock().Advance(time.Minute) // it runs now
 	if stopped {
-		l.direct(t, "POST", "/v2/pods/"+id+"/action", body{"action": "stop"})
+		l.asPlatform(t, "POST", "/v2/pods/"+id+"/action", `{"action":"stop"}`)
 	}
 	return id
 }
@@ -209,44 +207,10 @@ func (l *lane) owns(t *testing.T, p pod, stopped bool) (id string) {
 // clear gives all pods back.
 func (l *lane) clear(t *testing.T) {
 	t.Helper()
-	pods, _ := l.direct(t, "GET", "/v2/pods", nil)["pods"].([]any)
+	pods, _ := l.asPlatform(t, "GET", "/v2/pods", "")["pods"].([]any)
 	for _, p := range pods {
-		l.direct(t, "DELETE", "/v2/pods/"+fmt.Sprint(p.(map[string]any)["id"]), nil)
+		l.asPlatform(t, "DELETE", "/v2/pods/"+fmt.Sprint(p.(map[string]any)["id"]), "")
 	}
-}
-
-// direct calls the platform as its customer.
-func (l *lane) direct(t *testing.T, method, path string, b body) map[string]any {
-	t.Helper()
-	var in io.Reader
-	if b != nil {
-		in = strings.NewReader(encode(t, b))
-	}
-	req, err := http.NewRequestWithContext(t.Context(), method, l.platform.URL+path, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer pk-acme-"+canary)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	var out bytes.Buffer
-	if _, err := out.ReadFrom(res.Body); err != nil {
-		t.Fatal(err)
-	}
-	if res.StatusCode >= 300 {
-		t.Fatalf("%s %s at the platform: %d %s", method, path, res.StatusCode, &out)
-	}
-	var doc map[string]any
-	if out.Len() > 0 {
-		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return doc
 }
 
 // openLanes opens every way into the same rules.

@@ -84,15 +84,25 @@ func TestAChangeThatCannotBe(t *testing.T) {
 `))
 }
 
-// operator asks the admin listener.
+// operator asks the admin listener and decodes its answer, unless into is nil.
 func (d *door) operator(t *testing.T, method, target, body string, into any) int {
 	t.Helper()
 	w := httptest.NewRecorder()
 	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, "http://127.0.0.1:8081"+target, strings.NewReader(body)))
-	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
-		t.Fatalf("%s %s: %d %s", method, target, w.Code, w.Body)
+	if into != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+			t.Fatalf("%s %s: %d %s", method, target, w.Code, w.Body)
+		}
 	}
 	return w.Code
+}
+
+// page is the text of a page of the admin listener.
+func (d *door) page(t *testing.T, target string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:8081"+target, nil))
+	return w.Body.String()
 }
 
 // Every answer carries an id under which the gateway tells what it decided.

@@ -1,9 +1,7 @@
 package parity
 
 import (
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -11,19 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-// admin asks the admin listener and decodes its answer.
-func (d *door) admin(t *testing.T, method, target string, out any) int {
-	t.Helper()
-	w := httptest.NewRecorder()
-	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, "http://127.0.0.1:8081"+target, nil))
-	if out != nil {
-		if err := json.Unmarshal(w.Body.Bytes(), out); err != nil {
-			t.Fatalf("%s %s: %v: %s", method, target, err, w.Body)
-		}
-	}
-	return w.Code
-}
 
 // legacyCall is what the report tells, as far as it is the same in each run.
 type legacyCall struct {
@@ -75,13 +60,13 @@ func TestLegacyCallsAreOnRecord(t *testing.T) {
 			row("v1", "unmatched", "launcher/2", map[string]int64{"4xx": 1}),
 		}
 		var got struct{ Calls []legacyCall }
-		if code := d.admin(t, http.MethodGet, "/admin/legacy?org=acme", &got); code != 200 {
+		if code := d.operator(t, http.MethodGet, "/admin/legacy?org=acme", "", &got); code != 200 {
 			t.Fatalf("status = %d, want 200", code)
 		}
 		if diff := cmp.Diff(want, got.Calls, cmpopts.SortSlices(func(a, b legacyCall) bool { return a.Operation < b.Operation })); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
-		if d.admin(t, http.MethodGet, "/admin/legacy", &got); len(got.Calls) != 6 {
+		if d.operator(t, http.MethodGet, "/admin/legacy", "", &got); len(got.Calls) != 6 {
 			t.Errorf("%d rows of all organisations, want 6", len(got.Calls))
 		}
 		if strings.Contains(d.redis.Dump(), "key_nobody") {
@@ -97,7 +82,7 @@ func TestKeysBeginWithThePrefix(t *testing.T) {
 		d.text = strings.Replace(d.text, "{embedded: true}", `{embedded: true, prefix: "site-a:"}`, 1)
 	})
 	d.ask(t, request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`))
-	if code := d.admin(t, http.MethodGet, "/admin/legacy", nil); code != 200 { // writes what is noted
+	if code := d.operator(t, http.MethodGet, "/admin/legacy", "", nil); code != 200 { // writes what is noted
 		t.Fatalf("status = %d, want 200", code)
 	}
 	sorts := map[string]bool{}

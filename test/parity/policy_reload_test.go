@@ -184,7 +184,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("under a broken bundle: %v", got)
 	}
-	if want := `tollgate_source_failed{kind="bundle",org="acme"} 1`; !strings.Contains(metrics(t, d), want) {
+	if want := `tollgate_source_failed{kind="bundle",org="acme"} 1`; !strings.Contains(d.page(t, "/metrics"), want) {
 		t.Errorf("metrics do not have %s", want)
 	}
 	serve(bundleOf(t, "v4", "package policies.limit.parts\n\nx := 1\n"))
@@ -199,14 +199,6 @@ func TestBundlesAreFollowed(t *testing.T) {
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("after a new configuration, with the server away: %v", got)
 	}
-}
-
-// metrics are those of the gateway, as text.
-func metrics(t *testing.T, d *door) string {
-	t.Helper()
-	w := httptest.NewRecorder()
-	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-	return w.Body.String()
 }
 
 // until waits for something that the gateway does by itself.

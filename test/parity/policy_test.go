@@ -87,7 +87,7 @@ func (d *door) asPlatform(t *testing.T, method, path, body string) map[string]an
 			t.Fatal(err)
 		}
 	}
-	if res.StatusCode >= 400 {
+	if res.StatusCode >= 300 {
 		t.Fatalf("%s %s: %d %v", method, path, res.StatusCode, doc)
 	}
 	return doc

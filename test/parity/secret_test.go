@@ -29,14 +29,9 @@ func searchAll(t *testing.T, d *door, answers []string, traces *world.Buffer) {
 	if err := d.providers.Shutdown(t.Context()); err != nil { // flushes the traces
 		t.Errorf("flush: %v", err)
 	}
-	admin := func(path string) string {
-		w := httptest.NewRecorder()
-		d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8081"+path, nil))
-		return w.Body.String()
-	}
 	places := map[string]string{
-		"logs": d.logs.String(), "traces": traces.String(), "metrics": admin("/metrics"),
-		"status": admin("/admin/status"), "goroutines": admin("/debug/pprof/goroutine?debug=2"),
+		"logs": d.logs.String(), "traces": traces.String(), "metrics": d.page(t, "/metrics"),
+		"status": d.page(t, "/admin/status"), "goroutines": d.page(t, "/debug/pprof/goroutine?debug=2"),
 	}
 	for i, a := range answers {
 		places[fmt.Sprintf("answer %d", i)] = a
