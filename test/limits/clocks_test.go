@@ -3,7 +3,6 @@ package limits
 import (
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,34 +18,23 @@ import (
 type held struct {
 	handlers [2]http.Handler
 	store    *miniredis.Miniredis
-
-	mu  sync.Mutex
-	now time.Time
-}
-
-// Now is the gateways' clock.
-func (h *held) Now() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.now
+	clock    *platform.Clock
 }
 
 // advance moves all clocks.
 func (h *held) advance(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(d)
-	h.store.SetTime(h.now)
+	h.clock.Advance(d)
+	h.store.SetTime(h.clock.Now())
 }
 
 func newHeld(t *testing.T, mode, limits string, start time.Time) *held {
 	t.Helper()
 	upstream := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential}))
-	h := &held{store: miniredis.RunT(t), now: start}
+	h := &held{store: miniredis.RunT(t), clock: platform.ManualClock(start)}
 	h.advance(0)
 	cfg := world.Configuration(t, configuration(upstream.URL, "{embedded: true}", mode, "a "+limits), map[string]string{"ACME_KEY": credential})
 	for i := range h.handlers {
-		h.handlers[i] = world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, h.store.Addr()), Now: h.Now}).Handler()
+		h.handlers[i] = world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, h.store.Addr()), Now: h.clock.Now}).Handler()
 	}
 	return h
 }

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -85,24 +84,14 @@ type door struct {
 	// otherwise. text is the configuration.
 	upstream, text string
 	providers      *telemetry.Providers
-
-	mu  sync.Mutex // guards now
-	now time.Time
-}
-
-// Now is the gateway's clock.
-func (d *door) Now() time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now
+	// clock is the gateway's; the platform has its own.
+	clock *platform.Clock
 }
 
 // advance moves every clock: the gateway's, the store's and the platform's.
 func (d *door) advance(by time.Duration) {
-	d.mu.Lock()
-	d.now = d.now.Add(by)
-	now := d.now
-	d.mu.Unlock()
+	d.clock.Advance(by)
+	now := d.clock.Now()
 	d.redis.SetTime(now)
 	d.platform.Clock().AdvanceTo(now)
 }
@@ -120,9 +109,8 @@ func eachDoor(t *testing.T, body func(t *testing.T, d *door), opts ...option) {
 
 func openDoor(t *testing.T, name string, opts ...option) *door {
 	t.Helper()
-	d := &door{name: name, logs: new(world.Buffer), text: configuration, now: start}
-	clock := platform.ManualClock(start)
-	d.platform = platform.RunT(t, platform.WithClock(clock), platform.WithAccounts(
+	d := &door{name: name, logs: new(world.Buffer), text: configuration, clock: platform.ManualClock(start)}
+	d.platform = platform.RunT(t, platform.WithClock(platform.ManualClock(start)), platform.WithAccounts(
 		platform.Account{ID: "acme", Key: "pk-acme-" + canary},
 		platform.Account{ID: "globex", Key: "pk-globex-" + canary},
 	))
@@ -148,7 +136,7 @@ func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	cfg := load(t, d.text, d.upstream)
 	d.providers = world.Providers(t, cfg.Telemetry)
 	return world.Gateway(t, cfg, gateway.Deps{
-		Redis: world.Redis(t, d.redis.Addr()), Providers: d.providers, Now: d.Now, Logger: d.logs.Logger(),
+		Redis: world.Redis(t, d.redis.Addr()), Providers: d.providers, Now: d.clock.Now, Logger: d.logs.Logger(),
 	})
 }
 
