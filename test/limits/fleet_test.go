@@ -46,11 +46,8 @@ func newFleet(t *testing.T, mode string, n int, keys ...string) *fleet {
 	t.Helper()
 	addr := redistest.Start(t)
 	upstream := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential}))
-	f := &fleet{redis: redis.NewClient(&redis.Options{Addr: addr}), client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
-	t.Cleanup(func() {
-		f.client.CloseIdleConnections()
-		_ = f.redis.Close()
-	})
+	f := &fleet{redis: redistest.Client(t, redis.Options{Addr: addr}), client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
+	t.Cleanup(f.client.CloseIdleConnections)
 	file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", mode, keys...)
 	for i := range n {
 		f.gateways = append(f.gateways, serve(t, i, file, "redis://"+addr))

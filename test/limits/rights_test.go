@@ -19,8 +19,7 @@ import (
 // Redis refused it would have logged.
 func TestRightsOfAGateway(t *testing.T) {
 	addr := redistest.Start(t)
-	admin := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { _ = admin.Close() })
+	admin := redistest.Client(t, redis.Options{Addr: addr})
 	text := document(t)
 	limiter := regexp.MustCompile(`(?s)ACL SETUSER tollgate on >PASSWORD (.*?)\n\n`).FindStringSubmatch(text)
 	rest := regexp.MustCompile(`(?m)^    (~tollgate:legacy.*)$`).FindStringSubmatch(text)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -177,19 +176,20 @@ func encode(t *testing.T, v any) string {
 func (l *lane) event(t *testing.T, requestID string) map[string]any {
 	t.Helper()
 	marked := fmt.Sprintf("%q:%q", "request_id", requestID)
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); runtime.Gosched() {
+	var found string
+	until(t, "the event of "+requestID, func() bool {
 		for line := range strings.Lines(l.logs.String()) {
 			if strings.Contains(line, marked) && strings.Contains(line, `"msg":"exchange"`) {
-				var m map[string]any
-				if err := json.Unmarshal([]byte(line), &m); err != nil {
-					t.Fatal(err)
-				}
-				return m
+				found = line
 			}
 		}
+		return found != ""
+	})
+	var m map[string]any
+	if err := json.Unmarshal([]byte(found), &m); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no event of %s", requestID)
-	return nil
+	return m
 }
 
 // owns rents a pod behind the gateway's back.

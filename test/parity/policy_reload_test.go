@@ -46,6 +46,8 @@ func TestReloadUnderLoad(t *testing.T) {
 
 		var over atomic.Bool
 		var load sync.WaitGroup
+		defer load.Wait()
+		defer over.Store(true)
 		for i := range callers {
 			load.Go(func() {
 				for n := 0; !over.Load(); n++ {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
@@ -79,10 +80,10 @@ func TestThePlatformKeyStaysInside(t *testing.T) {
 // A platform that repeats the request it got in its errors.
 func TestAnEchoingPlatformCannotGiveTheKeyAway(t *testing.T) {
 	url, traces := receiver(t)
-	var mode string
+	var mode atomic.Value
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		auth := r.Header.Get("Authorization")
-		switch mode {
+		switch mode.Load() {
 		case "problem":
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusBadRequest)
@@ -106,7 +107,7 @@ func TestAnEchoingPlatformCannotGiveTheKeyAway(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		var answers []string
 		for m, status := range want {
-			mode = m
+			mode.Store(m)
 			for _, target := range []string{"/v2/pods", "/v1/pods"} {
 				a := d.ask(t, request("GET", target, "key_exempt", ""))
 				answers = append(answers, flat(a))
