@@ -38,6 +38,9 @@ func (in *Inputs) reading(readFile func(string) ([]byte, error)) func(string) ([
 	}
 }
 
+// directory makes a directory one of the inputs.
+func (in *Inputs) directory(path string) { in.add(path, digestOf(path)) }
+
 // look returns the same inputs as they are now.
 func (in Inputs) look() Inputs {
 	var now Inputs
@@ -50,15 +53,21 @@ func (in Inputs) look() Inputs {
 func (in Inputs) equal(o Inputs) bool { return maps.Equal(in.seen, o.seen) }
 
 // directories are those in which a change of an input shows: where a file or a
-// directory is, as either may be replaced, and everything below a directory.
+// directory is, as either may be replaced, and where it really is, if that is
+// another place, and everything below a directory.
 func (in Inputs) directories() []string {
 	var dirs []string
 	for path := range in.seen {
 		dirs = append(dirs, filepath.Dir(path))
-		if stat, err := os.Stat(path); err != nil || !stat.IsDir() {
+		target, err := filepath.EvalSymlinks(path)
+		if err != nil {
 			continue
 		}
-		_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		dirs = append(dirs, filepath.Dir(target))
+		if stat, err := os.Stat(target); err != nil || !stat.IsDir() {
+			continue
+		}
+		_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				dirs = append(dirs, name)
 			}
@@ -71,15 +80,18 @@ func (in Inputs) directories() []string {
 // digestOf is that of a file's content, or of the names, sizes and times of what is
 // below a directory. An input that cannot be read differs from any that can.
 func digestOf(path string) digest {
-	stat, err := os.Stat(path)
-	if err != nil || !stat.IsDir() {
-		return contentOf(os.ReadFile(path))
+	target, err := filepath.EvalSymlinks(path) // WalkDir follows no link, not even the first
+	if err != nil {
+		return contentOf(nil, err)
+	}
+	if stat, err := os.Stat(target); err != nil || !stat.IsDir() {
+		return contentOf(os.ReadFile(target))
 	}
 	h := sha256.New()
-	_ = filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(target, func(name string, _ fs.DirEntry, err error) error {
 		var stat fs.FileInfo
 		if err == nil {
-			stat, err = os.Stat(name) // follows links, which WalkDir does not
+			stat, err = os.Stat(name)
 		}
 		if err != nil {
 			_, _ = fmt.Fprintf(h, "%q %q\n", name, err) // a hash takes everything

@@ -73,22 +73,24 @@ func (l *Loaded) ofOrgs(err error) error {
 
 // Load reads the file at path.
 func Load(path string, src Sources) (*Loaded, error) {
-	data, err := os.ReadFile(path)
+	var in Inputs
+	data, err := in.reading(os.ReadFile)(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	l, err := Parse(path, data, src)
-	if err == nil {
-		l.Inputs.add(path, contentOf(data, nil))
-	}
-	return l, err
+	return parse(path, data, src, in)
 }
 
 // Parse reads a configuration from memory. name is used in faults, and
 // relative directories are taken from where it is. All faults found are
 // joined in the error.
 func Parse(name string, data []byte, src Sources) (*Loaded, error) {
-	l := &Loaded{File: Default()}
+	return parse(name, data, src, Inputs{})
+}
+
+// parse is Parse; in is what was read so far.
+func parse(name string, data []byte, src Sources, in Inputs) (*Loaded, error) {
+	l := &Loaded{File: Default(), Inputs: in}
 	var err error
 	l.positions, err = strictyaml.Survey(name, data, &l.File)
 	form, _ := errors.AsType[strictyaml.Errors](err)
@@ -105,7 +107,7 @@ func Parse(name string, data []byte, src Sources) (*Loaded, error) {
 	if form == nil && later == nil {
 		for _, o := range l.Gateway.Orgs {
 			if dir := o.Policies.Directory; dir != "" {
-				l.Inputs.add(dir, digestOf(dir))
+				l.Inputs.directory(dir)
 			}
 		}
 		return l, nil

@@ -109,6 +109,39 @@ func TestWatch(t *testing.T) {
 	w.next("the policies back", "")
 }
 
+// TestWatchFollowsLinks: a file and a directory that are links to others elsewhere,
+// which are edited there, or which the links are turned away from.
+func TestWatchFollowsLinks(t *testing.T) {
+	w := watch(t, func(*watched) {})
+	rename := func(from, to string) { // in one step, so that nothing in between is seen
+		t.Helper()
+		if err := os.Rename(filepath.Join(w.dir, from), filepath.Join(w.dir, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(name, target string) {
+		t.Helper()
+		if err := os.Symlink(filepath.Join(w.dir, target), filepath.Join(w.dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		rename("link", name)
+	}
+	w.write("elsewhere/1/acme.key", "pk-2")
+	link("acme.key", "elsewhere/1/acme.key")
+	w.next("a link to another secret", "")
+	w.write("elsewhere/1/acme.key", " ")
+	w.next("an empty secret where the link goes", "is empty")
+	w.write("elsewhere/1/acme.key", "pk-3")
+	w.next("the secret mended", "")
+	w.write("elsewhere/2/mine.rego", "package policies.mine\n")
+	rename("rego", "old")
+	w.next("the policies gone", "")
+	link("rego", "elsewhere/2")
+	w.next("a link to other policies", "")
+	w.write("elsewhere/2/mine.rego", "package policies.mine\n\ndeny := set()\n")
+	w.next("an edited policy where the link goes", "")
+}
+
 // TestWatchSeesNewDirectories: policies in a directory that did not exist when the
 // watch began.
 func TestWatchSeesNewDirectories(t *testing.T) {
