@@ -52,17 +52,18 @@ func (f Identify) Request(_ context.Context, ex *Exchange) error {
 // credential returns the one credential of a request, "" without any.
 func credential(ex *Exchange) (string, error) {
 	headers := ex.In.Header["Authorization"]
-	var params []string
-	if strings.Contains(ex.In.Query, apiKey) || strings.Contains(ex.In.Query, "%") {
-		// Read from the raw query: a request that matched nothing has no
-		// parsed one, and must still be told who it is.
-		q, err := route.ParseQuery(ex.In.Query)
+	query := ex.Query
+	if ex.Route == nil {
+		// What matched nothing has no parsed query, and must still be told who
+		// it is.
+		var err error
+		query, err = route.ParseQuery(ex.In.Query)
 		if err != nil && ex.Dialect == route.GraphQL {
 			return "", err // elsewhere Routed refuses it, once it is counted
 		}
-		params = q[apiKey]
-		ex.Query = without(ex.Query, apiKey)
 	}
+	params := query[apiKey]
+	ex.Query = without(ex.Query, apiKey)
 	if len(headers)+len(params) > 1 {
 		return "", problem.BadRequest.New("the request carries more than one credential")
 	}

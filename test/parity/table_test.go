@@ -74,6 +74,8 @@ func table() []behaviour {
 		{name: "bearer with two spaces", request: request("GET", "/v2/pods", "", "", "Authorization: Bearer  key_research"), status: 401},
 		{name: "two keys in one header", request: request("GET", "/v2/pods", "", "", "Authorization: Bearer key_research,key_platform"), status: 401},
 		{name: "two Authorization headers", request: request("GET", "/v2/pods", "key_research", "", "Authorization: Bearer key_platform"), status: 400, want: []string{"more than one credential"}},
+		{name: "two credentials", request: request("GET", "/v2/pods?api_key=key_research", "key_research", ""), status: 400, want: []string{"more than one credential"}},
+		{name: "two credentials, v1", request: request("GET", "/v1/pods?%61pi_key=key_tiny", "key_research", ""), status: 400, want: []string{`"message":`}},
 		{name: "api_key is for GraphQL only", request: request("GET", "/v2/pods?api_key=key_research", "", ""), status: 401},
 		{name: "unknown path without a key", request: request("GET", "/v2/nope", "", ""), status: 401},
 
