@@ -5,9 +5,10 @@ import "strings"
 // maxPath bounds a path; the longest the platform has is a quarter of it.
 const maxPath = 1024
 
-// checkPath refuses what is not one plain spelling of a path (RFC 3986,
+// checkPath refuses what is not the one plain spelling of a path (RFC 3986,
 // section 3.3, narrowed): only printable ASCII, no backslash, semicolon or
-// fragment, no dot segments, and no escape that hides any of these.
+// fragment, no dot segments, no escape that hides any of these, and none of a
+// character that requires no escape.
 func checkPath(path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return &PathError{"the request target is not an absolute path"}
@@ -29,6 +30,9 @@ func checkPath(path string) error {
 			if !plain(b) {
 				return &PathError{"the path hides a separator, dot, control or non-ASCII character in an escape"}
 			}
+			if unreserved(b) {
+				return ErrNotFound // another spelling of a path that may have a route
+			}
 			i += 2
 		}
 	}
@@ -40,7 +44,14 @@ func checkPath(path string) error {
 	return nil
 }
 
-// plain tells whether an escaped byte may stand in a parameter: printable
+// unreserved reports whether a byte never requires an escape (RFC 3986, section
+// 2.3), so that its escape is a second spelling of it. The dot is not among
+// them here: plain refuses its escape.
+func unreserved(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '-' || b == '_' || b == '~'
+}
+
+// plain reports whether an escaped byte may stand in a parameter: printable
 // ASCII, nothing with a meaning in paths.
 func plain(b byte) bool {
 	return b >= ' ' && b < 0x7f && !strings.ContainsRune(`/\.%;#?`, rune(b))

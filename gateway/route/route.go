@@ -131,7 +131,7 @@ func (n *node) child(seg string) (*node, error) {
 	return n.static[seg], nil
 }
 
-// DialectOf tells which dialect's error shape a path asks for, matched or not.
+// DialectOf returns the dialect in whose error shape a path is refused, matched or not.
 func DialectOf(path string) Dialect {
 	switch {
 	case path == "/v1" || strings.HasPrefix(path, "/v1/"):

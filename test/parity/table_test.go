@@ -90,6 +90,7 @@ func table() []behaviour {
 		{name: "dot segments", request: get("/v2/pods/../account/ssh-keys"), status: 400},
 		{name: "escaped dot segments", request: get("/v2/pods/%2e%2e/account/ssh-keys"), status: 400},
 		{name: "escaped slash", request: get("/v2/pods/a%2fb"), status: 400},
+		{name: "escaped letter", request: get("/v2/catalog/gpus/NVIDIA%20L%34"), status: 404, header: limits},
 		{name: "double escape", request: get("/v2/pods/%252e"), status: 400},
 		{name: "backslash", request: get(`/v2/pods\x`), status: 400},
 		{name: "empty segments", request: get("//v2//pods"), status: 404},
