@@ -62,6 +62,7 @@ type Gateway struct {
 	store      *redisstore.Store
 	limiter    *ratelimit.Limiter
 	guard      *filter.Guard
+	attempts   *ratelimit.AddressLimiter // wrong admin tokens
 	shares     *ratelimit.Upstream
 	catalog    *catalog.Catalog
 	dialects   translate.Deps
@@ -116,6 +117,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	addresses, err := ratelimit.NewAddressLimiter(cfg.Anonymous, clock(deps.Now))
 	if err != nil {
+		return nil, err
+	}
+	if g.attempts, err = ratelimit.NewAddressLimiter(ratelimit.DefaultAddressConfig(), clock(deps.Now)); err != nil {
 		return nil, err
 	}
 	if g.guard, err = filter.NewGuard(addresses, cfg.AnonymousExempt); err != nil {
@@ -268,8 +272,12 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Metrics: g.deps.Providers.Handler(),
 		Token:   func() string { return g.current.Load().config.AdminToken.Reveal() },
 		Probe:   g.store.Check,
-		Limits:  limits{g},
-		Legacy:  legacy{g},
+
+		Attempts: g.attempts,
+		Logger:   g.deps.Logger,
+
+		Limits: limits{g},
+		Legacy: legacy{g},
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},

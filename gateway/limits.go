@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -46,5 +47,44 @@ func (l limits) Reset(ctx context.Context, org, scope string) error {
 			return admin.BadRequestError{Reason: err.Error()}
 		}
 	}
+	if ref != (ratelimit.Ref{}) {
+		if err := l.known(ctx, org, ref); err != nil {
+			return err
+		}
+	}
 	return l.g.limiter.Reset(ctx, org, ref)
+}
+
+// known reports whether an organisation has a scope: by the configuration, or
+// because it was counted today.
+func (l limits) known(ctx context.Context, org string, ref ratelimit.Ref) error {
+	cfg := l.g.current.Load().config
+	for _, o := range cfg.Orgs {
+		if o.ID != org {
+			continue
+		}
+		switch ref.Kind {
+		case ratelimit.KindOrg:
+			if ref.ID == org {
+				return nil
+			}
+		case ratelimit.KindTeam:
+			if slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == ref.ID }) {
+				return nil
+			}
+		case ratelimit.KindKey:
+			if slices.ContainsFunc(o.Keys, func(k Key) bool { return k.ID == ref.ID }) {
+				return nil
+			}
+		case ratelimit.KindClass: // exist once they were counted
+		}
+	}
+	counted, err := l.g.limiter.Show(ctx, org)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(counted, func(s ratelimit.WindowState) bool { return s.Scope == ref }) {
+		return nil
+	}
+	return admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", org, ref)}
 }

@@ -2,15 +2,11 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"net"
+	"log/slog"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
-	"strings"
 	"time"
 )
 
@@ -21,22 +17,27 @@ type Deps struct {
 	// Token returns the token that everything but the probes and metrics asks
 	// for; empty asks for none.
 	Token func() string
-	// Probe tells whether the shared store answers.
+	// Attempts bounds how often an address may present a wrong token.
+	Attempts Attempts
+	// Logger receives a line for every change and for every wrong token.
+	Logger *slog.Logger
+	// Probe reports whether the shared store answers.
 	Probe  func(context.Context) error
 	Limits Limits
 	Legacy Legacy
-	// Policies tells how each organisation's policies are doing.
+	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
 }
 
-// Limits shows and resets quotas. Both return ErrNoOrg for an organisation
-// nobody configured.
+// Limits shows and resets quotas. Both return ErrNoOrg for an organisation that
+// is not configured.
 type Limits interface {
 	// Show returns the windows in use of an organisation.
 	Show(ctx context.Context, org string) ([]Window, error)
 	// Reset empties the windows of a scope ("key:ann"), or of the whole
-	// organisation for "". A scope it cannot read is a BadRequestError.
+	// organisation for "". A scope that the organisation does not have is a
+	// BadRequestError.
 	Reset(ctx context.Context, org, scope string) error
 }
 
@@ -58,7 +59,7 @@ type Lease struct {
 	Held    int64  `json:"held"`
 }
 
-// ErrNoOrg is returned for an organisation nobody configured.
+// ErrNoOrg is returned for an organisation that is not configured.
 var ErrNoOrg = errors.New("unknown organisation")
 
 // BadRequestError is the fault of an operator's request.
@@ -67,38 +68,62 @@ type BadRequestError struct{ Reason string }
 // Error implements error.
 func (e BadRequestError) Error() string { return e.Reason }
 
-// probeTimeout bounds what a readiness probe waits for the store.
+// probeTimeout bounds how long a readiness probe waits for the store.
 const probeTimeout = time.Second
+
+// route is one entry of the admin API.
+type route struct {
+	pattern string
+	handle  http.HandlerFunc
+	// open routes ask for no token: probes and metrics.
+	open bool
+	// changes marks routes that change something; each such request is logged.
+	changes bool
+}
+
+// routes is the whole of the admin API.
+func (d Deps) routes() []route {
+	return []route{
+		{pattern: "GET /livez", open: true, handle: func(w http.ResponseWriter, _ *http.Request) {
+			write(w, http.StatusOK, map[string]string{"status": "live"})
+		}},
+		{pattern: "GET /readyz", open: true, handle: d.ready},
+		{pattern: "GET /metrics", open: true, handle: d.Metrics.ServeHTTP},
+		{pattern: "GET /admin/status", handle: d.status},
+		{pattern: "GET /admin/limits", handle: d.limits},
+		{pattern: "POST /admin/limits/reset", handle: d.reset, changes: true},
+		{pattern: "GET /admin/legacy", handle: d.legacy},
+		{pattern: "GET /admin/decisions", handle: d.decisions},
+		{pattern: "GET /admin/decisions/{id}", handle: d.decision},
+		{pattern: "POST /admin/explain", handle: d.explain},
+		{pattern: "GET /debug/pprof/", handle: pprof.Index},
+		{pattern: "GET /debug/pprof/profile", handle: pprof.Profile},
+		{pattern: "GET /debug/pprof/symbol", handle: pprof.Symbol},
+		{pattern: "GET /debug/pprof/trace", handle: pprof.Trace},
+	}
+}
 
 // New returns the handler of the admin listener.
 func New(d Deps) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, map[string]string{"status": "live"})
-	})
-	mux.HandleFunc("GET /readyz", d.ready)
-	mux.Handle("GET /metrics", d.Metrics)
-	mux.Handle("GET /admin/status", d.guard(func(w http.ResponseWriter, _ *http.Request) {
-		report := d.Status.Report()
-		report.Policies = d.Policies()
-		write(w, http.StatusOK, report)
-	}))
-	mux.Handle("GET /admin/limits", d.guard(d.limits))
-	mux.Handle("POST /admin/limits/reset", d.guard(d.reset))
-	mux.Handle("GET /admin/legacy", d.guard(d.legacy))
-	mux.Handle("GET /admin/decisions", d.guard(d.decisions))
-	mux.Handle("GET /admin/decisions/{id}", d.guard(d.decision))
-	mux.Handle("POST /admin/explain", d.guard(d.explain))
-	for pattern, h := range map[string]http.HandlerFunc{
-		"GET /debug/pprof/":        pprof.Index,
-		"GET /debug/pprof/profile": pprof.Profile,
-		"GET /debug/pprof/symbol":  pprof.Symbol,
-		"GET /debug/pprof/trace":   pprof.Trace,
-	} {
-		mux.Handle(pattern, d.guard(h))
+	for _, r := range d.routes() {
+		h := r.handle
+		if r.changes {
+			h = d.recorded(h)
+		}
+		if !r.open {
+			h = d.guarded(h)
+		}
+		mux.HandleFunc(r.pattern, h)
 	}
 	// Pages of other sites cannot make a browser change anything here.
 	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+func (d Deps) status(w http.ResponseWriter, _ *http.Request) {
+	report := d.Status.Report()
+	report.Policies = d.Policies()
+	write(w, http.StatusOK, report)
 }
 
 // ready answers 200 when a configuration is in force, the listeners are open, the
@@ -151,44 +176,6 @@ func fail(w http.ResponseWriter, err error) {
 		return
 	}
 	write(w, http.StatusServiceUnavailable, map[string]string{"error": "the shared store does not answer"})
-}
-
-// guard asks for the token, if there is one, and otherwise for a host that no
-// page elsewhere can have: a name can be turned to this address behind a
-// browser's back, which then takes that page for ours (DNS rebinding).
-func (d Deps) guard(next http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token := d.Token()
-		switch {
-		case token == "" && !fixedHost(r.Host):
-			write(w, http.StatusMisdirectedRequest, map[string]string{"error": "without an admin token, ask by address or as localhost"})
-		case token != "" && !equal(r.Header.Get("Authorization"), "Bearer "+token):
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			write(w, http.StatusUnauthorized, map[string]string{"error": "the admin token is needed"})
-		default:
-			next(w, r)
-		}
-	})
-}
-
-// fixedHost tells whether a Host header is an address, or the one name that
-// always means this machine.
-func fixedHost(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil
-}
-
-// equal compares in a time that tells nothing of want, its length included.
-func equal(given, want string) bool {
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 func write(w http.ResponseWriter, status int, v any) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +20,22 @@ func deps(token string, probe error) admin.Deps {
 		Status:  new(admin.Status),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
 		Token:   func() string { return token },
-		Probe:   func(context.Context) error { return probe },
-		Limits:  quotas{},
+
+		Attempts: unbounded{},
+		Logger:   slog.New(slog.DiscardHandler),
+		Probe:    func(context.Context) error { return probe },
+		Limits:   quotas{},
 
 		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
 		Decisions: history{},
 	}
 }
+
+// unbounded never runs out of attempts.
+type unbounded struct{}
+
+func (unbounded) Check(netip.Addr) (bool, time.Duration) { return true, 0 }
+func (unbounded) Take(netip.Addr) (bool, time.Duration)  { return true, 0 }
 
 // quotas has one organisation.
 type quotas struct{}

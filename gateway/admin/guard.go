@@ -1,0 +1,122 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Attempts bounds failed attempts by address, as ratelimit.AddressLimiter does.
+// Both methods report whether the address has attempts left and, if not, when it
+// will have one.
+type Attempts interface {
+	// Check takes nothing.
+	Check(addr netip.Addr) (ok bool, retryAfter time.Duration)
+	// Take takes one attempt; a refusal takes nothing.
+	Take(addr netip.Addr) (ok bool, retryAfter time.Duration)
+}
+
+// guarded asks for the token, if there is one. Without one it asks for a host that
+// no page elsewhere can have: a name can be pointed to this address behind a
+// browser's back, which then takes that page for ours (DNS rebinding).
+//
+// An address with too many wrong tokens is refused before its token is looked at,
+// the right one included, so that guessing is slow.
+func (d Deps) guarded(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token := d.Token()
+		if token == "" {
+			if !fixedHost(r.Host) {
+				write(w, http.StatusMisdirectedRequest, map[string]string{"error": "without an admin token, ask by address or as localhost"})
+				return
+			}
+			next(w, r)
+			return
+		}
+		peer := peerOf(r)
+		if ok, wait := d.Attempts.Check(peer); !ok {
+			d.slow(w, wait)
+			return
+		}
+		given := r.Header.Get("Authorization")
+		if equal(given, "Bearer "+token) {
+			next(w, r)
+			return
+		}
+		if given != "" {
+			d.Logger.WarnContext(r.Context(), "wrong admin token", "peer", peer.String(), "method", r.Method, "path", r.URL.Path)
+			if ok, wait := d.Attempts.Take(peer); !ok {
+				d.slow(w, wait)
+				return
+			}
+		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		write(w, http.StatusUnauthorized, map[string]string{"error": "the admin token is required"})
+	}
+}
+
+func (d Deps) slow(w http.ResponseWriter, wait time.Duration) {
+	seconds := max(1, int64((wait+time.Second-1)/time.Second))
+	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+	write(w, http.StatusTooManyRequests, map[string]string{"error": "too many wrong admin tokens came from this address"})
+}
+
+// recorded logs what a request changed, or tried to: who, what, from where and with
+// which end.
+func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		next(seen, r)
+		who := "admin"
+		if d.Token() == "" {
+			who = "unauthenticated"
+		}
+		d.Logger.LogAttrs(r.Context(), slog.LevelInfo, "admin change", slog.String("who", who), slog.String("peer", peerOf(r).String()),
+			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("query", r.URL.Query().Encode()), slog.Int("status", seen.status))
+	}
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// peerOf returns the address of a request's connection; the zero Addr when it has
+// none.
+func peerOf(r *http.Request) netip.Addr {
+	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return addr.Addr().Unmap()
+}
+
+// fixedHost reports whether a Host header is an address, or the one name that
+// always means this machine.
+func fixedHost(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
+
+// equal compares in a time that reveals nothing about want, its length included.
+func equal(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
