@@ -58,24 +58,33 @@ func loaded(t testing.TB) *API {
 	return api
 }
 
-// Every body and every parameter can be judged without the help of jsonschema.
-// A gap is correct but slow; one that comes with a change of the description
-// wants fastcheck extended.
-func TestProgramsHaveNoGaps(t *testing.T) {
-	var withBody []string
-	for _, op := range loaded(t).Operations() {
-		judges := map[string]*judge{}
+// judges returns what judges the bodies and parameters of every operation.
+func judges(t testing.TB, api *API) map[string]*judge {
+	t.Helper()
+	all := make(map[string]*judge)
+	for _, op := range api.Operations() {
 		for _, p := range slices.Concat(op.Query, op.PathParams, op.Headers) {
-			judges["parameter "+p.Name] = p.judge
+			all[op.ID+", parameter "+p.Name] = p.judge
 		}
 		if op.HasBody {
-			judges["body"] = op.body
-			withBody = append(withBody, op.ID)
+			all[op.ID+", body"] = op.body
 		}
-		for place, j := range judges {
-			for _, gap := range j.program.Gaps() {
-				t.Errorf("%s, %s: %s", op.ID, place, gap)
-			}
+	}
+	return all
+}
+
+// Every body and every parameter is judged without jsonschema. A gap is correct
+// but slow; one that comes with a change of the description asks for an
+// extension of fastcheck.
+func TestProgramsHaveNoGaps(t *testing.T) {
+	api := loaded(t)
+	var withBody []string
+	for place, j := range judges(t, api) {
+		for _, gap := range j.program.Gaps() {
+			t.Errorf("%s: %s", place, gap)
+		}
+		if id, ok := strings.CutSuffix(place, ", body"); ok {
+			withBody = append(withBody, id)
 		}
 	}
 	slices.Sort(withBody)
@@ -84,14 +93,94 @@ func TestProgramsHaveNoGaps(t *testing.T) {
 	}
 }
 
-// differ says whether the two forms of a schema disagree on v.
-func (j *judge) differ(t *testing.T, v any) {
+// The keywords of the schemas that bodies and parameters are judged by: those
+// that fastcheck implements, and annotations.
+func TestKeywordsInUse(t *testing.T) {
+	src, err := newSource(openAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, seen := make(map[string]bool), make(map[string]bool)
+	var schema func(node any)
+	schema = func(node any) {
+		object, _ := node.(map[string]any)
+		for keyword, value := range object {
+			used[keyword] = true
+			switch keyword {
+			case "$ref":
+				if ref := value.(string); !seen[ref] {
+					seen[ref] = true
+					schema(src.at(strings.TrimPrefix(ref, "#")))
+				}
+			case "properties":
+				for _, sub := range value.(map[string]any) {
+					schema(sub)
+				}
+			case "allOf", "oneOf":
+				for _, sub := range value.([]any) {
+					schema(sub)
+				}
+			case "items", "additionalProperties", "unevaluatedProperties", "not", "if", "then":
+				schema(value)
+			}
+		}
+	}
+	for _, j := range judges(t, loaded(t)) {
+		_, pointer, _ := strings.Cut(j.schema.Location, "#")
+		schema(src.at(pointer))
+	}
+	want := []string{
+		"$ref", "additionalProperties", "allOf", "const", "default", "dependentRequired", "description", "discriminator", "enum", "format", "if", "items",
+		"maxItems", "maximum", "minItems", "minLength", "minProperties", "minimum", "not", "oneOf", "pattern", "properties", "required",
+		"then", "type", "unevaluatedProperties", "uniqueItems",
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(used))); diff != "" {
+		t.Errorf("keywords in use (-want +got):\n%s", diff)
+	}
+}
+
+// A description with a keyword that fastcheck does not know still validates,
+// through jsonschema.
+func TestNewKeyword(t *testing.T) {
+	const name = `"properties": {"name": {"description": "New name.", "type": "string", "minLength": 1`
+	text := strings.Replace(string(openAPI), name, name+`, "maxLength": 2`, 1)
+	api, err := load([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := api.Operation("updateCluster")
+	if gaps := op.body.program.Gaps(); len(gaps) != 1 || !strings.Contains(gaps[0], "the keyword maxLength") {
+		t.Errorf("gaps = %q, want one for maxLength", gaps)
+	}
+	for body, want := range map[string]int{`{"name": "ab"}`: 0, `{"name": "abc"}`: 1, `{"name": 1}`: 1} {
+		if got := op.ValidateBody(decode(t, body)); len(got) != want {
+			t.Errorf("%s: violations = %v, want %d", body, got, want)
+		}
+	}
+}
+
+// compare fails when the two forms of a schema disagree on v, other than in what
+// fastcheck leaves open: long numbers and long arrays.
+func (j *judge) compare(t *testing.T, v any) {
 	t.Helper()
 	accepts, err := j.program.Accepts(v), j.schema.Validate(v)
-	if accepts != (err == nil) {
+	if accepts && err != nil || !accepts && err == nil && !open(v) {
 		text, _ := json.Marshal(v) //nolint:errchkjson // it was decoded
 		t.Fatalf("%s: %s: the program accepts = %v, jsonschema: %v", j.schema.Location, text, accepts, err)
 	}
+}
+
+// open reports whether v holds anything that fastcheck leaves to jsonschema.
+func open(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), open)
+	case []any:
+		return len(v) > 20 || slices.ContainsFunc(v, open)
+	case json.Number:
+		return len(v) > 15
+	}
+	return false
 }
 
 func TestProgramsAgree(t *testing.T) {
@@ -109,7 +198,7 @@ func TestProgramsAgree(t *testing.T) {
 				for range 1 + m.IntN(3) {
 					body = m.change(body)
 				}
-				j.differ(t, body)
+				j.compare(t, body)
 				if j.program.Accepts(body) {
 					accepted++
 				}
@@ -152,7 +241,7 @@ func FuzzCompiled(f *testing.F) {
 		}
 		for _, op := range operations {
 			if op.HasBody {
-				op.body.differ(t, v)
+				op.body.compare(t, v)
 			}
 		}
 	})

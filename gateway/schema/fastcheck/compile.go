@@ -2,37 +2,35 @@ package fastcheck
 
 import (
 	"maps"
+	"math/big"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Accepter is what the schema of an extension (a [jsonschema.ExtSchema]) has to
-// be besides: Accepts must say yes exactly when Validate returns nil, and
-// Validate must not mark anything as evaluated. A schema with an extension that
-// is no Accepter is a gap.
+// Accepter is what the schema of an extension (a [jsonschema.ExtSchema]) must
+// implement besides: Accepts returns true exactly when Validate returns nil, and
+// Validate marks nothing as evaluated. A schema with an extension that is not an
+// Accepter is a gap.
 type Accepter interface {
 	Accepts(v any) bool
 }
 
 // Compile makes a program of s, which c must have compiled: c knows how formats
-// and contents are treated, which s does not tell. Neither may change later.
+// are treated, which s does not tell. Neither may change later.
 func Compile(c *jsonschema.Compiler, s *jsonschema.Schema) *Program {
-	if loops := endless(s); len(loops) > 0 {
-		return &Program{root: &node{settled: true}, gaps: loops}
+	if gaps := gaps(c, s); gaps != nil {
+		return &Program{root: &node{settled: true}, gaps: gaps}
 	}
-	b := &builder{settings: c, nodes: make(map[*jsonschema.Schema]*node), reasons: make(map[*jsonschema.Schema]string)}
-	root := b.node(s)
-	slices.Sort(b.gaps)
-	return &Program{root: root, gaps: b.gaps}
+	b := &builder{settings: c, nodes: make(map[*jsonschema.Schema]*node)}
+	return &Program{root: b.node(s)}
 }
 
 type builder struct {
 	settings *jsonschema.Compiler
 	// nodes holds those in the making too, so a schema may contain itself.
-	nodes   map[*jsonschema.Schema]*node
-	reasons map[*jsonschema.Schema]string // what gap said
-	gaps    []string
+	nodes map[*jsonschema.Schema]*node
 }
 
 // node returns the node of s, made once.
@@ -42,11 +40,6 @@ func (b *builder) node(s *jsonschema.Schema) *node {
 	}
 	n := &node{}
 	b.nodes[s] = n
-	if gap := b.gap(s); gap != "" {
-		b.gaps = append(b.gaps, s.Location+": "+gap)
-		n.settled = true
-		return n
-	}
 	if s.Always != nil {
 		n.settled, n.fixed = true, verdictOf(*s.Always)
 		return n
@@ -54,67 +47,117 @@ func (b *builder) node(s *jsonschema.Schema) *node {
 	for _, name := range s.Types {
 		n.types |= typeNamed(name)
 	}
-	b.addNumbers(n, s)
-	b.addTexts(n, s)
+	addNumbers(n, s)
+	addStrings(n, s)
 	b.addArrays(n, s)
 	b.addObjects(n, s)
 	b.addValues(n, s)
 	b.addBranches(n, s)
-	b.addExtensions(n, s)
-	b.addUnevaluated(n, s)
+	b.addLast(n, s)
 	return n
 }
 
-// all returns the nodes of schemas, in their order.
-func (b *builder) all(schemas []*jsonschema.Schema) []*node {
-	nodes := make([]*node, len(schemas))
-	for i, s := range schemas {
-		nodes[i] = b.node(s)
-	}
-	return nodes
-}
-
-// gap says why s cannot be judged by, leaving aside the schemas within it; "" if
-// it can. What jsonschema/v5 does not know at all is not in s, and is no gap.
-func (b *builder) gap(s *jsonschema.Schema) string {
-	reason, ok := b.reasons[s]
-	if !ok {
-		reason = b.findGap(s)
-		b.reasons[s] = reason
-	}
-	return reason
-}
-
-func (b *builder) findGap(s *jsonschema.Schema) string {
-	switch {
-	case s.Draft != jsonschema.Draft2020:
-		return "another dialect than 2020-12"
-	case s.Items != nil || s.AdditionalItems != nil || s.RegexProperties:
-		return "a keyword of an older dialect"
-	case b.settings.AssertContent && (s.ContentEncoding != "" || s.ContentMediaType != ""):
-		return "contentEncoding or contentMediaType"
-	case s.Format != "" && b.format(s.Format) != nil && !b.settings.AssertFormat:
-		return "a format that may or may not be asserted" // by the vocabulary of its metaschema
-	case slices.ContainsFunc(s.Types, func(name string) bool { return typeNamed(name) == 0 }):
-		return "an unknown type"
-	case !numbersKnown(s):
-		return "a number too long to calculate with"
-	}
-	for name, ext := range s.Extensions {
-		if _, ok := ext.(Accepter); !ok {
-			return "the extension " + name
+func addNumbers(n *node, s *jsonschema.Schema) {
+	add := func(limit *big.Rat, fits func(v, limit float64) bool) {
+		if limit != nil {
+			bound, _ := limit.Float64()
+			n.numbers = append(n.numbers, func(v float64) verdict { return verdictOf(fits(v, bound)) })
 		}
 	}
-	if !b.evaluationKnown(s) {
-		return "what is evaluated depends on the value"
-	}
-	return ""
+	add(s.Minimum, func(v, limit float64) bool { return v >= limit })
+	add(s.Maximum, func(v, limit float64) bool { return v <= limit })
 }
 
-// addExtensions comes late because extensions of jsonschema/v5 do.
-func (b *builder) addExtensions(n *node, s *jsonschema.Schema) {
+// addStrings counts code points.
+func addStrings(n *node, s *jsonschema.Schema) {
+	if least := s.MinLength; least != -1 {
+		n.strings = append(n.strings, func(v string) verdict { return verdictOf(utf8.RuneCountInString(v) >= least) })
+	}
+	if pattern := s.Pattern; pattern != nil {
+		n.strings = append(n.strings, func(v string) verdict { return verdictOf(pattern.MatchString(v)) })
+	}
+}
+
+func (b *builder) addArrays(n *node, s *jsonschema.Schema) {
+	if least := s.MinItems; least != -1 {
+		n.arrays = append(n.arrays, func(items []any) verdict { return verdictOf(len(items) >= least) })
+	}
+	if most := s.MaxItems; most != -1 {
+		n.arrays = append(n.arrays, func(items []any) verdict { return verdictOf(len(items) <= most) })
+	}
+	if s.Items2020 != nil {
+		n.arrays = append(n.arrays, each(b.node(s.Items2020)))
+	}
+	if s.UniqueItems {
+		n.arrays = append(n.arrays, unique)
+	}
+}
+
+// addValues adds the demands on values of every type.
+func (b *builder) addValues(n *node, s *jsonschema.Schema) {
+	for _, allowed := range [][]any{s.Constant, s.Enum} {
+		if len(allowed) > 0 {
+			n.values = append(n.values, oneOf(allowed))
+		}
+	}
+	if valid := b.format(s.Format); valid != nil {
+		n.values = append(n.values, func(v any) verdict { return verdictOf(valid(v)) })
+	}
+}
+
+// format returns the function that judges a format, nil when nothing does: the
+// compiler's own come before those of the package.
+func (b *builder) format(name string) func(any) bool {
+	if f, ok := b.settings.Formats[name]; ok {
+		return f
+	}
+	return jsonschema.Formats[name]
+}
+
+// addBranches adds the schemas that are applied to the value as a whole.
+func (b *builder) addBranches(n *node, s *jsonschema.Schema) {
+	for _, sub := range always(s) {
+		n.values = append(n.values, b.node(sub).judge)
+	}
+	if len(s.OneOf) > 0 {
+		branches := make([]*node, len(s.OneOf))
+		for i, sub := range s.OneOf {
+			branches[i] = b.node(sub)
+		}
+		n.values = append(n.values, exactlyOneOf(branches))
+	}
+	if s.Not != nil {
+		sub := b.node(s.Not)
+		n.values = append(n.values, func(v any) verdict { return not(sub.judge(v)) })
+	}
+	if s.If != nil && s.Then != nil {
+		n.values = append(n.values, conditional(b.node(s.If), b.node(s.Then)))
+	}
+}
+
+// addLast adds what holds only of values that all other keywords accept.
+func (b *builder) addLast(n *node, s *jsonschema.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Extensions)) {
 		accepter := s.Extensions[name].(Accepter) // or s were a gap
 		n.values = append(n.values, func(v any) verdict { return verdictOf(accepter.Accepts(v)) })
 	}
+	if s.UnevaluatedProperties == nil {
+		return
+	}
+	surely := evaluated(s, always)
+	if surely.all {
+		return
+	}
+	rest := b.node(s.UnevaluatedProperties)
+	n.values = append(n.values, func(v any) verdict {
+		o, _ := v.(map[string]any)
+		for name, member := range o {
+			if !surely.names[name] {
+				if r := rest.judge(member); r != yes {
+					return r
+				}
+			}
+		}
+		return yes
+	})
 }

@@ -1,26 +1,22 @@
-// Package fastcheck judges valid JSON values quickly, by JSON Schemas that
-// github.com/santhosh-tekuri/jsonschema/v5 compiled.
+// Package fastcheck decides quickly whether JSON values are valid by schemas
+// that github.com/santhosh-tekuri/jsonschema/v5 compiled.
 //
 // Compile turns a compiled schema into a tree of small functions. A program
-// says yes to a value, or says nothing: then jsonschema/v5 judges it, whose
-// word on every refusal and its reasons is the only one. A yes that is missing
-// costs time; a yes too many would be a hole. So nothing is taken for harmless:
-// a schema with anything that is not implemented exactly as jsonschema/v5 has
-// it becomes a gap, which never says yes, and Gaps tells about it. Whatever can
-// lead jsonschema/v5 into a loop makes the whole program one.
+// either accepts a value or leaves it to jsonschema/v5, which alone refuses
+// values and gives the reasons. A value accepted too few costs time; one too
+// many would be a hole. So a program implements the keywords of dialect 2020-12
+// that the embedded description uses, each exactly as jsonschema/v5 does, and a
+// schema that contains anything else anywhere has gaps: its program accepts
+// nothing, and every value is judged by jsonschema/v5.
 //
-// What is implemented is dialect 2020-12 without dynamic references, with
-// unevaluatedProperties and unevaluatedItems where the schema alone, not the
-// value, decides what is evaluated, and formats that the compiler asserts.
-//
-// Invariants: a program says yes only to what jsonschema/v5 accepts; one
-// without gaps says yes to all of that, but for values with a number of more
-// than 19 digits or an exponent beyond 999. Programs are immutable, safe for
-// concurrent use, use no reflection, and allocate nothing for most values.
-// Values are what gateway/strictjson yields: map[string]any, []any, string, bool,
-// nil and json.Number within its bounds. Where a program comes upon anything
-// else it does not say yes, but it does not look into branches that cannot
-// change its verdict.
+// Invariants: a program accepts only what jsonschema/v5 accepts; one without
+// gaps accepts all of that, except for values with a number of more than 15
+// digits that is not an integer within 2^53, with an exponent, or with an array
+// of more than 20 elements that must be unique. Programs are immutable, safe for
+// concurrent use, and allocate nothing for most values. Values are what
+// gateway/strictjson yields: map[string]any, []any, string, bool, nil and
+// json.Number. A value that holds anything else is accepted only where that
+// cannot matter.
 //
 //	program := fastcheck.Compile(compiler, schema)
 //	if program.Accepts(value) {

@@ -2,6 +2,7 @@ package fastcheck
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 )
 
@@ -15,16 +16,16 @@ type Program struct {
 // be invalid, or beyond what the program knows.
 func (p *Program) Accepts(v any) bool { return p.root.judge(v) == yes }
 
-// Gaps lists the schemas that the program cannot judge by, each as its location
-// and the reason, in a fixed order. There are none when it knows all of them.
+// Gaps lists the schemas that keep the program from accepting anything, each as
+// its location and the reason, in a fixed order; none for most programs.
 func (p *Program) Gaps() []string { return slices.Clone(p.gaps) }
 
 // verdict is what a schema says of a value. The zero value is the careful one.
 type verdict int
 
 const (
-	// unsure leaves the value to jsonschema/v5. A schema that needs the verdict
-	// of an unsure one is unsure itself.
+	// unsure leaves the value to jsonschema/v5. A schema that needs an unsure
+	// verdict is unsure itself.
 	unsure verdict = iota
 	// no is as certain as yes: "not" and "if" build on it.
 	no
@@ -41,18 +42,18 @@ func verdictOf(valid bool) verdict {
 // test is one demand of a schema on values of a type.
 type test[T any] func(v T) verdict
 
-// node is one schema: demands on values of each type. Whatever a value of
-// another type is, a demand says nothing of it.
+// node is one schema: demands on values of each type. A demand says nothing
+// about values of another type.
 type node struct {
-	// fixed is the verdict on every value when settled is set: yes or no of a
-	// boolean schema, unsure of a gap.
+	// fixed is the verdict on every value when settled is set: yes or no for a
+	// boolean schema, unsure for one with gaps.
 	fixed   verdict
 	settled bool
 	types   types
 	objects []test[map[string]any]
 	arrays  []test[[]any]
-	texts   []test[string]
-	numbers []test[decimal]
+	strings []test[string]
+	numbers []test[float64]
 	// values are demands on every value, "$ref" and "allOf" among them.
 	values []test[any]
 }
@@ -68,7 +69,7 @@ func (n *node) judge(v any) verdict {
 	case []any:
 		r = judge(n.types.allow(typeArray), n.arrays, v)
 	case string:
-		r = judge(n.types.allow(typeString), n.texts, v)
+		r = judge(n.types.allow(typeString), n.strings, v)
 	case json.Number:
 		r = n.judgeNumber(v)
 	case bool:
@@ -89,14 +90,14 @@ func (n *node) judgeNumber(v json.Number) verdict {
 	if !integers && (r == no || len(n.numbers) == 0) {
 		return r
 	}
-	d, ok := parseDecimal(string(v))
+	f, ok := parse(string(v))
 	if !ok {
 		return unsure
 	}
 	if integers {
-		r = verdictOf(d.isInteger())
+		r = verdictOf(f == math.Trunc(f))
 	}
-	return judge(r, n.numbers, d)
+	return judge(r, n.numbers, f)
 }
 
 // judge returns the first verdict that is not yes, beginning with r.
@@ -122,7 +123,7 @@ const (
 
 func (s types) allow(t types) verdict { return verdictOf(s == 0 || s&t != 0) }
 
-// typeNamed returns 0 for a name that is not one of a type.
+// typeNamed returns 0 for a name that is not a type's.
 func typeNamed(name string) types {
 	switch name {
 	case "null":
@@ -139,25 +140,6 @@ func typeNamed(name string) types {
 		return typeArray
 	case "object":
 		return typeObject
-	}
-	return 0
-}
-
-// typeOf returns 0 for what is no JSON value.
-func typeOf(v any) types {
-	switch v.(type) {
-	case map[string]any:
-		return typeObject
-	case []any:
-		return typeArray
-	case string:
-		return typeString
-	case json.Number:
-		return typeNumber
-	case bool:
-		return typeBoolean
-	case nil:
-		return typeNull
 	}
 	return 0
 }

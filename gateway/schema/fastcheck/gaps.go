@@ -1,0 +1,182 @@
+package fastcheck
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// implemented names the fields of a schema that programs know.
+var implemented = map[string]bool{
+	"Location": true, "Draft": true, "Always": true, "Ref": true, "Extensions": true,
+	"Types": true, "Constant": true, "Enum": true, "Format": true,
+	"Not": true, "AllOf": true, "OneOf": true, "If": true, "Then": true,
+	"MinProperties": true, "Required": true, "Properties": true, "AdditionalProperties": true, "DependentRequired": true,
+	"UnevaluatedProperties": true,
+	"MinItems":              true, "MaxItems": true, "UniqueItems": true, "Items2020": true, "ContainsEval": true,
+	"MinLength": true, "Pattern": true, "Minimum": true, "Maximum": true,
+}
+
+// none is a schema that demands nothing.
+var none = reflect.ValueOf(jsonschema.Schema{
+	MinProperties: -1, MaxProperties: -1, MinItems: -1, MaxItems: -1, MinContains: 1, MaxContains: -1, MinLength: -1, MaxLength: -1,
+})
+
+// gaps returns what root and the schemas below it contain that a program does
+// not implement, each as the location of the schema and the reason, sorted.
+func gaps(settings *jsonschema.Compiler, root *jsonschema.Schema) []string {
+	all := reachable(root)
+	// Each step relies on the absence of what the one before finds.
+	for _, find := range []func(*jsonschema.Schema) string{
+		func(s *jsonschema.Schema) string { return keywordGap(settings, s) }, loopGap, evaluationGap,
+	} {
+		var found []string
+		for _, s := range all {
+			if gap := find(s); gap != "" {
+				found = append(found, s.Location+": "+gap)
+			}
+		}
+		if found != nil {
+			slices.Sort(found)
+			return found
+		}
+	}
+	return nil
+}
+
+// reachable returns root and the schemas below it.
+func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
+	var all []*jsonschema.Schema
+	seen := make(map[*jsonschema.Schema]bool)
+	var visit func(s *jsonschema.Schema)
+	visit = func(s *jsonschema.Schema) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		all = append(all, s)
+		for _, sub := range slices.Concat(inPlace(s), parts(s)) {
+			visit(sub)
+		}
+	}
+	visit(root)
+	return all
+}
+
+// keywordGap returns what s itself demands that is not implemented, or "". What
+// jsonschema/v5 does not know at all is not in s, and is no gap.
+func keywordGap(settings *jsonschema.Compiler, s *jsonschema.Schema) string {
+	v := reflect.ValueOf(*s)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if !f.IsExported() || implemented[f.Name] {
+			continue
+		}
+		if !reflect.DeepEqual(v.FieldByIndex(f.Index).Interface(), none.FieldByIndex(f.Index).Interface()) {
+			return "the keyword " + strings.ToLower(f.Name[:1]) + f.Name[1:]
+		}
+	}
+	for name, ext := range s.Extensions {
+		if _, ok := ext.(Accepter); !ok {
+			return "the extension " + name
+		}
+	}
+	switch {
+	case s.Draft != jsonschema.Draft2020:
+		return "another dialect than 2020-12"
+	case s.Format != "" && !settings.AssertFormat:
+		return "a format that may or may not be asserted" // by the vocabulary of its metaschema
+	case slices.ContainsFunc(s.Types, func(name string) bool { return typeNamed(name) == 0 }):
+		return "an unknown type"
+	case !allStrings(s.Constant) || !allStrings(s.Enum):
+		return "a constant that is not a string"
+	case !known(s.Minimum) || !known(s.Maximum):
+		return "a number that a float64 does not hold"
+	}
+	return ""
+}
+
+// loopGap reports a schema that applies itself to the same value. jsonschema/v5
+// refuses a value as soon as it finds itself in such a loop, even in a branch
+// that does not matter. It finds some loops when it compiles, but not all.
+func loopGap(s *jsonschema.Schema) string {
+	seen := make(map[*jsonschema.Schema]bool)
+	var reaches func(from *jsonschema.Schema) bool
+	reaches = func(from *jsonschema.Schema) bool {
+		return slices.ContainsFunc(inPlace(from), func(next *jsonschema.Schema) bool {
+			if next == s {
+				return true
+			}
+			first := !seen[next]
+			seen[next] = true
+			return first && reaches(next)
+		})
+	}
+	if reaches(s) {
+		return "a schema that applies itself to the same value"
+	}
+	return ""
+}
+
+// evaluationGap reports a schema whose unevaluatedProperties applies to more or
+// fewer members depending on which branches accept the value. Branches that
+// evaluate only what is evaluated beside them anyway make no difference.
+func evaluationGap(s *jsonschema.Schema) string {
+	if s.UnevaluatedProperties == nil {
+		return ""
+	}
+	surely, perhaps := evaluated(s, always), evaluated(s, func(s *jsonschema.Schema) []*jsonschema.Schema {
+		return slices.Concat(always(s), sometimes(s))
+	})
+	if surely.all || !perhaps.all && len(surely.names) == len(perhaps.names) {
+		return ""
+	}
+	return "what is evaluated depends on the value"
+}
+
+// coverage is the members of an object that a schema evaluates.
+type coverage struct {
+	names map[string]bool
+	all   bool
+}
+
+// evaluated returns what is evaluated by s, not counting its
+// unevaluatedProperties, and by the schemas that edges leads to.
+func evaluated(s *jsonschema.Schema, edges func(*jsonschema.Schema) []*jsonschema.Schema) *coverage {
+	c := &coverage{names: make(map[string]bool), all: s.AdditionalProperties != nil}
+	for name := range s.Properties {
+		c.names[name] = true
+	}
+	for _, sub := range edges(s) {
+		d := evaluated(sub, edges)
+		c.all = c.all || d.all || sub.UnevaluatedProperties != nil
+		maps.Copy(c.names, d.names)
+	}
+	return c
+}
+
+// inPlace returns the schemas that s applies to the value it is applied to.
+func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
+	return slices.Concat(always(s), sometimes(s), present(s.Not))
+}
+
+// always returns the schemas that must accept what s accepts.
+func always(s *jsonschema.Schema) []*jsonschema.Schema { return slices.Concat(present(s.Ref), s.AllOf) }
+
+// sometimes returns the schemas that need not.
+func sometimes(s *jsonschema.Schema) []*jsonschema.Schema {
+	return slices.Concat(s.OneOf, present(s.If, s.Then))
+}
+
+// parts returns the schemas that s applies to parts of the value.
+func parts(s *jsonschema.Schema) []*jsonschema.Schema {
+	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	return slices.Concat(slices.Collect(maps.Values(s.Properties)), present(additional, s.UnevaluatedProperties, s.Items2020))
+}
+
+// present returns those of schemas that are there.
+func present(schemas ...*jsonschema.Schema) []*jsonschema.Schema {
+	return slices.DeleteFunc(schemas, func(s *jsonschema.Schema) bool { return s == nil })
+}
