@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
@@ -25,7 +26,7 @@ func agent(version string) string { return "tollgate/" + version }
 
 // compile turns a configuration into what the doors use.
 func (g *Gateway) compile(cfg *Config) (*state, error) {
-	if err := errors.Join(cfg.Validate(), covered(g.api.Operations())); err != nil {
+	if err := errors.Join(cfg.Validate(), covered(g.api.Operations(), operation.All())); err != nil {
 		return nil, err
 	}
 	directory, err := cfg.directory()
@@ -63,7 +64,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Recent: recent}
 	resolve := &filter.Resolve{
-		Reads: filter.ReadsOf(g.api.Operations()), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
+		Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Looks: engine.Reads, Reader: reader, Catalog: g.catalog, Recorder: g.recorder,
 	}
 	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline, Streams: g.streams}
@@ -274,8 +275,9 @@ func moves(first *v1.API) map[string][]string {
 func newTable(api *schema.API, legacy []route.Route) (*route.Table, error) {
 	routes := make([]route.Route, 0, len(legacy)+64)
 	for _, op := range api.Operations() {
+		row, _ := operation.Of(op.ID)
 		routes = append(routes, route.Route{
-			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: op.ID == "getOpenAPI",
+			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
 		})
 	}
 	t, err := route.NewTable(append(routes, legacy...))

@@ -3,12 +3,11 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Coverage says what holds an operation of the v2 API. Nothing is passed by
@@ -24,42 +23,46 @@ type Coverage struct {
 	// State is the state policies judge: "body", "merged" with the object as it
 	// is, "as it is", or "none".
 	State string
-	// Price is the pricing rule, Kind and Verb the policies' classification.
+	// Price, Kind and Verb are those of the operation's row.
 	Price, Kind, Verb string
 	// Gaps lists what is missing.
 	Gaps []string
 }
 
-// CoverageOf tells what holds each of the API's operations.
-func CoverageOf(operations []*schema.Operation) []Coverage {
-	reads := filter.ReadsOf(operations)
+// CoverageOf returns what holds each of the API's operations, and a gap for each
+// row of v2 that the API lacks.
+func CoverageOf(api []*schema.Operation, rows []operation.Row) []Coverage {
+	described := make(map[string]*schema.Operation, len(api))
+	for _, op := range api {
+		described[op.ID] = op
+	}
+	known := make(map[string]operation.Row, len(rows))
+	for _, row := range rows {
+		known[row.ID] = row
+	}
 	var out []Coverage
-	for _, op := range operations {
+	for _, op := range api {
 		c := Coverage{Operation: op.ID, Method: op.Method, Path: op.Path, Mutates: op.Mutates}
 		c.body(op)
-		if rule, ok := catalog.RuleOf(op.ID); ok {
-			c.Price = string(rule)
+		if row, ok := known[op.ID]; ok {
+			c.row(op, row, described[row.Object])
 		} else {
-			c.gap("no price rule")
+			c.gap("no row says what it does")
 		}
-		kind, verb, ok := policies.Operation(op.ID)
-		c.Kind, c.Verb = string(kind), string(verb)
-		switch {
-		case !ok:
-			c.gap("no policy can judge it")
-		case op.Mutates && (verb == policies.VerbRead || verb == policies.VerbLogs):
-			c.gap("it changes something, and policies take it for a read")
-		}
-		c.state(op, verb, reads[op.ID] != nil)
 		out = append(out, c)
+	}
+	for _, row := range rows {
+		if row.Kind != operation.KindJob && described[row.ID] == nil {
+			out = append(out, Coverage{Operation: row.ID, Gaps: []string{"the API does not describe it"}})
+		}
 	}
 	return out
 }
 
 func (c *Coverage) gap(what string) { c.Gaps = append(c.Gaps, what) }
 
-// body looks whether what is no object at all is refused: a schema that takes
-// it takes anything.
+// body checks that a body that is no object is refused: a schema that takes one
+// takes anything.
 func (c *Coverage) body(op *schema.Operation) {
 	c.Body = "none"
 	if op.HasBody {
@@ -70,22 +73,26 @@ func (c *Coverage) body(op *schema.Operation) {
 	}
 }
 
-// state finds what a call is judged on, and whether that can be had.
-func (c *Coverage) state(op *schema.Operation, verb policies.Verb, readable bool) {
-	needs := effective.NeedsOf(op.ID, map[string]any{})
+// row compares an operation with its row. read is the operation that reads its
+// object, if the API has it.
+func (c *Coverage) row(op *schema.Operation, row operation.Row, read *schema.Operation) {
+	c.Price, c.Kind, c.Verb = string(row.Price), string(row.Kind), string(row.Verb)
+	if op.Mutates && !row.Verb.Changes() {
+		c.gap("it changes something, and policies take it for a read")
+	}
 	c.State = "none"
 	switch {
-	case needs.Current && verb == policies.VerbUpdate:
+	case row.Merges() && row.Verb == operation.VerbUpdate:
 		c.State = "merged"
-	case needs.Current:
+	case row.Merges():
 		c.State = "as it is"
-	case verb.Settles():
+	case row.Verb.HasAfter():
 		c.State = "body"
 	}
-	if needs.Current && !readable {
-		c.gap("no operation reads the object it changes")
+	if row.Object != "" && (read == nil || read.Mutates || !strings.HasPrefix(op.Path+"/", read.Path+"/")) {
+		c.gap("no operation reads its object")
 	}
-	if verb == policies.VerbUpdate {
+	if row.Verb == operation.VerbUpdate {
 		_, err := effective.Update(op.ID, map[string]any{}, map[string]any{}, nil)
 		if _, merged := errors.AsType[*effective.Fault](err); err != nil && !merged {
 			c.gap("no rule says what it leads to")
@@ -93,10 +100,10 @@ func (c *Coverage) state(op *schema.Operation, verb policies.Verb, readable bool
 	}
 }
 
-// covered is an error for every operation with a gap.
-func covered(operations []*schema.Operation) error {
+// covered returns an error for every gap.
+func covered(api []*schema.Operation, rows []operation.Row) error {
 	var errs []error
-	for _, c := range CoverageOf(operations) {
+	for _, c := range CoverageOf(api, rows) {
 		for _, gap := range c.Gaps {
 			errs = append(errs, fmt.Errorf("operation %s: %s", c.Operation, gap))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 func TestEveryOperationIsHeld(t *testing.T) {
@@ -20,8 +21,8 @@ func TestEveryOperationIsHeld(t *testing.T) {
 		"updateEndpoint": "merged", "createCluster": "body", "updateCluster": "merged", "updateTemplate": "merged",
 		"updateNetworkVolume": "merged", "updateSshKeys": "body",
 	}
-	prices := map[string]string{"createPod": "pod", "createEndpoint": "endpoint", "createCluster": "cluster", "podAction": "pod_action", "listPods": "free"}
-	list := gateway.CoverageOf(api.Operations())
+	prices := map[string]string{"createPod": "pod", "createEndpoint": "endpoint", "createCluster": "cluster", "podAction": "pod", "listPods": "free"}
+	list := gateway.CoverageOf(api.Operations(), operation.All())
 	if len(list) != len(api.Operations()) {
 		t.Errorf("%d rows for %d operations", len(list), len(api.Operations()))
 	}
@@ -42,27 +43,58 @@ func TestEveryOperationIsHeld(t *testing.T) {
 	}
 }
 
-// An operation that something is missing for is found, whatever it is.
+// Whatever an operation lacks is found.
 func TestGapsAreFound(t *testing.T) {
 	api, err := schema.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	alter := func(id string, how func(*schema.Operation)) schema.Operation {
-		op := *api.Operation(id)
-		how(&op)
-		return op
-	}
+	rename := func(r *operation.Row) { r.ID = "updateThing" }
 	for name, tc := range map[string]struct {
-		op   schema.Operation
+		of   string // the operation that is altered, in the description or in its row
+		api  func(*schema.Operation)
+		row  func(*operation.Row)
+		gaps string // the operation that has them then
 		want []string
 	}{
-		"nobody knows it":       {alter("createPod", func(op *schema.Operation) { op.ID = "createThing" }), []string{"no price rule", "no policy can judge it"}},
-		"a read that changes":   {alter("listPods", func(op *schema.Operation) { op.Mutates = true }), []string{"it changes something, and policies take it for a read"}},
-		"nothing to merge with": {alter("updatePod", func(*schema.Operation) {}), []string{"no operation reads the object it changes"}},
+		"no row":         {of: "updatePod", row: rename, gaps: "updatePod", want: []string{"no row says what it does"}},
+		"no description": {of: "updatePod", row: rename, gaps: "updateThing", want: []string{"the API does not describe it"}},
+		"no rule": {
+			of: "updatePod", api: func(op *schema.Operation) { op.ID = "updateThing" }, row: rename,
+			gaps: "updateThing", want: []string{"no rule says what it leads to"},
+		},
+		"a read that changes": {
+			of: "listPods", api: func(op *schema.Operation) { op.Mutates = true },
+			gaps: "listPods", want: []string{"it changes something, and policies take it for a read"},
+		},
+		"an object that nothing reads": {
+			of: "updatePod", row: func(r *operation.Row) { r.Object = "getThing" },
+			gaps: "updatePod", want: []string{"no operation reads its object"},
+		},
+		"the object of another path": {
+			of: "updatePod", row: func(r *operation.Row) { r.Object = "getEndpoint" },
+			gaps: "updatePod", want: []string{"no operation reads its object"},
+		},
 	} {
-		list := gateway.CoverageOf([]*schema.Operation{&tc.op})
-		if diff := cmp.Diff(tc.want, list[0].Gaps); diff != "" {
+		described, rows := api.Operations(), operation.All()
+		for i, op := range described {
+			if altered := *op; op.ID == tc.of && tc.api != nil {
+				tc.api(&altered)
+				described[i] = &altered
+			}
+		}
+		for i := range rows {
+			if rows[i].ID == tc.of && tc.row != nil {
+				tc.row(&rows[i])
+			}
+		}
+		var got []string
+		for _, c := range gateway.CoverageOf(described, rows) {
+			if c.Operation == tc.gaps {
+				got = c.Gaps
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)
 		}
 	}

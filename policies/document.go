@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // inputVersion is the version of the input document. It grows when a member
@@ -22,8 +23,8 @@ type node interface {
 // docs/policies.md and input.schema.json describe it.
 type document struct {
 	in   *Input
-	kind Kind
-	verb Verb
+	kind operation.Kind
+	verb operation.Verb
 }
 
 func (document) members() []string {
@@ -79,7 +80,7 @@ func (n callerNode) member(name string) any {
 
 type requestNode struct {
 	r    *Request
-	verb Verb
+	verb operation.Verb
 }
 
 func (requestNode) members() []string {
@@ -103,7 +104,7 @@ func (n requestNode) member(name string) any {
 	case "query":
 		return n.r.Query
 	case "settles":
-		return n.verb.Settles()
+		return n.verb.HasAfter()
 	case "verb":
 		return string(n.verb)
 	default:
@@ -113,7 +114,7 @@ func (n requestNode) member(name string) any {
 
 type resourceNode struct {
 	r    *Resource
-	kind Kind
+	kind operation.Kind
 }
 
 func (resourceNode) members() []string { return []string{"after", "current", "kind", "template"} }

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // TestSchemaDescribesTheDocument holds the published schema to the members the
@@ -30,11 +31,11 @@ func TestSchemaDescribesTheDocument(t *testing.T) {
 		Cost:     Cost{Known: true, AsOf: time.Unix(1, 0)},
 		Time:     time.Unix(1, 0),
 	}
-	compareMembers(t, "input", schema, document{in: in, kind: KindPod, verb: VerbCreate})
+	compareMembers(t, "input", schema, document{in: in, kind: operation.KindPod, verb: operation.VerbCreate})
 
 	term, err := converter{func(s *catalog.Snapshot) (*ast.Term, error) {
 		return converter{}.term(catalogObject(s), wholeProjection())
-	}}.term(document{in: in, kind: KindPod, verb: VerbCreate}, wholeProjection())
+	}}.term(document{in: in, kind: operation.KindPod, verb: operation.VerbCreate}, wholeProjection())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,18 +68,6 @@ func compareMembers(t *testing.T, at string, schema map[string]any, n node) {
 		}
 		if n.member(name) == absent {
 			t.Errorf("%s.%s: announced and absent", at, name)
-		}
-	}
-}
-
-// TestOperationsAreClassified: every operation has kind, verb and price rule.
-func TestOperationsAreClassified(t *testing.T) {
-	for _, op := range Operations() {
-		if _, _, ok := Operation(op); !ok {
-			t.Errorf("%s: no kind and verb", op)
-		}
-		if _, ok := catalog.RuleOf(op); !ok {
-			t.Errorf("%s: no price rule", op)
 		}
 	}
 }

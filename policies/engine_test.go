@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // decode reads JSON as the gateway does: numbers stay text.
@@ -61,16 +62,17 @@ func noon() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
 
 // call builds the input of a create or update with its price, as the gateway
 // would.
-func call(tb testing.TB, operation, after string) *policies.Input {
+func call(tb testing.TB, id, after string) *policies.Input {
 	tb.Helper()
 	body, _ := decode(tb, after).(map[string]any)
 	snap := prices(tb)
+	row, _ := operation.Of(id)
 	return &policies.Input{
-		Request:  policies.Request{Operation: operation, Body: body, Dialect: "v2"},
+		Request:  policies.Request{Operation: id, Body: body, Dialect: "v2"},
 		Caller:   policies.Caller{Org: "acme", Team: "research", Key: "k1", Roles: []string{"operator"}},
 		Resource: policies.Resource{After: body},
 		Catalog:  snap,
-		Cost:     snap.Price(operation, body, "start"),
+		Cost:     snap.Price(id, row.Does(body), body),
 		Time:     noon(),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Exception lets somebody do what a policy refuses, for a time and for a
@@ -70,7 +71,7 @@ func (x Exception) validate(path string) []error {
 		errs = append(errs, fmt.Errorf("%s.until: is not after from", path))
 	}
 	for _, op := range x.Operations {
-		if _, _, ok := Operation(op); !ok {
+		if _, ok := operation.Of(op); !ok {
 			errs = append(errs, fmt.Errorf("%s.operations: unknown operation %q", path, op))
 		}
 	}

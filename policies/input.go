@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Cost is the worst-case price of a call; see catalog.Cost.
@@ -42,7 +43,7 @@ type Input struct {
 // Request is the call as the platform would get it.
 type Request struct {
 	// Operation is the operationId of the v2 API, or the operation of the run
-	// interface (see Operations).
+	// interface (see package operation).
 	Operation string
 	// Method and Path are those of the v2 call, the path in canonical spelling.
 	Method, Path string
@@ -72,7 +73,7 @@ type Resource struct {
 	Current any
 	// After is the object as it would be: the body with its template merged in
 	// for a create, the merged object for an update, the object for a start.
-	// It is required for every operation whose Verb Settles.
+	// It is required for every operation whose Verb.HasAfter.
 	After any
 	// Template is the template the body names; nil for none.
 	Template *Template
@@ -113,23 +114,20 @@ var ErrInput = errors.New("unfit policy input")
 
 // classify finds what the call does, and checks that what policies rely on is
 // there.
-func (in *Input) classify() (Kind, Verb, error) {
-	kind, verb, ok := Operation(in.Request.Operation)
+func (in *Input) classify() (operation.Kind, operation.Verb, error) {
+	row, ok := operation.Of(in.Request.Operation)
 	if !ok {
 		return "", "", fmt.Errorf("%w: unknown operation %q", ErrInput, in.Request.Operation)
 	}
-	if verb == verbPodAction {
-		body, _ := in.Request.Body.(map[string]any)
-		action, _ := body["action"].(string)
-		if verb = VerbOf(action); verb == "" {
-			return "", "", fmt.Errorf("%w: unknown action %q", ErrInput, action)
-		}
+	verb := row.Does(in.Request.Body)
+	if verb == "" {
+		return "", "", fmt.Errorf("%w: %s without a known action", ErrInput, in.Request.Operation)
 	}
-	if _, isObject := in.Resource.After.(map[string]any); verb.Settles() && !isObject {
+	if _, isObject := in.Resource.After.(map[string]any); verb.HasAfter() && !isObject {
 		return "", "", fmt.Errorf("%w: %s without the state after it", ErrInput, in.Request.Operation)
 	}
 	if in.Time.IsZero() {
 		return "", "", fmt.Errorf("%w: no time", ErrInput)
 	}
-	return kind, verb, nil
+	return row.Kind, verb, nil
 }

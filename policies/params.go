@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Param describes one parameter of a policy.
@@ -154,8 +156,10 @@ func formatFaults(path string, schema map[string]any, v any) []error {
 		switch {
 		case format == "timezone" && !isZone(value):
 			faults = append(faults, fmt.Errorf("%s: unknown time zone %q", path, value))
-		case format == "operation" && !slices.Contains(Operations(), value):
-			faults = append(faults, fmt.Errorf("%s: unknown operation %q", path, value))
+		case format == "operation":
+			if _, ok := operation.Of(value); !ok {
+				faults = append(faults, fmt.Errorf("%s: unknown operation %q", path, value))
+			}
 		}
 	})
 	return faults

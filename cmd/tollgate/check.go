@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -64,7 +65,7 @@ func printCoverage(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "OPERATION\tCHANGES\tBODY\tSTATE JUDGED\tPRICE\tPOLICIES SEE\tGAPS")
 	gaps := 0
-	for _, c := range gateway.CoverageOf(api.Operations()) {
+	for _, c := range gateway.CoverageOf(api.Operations(), operation.All()) {
 		changes := ""
 		if c.Mutates {
 			changes = "yes"

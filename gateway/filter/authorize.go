@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Authorize asks the organisation's policies. No verdict is a refusal. What
@@ -125,8 +126,8 @@ func (f *Authorize) change(ctx context.Context, ex *Exchange, doc any) error {
 // by a policy, is seen on the body as it is sent; everything else is judged on
 // the body as it works, with the platform's defaults.
 func (f *Authorize) ask(ctx context.Context, ex *Exchange) (policies.Decision, error) {
-	_, verb, _ := policies.Operation(ex.Operation.ID)
-	twice := verb == policies.VerbCreate && f.Changes[ex.Caller.Org]
+	row, _ := operation.Of(ex.Operation.ID)
+	twice := row.Verb == operation.VerbCreate && f.Changes[ex.Caller.Org]
 	for {
 		var sent policies.Decision
 		var err error

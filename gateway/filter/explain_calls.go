@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -165,24 +165,20 @@ func madeAnswer(doc any) *translate.Response {
 // the same rehearsal see.
 func (s *stageplay) pretend(ex *Exchange) *translate.Response {
 	op := ex.Operation
-	kind, verb, _ := policies.Operation(op.ID)
+	row, _ := operation.Of(op.ID)
 	body, _ := ex.Doc.(map[string]any)
-	action, _ := body["action"].(string)
-	if op.ID == "podAction" {
-		verb = policies.VerbOf(action)
-	}
 	after, _ := ex.Input.Resource.After.(map[string]any)
 	status := op.SuccessStatus
-	object := recordOf(kind, after)
-	switch verb {
-	case policies.VerbCreate:
+	object := recordOf(row.Kind, after)
+	switch row.Does(body) {
+	case operation.VerbCreate:
 		id := "explained" + strconv.Itoa(len(s.made)+1)
-		object = s.born(kind, id, object, ex)
+		object = s.born(row.Kind, id, object, ex)
 		s.made[recentKey{ex.Caller.Org, op.Path + "/" + id}] = object
 		return &translate.Response{Status: status, Header: jsonHeader(), Body: object}
-	case policies.VerbStop:
+	case operation.VerbStop:
 		object = stopped(ex)
-	case policies.VerbDelete:
+	case operation.VerbDelete:
 		object = nil
 	default: // what is left is the state that was judged
 	}
@@ -215,7 +211,7 @@ func stopped(ex *Exchange) map[string]any {
 	if err != nil {
 		return current
 	}
-	return recordOf(policies.KindPod, after)
+	return recordOf(operation.KindPod, after)
 }
 
 // missing answers a change of what is not there as the platform would. Nobody
@@ -258,14 +254,14 @@ func detailOf(a *Answer) string {
 const refusalOfPlatform = "platform"
 
 // born gives a new object what the platform adds to it.
-func (s *stageplay) born(kind policies.Kind, id string, object map[string]any, ex *Exchange) map[string]any {
+func (s *stageplay) born(kind operation.Kind, id string, object map[string]any, ex *Exchange) map[string]any {
 	out := maps.Clone(object)
 	if out == nil {
 		out = map[string]any{}
 	}
 	out["id"] = id
 	out["createdAt"] = s.x.Time.UTC().Format("2006-01-02T15:04:05Z")
-	if kind == policies.KindPod {
+	if kind == operation.KindPod {
 		out["cost"] = json.Number(ex.Input.Cost.Hourly.String())
 	}
 	return out
@@ -273,23 +269,23 @@ func (s *stageplay) born(kind policies.Kind, id string, object map[string]any, e
 
 // recordOf gives an object the members that records of its kind have beyond
 // what a request says.
-func recordOf(kind policies.Kind, object map[string]any) map[string]any {
+func recordOf(kind operation.Kind, object map[string]any) map[string]any {
 	if object == nil {
 		return nil
 	}
 	defaults := map[string]any{}
 	switch kind {
-	case policies.KindPod:
+	case operation.KindPod:
 		defaults = map[string]any{
 			"status": "PROVISIONING", "actions": []any{}, "args": "", "disk": json.Number("0"), "mounts": map[string]any{},
 			"ports": []any{}, "env": map[string]any{}, "registry": nil, "dataCenterId": nil, "cudaVersion": nil,
 			"template": nil, "locked": false, "runtime": nil, "startedAt": nil, "cost": json.Number("0"),
 		}
-	case policies.KindEndpoint:
+	case operation.KindEndpoint:
 		defaults = map[string]any{
 			"args": "", "ports": []any{}, "env": map[string]any{}, "registry": nil, "dataCenterIds": []any{}, "networkVolumes": []any{},
 		}
-	case policies.KindTemplate:
+	case operation.KindTemplate:
 		defaults = map[string]any{
 			"args": "", "disk": json.Number("0"), "ports": []any{}, "env": map[string]any{}, "registry": nil,
 			"mounts": map[string]any{}, "allowedCudaVersions": []any{},
@@ -297,7 +293,7 @@ func recordOf(kind policies.Kind, object map[string]any) map[string]any {
 	default: // the translators read nothing else of the others
 	}
 	maps.Copy(defaults, object)
-	if enabled, ok := defaults["globalNetworking"].(bool); ok && kind == policies.KindPod {
+	if enabled, ok := defaults["globalNetworking"].(bool); ok && kind == operation.KindPod {
 		defaults["globalNetworking"] = map[string]any{"enabled": enabled}
 	}
 	return defaults

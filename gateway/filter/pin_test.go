@@ -9,8 +9,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 func decoded(t *testing.T, text string) map[string]any {
@@ -52,7 +52,7 @@ func TestPinnedBodiesLeadToTheStateJudged(t *testing.T) {
 		{"pod changed to a bare template", "updatePod", `{"templateId":"t2","name":"n"}`, bare, current},
 	} {
 		op, body, template := api.Operation(tc.op), decoded(t, tc.body), decoded(t, tc.template)
-		_, verb, _ := policies.Operation(tc.op)
+		row, _ := operation.Of(tc.op)
 		state := func(body, template map[string]any) map[string]any {
 			var after map[string]any
 			var err error
@@ -67,7 +67,7 @@ func TestPinnedBodiesLeadToTheStateJudged(t *testing.T) {
 			return after
 		}
 		judged := state(body, template)
-		sent := pinnedBody(body, template, judged, verb)
+		sent := pinnedBody(body, template, judged, row.Verb)
 		if faults := op.ValidateBody(any(sent)); len(faults) > 0 {
 			t.Errorf("%s: what is sent is not valid: %v", tc.name, faults)
 		}
@@ -113,7 +113,7 @@ func TestABodyThatLeansOnItsTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := pinnedBody(body, template, after, policies.VerbCreate)
+	sent := pinnedBody(body, template, after, operation.VerbCreate)
 	want := map[string]any{
 		"templateId": "t1", "image": "t:1", "args": "", "disk": json.Number("5"), "ports": []any{}, "env": map[string]any{"A": "t"},
 		"gpu": body["gpu"], "scaling": body["scaling"],

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Resolve finds out what policies must see besides the request: the body with
@@ -38,22 +38,13 @@ type Resolve struct {
 	Recorder *telemetry.Recorder
 }
 
-// ReadsOf finds, for every operation that changes one object, the operation
-// that reads it: GET at the same path, an action's at the path above it. Logs
-// belong to the object whose they are.
-func ReadsOf(operations []*schema.Operation) map[string]*schema.Operation {
-	gets := make(map[string]*schema.Operation)
-	for _, op := range operations {
-		if op.Method == http.MethodGet && strings.HasSuffix(op.Path, "}") {
-			gets[op.Path] = op
-		}
-	}
+// ReadsOf returns, for every operation about one object, the operation that
+// reads the object.
+func ReadsOf(api *schema.API) map[string]*schema.Operation {
 	reads := make(map[string]*schema.Operation)
-	for _, op := range operations {
-		_, verb, _ := policies.Operation(op.ID)
-		at := strings.TrimSuffix(strings.TrimSuffix(op.Path, "/action"), "/logs")
-		if get := gets[at]; get != nil && (op.Mutates || verb == policies.VerbLogs) {
-			reads[op.ID] = get
+	for _, row := range operation.All() {
+		if get := api.Operation(row.Object); get != nil {
+			reads[row.ID] = get
 		}
 	}
 	return reads
@@ -85,24 +76,24 @@ func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
 		in.Request.Body = op.FillDefaults(ex.Doc)
 	}
 	ex.Input = in
-	_, verb, ok := policies.Operation(op.ID)
+	row, ok := operation.Of(op.ID)
 	if !ok {
 		return problem.PolicyUnavailable.New("no policy can judge this operation").
 			Because(fmt.Errorf("operation %q is not classified", op.ID))
 	}
-	action := ""
-	if body, isObject := in.Request.Body.(map[string]any); isObject && op.ID == "podAction" {
-		action, _ = body["action"].(string)
-		verb = policies.VerbOf(action)
-	}
-	if !verb.Settles() {
+	verb := row.Does(in.Request.Body)
+	if !verb.HasAfter() {
 		in.Cost = policies.Cost{Known: true}
 		return f.look(ctx, ex, verb)
 	}
 	if err := f.settle(ctx, ex, verb, before); err != nil || ex.Answer != nil {
 		return err
 	}
-	return f.price(ctx, ex, action)
+	if row.Price == operation.PriceFree {
+		in.Cost = policies.Cost{Known: true}
+		return nil
+	}
+	return f.price(ctx, ex, verb)
 }
 
 // Response forgets what the call may have changed.
@@ -114,7 +105,7 @@ func (f *Resolve) Response(_ context.Context, ex *Exchange) error {
 	if get := f.Reads[op.ID]; get != nil {
 		f.Reader.Forget(ex.Caller.Org, get, ex.Params)
 	}
-	if kind, _, _ := policies.Operation(op.ID); kind == policies.KindTemplate {
+	if row, _ := operation.Of(op.ID); row.Kind == operation.KindTemplate {
 		f.Reader.Forget(ex.Caller.Org, f.Templates, nil)
 	}
 	return nil
@@ -122,9 +113,9 @@ func (f *Resolve) Response(_ context.Context, ex *Exchange) error {
 
 // look reads the object of a call that changes nothing the caller chose (its
 // logs, a stop, a delete), if a policy of the organisation looks at it.
-func (f *Resolve) look(ctx context.Context, ex *Exchange, verb policies.Verb) error {
+func (f *Resolve) look(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	get := f.Reads[ex.Operation.ID]
-	if get == nil || verb == policies.VerbRead {
+	if get == nil || verb == operation.VerbRead {
 		return nil
 	}
 	if paths, ok := f.Looks(ex.Caller.Org); !ok || !slices.ContainsFunc(paths, atCurrent) {
@@ -142,21 +133,15 @@ func (f *Resolve) look(ctx context.Context, ex *Exchange, verb policies.Verb) er
 	return nil
 }
 
-// atCurrent tells whether an input path leads to, or past, the object as it is.
+// atCurrent reports whether an input path leads to, or past, the object as it is.
 func atCurrent(path string) bool {
 	const current = "resource.current"
 	return path == "" || path == "resource" || path == current || strings.HasPrefix(path, current+".")
 }
 
-// price fills in the worst case of the state after. A price list is read only
-// for operations that are priced.
-func (f *Resolve) price(ctx context.Context, ex *Exchange, action string) error {
+// price fills in the worst case of the state after.
+func (f *Resolve) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	in := ex.Input
-	rule, ok := catalog.RuleOf(ex.Operation.ID)
-	if !ok || rule == catalog.RuleFree {
-		in.Cost = policies.Cost{Known: ok}
-		return nil
-	}
 	ctx, span := f.Recorder.Stage(ctx, "price")
 	defer span.End()
 	snap, err := f.Catalog.Snapshot(ctx, ex.Caller.Org)
@@ -165,7 +150,7 @@ func (f *Resolve) price(ctx context.Context, ex *Exchange, action string) error 
 	}
 	in.Catalog = snap
 	after, _ := in.Resource.After.(map[string]any)
-	in.Cost = snap.Price(ex.Operation.ID, after, action)
+	in.Cost = snap.Price(ex.Operation.ID, verb, after)
 	if !in.Cost.Known && err != nil {
 		return problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").
 			With("Retry-After", "5").Because(err)

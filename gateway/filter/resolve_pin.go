@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // pin puts what a template supplied into the body and takes the template's id
@@ -24,8 +24,8 @@ func pin(ex *Exchange) error {
 	}
 	record, _ := t.Record.(map[string]any)
 	after, _ := ex.Input.Resource.After.(map[string]any)
-	_, verb, _ := policies.Operation(ex.Operation.ID)
-	pinned := pinnedBody(body, record, after, verb)
+	row, _ := operation.Of(ex.Operation.ID)
+	pinned := pinnedBody(body, record, after, row.Verb)
 	if faults := ex.Operation.ValidateBody(pinned); len(faults) > 0 {
 		return violations(problem.Invalid.Newf("what the template %s supplies does not fit the operation", t.ID), faults)
 	}
@@ -38,7 +38,7 @@ func pin(ex *Exchange) error {
 
 // pinnedBody is body with the members that only the template gave, as they
 // stand in the state after.
-func pinnedBody(body, template, after map[string]any, verb policies.Verb) map[string]any {
+func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[string]any {
 	out := maps.Clone(body)
 	if !leansOn(body, verb) {
 		delete(out, "templateId")
@@ -50,7 +50,7 @@ func pinnedBody(body, template, after map[string]any, verb policies.Verb) map[st
 		v, has := after[name]
 		// In an update, null is a value that clears; in a create it is what
 		// leaving out means.
-		if has && (v != nil || verb == policies.VerbUpdate) {
+		if has && (v != nil || verb == operation.VerbUpdate) {
 			out[name] = v
 		}
 	}
@@ -63,7 +63,7 @@ func pinnedBody(body, template, after map[string]any, verb policies.Verb) map[st
 	if v, has := after["env"]; has && template["env"] != nil {
 		out["env"] = v // merged key by key, whatever the body gave
 	}
-	if verb != policies.VerbCreate {
+	if verb != operation.VerbCreate {
 		return out // an update takes the container's settings and nothing else
 	}
 	for _, flag := range []string{"startSsh", "startJupyter"} {
@@ -79,8 +79,8 @@ func pinnedBody(body, template, after map[string]any, verb policies.Verb) map[st
 // leansOn tells whether a body leaves more to its template than the platform
 // shows: a new endpoint may leave out its name and type beside one. It keeps the
 // template's id then; what is sent beside it wins.
-func leansOn(body map[string]any, verb policies.Verb) bool {
-	if verb != policies.VerbCreate {
+func leansOn(body map[string]any, verb operation.Verb) bool {
+	if verb != operation.VerbCreate {
 		return false
 	}
 	_, named := body["name"]

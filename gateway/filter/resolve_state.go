@@ -10,11 +10,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // settle fills in the state before and after. before is the input of an
 // earlier round of the same exchange, nil in the first.
-func (f *Resolve) settle(ctx context.Context, ex *Exchange, verb policies.Verb, before *policies.Input) error {
+func (f *Resolve) settle(ctx context.Context, ex *Exchange, verb operation.Verb, before *policies.Input) error {
 	in := ex.Input
 	body, isObject := ex.Doc.(map[string]any)
 	if ex.HasDoc && !isObject {
@@ -73,13 +74,13 @@ func named(ex *Exchange, doc any) any {
 	return body
 }
 
-func stateAfter(in *policies.Input, body, template map[string]any, verb policies.Verb) (map[string]any, error) {
+func stateAfter(in *policies.Input, body, template map[string]any, verb operation.Verb) (map[string]any, error) {
 	op := in.Request.Operation
 	current, _ := in.Resource.Current.(map[string]any)
 	switch verb {
-	case policies.VerbCreate:
+	case operation.VerbCreate:
 		return effective.Create(op, body, template)
-	case policies.VerbStart, policies.VerbRestart:
+	case operation.VerbStart, operation.VerbRestart:
 		action, _ := body["action"].(string)
 		return effective.Action(current, action)
 	default:

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // whole makes a change of what an endpoint costs say all of it. An endpoint
@@ -29,7 +29,7 @@ func whole(ex *Exchange) error {
 		out["cpu"] = requestable(flavours)
 	}
 	if faults := ex.Operation.ValidateBody(out); len(faults) > 0 {
-		return noVerdict(fmt.Errorf("%s as a whole: %s", policies.KindEndpoint, faults[0]))
+		return noVerdict(fmt.Errorf("%s as a whole: %s", operation.KindEndpoint, faults[0]))
 	}
 	ex.Doc = out
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -101,14 +102,11 @@ func (c *calls) Take(ctx context.Context, n int64) (*translate.Response, error) 
 	return &translate.Response{Status: p.Status, Body: map[string]any{"detail": p.Detail}}, nil
 }
 
-// open lists the v2 operations that anonymous callers of an old interface may
-// cause: what is for rent and for how much.
-func open(operation string) bool {
-	switch operation {
-	case "listGpuTypes", "getGpuType", "listCpuTypes", "getCpuType", "listDataCenters", "getDataCenter", "listPublicTemplates":
-		return true
-	}
-	return false
+// open reports whether anonymous callers of a legacy dialect may cause the v2
+// operation: what is for rent and for how much.
+func open(id string) bool {
+	row, _ := operation.Of(id)
+	return row.Kind == operation.KindCatalog
 }
 
 // Call implements translate.Caller.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -77,7 +78,7 @@ func hourly(t *testing.T, c *catalog.Catalog) string {
 	if err != nil {
 		return "unknown"
 	}
-	return snap.Price("createPod", map[string]any{"gpu": map[string]any{"id": "NVIDIA L4"}}, "").Hourly.String()
+	return snap.Price("createPod", operation.VerbCreate, map[string]any{"gpu": map[string]any{"id": "NVIDIA L4"}}).Hourly.String()
 }
 
 func TestSnapshotIsKeptUntilMaxAge(t *testing.T) {

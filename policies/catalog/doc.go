@@ -15,5 +15,5 @@
 //	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f})
 //	...
 //	snap, err := c.Snapshot(ctx, "acme")
-//	cost := snap.Price("createPod", after, "")
+//	cost := snap.Price("createPod", operation.VerbCreate, after)
 package catalog

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Cost is what a call could cost per hour once it was carried out.
@@ -27,98 +29,38 @@ type Cost struct {
 	AsOf time.Time
 }
 
-// Rule names how an operation is priced.
-type Rule string
-
-// The pricing rules.
-const (
-	// RuleFree is for operations that start nothing billed by the hour.
-	RuleFree Rule = "free"
-	// RulePod prices a pod as it will be.
-	RulePod Rule = "pod"
-	// RulePodAction prices the pod if the action leaves it running.
-	RulePodAction Rule = "pod_action"
-	// RuleEndpoint prices a serverless endpoint with all its workers busy.
-	RuleEndpoint Rule = "endpoint"
-	// RuleCluster prices all members of a cluster.
-	RuleCluster Rule = "cluster"
-	// RuleVolume prices a network volume's storage.
-	RuleVolume Rule = "network_volume"
-)
-
-// RuleOf is the pricing rule of an operation (an operationId of the v2 API, or
-// an operation of the run interface). ok is false for an operation without a
-// rule; such an operation's price is unknown.
-func RuleOf(operation string) (rule Rule, ok bool) {
-	switch operation {
-	case "createPod", "updatePod":
-		return RulePod, true
-	case "podAction":
-		return RulePodAction, true
-	case "createEndpoint", "updateEndpoint":
-		return RuleEndpoint, true
-	case "createCluster":
-		return RuleCluster, true
-	case "createNetworkVolume", "updateNetworkVolume":
-		return RuleVolume, true
-	case "getSshKeys", "updateSshKeys",
-		"listPods", "getPod", "deletePod", "getPodLogs",
-		"listClusters", "getCluster", "updateCluster", "deleteCluster", "listClusterPods",
-		"listEndpoints", "getEndpoint", "deleteEndpoint", "listEndpointWorkers",
-		"listEndpointReleases", "getWorkerLogs",
-		"listTemplates", "createTemplate", "getTemplate", "updateTemplate", "deleteTemplate",
-		"listNetworkVolumes", "getNetworkVolume", "deleteNetworkVolume",
-		"listRegistries", "createRegistry", "getRegistry", "deleteRegistry",
-		"listDelegations", "createDelegation", "revokeDelegation",
-		"listGpuTypes", "getGpuType", "listCpuTypes", "getCpuType",
-		"listDataCenters", "getDataCenter", "listPublicTemplates",
-		"listBilling", "listPodBilling", "listServerlessBilling", "listEndpointBilling",
-		"listNetworkVolumeBilling", "listClusterBilling", "getOpenAPI":
-		return RuleFree, true
-	case "run", "runsync", "jobStatus", "jobStatusSync", "streamJob", "cancelJob",
-		"retryJob", "purgeQueue", "endpointHealth", "listRequests",
-		"chatCompletions", "completions", "listModels":
-		// Jobs run on workers, which are priced with their endpoint.
-		return RuleFree, true
-	default:
-		return "", false
-	}
-}
-
 // Price is the worst case per hour of an operation whose resource will look
 // like after: the body with defaults filled in for a create, the merged object
-// for an update, the current pod for an action. action is the action of
-// podAction ("start", "restart", ...) and ignored otherwise.
+// for an update, the current pod for an action. verb is what the call does; see
+// operation.Row.Does.
 //
 // What does not make sense is unknown, never free: a missing or mistyped
 // count, a GPU type the cloud does not offer, an unknown pool.
-func (s *Snapshot) Price(operation string, after map[string]any, action string) Cost {
-	rule, ok := RuleOf(operation)
-	if !ok {
-		return unknown("no price rule for operation %q", operation)
-	}
+func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) Cost {
+	row, ok := operation.Of(id)
+	rule := row.Price
 	switch {
-	case rule == RuleFree:
+	case !ok:
+		return unknown("no price rule for operation %q", id)
+	case rule == operation.PriceFree, verb == operation.VerbStop, verb == operation.VerbDelete:
 		return Cost{Known: true}
-	case rule == RulePodAction && (action == "stop" || action == "terminate"):
-		return Cost{Known: true}
-	case rule == RulePodAction && action != "start" && action != "restart":
-		return unknown("no price rule for action %q", action)
+	case !verb.HasAfter():
+		return unknown("no price rule for operation %q with verb %q", id, verb)
 	case after == nil:
 		return unknown("the resource is not known")
-	case s == nil && rule != RuleVolume:
+	case s == nil && rule != operation.PriceVolume:
 		return unknown("the price list is not available")
 	}
 	var c Cost
 	switch rule { //nolint:exhaustive // what is free was answered above
-	case RulePod, RulePodAction:
+	case operation.PricePod:
 		c = s.withDisks(s.pod(after), after, 1)
 		c = s.orStopped(c, after)
-	case RuleEndpoint:
+	case operation.PriceEndpoint:
 		c = s.withDisks(s.endpoint(after), after, machines(after["workers"], maxWorkers))
-	case RuleCluster:
+	case operation.PriceCluster:
 		c = s.withDisks(s.cluster(after), after, machines(after["compute"], podCount))
-	case RuleVolume:
+	case operation.PriceVolume:
 		c = s.volume(after)
 	}
 	c.AsOf = s.Fetched()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 const gpuAnswer = `{"gpus":[
@@ -85,7 +86,7 @@ func TestPrice(t *testing.T) {
 		{"update", "updatePod", "", `{"gpu":{"id":"NVIDIA L4","count":2},"cloud":"SECURE"}`, "0.86/0.43/2"},
 		{"start", "podAction", "start", `{"gpu":{"id":"NVIDIA L4","count":2},"cloud":"SECURE"}`, "0.86/0.43/2"},
 		{"stop", "podAction", "stop", `{"gpu":{"id":"gone"}}`, "0/0/0"},
-		{"unknown action", "podAction", "reset", `{"gpu":{"id":"NVIDIA L4"}}`, `no price rule for action "reset"`},
+		{"unknown action", "podAction", "reset", `{"gpu":{"id":"NVIDIA L4"}}`, `no price rule for operation "podAction" with verb ""`},
 		{"endpoint by default", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"]}}`, "3.3/1.1/3"},
 		{"endpoint, exclusion", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"],"excludedTypes":[" NVIDIA GeForce RTX 4090 "],"count":2},"workers":{"max":5}}`, "6.9/0.69/10"},
 		{"endpoint, min above max", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"]},"workers":{"min":50,"max":3}}`, "55/1.1/50"},
@@ -105,7 +106,7 @@ func TestPrice(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			after, _ := decode(t, tt.after).(map[string]any)
-			c := snap.Price(tt.op, after, tt.action)
+			c := price(snap, tt.op, tt.action, after)
 			if got := shown(c); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
@@ -154,15 +155,21 @@ func TestDisks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			after, _ := decode(t, tt.after).(map[string]any)
-			if got := shown(snap.Price(tt.op, after, "start")); got != tt.want {
+			if got := shown(price(snap, tt.op, "start", after)); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}
-	c := snap.Price("createPod", decode(t, `{`+l4+`,"mounts":{"persistent":{"size":100,"path":"/a"}}}`).(map[string]any), "")
+	c := price(snap, "createPod", "start", decode(t, `{`+l4+`,"mounts":{"persistent":{"size":100,"path":"/a"}}}`).(map[string]any))
 	if want := "1 x NVIDIA L4 (SECURE) at 0.43, 1 x 20 GB of disk at 0.1 per GB and month, 1 x 100 GB of persistent storage at 0.1 per GB and month"; c.Basis != want {
 		t.Errorf("basis: got %q, want %q", c.Basis, want)
 	}
+}
+
+// price is the price of a call whose body names an action.
+func price(snap *catalog.Snapshot, id, action string, after map[string]any) catalog.Cost {
+	row, _ := operation.Of(id)
+	return snap.Price(id, row.Does(map[string]any{"action": action}), after)
 }
 
 // shown is a price as hourly/perGPU/gpus, or the reason why there is none.
@@ -176,17 +183,17 @@ func shown(c catalog.Cost) string {
 // TestInstancesInTheCatalog: a platform may list instances where we send and
 // price bare flavours.
 func TestInstancesInTheCatalog(t *testing.T) {
-	price := func(usd catalog.Money) catalog.Price { return catalog.Price{Known: usd > 0, PerHour: usd} }
+	at := func(usd catalog.Money) catalog.Price { return catalog.Price{Known: usd > 0, PerHour: usd} }
 	snap := catalog.NewSnapshot(nil, []catalog.CPU{
-		{ID: "cpu3c-2-4", Secure: price(40_000), Serverless: price(30_000)},
-		{ID: "cpu3c-4-8", Secure: price(50_000)},
-		{ID: "cpu5c", Secure: price(60_000)},
-		{ID: "cpu5c-2-4", Secure: price(90_000)},
+		{ID: "cpu3c-2-4", Secure: at(40_000), Serverless: at(30_000)},
+		{ID: "cpu3c-4-8", Secure: at(50_000)},
+		{ID: "cpu5c", Secure: at(60_000)},
+		{ID: "cpu5c-2-4", Secure: at(90_000)},
 	}, catalog.Rates{}, time.Time{})
 	for id, want := range map[string]string{
 		"cpu3c": "0.1", "cpu3c-2-4": "0.08", "cpu3c-8-16": "0.4", "cpu5c": "0.12", "cpu5c-4-8": "0.24", "cpu4c": "",
 	} {
-		c := snap.Price("createPod", map[string]any{"cpu": map[string]any{"id": id, "vcpuCount": json.Number("2")}}, "")
+		c := price(snap, "createPod", "start", map[string]any{"cpu": map[string]any{"id": id, "vcpuCount": json.Number("2")}})
 		if got := c.Hourly.String(); c.Known != (want != "") || c.Known && got != want {
 			t.Errorf("%s: got %s (%s), want %q", id, got, c.Reason, want)
 		}
@@ -201,11 +208,11 @@ func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
 func TestNilSnapshotPricesNothing(t *testing.T) {
 	var snap *catalog.Snapshot
 	for _, op := range []string{"createPod", "createEndpoint", "createCluster", "createNetworkVolume", "podAction"} {
-		if c := snap.Price(op, map[string]any{"gpu": map[string]any{"id": "NVIDIA L4"}, "size": json.Number("10")}, "start"); c.Known {
+		if c := price(snap, op, "start", map[string]any{"gpu": map[string]any{"id": "NVIDIA L4"}, "size": json.Number("10")}); c.Known {
 			t.Errorf("%s: got %+v, want an unknown price", op, c)
 		}
 	}
-	if c := snap.Price("listPods", nil, ""); !c.Known {
+	if c := price(snap, "listPods", "", nil); !c.Known {
 		t.Errorf("listPods: got %+v, want a known price of 0", c)
 	}
 }

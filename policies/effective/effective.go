@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // object is decoded JSON's object.
@@ -17,15 +19,11 @@ type Needs struct {
 	Template string
 }
 
-// NeedsOf tells what a call must be merged with. body may be nil.
-func NeedsOf(operation string, body map[string]any) Needs {
-	var n Needs
-	switch operation {
-	case "updatePod", "updateCluster", "updateEndpoint", "updateTemplate", "updateNetworkVolume", "podAction":
-		n.Current = true
-	}
-	switch operation {
-	case "createPod", "updatePod", "createEndpoint", "updateEndpoint":
+// NeedsOf returns what a call must be merged with. body may be nil.
+func NeedsOf(id string, body map[string]any) Needs {
+	row, _ := operation.Of(id)
+	n := Needs{Current: row.Merges()}
+	if row.Template {
 		n.Template, _ = body["templateId"].(string)
 	}
 	return n
@@ -34,15 +32,19 @@ func NeedsOf(operation string, body map[string]any) Needs {
 // Defaults returns body with the platform's defaults for absent members filled
 // in. A body that names a template leaves to it what the template supplies.
 // Operations without defaults return body itself.
-func Defaults(operation string, body map[string]any) map[string]any {
-	switch operation {
-	case "createPod":
+func Defaults(id string, body map[string]any) map[string]any {
+	row, _ := operation.Of(id)
+	if row.Verb != operation.VerbCreate {
+		return body
+	}
+	switch row.Kind {
+	case operation.KindPod:
 		return podDefaults(body)
-	case "createCluster":
+	case operation.KindCluster:
 		return withDefaults(body, object{"startJupyter": false, "startSsh": false})
-	case "createEndpoint":
+	case operation.KindEndpoint:
 		return endpointDefaults(body)
-	case "createTemplate":
+	case operation.KindTemplate:
 		return withDefaults(body, object{
 			"serverless": false, "public": false, "category": "NVIDIA", "startSsh": true, "startJupyter": true,
 		})
@@ -53,51 +55,54 @@ func Defaults(operation string, body map[string]any) map[string]any {
 
 // Create is the state after a create: the body, its template merged in, and
 // the defaults. template is the record the body names, nil when it names none.
-func Create(operation string, body, template map[string]any) (map[string]any, error) {
+func Create(id string, body, template map[string]any) (map[string]any, error) {
 	if err := wantsTemplate(body, template); err != nil {
 		return nil, err
 	}
-	switch operation {
-	case "createPod":
+	row, _ := operation.Of(id)
+	switch {
+	case row.Kind == operation.KindPod:
 		return createPod(body, template)
-	case "createEndpoint":
+	case row.Kind == operation.KindEndpoint:
 		return createEndpoint(body, template)
+	case template != nil:
+		return nil, fmt.Errorf("%s takes no template", id)
 	default:
-		if template != nil {
-			return nil, fmt.Errorf("%s takes no template", operation)
-		}
-		return Defaults(operation, body), nil
+		return Defaults(id, body), nil
 	}
 }
 
 // Update is the state after an update of current. template is the record the
 // body names, nil when it names none.
-func Update(operation string, current, body, template map[string]any) (map[string]any, error) {
-	if id, present := body["templateId"]; present && id == "" {
+func Update(id string, current, body, template map[string]any) (map[string]any, error) {
+	if templateID, present := body["templateId"]; present && templateID == "" {
 		return nil, fault(400, "/templateId", "an empty template id")
 	}
 	if err := wantsTemplate(body, template); err != nil {
 		return nil, err
 	}
-	if operation == "updateSshKeys" { // a replacement, whatever was there
+	row, _ := operation.Of(id)
+	switch {
+	case row.Verb != operation.VerbUpdate:
+		return nil, fmt.Errorf("no rules for the update %s", id)
+	case row.Object == "": // a replacement, whatever was there
 		return body, nil
+	case current == nil:
+		return nil, fmt.Errorf("%s without the current object", id)
 	}
-	if current == nil {
-		return nil, fmt.Errorf("%s without the current object", operation)
-	}
-	switch operation {
-	case "updatePod":
+	switch row.Kind {
+	case operation.KindPod:
 		return updatePod(current, body, template)
-	case "updateEndpoint":
+	case operation.KindEndpoint:
 		return updateEndpoint(current, body, template)
-	case "updateTemplate":
+	case operation.KindTemplate:
 		return updateTemplate(current, body), nil
-	case "updateNetworkVolume":
+	case operation.KindVolume:
 		return updateVolume(current, body)
-	case "updateCluster":
+	case operation.KindCluster:
 		return overlay(current, body), nil
 	default:
-		return nil, fmt.Errorf("no rules for the update %s", operation)
+		return nil, fmt.Errorf("no rules for the update %s", id)
 	}
 }
 
@@ -128,7 +133,7 @@ func wantsTemplate(body, template object) error {
 	case id != "" && template == nil:
 		return fmt.Errorf("template %q was not read", id)
 	case id == "" && template != nil:
-		return errors.New("a template nobody named")
+		return errors.New("a template that the body does not name")
 	}
 	return nil
 }

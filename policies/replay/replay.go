@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Options say what is replayed.
@@ -146,11 +146,11 @@ func changed(rec *policies.Recorded, changes []policies.Mutation) (*policies.Rec
 	}
 	in.Request.Body = body
 	out := &policies.Recorded{Input: &in, Hidden: slices.Clone(rec.Hidden)}
-	if rule, ok := catalog.RuleOf(in.Request.Operation); !ok || rule != catalog.RuleFree {
+	row, _ := operation.Of(in.Request.Operation)
+	if row.Price != operation.PriceFree {
 		out.Hidden = append(out.Hidden, "/cost")
 	}
-	_, verb, _ := policies.Operation(in.Request.Operation)
-	if !verb.Settles() {
+	if !row.Verb.HasAfter() {
 		return out, nil
 	}
 	object, _ := body.(map[string]any)
@@ -159,10 +159,10 @@ func changed(rec *policies.Recorded, changes []policies.Mutation) (*policies.Rec
 	if in.Resource.Template != nil {
 		template, _ = in.Resource.Template.Record.(map[string]any)
 	}
-	switch verb { //nolint:exhaustive // nothing else has a body that ends up in the state after
-	case policies.VerbCreate:
+	switch row.Verb { //nolint:exhaustive // nothing else has a body that ends up in the state after
+	case operation.VerbCreate:
 		in.Resource.After, err = effective.Create(in.Request.Operation, object, template)
-	case policies.VerbUpdate:
+	case operation.VerbUpdate:
 		in.Resource.After, err = effective.Update(in.Request.Operation, current, object, template)
 	}
 	return out, err

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
@@ -56,7 +57,7 @@ func noLatest(mode policies.Mode) policies.Entry {
 }
 
 // input is a create as the gateway resolves it.
-func input(tb testing.TB, org, key, operation, body string) *policies.Input {
+func input(tb testing.TB, org, key, id, body string) *policies.Input {
 	tb.Helper()
 	d := json.NewDecoder(strings.NewReader(body))
 	d.UseNumber()
@@ -71,10 +72,10 @@ func input(tb testing.TB, org, key, operation, body string) *policies.Input {
 		Serverless: catalog.Price{Known: true, PerHour: 690_000},
 	}}, nil, catalog.Rates{}, now)
 	return &policies.Input{
-		Request:  policies.Request{Operation: operation, Method: "POST", Path: "/v2/pods", Body: object, Dialect: "v2"},
+		Request:  policies.Request{Operation: id, Method: "POST", Path: "/v2/pods", Body: object, Dialect: "v2"},
 		Caller:   policies.Caller{Org: org, Team: "research", Key: key, Roles: []string{"operator"}},
 		Resource: policies.Resource{After: object},
-		Catalog:  snap, Cost: snap.Price(operation, object, "start"), Time: now,
+		Catalog:  snap, Cost: snap.Price(id, operation.VerbCreate, object), Time: now,
 	}
 }
 

@@ -1,0 +1,76 @@
+package operation
+
+import "slices"
+
+// Row is what the gateway knows about one operation.
+type Row struct {
+	// ID is the operationId of the v2 API, or the gateway's name for an
+	// operation of the run interface.
+	ID   string
+	Kind Kind
+	Verb Verb
+	// Price is the price rule; "" in a row means PriceFree, and Of fills it in.
+	Price Price
+	// Object is the operation that reads the object which the path names: the one
+	// that is changed, ended or whose logs are read. "" when there is none, or
+	// when the call needs no more than its id.
+	Object string
+	// Template is set if the body may name a template.
+	Template bool
+}
+
+// Merges reports whether the state after the operation depends on the object as
+// it is, which must therefore be read first.
+func (r Row) Merges() bool {
+	return r.Object != "" && (r.Verb == VerbUpdate || r.Verb == VerbAction)
+}
+
+// Does returns the verb of a call with the given body: that of the row, or of
+// the action that the body names; "" if the platform does not have the action.
+func (r Row) Does(body any) Verb {
+	if r.Verb != VerbAction {
+		return r.Verb
+	}
+	object, _ := body.(map[string]any)
+	switch object["action"] {
+	case "start":
+		return VerbStart
+	case "stop":
+		return VerbStop
+	case "restart":
+		return VerbRestart
+	case "terminate":
+		return VerbDelete
+	default:
+		return ""
+	}
+}
+
+// Of returns the row of an operation. ok is false for an unknown operation,
+// which cannot be judged and must be refused.
+func Of(id string) (row Row, ok bool) {
+	row, ok = byID[id]
+	return row, ok
+}
+
+// All returns the rows in the order of the API's description, those of the run
+// interface last.
+func All() []Row { return slices.Clone(rows) }
+
+var rows = func() []Row {
+	all := slices.Concat(v2, run)
+	for i := range all {
+		if all[i].Price == "" {
+			all[i].Price = PriceFree
+		}
+	}
+	return all
+}()
+
+var byID = func() map[string]Row {
+	m := make(map[string]Row, len(rows))
+	for _, r := range rows {
+		m[r.ID] = r
+	}
+	return m
+}()

@@ -1,0 +1,86 @@
+package operation
+
+// v2 holds the operations of the v2 API (reference platform-v2, section 2).
+var v2 = []Row{
+	{ID: "getSshKeys", Kind: KindAccount, Verb: VerbRead},
+	{ID: "updateSshKeys", Kind: KindAccount, Verb: VerbUpdate}, // replaces, whatever was there
+
+	{ID: "listPods", Kind: KindPod, Verb: VerbRead},
+	{ID: "createPod", Kind: KindPod, Verb: VerbCreate, Price: PricePod, Template: true},
+	{ID: "getPod", Kind: KindPod, Verb: VerbRead},
+	{ID: "updatePod", Kind: KindPod, Verb: VerbUpdate, Price: PricePod, Object: "getPod", Template: true},
+	{ID: "deletePod", Kind: KindPod, Verb: VerbDelete, Object: "getPod"},
+	{ID: "getPodLogs", Kind: KindPod, Verb: VerbLogs, Object: "getPod"},
+	{ID: "podAction", Kind: KindPod, Verb: VerbAction, Price: PricePod, Object: "getPod"},
+
+	{ID: "listClusters", Kind: KindCluster, Verb: VerbRead},
+	{ID: "createCluster", Kind: KindCluster, Verb: VerbCreate, Price: PriceCluster},
+	{ID: "getCluster", Kind: KindCluster, Verb: VerbRead},
+	{ID: "updateCluster", Kind: KindCluster, Verb: VerbUpdate, Object: "getCluster"}, // a name costs nothing
+	{ID: "deleteCluster", Kind: KindCluster, Verb: VerbDelete, Object: "getCluster"},
+	{ID: "listClusterPods", Kind: KindCluster, Verb: VerbRead},
+
+	{ID: "listEndpoints", Kind: KindEndpoint, Verb: VerbRead},
+	{ID: "createEndpoint", Kind: KindEndpoint, Verb: VerbCreate, Price: PriceEndpoint, Template: true},
+	{ID: "getEndpoint", Kind: KindEndpoint, Verb: VerbRead},
+	{ID: "updateEndpoint", Kind: KindEndpoint, Verb: VerbUpdate, Price: PriceEndpoint, Object: "getEndpoint", Template: true},
+	{ID: "deleteEndpoint", Kind: KindEndpoint, Verb: VerbDelete, Object: "getEndpoint"},
+	{ID: "listEndpointWorkers", Kind: KindEndpoint, Verb: VerbRead},
+	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead},
+	{ID: "getWorkerLogs", Kind: KindEndpoint, Verb: VerbLogs}, // the API reads no single worker
+
+	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead},
+	{ID: "createTemplate", Kind: KindTemplate, Verb: VerbCreate},
+	{ID: "getTemplate", Kind: KindTemplate, Verb: VerbRead},
+	{ID: "updateTemplate", Kind: KindTemplate, Verb: VerbUpdate, Object: "getTemplate"},
+	{ID: "deleteTemplate", Kind: KindTemplate, Verb: VerbDelete, Object: "getTemplate"},
+
+	{ID: "listNetworkVolumes", Kind: KindVolume, Verb: VerbRead},
+	{ID: "createNetworkVolume", Kind: KindVolume, Verb: VerbCreate, Price: PriceVolume},
+	{ID: "getNetworkVolume", Kind: KindVolume, Verb: VerbRead},
+	{ID: "updateNetworkVolume", Kind: KindVolume, Verb: VerbUpdate, Price: PriceVolume, Object: "getNetworkVolume"},
+	{ID: "deleteNetworkVolume", Kind: KindVolume, Verb: VerbDelete, Object: "getNetworkVolume"},
+
+	{ID: "listRegistries", Kind: KindRegistry, Verb: VerbRead},
+	{ID: "createRegistry", Kind: KindRegistry, Verb: VerbCreate},
+	{ID: "getRegistry", Kind: KindRegistry, Verb: VerbRead},
+	{ID: "deleteRegistry", Kind: KindRegistry, Verb: VerbDelete, Object: "getRegistry"},
+	{ID: "listDelegations", Kind: KindDelegation, Verb: VerbRead},
+	{ID: "createDelegation", Kind: KindDelegation, Verb: VerbCreate},
+	{ID: "revokeDelegation", Kind: KindDelegation, Verb: VerbDelete}, // the API reads no single delegation
+
+	{ID: "listGpuTypes", Kind: KindCatalog, Verb: VerbRead},
+	{ID: "getGpuType", Kind: KindCatalog, Verb: VerbRead},
+	{ID: "listCpuTypes", Kind: KindCatalog, Verb: VerbRead},
+	{ID: "getCpuType", Kind: KindCatalog, Verb: VerbRead},
+	{ID: "listDataCenters", Kind: KindCatalog, Verb: VerbRead},
+	{ID: "getDataCenter", Kind: KindCatalog, Verb: VerbRead},
+	{ID: "listPublicTemplates", Kind: KindCatalog, Verb: VerbRead},
+
+	{ID: "listBilling", Kind: KindBilling, Verb: VerbRead},
+	{ID: "listPodBilling", Kind: KindBilling, Verb: VerbRead},
+	{ID: "listServerlessBilling", Kind: KindBilling, Verb: VerbRead},
+	{ID: "listEndpointBilling", Kind: KindBilling, Verb: VerbRead},
+	{ID: "listNetworkVolumeBilling", Kind: KindBilling, Verb: VerbRead},
+	{ID: "listClusterBilling", Kind: KindBilling, Verb: VerbRead},
+
+	{ID: "getOpenAPI", Kind: KindGateway, Verb: VerbRead},
+}
+
+// run holds the operations of the run interface (reference platform-v2,
+// sections 12.1 and 12.6), which policies may name.
+var run = []Row{
+	{ID: "run", Kind: KindJob, Verb: VerbRun},
+	{ID: "runsync", Kind: KindJob, Verb: VerbRun},
+	{ID: "jobStatus", Kind: KindJob, Verb: VerbRead},
+	{ID: "jobStatusSync", Kind: KindJob, Verb: VerbRead},
+	{ID: "streamJob", Kind: KindJob, Verb: VerbRead},
+	{ID: "cancelJob", Kind: KindJob, Verb: VerbCancel},
+	{ID: "retryJob", Kind: KindJob, Verb: VerbRun},
+	{ID: "purgeQueue", Kind: KindJob, Verb: VerbCancel},
+	{ID: "endpointHealth", Kind: KindJob, Verb: VerbRead},
+	{ID: "listRequests", Kind: KindJob, Verb: VerbRead},
+	{ID: "chatCompletions", Kind: KindJob, Verb: VerbRun},
+	{ID: "completions", Kind: KindJob, Verb: VerbRun},
+	{ID: "listModels", Kind: KindJob, Verb: VerbRead},
+}
