@@ -22,7 +22,7 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 	if x.anonymous() {
 		return nil, nil
 	}
-	if in.selects("pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes") {
+	if in.Selects("pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes") {
 		return &user{}, nil // those reads prove the credential
 	}
 	if _, err := x.fetch(ctx, "getSshKeys", "", nil, kindAccount); err != nil && !isStatus(err, http.StatusForbidden) {

@@ -1,19 +1,17 @@
 package graphql
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"log/slog"
-	"mime"
 	"net/http"
 	"strings"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/vektah/gqlparser/v2"
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 //go:embed schema.graphql
@@ -25,11 +23,7 @@ var schemaSource string
 type API struct {
 	cfg    Config
 	deps   translate.Deps
-	schema *ast.Schema
-	types  map[string]objectType
-	words  map[string][]string
-	// valid holds documents by their text; they are never changed.
-	valid *lru.Cache[string, *ast.QueryDocument]
+	engine *engine.Engine[*exchange]
 }
 
 // New checks the configuration and ties each field of the schema to its
@@ -38,19 +32,15 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: branded(schemaSource, cfg.Brand)})
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	a := &API{cfg: cfg, deps: deps.WithDefaults(), schema: schema, words: enumerations(schema)}
-	if a.valid, err = lru.New[string, *ast.QueryDocument](keptDocuments); err != nil {
-		return nil, err
-	}
-	a.types = resolvers(schema, cfg)
-	if err := complete(schema, a.types); err != nil {
-		return nil, err
-	}
-	return a, nil
+	l := cfg.Limits
+	e, err := engine.New(engine.Config[*exchange]{
+		Schema: branded(schemaSource, cfg.Brand), Types: resolvers(cfg), Introspection: cfg.Introspection, Retired: retired,
+		Limits: engine.Limits{
+			Document: l.Document, Tokens: l.Tokens, Depth: l.Depth, Fields: l.Fields,
+			Aliases: l.Aliases, Directives: l.Directives, Values: l.Values, Response: l.Response,
+		},
+	})
+	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e}, err
 }
 
 // branded writes the operator's brand into the schema, or leaves the fields
@@ -60,18 +50,6 @@ func branded(source, brand string) string {
 		return strings.ReplaceAll(source, "is__BRAND__: Boolean ", "")
 	}
 	return strings.ReplaceAll(source, "__BRAND__", brand)
-}
-
-// enumerations reads the values of the lenient enumerations, which their
-// descriptions list.
-func enumerations(schema *ast.Schema) map[string][]string {
-	words := map[string][]string{}
-	for name, def := range schema.Types {
-		if def.Kind == ast.Scalar && !def.BuiltIn && def.Description == strings.ToUpper(def.Description) && def.Description != "" {
-			words[name] = strings.Fields(def.Description)
-		}
-	}
-	return words
 }
 
 // Serve answers one POST of a GraphQL request. in.Body is the decoded JSON
@@ -111,27 +89,17 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r := x.execute(ctx, op)
-	for _, cause := range x.causes {
-		a.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "graphql field failed", slog.String("operation", op.name), slog.Any("error", cause))
-	}
-	return a.answer(r, x)
+	return a.answer(ctx, op, x)
 }
 
 // count takes the root fields beyond the first from the caller's quotas: a
 // document of ten operations is not one.
 func (a *API) count(ctx context.Context, op *operation, call translate.Caller) *translate.Outgoing {
-	n := int64(0)
-	for _, root := range op.roots {
-		if !strings.HasPrefix(root.name, "__") {
-			n++
-		}
-	}
 	m, ok := call.(translate.Meter)
-	if !ok || n < 2 {
+	if !ok || op.charged < 2 {
 		return nil
 	}
-	refusal, err := m.Take(ctx, n-1)
+	refusal, err := m.Take(ctx, op.charged-1)
 	switch {
 	case err != nil:
 		return a.Refuse(translate.Problem{Status: http.StatusServiceUnavailable, Detail: "the rate limits cannot be checked at the moment"})
@@ -141,8 +109,9 @@ func (a *API) count(ctx context.Context, op *operation, call translate.Caller) *
 	return nil
 }
 
-// answer writes what an execution gave.
-func (a *API) answer(r result, x *exchange) *translate.Outgoing {
+// answer executes an operation and writes what it gave.
+func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate.Outgoing {
+	r := op.Execute(ctx, x)
 	out := a.outgoing(http.StatusOK)
 	out.V2, out.Warnings = x.Operations(), x.Warnings()
 	if len(out.V2) > 0 {
@@ -157,29 +126,25 @@ func (a *API) answer(r result, x *exchange) *translate.Outgoing {
 			out.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
-	for _, f := range r.faults {
-		if f.http == 0 || out.Status == http.StatusUnauthorized {
-			continue
+	entries := make([]any, len(r.Failures))
+	for i, failure := range r.Failures {
+		f := asFault(failure.Err)
+		entries[i] = f.entry(failure.Path)
+		if f.cause != nil { // callers never see it
+			a.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "graphql field failed", slog.String("operation", op.Name), slog.Any("error", f.cause))
 		}
-		out.Status = f.http
-		if f.retryAfter != "" {
-			out.Header.Set("Retry-After", f.retryAfter)
-		}
-	}
-	buf := []byte{'{'}
-	if out.Status != http.StatusUnauthorized {
-		buf = append(buf, `"data":`...)
-		buf = append(buf, r.data...)
-		if len(r.faults) > 0 {
-			buf = append(buf, ',')
+		if f.http != 0 && out.Status != http.StatusUnauthorized {
+			out.Status = f.http
+			if f.retryAfter != "" {
+				out.Header.Set("Retry-After", f.retryAfter)
+			}
 		}
 	}
-	// Clients take the mere presence of the key for a failure.
-	if len(r.faults) > 0 {
-		buf = append(buf, `"errors":`...)
-		buf = appendErrors(buf, r.faults)
+	data := r.Data
+	if out.Status == http.StatusUnauthorized {
+		data = nil
 	}
-	out.Body = append(buf, '}')
+	out.Body = envelope(data, entries)
 	return out
 }
 
@@ -196,12 +161,37 @@ func (a *API) rejected(faults []*fault) *translate.Outgoing {
 
 func (a *API) refused(status int, faults ...*fault) *translate.Outgoing {
 	out := a.outgoing(status)
-	list := make([]located, len(faults))
+	entries := make([]any, len(faults))
 	for i, f := range faults {
-		list[i] = located{fault: f}
+		entries[i] = f.entry(nil)
 	}
-	out.Body = append(appendErrors([]byte(`{"errors":`), list), '}')
+	out.Body = envelope(nil, entries)
 	return out
+}
+
+// envelope writes an answer. Clients take the mere presence of "errors" for a
+// failure.
+func envelope(data []byte, errors []any) []byte {
+	buf := bytes.NewBuffer(make([]byte, 0, len(data)+64))
+	buf.WriteByte('{')
+	if data != nil {
+		buf.WriteString(`"data":`)
+		buf.Write(data)
+	}
+	if len(errors) > 0 {
+		if data != nil {
+			buf.WriteByte(',')
+		}
+		buf.WriteString(`"errors":`)
+		enc := json.NewEncoder(buf)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(errors); err != nil {
+			panic("errors of an answer: " + err.Error()) // strings and numbers
+		}
+		buf.Truncate(buf.Len() - 1) // the line break of Encode
+	}
+	buf.WriteByte('}')
+	return buf.Bytes()
 }
 
 func (a *API) outgoing(status int) *translate.Outgoing {
@@ -249,10 +239,4 @@ func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
 		status = max(status, http.StatusInternalServerError)
 	}
 	return a.refused(status, f)
-}
-
-// rawDocument reports a body that is the document itself.
-func rawDocument(h http.Header) bool {
-	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && t == "application/graphql"
 }

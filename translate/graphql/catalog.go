@@ -366,7 +366,7 @@ func specifics(ctx context.Context, x *exchange, f cpuFlavor, in input) (any, er
 		}
 	}
 	s := cpuSpecifics{entry: f.entry, vcpus: vcpus}
-	if !in.selects("stockStatus") || vcpus != translate.PowerOfTwo(vcpus) || vcpus > translate.Whole(f.entry, "vcpu", "max") {
+	if !in.Selects("stockStatus") || vcpus != translate.PowerOfTwo(vcpus) || vcpus > translate.Whole(f.entry, "vcpu", "max") {
 		return s, nil
 	}
 	list, err := x.cpus(ctx, vcpus)

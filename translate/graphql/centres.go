@@ -41,7 +41,7 @@ func dataCenters(ctx context.Context, x *exchange, in input) (any, error) {
 
 // listCentres reads stock along when it is selected, so that one call does.
 func (x *exchange) listCentres(ctx context.Context, in input) ([]any, error) {
-	if in.selects("gpuAvailability") {
+	if in.Selects("gpuAvailability") {
 		return x.centresWithStock(ctx)
 	}
 	return x.centres(ctx)

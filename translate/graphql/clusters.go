@@ -56,7 +56,7 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, outcomeFault(out, kindCluster)
 	}
 	c := &cluster{body: out.Response.Body}
-	if in.selects("pods") {
+	if in.Selects("pods") {
 		c.pods = x.members(ctx, translate.Text(c.body, "id"), int(translate.Whole(b, "compute", "podCount")))
 	}
 	return c, nil

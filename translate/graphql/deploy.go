@@ -135,8 +135,8 @@ func portList(a args) []string {
 func envOf(list []any) map[string]any {
 	env := map[string]any{}
 	for _, e := range list {
-		if pair, ok := e.(args); ok && pair.text("key") != "" {
-			env[pair.text("key")] = pair.text("value")
+		if pair, ok := e.(map[string]any); ok && args(pair).text("key") != "" {
+			env[args(pair).text("key")] = args(pair).text("value")
 		}
 	}
 	return env

@@ -1,25 +1,25 @@
 package graphql
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 // Codes clients find in errors[].extensions.code.
 const (
-	codeParse           = "GRAPHQL_PARSE_FAILED"
-	codeValidation      = "GRAPHQL_VALIDATION_FAILED"
-	codeBadInput        = "BAD_USER_INPUT"
-	codeLimit           = "LIMIT_EXCEEDED"
+	codeBadInput        = engine.CodeBadInput
 	codeUnauthenticated = "UNAUTHENTICATED"
 	codeForbidden       = "FORBIDDEN"
 	codeFunds           = "INSUFFICIENT_FUNDS"
 	codeNoCapacity      = "NO_CAPACITY"
 	codePodNotFound     = "POD_NOT_FOUND"
 	codeNotFound        = "NOT_FOUND"
-	codeTooLarge        = "PAYLOAD_TOO_LARGE"
+	codeTooLarge        = engine.CodeTooLarge
 	codeRateLimited     = "RATE_LIMITED"
 	codeNotSupported    = "NOT_SUPPORTED"
 	codeInternal        = "INTERNAL_SERVER_ERROR"
@@ -38,7 +38,6 @@ const (
 	textUnauthorized = "Unauthorized"
 	textForbidden    = "Forbidden"
 	textNoSpot       = "Spot pods are no longer offered"
-	textNoIntrospect = "GraphQL introspection is not allowed"
 )
 
 // fault is one entry of "errors": a refusal in the words of this dialect. It
@@ -79,6 +78,53 @@ func badInput(message string) *fault { return &fault{message: message, code: cod
 
 func internal(cause error) *fault {
 	return &fault{message: textRetryLater, code: codeInternal, status: http.StatusInternalServerError, cause: cause}
+}
+
+// asFault makes any error a fault; one that is none of ours is ours to blame,
+// and its message stays inside.
+func asFault(err error) *fault {
+	if f, ok := errors.AsType[*fault](err); ok {
+		return f
+	}
+	if e, ok := errors.AsType[*engine.Error](err); ok {
+		f := &fault{message: e.Message, code: e.Code, limit: e.Limit, line: e.Line, col: e.Column}
+		if e.Code == codeTooLarge {
+			f.http = http.StatusRequestEntityTooLarge
+		}
+		return f
+	}
+	f := internal(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		f.status = http.StatusGatewayTimeout
+	}
+	return f
+}
+
+// entry is the fault as a member of "errors" (specification section 7.1.2); path
+// is the place in the answer that is null because of it.
+func (f *fault) entry(path []any) any {
+	type location struct {
+		Line   int `json:"line"`
+		Column int `json:"column"`
+	}
+	type extensions struct {
+		Code     string   `json:"code"`
+		Status   int      `json:"status,omitempty"`
+		Policy   string   `json:"policy,omitempty"`
+		Decision string   `json:"decision,omitempty"`
+		Limit    string   `json:"limit,omitempty"`
+		Errors   []string `json:"errors,omitempty"`
+	}
+	e := struct {
+		Message    string     `json:"message"`
+		Locations  []location `json:"locations,omitempty"`
+		Path       []any      `json:"path,omitempty"`
+		Extensions extensions `json:"extensions"`
+	}{Message: f.message, Path: path, Extensions: extensions{f.code, f.status, f.policy, f.decision, f.limit, f.errors}}
+	if f.line > 0 {
+		e.Locations = []location{{f.line, f.col}}
+	}
+	return e
 }
 
 func noCapacity(status int) *fault {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 // exchange is one request under way: the conversation with v2, and what was
@@ -20,9 +21,8 @@ type exchange struct {
 	// meter is the caller below the dialogue.
 	meter *meter
 
-	mu     sync.Mutex // guards the rest
-	causes []error
-	reads  map[string]*read
+	mu    sync.Mutex // guards reads
+	reads map[string]*read
 }
 
 // read is one v2 read, done once per request whoever asks.
@@ -64,7 +64,7 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	m.mu.Unlock()
 	if over {
-		err := limitFault("calls", m.most, "calls of the platform")
+		err := engine.Exceeds("calls", m.most, "calls of the platform")
 		m.remember(r.Operation, nil, err)
 		return nil, err
 	}
@@ -116,16 +116,6 @@ func (x *exchange) anonymous() bool { return x.in.Account == "" }
 func (x *exchange) user() string { return translate.UserID(x.in.Account) }
 
 func (x *exchange) config() *Config { return &x.api.cfg }
-
-// note keeps the cause of a fault for the log; callers never see it.
-func (x *exchange) note(f *fault) {
-	if f.cause == nil {
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.causes = append(x.causes, f.cause)
-}
 
 // catalogSlot begins the keys of catalog reads.
 const catalogSlot = "catalog\x00"

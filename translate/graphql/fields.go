@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -26,25 +24,18 @@ const mostFields = 16
 // Fields names the root fields a request asks for, each once, for counting who
 // uses what. It is never empty, and all names are ours.
 func (a *API) Fields(in *translate.Incoming) []string {
-	p, f := readPayload(in)
+	r, f := readRequest(in)
 	if f != nil {
 		return []string{FieldInvalid}
 	}
-	doc, _, faults := a.document(p.query)
-	if faults != nil {
-		return []string{FieldInvalid}
-	}
-	def, f := choose(doc, p.operation)
-	if f != nil {
-		return []string{FieldInvalid}
-	}
+	roots, _ := a.engine.Roots(r)
 	var names []string
-	rootFields(doc, def.SelectionSet, func(s *ast.Field) {
-		name := a.known(s.Name)
+	for _, root := range roots {
+		name := a.known(root.Name)
 		if len(names) < mostFields && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-	})
+	}
 	if len(names) == 0 {
 		return []string{FieldInvalid}
 	}
@@ -56,7 +47,7 @@ func (a *API) known(name string) string {
 	if strings.HasPrefix(name, "__") {
 		return FieldIntrospection
 	}
-	if _, gone := withoutV2(name); gone || a.schema.Query.Fields.ForName(name) != nil || a.schema.Mutation.Fields.ForName(name) != nil {
+	if _, gone := withoutV2(name); gone || a.engine.HasRoot(name) {
 		return name
 	}
 	return FieldUnknown

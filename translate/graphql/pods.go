@@ -396,3 +396,11 @@ func portFields() objectType {
 		"type":        get(func(q port) any { return q.kind }),
 	}
 }
+
+// orNull is nil for an empty string.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

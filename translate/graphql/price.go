@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 // lowest is the answer of lowestPrice: a GPU type in one cloud, at a count.
@@ -45,7 +46,7 @@ func (l *lowest) price() any {
 // catalog call per distinct count, cloud, country and CUDA constraint, whatever
 // the number of types.
 func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, error) {
-	wanted, err := once(in, func() (lowest, error) { return wantedPrice(ctx, x, in.object("input")) })
+	wanted, err := engine.Once(in.Input, func() (lowest, error) { return wantedPrice(ctx, x, in.object("input")) })
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func priceClouds(a args) []string {
 func validCUDA(c cuda) error {
 	for _, v := range c.list {
 		if _, ok := translate.ParseCUDA(v); !ok {
-			return badInput(`"` + clip(v) + `" is not a CUDA version`)
+			return badInput(`"` + engine.Clip(v) + `" is not a CUDA version`)
 		}
 	}
 	floor := c.floor
@@ -115,7 +116,7 @@ func validCUDA(c cuda) error {
 		floor += ".0" // the catalog takes a bare major version
 	}
 	if _, ok := translate.ParseCUDA(floor); floor != "" && !ok {
-		return badInput(`"` + clip(c.floor) + `" is not a CUDA version`)
+		return badInput(`"` + engine.Clip(c.floor) + `" is not a CUDA version`)
 	}
 	return nil
 }

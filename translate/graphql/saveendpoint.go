@@ -195,8 +195,8 @@ func (s *endpointSave) where(ctx context.Context) error {
 	if a.has("networkVolumeId") || a.has("networkVolumeIds") {
 		ids := []string{a.text("networkVolumeId")}
 		for _, v := range a.list("networkVolumeIds") {
-			if o, ok := v.(args); ok {
-				ids = append(ids, o.text("networkVolumeId"))
+			if o, ok := v.(map[string]any); ok {
+				ids = append(ids, args(o).text("networkVolumeId"))
 			}
 		}
 		if ids = translate.Unique(ids); len(ids) > 0 || s.now != nil {

@@ -1,12 +1,10 @@
 package graphql
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"maps"
-	"slices"
 
-	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 // public tells the root fields that need no credential: clients price GPUs
@@ -41,19 +39,28 @@ func pays(root string) bool {
 }
 
 // resolvers gathers the resolvers of every type.
-func resolvers(schema *ast.Schema, cfg Config) map[string]objectType {
+func resolvers(cfg Config) map[string]objectType {
 	all := map[string]objectType{
 		"Query":    queries(),
 		"Mutation": mutations(),
 	}
+	for name, resolve := range all["Mutation"] {
+		all["Mutation"][name] = afresh(resolve)
+	}
 	for _, family := range []map[string]objectType{
-		podTypes(), catalogTypes(), accountTypes(), endpointTypes(), templateTypes(cfg.Brand), storageTypes(),
-		clusterTypes(), introspectionTypes(),
+		podTypes(), catalogTypes(), accountTypes(), endpointTypes(), templateTypes(cfg.Brand), storageTypes(), clusterTypes(),
 	} {
 		maps.Copy(all, family)
 	}
-	maps.Copy(all["Query"], introspectionRoots(schema))
 	return all
+}
+
+// afresh forgets what the mutations before have read.
+func afresh(mutate resolver) resolver {
+	return func(ctx context.Context, x *exchange, source any, in engine.Input) (any, error) {
+		x.forget()
+		return mutate(ctx, x, source, in)
+	}
 }
 
 func queries() objectType {
@@ -98,29 +105,4 @@ func mutations() objectType {
 		"createCluster":            root(createCluster),
 		"deleteCluster":            root(deleteCluster),
 	}
-}
-
-// complete compares the schema with the resolvers, both ways.
-func complete(schema *ast.Schema, types map[string]objectType) error {
-	var faults []error
-	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
-		def := schema.Types[name]
-		if def.Kind != ast.Object {
-			continue
-		}
-		for _, f := range def.Fields {
-			if types[name][f.Name] == nil {
-				faults = append(faults, fmt.Errorf("%s.%s has no resolver", name, f.Name))
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(types)) {
-		def := schema.Types[name]
-		for _, f := range slices.Sorted(maps.Keys(types[name])) {
-			if def == nil || def.Fields.ForName(f) == nil {
-				faults = append(faults, fmt.Errorf("resolver %s.%s is not in the schema", name, f))
-			}
-		}
-	}
-	return errors.Join(faults...)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 // poolSelection is a choice of serverless GPUs in v2's terms.
@@ -52,7 +53,7 @@ func (x *exchange) addTypes(ctx context.Context, s poolSelection, types []string
 		i := slices.IndexFunc(pools, func(p gpuPool) bool { return slices.Contains(p.types, t) || p.id == t })
 		switch {
 		case i < 0:
-			return s, badInput(`gpuIds: "` + clip(t) + `" is not available for serverless`)
+			return s, badInput(`gpuIds: "` + engine.Clip(t) + `" is not available for serverless`)
 		case pools[i].id == t:
 			whole = append(whole, t)
 		}

@@ -3,7 +3,7 @@ package graphql
 import (
 	"context"
 
-	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 // withoutV2 tells the root fields legacy clients send for which v2 has nothing,
@@ -43,41 +43,16 @@ func unsupported(name string) *fault {
 // rejectUnsupported is the resolver of the fields of the schema that have no v2
 // equivalent.
 func rejectUnsupported(name string) resolver {
-	return func(context.Context, *exchange, any, input) (any, error) { return nil, unsupported(name) }
+	return func(context.Context, *exchange, any, engine.Input) (any, error) { return nil, unsupported(name) }
 }
 
-// unavailable returns an operation of refusals when every root field is one v2
-// has nothing for, else nil. It comes before validation, which would complain
-// about the types of such fields and hide the reason.
-func unavailable(doc *ast.QueryDocument, def *ast.OperationDefinition) *operation {
-	op := &operation{name: def.Name, kind: def.Operation}
-	seen := map[string]bool{}
-	all := true
-	rootFields(doc, def.SelectionSet, func(s *ast.Field) {
-		name := s.Name
-		if _, ok := withoutV2(name); !ok {
-			if name != "myself" || !selectsMine(doc, s) {
-				all = false
-				return
-			}
-			name = "myself." + withoutV2Mine
-		}
-		key := orElse(s.Alias, s.Name)
-		if seen[key] {
-			return
-		}
-		seen[key] = true
-		op.roots = append(op.roots, &node{
-			key: key, name: s.Name, typ: ast.NamedType("Void", nil), resolve: rejectUnsupported(name),
-		})
-	})
-	if !all || len(op.roots) == 0 || def.Operation == ast.Subscription {
-		return nil
+// retired returns why a root field is not available any more, nil for others.
+func retired(f engine.RootField) error {
+	if _, ok := withoutV2(f.Name); ok {
+		return unsupported(f.Name)
 	}
-	return op
-}
-
-func selectsMine(doc *ast.QueryDocument, s *ast.Field) (found bool) {
-	rootFields(doc, s.SelectionSet, func(s *ast.Field) { found = found || s.Name == withoutV2Mine })
-	return found
+	if f.Name == "myself" && f.Selects(withoutV2Mine) {
+		return unsupported("myself." + withoutV2Mine)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package graphql
+package engine
 
 import (
 	"encoding/json"
@@ -11,50 +11,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// args holds coerced input by name: string, int64, float64, bool, []any or
-// args. An absent value, a null one and an empty enumeration are all missing
-// from the map: legacy clients send all three and mean the same.
-type args map[string]any
-
-func (a args) has(name string) bool { _, ok := a[name]; return ok }
-
-func (a args) text(name string) string { s, _ := a[name].(string); return s }
-
-// int returns the value and whether it was given.
-func (a args) int(name string) (int64, bool) { n, ok := a[name].(int64); return n, ok }
-
-func (a args) float(name string) (float64, bool) { f, ok := a[name].(float64); return f, ok }
-
-func (a args) bool(name string) (value, given bool) {
-	value, given = a[name].(bool)
-	return value, given
-}
-
-func (a args) object(name string) args { o, _ := a[name].(args); return o }
-
-func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
-
-// texts returns a list of strings without empty ones.
-func (a args) texts(name string) []string {
-	list := a.list(name)
-	if len(list) == 0 {
-		return nil
-	}
-	out := make([]string, 0, len(list))
-	for _, v := range list {
-		if s, ok := v.(string); ok && s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// coercer turns literals and variables into args by the type of the position
+// coercer turns literals and variables into values by the type of the position
 // they stand in. The type a document declares for a variable is not looked at:
 // clients in the field declare types that cannot be listed.
 //
 // A variable is coerced once for each type it is used as, however often it is
-// used, and its uses share the result: nobody may change args.
+// used, and its uses share the result.
 type coercer struct {
 	schema    *ast.Schema
 	operation *ast.OperationDefinition
@@ -70,24 +32,20 @@ type coercer struct {
 type use struct{ variable, typ string }
 
 // spend counts one value.
-func (c *coercer) spend() *fault {
+func (c *coercer) spend() *Error {
 	if c.values++; c.values > c.most {
-		return limitFault("values", c.most, "values in arguments")
+		return Exceeds("values", c.most, "values in arguments")
 	}
 	return nil
 }
 
 // arguments coerces the arguments of one field.
-func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionList) (args, *fault) {
-	out := args{}
+func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionList) (map[string]any, *Error) {
+	out := map[string]any{}
 	for _, g := range given {
-		def := want.ForName(g.Name)
-		if def == nil {
-			return nil, at(badValidation(`Unknown argument "`+g.Name+`".`), g.Position)
-		}
-		v, err := c.literal(g.Value, def.Type, g.Name)
-		if err != nil {
-			return nil, at(err, g.Position)
+		v, fault := c.literal(g.Value, want.ForName(g.Name).Type, g.Name)
+		if fault != nil {
+			return nil, fault.at(g.Position)
 		}
 		if v != nil {
 			out[g.Name] = v
@@ -97,12 +55,12 @@ func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionL
 }
 
 // literal coerces a value written in the document. nil means absent.
-func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) {
+func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *Error) {
 	if v == nil {
 		return nil, nil
 	}
-	if f := c.spend(); f != nil {
-		return nil, f
+	if fault := c.spend(); fault != nil {
+		return nil, fault
 	}
 	if v.Kind == ast.NullValue {
 		return nil, nil
@@ -114,7 +72,7 @@ func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) 
 		if v.Kind != ast.ListValue {
 			return c.single(c.literal(v, t.Elem, path))
 		}
-		return collect(len(v.Children), path, func(i int, path string) (any, *fault) {
+		return collect(len(v.Children), path, func(i int, path string) (any, *Error) {
 			return c.literal(v.Children[i].Value, t.Elem, path)
 		})
 	}
@@ -126,15 +84,15 @@ func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) 
 		if def == nil || def.Kind != ast.InputObject {
 			return nil, mismatch(path, t, "an object")
 		}
-		out := args{}
+		out := map[string]any{}
 		for _, child := range v.Children {
 			field := def.Fields.ForName(child.Name)
 			if field == nil {
-				return nil, at(unknownInput(child.Name, def), child.Position)
+				return nil, unknownInput(child.Name, def).at(child.Position)
 			}
 			v, err := c.literal(child.Value, field.Type, path+"."+child.Name)
 			if err != nil {
-				return nil, at(err, child.Position)
+				return nil, err.at(child.Position)
 			}
 			if v != nil {
 				out[child.Name] = v
@@ -158,21 +116,17 @@ func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *fault) 
 }
 
 // variable coerces what the request gives for $name, or its default.
-func (c *coercer) variable(name string, t *ast.Type) (any, *fault) {
+func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 	key := use{name, t.String()}
 	if v, ok := c.done[key]; ok {
 		return v, nil
 	}
-	def := c.operation.VariableDefinitions.ForName(name)
-	if def == nil {
-		return nil, badValidation(`Variable "$` + name + `" is not defined.`)
-	}
 	var out any
-	var f *fault
+	var f *Error
 	if v, ok := c.variables[name]; ok {
 		out, f = c.decoded(v, t, "$"+name)
 	} else {
-		out, f = c.literal(def.DefaultValue, t, "$"+name)
+		out, f = c.literal(c.operation.VariableDefinitions.ForName(name).DefaultValue, t, "$"+name)
 	}
 	if f != nil {
 		return nil, f
@@ -185,9 +139,9 @@ func (c *coercer) variable(name string, t *ast.Type) (any, *fault) {
 }
 
 // decoded coerces a decoded JSON value. nil means absent.
-func (c *coercer) decoded(v any, t *ast.Type, path string) (any, *fault) {
-	if f := c.spend(); f != nil {
-		return nil, f
+func (c *coercer) decoded(v any, t *ast.Type, path string) (any, *Error) {
+	if fault := c.spend(); fault != nil {
+		return nil, fault
 	}
 	if v == nil {
 		return nil, nil
@@ -197,7 +151,7 @@ func (c *coercer) decoded(v any, t *ast.Type, path string) (any, *fault) {
 		if !ok {
 			return c.single(c.decoded(v, t.Elem, path))
 		}
-		return collect(len(list), path, func(i int, path string) (any, *fault) {
+		return collect(len(list), path, func(i int, path string) (any, *Error) {
 			return c.decoded(list[i], t.Elem, path)
 		})
 	}
@@ -216,12 +170,12 @@ func (c *coercer) decoded(v any, t *ast.Type, path string) (any, *fault) {
 	return nil, mismatch(path, t, "an unknown value")
 }
 
-func (c *coercer) decodedObject(v map[string]any, t *ast.Type, path string) (any, *fault) {
+func (c *coercer) decodedObject(v map[string]any, t *ast.Type, path string) (any, *Error) {
 	def := c.schema.Types[t.NamedType]
 	if def == nil || def.Kind != ast.InputObject {
 		return nil, mismatch(path, t, "an object")
 	}
-	out := args{}
+	out := map[string]any{}
 	for name, child := range v {
 		field := def.Fields.ForName(name)
 		if field == nil {
@@ -239,14 +193,14 @@ func (c *coercer) decodedObject(v map[string]any, t *ast.Type, path string) (any
 }
 
 // single makes the list of one that a lone value in a list position means.
-func (c *coercer) single(v any, err *fault) (any, *fault) {
+func (c *coercer) single(v any, err *Error) (any, *Error) {
 	if err != nil || v == nil {
 		return nil, err
 	}
 	return []any{v}, nil
 }
 
-func collect(n int, path string, item func(int, string) (any, *fault)) (any, *fault) {
+func collect(n int, path string, item func(int, string) (any, *Error)) (any, *Error) {
 	out := make([]any, 0, n)
 	for i := range n {
 		v, err := item(i, path+"["+strconv.Itoa(i)+"]")
@@ -262,13 +216,13 @@ func collect(n int, path string, item func(int, string) (any, *fault)) (any, *fa
 
 // same reports whether two coerced values are equal. What is one and the same
 // value, as two uses of a variable are, is not looked into.
-func (c *coercer) same(a, b any) (bool, *fault) {
-	if f := c.spend(); f != nil {
-		return false, f
+func (c *coercer) same(a, b any) (bool, *Error) {
+	if fault := c.spend(); fault != nil {
+		return false, fault
 	}
 	switch a := a.(type) {
-	case args:
-		b, ok := b.(args)
+	case map[string]any:
+		b, ok := b.(map[string]any)
 		switch {
 		case !ok || len(a) != len(b):
 			return false, nil
@@ -297,13 +251,13 @@ func (c *coercer) same(a, b any) (bool, *fault) {
 		return true, nil
 	}
 	switch b.(type) {
-	case args, []any: // which cannot be compared
+	case map[string]any, []any: // which cannot be compared
 		return false, nil
 	}
 	return a == b, nil
 }
 
-func (c *coercer) text(s string, t *ast.Type, path string) (any, *fault) {
+func (c *coercer) text(s string, t *ast.Type, path string) (any, *Error) {
 	switch t.NamedType {
 	case "String", "DateTime", "ID":
 		return s, nil
@@ -315,12 +269,12 @@ func (c *coercer) text(s string, t *ast.Type, path string) (any, *fault) {
 	case s == "":
 		return nil, nil
 	case !slices.Contains(words, s):
-		return nil, badInput(path + `: "` + clip(s) + `" is not one of ` + t.NamedType + ": " + strings.Join(words, ", "))
+		return nil, badInput(path + `: "` + Clip(s) + `" is not one of ` + t.NamedType + ": " + strings.Join(words, ", "))
 	}
 	return s, nil
 }
 
-func (c *coercer) boolean(b bool, t *ast.Type, path string) (any, *fault) {
+func (c *coercer) boolean(b bool, t *ast.Type, path string) (any, *Error) {
 	if t.NamedType != "Boolean" {
 		return nil, mismatch(path, t, "a boolean")
 	}
@@ -328,7 +282,7 @@ func (c *coercer) boolean(b bool, t *ast.Type, path string) (any, *fault) {
 }
 
 // number accepts an integral fraction where an Int is wanted, and the reverse.
-func (c *coercer) number(raw string, t *ast.Type, path string) (any, *fault) {
+func (c *coercer) number(raw string, t *ast.Type, path string) (any, *Error) {
 	switch t.NamedType {
 	case "Int":
 		if n, err := strconv.ParseInt(raw, 10, 32); err == nil {
@@ -336,13 +290,13 @@ func (c *coercer) number(raw string, t *ast.Type, path string) (any, *fault) {
 		}
 		f, err := strconv.ParseFloat(raw, 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
-			return nil, badInput(path + ": Int cannot represent " + clip(raw))
+			return nil, badInput(path + ": Int cannot represent " + Clip(raw))
 		}
 		return int64(f), nil
 	case "Float":
 		f, err := strconv.ParseFloat(raw, 64)
 		if err != nil {
-			return nil, badInput(path + ": Float cannot represent " + clip(raw))
+			return nil, badInput(path + ": Float cannot represent " + Clip(raw))
 		}
 		return f, nil
 	}
@@ -351,29 +305,10 @@ func (c *coercer) number(raw string, t *ast.Type, path string) (any, *fault) {
 
 // mismatch names the position and what was found, never the value: it may be
 // a password.
-func mismatch(path string, t *ast.Type, found string) *fault {
+func mismatch(path string, t *ast.Type, found string) *Error {
 	return badInput(path + ": expected " + t.String() + ", found " + found)
 }
 
-func unknownInput(name string, def *ast.Definition) *fault {
-	return badInput(`Field "` + clip(name) + `" is not defined by type "` + def.Name + `".`)
-}
-
-func badValidation(message string) *fault { return &fault{message: message, code: codeValidation} }
-
-// at notes where in the document a fault was found, unless that is known.
-func at(f *fault, p *ast.Position) *fault {
-	if f.line == 0 && p != nil {
-		f.line, f.col = p.Line, p.Column
-	}
-	return f
-}
-
-// clip bounds what of the caller's text an error repeats.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+func unknownInput(name string, def *ast.Definition) *Error {
+	return badInput(`Field "` + Clip(name) + `" is not defined by type "` + def.Name + `".`)
 }

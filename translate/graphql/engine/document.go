@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/lexer"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// mostErrors bounds how many faults of one document are reported, longestMessage
+// the bytes of each: names in it are the caller's.
+const (
+	mostErrors     = 10
+	longestMessage = 400
+)
+
+// What is kept of valid documents: pollers send the same one every few seconds.
+const (
+	keptDocuments = 256
+	keptLength    = 8 << 10
+)
+
+// leniently lists the specification's validation rules that hold here. Left
+// out, because clients in the field break them and nothing depends on them:
+// known type names and allowed positions of variables, unused variables, and
+// correct values, which the coercer checks more leniently. Overlapping fields
+// are checked while fields are merged.
+func leniently() *rules.Rules {
+	return rules.NewRules([]core.Rule{
+		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
+		rules.FragmentsOnCompositeTypesRule,
+		rules.KnownArgumentNamesRuleWithoutSuggestions,
+		rules.KnownDirectivesRule,
+		rules.KnownFragmentNamesRule,
+		rules.LoneAnonymousOperationRule,
+		rules.MaxIntrospectionDepth,
+		rules.NoFragmentCyclesRule,
+		rules.NoUndefinedVariablesRule,
+		rules.NoUnusedFragmentsRule,
+		rules.PossibleFragmentSpreadsRule,
+		rules.ProvidedRequiredArgumentsRule,
+		rules.ScalarLeafsRule,
+		rules.UniqueArgumentNamesRule,
+		rules.UniqueDirectivesPerLocationRule,
+		rules.UniqueFragmentNamesRule,
+		rules.UniqueInputFieldNamesRule,
+		rules.UniqueOperationNamesRule,
+		rules.UniqueVariableNamesRule,
+	}...)
+}
+
+// Request is one GraphQL request.
+type Request struct {
+	// Query is the document.
+	Query string
+	// Operation names the operation to execute; "" for the only one.
+	Operation string
+	// Variables holds decoded JSON, numbers as json.Number.
+	Variables map[string]any
+}
+
+// RootField is a root field as the document has it.
+type RootField struct {
+	// Key is its name in the answer.
+	Key, Name string
+	doc       *ast.QueryDocument
+	set       ast.SelectionSet
+	at        *ast.Position
+}
+
+// Selects reports whether the field's selection has one of the name, whatever
+// the directives say.
+func (f RootField) Selects(name string) bool {
+	return slices.ContainsFunc(roots(f.doc, f.set), func(sub RootField) bool { return sub.Name == name })
+}
+
+// Roots lists the root fields of the operation that a request chooses, fragments
+// followed and directives ignored. The document need not be valid.
+func (e *Engine[X]) Roots(r Request) ([]RootField, []*Error) {
+	doc, _, faults := e.document(r.Query)
+	if faults != nil {
+		return nil, faults
+	}
+	def, fault := choose(doc, r.Operation)
+	if fault != nil {
+		return nil, []*Error{fault}
+	}
+	return roots(doc, def.SelectionSet), nil
+}
+
+// Prepare makes a request ready to execute, or reports what is wrong with it.
+func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
+	doc, valid, faults := e.document(r.Query)
+	if faults != nil {
+		return nil, faults
+	}
+	def, fault := choose(doc, r.Operation)
+	if fault != nil {
+		return nil, []*Error{fault}
+	}
+	if def.Operation == ast.Subscription {
+		return nil, []*Error{invalid("subscriptions are not available")}
+	}
+	if op := e.retired(doc, def); op != nil {
+		return op, nil
+	}
+	if !valid {
+		if faults := e.validate(doc); len(faults) > 0 {
+			return nil, faults
+		}
+		e.keep(r.Query, doc)
+	}
+	op, fault := e.plan(doc, def, r.Variables)
+	if fault != nil {
+		return nil, []*Error{fault}
+	}
+	return op, nil
+}
+
+// retired returns the operation whose root fields are all retired, else nil.
+func (e *Engine[X]) retired(doc *ast.QueryDocument, def *ast.OperationDefinition) *Operation[X] {
+	op := &Operation[X]{Name: def.Name, Retired: true, engine: e, of: e.root(def)}
+	seen := map[string]bool{}
+	for _, f := range roots(doc, def.SelectionSet) {
+		err := e.cfg.Retired(f)
+		if err == nil {
+			return nil
+		}
+		if seen[f.Key] {
+			continue
+		}
+		seen[f.Key] = true
+		op.roots = append(op.roots, &node[X]{
+			key: f.Key, name: f.Name, typ: ast.NamedType("String", nil),
+			resolve: func(context.Context, X, any, Input) (any, error) { return nil, err },
+		})
+	}
+	if len(op.roots) == 0 {
+		return nil
+	}
+	return op
+}
+
+// document parses a document, or finds it among the valid ones.
+func (e *Engine[X]) document(source string) (doc *ast.QueryDocument, valid bool, faults []*Error) {
+	if doc, ok := e.valid.Get(source); ok {
+		return doc, true, nil
+	}
+	doc, fault := parse(source, e.cfg.Limits)
+	if fault != nil {
+		return nil, false, []*Error{fault}
+	}
+	return doc, false, nil
+}
+
+// keep remembers a valid document. Only queries are kept: mutations carry
+// inlined passwords and environments, which must not outlive their request.
+func (e *Engine[X]) keep(source string, doc *ast.QueryDocument) {
+	mutates := func(op *ast.OperationDefinition) bool { return op.Operation != ast.Query }
+	if len(source) <= keptLength && !slices.ContainsFunc(doc.Operations, mutates) {
+		e.valid.Add(source, doc)
+	}
+}
+
+// parse reads a document within the limits on its length and tokens.
+func parse(source string, l Limits) (*ast.QueryDocument, *Error) {
+	if len(source) > l.Document {
+		fault := Exceeds("document", l.Document, "bytes")
+		fault.Code = CodeTooLarge
+		return nil, fault
+	}
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: source}, l.Tokens)
+	g, located := errors.AsType[*gqlerror.Error](err)
+	switch {
+	case err == nil && len(doc.Operations) > 0:
+		return doc, nil
+	case err == nil:
+		return nil, &Error{Message: "Syntax Error: the document holds no operation", Code: CodeParse}
+	case !located:
+		return nil, &Error{Message: "Syntax Error: " + err.Error(), Code: CodeParse}
+	case len(g.Locations) == 0: // every syntax error has one, and the token limit none
+		return nil, Exceeds("tokens", l.Tokens, "tokens")
+	}
+	return nil, &Error{
+		Message: "Syntax Error: " + Clip(g.Message), Code: CodeParse,
+		Line: g.Locations[0].Line, Column: g.Locations[0].Column,
+	}
+}
+
+// choose picks the one operation to execute.
+func choose(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *Error) {
+	if name == "" {
+		if len(doc.Operations) > 1 {
+			return nil, invalid("Must provide operation name if query contains multiple operations.")
+		}
+		return doc.Operations[0], nil
+	}
+	if op := doc.Operations.ForName(name); op != nil {
+		return op, nil
+	}
+	return nil, invalid(`Unknown operation named "` + Clip(name) + `".`)
+}
+
+// validate applies the rules of the specification, and bounds directives.
+func (e *Engine[X]) validate(doc *ast.QueryDocument) []*Error {
+	if most := e.cfg.Limits.Directives; countDirectives(doc) > most {
+		return []*Error{Exceeds("directives", most, "directives")}
+	}
+	var faults []*Error
+	for _, g := range validator.ValidateWithRules(e.schema, doc, leniently()) {
+		fault := invalid(clip(g.Message, longestMessage))
+		if len(g.Locations) > 0 {
+			fault.Line, fault.Column = g.Locations[0].Line, g.Locations[0].Column
+		}
+		if faults = append(faults, fault); len(faults) == mostErrors {
+			break
+		}
+	}
+	return faults
+}
+
+// countDirectives counts the directives of a document that parses: nothing else
+// begins with "@".
+func countDirectives(doc *ast.QueryDocument) int {
+	n := 0
+	for lex := lexer.New(doc.Position.Src); ; {
+		token, err := lex.ReadToken()
+		switch {
+		case err != nil || token.Kind == lexer.EOF:
+			return n
+		case token.Kind == lexer.At:
+			n++
+		}
+	}
+}
+
+// roots lists the fields of a selection, fragments followed, each fragment once,
+// so that cycles end.
+func roots(doc *ast.QueryDocument, set ast.SelectionSet) []RootField {
+	var fields []RootField
+	seen := map[string]bool{}
+	var walk func(ast.SelectionSet)
+	walk = func(set ast.SelectionSet) {
+		for _, s := range set {
+			switch s := s.(type) {
+			case *ast.Field:
+				fields = append(fields, RootField{Key: s.Alias, Name: s.Name, doc: doc, set: s.SelectionSet, at: s.Position})
+			case *ast.InlineFragment:
+				walk(s.SelectionSet)
+			case *ast.FragmentSpread:
+				if def := doc.Fragments.ForName(s.Name); def != nil && !seen[s.Name] {
+					seen[s.Name] = true
+					walk(def.SelectionSet)
+				}
+			}
+		}
+	}
+	walk(set)
+	return fields
+}

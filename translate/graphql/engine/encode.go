@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// appendScalar writes a leaf by the type the schema gives it. Integers have
+// neither fraction nor exponent, because clients decode them into integers; a
+// value of another kind than declared is null.
+func appendScalar(buf []byte, typ string, v any) []byte {
+	switch typ {
+	case "Int":
+		if n, ok := whole(v); ok {
+			return strconv.AppendInt(buf, n, 10)
+		}
+		return append(buf, "null"...)
+	case "Float":
+		if f, ok := number(v); ok {
+			return strconv.AppendFloat(buf, f, 'f', -1, 64)
+		}
+		return append(buf, "null"...)
+	case "Boolean":
+		if b, ok := v.(bool); ok {
+			return strconv.AppendBool(buf, b)
+		}
+		return append(buf, "null"...)
+	}
+	if s, ok := v.(string); ok {
+		return appendString(buf, s)
+	}
+	return append(buf, "null"...)
+}
+
+func whole(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case int:
+		return int64(v), true
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n, true
+		}
+	}
+	f, ok := number(v)
+	if f = math.Floor(f); !ok || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString writes a JSON string. Nothing but what RFC 8259 section 7
+// demands is escaped, so text comes back as it was sent; bytes that are not
+// UTF-8 become U+FFFD.
+func appendString(buf []byte, s string) []byte {
+	buf = append(buf, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '"' || c == '\\':
+			buf = append(buf, '\\', c)
+		case c == '\n':
+			buf = append(buf, '\\', 'n')
+		case c < 0x20:
+			buf = append(buf, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+		case c < utf8.RuneSelf:
+			buf = append(buf, c)
+		default:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			buf = utf8.AppendRune(buf, r)
+			i += size
+			continue
+		}
+		i++
+	}
+	return append(buf, '"')
+}
+
+// number reads a leaf as a finite number.
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil
+	case float64:
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	case int64:
+		return float64(v), true
+	case int:
+		return float64(v), true
+	}
+	return 0, false
+}

@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"golang.org/x/sync/errgroup"
+)
+
+// mostParallel is how many root fields of a query run at once.
+const mostParallel = 4
+
+// Operation is a request made ready to execute, once.
+type Operation[X any] struct {
+	// Name is the operation's own, "" for an anonymous one.
+	Name string
+	// Retired tells that all its root fields are, so that nothing will be done.
+	Retired bool
+	engine  *Engine[X]
+	of      *ast.Definition
+	roots   []*node[X]
+}
+
+// Roots lists the names of the root fields to execute.
+func (o *Operation[X]) Roots() []string { return names(o.roots) }
+
+// Mutates reports whether the operation is a mutation.
+func (o *Operation[X]) Mutates() bool { return o.of == o.engine.schema.Mutation }
+
+func names[X any](nodes []*node[X]) []string {
+	list := make([]string, len(nodes))
+	for i, n := range nodes {
+		list[i] = n.name
+	}
+	return list
+}
+
+// Failure is an error and the place in the answer that is null because of it:
+// response keys and list indexes.
+type Failure struct {
+	Err  error
+	Path []any
+}
+
+// Result is what an execution came to.
+type Result struct {
+	// Data is the JSON object "data".
+	Data     []byte
+	Failures []Failure
+}
+
+// errTooLong ends an execution whose answer outgrew its limit.
+var errTooLong = errors.New("answer too long")
+
+// Execute runs the resolvers with x. The roots of a query run side by side,
+// those of a mutation one after the other (specification section 6.2.2).
+func (o *Operation[X]) Execute(ctx context.Context, x X) Result {
+	results := make([]Result, len(o.roots))
+	var group errgroup.Group
+	group.SetLimit(mostParallel)
+	if o.Mutates() {
+		group.SetLimit(1)
+	}
+	for i, n := range o.roots {
+		group.Go(func() error {
+			results[i] = o.root(ctx, x, n)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no errors
+	out := Result{Data: []byte{'{'}}
+	for i, r := range results {
+		if i > 0 {
+			out.Data = append(out.Data, ',')
+		}
+		out.Data = append(out.Data, r.Data...)
+		out.Failures = append(out.Failures, r.Failures...)
+	}
+	out.Data = append(out.Data, '}')
+	return out
+}
+
+// root runs one root field. A panic in a resolver costs that field only: it is a
+// bug of ours that must not become the caller's broken connection.
+func (o *Operation[X]) root(ctx context.Context, x X, n *node[X]) (r Result) {
+	e := &execution[X]{x: x, most: o.engine.cfg.Limits.Response}
+	defer func() {
+		if p := recover(); p != nil {
+			r = failed(n.key, fmt.Errorf("panic: %v", p))
+		}
+	}()
+	if err := e.member(ctx, o.of.Name, nil, n); err != nil {
+		return failed(n.key, &Error{
+			Message: fmt.Sprintf("the answer exceeds the limit of %d bytes", e.most), Code: CodeLimit, Limit: "response",
+		})
+	}
+	return e.Result
+}
+
+func failed(key string, err error) Result {
+	return Result{Data: append(appendString(nil, key), ":null"...), Failures: []Failure{{err, []any{key}}}}
+}
+
+// execution writes the answer of one root field. Each has its own, so that
+// roots can run side by side.
+type execution[X any] struct {
+	x    X
+	most int
+	Result
+	path []any
+}
+
+// member writes one field of an object. The only error is errTooLong.
+func (e *execution[X]) member(ctx context.Context, parent string, source any, n *node[X]) error {
+	e.path = append(e.path, n.key)
+	defer func() { e.path = e.path[:len(e.path)-1] }()
+	e.Data = appendString(e.Data, n.key)
+	e.Data = append(e.Data, ':')
+	if n.name == "__typename" {
+		e.Data = appendString(e.Data, parent)
+		return nil
+	}
+	v, err := e.resolve(ctx, source, n)
+	if err != nil {
+		e.Failures = append(e.Failures, Failure{err, slices.Clone(e.path)})
+		v = nil
+	}
+	return e.value(ctx, n.typ, v, n)
+}
+
+func (e *execution[X]) resolve(ctx context.Context, source any, n *node[X]) (any, error) {
+	if n.resolve == nil {
+		return metaMember(source, n.name), nil
+	}
+	return n.resolve(ctx, e.x, source, Input{Args: n.args, Selected: n.selected, memo: &n.memo})
+}
+
+func (e *execution[X]) value(ctx context.Context, t *ast.Type, v any, n *node[X]) error {
+	if len(e.Data) > e.most {
+		return errTooLong
+	}
+	list, isList := v.([]any)
+	switch {
+	case v == nil || t.Elem != nil && !isList:
+		e.Data = append(e.Data, "null"...)
+		return nil
+	case t.Elem != nil:
+		return e.list(ctx, t.Elem, list, n)
+	case n.of == nil || !n.of.IsCompositeType():
+		e.Data = appendScalar(e.Data, t.NamedType, v)
+		return nil
+	}
+	e.Data = append(e.Data, '{')
+	for i, sub := range n.sub {
+		if i > 0 {
+			e.Data = append(e.Data, ',')
+		}
+		if err := e.member(ctx, n.of.Name, v, sub); err != nil {
+			return err
+		}
+	}
+	e.Data = append(e.Data, '}')
+	return nil
+}
+
+func (e *execution[X]) list(ctx context.Context, of *ast.Type, items []any, n *node[X]) error {
+	e.Data = append(e.Data, '[')
+	for i, item := range items {
+		if i > 0 {
+			e.Data = append(e.Data, ',')
+		}
+		e.path = append(e.path, i)
+		err := e.value(ctx, of, item, n)
+		e.path = e.path[:len(e.path)-1]
+		if err != nil {
+			return err
+		}
+	}
+	e.Data = append(e.Data, ']')
+	return nil
+}

@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// introspectionDepth bounds __schema and __type, which the usual tools nest
+// deeper than any query for data.
+const introspectionDepth = 16
+
+// node is one field of the operation to execute: fragments expanded, @skip and
+// @include decided, fields of one response key merged, arguments coerced.
+type node[X any] struct {
+	// key is the name in the answer, name the field's own.
+	key, name string
+	// typ is the type of the field's value, of the definition that typ names
+	// below any lists.
+	typ *ast.Type
+	of  *ast.Definition
+	// resolve is nil for __typename and the meta-schema.
+	resolve Resolver[X]
+	args    map[string]any
+	memo    memo
+	sub     []*node[X]
+	// selected names the fields of sub.
+	selected []string
+}
+
+// planner turns a valid operation into nodes.
+type planner[X any] struct {
+	engine *Engine[X]
+	coerce coercer
+
+	fields, aliases int
+}
+
+// root is the type of an operation's root fields.
+func (e *Engine[X]) root(def *ast.OperationDefinition) *ast.Definition {
+	if def.Operation == ast.Mutation {
+		return e.schema.Mutation
+	}
+	return e.schema.Query
+}
+
+func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, variables map[string]any) (*Operation[X], *Error) {
+	if !e.cfg.Introspection {
+		for _, f := range roots(doc, def.SelectionSet) {
+			if f.Name == "__schema" || f.Name == "__type" {
+				return nil, invalid("GraphQL introspection is not allowed").at(f.at)
+			}
+		}
+	}
+	for _, d := range def.Directives {
+		return nil, invalid(`Directive "@` + Clip(d.Name) + `" may not be used here.`).at(d.Position)
+	}
+	p := &planner[X]{engine: e, coerce: coercer{
+		schema: e.schema, operation: def, variables: variables, words: e.words, most: e.cfg.Limits.Values,
+	}}
+	op := &Operation[X]{Name: def.Name, engine: e, of: e.root(def)}
+	var fault *Error
+	op.roots, fault = p.selection(op.of, []ast.SelectionSet{def.SelectionSet}, 1, e.cfg.Limits.Depth)
+	return op, fault
+}
+
+// merged gathers what is selected under one response key.
+type merged[X any] struct {
+	node *node[X]
+	sets []ast.SelectionSet
+}
+
+// selection expands the selection sets that apply to one object of type of, in
+// the order of the document (specification section 6.3.2, CollectFields). depth
+// counts fields from the root, most is the bound on it.
+func (p *planner[X]) selection(of *ast.Definition, sets []ast.SelectionSet, depth, most int) ([]*node[X], *Error) {
+	if depth > most {
+		return nil, Exceeds("depth", most, "levels of fields")
+	}
+	g := &gatherer[X]{p: p, of: of, seen: map[string]bool{}, byKey: map[string]*merged[X]{}}
+	for _, set := range sets {
+		if fault := g.walk(set); fault != nil {
+			return nil, fault
+		}
+	}
+	nodes := make([]*node[X], 0, len(g.order))
+	for _, m := range g.order {
+		nodes = append(nodes, m.node)
+		if len(m.sets) == 0 {
+			continue
+		}
+		below := most
+		if m.node.name == "__schema" || m.node.name == "__type" {
+			below = introspectionDepth
+		}
+		var fault *Error
+		if m.node.sub, fault = p.selection(m.node.of, m.sets, depth+1, below); fault != nil {
+			return nil, fault
+		}
+		m.node.selected = names(m.node.sub)
+	}
+	return nodes, nil
+}
+
+// gatherer collects the fields of one object.
+type gatherer[X any] struct {
+	p     *planner[X]
+	of    *ast.Definition
+	seen  map[string]bool
+	byKey map[string]*merged[X]
+	order []*merged[X]
+}
+
+func (g *gatherer[X]) walk(set ast.SelectionSet) *Error {
+	for _, s := range set {
+		var fault *Error
+		switch s := s.(type) {
+		case *ast.Field:
+			fault = g.field(s).at(s.Position)
+		case *ast.InlineFragment:
+			fault = g.fragment(s.Directives, s.TypeCondition, s.SelectionSet).at(s.Position)
+		case *ast.FragmentSpread:
+			fault = g.spread(s).at(s.Position)
+		}
+		if fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+func (g *gatherer[X]) spread(s *ast.FragmentSpread) *Error {
+	if g.seen[s.Name] {
+		return nil
+	}
+	included, fault := g.p.included(s.Directives)
+	if fault != nil || !included {
+		return fault
+	}
+	g.seen[s.Name] = true
+	return g.fragment(nil, s.Definition.TypeCondition, s.Definition.SelectionSet)
+}
+
+// fragment walks a fragment's fields. The schema has neither interfaces nor
+// unions, so a condition names the type itself or is a mistake.
+func (g *gatherer[X]) fragment(d ast.DirectiveList, on string, set ast.SelectionSet) *Error {
+	included, fault := g.p.included(d)
+	if fault != nil || !included {
+		return fault
+	}
+	if on != "" && on != g.of.Name {
+		return invalid(`Fragment cannot be spread here as objects of type "` + g.of.Name + `" can never be of type "` + Clip(on) + `".`)
+	}
+	return g.walk(set)
+}
+
+func (g *gatherer[X]) field(s *ast.Field) *Error {
+	included, fault := g.p.included(s.Directives)
+	if fault != nil || !included {
+		return fault
+	}
+	limits := &g.p.engine.cfg.Limits
+	if g.p.fields++; g.p.fields > limits.Fields {
+		return Exceeds("fields", limits.Fields, "fields")
+	}
+	given, fault := g.p.coerce.arguments(s.Arguments, s.Definition.Arguments)
+	if fault != nil {
+		return fault
+	}
+	m := g.byKey[s.Alias]
+	if m == nil {
+		if s.Alias != s.Name {
+			if g.p.aliases++; g.p.aliases > limits.Aliases {
+				return Exceeds("aliases", limits.Aliases, "aliases")
+			}
+		}
+		typ := s.Definition.Type
+		m = &merged[X]{node: &node[X]{
+			key: s.Alias, name: s.Name, typ: typ, of: g.p.engine.schema.Types[typ.Name()], args: given,
+			resolve: g.p.engine.cfg.Types[g.of.Name][s.Name],
+		}}
+		g.byKey[s.Alias] = m
+		g.order = append(g.order, m)
+	} else if fault := g.p.merges(m.node, s, given); fault != nil {
+		return fault
+	}
+	if len(s.SelectionSet) > 0 {
+		m.sets = append(m.sets, s.SelectionSet)
+	}
+	return nil
+}
+
+// merges refuses a field that asks for something else than the one of its key.
+func (p *planner[X]) merges(n *node[X], s *ast.Field, given map[string]any) *Error {
+	same := n.name == s.Name
+	if same {
+		var fault *Error
+		if same, fault = p.coerce.same(n.args, given); fault != nil {
+			return fault
+		}
+	}
+	if !same {
+		return invalid(`Fields "` + n.key + `" conflict: they ask for different things under one name. Use different aliases.`)
+	}
+	return nil
+}
+
+// included decides @skip and @include, the only directives there are.
+func (p *planner[X]) included(list ast.DirectiveList) (bool, *Error) {
+	keep := true
+	for _, d := range list {
+		if d.Name != "skip" && d.Name != "include" {
+			return false, invalid(`Unknown directive "@` + Clip(d.Name) + `".`).at(d.Position)
+		}
+		v, fault := p.coerce.literal(d.Arguments.ForName("if").Value, ast.NonNullNamedType("Boolean", nil), "if")
+		if fault != nil {
+			return false, fault.at(d.Position)
+		}
+		on, ok := v.(bool)
+		if !ok {
+			return false, badInput("if: expected Boolean!, found null").at(d.Position)
+		}
+		if on == (d.Name == "skip") {
+			keep = false
+		}
+	}
+	return keep, nil
+}
+
+// Input is what a field was asked for.
+type Input struct {
+	// Args holds the coerced arguments: string, int64, float64, bool, []any or
+	// map[string]any. An absent value, a null one and an empty enumeration are
+	// all missing from it. It may be shared and must not be changed.
+	Args map[string]any
+	// Selected lists the fields selected directly below.
+	Selected []string
+	memo     *memo
+}
+
+// Selects reports whether any of the names is selected directly below.
+func (in Input) Selects(names ...string) bool {
+	return slices.ContainsFunc(in.Selected, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// memo is what a resolver worked out from the arguments of one field of the
+// document, for all the objects that have the field.
+type memo struct {
+	done  bool
+	value any
+	err   error
+}
+
+// Once works something out the first time a field of the document is resolved,
+// its failure included. A field belongs to one root, so it is not resolved
+// concurrently.
+func Once[T any](in Input, work func() (T, error)) (T, error) {
+	if m := in.memo; !m.done {
+		m.value, m.err = work()
+		m.done = true
+	}
+	v, _ := in.memo.value.(T)
+	return v, in.memo.err
+}

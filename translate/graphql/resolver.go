@@ -1,0 +1,86 @@
+package graphql
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
+)
+
+// resolver yields the value of one field; it reaches v2 through x. The selection
+// decides what is read from v2: resolvers run for selected fields only.
+type resolver = engine.Resolver[*exchange]
+
+// objectType holds the resolvers of one type of the schema, by field.
+type objectType = engine.Object[*exchange]
+
+// input is what a field was asked for.
+type input struct {
+	args
+	engine.Input
+}
+
+// field adapts a resolver that may call v2.
+func field[T any](f func(ctx context.Context, x *exchange, source T, in input) (any, error)) resolver {
+	return func(ctx context.Context, x *exchange, source any, in engine.Input) (any, error) {
+		s, ok := source.(T)
+		if !ok {
+			return nil, internal(fmt.Errorf("source is %T", source))
+		}
+		return f(ctx, x, s, input{in.Args, in})
+	}
+}
+
+// root adapts the resolver of a root field, which has no source.
+func root(f func(ctx context.Context, x *exchange, in input) (any, error)) resolver {
+	return func(ctx context.Context, x *exchange, _ any, in engine.Input) (any, error) {
+		return f(ctx, x, input{in.Args, in})
+	}
+}
+
+// get adapts a look into the source.
+func get[T any](f func(source T) any) resolver {
+	return field(func(_ context.Context, _ *exchange, s T, _ input) (any, error) { return f(s), nil })
+}
+
+// always is a field whose value v2 cannot tell, or that is the same everywhere.
+func always(v any) resolver {
+	return func(context.Context, *exchange, any, engine.Input) (any, error) { return v, nil }
+}
+
+// args holds coerced input by name; see [engine.Input]. Absent and null are the
+// same to legacy clients.
+type args map[string]any
+
+func (a args) has(name string) bool { _, ok := a[name]; return ok }
+
+func (a args) text(name string) string { s, _ := a[name].(string); return s }
+
+// int returns the value and whether it was given.
+func (a args) int(name string) (int64, bool) { n, ok := a[name].(int64); return n, ok }
+
+func (a args) float(name string) (float64, bool) { f, ok := a[name].(float64); return f, ok }
+
+func (a args) bool(name string) (value, given bool) {
+	value, given = a[name].(bool)
+	return value, given
+}
+
+func (a args) object(name string) args { o, _ := a[name].(map[string]any); return o }
+
+func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
+
+// texts returns a list of strings without empty ones.
+func (a args) texts(name string) []string {
+	list := a.list(name)
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]string, 0, len(list))
+	for _, v := range list {
+		if s, ok := v.(string); ok && s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
