@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Decode decodes the YAML document data into the struct that into points to, which holds the defaults. The error is [Errors] with all
@@ -41,14 +43,13 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		panic(fmt.Sprintf("strictyaml: decode into %T, want a pointer", into))
 	}
-	types := planner{}
-	root := types.of(target.Type().Elem())
-	src := &source{name: name}
-	pos := &Positions{file: name, at: map[string]place{}}
+	root := planner{}.of(target.Type().Elem())
+	src := &source{name: name, at: map[string]place{}}
+	pos := &Positions{file: name, at: src.at}
 	result := reflect.New(target.Type().Elem()).Elem()
 	result.Set(target.Elem())
 	if doc := src.parse(data); doc != nil {
-		(&decoder{src: src}).value(src.build(doc, pos.at), root, result, "")
+		(&decoder{src: src}).value(doc, root, result, "")
 	}
 	if len(src.faults) > 0 {
 		return result, pos, src.faults.inOrder()
@@ -61,35 +62,35 @@ type decoder struct {
 	src *source
 }
 
-func (d *decoder) fault(n *node, path, hint, format string, args ...any) {
-	d.src.fault(n.at, path, hint, format, args...)
+func (d *decoder) fault(n *yaml.Node, path, hint, format string, args ...any) {
+	d.src.fault(placeOf(n), path, hint, format, args...)
 }
 
 // mismatch reports a value of the wrong type.
-func (d *decoder) mismatch(n *node, pl *plan, path string) {
+func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 	hint := ""
 	switch {
-	case n.kind == kindMissing:
+	case kindOf(n) == kindMissing:
 		d.fault(n, path, emptyHint(pl), "has no value, expected %s", pl.expected())
 		return
-	case n.kind == kindNull:
+	case kindOf(n) == kindNull:
 		hint = "leave the key out for the default"
 	case pl.form == formString || pl.form == formText && pl.text:
-		if n.kind < kindString {
+		if kindOf(n) < kindString {
 			hint = "quote it"
 		}
-	case pl.form == formDuration && (n.kind == kindInteger || n.kind == kindFloat):
+	case pl.form == formDuration && (kindOf(n) == kindInteger || kindOf(n) == kindFloat):
 		hint = "write the unit"
-	case n.kind == kindOdd:
+	case kindOf(n) == kindAmbiguous:
 		hint = "write it without leading zeros or underscores"
-	case pl.form == formBool && n.kind == kindString:
-		hint = boolHint(n.text)
-	case n.kind == kindString && resolve(n.text) != kindString:
+	case pl.form == formBool && kindOf(n) == kindString:
+		hint = boolHint(n.Value)
+	case kindOf(n) == kindString && plainKind(n.Value) != kindString:
 		hint = "write it without quotes"
-	case pl.form == formList && n.kind != kindMapping:
+	case pl.form == formList && kindOf(n) != kindMapping:
 		hint = "write [...] around it, or - before it"
 	}
-	d.fault(n, path, hint, "expected %s, found %s", pl.expected(), n.kind)
+	d.fault(n, path, hint, "expected %s, found %s", pl.expected(), kindOf(n))
 }
 
 // emptyHint is how an empty value of the type is written, for those that meant one.
@@ -118,8 +119,8 @@ func boolHint(text string) string {
 }
 
 // value decodes n into v.
-func (d *decoder) value(n *node, pl *plan, v reflect.Value, path string) {
-	if n.kind == kindBroken {
+func (d *decoder) value(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) == kindBroken {
 		return
 	}
 	switch pl.form {
@@ -148,21 +149,21 @@ func (d *decoder) value(n *node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-func (d *decoder) structure(n *node, pl *plan, v reflect.Value, path string) {
-	if n.kind != kindMapping {
+func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) != kindMapping {
 		d.mismatch(n, pl, path)
 		return
 	}
-	present := make(map[string]bool, len(n.entries))
-	for _, e := range n.entries {
-		here := Key(path, e.key)
-		f := pl.field(e.key)
+	present := make(map[string]bool, len(n.Content)/2)
+	for key, value := range entries(n) {
+		here := Key(path, key.Value)
+		f := pl.field(key.Value)
 		if f == nil {
-			d.src.fault(e.at, here, suggest(e.key, pl.names()), "unknown key")
+			d.src.fault(placeOf(key), here, suggest(key.Value, pl.names()), "unknown key")
 			continue
 		}
-		present[e.key] = true
-		d.value(e.value, f.plan, v.FieldByIndex(f.index), here)
+		present[key.Value] = true
+		d.value(value, f.plan, v.FieldByIndex(f.index), here)
 	}
 	for _, f := range pl.fields {
 		if f.required && !present[f.name] {
@@ -171,29 +172,29 @@ func (d *decoder) structure(n *node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-func (d *decoder) mapping(n *node, pl *plan, v reflect.Value, path string) {
-	if n.kind != kindMapping {
+func (d *decoder) mapping(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) != kindMapping {
 		d.mismatch(n, pl, path)
 		return
 	}
-	out := reflect.MakeMapWithSize(pl.typ, len(n.entries))
-	for _, e := range n.entries {
-		here := Key(path, e.key)
+	out := reflect.MakeMapWithSize(pl.typ, len(n.Content)/2)
+	for name, value := range entries(n) {
+		here := Key(path, name.Value)
 		key, elem := pl.key.fresh(), pl.elem.fresh()
-		d.value(&node{kind: kindString, at: e.at, text: e.key}, pl.key, key, here)
-		d.value(e.value, pl.elem, elem, here)
+		d.value(name, pl.key, key, here)
+		d.value(value, pl.elem, elem, here)
 		out.SetMapIndex(key, elem)
 	}
 	v.Set(out)
 }
 
-func (d *decoder) list(n *node, pl *plan, v reflect.Value, path string) {
-	if n.kind != kindList {
+func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) != kindList {
 		d.mismatch(n, pl, path)
 		return
 	}
-	out := reflect.MakeSlice(pl.typ, 0, len(n.items))
-	for i, item := range n.items {
+	out := reflect.MakeSlice(pl.typ, 0, len(n.Content))
+	for i, item := range n.Content {
 		elem := pl.elem.fresh()
 		d.value(item, pl.elem, elem, Index(path, i))
 		out = reflect.Append(out, elem)
@@ -202,7 +203,7 @@ func (d *decoder) list(n *node, pl *plan, v reflect.Value, path string) {
 }
 
 // pointer decodes into a new pointee, so that one shared with a default keeps its value.
-func (d *decoder) pointer(n *node, pl *plan, v reflect.Value, path string) {
+func (d *decoder) pointer(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	elem := pl.elem.fresh()
 	if !v.IsNil() {
 		elem.Set(v.Elem())
@@ -212,32 +213,32 @@ func (d *decoder) pointer(n *node, pl *plan, v reflect.Value, path string) {
 }
 
 // any decodes a value of no declared type, such as a policy's parameters.
-func (d *decoder) any(n *node, path string) any {
-	switch n.kind {
+func (d *decoder) any(n *yaml.Node, path string) any {
+	switch kindOf(n) {
 	case kindBool:
-		return isTrue(n.text)
+		return isTrue(n.Value)
 	case kindString:
-		return n.text
+		return n.Value
 	case kindInteger:
-		i, err := strconv.ParseInt(n.text, 0, 64)
+		i, err := strconv.ParseInt(n.Value, 0, 64)
 		if err != nil {
 			d.fault(n, path, "", "integers are at most 64 bits wide")
 		}
 		return i
 	case kindFloat:
 		return d.float(n, path, 64)
-	case kindOdd:
-		d.fault(n, path, "quote it, or write it without leading zeros or underscores", "expected a value, found %s", n.kind)
+	case kindAmbiguous:
+		d.fault(n, path, "quote it, or write it without leading zeros or underscores", "expected a value, found %s", kindOf(n))
 	case kindList:
-		list := make([]any, len(n.items))
-		for i, item := range n.items {
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
 			list[i] = d.any(item, Index(path, i))
 		}
 		return list
 	case kindMapping:
-		m := make(map[string]any, len(n.entries))
-		for _, e := range n.entries {
-			m[e.key] = d.any(e.value, Key(path, e.key))
+		m := make(map[string]any, len(n.Content)/2)
+		for key, value := range entries(n) {
+			m[key.Value] = d.any(value, Key(path, key.Value))
 		}
 		return m
 	case kindMissing:
@@ -248,16 +249,16 @@ func (d *decoder) any(n *node, path string) any {
 }
 
 // text decodes a type that reads itself, from a string or from a number as written.
-func (d *decoder) text(n *node, pl *plan, v reflect.Value, path string) {
+func (d *decoder) text(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	var err error
 	switch u := v.Addr().Interface(); {
-	case n.kind == kindString && pl.text:
+	case kindOf(n) == kindString && pl.text:
 		if !d.listed(n, pl, path) {
 			return
 		}
 		// The pointer's own method set was checked by the planner.
-		err = u.(encoding.TextUnmarshaler).UnmarshalText([]byte(n.text))
-	case (n.kind == kindInteger || n.kind == kindFloat) && pl.number:
+		err = u.(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value))
+	case (kindOf(n) == kindInteger || kindOf(n) == kindFloat) && pl.number:
 		if text, ok := d.decimal(n, path); ok {
 			err = u.(NumberUnmarshaler).UnmarshalNumber(text)
 		}
@@ -270,36 +271,36 @@ func (d *decoder) text(n *node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-func (d *decoder) scalar(n *node, pl *plan, v reflect.Value, path string) {
+func (d *decoder) scalar(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	switch {
-	case pl.form == formBool && n.kind == kindBool:
-		v.SetBool(isTrue(n.text))
-	case pl.form == formString && n.kind == kindString:
+	case pl.form == formBool && kindOf(n) == kindBool:
+		v.SetBool(isTrue(n.Value))
+	case pl.form == formString && kindOf(n) == kindString:
 		if d.listed(n, pl, path) {
-			v.SetString(n.text)
+			v.SetString(n.Value)
 		}
-	case pl.form == formDuration && n.kind == kindString:
+	case pl.form == formDuration && kindOf(n) == kindString:
 		v.SetInt(int64(d.duration(n, path)))
 	default:
 		d.mismatch(n, pl, path)
 	}
 }
 
-// listed tells whether the text is one the type lists, if it does.
-func (d *decoder) listed(n *node, pl *plan, path string) bool {
-	if pl.values == nil || slices.Contains(pl.values, n.text) {
+// listed reports whether the text is one the type lists, if it does.
+func (d *decoder) listed(n *yaml.Node, pl *plan, path string) bool {
+	if pl.values == nil || slices.Contains(pl.values, n.Value) {
 		return true
 	}
-	d.fault(n, path, suggest(n.text, pl.values), "unknown value")
+	d.fault(n, path, suggest(n.Value, pl.values), "unknown value")
 	return false
 }
 
-func (d *decoder) duration(n *node, path string) time.Duration {
-	t, err := time.ParseDuration(n.text)
+func (d *decoder) duration(n *yaml.Node, path string) time.Duration {
+	t, err := time.ParseDuration(n.Value)
 	switch {
-	case strings.HasPrefix(n.text, "-"), strings.HasPrefix(n.text, "+"):
+	case strings.HasPrefix(n.Value, "-"), strings.HasPrefix(n.Value, "+"):
 		d.fault(n, path, "", "durations have no sign")
-	case err != nil && strings.HasSuffix(n.text, "d"):
+	case err != nil && strings.HasSuffix(n.Value, "d"):
 		d.fault(n, path, "write days in hours: 24h", `expected a duration such as "1m30s"`)
 	case err != nil:
 		d.fault(n, path, "units are h, m, s, ms, us, ns", `expected a duration such as "1m30s"`)
@@ -307,19 +308,19 @@ func (d *decoder) duration(n *node, path string) time.Duration {
 	return t
 }
 
-func (d *decoder) number(n *node, pl *plan, v reflect.Value, path string) {
+func (d *decoder) number(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	bits := pl.typ.Bits()
 	switch {
-	case pl.form == formFloat && (n.kind == kindInteger || n.kind == kindFloat):
+	case pl.form == formFloat && (kindOf(n) == kindInteger || kindOf(n) == kindFloat):
 		v.SetFloat(d.float(n, path, bits))
-	case pl.form == formInt && n.kind == kindInteger:
-		i, err := strconv.ParseInt(n.text, 0, bits)
+	case pl.form == formInt && kindOf(n) == kindInteger:
+		i, err := strconv.ParseInt(n.Value, 0, bits)
 		if err != nil {
 			d.fault(n, path, "", "is out of range, expected %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1)
 		}
 		v.SetInt(i)
-	case pl.form == formUint && n.kind == kindInteger:
-		u, err := strconv.ParseUint(strings.TrimPrefix(n.text, "+"), 0, bits)
+	case pl.form == formUint && kindOf(n) == kindInteger:
+		u, err := strconv.ParseUint(strings.TrimPrefix(n.Value, "+"), 0, bits)
 		if err != nil {
 			d.fault(n, path, "", "is out of range, expected 0 to %d", ^uint64(0)>>(64-bits))
 		}
@@ -330,7 +331,7 @@ func (d *decoder) number(n *node, pl *plan, v reflect.Value, path string) {
 }
 
 // float is the value of a number.
-func (d *decoder) float(n *node, path string, bits int) float64 {
+func (d *decoder) float(n *yaml.Node, path string, bits int) float64 {
 	text, ok := d.decimal(n, path)
 	if !ok {
 		return 0
@@ -343,15 +344,15 @@ func (d *decoder) float(n *node, path string, bits int) float64 {
 }
 
 // decimal is the text of a finite number in base ten, or false with a fault.
-func (d *decoder) decimal(n *node, path string) (string, bool) {
+func (d *decoder) decimal(n *yaml.Node, path string) (string, bool) {
 	switch {
-	case strings.ContainsAny(n.text, "nN"): // .inf and .nan, and no other number
+	case strings.ContainsAny(n.Value, "nN"): // .inf and .nan, and no other number
 		d.fault(n, path, "", "must be a finite number")
 		return "", false
-	case n.kind != kindInteger || len(n.text) < 2 || n.text[0] != '0':
-		return n.text, true
+	case kindOf(n) != kindInteger || len(n.Value) < 2 || n.Value[0] != '0':
+		return n.Value, true
 	}
-	u, err := strconv.ParseUint(n.text, 0, 64)
+	u, err := strconv.ParseUint(n.Value, 0, 64)
 	if err != nil {
 		d.fault(n, path, "", "integers are at most 64 bits wide")
 	}

@@ -5,7 +5,7 @@
 //
 // The accepted language is YAML 1.2 (core schema) without what a configuration file has no use for or what two YAML readers read
 // differently: no anchors, aliases, merge keys, tags, directives, complex keys or second documents; no keys that are not strings; no
-// duplicate keys; no numbers such as 0777 or 1_000; no text over several lines without quotes or a block sign; no byte order mark, control or bidirectional formatting character; at most
+// duplicate keys; no numbers such as 0777 or 1_000; no string over several lines without quotes or a block sign; no byte order mark, control or bidirectional formatting character; at most
 // [MaxSize] bytes and [MaxDepth] levels. A key no struct field is named after is a fault and gets a suggestion. A value of another
 // type than the field's is a fault: nothing is converted, a port written "80" is a string. A key without a value, or with null, is a
 // fault everywhere but in a field of type any, since an allow-list left empty by mistake must not pass for one.

@@ -77,7 +77,7 @@ func (e Errors) inOrder() Errors {
 	return e
 }
 
-// Covers tells whether a fault at path may only follow from one of these: one of the same path, of a part of it, or of what it is
+// Covers reports whether a fault at path may only follow from one of these: one of the same path, of a part of it, or of what it is
 // part of.
 func (e Errors) Covers(path string) bool {
 	within := func(inner, outer string) bool {

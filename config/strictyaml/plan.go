@@ -10,7 +10,7 @@ import (
 )
 
 // NumberUnmarshaler is implemented by types that take a plain number exactly as it is written, such as a decimal amount of money for
-// which 0.1 must not become a binary fraction. The text is an integer or a finite decimal number.
+// which 0.1 must not become a binary fraction. It is given an integer or a finite decimal number.
 type NumberUnmarshaler interface {
 	UnmarshalNumber(text string) error
 }
@@ -20,9 +20,9 @@ type Defaulter interface {
 	SetDefaults()
 }
 
-// Enum is implemented by types whose text is one of a closed list.
+// Enum is implemented by types that take one of a closed list of strings.
 type Enum interface {
-	// Values lists the accepted texts, for a zero receiver too.
+	// Values lists the accepted values, for a zero receiver too.
 	Values() []string
 }
 

@@ -109,7 +109,7 @@ func (g *schemaWriter) of(pl *plan, v reflect.Value) object {
 	return object{{"$ref", "#/$defs/" + name}}
 }
 
-// holds tells whether a value of type pl may hold, at any depth, one of type inner.
+// holds reports whether a value of type pl may hold, at any depth, one of type inner.
 func holds(pl, inner *plan, seen map[*plan]bool) bool {
 	if pl == nil || seen[pl] {
 		return false

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // redacted stands for a secret value in everything printed.
@@ -29,7 +31,7 @@ type Secret struct {
 // NewSecret returns a resolved secret that refers to nothing, for configurations made in code.
 func NewSecret(value string) Secret { return Secret{value: &value} }
 
-// IsZero tells that the secret neither refers to anything nor has a value.
+// IsZero reports that the secret neither refers to anything nor has a value.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
 // Resolve looks the value up: in the environment by env, such as [os.LookupEnv], or in a file by readFile, such as [os.ReadFile], less
@@ -63,7 +65,7 @@ func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) 
 	return nil
 }
 
-// Resolved tells whether the secret has a value.
+// Resolved reports whether the secret has a value.
 func (s Secret) Resolved() bool { return s.value != nil }
 
 // Reveal returns the value, and the empty string when the secret is not resolved. Its callers hand the value to whom it is for.
@@ -85,13 +87,13 @@ func (s Secret) Source() string {
 	return ""
 }
 
-// Equal tells whether both refer to the same and have the same value, in time that does not depend on the value.
+// Equal reports whether both refer to the same and have the same value, in time that does not depend on the value.
 func (s Secret) Equal(o Secret) bool {
 	same := subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(o.Reveal())) == 1
 	return same && s.env == o.env && s.file == o.file && s.Resolved() == o.Resolved()
 }
 
-// String returns the reference as it is written in configuration, or a fixed text.
+// String returns the reference as it is written in configuration, or a fixed string.
 func (s Secret) String() string {
 	switch {
 	case s.env != "":
@@ -119,7 +121,7 @@ func (s Secret) Format(f fmt.State, verb rune) {
 // LogValue is String, for slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is String, for map keys and everything that knows text only.
+// MarshalText is String, for map keys and everything that knows strings only.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // MarshalJSON returns the reference as an object.
@@ -152,31 +154,31 @@ var (
 )
 
 // secret decodes a reference. No fault repeats what is written.
-func (d *decoder) secret(n *node, pl *plan, v reflect.Value, path string) {
-	if n.kind == kindString {
+func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) == kindString {
 		d.fault(n, path, "write "+pl.expected(), "a secret is not written here: the file is read, copied and logged by others")
 		return
 	}
-	if n.kind != kindMapping {
+	if kindOf(n) != kindMapping {
 		d.mismatch(n, pl, path)
 		return
 	}
 	var s Secret
 	faults := len(d.src.faults)
-	for _, e := range n.entries {
+	for key, value := range entries(n) {
 		switch {
-		case e.key == "env" && e.value.kind == kindString:
-			if s.env = e.value.text; !envName.MatchString(s.env) {
-				d.fault(e.value, Key(path, "env"), "capital letters, digits and underscores", "is not the name of an environment variable")
+		case key.Value == "env" && kindOf(value) == kindString:
+			if s.env = value.Value; !envName.MatchString(s.env) {
+				d.fault(value, Key(path, "env"), "capital letters, digits and underscores", "is not the name of an environment variable")
 			}
-		case e.key == "file" && e.value.kind == kindString:
-			if s.file = e.value.text; !filePath.MatchString(s.file) {
-				d.fault(e.value, Key(path, "file"), "write ./NAME for a file in the working directory", "is not a path")
+		case key.Value == "file" && kindOf(value) == kindString:
+			if s.file = value.Value; !filePath.MatchString(s.file) {
+				d.fault(value, Key(path, "file"), "write ./NAME for a file in the working directory", "is not a path")
 			}
-		case e.key == "env", e.key == "file":
-			d.mismatch(e.value, &plan{form: formString}, Key(path, e.key))
+		case key.Value == "env", key.Value == "file":
+			d.mismatch(value, &plan{form: formString}, Key(path, key.Value))
 		default:
-			d.src.fault(e.at, Key(path, e.key), suggest(e.key, []string{"env", "file"}), "unknown key")
+			d.src.fault(placeOf(key), Key(path, key.Value), suggest(key.Value, []string{"env", "file"}), "unknown key")
 		}
 	}
 	if faults == len(d.src.faults) && (s.env == "") == (s.file == "") {

@@ -2,37 +2,31 @@ package strictyaml
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of what is read. A configuration stays far below them; beyond, the YAML parser's cost grows faster than its input.
 const (
 	// MaxSize is the size of the largest file, in bytes.
 	MaxSize = 1 << 20
 	// MaxDepth is how deep lists and mappings may be nested.
 	MaxDepth = 64
-
-	maxTokens = 100_000
-	// maxIndent bounds block nesting before parsing: each level is at least one column further right.
-	maxIndent = 512
 )
 
-// source is one file on its way from bytes to a tree, and the faults found so far.
+// source is one file on its way from bytes to a tree of [yaml.Node], and the faults found so far.
 type source struct {
 	name   string
-	text   string
+	lines  [][]rune
 	faults Errors
-
-	lines [][]rune // of text, made when first asked for
+	at     map[string]place // of the value at each path
 }
 
 func (s *source) fault(at place, path, hint, format string, args ...any) {
@@ -41,58 +35,72 @@ func (s *source) fault(at place, path, hint, format string, args ...any) {
 	})
 }
 
-// parse returns the one document of data, or nil when faults tell why there is none.
-func (s *source) parse(data []byte) ast.Node {
+// parse returns the root of the one document of data, or nil when faults say why there is none. In the tree, a node of kind 0 has
+// been reported, and each node's Line and Column are where its faults belong: those of a block collection or of a missing value are
+// its key's or its dash's.
+func (s *source) parse(data []byte) *yaml.Node {
 	if !s.readable(data) {
 		return nil
 	}
-	// Some positions behind CR LF inside quoted text come out wrong, and YAML reads both line ends the same.
-	// Block scalars that end with the file, and not with a line, come out wrong too.
-	s.text = strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n") + "\n"
-	var doc ast.Node
-	if err := guard(func() error {
-		tokens := lexer.Tokenize(s.text)
-		if !s.plain(tokens) {
-			return nil
-		}
-		file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-		if err == nil && len(file.Docs) > 0 {
-			doc = file.Docs[0].Body
-		}
-		return err
-	}); err != nil {
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(slices.Clip(data), '\n') // a text file: a block scalar at its end has a line end
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n") {
+		s.lines = append(s.lines, []rune(line))
+	}
+	if i := slices.IndexFunc(s.lines, content); i >= 0 && s.lines[i][0] == '%' {
+		s.fault(place{i + 1, 1}, "", "quote a string that begins with %", "directives are not supported")
+		return nil
+	}
+	var doc, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	err := decoder.Decode(&doc)
+	switch {
+	case errors.Is(err, io.EOF), err == nil && kindOf(doc.Content[0]) == kindMissing:
+		s.fault(place{1, 1}, "", "", "the file is empty")
+		return nil
+	case err != nil:
 		s.syntax(err)
 		return nil
 	}
-	if doc == nil && len(s.faults) == 0 {
-		s.fault(place{1, 1}, "", "", "the file is empty")
+	switch err := decoder.Decode(&more); {
+	case err == nil:
+		s.fault(placeOf(&more), "", "", "a second YAML document begins here, a configuration is one")
+		return nil
+	case !errors.Is(err, io.EOF):
+		s.syntax(err)
+		return nil
 	}
-	return doc
+	s.node(doc.Content[0], place{1, 1}, "", 1)
+	return doc.Content[0]
 }
 
-// guard reports a panic of the YAML parser as an error: a hostile file must not end the program.
-func guard(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the YAML parser gave up: %v", r)
-		}
-	}()
-	return f()
+// content reports whether a line is neither blank nor a comment.
+func content(line []rune) bool {
+	text := strings.TrimSpace(string(line))
+	return text != "" && text[0] != '#'
 }
 
-// syntax records an error of the YAML parser.
+var (
+	// errorLine is where the parser, which has no type for its errors, says the line.
+	errorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	// fromZero are the errors whose lines it counts from 0, and leaves out when they are 0; it counts the others from 1.
+	fromZero = regexp.MustCompile(`^did not find expected ('[-,]|<document|key|node)`)
+)
+
+// syntax records an error of the YAML parser, which knows the line and no column.
 func (s *source) syntax(err error) {
-	e, ok := err.(yaml.Error) //nolint:errorlint // the parser never wraps, and the interface is not an error type errors.As takes well
-	if !ok || e.GetToken() == nil {
-		s.fault(place{1, 1}, "", "", "not valid YAML: %v", err)
-		return
+	m := errorLine.FindStringSubmatch(err.Error())
+	message, hint := err.Error()[len(m[0]):], ""
+	line, _ := strconv.Atoi(m[1]) // nothing is 0
+	if fromZero.MatchString(message) {
+		line++
 	}
-	at, hint := s.placeOf(e.GetToken()), ""
-	message := strings.ReplaceAll(e.GetMessage(), "\t", "tab")
-	if line := string(s.line(at.line)); strings.HasPrefix(strings.TrimLeft(line, " "), "\t") {
+	line = min(max(line, 1), len(s.lines))
+	if strings.HasPrefix(strings.TrimLeft(string(s.lines[line-1]), " "), "\t") {
 		hint = "indent with spaces, not with tabs"
 	}
-	s.fault(at, "", hint, "not valid YAML: %s", message)
+	s.fault(place{line, 1}, "", hint, "not valid YAML: %s", message)
 }
 
 // readable checks the bytes before any YAML is looked for.
@@ -130,8 +138,8 @@ func (s *source) readable(data []byte) bool {
 	return len(s.faults) == before
 }
 
-// forbidden tells characters that a reader of the file cannot see or that make it look like another: control characters, other line
-// ends, bidirectional formatting, byte order marks.
+// forbidden reports whether a reader of the file cannot see r or takes it for something else: control characters, other line ends,
+// bidirectional formatting, byte order marks.
 func forbidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r <= 0x9f, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
@@ -142,121 +150,112 @@ func forbidden(r rune) bool {
 	return false
 }
 
-// plain refuses the parts of YAML that configuration does not use, and what would cost the parser too much.
-func (s *source) plain(tokens token.Tokens) bool {
-	before := len(s.faults)
-	if len(tokens) > maxTokens {
-		s.fault(place{}, "", "", "the file has more than %d YAML tokens", maxTokens)
-		return false
+// node prepares n, which is written at path under the key or dash at owner.
+func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
+	at := placeOf(n)
+	if depth > MaxDepth {
+		s.fault(at, path, "", "nested deeper than %d levels", MaxDepth)
+		n.Kind = 0
 	}
-	depth, started, ended := 0, false, false
-	for _, t := range tokens {
-		if t.Type == token.CommentType {
-			continue
-		}
-		at := s.placeOf(t)
-		if what, hint := unsupported(t); what != "" {
-			s.fault(at, "", hint, "%s are not supported", what)
-		}
-		if t.Type == token.DirectiveType {
-			return false
-		}
-		if ended || started && t.Type == token.DocumentHeaderType {
-			s.fault(at, "", "", "a second YAML document begins here, a configuration is one")
-			return false
-		}
-		switch t.Type { //nolint:exhaustive // only brackets and document ends are counted
-		case token.SequenceStartType, token.MappingStartType:
-			depth++
-		case token.SequenceEndType, token.MappingEndType:
-			depth--
-		case token.DocumentEndType:
-			ended = true
-		}
-		if depth > MaxDepth || depth == 0 && tooFarRight(t) {
-			s.fault(at, "", "", "nested deeper than %d levels", MaxDepth)
-			return false
-		}
-		started = true
+	if s.unsupported(n, path) && n.Anchor == "" {
+		n.Kind = 0
 	}
-	return len(s.faults) == before
-}
-
-// tooFarRight tells a block list entry or key at a column that only absurd nesting reaches.
-func tooFarRight(t *token.Token) bool {
-	if t.Type == token.MappingValueType && t.Prev != nil {
-		t = t.Prev
-	} else if t.Type != token.SequenceEntryType {
-		return false
-	}
-	return t.Position.Column > maxIndent
-}
-
-// unsupported names the feature that a token belongs to, if it is one we refuse.
-func unsupported(t *token.Token) (what, hint string) {
-	switch t.Type { //nolint:exhaustive // all other tokens are plain YAML
-	case token.AnchorType:
-		return "anchors", "write the value out, or quote text that begins with &"
-	case token.AliasType:
-		return "aliases", "write the value out, or quote text that begins with *"
-	case token.MergeKeyType:
-		return "merge keys", "write the keys out"
-	case token.TagType:
-		return "tags", "quote text that begins with !"
-	case token.MappingKeyType:
-		return "keys marked with ?", ""
-	case token.DirectiveType:
-		return "directives", "quote text that begins with %"
-	}
-	return "", ""
-}
-
-// placeOf is where a token begins.
-func (s *source) placeOf(t *token.Token) place {
-	at, _ := s.find(t)
-	return at
-}
-
-// find is where a token begins, and whether it is written there as it was read. The lexer's columns are off behind tabs and before
-// trailing spaces, so the token is looked for in its line, and the nearest is believed.
-func (s *source) find(t *token.Token) (place, bool) {
-	if t == nil || t.Position == nil {
-		return place{}, false
-	}
-	const farthest = 200
-	at := place{t.Position.Line, t.Position.Column}
-	line, text := s.line(at.line), []rune(t.Value)
-	if quoted(t) {
-		text = []rune(t.Origin[len(t.Origin)-1:])
-	}
-	if len(text) == 0 || t.Type == token.ImplicitNullType {
-		return at, true
-	}
-	for off := range farthest {
-		for _, col := range []int{at.col - off, at.col + off} {
-			if end := col - 1 + len(text); col >= 1 && end <= len(line) && slices.Equal(line[col-1:end], text) {
-				return place{at.line, col}, quoted(t) || ends(line[end:])
+	s.at[path] = owner
+	switch kindOf(n) { //nolint:exhaustive // the others have no parts
+	case kindMapping:
+		s.mapping(n, path, depth)
+	case kindList:
+		for i, item := range n.Content {
+			at := placeOf(item)
+			if kindOf(item) == kindMissing {
+				at.col-- // the parser places it behind the dash
 			}
+			s.node(item, at, Index(path, i), depth+1)
+		}
+	case kindMissing:
+		at = owner
+	case kindBroken:
+	default:
+		s.at[path] = at
+		if n.Style == 0 && !s.written(n) {
+			s.fault(owner, path, "quote it, or write it as a | block", "a string without quotes is on one line, without tabs")
+			n.Kind = 0
 		}
 	}
-	return at, false
+	if (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && n.Style&yaml.FlowStyle == 0 {
+		at = owner
+	}
+	n.Line, n.Column = at.line, at.col
 }
 
-// ends tells whether what follows a plain scalar in its line really is no part of it; the lexer loses text behind tabs.
-func ends(rest []rune) bool {
-	i := slices.IndexFunc(rest, func(r rune) bool { return r != ' ' && r != '\t' })
-	return i < 0 || strings.ContainsRune(",]}:#", rest[i])
-}
-
-// line is line n, from 1, without its end; nil when there is none.
-func (s *source) line(n int) []rune {
-	if s.lines == nil {
-		for l := range strings.SplitSeq(s.text, "\n") {
-			s.lines = append(s.lines, []rune(l))
+// mapping prepares the entries of a mapping and drops those that are reported.
+func (s *source) mapping(n *yaml.Node, path string, depth int) {
+	first := make(map[string]int, len(n.Content)/2)
+	entries := n.Content
+	n.Content = entries[:0]
+	for i := 0; i < len(entries); i += 2 {
+		key, value := entries[i], entries[i+1]
+		at, here := placeOf(key), Key(path, key.Value)
+		if key.Kind != yaml.ScalarNode {
+			here = path
+		}
+		switch before, duplicate := first[key.Value]; {
+		case s.unsupported(key, here):
+		case s.marked(at):
+			s.fault(at, here, "", "keys marked with ? are not supported")
+		case key.Tag == "!!merge":
+			s.fault(at, here, "write the keys out", "merge keys are not supported")
+		case kindOf(key) != kindString:
+			s.fault(at, here, "quote it", "keys are strings")
+		case key.Style == 0 && !s.written(key):
+			s.fault(at, here, "quote it", "a key without quotes is on one line, without tabs")
+		case duplicate:
+			s.fault(at, here, "", "duplicate key, first at line %d", before)
+		default:
+			first[key.Value] = key.Line
+			s.node(value, at, here, depth+1)
+			n.Content = append(n.Content, key, value)
 		}
 	}
-	if n < 1 || n > len(s.lines) {
-		return nil
+}
+
+// unsupported reports whether a node has what a configuration may not hold, and records it.
+func (s *source) unsupported(n *yaml.Node, path string) bool {
+	at := placeOf(n)
+	switch {
+	case n.Kind == yaml.AliasNode:
+		s.fault(at, path, "write the value out, or quote a string that begins with *", "aliases are not supported")
+	case n.Anchor != "":
+		s.fault(at, path, "write the value out, or quote a string that begins with &", "anchors are not supported")
+	case s.begins(at, "!"):
+		s.fault(at, path, "quote a string that begins with !", "tags are not supported")
+	default:
+		return false
 	}
-	return s.lines[n-1]
+	return true
+}
+
+// marked reports whether a question mark stands before the key at a place.
+func (s *source) marked(at place) bool {
+	i := at.col - 2
+	line := s.lines[at.line-1]
+	for i >= 0 && (line[i] == ' ' || line[i] == '\t') {
+		i--
+	}
+	return i >= 0 && line[i] == '?'
+}
+
+// written reports whether a plain scalar is written as it was read: not folded from several lines, and without tabs, which YAML
+// readers disagree about.
+func (s *source) written(n *yaml.Node) bool {
+	return s.begins(placeOf(n), n.Value) && !strings.Contains(n.Value, "\t")
+}
+
+// begins reports whether text stands in the file at a place.
+func (s *source) begins(at place, text string) bool {
+	if at.line > len(s.lines) || at.col > len(s.lines[at.line-1]) {
+		return text == ""
+	}
+	rest, want := s.lines[at.line-1][at.col-1:], []rune(text)
+	return len(want) <= len(rest) && slices.Equal(rest[:len(want)], want)
 }
