@@ -12,6 +12,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 # For example: make demo DEMOFLAGS='--listen 127.0.0.1:9000', make test PKG=./ratelimit/..., make fuzz FUZZTIME=1m
 DEMOFLAGS ?=
 BENCHFLAGS ?=
+BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 TESTFLAGS ?=
 PKG ?= ./...
 FUZZTIME ?= 10s
@@ -100,10 +101,19 @@ schemathesis: build ## Hold the emulator against the API description with genera
 	@test/contract/schemathesis $(EXAMPLES)
 
 .PHONY: bench
-bench: ## What the gateway and the limiter cost beside others, in one run (BENCHFLAGS)
-	@.ci/install-tools redis
+bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench.json (BENCHFLAGS; docs/benchmarks.md)
+	@.ci/install-tools redis envoy
 	@go run ./test/bench $(BENCHFLAGS)
-	@go test -run '^$$' -bench . -benchmem ./ratelimit/proof
+
+# Ratios to the bare proxy, not figures: two runs have not had the same machine.
+.PHONY: bench-compare
+bench-compare: ## What differs beyond noise between two runs, OLD=file NEW=file, or between the binaries of one, OLD=file
+	@old=$$(mktemp); new=$$(mktemp); trap 'rm -f "$$old" "$$new"' EXIT; \
+		units='.unit:(x-proxy-cpu OR redis-cpu-sec/op OR p50-sec OR p99-sec OR ready-sec OR idle-B OR loaded-B OR B/connection)'; \
+		go run ./test/bench -text "$(OLD)" > "$$old"; \
+		if [[ -n "$(NEW)" ]]; then \
+			go run ./test/bench -text "$(NEW)" > "$$new"; $(BENCHSTAT) -filter "$$units" "$(OLD)=$$old" "$(NEW)=$$new"; \
+		else $(BENCHSTAT) -filter "$$units /binary:/./" -col /binary "$$old"; fi
 
 .PHONY: microbench
 microbench: ## Run the benchmarks beside the code (BENCH, PKG)

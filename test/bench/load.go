@@ -2,74 +2,364 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// key is the caller's key; the emulator, asked directly, knows it too.
-const key = "bench_caller_key"
-
-// requestOf returns the bytes of one request: a list for GET, a pod of about
-// 600 bytes for POST.
-func requestOf(kind string) string {
-	if kind == "GET" {
-		return "GET /v2/catalog/datacenters HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + key + "\r\n\r\n"
-	}
-	body := `{"name":"training-run","image":"registry.example/team/trainer:2.4.1","gpu":{"id":"NVIDIA L4","count":1},"cloud":"SECURE","disk":40,` +
-		`"ports":["8888/http","22/tcp"],"env":{"STAGE":"bench","NOTE":"` + strings.Repeat("x", 360) + `"}}`
-	return fmt.Sprintf("POST /v2/pods HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		key, len(body), body)
+// task is what the load is told. It opens its connections, sends Warm on each,
+// says that it is warm and waits until it is told to go on.
+type task struct {
+	Addr string `json:"addr"`
+	// CA is the file of the certificate that the server's is held against; without
+	// one there is no TLS.
+	CA string `json:"ca,omitempty"`
+	// Request is the bytes of one request, with marks for what differs from one to
+	// the next.
+	Request string `json:"request"`
+	// Status is what is expected; others are counted as failures.
+	Status int `json:"status"`
+	// Without is what an expected answer does not contain, if not empty.
+	Without string `json:"without,omitempty"`
+	// First is the number of the first request.
+	First       int64 `json:"first"`
+	Connections int   `json:"connections"`
+	// Warm is how long requests are sent before the measurement; without it, one
+	// is sent on each connection as soon as it is open.
+	Warm time.Duration `json:"warm"`
+	// Time is how long requests are sent.
+	Time time.Duration `json:"time"`
+	// Rate is how many requests are due each second; 0 sends the next when the last
+	// is answered.
+	Rate int `json:"rate,omitempty"`
 }
 
-// load sends n requests over some connections, each waiting for its answer.
-func load(ctx context.Context, addr, request string, n, connections int) error {
-	var left atomic.Int64
-	left.Store(int64(n))
-	group, ctx := errgroup.WithContext(ctx)
-	for range connections {
-		group.Go(func() error {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-			if err != nil {
+// outcome is what the load measured.
+type outcome struct {
+	Requests int           `json:"requests"`
+	Failed   int           `json:"failed"`
+	Took     time.Duration `json:"took"`
+	// Latency is the quantiles of the times from when a request was due to the end
+	// of its answer.
+	Latency struct {
+		P50  time.Duration `json:"p50"`
+		P99  time.Duration `json:"p99"`
+		P999 time.Duration `json:"p999"`
+	} `json:"latency"`
+	// Example is an answer that was not expected.
+	Example string `json:"example,omitempty"`
+}
+
+// Marks in requests: a caller's number of three digits, and a request's of eight.
+const (
+	callerMark  = "@@@"
+	requestMark = "########"
+)
+
+// callers is how many keys there are.
+const callers = 100
+
+// sendLoad is the role load.
+func sendLoad(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	in, out := json.NewDecoder(stdin), json.NewEncoder(stdout)
+	var t task
+	if err := in.Decode(&t); err != nil {
+		return err
+	}
+	l := load{task: t}
+	l.next.Store(t.First)
+	defer l.close()
+	if err := l.dial(ctx); err != nil {
+		return err
+	}
+	var warm outcome
+	if t.Warm > 0 {
+		var err error
+		if warm, err = l.send(ctx, t.Warm, 0); err != nil {
+			return err
+		}
+	}
+	if err := out.Encode(warm); err != nil {
+		return err
+	}
+	var run bool
+	if err := in.Decode(&run); err != nil || !run {
+		if errors.Is(err, io.EOF) {
+			return nil // the connections were all that was wanted
+		}
+		return err
+	}
+	result, err := l.send(ctx, t.Time, t.Rate)
+	if err != nil {
+		return err
+	}
+	return out.Encode(result)
+}
+
+// load is connections that send.
+type load struct {
+	task
+	clients []*client
+	next    atomic.Int64
+}
+
+// client is one connection, and the request in its own copy.
+type client struct {
+	conn    net.Conn
+	r       *bufio.Reader
+	request []byte
+	callers []int
+	numbers []int
+	done    []time.Duration
+	failed  int
+	example string
+}
+
+func (l *load) dial(ctx context.Context) error {
+	var d interface {
+		DialContext(ctx context.Context, network, addr string) (net.Conn, error)
+	} = new(net.Dialer)
+	if l.CA != "" {
+		pem, err := os.ReadFile(l.CA)
+		if err != nil {
+			return err
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(pem)
+		d = &tls.Dialer{Config: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}}
+	}
+	for range l.Connections {
+		conn, err := d.DialContext(ctx, "tcp", l.Addr)
+		if err != nil {
+			return err
+		}
+		c := &client{
+			conn: conn, r: bufio.NewReaderSize(conn, 4<<10), request: []byte(l.Request),
+			callers: places(l.Request, callerMark), numbers: places(l.Request, requestMark),
+		}
+		l.clients = append(l.clients, c)
+		if l.Warm == 0 {
+			if err := c.exchange(l.next.Add(1), &l.task); err != nil {
 				return err
 			}
-			defer func() { _ = conn.Close() }()
-			r := bufio.NewReaderSize(conn, 32<<10)
-			for left.Add(-1) >= 0 && ctx.Err() == nil {
-				if err := exchange(conn, r, request); err != nil {
+		}
+	}
+	return nil
+}
+
+func (l *load) close() {
+	for _, c := range l.clients {
+		_ = c.conn.Close()
+	}
+}
+
+// places finds every mark.
+func places(text, mark string) (at []int) {
+	for i := 0; ; i += len(mark) {
+		j := strings.Index(text[i:], mark)
+		if j < 0 {
+			return at
+		}
+		i += j
+		at = append(at, i)
+	}
+}
+
+// send sends for a time, on every connection at least once.
+func (l *load) send(ctx context.Context, long time.Duration, rate int) (outcome, error) {
+	begin := time.Now()
+	first := l.next.Load()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, c := range l.clients {
+		c.done, c.failed = c.done[:0], 0
+		group.Go(func() error {
+			for {
+				n := l.next.Add(1) - 1
+				due := time.Now()
+				if rate > 0 {
+					due = begin.Add(time.Duration(n-first) * time.Second / time.Duration(rate))
+				}
+				if len(c.done) > 0 && due.Sub(begin) >= long || ctx.Err() != nil {
+					return ctx.Err()
+				}
+				due = await(ctx, due)
+				if err := c.exchange(n, &l.task); err != nil {
 					return err
 				}
+				c.done = append(c.done, time.Since(due))
 			}
-			return ctx.Err()
 		})
 	}
 	err := group.Wait()
-	if errors.Is(err, context.Canceled) {
-		return context.Cause(ctx)
-	}
-	return err
+	return l.sum(time.Since(begin)), err
 }
 
-func exchange(w io.Writer, r *bufio.Reader, request string) error {
-	if _, err := io.WriteString(w, request); err != nil {
+// await waits until a request is due and returns when it really was: a client that
+// is late lets the request wait, but one that overslept has not sent any.
+func await(ctx context.Context, due time.Time) time.Time {
+	left := time.Until(due)
+	if left <= 0 {
+		return due
+	}
+	t := time.NewTimer(left)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return time.Now()
+}
+
+func (l *load) sum(took time.Duration) outcome {
+	o := outcome{Took: took}
+	var all []time.Duration
+	for _, c := range l.clients {
+		all = append(all, c.done...)
+		o.Failed += c.failed
+		if c.example != "" {
+			o.Example = c.example
+		}
+	}
+	slices.Sort(all)
+	o.Requests = len(all)
+	if len(all) > 0 {
+		at := func(q float64) time.Duration { return all[int(q*float64(len(all)-1))] }
+		o.Latency.P50, o.Latency.P99, o.Latency.P999 = at(0.5), at(0.99), at(0.999)
+	}
+	return o
+}
+
+// bodies are buffers for what is read only to be counted.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// number makes the request that of a number.
+func (c *client) number(n int64) {
+	for _, at := range c.callers {
+		digits(c.request[at:at+len(callerMark)], n%callers)
+	}
+	for _, at := range c.numbers {
+		digits(c.request[at:at+len(requestMark)], n)
+	}
+}
+
+// exchange sends the request of a number and reads its answer.
+func (c *client) exchange(number int64, t *task) error {
+	c.number(number)
+	if _, err := c.conn.Write(c.request); err != nil {
 		return err
 	}
-	res, err := http.ReadResponse(r, nil)
+	res, err := http.ReadResponse(c.r, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode >= http.StatusBadRequest {
-		body, _ := io.ReadAll(io.LimitReader(res.Body, 512))
-		return fmt.Errorf("answered %d: %s", res.StatusCode, body)
+	if res.StatusCode == t.Status && t.Without == "" {
+		_, err = io.Copy(io.Discard, res.Body)
+		return err
 	}
-	_, err = io.Copy(io.Discard, res.Body)
+	b, _ := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(b)
+	b.Reset()
+	if _, err := b.ReadFrom(res.Body); err != nil {
+		return err
+	}
+	if res.StatusCode == t.Status && !bytes.Contains(b.Bytes(), []byte(t.Without)) {
+		return nil
+	}
+	c.failed++
+	c.example = fmt.Sprintf("%d, want %d: %.300s", res.StatusCode, t.Status, b)
+	if res.Close {
+		return errors.New("answered " + c.example + ", and closed")
+	}
+	return nil
+}
+
+// digits writes a number's last digits.
+func digits(to []byte, n int64) {
+	for i := len(to) - 1; i >= 0; i-- {
+		to[i] = '0' + byte(n%10)
+		n /= 10
+	}
+}
+
+// run starts the load, lets it become warm, and returns what it measured. around
+// is called when it is warm, and its result when the measurement is over.
+func (m machine) run(ctx context.Context, t task, around func() (after func() error, err error)) (o outcome, err error) {
+	return o, m.hold(ctx, t, func(in *json.Encoder, out *json.Decoder) error {
+		after, err := around()
+		if err != nil {
+			return err
+		}
+		if err := in.Encode(true); err != nil {
+			return err
+		}
+		if err := out.Decode(&o); err != nil {
+			return err
+		}
+		if o.unusable() {
+			return &unexpectedError{o}
+		}
+		return after()
+	})
+}
+
+// hold starts the load, lets it become warm, and keeps its connections while f
+// runs.
+func (m machine) hold(ctx context.Context, t task, f func(in *json.Encoder, out *json.Decoder) error) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := m.command(ctx, around, self, "load")
+	cmd.Stdout = w
+	p, err := m.start("load", cmd, t)
+	_ = w.Close() // the process has it
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	in, out := json.NewEncoder(p.stdin), json.NewDecoder(bufio.NewReader(r))
+	var warm outcome
+	if err = out.Decode(&warm); err == nil && warm.unusable() {
+		return &unexpectedError{warm}
+	}
+	if err == nil {
+		err = f(in, out)
+	}
+	if errors.Is(err, io.EOF) { // it ended early, and said why
+		return errors.New("load: " + p.said())
+	}
 	return err
+}
+
+// unusable reports whether too many answers were not the expected ones. Some may:
+// the first call of a key that then has none left, one on a machine that is busy.
+func (o outcome) unusable() bool { return o.Failed*10 > o.Requests }
+
+// unexpectedError is an answer other than expected.
+type unexpectedError struct{ outcome }
+
+func (e *unexpectedError) Error() string {
+	return strconv.Itoa(e.Failed) + " of " + strconv.Itoa(e.Requests) + " answered " + e.Example
 }

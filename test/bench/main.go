@@ -1,13 +1,15 @@
-// Command bench measures what the gateway costs: requests per second and CPU
-// time per request of the emulator alone, of a bare httputil.ReverseProxy in
-// front of it, and of the whole gateway, side by side in one run, as figures
-// and as ratios to the bare proxy. Then it measures what the retired v1 and
-// GraphQL interfaces cost beside the same intent in v2. Figures depend on the
-// machine; ratios hold better.
+// Command bench measures what the gateway costs as users run it: the built
+// binary with its listeners, its log in a file and a real Redis, beside a bare
+// httputil.ReverseProxy and Envoy, in one run. docs/benchmarks.md says what each
+// row means.
 //
-// Every server is a process of its own, so that its CPU time can be told from
-// the load's. Redis is real when redis-server is installed, else embedded in
-// the gateway's process.
+// A run is several rounds. In each, every target is started anew, in random
+// order, with a Redis of its own; ratios are taken within the round. Samples are
+// written as JSON; -text turns such a file into the format of benchstat.
+//
+// The program is also its own servers and its own load: "bench platform", "bench
+// proxy" and "bench load" read what they are told from standard input and end
+// with it.
 package main
 
 import (
@@ -15,116 +17,102 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
-	"text/tabwriter"
+	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	role := flag.String("role", "", "internal: the server this process is")
-	upstream := flag.String("upstream", "", "internal: address of the emulator")
-	store := flag.String("store", "", "internal: address of Redis")
-	requests := flag.Int("requests", 6000, "requests per measurement")
-	rounds := flag.Int("rounds", 3, "measurements of each kind, interleaved")
-	connections := flag.Int("connections", 32, "connections that send at once")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	if *role != "" {
-		err = serve(ctx, *role, *upstream, *store)
-	} else {
-		p := plan{requests: *requests, rounds: *rounds, connections: *connections}
-		if err = measure(ctx, p); err == nil {
-			err = measureDialects(ctx, p)
-		}
-	}
-	if err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to release
 	}
 }
 
-// plan is how much is measured.
-type plan struct{ requests, rounds, connections int }
-
-// result sums the measurements of one target and kind of request.
-type result struct {
-	requests int
-	wall     time.Duration
-	cpu      time.Duration
-}
-
-func (r result) perSecond() float64 { return float64(r.requests) / r.wall.Seconds() }
-func (r result) cpuPerRequest() time.Duration {
-	return (r.cpu / time.Duration(max(r.requests, 1))).Round(100 * time.Nanosecond)
-}
-
-func measure(ctx context.Context, p plan) (err error) {
-	f, err := startFleet(ctx)
-	defer func() { err = errors.Join(err, f.stop()) }()
+// run is main, apart from the process. A first argument that names a role makes
+// this process a part of another's run.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	roles := map[string]func(context.Context, io.Reader, io.Writer) error{
+		"platform": servePlatform, "proxy": serveProxy, "load": sendLoad,
+	}
+	if len(args) > 0 && roles[args[0]] != nil {
+		return roles[args[0]](ctx, stdin, stdout)
+	}
+	s, text, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	kinds := []string{"GET", "POST"}
-	results := make(map[string]map[string]*result)
-	for _, s := range f.targets {
-		results[s.name] = map[string]*result{}
-		for _, kind := range kinds {
-			results[s.name][kind] = new(result)
-			if err := load(ctx, s.addr, requestOf(kind), p.requests/4, p.connections); err != nil { // warm up
-				return fmt.Errorf("%s %s: %w", s.name, kind, err)
-			}
+	if text != "" {
+		r, err := readReport(text)
+		if err != nil {
+			return err
 		}
+		return r.benchmarks(stdout)
 	}
-	for range p.rounds {
-		for _, kind := range kinds {
-			for _, s := range f.targets {
-				if err := one(ctx, s, requestOf(kind), p, results[s.name][kind]); err != nil {
-					return fmt.Errorf("%s %s: %w", s.name, kind, err)
-				}
-			}
-		}
+	r, err := measure(ctx, s, stderr)
+	if r != nil && len(r.Samples) > 0 { // an interrupted run is reported as far as it came
+		err = errors.Join(err, r.write(s.JSON), r.print(stdout))
 	}
-	return report(f, kinds, results, p)
+	return err
 }
 
-func one(ctx context.Context, s *process, request string, p plan, sum *result) error {
-	before, err := s.cpu()
-	if err != nil {
-		return err
-	}
-	begin := time.Now()
-	if err := load(ctx, s.addr, request, p.requests, p.connections); err != nil {
-		return err
-	}
-	sum.wall += time.Since(begin)
-	after, err := s.cpu()
-	if err != nil {
-		return err
-	}
-	sum.cpu += after - before
-	sum.requests += p.requests
-	return nil
+// settings is what the command line says of a run.
+type settings struct {
+	// Tollgate are the binaries measured: name=path, or path alone.
+	Tollgate []string `json:"tollgate"`
+	// Rounds is how often every target is started.
+	Rounds int `json:"rounds"`
+	// Time is how long one kind of request is sent to one target in a round.
+	Time time.Duration `json:"time_ns"`
+	// Connections is how many send at once.
+	Connections int `json:"connections"`
+	// Rate is that of the open load, in requests per second.
+	Rate int `json:"rate"`
+	// Idle is how many connections are held for their memory.
+	Idle int `json:"idle"`
+	// Targets and Kinds choose by name; empty are all.
+	Targets []string `json:"targets,omitempty"`
+	Kinds   []string `json:"kinds,omitempty"`
+	// Pin gives what is measured a core of its own.
+	Pin bool `json:"pin"`
+	// Envoy is deploy/envoy.yaml.
+	Envoy string `json:"envoy"`
+	// JSON is the file that samples are written to; empty writes none.
+	JSON string `json:"-"`
 }
 
-// baseline is what ratios are taken to.
-const baseline = "httputil.ReverseProxy"
-
-func report(f *fleet, kinds []string, results map[string]map[string]*result, p plan) error {
-	fmt.Printf("%d requests x %d rounds, %d connections, store: %s\n\n", p.requests, p.rounds, p.connections, f.storeKind)
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, kind := range kinds {
-		_, _ = fmt.Fprintf(w, "%s\trequests/s\tratio\tCPU/request\tratio\t\n", kind)
-		base := results[baseline][kind]
-		for _, s := range f.targets {
-			r := results[s.name][kind]
-			_, _ = fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%v\t%.2f\t\n", s.name, r.perSecond(), r.perSecond()/base.perSecond(),
-				r.cpuPerRequest(), float64(r.cpu)/float64(r.requests)/(float64(base.cpu)/float64(base.requests)))
-		}
-		_, _ = fmt.Fprintln(w, "\t\t\t\t\t")
+func parse(args []string, stderr io.Writer) (s settings, text string, err error) {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	list := func(to *[]string) func(string) error {
+		return func(v string) error { *to = strings.Split(v, ","); return nil }
 	}
-	return w.Flush()
+	s.Tollgate = []string{"bin/tollgate"}
+	f.Func("tollgate", "binaries to measure, such as old=/path,new=/path (default bin/tollgate)", list(&s.Tollgate))
+	f.IntVar(&s.Rounds, "rounds", 5, "how often every target is started and measured")
+	f.DurationVar(&s.Time, "time", 2*time.Second, "time for one kind of request in one round")
+	f.IntVar(&s.Connections, "connections", 32, "connections that send at once")
+	f.IntVar(&s.Rate, "rate", 500, "requests per second of the open load")
+	f.IntVar(&s.Idle, "idle", 10000, "connections that are held for their memory")
+	f.Func("targets", "targets to measure (default all)", list(&s.Targets))
+	f.Func("kinds", "kinds of requests to measure (default all)", list(&s.Kinds))
+	f.BoolVar(&s.Pin, "pin", true, "give what is measured one core and all else the others, where taskset is found")
+	f.StringVar(&s.Envoy, "envoy", "deploy/envoy.yaml", "Envoy's bootstrap")
+	f.StringVar(&s.JSON, "json", "bench.json", "file to write samples to")
+	f.StringVar(&text, "text", "", "print the samples of a JSON file as benchstat reads them, and measure nothing")
+	if err := f.Parse(args); err != nil {
+		return s, "", err
+	}
+	if f.NArg() > 0 {
+		return s, "", fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if s.Rounds < 1 || s.Time <= 0 || s.Connections < 1 || s.Rate < 1 || s.Idle < 0 {
+		return s, "", errors.New("rounds, time, connections and rate must be positive")
+	}
+	return s, text, nil
 }

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// runner is one run.
+type runner struct {
+	settings settings
+	machine  machine
+	platform recording
+	// certificate and key are the files of the listeners with TLS.
+	certificate, key string
+	report           *report
+	// left are the targets and kinds that were left out.
+	left   map[string]bool
+	stderr io.Writer
+}
+
+// measure does a run. What it returns beside an error is what was measured until
+// then.
+func measure(ctx context.Context, s settings, stderr io.Writer) (*report, error) {
+	ts, ks, err := chosen(s)
+	if err != nil {
+		return nil, err
+	}
+	bs, err := binaries(s.Tollgate)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	_, missing := exec.LookPath("taskset")
+	s.Pin = s.Pin && missing == nil && runtime.NumCPU() > 1
+	r := &runner{settings: s, machine: machine{dir: dir, pin: s.Pin}, report: newReport(s, bs), left: map[string]bool{}, stderr: stderr}
+	if r.certificate, r.key, err = certify(dir); err != nil {
+		return nil, err
+	}
+	if r.platform, err = record(); err != nil {
+		return nil, err
+	}
+	if r.platform.Addr, err = port(ctx); err != nil {
+		return nil, err
+	}
+	platform, err := r.machine.role(ctx, around, "platform", r.platform)
+	if err != nil {
+		return nil, err
+	}
+	defer platform.stop()
+	if err := platform.ready(ctx, accepts(r.platform.Addr)); err != nil {
+		return nil, err
+	}
+	for n := range s.Rounds {
+		if err := r.round(ctx, n, ts, ks, bs); err != nil {
+			return r.report, err
+		}
+	}
+	return r.report, nil
+}
+
+// turn is one target by one binary.
+type turn struct {
+	target
+	binary
+	round int
+}
+
+func (t turn) sample(kind string, values map[string]float64) sample {
+	return sample{Round: t.round, Target: t.target.name, Binary: t.Name, Kind: kind, Values: values}
+}
+
+// round starts and measures every target once, in random order.
+func (r *runner) round(ctx context.Context, n int, ts []target, ks []kind, bs []binary) error {
+	var turns []turn
+	for _, t := range ts {
+		if t.gateway == nil {
+			turns = append(turns, turn{t, binary{}, n})
+			continue
+		}
+		for _, b := range bs {
+			turns = append(turns, turn{t, b, n})
+		}
+	}
+	rand.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+	for i, t := range turns {
+		_, _ = fmt.Fprintf(r.stderr, "round %d of %d, %d of %d: %s %s\n", n+1, r.settings.Rounds, i+1, len(turns), t.target.name, t.Name)
+		if err := r.turn(ctx, t, ks); err != nil {
+			return fmt.Errorf("%s %s: %w", t.target.name, t.Name, err)
+		}
+	}
+	r.report.ratios(n, ts, ks)
+	return nil
+}
+
+// turn measures one target: its start and its idle connections, and, started once
+// more, the kinds of requests.
+func (r *runner) turn(ctx context.Context, t turn, ks []kind) error {
+	if r.left[t.key("")] {
+		return nil
+	}
+	i, err := r.start(ctx, t.target, t.binary)
+	if err != nil {
+		return r.leave(ctx, t, "", err)
+	}
+	if t.idle && r.settings.Idle > 0 {
+		err := r.hold(ctx, t, i)
+		i.stop()
+		if err != nil {
+			return err
+		}
+		if i, err = r.start(ctx, t.target, t.binary); err != nil {
+			return err
+		}
+	}
+	defer i.stop()
+	idle, err := i.memory()
+	if err != nil {
+		return err
+	}
+	r.report.add(t.sample(lifeKind, map[string]float64{ready: i.took().Seconds(), idleMemory: float64(idle)}))
+	for _, at := range rand.Perm(len(ks)) {
+		k := ks[at]
+		if r.left[t.key(k.name)] || !t.takes(k) {
+			continue
+		}
+		if err := r.kind(ctx, t, i, k, int64(at)); err != nil {
+			if err := r.leave(ctx, t, k.name, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takes reports whether a kind is sent to a target.
+func (t target) takes(k kind) bool {
+	if k.judged && t.gateway == nil {
+		return false
+	}
+	return t.kinds == nil || slices.Contains(t.kinds, k.name)
+}
+
+func (t turn) key(kind string) string {
+	return strings.Join([]string{t.target.name, t.Name, kind}, "/")
+}
+
+// leave notes what cannot be measured, for the rest of the run: a program or an
+// interface that is not there. Other errors end the run.
+func (r *runner) leave(ctx context.Context, t turn, kind string, err error) error {
+	_, unexpected := errors.AsType[*unexpectedError](err)
+	if ctx.Err() != nil || kind != "" && !unexpected {
+		return err
+	}
+	r.left[t.key(kind)] = true
+	r.report.Left = append(r.report.Left, left{t.target.name, t.Name, kind, err.Error()})
+	return nil
+}
+
+// kind measures one kind of request. The requests of a place in the table have
+// numbers of their own.
+func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place int64) error {
+	const numbers = 5_000_000
+	send := task{
+		Addr: i.addr, CA: i.ca, Request: strings.ReplaceAll(k.request, "{pod}", r.platform.Pod), Status: k.status, Without: k.without,
+		First: place * numbers, Connections: r.settings.Connections, Warm: r.settings.Time / 4, Time: r.settings.Time,
+	}
+	if k.open {
+		send.Rate = r.settings.Rate
+	}
+	var spent map[string]time.Duration
+	var loaded int64
+	o, err := r.machine.run(ctx, send, func() (func() error, error) {
+		before, err := i.cpu()
+		return func() error {
+			after, err := i.cpu()
+			if err != nil {
+				return err
+			}
+			spent = map[string]time.Duration{}
+			for name := range after {
+				spent[name] = after[name] - before[name]
+			}
+			loaded, err = i.memory()
+			return err
+		}, err
+	})
+	if err != nil {
+		return err
+	}
+	values := map[string]float64{
+		perSecond: float64(o.Requests) / o.Took.Seconds(), loadedMemory: float64(loaded),
+		p50: o.Latency.P50.Seconds(), p99: o.Latency.P99.Seconds(), p999: o.Latency.P999.Seconds(),
+	}
+	if o.Failed > 0 {
+		values[failed] = float64(o.Failed) / float64(o.Requests)
+	}
+	for name, d := range spent {
+		values[name] = d.Seconds() / float64(o.Requests)
+	}
+	r.report.add(t.sample(k.name, values))
+	return nil
+}
+
+// cpu is the CPU time used so far, by unit. What is on the way of a request counts
+// as the target's; Redis and, once more, Envoy apart.
+func (i *instance) cpu() (map[string]time.Duration, error) {
+	sum := map[string]time.Duration{}
+	for _, part := range []struct {
+		p     *process
+		units []string
+	}{{i.proxy, []string{cpu}}, {i.envoy, []string{cpu, envoyCPU}}, {i.redis, []string{redisCPU}}} {
+		if part.p == nil {
+			continue
+		}
+		d, err := part.p.cpu()
+		if err != nil {
+			return nil, err
+		}
+		for _, unit := range part.units {
+			sum[unit] += d
+		}
+	}
+	return sum, nil
+}
+
+// hold measures the memory of connections that wait for their next request.
+func (r *runner) hold(ctx context.Context, t turn, i *instance) error {
+	before, err := i.memory()
+	if err != nil {
+		return err
+	}
+	send := task{
+		Addr: i.addr, CA: i.ca, Request: strings.ReplaceAll(kinds()[0].request, "{pod}", r.platform.Pod), Status: kinds()[0].status,
+		Connections: r.settings.Idle,
+	}
+	return r.machine.hold(ctx, send, func(*json.Encoder, *json.Decoder) error {
+		with, err := i.memory()
+		if err == nil {
+			r.report.add(t.sample(lifeKind, map[string]float64{
+				ready: i.took().Seconds(), connectedMemory: float64(with), perConnection: float64(with-before) / float64(r.settings.Idle),
+			}))
+		}
+		return err
+	})
+}

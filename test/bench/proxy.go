@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+)
+
+// bareProxy is what the proxy is told.
+type bareProxy struct {
+	Addr     string `json:"addr"`
+	Upstream string `json:"upstream"`
+	// Certificate and Key are the files of TLS; without them there is none.
+	Certificate string `json:"certificate,omitempty"`
+	Key         string `json:"key,omitempty"`
+}
+
+// serveProxy is the role proxy, the yardstick: the standard library's proxy with a
+// transport tuned like the gateway's, that sets the platform's key and judges
+// nothing.
+func serveProxy(ctx context.Context, stdin io.Reader, _ io.Writer) error {
+	var p bareProxy
+	ctx, err := told(ctx, stdin, &p)
+	if err != nil {
+		return err
+	}
+	upstream := &url.URL{Scheme: "http", Host: p.Upstream}
+	s := &http.Server{
+		ReadHeaderTimeout: 5 * time.Second,
+		Handler: &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(upstream)
+				r.Out.Header.Set("Authorization", "Bearer bench-platform-key")
+			},
+			Transport: &http.Transport{MaxIdleConns: 256, MaxIdleConnsPerHost: 256, DisableCompression: true},
+		},
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", p.Addr)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if p.Certificate != "" {
+		err = s.ServeTLS(l, p.Certificate, p.Key)
+	} else {
+		err = s.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// told reads what a role is told. The context it returns ends with the input, so
+// that no server outlives the run that started it.
+func told(ctx context.Context, stdin io.Reader, to any) (context.Context, error) {
+	in := json.NewDecoder(stdin)
+	if err := in.Decode(to); err != nil {
+		return ctx, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // nothing more is said: it ends
+		cancel()
+	}()
+	return ctx, nil
+}

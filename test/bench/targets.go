@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// target is one way from callers to the platform.
+type target struct {
+	name string
+	// base is the bare proxy that ratios are taken to.
+	base string
+	// tls encrypts the listener.
+	tls bool
+	// gateway is how tollgate stands in it; nil is no tollgate.
+	gateway *gateway
+	envoy   envoy
+	// kinds are what is sent; nil is all kinds.
+	kinds []string
+	// idle measures connections that are held.
+	idle bool
+}
+
+// Names of the bare proxies.
+const (
+	plainProxy = "proxy"
+	tlsProxy   = "proxy-tls"
+)
+
+// targets lists what is measured.
+func targets() []target {
+	few := []string{"read", "create", "create-open"}
+	return []target{
+		{name: plainProxy, base: plainProxy, idle: true},
+		{name: tlsProxy, base: tlsProxy, tls: true, kinds: few},
+		{name: "exact", base: plainProxy, gateway: &gateway{}, idle: true},
+		{name: "leased", base: plainProxy, gateway: &gateway{leased: true}, kinds: few},
+		{name: "tls", base: tlsProxy, tls: true, gateway: &gateway{}, kinds: few},
+		{name: "traced", base: plainProxy, gateway: &gateway{traced: true}, kinds: few},
+		{name: "cold", base: plainProxy, gateway: &gateway{cold: true}, kinds: []string{"create", "create-403", "create-open"}},
+		{name: "ten", base: plainProxy, gateway: &gateway{ten: true}, kinds: []string{"create", "create-403", "create-422", "create-open"}},
+		{name: "ten-cold", base: plainProxy, gateway: &gateway{ten: true, cold: true}, kinds: []string{"create"}},
+		{name: "envoy", base: plainProxy, envoy: envoyAlone, kinds: few},
+		{name: "inline", base: plainProxy, gateway: &gateway{}, envoy: envoyInline, kinds: few},
+		{name: "extproc", base: plainProxy, gateway: &gateway{}, envoy: envoyExtProc, kinds: few},
+	}
+}
+
+// binary is one tollgate.
+type binary struct {
+	Name  string `json:"name"`
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+// binaries reads name=path, or path alone, whose name is that of the file.
+func binaries(list []string) ([]binary, error) {
+	var out []binary
+	for _, text := range list {
+		name, path, ok := strings.Cut(text, "=")
+		if !ok {
+			name, path = filepath.Base(text), text
+		}
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("binary %s: %w", name, err)
+		}
+		out = append(out, binary{name, path, info.Size()})
+	}
+	return out, nil
+}
+
+// instance is a target that runs.
+type instance struct {
+	// addr is where callers connect, and ca the certificate they find there.
+	addr, ca string
+	// The processes; those that are not part of the target are nil.
+	proxy, envoy, redis *process
+}
+
+// way are the processes that a request passes.
+func (i *instance) way() []*process {
+	return slices.DeleteFunc([]*process{i.envoy, i.proxy}, func(p *process) bool { return p == nil })
+}
+
+// took is how long the slowest of them took to be ready.
+func (i *instance) took() (slowest time.Duration) {
+	for _, p := range i.way() {
+		slowest = max(slowest, p.took)
+	}
+	return slowest
+}
+
+// memory is what they occupy together.
+func (i *instance) memory() (sum int64, err error) {
+	for _, p := range i.way() {
+		n, err := p.memory()
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+func (i *instance) stop() {
+	for _, p := range i.way() {
+		p.stop()
+	}
+	if i.redis != nil {
+		i.redis.stop()
+	}
+}
+
+// start starts a target. What did start is stopped if something did not.
+func (r *runner) start(ctx context.Context, t target, b binary) (i *instance, err error) {
+	i = &instance{}
+	defer func() {
+		if err != nil {
+			i.stop()
+		}
+	}()
+	if t.tls {
+		i.ca = r.certificate
+	}
+	if t.gateway == nil && t.envoy == noEnvoy {
+		return i, r.startProxy(ctx, i)
+	}
+	var extproc string
+	if t.gateway != nil {
+		if i.redis, i.proxy, extproc, err = r.startGateway(ctx, t, b, i); err != nil {
+			return i, err
+		}
+	}
+	switch clusters := map[string]string{"platform": r.platform.Addr}; t.envoy {
+	case envoyAlone:
+		i.envoy, i.addr, err = r.startEnvoy(ctx, []any{}, clusters)
+	case envoyInline:
+		clusters["platform"] = i.addr
+		i.envoy, i.addr, err = r.startEnvoy(ctx, []any{}, clusters)
+	case envoyExtProc:
+		clusters["tollgate"] = extproc
+		i.envoy, i.addr, err = r.startEnvoy(ctx, nil, clusters)
+	case noEnvoy:
+	}
+	return i, err
+}
+
+func (r *runner) startProxy(ctx context.Context, i *instance) (err error) {
+	if i.addr, err = port(ctx); err != nil {
+		return err
+	}
+	told := bareProxy{Addr: i.addr, Upstream: r.platform.Addr}
+	if i.ca != "" {
+		told.Certificate, told.Key = r.certificate, r.key
+	}
+	if i.proxy, err = r.machine.role(ctx, measured, "proxy", told); err != nil {
+		return err
+	}
+	return i.proxy.ready(ctx, accepts(i.addr))
+}
+
+// startGateway starts tollgate and a Redis of its own.
+func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instance) (redis, gateway *process, extproc string, err error) {
+	a := addresses{platform: r.platform.Addr}
+	var store string
+	for _, to := range []*string{&a.data, &a.admin, &a.extproc, &store} {
+		if *to, err = port(ctx); err != nil {
+			return nil, nil, "", err
+		}
+	}
+	if t.tls {
+		a.certificate, a.key = r.certificate, r.key
+	}
+	if t.envoy != envoyExtProc {
+		a.extproc = ""
+	}
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, nil, "", err
+	}
+	_, number, _ := strings.Cut(store, ":")
+	redis, err = r.machine.start("redis", r.machine.command(ctx, around, program,
+		"--bind", "127.0.0.1", "--port", number, "--save", "", "--appendonly", "no", "--dir", r.machine.dir), nil)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if err := redis.ready(ctx, accepts(store)); err != nil {
+		return redis, nil, "", err
+	}
+	file := filepath.Join(r.machine.dir, "tollgate.yaml")
+	if err := os.WriteFile(file, []byte(t.gateway.configuration(a)), 0o600); err != nil {
+		return redis, nil, "", err
+	}
+	cmd := r.machine.command(ctx, measured, b.Path, "serve", "-c", file)
+	cmd.Env = []string{"BENCH_REDIS=redis://" + store, "BENCH_PLATFORM_KEY=bench-platform-key"}
+	gateway, err = r.machine.start("tollgate", cmd, nil)
+	if err != nil {
+		return redis, nil, "", err
+	}
+	i.addr = a.data
+	return redis, gateway, a.extproc, gateway.ready(ctx, answers("http://"+a.admin+"/readyz"))
+}
+
+// errNoKind is a name on the command line that is no target's or kind's.
+var errNoKind = errors.New("no such name")
+
+// chosen returns the targets and kinds of a run.
+func chosen(s settings) (ts []target, ks []kind, err error) {
+	if ts, err = choose(s.Targets, targets(), func(t target) string { return t.name }); err != nil {
+		return nil, nil, fmt.Errorf("-targets: %w", err)
+	}
+	for _, t := range ts { // there is no ratio without what it is taken to
+		if !slices.ContainsFunc(ts, func(o target) bool { return o.name == t.base }) {
+			base, err := choose([]string{t.base}, targets(), func(t target) string { return t.name })
+			if err != nil {
+				return nil, nil, err
+			}
+			ts = append(ts, base...)
+		}
+	}
+	if ks, err = choose(s.Kinds, kinds(), func(k kind) string { return k.name }); err != nil {
+		return nil, nil, fmt.Errorf("-kinds: %w", err)
+	}
+	return ts, ks, nil
+}
+
+func choose[T any](names []string, all []T, name func(T) string) ([]T, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var out []T
+	for _, n := range names {
+		found := false
+		for _, t := range all {
+			if name(t) == n {
+				out, found = append(out, t), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%q: %w", n, errNoKind)
+		}
+	}
+	return out, nil
+}
