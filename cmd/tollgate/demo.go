@@ -66,7 +66,7 @@ func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Wri
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serveUntil(ctx, upstream, emulator, emulator.Close) })
+	group.Go(func() error { return serveUntil(ctx, upstream, emulator.CombinedHandler(), emulator.Close) })
 	group.Go(func() error {
 		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.File.Log), data: data, admin: admin})
 	})

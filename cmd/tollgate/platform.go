@@ -19,8 +19,8 @@ import (
 
 // platformFlags are what the emulator can be told on the command line.
 type platformFlags struct {
-	listen, control, seed, data string
-	fast                        bool
+	listen, control, seed, data, startTime string
+	fast                                   bool
 }
 
 func newPlatform() *cobra.Command {
@@ -37,10 +37,11 @@ seed it has one account, with the key ` + platform.DefaultKey + `.`,
 		}),
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8090", "address of the v2 API and the run interface")
-	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which knows no key; empty opens none")
+	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which takes no key; empty opens none")
 	cmd.Flags().StringVar(&f.seed, "seed", "", "JSON file with accounts, prices, stock and first calls")
 	cmd.Flags().StringVar(&f.data, "data", "", "file that keeps the state over a restart; empty keeps it in memory")
 	cmd.Flags().BoolVar(&f.fast, "fast", false, "let the emulator's clock run sixty times as fast")
+	cmd.Flags().StringVar(&f.startTime, "start-time", "", "time the clock starts at, in RFC 3339; empty is the present, and data kept from a later time wins")
 	return cmd
 }
 
@@ -50,9 +51,18 @@ const fastSpeed = 60
 func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 	var opts platform.Options
 	opts.DataFile = f.data
-	if f.fast {
-		opts.Clock = platform.NewClock(time.Now(), fastSpeed)
+	start := time.Now()
+	if f.startTime != "" {
+		var err error
+		if start, err = time.Parse(time.RFC3339, f.startTime); err != nil {
+			return fmt.Errorf("start-time: %w", err)
+		}
 	}
+	speed := 1.0
+	if f.fast {
+		speed = fastSpeed
+	}
+	opts.Clock = platform.NewClock(start, speed)
 	var seed *platform.Seed
 	if f.seed != "" {
 		data, err := os.ReadFile(f.seed)
@@ -68,7 +78,6 @@ func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	opts.RunURL = "http://" + l.Addr().String()
 	emulator, err := newEmulator(opts)
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -20,7 +20,7 @@ func serverless(t *testing.T, c *client) {
 		status   int
 		old, now string
 	}{
-		{422, `"type":"QUEUE",`, ``},
+		{422, `"type":"QUEUE"`, `"type":"TOPIC"`},
 		{422, `"name":"contract",`, ``},
 		{422, `"type":"QUEUE"`, `"type":"LOAD_BALANCER"`},
 		{422, `["AMPERE_16"]`, `[]`},

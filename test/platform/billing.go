@@ -78,8 +78,12 @@ type billQuery struct {
 	id       string // the resource asked for; empty is all
 }
 
-// floor is the start of the bucket t is in. Buckets are cut in UTC and weeks
-// begin on Monday.
+// earliest is where the first bucket begins: RFC 3339 writes years of four
+// digits, and this Monday begins a bucket of every size.
+func earliest() time.Time { return time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// floor is the start of the bucket t is in, which is in year 1 or later. Buckets
+// are cut in UTC and weeks begin on Monday.
 func floor(t time.Time, size string) time.Time {
 	y, m, d := t.Date()
 	switch size {
@@ -131,7 +135,7 @@ func (x *exchange) billQuery(v billView) (billQuery, error) {
 		if p.has("startTime") || p.has("endTime") {
 			return q, badRequest("lastN excludes startTime and endTime")
 		}
-		q.from = step(floor(now, q.size), q.size, 1-lastN)
+		q.from = latest(earliest(), step(floor(now, q.size), q.size, 1-lastN))
 		q.to = step(floor(now, q.size), q.size, 1)
 		return q, nil
 	}
@@ -141,9 +145,12 @@ func (x *exchange) billQuery(v billView) (billQuery, error) {
 	if !p.has("endTime") {
 		q.to = now
 	}
-	q.from = floor(q.from, q.size)
-	if end := floor(q.to, q.size); end.Before(q.to) {
+	q.from = floor(latest(earliest(), q.from), q.size)
+	if end := floor(latest(earliest(), q.to), q.size); end.Before(q.to) {
 		q.to = step(end, q.size, 1)
+	}
+	if q.to.Year() > 9999 {
+		return q, badRequest("endTime is in a bucket that ends after the year 9999")
 	}
 	if !q.from.Before(q.to) {
 		return q, badRequest("startTime must be before endTime")
@@ -152,6 +159,14 @@ func (x *exchange) billQuery(v billView) (billQuery, error) {
 		return q, badRequest("the time asked for is more than " + strconv.Itoa(maxBuckets) + " buckets long")
 	}
 	return q, nil
+}
+
+// latest is the later of two instants.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // between adds up what a meter charged in [from, to), now being the end of what

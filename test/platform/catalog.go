@@ -118,13 +118,21 @@ type catalog struct {
 	stock  map[stockKey]*stock
 }
 
+// clone copies the lists, and nil as nil.
+func (c *Catalog) clone() *Catalog {
+	if c == nil {
+		return nil
+	}
+	return &Catalog{
+		GPUs: slices.Clone(c.GPUs), CPUs: slices.Clone(c.CPUs),
+		DataCenters: slices.Clone(c.DataCenters), Templates: slices.Clone(c.Templates),
+	}
+}
+
 func newCatalog(listed *Catalog) (*catalog, error) {
 	c := &catalog{
-		Catalog: Catalog{
-			GPUs: slices.Clone(listed.GPUs), CPUs: slices.Clone(listed.CPUs),
-			DataCenters: slices.Clone(listed.DataCenters), Templates: slices.Clone(listed.Templates),
-		},
-		gpus: map[string]*GPU{}, cpus: map[string]*CPU{}, dcs: map[string]*DataCenter{},
+		Catalog: *listed.clone(),
+		gpus:    map[string]*GPU{}, cpus: map[string]*CPU{}, dcs: map[string]*DataCenter{},
 		public: map[string]*template{}, stock: map[stockKey]*stock{},
 	}
 	for _, t := range c.Templates {

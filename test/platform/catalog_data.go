@@ -142,10 +142,14 @@ func defaultDataCenters() []DataCenter {
 	}
 }
 
+// defaultTemplates are the public templates. Client programs name two of them
+// by id: runpod-torch-v280 for GPU pods, runpod-ubuntu for CPU pods.
 func defaultTemplates() []PublicTemplate {
 	return []PublicTemplate{
 		{ID: "tplpytorch", Name: "PyTorch", Source: "official", Image: "registry.platform.test/pytorch:2.8.0-cu128", Disk: 20, PersistentGB: 20, PersistentPath: "/workspace", Ports: []string{"8888/http", "22/tcp"}, SSH: true, Jupyter: true, CUDA: []string{"12.8", "13.0"}, Category: "NVIDIA"},
 		{ID: "tplubuntu1", Name: "Ubuntu", Source: "official", Image: "registry.platform.test/ubuntu:24.04", Disk: 10, Ports: []string{"22/tcp"}, Env: map[string]string{"LANG": "C.UTF-8"}, SSH: true, Category: "CPU"},
+		{ID: "runpod-torch-v280", Name: "PyTorch 2.8.0", Source: "official", Image: "registry.platform.test/pytorch:1.0.2-cu1281-torch280", Disk: 20, PersistentGB: 20, PersistentPath: "/workspace", Ports: []string{"8888/http", "22/tcp"}, SSH: true, Jupyter: true, Category: "NVIDIA"},
+		{ID: "runpod-ubuntu", Name: "Ubuntu 20.04", Source: "official", Image: "registry.platform.test/base:0.5.1-cpu", Disk: 5, Ports: []string{"22/tcp"}, SSH: true, Category: "CPU"},
 		{ID: "tplrocm640", Name: "PyTorch ROCm", Source: "official", Image: "registry.platform.test/pytorch:2.8.0-rocm6.4", Disk: 40, Ports: []string{"8888/http", "22/tcp"}, SSH: true, Jupyter: true, Category: "AMD"},
 		{ID: "tplworker1", Name: "Language model worker", Source: "official", Image: "registry.platform.test/worker-llm:2.9", Disk: 50, Serverless: true, Env: map[string]string{"MODEL_NAME": "small-chat"}, CUDA: []string{"12.8", "13.0"}, Category: "NVIDIA"},
 		{ID: "tplcomfyui", Name: "Image workflows", Source: "verified", Image: "registry.platform.test/image-workflows:1.4", Disk: 30, Ports: []string{"3000/http"}, Category: "NVIDIA"},

@@ -9,10 +9,17 @@ func gpuParameters() []string {
 	return []string{"include", "product", "count", "cloud", "countryCodes", "cudaVersions", "minCudaVersion"}
 }
 
-// gpuQuery is what a caller wants to know of GPU types.
+// serverlessProduct is the product that types outside every pool are not
+// offered for.
+const serverlessProduct = "SERVERLESS"
+
+func isNotServerless(product string) bool { return product != serverlessProduct }
+
+// gpuQuery is what a caller wants to know of GPU types. A type is offered where
+// it is for any of the products.
 type gpuQuery struct {
 	include   bool
-	product   string
+	products  []string
 	count     int
 	cloud     string
 	countries []string
@@ -24,13 +31,11 @@ func (x *exchange) gpuQuery() (gpuQuery, error) {
 	p := &params{q: x.query}
 	q := gpuQuery{
 		include:   len(p.list("include", oneOf("AVAILABILITY"))) > 0,
+		products:  p.list("product", oneOf("POD", "CLUSTER", serverlessProduct)),
 		count:     p.integer("count", 1, 1<<20, 1),
 		cloud:     p.enum("cloud", secureCloud, communityCloud),
 		countries: p.list("countryCodes", countryCode),
 		cuda:      p.list("cudaVersions", cudaVersion),
-	}
-	if p.has("product") {
-		q.product = p.enum("product", "POD", "CLUSTER", "SERVERLESS")
 	}
 	if p.has("minCudaVersion") {
 		q.minCUDA = p.q.Get("minCudaVersion")
@@ -115,7 +120,7 @@ type place struct {
 
 // placesLocked lists where a type is offered to the query.
 func (c *catalog) placesLocked(g *GPU, q gpuQuery) []place {
-	if !q.include || q.product == "SERVERLESS" && g.Pool == "" {
+	if !q.include || g.Pool == "" && !slices.ContainsFunc(q.products, isNotServerless) {
 		return nil
 	}
 	var out []place

@@ -17,9 +17,7 @@ func (x *exchange) cpuQuery() (cpuQuery, error) {
 	if q.vcpu&(q.vcpu-1) != 0 {
 		p.add("query.vcpuCount", "must be a power of two, but got %d", q.vcpu)
 	}
-	if p.has("product") {
-		p.enum("product", "POD", "SERVERLESS")
-	}
+	p.list("product", oneOf("POD", serverlessProduct))
 	if err := p.err(); err != nil {
 		return q, err
 	}

@@ -47,6 +47,10 @@ func TestCatalogParameters(t *testing.T) {
 		status int
 	}{
 		{"gpus?include=AVAILABILITY&product=POD", 200},
+		{"gpus?include=AVAILABILITY&product=POD,CLUSTER", 200},
+		{"gpus?include=AVAILABILITY&product=POD,NOTHING", 422},
+		{"gpus?include=AVAILABILITY&product=", 422},
+		{"cpus?include=AVAILABILITY&product=POD,SERVERLESS", 200},
 		{"gpus?include=AVAILABILITY", 400},
 		{"gpus?product=POD", 400},
 		{"gpus?count=2", 400},

@@ -56,21 +56,24 @@ func (c *Clock) Speed() float64 {
 	return c.speed
 }
 
-// Advance moves the clock forward by d, whatever its speed. A negative d is
-// ignored: the emulator's time never runs backwards.
+// Advance moves the clock forward by d, at any speed. A negative d is ignored:
+// the emulator's time never runs backwards.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rebaseLocked(c.nowLocked().Add(max(d, 0)), c.speed)
 }
 
-// AdvanceTo moves the clock forward to t; a t in the clock's past is ignored.
-func (c *Clock) AdvanceTo(t time.Time) {
+// AdvanceTo moves the clock forward to t and reports whether it did: a clock that
+// is past t stays as it is.
+func (c *Clock) AdvanceTo(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.nowLocked(); t.After(now) {
-		c.rebaseLocked(t.Round(0).UTC(), c.speed)
+	if t.Before(c.nowLocked()) {
+		return false
 	}
+	c.rebaseLocked(t.Round(0).UTC(), c.speed)
+	return true
 }
 
 // SetSpeed changes how fast the clock runs from now on; zero stops it.
@@ -86,8 +89,8 @@ func (c *Clock) rebaseLocked(now time.Time, speed float64) {
 	c.changed = make(chan struct{})
 }
 
-// AdvanceToNext moves the clock to the earliest time that somebody waits for, a
-// call for its result or a stream for its next line, and tells whether there
+// AdvanceToNext moves the clock to the earliest time that is waited for, by a
+// call for its result or by a stream for its next line, and reports whether there
 // was one.
 func (c *Clock) AdvanceToNext() bool {
 	c.mu.Lock()

@@ -113,7 +113,9 @@ func (c container) check() error {
 				"$.ports["+strconv.Itoa(i)+"]: got '"+port+"'")
 		}
 	}
-	if len(c.appendMembers(nil)) > maxBody {
+	sent := c
+	sent.Command = command{Args: c.Command.Args} // the words are the same command once more
+	if len(sent.appendMembers(nil)) > maxBody {
 		return tooLarge("the expanded request is larger than " + strconv.Itoa(maxBody) + " bytes")
 	}
 	return nil

@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// ControlHandler is the interface through which the emulator is steered. It is
-// separate from the API, knows no key, and must be reachable by nobody but the
-// tests: every route reads and answers JSON, and a fault is answered with 400
-// and {"error": text}.
+// ControlHandler is the interface that steers the emulator. It is separate from
+// the API, takes no key, and must be reachable by the tests only. Every route
+// reads and answers JSON; a request that cannot be carried out changes nothing and
+// is answered with 400 and {"error": string}.
 //
-//	GET    /clock                         POST /clock {advance | to | speed}
+//	GET    /clock                         POST /clock {advance | to, speed}
+//	POST   /reset
 //	GET    /faults   POST /faults {Fault} DELETE /faults   DELETE /faults/{id}
 //	GET    /latency                       PUT  /latency {operation: duration}
 //	GET    /calls[?operation=…&since=seq] DELETE /calls
@@ -28,6 +29,7 @@ func (s *Server) ControlHandler() http.Handler {
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
 		"GET /clock":           s.controlClock,
 		"POST /clock":          s.controlMoveClock,
+		"POST /reset":          func(r *http.Request) (any, error) { return nil, s.Reset(r.Context()) },
 		"GET /faults":          func(*http.Request) (any, error) { return s.Faults(), nil },
 		"POST /faults":         s.controlAddFault,
 		"DELETE /faults":       func(*http.Request) (any, error) { s.ClearFaults(); return nil, nil },
@@ -92,18 +94,25 @@ func (s *Server) controlMoveClock(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if move.Speed != nil {
-		s.clock.SetSpeed(*move.Speed)
-	}
+	var advance time.Duration
 	if move.Advance != "" {
-		d, err := time.ParseDuration(move.Advance)
-		if err != nil {
+		if advance, err = time.ParseDuration(move.Advance); err != nil {
 			return nil, err
 		}
-		s.clock.Advance(d)
 	}
-	if move.To != nil {
-		s.clock.AdvanceTo(*move.To)
+	switch {
+	case move.Advance != "" && move.To != nil:
+		return nil, errors.New("advance and to exclude each other")
+	case advance < 0:
+		return nil, fmt.Errorf("advance: %s: the clock never runs backwards", advance)
+	case move.Speed != nil && *move.Speed < 0:
+		return nil, fmt.Errorf("speed: %v: the clock never runs backwards", *move.Speed)
+	case move.To != nil && !s.clock.AdvanceTo(*move.To):
+		return nil, fmt.Errorf("to: %s: the clock never runs backwards, and it is past that", stamp(*move.To))
+	}
+	s.clock.Advance(advance)
+	if move.Speed != nil {
+		s.clock.SetSpeed(*move.Speed)
 	}
 	return s.controlClock(r)
 }
@@ -113,7 +122,7 @@ func (s *Server) controlAddFault(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Validate(); err != nil {
+	if err := s.validateFault(f); err != nil {
 		return nil, err
 	}
 	f.ID = s.AddFault(f)
@@ -143,6 +152,9 @@ func (s *Server) controlSetLatency(r *http.Request) (any, error) {
 	parsed := map[string]time.Duration{}
 	for op, text := range wanted {
 		if parsed[op], err = time.ParseDuration(text); err != nil {
+			return nil, err
+		}
+		if err := checkOperation(op); err != nil {
 			return nil, err
 		}
 	}

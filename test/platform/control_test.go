@@ -28,6 +28,15 @@ func TestControl(t *testing.T) {
 	}
 	control(400, "POST", "/clock", `{"advance":"soon"}`)
 	control(400, "POST", "/clock", `{"forward":"1s"}`)
+	for _, body := range []string{
+		`{"to":"2026-06-01T12:00:00Z"}`, `{"advance":"-1s"}`, `{"speed":-1}`,
+		`{"to":"2026-06-01T12:00:00Z","speed":7}`, `{"advance":"1h","speed":-1}`, `{"advance":"1h","to":"2027-01-01T00:00:00Z"}`,
+	} {
+		control(400, "POST", "/clock", body)
+		if now := control(200, "GET", "/clock", ""); now.text("now") != "2026-06-01T13:00:00Z" || now.at("speed") != 0.0 {
+			t.Errorf("%s was refused, but the clock is now %s", body, now.raw)
+		}
+	}
 
 	id := r.newPod(gpuPod)
 	control(204, "PATCH", "/pods/"+id, `{"status":"RUNNING","name":"b","cost":0.5,"locked":true}`)
@@ -43,6 +52,11 @@ func TestControl(t *testing.T) {
 	control(204, "DELETE", "/faults/"+fault, "")
 	control(400, "DELETE", "/faults/"+fault, "")
 	control(400, "POST", "/faults", `{"kind":"nonsense"}`)
+	control(400, "POST", "/faults", `{"kind":"drop","operation":"createPods"}`)
+	control(400, "POST", "/faults", `{"kind":"drop","account":"nope"}`)
+	for _, operation := range []string{"runSync", "balanced", "getOpenAPI"} {
+		control(200, "POST", "/faults", `{"kind":"drop","operation":"`+operation+`"}`)
+	}
 	control(204, "DELETE", "/faults", "")
 
 	control(200, "PUT", "/latency", `{"listPods":"1ms"}`)
@@ -51,6 +65,10 @@ func TestControl(t *testing.T) {
 	}
 	r.want(200, "GET", "/v2/pods", "")
 	control(400, "PUT", "/latency", `{"listPods":"long"}`)
+	control(400, "PUT", "/latency", `{"getPod":"1s","listPod":"1s"}`)
+	if got := control(200, "GET", "/latency", "").text("getPod"); got != "" {
+		t.Errorf("a refused change of latency set %q", got)
+	}
 
 	control(204, "PUT", "/prices", `{"gpu":"NVIDIA L4","secure":2,"community":1,"serverless":3}`)
 	control(400, "PUT", "/prices", `{"gpu":"nope"}`)

@@ -171,12 +171,15 @@ func parseEndpointCreate(body any) (*endpointRequest, error) {
 	if !isObject {
 		return nil, c.err()
 	}
-	f.require("name", "scaling", "type")
+	f.require("scaling")
 	if !f.has("templateId") {
-		f.require("image")
+		f.require("name", "image")
 	}
 	r := f.endpoint(false)
-	r.kind, _ = f.enum("type", typeQueue, typeBalanced)
+	r.kind = typeQueue
+	if f.has("type") {
+		r.kind, _ = f.enum("type", typeQueue, typeBalanced)
+	}
 	if r.kind == typeBalanced && r.scaling != nil && r.scaling.Type == queueDelay {
 		c.add("$.scaling.type", "must be REQUEST_COUNT for a LOAD_BALANCER endpoint")
 	}
@@ -206,7 +209,7 @@ func (x *exchange) createEndpoint() (reply, error) {
 		return reply{}, badRequest("exactly one of gpu and cpu must be given")
 	}
 	e := &endpoint{
-		Name: *r.name, Type: r.kind, CreatedAt: x.now, Max: defaultMax, IdleTimeout: defaultIdle,
+		Name: t.Name, Type: r.kind, CreatedAt: x.now, Max: defaultMax, IdleTimeout: defaultIdle,
 		Timeout: defaultTimeout, FlashBoot: "OFF", Container: t.Container,
 	}
 	if x.acct.templates.has(t.ID) {
@@ -229,7 +232,7 @@ func (x *exchange) createEndpoint() (reply, error) {
 	e.release(x.now, x.acct.ID, nil)
 	x.acct.endpoints.add(e.ID, e)
 	x.s.scheduleLocked(x.acct, e, x.now)
-	return reply{status: http.StatusCreated, body: e.append(nil, x.s.runURL)}, nil
+	return reply{status: http.StatusCreated, body: e.append(nil, x.runBase())}, nil
 }
 
 // applyEndpointLocked applies a request to an endpoint and checks the rules

@@ -53,7 +53,7 @@ func (x *exchange) updateEndpoint() (reply, error) {
 	}
 	*e = changed
 	x.s.scheduleLocked(x.acct, e, x.now)
-	return ok(e.append(nil, x.s.runURL)), nil
+	return ok(e.append(nil, x.runBase())), nil
 }
 
 // release is one version of an endpoint's container.

@@ -150,6 +150,15 @@ func (e *endpoint) appendURLs(b []byte, runURL string) []byte {
 	return append(b, '}')
 }
 
+// runBase is the address of the run interface: the one in the options, or else
+// the one that this call was made to, which its caller can reach again.
+func (x *exchange) runBase() string {
+	if x.s.runURL != "" {
+		return x.s.runURL
+	}
+	return "http://" + x.host
+}
+
 // balancedURL is the address of a load-balanced endpoint: a host of its own
 // under the run interface's, or under localhost where that is an address.
 func balancedURL(runURL, id string) string {
@@ -171,7 +180,7 @@ func (x *exchange) listEndpoints() (reply, error) {
 	x.lock()
 	defer x.unlock()
 	return ok(appendList([]byte(`{"endpoints":`), x.acct.endpoints.order, func(b []byte, e *endpoint) []byte {
-		return e.append(b, x.s.runURL)
+		return e.append(b, x.runBase())
 	})), nil
 }
 
@@ -189,11 +198,10 @@ func (x *exchange) getEndpoint() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(e.append(nil, x.s.runURL)), nil
+	return ok(e.append(nil, x.runBase())), nil
 }
 
-// deleteEndpoint ends the workers and cancels what they were doing or had yet
-// to do.
+// deleteEndpoint ends the workers and cancels the jobs that are not final.
 func (x *exchange) deleteEndpoint() (reply, error) {
 	x.lock()
 	defer x.unlock()
@@ -201,14 +209,18 @@ func (x *exchange) deleteEndpoint() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	x.s.deleteEndpointLocked(x.acct, e, x.now)
+	return noContent(), nil
+}
+
+func (s *Server) deleteEndpointLocked(a *account, e *endpoint, now time.Time) {
 	for _, j := range slices.Clone(e.Active) {
-		e.end(j, jobCancelled, x.now)
+		e.end(j, jobCancelled, now)
 	}
 	for len(e.Fleet) > 0 {
-		x.s.dismissLocked(e, e.Fleet[0])
+		s.dismissLocked(e, e.Fleet[0])
 	}
-	x.acct.endpoints.remove(e.ID)
-	x.acct.chargeLocked(meterServerless, e.ID, amounts{}, x.now)
-	x.s.notifyLocked()
-	return noContent(), nil
+	a.endpoints.remove(e.ID)
+	a.chargeLocked(meterServerless, e.ID, amounts{}, now)
+	s.notifyLocked()
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -71,6 +72,9 @@ func (f Fault) Validate() error {
 	default:
 		faults = append(faults, fmt.Errorf("kind: no fault is called %q", f.Kind))
 	}
+	if err := checkOperation(f.Operation); err != nil {
+		faults = append(faults, fmt.Errorf("operation: %w", err))
+	}
 	if f.Probability < 0 || f.Probability > 1 {
 		faults = append(faults, fmt.Errorf("probability: %v is not between 0 and 1", f.Probability))
 	}
@@ -83,7 +87,26 @@ func (f Fault) Validate() error {
 	return errors.Join(faults...)
 }
 
-// spoilsAnswer tells whether the fault needs the operation's own answer.
+// checkOperation refuses names that no operation of the REST API or the run
+// interface has; empty stands for all.
+func checkOperation(id string) error {
+	has := func(r route) bool { return r.operation == id }
+	if id == "" || id == balancedOperation || slices.ContainsFunc(restRoutes(), has) || slices.ContainsFunc(runRoutes(), has) {
+		return nil
+	}
+	return fmt.Errorf("no operation is called %q", id)
+}
+
+// validateFault is Validate, and the account must exist.
+func (s *Server) validateFault(f Fault) error {
+	err := f.Validate()
+	if f.Account != "" && s.accounts[f.Account] == nil {
+		err = errors.Join(err, fmt.Errorf("account: no account is called %q", f.Account))
+	}
+	return err
+}
+
+// spoilsAnswer reports whether the fault needs the operation's own answer.
 func (f Fault) spoilsAnswer() bool {
 	switch f.Kind {
 	case FaultSlow, FaultTrickle, FaultCut, FaultMalformed, FaultHuge, FaultBomb:
@@ -131,10 +154,17 @@ type faults struct {
 }
 
 func newFaults(o Options) *faults {
-	return &faults{
-		rand:    rand.New(rand.NewPCG(o.Seed, 2)),
-		latency: map[string]time.Duration{"": max(o.Latency, 0)},
-	}
+	f := &faults{}
+	f.resetLocked(o)
+	return f
+}
+
+// resetLocked brings back what a new emulator of these options has. Ids of faults
+// go on, so that none stands for two.
+func (f *faults) resetLocked(o Options) {
+	f.rand = rand.New(rand.NewPCG(o.Seed, 2))
+	f.list = nil
+	f.latency = map[string]time.Duration{"": max(o.Latency, 0)}
 }
 
 // pick returns the first fault that hits a call, and spends one of its times.
@@ -170,9 +200,9 @@ func (f *faults) delay(operation string) time.Duration {
 
 // AddFault puts a fault in force and returns its id. Faults are tried in the
 // order they were added; the first that hits is the only one. It panics on a
-// fault that does not pass Validate.
+// fault that does not pass Validate, or names an account that does not exist.
 func (s *Server) AddFault(f Fault) string {
-	if err := f.Validate(); err != nil {
+	if err := s.validateFault(f); err != nil {
 		panic("platform: AddFault: " + err.Error())
 	}
 	s.faults.mu.Lock()
@@ -183,7 +213,7 @@ func (s *Server) AddFault(f Fault) string {
 	return f.ID
 }
 
-// RemoveFault lifts one fault and tells whether it was in force.
+// RemoveFault lifts one fault and reports whether it was in force.
 func (s *Server) RemoveFault(id string) bool {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -215,8 +245,12 @@ func (s *Server) Faults() []Fault {
 }
 
 // SetLatency delays the answers of one operation, or with an empty operation of
-// all that have no latency of their own, by d of real time.
+// all that have no latency of their own, by d of real time. It panics on an
+// operation that does not exist.
 func (s *Server) SetLatency(operation string, d time.Duration) {
+	if err := checkOperation(operation); err != nil {
+		panic("platform: SetLatency: " + err.Error())
+	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.latency[operation] = max(d, 0)

@@ -51,7 +51,8 @@ type Options struct {
 	DataFile string
 
 	// RunURL is the base address of the run interface as it appears in the
-	// request URLs of serverless endpoints; empty is "https://api.platform.test".
+	// request URLs of serverless endpoints. Empty is the address at which each
+	// call reached the REST API, which suits Server.CombinedHandler.
 	RunURL string
 
 	// KeepCalls is how many calls are remembered for Calls, the newest first to

@@ -21,12 +21,13 @@ const maxBody = 102_400
 type Server struct {
 	opts   Options
 	timing Timing
+	listed *Catalog // as it was given
 	clock  *Clock
 	log    *slog.Logger
 	calls  *recorder
 	faults *faults
 	rest   *surface
-	runURL string
+	runURL string                           // empty is the address each call was made to
 	keys   map[[sha256.Size]byte]credential // never changes
 
 	life context.Context //nolint:containedctx // ends with Close, and every open stream with it
@@ -36,6 +37,7 @@ type Server struct {
 	store    *store     // nil keeps the state in memory only
 	accounts map[string]*account
 	catalog  *catalog
+	seed     *Seed // the last one applied; nil is none
 	rand     *rand.Rand
 	changed  chan struct{} // closed at the next change of state, if waiting
 	waiting  bool
@@ -52,7 +54,7 @@ func New(opts Options) (*Server, error) {
 		timing:   opts.Timing.withDefaults(),
 		clock:    opts.Clock,
 		log:      opts.Logger,
-		runURL:   strings.TrimSuffix(orText(opts.RunURL, "https://api.platform.test"), "/"),
+		runURL:   strings.TrimSuffix(opts.RunURL, "/"),
 		calls:    newRecorder(opts.KeepCalls),
 		changed:  make(chan struct{}),
 		accounts: map[string]*account{},
@@ -73,12 +75,11 @@ func New(opts Options) (*Server, error) {
 		problem: func(p *problem) ([]byte, string) { return p.append(nil), "application/problem+json" },
 		counts:  true,
 	}
-	listed := opts.Catalog
-	if listed == nil {
-		listed = DefaultCatalog()
+	if s.listed = opts.Catalog.clone(); opts.Catalog == nil {
+		s.listed = DefaultCatalog()
 	}
 	var err error
-	if s.catalog, err = newCatalog(listed); err != nil {
+	if s.catalog, err = newCatalog(s.listed); err != nil {
 		return nil, err
 	}
 	if err := s.openAccounts(opts.Accounts); err != nil {

@@ -127,14 +127,22 @@ func (p *pod) publicIP() string {
 	return "203.0.113." + strconv.Itoa(int(p.digest("ip")%254)+1)
 }
 
-// publicPort is where a tcp port of the pod can be reached from outside; zero
-// when it has no such port. It changes with every start.
+// proxiedIP is the pod's address for the proxy, in the block 100.65.0.0/16 of
+// the shared address space (RFC 6598).
+func (p *pod) proxiedIP() string {
+	n := p.digest("proxied")
+	return "100.65." + strconv.Itoa(int(n>>8&255)) + "." + strconv.Itoa(int(n%254)+1)
+}
+
+// publicPort is the number under which a port of the pod can be reached from
+// outside the container; zero when the pod has no such port. It changes with
+// every start.
 func (p *pod) publicPort(port string) int {
 	for i, one := range p.Container.Ports {
-		number, protocol, _ := strings.Cut(one, "/")
-		if one != port || protocol != "tcp" {
+		if one != port {
 			continue
 		}
+		number, _, _ := strings.Cut(one, "/")
 		if n, err := strconv.Atoi(number); err == nil && n > 70000 {
 			return n
 		}
@@ -169,16 +177,17 @@ func (p *pod) appendRuntime(b []byte, now time.Time) []byte {
 	return append(b, `]}`...)
 }
 
-// appendPort writes one port; http ports are behind the proxy and have no
-// public number of their own.
+// appendPort writes one port: a tcp port with its public address, an http port
+// with the one inside the data center that the proxy forwards to.
 func (p *pod) appendPort(b []byte, one string) []byte {
 	number, protocol, _ := strings.Cut(one, "/")
 	private, _ := strconv.Atoi(number) // checked when it was set
 	b = appendInt(append(b, `{"private":`...), private)
-	if protocol == "tcp" {
-		b = appendInt(append(b, `,"public":`...), p.publicPort(one))
-		b = appendText(append(b, `,"type":"tcp","ip":`...), p.publicIP())
-		return append(b, '}')
+	ip := p.publicIP()
+	if protocol == "http" {
+		ip = p.proxiedIP()
 	}
-	return append(b, `,"public":null,"type":"http","ip":null}`...)
+	b = appendInt(append(b, `,"public":`...), p.publicPort(one))
+	b = appendText(append(b, `,"type":`...), protocol)
+	return append(appendText(append(b, `,"ip":`...), ip), '}')
 }

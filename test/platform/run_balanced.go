@@ -6,7 +6,11 @@ import (
 	"time"
 )
 
-// workerHeader tells which worker answered.
+// balancedOperation is what records and faults call every call to a load-balanced
+// endpoint.
+const balancedOperation = "balanced"
+
+// workerHeader names the worker that answered.
 const workerHeader = "X-Platform-Worker-Id"
 
 // balancedPatience is how long a load-balanced request waits for a worker.
@@ -15,7 +19,7 @@ const balancedPatience = 2 * time.Minute
 // newBalancedSurface is the manners of load-balanced endpoints: every method
 // and path is the worker's own affair.
 func newBalancedSurface() *surface {
-	all := &route{operation: "balanced", handle: (*exchange).balanced, body: true}
+	all := &route{operation: balancedOperation, handle: (*exchange).balanced, body: true}
 	return &surface{
 		routes:   &routeTable{all: all},
 		limit:    func(*route) int64 { return maxBalanced },

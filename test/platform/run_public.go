@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,15 +75,16 @@ func priceLoraVideo(f fields) float64 {
 	return 0.35
 }
 
-// unloadableLora fails for a LoRA no address is behind: one under the domain
-// .invalid (RFC 2606), or no web address at all.
+// unloadableLora fails for a LoRA under the domain .invalid (RFC 2606), where no
+// file can be. Every other path loads: an address of any scheme, or the name of a
+// file in a model repository.
 func unloadableLora(f fields) string {
 	for _, name := range []string{"high_noise_loras", "low_noise_loras"} {
 		list, _ := f.m[name].([]any)
 		for _, v := range list {
 			m, _ := v.(map[string]any)
 			path, _ := m["path"].(string)
-			if !strings.HasPrefix(path, "https://") || strings.Contains(path, ".invalid/") {
+			if u, err := url.Parse(path); err == nil && strings.HasSuffix(u.Hostname(), ".invalid") {
 				return "failed to load LoRA from " + path
 			}
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // Seed is what an emulator starts with, as a file says it: accounts, prices,
-// stock, and calls that are made before anybody else's.
+// stock, and calls that are made before all others.
 type Seed struct {
 	Accounts []Account   `json:"accounts"`
 	Prices   []SeedPrice `json:"prices"`
@@ -71,6 +71,9 @@ func (s *Server) ApplySeed(ctx context.Context, seed *Seed) error {
 			return fmt.Errorf("seed: %w", err)
 		}
 	}
+	s.mu.Lock()
+	s.seed = seed
+	s.mu.Unlock()
 	owned := s.owned()
 	for i, c := range seed.Calls {
 		if owned[c.Account] {
@@ -84,7 +87,7 @@ func (s *Server) ApplySeed(ctx context.Context, seed *Seed) error {
 	return nil
 }
 
-// owned tells which accounts have anything.
+// owned returns the accounts that own anything.
 func (s *Server) owned() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,8 +63,8 @@ func TestCreateEndpointRefusals(t *testing.T) {
 		says       string
 	}{
 		{"no name", change(`"name":"e",`, ``), 422, "missing property 'name'"},
-		{"no type", change(`"type":"QUEUE",`, ``), 422, "missing property 'type'"},
 		{"no scaling", change(`,"scaling":{"type":"QUEUE_DELAY","queueDelay":4}`, ``), 422, "missing property 'scaling'"},
+		{"neither name nor image nor template", change(`"name":"e","image":"i",`, ``), 422, "missing property 'name'"},
 		{"no image", change(`"image":"i",`, ``), 422, "missing property 'image'"},
 		{"scaling without type", change(`"type":"QUEUE_DELAY",`, ``), 422, "$.scaling: missing property 'type'"},
 		{"mixed scaling", change(`"queueDelay":4`, `"requestCount":4`), 422, "'requestCount' not allowed"},

@@ -20,6 +20,7 @@ type kept interface {
 	track()
 	isDirty() bool
 	clean()
+	empty()
 	save(*bbolt.Bucket) error
 	load(*bbolt.Bucket) error
 }

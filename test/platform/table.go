@@ -29,7 +29,7 @@ func (t *table[T]) add(id string, v *T) {
 	t.touch(id)
 }
 
-// touch marks a record as changed, if anyone keeps account of that.
+// touch marks a record as changed, if the table is kept in a data file.
 func (t *table[T]) touch(id string) {
 	if t.dirty != nil {
 		t.dirty[id] = true
@@ -47,6 +47,16 @@ func (t *table[T]) remove(id string) {
 		t.order = slices.Delete(t.order, i, i+1)
 	}
 	t.touch(id)
+}
+
+// empty removes every record.
+func (t *table[T]) empty() {
+	for id := range t.byID {
+		t.touch(id)
+	}
+	clear(t.byID)
+	clear(t.seqs)
+	t.order = nil
 }
 
 func (t *table[T]) len() int { return len(t.order) }
