@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,62 +25,73 @@ const (
 	envoyInline
 	// envoyExtProc asks the gateway's ext_proc server about them.
 	envoyExtProc
+	// envoyRival asks OPA and ratelimit.
+	envoyRival
 )
+
+// front is how Envoy differs from the bootstrap in deploy.
+type front struct {
+	// filters stand before the router; nil are those of the bootstrap.
+	filters []any
+	// rateLimits are what is counted of every request, if anything.
+	rateLimits []any
+	// clusters are the addresses of the bootstrap's clusters; those without one are
+	// left out. Further ones, that speak gRPC, are grpc.
+	clusters, grpc map[string]string
+}
 
 // object is one object of Envoy's bootstrap.
 type object = map[string]any
 
-// startEnvoy starts Envoy with the settings of the bootstrap in deploy, one worker,
-// and its filters exchanged. Its clusters lead to the addresses given by name.
-func (r *runner) startEnvoy(ctx context.Context, filters []any, clusters map[string]string) (p *process, addr string, err error) {
+// startEnvoy starts Envoy with the settings of the bootstrap in deploy and one
+// worker. Callers connect to it from then on.
+func (r *runner) startEnvoy(ctx context.Context, i *instance, f front) error {
 	program, err := exec.LookPath("envoy")
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	text, err := os.ReadFile(r.settings.Envoy)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	var doc object
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", r.settings.Envoy, err)
+		return fmt.Errorf("%s: %w", r.settings.Envoy, err)
 	}
-	addr, err = port(ctx)
+	addr, err := port(ctx)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	admin, err := port(ctx)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	if err := shape(doc, addr, admin, filters, clusters); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", r.settings.Envoy, err)
+	if err := f.shape(doc, addr, admin); err != nil {
+		return fmt.Errorf("%s: %w", r.settings.Envoy, err)
 	}
 	text, err = json.Marshal(doc)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	file := filepath.Join(r.machine.dir, "envoy.json")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return nil, "", err
+		return err
 	}
 	cmd := r.machine.command(ctx, measured, program, "-c", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warn")
 	access, err := os.Create(filepath.Join(r.machine.dir, "access.log"))
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer func() { _ = access.Close() }()
 	cmd.Stdout = access
-	p, err = r.machine.start("envoy", cmd, nil)
-	if err != nil {
-		return nil, "", err
-	}
-	return p, addr, p.ready(ctx, answers("http://"+admin+"/ready"))
+	i.addr = addr
+	err = r.pass(ctx, i, "envoy", cmd, answers("http://"+admin+"/ready"))
+	i.envoy = i.way[len(i.way)-1]
+	return err
 }
 
-// shape puts a bootstrap on loopback. The filters replace those before the router;
-// nil keeps them.
-func shape(doc object, addr, admin string, filters []any, clusters map[string]string) error {
+// shape puts a bootstrap on loopback and makes it what f says.
+func (f front) shape(doc object, addr, admin string) error {
 	resources, ok := doc["static_resources"].(object)
 	listener, ok1 := at(resources, "listeners", 0).(object)
 	manager, ok2 := at(listener, "filter_chains", 0, "filters", 0, "typed_config").(object)
@@ -90,24 +100,35 @@ func shape(doc object, addr, admin string, filters []any, clusters map[string]st
 	}
 	doc["admin"] = object{"address": socket(admin)}
 	listener["address"] = socket(addr)
-	if filters != nil {
+	if host, ok := at(manager, "route_config", "virtual_hosts", 0).(object); ok && f.rateLimits != nil {
+		host["rate_limits"] = f.rateLimits
+	}
+	if f.filters != nil {
 		were, _ := manager["http_filters"].([]any)
 		if len(were) == 0 {
 			return errors.New("no filters")
 		}
-		manager["http_filters"] = append(filters, were[len(were)-1])
+		manager["http_filters"] = append(f.filters, were[len(were)-1])
 	}
 	all, _ := resources["clusters"].([]any)
 	var kept []any
 	for _, c := range all {
 		cluster, _ := c.(object)
 		name, _ := cluster["name"].(string)
-		if to := clusters[name]; to != "" {
+		if to := f.clusters[name]; to != "" {
 			cluster["type"] = "STATIC"
 			delete(cluster, "transport_socket")
 			cluster["load_assignment"] = endpoint(name, to)
 			kept = append(kept, cluster)
 		}
+	}
+	for name, to := range f.grpc {
+		kept = append(kept, object{"name": name, "type": "STATIC", "load_assignment": endpoint(name, to), "typed_extension_protocol_options": object{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": object{
+				"@type":                "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+				"explicit_http_config": object{"http2_protocol_options": object{}},
+			},
+		}})
 	}
 	resources["clusters"] = kept
 	return nil
@@ -136,7 +157,7 @@ func endpoint(cluster, addr string) object {
 }
 
 func socket(addr string) object {
-	host, text, _ := net.SplitHostPort(addr) // ours
-	number, _ := strconv.Atoi(text)
+	host, text := split(addr)
+	number, _ := strconv.Atoi(text) // ours
 	return object{"socket_address": object{"address": host, "port_value": number}}
 }

@@ -148,7 +148,7 @@ func (r *runner) turn(ctx context.Context, t turn, ks []kind) error {
 
 // takes reports whether a kind is sent to a target.
 func (t target) takes(k kind) bool {
-	if k.judged && t.gateway == nil {
+	if k.judged && t.gateway == nil && t.envoy != envoyRival {
 		return false
 	}
 	return t.kinds == nil || slices.Contains(t.kinds, k.name)
@@ -219,22 +219,20 @@ func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place in
 // as the target's; Redis and, once more, Envoy apart.
 func (i *instance) cpu() (map[string]time.Duration, error) {
 	sum := map[string]time.Duration{}
-	for _, part := range []struct {
-		p     *process
-		units []string
-	}{{i.proxy, []string{cpu}}, {i.envoy, []string{cpu, envoyCPU}}, {i.redis, []string{redisCPU}}} {
-		if part.p == nil {
-			continue
-		}
-		d, err := part.p.cpu()
-		if err != nil {
-			return nil, err
-		}
-		for _, unit := range part.units {
+	add := func(unit string, ps ...*process) error {
+		for _, p := range ps {
+			if p == nil {
+				continue
+			}
+			d, err := p.cpu()
+			if err != nil {
+				return err
+			}
 			sum[unit] += d
 		}
+		return nil
 	}
-	return sum, nil
+	return sum, errors.Join(add(cpu, i.way...), add(envoyCPU, i.envoy), add(redisCPU, i.redis))
 }
 
 // hold measures the memory of connections that wait for their next request.

@@ -184,6 +184,12 @@ func (p *process) memory() (int64, error) {
 	return kb << 10, err
 }
 
+// split returns host and port of an address of our own.
+func split(addr string) (host, port string) {
+	host, port, _ = strings.Cut(addr, ":")
+	return host, port
+}
+
 // port returns an address of loopback that was free a moment ago.
 func port(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

@@ -50,6 +50,7 @@ func targets() []target {
 		{name: "envoy", base: plainProxy, envoy: envoyAlone, kinds: few},
 		{name: "inline", base: plainProxy, gateway: &gateway{}, envoy: envoyInline, kinds: few},
 		{name: "extproc", base: plainProxy, gateway: &gateway{}, envoy: envoyExtProc, kinds: few},
+		{name: "rival", base: plainProxy, envoy: envoyRival, kinds: []string{"read", "create", "create-401", "create-422", "create-403", "create-429", "create-open"}},
 	}
 }
 
@@ -85,18 +86,25 @@ func binaries(list []string) ([]binary, error) {
 type instance struct {
 	// addr is where callers connect, and ca the certificate they find there.
 	addr, ca string
-	// The processes; those that are not part of the target are nil.
-	proxy, envoy, redis *process
+	// way are the processes that requests pass, and envoy the one of them that is
+	// Envoy, if any. Redis is asked by them.
+	way          []*process
+	envoy, redis *process
 }
 
-// way are the processes that a request passes.
-func (i *instance) way() []*process {
-	return slices.DeleteFunc([]*process{i.envoy, i.proxy}, func(p *process) bool { return p == nil })
+// pass starts a process that requests pass, and waits until it is ready.
+func (r *runner) pass(ctx context.Context, i *instance, name string, cmd *exec.Cmd, ready func(context.Context) error) error {
+	p, err := r.machine.start(name, cmd, nil)
+	if err != nil {
+		return err
+	}
+	i.way = append(i.way, p)
+	return p.ready(ctx, ready)
 }
 
-// took is how long the slowest of them took to be ready.
+// took is how long the slowest of its processes took to be ready.
 func (i *instance) took() (slowest time.Duration) {
-	for _, p := range i.way() {
+	for _, p := range i.way {
 		slowest = max(slowest, p.took)
 	}
 	return slowest
@@ -104,7 +112,7 @@ func (i *instance) took() (slowest time.Duration) {
 
 // memory is what they occupy together.
 func (i *instance) memory() (sum int64, err error) {
-	for _, p := range i.way() {
+	for _, p := range i.way {
 		n, err := p.memory()
 		if err != nil {
 			return 0, err
@@ -115,7 +123,7 @@ func (i *instance) memory() (sum int64, err error) {
 }
 
 func (i *instance) stop() {
-	for _, p := range i.way() {
+	for _, p := range slices.Backward(i.way) {
 		p.stop()
 	}
 	if i.redis != nil {
@@ -139,19 +147,19 @@ func (r *runner) start(ctx context.Context, t target, b binary) (i *instance, er
 	}
 	var extproc string
 	if t.gateway != nil {
-		if i.redis, i.proxy, extproc, err = r.startGateway(ctx, t, b, i); err != nil {
+		if extproc, err = r.startGateway(ctx, t, b, i); err != nil {
 			return i, err
 		}
 	}
-	switch clusters := map[string]string{"platform": r.platform.Addr}; t.envoy {
+	switch platform := r.platform.Addr; t.envoy {
 	case envoyAlone:
-		i.envoy, i.addr, err = r.startEnvoy(ctx, []any{}, clusters)
+		err = r.startEnvoy(ctx, i, front{filters: []any{}, clusters: map[string]string{"platform": platform}})
 	case envoyInline:
-		clusters["platform"] = i.addr
-		i.envoy, i.addr, err = r.startEnvoy(ctx, []any{}, clusters)
+		err = r.startEnvoy(ctx, i, front{filters: []any{}, clusters: map[string]string{"platform": i.addr}})
 	case envoyExtProc:
-		clusters["tollgate"] = extproc
-		i.envoy, i.addr, err = r.startEnvoy(ctx, nil, clusters)
+		err = r.startEnvoy(ctx, i, front{clusters: map[string]string{"platform": platform, "tollgate": extproc}})
+	case envoyRival:
+		err = r.startRival(ctx, i)
 	case noEnvoy:
 	}
 	return i, err
@@ -165,19 +173,42 @@ func (r *runner) startProxy(ctx context.Context, i *instance) (err error) {
 	if i.ca != "" {
 		told.Certificate, told.Key = r.certificate, r.key
 	}
-	if i.proxy, err = r.machine.role(ctx, measured, "proxy", told); err != nil {
+	p, err := r.machine.role(ctx, measured, "proxy", told)
+	if err != nil {
 		return err
 	}
-	return i.proxy.ready(ctx, accepts(i.addr))
+	i.way = append(i.way, p)
+	return p.ready(ctx, accepts(i.addr))
 }
 
-// startGateway starts tollgate and a Redis of its own.
-func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instance) (redis, gateway *process, extproc string, err error) {
+// startRedis starts a Redis that keeps nothing.
+func (r *runner) startRedis(ctx context.Context, i *instance) (addr string, err error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", err
+	}
+	if addr, err = port(ctx); err != nil {
+		return "", err
+	}
+	_, number := split(addr)
+	i.redis, err = r.machine.start("redis", r.machine.command(ctx, around, program,
+		"--bind", "127.0.0.1", "--port", number, "--save", "", "--appendonly", "no", "--dir", r.machine.dir), nil)
+	if err != nil {
+		return "", err
+	}
+	return addr, i.redis.ready(ctx, accepts(addr))
+}
+
+// startGateway starts tollgate and returns where its ext_proc server listens.
+func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instance) (extproc string, err error) {
+	store, err := r.startRedis(ctx, i)
+	if err != nil {
+		return "", err
+	}
 	a := addresses{platform: r.platform.Addr}
-	var store string
-	for _, to := range []*string{&a.data, &a.admin, &a.extproc, &store} {
+	for _, to := range []*string{&a.data, &a.admin, &a.extproc} {
 		if *to, err = port(ctx); err != nil {
-			return nil, nil, "", err
+			return "", err
 		}
 	}
 	if t.tls {
@@ -186,31 +217,14 @@ func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instan
 	if t.envoy != envoyExtProc {
 		a.extproc = ""
 	}
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		return nil, nil, "", err
-	}
-	_, number, _ := strings.Cut(store, ":")
-	redis, err = r.machine.start("redis", r.machine.command(ctx, around, program,
-		"--bind", "127.0.0.1", "--port", number, "--save", "", "--appendonly", "no", "--dir", r.machine.dir), nil)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	if err := redis.ready(ctx, accepts(store)); err != nil {
-		return redis, nil, "", err
-	}
 	file := filepath.Join(r.machine.dir, "tollgate.yaml")
 	if err := os.WriteFile(file, []byte(t.gateway.configuration(a)), 0o600); err != nil {
-		return redis, nil, "", err
+		return "", err
 	}
 	cmd := r.machine.command(ctx, measured, b.Path, "serve", "-c", file)
 	cmd.Env = []string{"BENCH_REDIS=redis://" + store, "BENCH_PLATFORM_KEY=bench-platform-key"}
-	gateway, err = r.machine.start("tollgate", cmd, nil)
-	if err != nil {
-		return redis, nil, "", err
-	}
 	i.addr = a.data
-	return redis, gateway, a.extproc, gateway.ready(ctx, answers("http://"+a.admin+"/readyz"))
+	return a.extproc, r.pass(ctx, i, "tollgate", cmd, answers("http://"+a.admin+"/readyz"))
 }
 
 // errNoKind is a name on the command line that is no target's or kind's.
