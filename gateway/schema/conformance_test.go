@@ -38,9 +38,13 @@ func deliberate() []difference {
 			reason:  "see PodGpu",
 		},
 		{
-			added:   `^schemas/CreateEndpointRequest/allOf/1/then/required/(name|type)$`,
+			added:   `^schemas/CreateEndpointRequest/allOf/1/then/required/name$`,
 			removed: `^schemas/CreateEndpointRequest/allOf/2/required/(name|type)$`,
-			reason:  "clients may leave both out beside templateId; the platform decides",
+			reason:  "clients may leave the type out, and the name beside templateId; the platform decides",
+		},
+		{
+			added:  `^schemas/CreateEndpointRequest/allOf/2/properties/type/default = "QUEUE"$`,
+			reason: "what the platform makes of an endpoint without a type, for policies to judge",
 		},
 		{
 			added:  `^schemas/CreateEndpointRequest/allOf/2/properties/workers/default = {}$`,

@@ -40,6 +40,11 @@ func TestFillDefaults(t *testing.T) {
 			"workers":{"min":0,"max":3},"timeout":300000,"flashboot":"OFF"}`,
 		},
 		{
+			"endpoint of no type", "createEndpoint", `{"name":"e","image":"i","scaling":{"type":"REQUEST_COUNT","requestCount":4},"gpu":{"pools":["a"]}}`,
+			`{"name":"e","image":"i","type":"QUEUE","scaling":{"type":"REQUEST_COUNT","requestCount":4},"gpu":{"pools":["a"],"count":1},
+			"workers":{"min":0,"max":3},"timeout":300000,"flashboot":"OFF"}`,
+		},
+		{
 			"template", "createTemplate", `{"name":"t","image":"i"}`,
 			`{"name":"t","image":"i","category":"NVIDIA","public":false,"serverless":false,"startJupyter":true,"startSsh":true}`,
 		},

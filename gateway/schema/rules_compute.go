@@ -166,8 +166,8 @@ func checkIdleTimeout(body map[string]any, report reporter) {
 	}
 }
 
-// idleTimeoutRefused tells whether a new endpoint is of the one combination
-// that has no idle timeout.
+// idleTimeoutRefused reports whether a new endpoint is of the one combination
+// that has no idle timeout. Without a type it is a QUEUE.
 func idleTimeoutRefused(body map[string]any) bool {
-	return text(body, "type") == "QUEUE" && text(object(body, "scaling"), "type") == "REQUEST_COUNT"
+	return text(body, "type") != "LOAD_BALANCER" && text(object(body, "scaling"), "type") == "REQUEST_COUNT"
 }

@@ -125,7 +125,7 @@ func TestValidateBody(t *testing.T) {
 			"$.scaling.requestCount: must be at least 1",
 		}},
 		{"without a template", "createEndpoint", `{}`, []string{
-			"$: missing property 'image'", "$: missing property 'name'", "$: missing property 'scaling'", "$: missing property 'type'",
+			"$: missing property 'image'", "$: missing property 'name'", "$: missing property 'scaling'",
 		}},
 		{"a template stands in for name and type", "createEndpoint", `{"templateId":"t","scaling":{"type":"REQUEST_COUNT","requestCount":4},"gpu":{"pools":["ADA_24"]}}`, nil},
 		{"the same CPU shape twice", "createEndpoint", endpoint(`"cpu":[{"id":"cpu5c","vcpuCount":4},{"id":"cpu5c","vcpuCount":4}]`), []string{

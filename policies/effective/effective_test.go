@@ -107,6 +107,10 @@ func TestCreate(t *testing.T) {
 			`{"type":"QUEUE","scaling":{"type":"REQUEST_COUNT","requestCount":4},"cpu":[],"workers":{"min":2,"max":3},"timeout":300000,"flashboot":"OFF"}`,
 		},
 		{
+			"endpoint of no type", "createEndpoint", `{"scaling":{"type":"REQUEST_COUNT","requestCount":4},"cpu":[]}`, "",
+			`{"type":"QUEUE","scaling":{"type":"REQUEST_COUNT","requestCount":4},"cpu":[],"workers":{"min":0,"max":3},"timeout":300000,"flashboot":"OFF"}`,
+		},
+		{
 			"endpoint from a template", "createEndpoint", `{"templateId":"t2","type":"QUEUE","gpu":{"pools":["A"]},"env":{"B":"m"}}`, serverlessTemplate,
 			`{"templateId":"t2","type":"QUEUE","image":"t:2","env":{"A":"t","B":"m"},"gpu":{"pools":["A"],"count":1,"allowedCudaVersions":["12.4"]},
 			"workers":{"min":0,"max":3,"idleTimeout":10},"timeout":300000,"flashboot":"OFF"}`,

@@ -14,9 +14,9 @@ const (
 )
 
 func endpointDefaults(body object) object {
-	out := withDefaults(body, object{"timeout": defaultTimeoutMS, "flashboot": "OFF"})
+	out := withDefaults(body, object{"type": "QUEUE", "timeout": defaultTimeoutMS, "flashboot": "OFF"})
 	workers := object{"min": defaultMinWorkers, "max": defaultMaxWorkers}
-	if !countsRequests(body) {
+	if !countsRequests(out) {
 		workers["idleTimeout"] = defaultIdleSeconds
 	}
 	given, isObject := out["workers"].(object)

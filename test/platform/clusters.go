@@ -35,7 +35,7 @@ type clusterRequest struct {
 func parseClusterRequest(body any) (*clusterRequest, error) {
 	var c checker
 	r := &clusterRequest{}
-	f, isObject := c.object("$", body, "name", "type", "compute", "args", "cmd", "entrypoint", "disk", "env", "image",
+	f, isObject := c.object("$", body, "name", "type", "compute", "args", "disk", "env", "image",
 		"ports", "dataCenterIds", "mounts", "startJupyter", "startSsh")
 	if !isObject {
 		return nil, c.err()
