@@ -63,11 +63,10 @@ type TemplateNote struct {
 	// PortsConfig is the JSON text a GraphQL caller sent.
 	PortsConfig json.RawMessage `json:"portsConfig,omitempty"`
 	// NoVolume tells that the volume was set to 0 although v2 kept the mount.
-	NoVolume       bool     `json:"noVolume,omitempty"`
-	AdvancedStart  bool     `json:"advancedStart,omitempty"`
-	StartScript    string   `json:"startScript,omitempty"`
-	Config         string   `json:"config,omitempty"`
-	BoundEndpoints []string `json:"boundEndpoints,omitempty"`
+	NoVolume      bool   `json:"noVolume,omitempty"`
+	AdvancedStart bool   `json:"advancedStart,omitempty"`
+	StartScript   string `json:"startScript,omitempty"`
+	Config        string `json:"config,omitempty"`
 	// Alias is the id of the template that took this one's place.
 	Alias string `json:"alias,omitempty"`
 }

@@ -73,6 +73,13 @@ func Whole(v any, path ...string) int64 {
 	return int64(f)
 }
 
+// Ceil returns v rounded up; ok is false when it is no number or does not fit.
+func Ceil(v any) (n int64, ok bool) {
+	f, ok := Number(v)
+	f = math.Ceil(f)
+	return int64(f), ok && math.Abs(f) <= maxExact
+}
+
 // maxExact is the largest magnitude up to which every integer has a float64 of
 // its own, 2^53.
 const maxExact = 1 << 53

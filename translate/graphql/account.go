@@ -25,7 +25,7 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 	if in.Selects("pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes") {
 		return &user{}, nil // those reads prove the credential
 	}
-	if _, err := x.fetch(ctx, "getSshKeys", "", nil, kindAccount); err != nil && !isStatus(err, http.StatusForbidden) {
+	if _, err := x.fetch(ctx, "getSshKeys", "", kindAccount); err != nil && !isStatus(err, http.StatusForbidden) {
 		return nil, err
 	}
 	return &user{}, nil
@@ -56,7 +56,7 @@ func userFields() objectType {
 			if u.keys != nil {
 				return strings.Join(u.keys, "\n"), nil
 			}
-			b, err := x.fetch(ctx, "getSshKeys", "", nil, kindAccount)
+			b, err := x.fetch(ctx, "getSshKeys", "", kindAccount)
 			return strings.Join(translate.Texts(b, "keys"), "\n"), err
 		}),
 		"currentSpendPerHr": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
@@ -72,22 +72,22 @@ func userFields() objectType {
 			return wrapPods(pods), err
 		}),
 		"endpoints": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.list(ctx, "listEndpoints", "endpoints", nil, kindEndpoint)
+			list, err := x.Endpoints(ctx)
 			return wrapEndpoints(list), err
 		}),
 		"endpoint": field(func(ctx context.Context, x *exchange, _ *user, in input) (any, error) {
 			return x.endpointByID(ctx, in.text("id"))
 		}),
 		"podTemplates": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.ownTemplates(ctx)
+			list, err := x.OwnTemplates(ctx, "list templates")
 			return wrapTemplates(list), err
 		}),
 		"containerRegistryCreds": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.list(ctx, "listRegistries", "registries", nil, kindRegistry)
+			list, err := x.Registries(ctx)
 			return records(list), err
 		}),
 		"networkVolumes": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.volumes(ctx)
+			list, err := x.Volumes(ctx)
 			return records(list), err
 		}),
 	}
@@ -135,26 +135,16 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 	return &user{keys: keys}, nil
 }
 
-// volumes lists the account's network volumes.
-func (x *exchange) volumes(ctx context.Context) ([]any, error) {
-	return x.list(ctx, "listNetworkVolumes", "networkVolumes", nil, kindVolume)
-}
-
 // volumeByID finds a volume in the list, nil when it is not there.
 func (x *exchange) volumeByID(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, nil
 	}
-	list, err := x.volumes(ctx)
+	list, err := x.Volumes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return translate.ByID(list, id), nil
-}
-
-// ownTemplates lists the account's templates.
-func (x *exchange) ownTemplates(ctx context.Context) ([]any, error) {
-	return x.list(ctx, "listTemplates", "templates", nil, kindTemplate)
 }
 
 // publicTemplates lists one slice of the public ones.

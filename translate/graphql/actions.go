@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // action is what podAction is asked to do.
@@ -79,7 +80,7 @@ func podResume(ctx context.Context, x *exchange, in input) (any, error) {
 	if count == 0 && accept.any() {
 		return x.act(ctx, id, actionStart)
 	}
-	b, err := x.fetch(ctx, "getPod", id, nil, kindPod)
+	b, err := x.fetch(ctx, "getPod", id, kindPod)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func podReset(ctx context.Context, x *exchange, in input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := x.fetch(ctx, "getPod", id, nil, kindPod)
+	b, err := x.fetch(ctx, "getPod", id, kindPod)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func podReset(ctx context.Context, x *exchange, in input) (any, error) {
 // whether there was anything to do.
 func (x *exchange) act(ctx context.Context, id string, a action) (any, error) {
 	resp, err := x.Send(ctx, request("podAction", id, map[string]any{"action": string(a)}, nil), translate.Again)
-	x.forget()
+	x.Forget()
 	switch {
 	case err != nil:
 		return nil, err
@@ -138,7 +139,7 @@ func (x *exchange) act(ctx context.Context, id string, a action) (any, error) {
 	}
 	b := resp.Body
 	if translate.Members(b) == nil {
-		if b, err = x.fetch(ctx, "getPod", id, nil, kindPod); err != nil {
+		if b, err = x.fetch(ctx, "getPod", id, kindPod); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +147,7 @@ func (x *exchange) act(ctx context.Context, id string, a action) (any, error) {
 }
 
 func (x *exchange) conflict(ctx context.Context, id string, a action, refused *translate.Response) (any, error) {
-	b, err := x.fetch(ctx, "getPod", id, nil, kindPod)
+	b, err := x.fetch(ctx, "getPod", id, kindPod)
 	if err != nil {
 		return nil, err
 	}
@@ -169,5 +170,5 @@ func podTerminate(ctx context.Context, x *exchange, in input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, x.remove(ctx, "deletePod", id, kindTerminate)
+	return nil, x.Remove(ctx, legacy.About{Verb: "delete pod", Noun: kindTerminate}, "deletePod", id)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 //go:embed schema.graphql
@@ -24,6 +25,7 @@ type API struct {
 	cfg    Config
 	deps   translate.Deps
 	engine *engine.Engine[*exchange]
+	quirks legacy.Quirks
 }
 
 // New checks the configuration and ties each field of the schema to its
@@ -40,7 +42,11 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 			Aliases: l.Aliases, Directives: l.Directives, Values: l.Values, Response: l.Response,
 		},
 	})
-	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e}, err
+	quirks := legacy.Quirks{
+		Interface: "GraphQL", RollOut: cfg.TemplateRollout,
+		RaisedSize: "raised to the minimum of 10", NoVolume: "serverless templates have no volume",
+	}
+	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks}, err
 }
 
 // branded writes the operator's brand into the schema, or leaves the fields
@@ -84,8 +90,8 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	m := &meter{next: call, most: a.cfg.Limits.Calls, failed: map[string]failure{}}
 	x := &exchange{
-		Dialogue: translate.NewDialogue(a.deps, m, in.Account, budget),
-		api:      a, in: in, meter: m, reads: map[string]*read{},
+		Session: legacy.NewSession(translate.NewDialogue(a.deps, m, in.Account, budget), &a.quirks),
+		api:     a, in: in, meter: m,
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -46,15 +46,15 @@ func (x *exchange) centresBy(ctx context.Context, query url.Values) ([]any, erro
 
 // shared reads through the catalog cache, once per request.
 func (x *exchange) shared(operation, query string, fetch func() ([]any, bool)) ([]any, error) {
-	s := x.slot(catalogSlot + operation + "\x00" + query)
-	s.once.Do(func() {
+	v, err := x.Lasting(operation+"\x00"+query, func() (any, error) {
 		list, ok := fetch()
-		if s.value = list; !ok {
-			s.err = x.meter.lastFailure(operation, kindCatalog)
+		if !ok {
+			return list, x.meter.lastFailure(operation, kindCatalog)
 		}
+		return list, nil
 	})
-	list, _ := s.value.([]any)
-	return list, s.err
+	list, _ := v.([]any)
+	return list, err
 }
 
 // compliantCentres lists the ids of the centres that meet all of the list.

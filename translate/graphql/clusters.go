@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // memberWait is how long createCluster waits for its members to be listed, and
@@ -104,7 +105,7 @@ func clusterBody(ctx context.Context, x *exchange, a args) (map[string]any, erro
 	}
 	b := d.body
 	if id := a.text("templateId"); id != "" {
-		t, err := x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
+		t, err := x.fetch(ctx, "getTemplate", id, kindTemplate)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +194,7 @@ func deleteCluster(ctx context.Context, x *exchange, in input) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	if err := x.remove(ctx, "deleteCluster", id, kindCluster); err != nil {
+	if err := x.Remove(ctx, legacy.About{Verb: "delete cluster", Noun: kindCluster}, "deleteCluster", id); err != nil {
 		return nil, err
 	}
 	return true, nil

@@ -131,9 +131,9 @@ func portList(a args) []string {
 	return ports
 }
 
-// envOf turns the list of pairs into v2's object: the last of a key wins.
-func envOf(list []any) map[string]any {
-	env := map[string]any{}
+// variablesOf reads a list of pairs: the last of a key wins.
+func variablesOf(list []any) map[string]string {
+	env := map[string]string{}
 	for _, e := range list {
 		if pair, ok := e.(map[string]any); ok && args(pair).text("key") != "" {
 			env[args(pair).text("key")] = args(pair).text("value")
@@ -141,6 +141,9 @@ func envOf(list []any) map[string]any {
 	}
 	return env
 }
+
+// envOf is variablesOf as v2's object.
+func envOf(list []any) map[string]any { return translate.EnvObject(variablesOf(list)) }
 
 // clouds lists the clouds to try for each GPU type; several mean that the
 // catalog decides the order.

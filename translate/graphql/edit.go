@@ -13,7 +13,7 @@ func podEditJob(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, err
 	}
 	a := in.object("input")
-	before, err := x.fetch(ctx, "getPod", id, nil, kindPod)
+	before, err := x.fetch(ctx, "getPod", id, kindPod)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func podEditJob(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, err
 	}
 	if translate.Members(after) == nil {
-		if after, err = x.fetch(ctx, "getPod", id, nil, kindPod); err != nil {
+		if after, err = x.fetch(ctx, "getPod", id, kindPod); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +120,7 @@ func (x *exchange) restarted(ctx context.Context, before, after any, change map[
 		translate.Text(after, "status") != "RUNNING" || translate.Text(before, "startedAt") != translate.Text(after, "startedAt") {
 		return after
 	}
-	if len(change) == has(change, "name") {
+	if len(change) == 1 && change["name"] != nil {
 		return after // all else that can change is the container's
 	}
 	p, err := x.act(ctx, translate.Text(before, "id"), actionRestart)

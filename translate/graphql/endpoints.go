@@ -3,12 +3,12 @@ package graphql
 import (
 	"context"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // endpoint is a serverless endpoint as a value of the schema.
@@ -28,16 +28,17 @@ func (e *endpoint) cpu() bool {
 
 func (e *endpoint) note(ctx context.Context, x *exchange) translate.EndpointNote {
 	if e.listed {
-		return notes[translate.EndpointNote](ctx, x, translate.KindEndpoint)[e.id()]
+		// Where the store cannot tell, the answer is less exact.
+		notes, _ := legacy.Notes[translate.EndpointNote](ctx, x.Session, translate.KindEndpoint)
+		return notes[e.id()]
 	}
-	n, _, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Dialogue, x.key(translate.KindEndpoint, e.id()))
-	return n
+	return x.EndpointNote(ctx, e.id())
 }
 
 // templateID is the template it was made from here, or the virtual one that
 // stands for its settings.
 func (e *endpoint) templateID(ctx context.Context, x *exchange) string {
-	return orElse(e.note(ctx, x).TemplateID, virtualPrefix+e.id())
+	return orElse(e.note(ctx, x).TemplateID, legacy.VirtualPrefix+e.id())
 }
 
 func wrapEndpoints(list []any) []any {
@@ -52,11 +53,11 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	b, err := x.fetch(ctx, "getEndpoint", id, nil, kindEndpoint)
+	e, err := x.Endpoint(ctx, legacy.About{Verb: "get endpoint", Noun: kindEndpoint}, id)
 	if err != nil {
 		return nil, orMissing(err)
 	}
-	return &endpoint{body: b}, nil
+	return &endpoint{body: any(e.Members)}, nil
 }
 
 // selection is the GPU pools and excluded types in the legacy notation.
@@ -231,7 +232,7 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 	if e.listed {
 		return 1, nil
 	}
-	b, err := x.fetch(ctx, "listEndpointReleases", e.id(), nil, kindEndpoint)
+	b, err := x.fetch(ctx, "listEndpointReleases", e.id(), kindEndpoint)
 	if n := translate.Whole(b, "endpointVersion"); err == nil && n > 0 {
 		return n, nil
 	}
@@ -243,32 +244,31 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
 	id := e.note(ctx, x).TemplateID
 	if id == "" {
-		return virtualTemplate(e.body), nil
+		return found(legacy.VirtualTemplate(e.body)), nil
 	}
 	if e.listed {
-		list, err := x.ownTemplates(ctx)
+		list, err := x.OwnTemplates(ctx, "list templates")
 		if err != nil {
 			return nil, err
 		}
 		if t := translate.ByID(list, id); t != nil {
-			return &template{body: t, source: "own", listed: true}, nil
+			return listedTemplate(t, "own"), nil
 		}
 	}
-	b, err := x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
+	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: kindTemplate}, id)
 	switch {
-	case isStatus(err, http.StatusNotFound):
-		t := virtualTemplate(e.body)
-		translate.Members(t.body)["id"] = id
-		return t, nil
+	case legacy.IsMissing(err):
+		t = legacy.VirtualTemplate(e.body)
+		t.KnownAs = id
 	case err != nil:
 		return nil, err
 	}
-	return &template{body: b}, nil
+	return found(t), nil
 }
 
 // endpointWorkers lists the active workers as pods.
 func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
-	b, err := x.fetch(ctx, "listEndpointWorkers", e.id(), nil, kindEndpoint)
+	b, err := x.fetch(ctx, "listEndpointWorkers", e.id(), kindEndpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +296,7 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 	}
 	id := a.text("endpointId")
 	delete(b, "endpointId")
-	if strings.HasPrefix(a.text("templateId"), virtualPrefix) {
+	if strings.HasPrefix(a.text("templateId"), legacy.VirtualPrefix) {
 		return x.endpointByID(ctx, id)
 	}
 	after, err := x.change(ctx, "updateEndpoint", id, b, kindEndpoint)
@@ -307,60 +307,17 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 	return &endpoint{body: after}, nil
 }
 
-// rememberEndpoint changes what is stored about an endpoint, and about the
-// template it was made from, which knows its endpoints.
+// rememberEndpoint changes what is stored about an endpoint.
 func (x *exchange) rememberEndpoint(ctx context.Context, id string, edit func(n *translate.EndpointNote)) {
-	key := x.key(translate.KindEndpoint, id)
-	n, _, _ := translate.LoadNote[translate.EndpointNote](ctx, x.Dialogue, key)
-	before := n.TemplateID
+	n := x.EndpointNote(ctx, id)
 	edit(&n)
-	translate.SaveNote(ctx, x.Dialogue, key, n)
-	if before == n.TemplateID {
-		return
-	}
-	x.rebind(ctx, before, func(bound []string) []string {
-		return slices.DeleteFunc(bound, func(other string) bool { return other == id })
-	})
-	x.rebind(ctx, n.TemplateID, func(bound []string) []string { return translate.Unique(append(bound, id)) })
+	translate.SaveNote(ctx, x.Dialogue, x.key(translate.KindEndpoint, id), n)
 }
 
-// rebind changes what a template knows of the endpoints made from it.
-func (x *exchange) rebind(ctx context.Context, template string, edit func(bound []string) []string) {
-	if template == "" || strings.HasPrefix(template, virtualPrefix) {
-		return
-	}
-	key := x.key(translate.KindTemplate, template)
-	n, _, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Dialogue, key)
-	n.BoundEndpoints = edit(n.BoundEndpoints)
-	translate.SaveNote(ctx, x.Dialogue, key, n)
-}
-
-// deleteEndpoint deletes; an endpoint refused for its workers has them taken
-// away first.
 func deleteEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	id := in.text("id")
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	err := x.remove(ctx, "deleteEndpoint", id, kindEndpoint)
-	if f := asFaultOrNil(err); f != nil && (f.status == http.StatusBadRequest || f.status == http.StatusConflict) &&
-		strings.Contains(strings.ToLower(f.message), "worker") {
-		none := map[string]any{"workers": map[string]any{"min": translate.Int(0), "max": translate.Int(0)}}
-		if _, err := x.change(ctx, "updateEndpoint", id, none, kindEndpoint); err != nil {
-			return nil, err
-		}
-		err = x.remove(ctx, "deleteEndpoint", id, kindEndpoint)
-	}
-	if err == nil {
-		x.rememberEndpoint(ctx, id, func(n *translate.EndpointNote) { n.TemplateID = "" })
-		translate.DropNote(ctx, x.Dialogue, x.key(translate.KindEndpoint, id))
-	}
-	return nil, err
-}
-
-func asFaultOrNil(err error) *fault {
-	if err == nil {
-		return nil
-	}
-	return asFault(err)
+	return nil, x.DeleteEndpoint(ctx, id)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // Codes clients find in errors[].extensions.code.
@@ -93,6 +94,18 @@ func asFault(err error) *fault {
 		}
 		return f
 	}
+	if i, ok := errors.AsType[*legacy.InvalidError](err); ok {
+		return badInput(i.Error())
+	}
+	if r, ok := errors.AsType[*legacy.RefusedError](err); ok {
+		if r.Err != nil {
+			return asFault(r.Err)
+		}
+		if r.Response.OK() {
+			return internal(err)
+		}
+		return refusal(r.Response, r.Noun)
+	}
 	f := internal(err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		f.status = http.StatusGatewayTimeout
@@ -167,18 +180,17 @@ func (d details) text() string {
 }
 
 // kind names a resource the way clients know it in "not found" texts.
-type kind string
+type kind = legacy.Noun
 
 const (
-	kindPod       kind = "pod"
-	kindTerminate kind = "pod to terminate"
-	kindCluster   kind = "cluster"
-	kindEndpoint  kind = "endpoint"
-	kindTemplate  kind = "template"
-	kindVolume    kind = "network volume"
-	kindRegistry  kind = "container registry auth"
-	kindAccount   kind = "account"
-	kindCatalog   kind = "catalog entry"
+	kindPod       = legacy.NounPod
+	kindTerminate = legacy.NounTerminated
+	kindCluster   = legacy.NounCluster
+	kindEndpoint  = legacy.NounEndpoint
+	kindTemplate  = legacy.NounTemplate
+	kindVolume    = legacy.NounVolume
+	kindAccount   = legacy.NounAccount
+	kindCatalog   = legacy.NounCatalog
 )
 
 // refusal turns a v2 answer that is not a success into this dialect's fault.

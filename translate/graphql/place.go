@@ -50,7 +50,7 @@ func (d *deployment) findPlace(ctx context.Context) error {
 		d.place.intersect(centres)
 	}
 	if id := a.text("networkVolumeId"); id != "" {
-		volume, err := d.x.fetch(ctx, "getNetworkVolume", id, nil, kindVolume)
+		volume, err := d.x.fetch(ctx, "getNetworkVolume", id, kindVolume)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (d *deployment) mounts(ctx context.Context) (map[string]any, error) {
 // spreadTemplate writes the template's settings into the body and leaves its id
 // out: its volume was taken away here, but v2 would still mount it.
 func (d *deployment) spreadTemplate(ctx context.Context, id string) error {
-	t, err := d.x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
+	t, err := d.x.fetch(ctx, "getTemplate", id, kindTemplate)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func persistent(x *exchange, size int64, at string) map[string]any {
 // templateMount keeps a template's volume and puts it elsewhere. A template
 // that cannot be read leaves the decision to v2.
 func (d *deployment) templateMount(ctx context.Context, id, at string) map[string]any {
-	t, err := d.x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
+	t, err := d.x.fetch(ctx, "getTemplate", id, kindTemplate)
 	size := translate.Whole(t, "mounts", "persistent", "size")
 	if err != nil || size == 0 || translate.Text(t, "mounts", "persistent", "path") == at {
 		return nil

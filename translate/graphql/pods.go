@@ -112,7 +112,7 @@ func podByID(ctx context.Context, x *exchange, in input) (any, error) {
 	if id == "" {
 		return nil, badInput("podId is required")
 	}
-	b, err := x.fetch(ctx, "getPod", id, nil, kindPod)
+	b, err := x.fetch(ctx, "getPod", id, kindPod)
 	if isStatus(err, 404) {
 		return nil, nil
 	}
@@ -159,14 +159,6 @@ func (x *exchange) podNote(ctx context.Context, p *pod) (note translate.PodNote,
 
 func (x *exchange) key(kind, id string) translate.Key {
 	return translate.Key{Account: x.Account(), Kind: kind, ID: id}
-}
-
-// notes reads all records of a kind, once per request.
-func notes[T any](ctx context.Context, x *exchange, kind string) map[string]T {
-	s := x.slot("notes\x00" + kind)
-	s.once.Do(func() { s.value, _ = translate.LoadNotes[T](ctx, x.Dialogue, kind) })
-	m, _ := s.value.(map[string]T)
-	return m
 }
 
 func podTypes() map[string]objectType {

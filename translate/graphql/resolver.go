@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // resolver yields the value of one field; it reaches v2 through x. The selection
@@ -69,6 +70,9 @@ func (a args) bool(name string) (value, given bool) {
 func (a args) object(name string) args { o, _ := a[name].(map[string]any); return o }
 
 func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
+
+// wish reads an argument as what the caller says about a setting.
+func wish[T any](a args, name string) legacy.Wish[T] { return legacy.WishOf[T](a, name) }
 
 // texts returns a list of strings without empty ones.
 func (a args) texts(name string) []string {

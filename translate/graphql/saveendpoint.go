@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // saveEndpoint makes an endpoint, or changes the one with the id.
@@ -59,7 +61,8 @@ func (s *endpointSave) create(ctx context.Context) (any, error) {
 		b["type"] = balanced
 	}
 	set(b, "templateId", template)
-	containerCreate(b, inline)
+	container := newContainerWishes(inline)
+	container.Create(v2.ContainerOf(b))
 	if env := mergedEnv(a, inline); len(env) > 0 {
 		b["env"] = env
 	}
@@ -76,13 +79,14 @@ func (s *endpointSave) create(ctx context.Context) (any, error) {
 	s.workers(0, 3, 10)
 	b["timeout"] = translate.Int(orInt(a, "executionTimeoutMs", 600000))
 	b["flashboot"] = orElse(s.flashboot(), "OFF")
-	made, err := s.x.createOnce(ctx, creation{
-		operation: "createEndpoint", body: b, kind: kindTemplate, list: "listEndpoints", member: "endpoints", claims: "endpoint",
+	made, err := s.x.Create(ctx, legacy.Creation{
+		About: legacy.GivenTemplate("create endpoint", template), Call: legacy.Call("createEndpoint", "", b),
+		List: "listEndpoints", Member: "endpoints", Claims: "endpoint",
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{body: made}
+	e := &endpoint{body: any(made)}
 	s.remember(ctx, e.id())
 	return e, nil
 }
@@ -103,7 +107,7 @@ func orInt(a args, name string, other int64) int64 {
 func (s *endpointSave) name(ctx context.Context) error {
 	name := orElse(s.a.text("name"), s.a.object("template").text("name"))
 	if id := s.a.text("templateId"); name == "" && id != "" {
-		t, err := s.x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
+		t, err := s.x.fetch(ctx, "getTemplate", id, kindTemplate)
 		if err != nil {
 			return err
 		}
@@ -263,7 +267,7 @@ func (s *endpointSave) flashboot() string {
 func (s *endpointSave) remember(ctx context.Context, id string) {
 	a := s.a
 	s.x.rememberEndpoint(ctx, id, func(n *translate.EndpointNote) {
-		if t := a.text("templateId"); t != "" && !strings.HasPrefix(t, virtualPrefix) {
+		if t := a.text("templateId"); t != "" && !strings.HasPrefix(t, legacy.VirtualPrefix) {
 			n.TemplateID = t
 		}
 		if t := a.text("gpuIds"); t != "" {

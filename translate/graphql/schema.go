@@ -58,7 +58,7 @@ func resolvers(cfg Config) map[string]objectType {
 // afresh forgets what the mutations before have read.
 func afresh(mutate resolver) resolver {
 	return func(ctx context.Context, x *exchange, source any, in engine.Input) (any, error) {
-		x.forget()
+		x.Forget()
 		return mutate(ctx, x, source, in)
 	}
 }

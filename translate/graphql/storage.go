@@ -2,12 +2,9 @@ package graphql
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"net/http"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 func storageTypes() map[string]objectType {
@@ -42,13 +39,11 @@ func required(a args, names ...string) (map[string]any, error) {
 }
 
 func saveRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
-	b, err := required(in.object("input"), "name", "username", "password")
-	if err != nil {
+	a := in.object("input")
+	if _, err := required(a, "name", "username", "password"); err != nil {
 		return nil, err
 	}
-	return x.createOnce(ctx, creation{
-		operation: "createRegistry", body: b, kind: kindRegistry, list: "listRegistries", member: "registries", claims: "registry",
-	})
+	return x.CreateRegistry(ctx, a.text("name"), a.text("username"), a.text("password"))
 }
 
 func deleteRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
@@ -56,46 +51,36 @@ func deleteRegistryAuth(ctx context.Context, x *exchange, in input) (any, error)
 	if id == "" {
 		return nil, badInput("registryAuthId is required")
 	}
-	if err := x.remove(ctx, "deleteRegistry", id, kindRegistry); err != nil {
-		return nil, err
+	return true, x.DeleteRegistry(ctx, id)
+}
+
+func volumeWishes(a args) *legacy.VolumeWishes {
+	return &legacy.VolumeWishes{
+		Name: wish[string](a, "name"), DataCenter: wish[string](a, "dataCenterId"), SizeGB: wish[int64](a, "size"),
 	}
-	return true, nil
 }
 
 func createNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	b, err := required(a, "name", "dataCenterId")
-	if err != nil {
+	if _, err := required(a, "name", "dataCenterId"); err != nil {
 		return nil, err
 	}
-	size, given := a.int("size")
-	if !given || size < 0 {
+	if size, given := a.int("size"); !given || size < 0 {
 		return nil, badInput("size is required")
 	}
-	if size < 10 {
-		x.Warn("size", "raised to the minimum of 10")
-		size = 10
-	}
-	b["dataCenter"], b["size"] = b["dataCenterId"], translate.Int(size)
-	delete(b, "dataCenterId")
-	return x.createOnce(ctx, creation{
-		operation: "createNetworkVolume", body: b, kind: kindVolume, list: "listNetworkVolumes", member: "networkVolumes", claims: "networkvolume",
-	})
+	return x.CreateVolume(ctx, volumeWishes(a))
 }
 
 func updateNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	id := a.text("id")
+	id, w := a.text("id"), volumeWishes(a)
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	change := map[string]any{}
-	set(change, "name", a.text("name"))
-	if size, given := a.int("size"); given && size != 0 {
-		change["size"] = translate.Int(size)
+	if w.SizeGB.Value() == 0 {
+		w.SizeGB = legacy.Wish[int64]{}
 	}
-	// v2 refuses an empty change.
-	return x.changeOrFetch(ctx, "updateNetworkVolume", "getNetworkVolume", id, change, kindVolume)
+	return x.UpdateVolume(ctx, id, w)
 }
 
 func deleteNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {
@@ -103,92 +88,5 @@ func deleteNetworkVolume(ctx context.Context, x *exchange, in input) (any, error
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	return nil, x.remove(ctx, "deleteNetworkVolume", id, kindVolume)
-}
-
-// creation is the making of a resource that has a name.
-type creation struct {
-	operation string
-	body      map[string]any
-	kind      kind
-	// list and member name the collection to look in when the answer is lost,
-	// claims what results are marked as.
-	list, member, claims string
-}
-
-// createOnce creates, and when the answer is lost looks for the result before
-// it tries a second and last time, so that nothing is made twice.
-func (x *exchange) createOnce(ctx context.Context, c creation) (any, error) {
-	r := request(c.operation, "", c.body, nil)
-	for try := 0; ; try++ {
-		resp, err := x.Send(ctx, r, translate.Once)
-		x.forget()
-		id := ""
-		if err == nil {
-			id = translate.Text(resp.Body, "id")
-		}
-		switch {
-		case err == nil && resp.OK() && id != "":
-			x.claim(ctx, c, id)
-			return resp.Body, nil
-		case err == nil && !resp.OK() && resp.Status < http.StatusInternalServerError:
-			return nil, refusal(resp, c.kind)
-		}
-		found, certain := x.findCreated(ctx, c)
-		if found != nil {
-			return found, nil
-		}
-		if err == nil && resp.OK() {
-			return nil, internal(errors.New(c.operation + " answered without an id"))
-		}
-		if try == 1 || !certain || x.Pause(ctx, createPause) != nil {
-			return body(resp, err, c.kind)
-		}
-	}
-}
-
-// createPause is the wait before a create is sent again.
-const createPause = 500 * time.Millisecond
-
-// claim marks a resource as answered; false when another request had it. The
-// key is the one the REST dialect uses, so that neither takes the other's.
-func (x *exchange) claim(ctx context.Context, c creation, id string) bool {
-	return translate.Claim(ctx, x.Dialogue, c.claims+"/"+id)
-}
-
-// findCreated looks for a resource that shows what was asked for and that no
-// request was answered with; certain means that there is none of the name.
-func (x *exchange) findCreated(ctx context.Context, c creation) (found any, certain bool) {
-	list, err := x.list(ctx, c.list, c.member, nil, c.kind)
-	if err != nil {
-		return nil, false
-	}
-	certain = true
-	for _, r := range list {
-		if translate.Text(r, "name") != c.body["name"] {
-			continue
-		}
-		certain = false
-		if shows(r, c.body) && x.claim(ctx, c, translate.Text(r, "id")) {
-			return r, true
-		}
-	}
-	return nil, certain
-}
-
-// shows reports whether a record agrees with a body wherever it has the member.
-func shows(record any, body map[string]any) bool {
-	for name, want := range body {
-		switch want := want.(type) {
-		case string:
-			if got, ok := translate.At(record, name).(string); ok && got != want {
-				return false
-			}
-		case json.Number:
-			if translate.At(record, name) != nil && translate.Whole(record, name) != translate.Whole(want) {
-				return false
-			}
-		}
-	}
-	return true
+	return nil, x.DeleteVolume(ctx, id)
 }

@@ -9,11 +9,9 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
-
-// virtualPrefix begins the ids of templates that stand for the container
-// settings of an endpoint whose template is not known.
-const virtualPrefix = "ept_"
 
 // Sources of public templates.
 const (
@@ -24,22 +22,21 @@ const (
 
 // template is a template as a value of the schema.
 type template struct {
-	body any
+	legacy.Template
 	// source is where it was listed: a public source, "own", or "" when that is
 	// not known.
 	source string
+	// listed says that its note has not been read.
 	listed bool
 }
 
-func (t *template) text(path ...string) string { return translate.Text(t.body, path...) }
-
 func (t *template) note(ctx context.Context, x *exchange) translate.TemplateNote {
-	id := t.text("id")
-	if t.listed {
-		return notes[translate.TemplateNote](ctx, x, translate.KindTemplate)[id]
+	if !t.listed {
+		return t.Note
 	}
-	n, _, _ := translate.LoadNote[translate.TemplateNote](ctx, x.Dialogue, x.key(translate.KindTemplate, id))
-	return n
+	// Where the store cannot tell, the answer is less exact.
+	notes, _ := legacy.Notes[translate.TemplateNote](ctx, x.Session, translate.KindTemplate)
+	return notes[t.ID()]
 }
 
 func wrapTemplates(list []any) []any { return templatesFrom(list, "own") }
@@ -47,9 +44,14 @@ func wrapTemplates(list []any) []any { return templatesFrom(list, "own") }
 func templatesFrom(list []any, source string) []any {
 	out := make([]any, len(list))
 	for i, b := range list {
-		out[i] = &template{body: b, source: source, listed: true}
+		out[i] = listedTemplate(b, source)
 	}
 	return out
+}
+
+func listedTemplate(body any, source string) *template {
+	t := v2.TemplateOf(body)
+	return &template{Template: legacy.Template{Template: t, KnownAs: t.ID()}, source: source, listed: true}
 }
 
 func podTemplate(ctx context.Context, x *exchange, in input) (any, error) {
@@ -57,18 +59,20 @@ func podTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	if endpoint, ok := strings.CutPrefix(id, virtualPrefix); ok {
-		b, err := x.fetch(ctx, "getEndpoint", endpoint, nil, kindEndpoint)
-		if err != nil {
-			return nil, orMissing(err)
-		}
-		return virtualTemplate(b), nil
-	}
-	b, err := x.fetch(ctx, "getTemplate", id, nil, kindTemplate)
+	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: kindTemplate}, id)
 	if err != nil {
 		return nil, orMissing(err)
 	}
-	return &template{body: b}, nil
+	return found(t), nil
+}
+
+// found is a template that was read by its id.
+func found(t legacy.Template) *template {
+	source := ""
+	if legacy.IsVirtual(t.KnownAs) {
+		source = "own"
+	}
+	return &template{Template: t, source: source}
 }
 
 // orMissing lets a 404 be null instead of an error.
@@ -77,15 +81,6 @@ func orMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// virtualTemplate reads an endpoint's container settings as a template.
-func virtualTemplate(endpoint any) *template {
-	m := map[string]any{}
-	maps.Copy(m, translate.Members(endpoint))
-	m["id"] = virtualPrefix + translate.Text(endpoint, "id")
-	m["serverless"] = true
-	return &template{body: m, source: "own"}
 }
 
 func podTemplates(ctx context.Context, x *exchange, in input) (any, error) {
@@ -107,7 +102,7 @@ func podTemplates(ctx context.Context, x *exchange, in input) (any, error) {
 		all = append(all, templatesFrom(list, s)...)
 	}
 	if !chosen && !x.anonymous() {
-		own, err := x.ownTemplates(ctx)
+		own, err := x.OwnTemplates(ctx, "list templates")
 		if err != nil {
 			return nil, err
 		}
@@ -118,9 +113,8 @@ func podTemplates(ctx context.Context, x *exchange, in input) (any, error) {
 	seen := map[string]bool{}
 	for _, v := range all {
 		t, _ := v.(*template)
-		id := t.text("id")
-		if seen[id] || !matches(a, "id", id) || !matches(a, "name", t.text("name")) ||
-			filtered && translate.Flag(t.body, "serverless") != serverless {
+		id := t.ID()
+		if seen[id] || !matches(a, "id", id) || !matches(a, "name", t.Name()) || filtered && t.Serverless() != serverless {
 			continue
 		}
 		seen[id] = true
@@ -152,46 +146,42 @@ func isOfficial(ctx context.Context, x *exchange, t *template, _ input) (any, er
 		return t.source == official, nil
 	}
 	list, err := x.publicTemplates(ctx, official)
-	return translate.ByID(list, t.text("id")) != nil, err
+	return translate.ByID(list, t.ID()) != nil, err
 }
 
 func templateFields() objectType {
-	noted := func(f func(n translate.TemplateNote) any) resolver {
+	noted := func(f func(t *template, n translate.TemplateNote) any) resolver {
 		return field(func(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
-			return f(t.note(ctx, x)), nil
+			return f(t, t.note(ctx, x)), nil
 		})
 	}
-	flag := func(name string) resolver {
-		return get(func(t *template) any { return translate.Flag(t.body, name) })
-	}
 	return objectType{
-		"id":                get(func(t *template) any { return t.text("id") }),
-		"name":              get(func(t *template) any { return t.text("name") }),
-		"imageName":         get(func(t *template) any { return t.text("image") }),
-		"dockerArgs":        get(func(t *template) any { return translate.ShellOf(t.body) }),
-		"containerDiskInGb": get(func(t *template) any { return translate.Whole(t.body, "disk") }),
-		"volumeMountPath":   get(func(t *template) any { return t.text("mounts", "persistent", "path") }),
-		"volumeInGb": field(func(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
-			size := translate.Whole(t.body, "mounts", "persistent", "size")
-			if size > 0 && t.note(ctx, x).NoVolume {
-				size = 0
-			}
-			return size, nil
-		}),
-		"ports":                   get(func(t *template) any { return strings.Join(translate.Texts(t.body, "ports"), ",") }),
-		"env":                     get(func(t *template) any { return variables(translate.At(t.body, "env")) }),
-		"containerRegistryAuthId": get(func(t *template) any { return t.text("registry") }),
-		"isPublic":                flag("public"),
-		"isServerless":            flag("serverless"),
-		"startSsh":                flag("startSsh"),
-		"startJupyter":            flag("startJupyter"),
-		"category":                get(func(t *template) any { return orNull(t.text("category")) }),
-		"readme":                  noted(func(n translate.TemplateNote) any { return n.Readme }),
-		"config":                  noted(func(n translate.TemplateNote) any { return n.Config }),
-		"startScript":             noted(func(n translate.TemplateNote) any { return n.StartScript }),
-		"advancedStart":           noted(func(n translate.TemplateNote) any { return n.AdvancedStart }),
-		"portsConfig":             noted(func(n translate.TemplateNote) any { return portConfigs(n.PortsConfig) }),
+		"id":                      get(func(t *template) any { return t.KnownAs }),
+		"name":                    get(func(t *template) any { return t.Name() }),
+		"imageName":               get(func(t *template) any { return t.Image() }),
+		"dockerArgs":              get(func(t *template) any { return t.Shell() }),
+		"containerDiskInGb":       get(func(t *template) any { return t.Disk() }),
+		"volumeMountPath":         get(func(t *template) any { return t.PathOfPersistent() }),
+		"ports":                   get(func(t *template) any { return strings.Join(t.Ports(), ",") }),
+		"env":                     get(func(t *template) any { return variables(any(t.Env())) }),
+		"containerRegistryAuthId": get(func(t *template) any { return t.Registry() }),
+		"isPublic":                get(func(t *template) any { return t.Public() }),
+		"isServerless":            get(func(t *template) any { return t.Serverless() }),
+		"startSsh":                get(func(t *template) any { return t.StartSSH() }),
+		"startJupyter":            get(func(t *template) any { return t.StartJupyter() }),
+		"category":                get(func(t *template) any { return orNull(t.Category()) }),
+		"readme":                  noted(func(_ *template, n translate.TemplateNote) any { return n.Readme }),
+		"config":                  noted(func(_ *template, n translate.TemplateNote) any { return n.Config }),
+		"startScript":             noted(func(_ *template, n translate.TemplateNote) any { return n.StartScript }),
+		"advancedStart":           noted(func(_ *template, n translate.TemplateNote) any { return n.AdvancedStart }),
+		"portsConfig":             noted(func(_ *template, n translate.TemplateNote) any { return portConfigs(n.PortsConfig) }),
 		"boundEndpointId":         field(boundEndpoint),
+		"volumeInGb": field(func(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
+			if t.SizeOfPersistent() > 0 && t.note(ctx, x).NoVolume {
+				return 0, nil
+			}
+			return t.SizeOfPersistent(), nil
+		}),
 	}
 }
 
@@ -210,7 +200,8 @@ func portConfigs(raw json.RawMessage) []any {
 
 // boundEndpoint is the first endpoint that was made from the template.
 func boundEndpoint(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
-	if ids := t.note(ctx, x).BoundEndpoints; len(ids) > 0 {
+	// Where the store cannot tell, the answer is less exact.
+	if ids, _ := x.Followers(ctx, t.KnownAs); len(ids) > 0 {
 		return ids[0], nil
 	}
 	return nil, nil
@@ -234,7 +225,7 @@ func deleteTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	if name == "" {
 		return nil, badInput("templateName is required")
 	}
-	list, err := x.ownTemplates(ctx)
+	list, err := x.OwnTemplates(ctx, "list templates")
 	if err != nil {
 		return nil, err
 	}
@@ -251,9 +242,77 @@ func deleteTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	if id == "" {
 		return nil, &fault{message: "Template not found", code: codeNotFound}
 	}
-	if err := x.remove(ctx, "deleteTemplate", id, kindTemplate); err != nil {
+	return nil, x.DeleteTemplate(ctx, id)
+}
+
+// saveTemplate makes a template, or changes the one with the id.
+func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
+	a := in.object("input")
+	if a.text("startScript") != "" {
+		x.Warn("startScript", "remembered and shown, but not run")
+	}
+	id, w := a.text("id"), templateWishes(a)
+	if id == "" {
+		if _, err := required(a, "name", "imageName"); err != nil {
+			return nil, err
+		}
+		w.Container = newContainerWishes(a)
+	}
+	save := x.CreateTemplate
+	if id != "" {
+		save = func(ctx context.Context, w *legacy.TemplateWishes) (legacy.Template, error) {
+			return x.UpdateTemplate(ctx, id, w)
+		}
+	}
+	t, err := save(ctx, w)
+	if err != nil {
 		return nil, err
 	}
-	translate.DropNote(ctx, x.Dialogue, x.key(translate.KindTemplate, id))
-	return nil, nil
+	return &template{Template: t, source: "own"}, nil
+}
+
+func templateWishes(a args) *legacy.TemplateWishes {
+	return &legacy.TemplateWishes{
+		Container: containerWishes(a),
+		Name:      wish[string](a, "name"), Category: wish[string](a, "category"), MountPath: wish[string](a, "volumeMountPath"),
+		VolumeGB: wish[int64](a, "volumeInGb"), Public: wish[bool](a, "isPublic"), Serverless: wish[bool](a, "isServerless"),
+		StartSSH: wish[bool](a, "startSsh"), StartJupyter: wish[bool](a, "startJupyter"),
+		Remember: func(n *translate.TemplateNote) {
+			wish[string](a, "readme").To(func(s string) { n.Readme = s })
+			wish[string](a, "config").To(func(s string) { n.Config = s })
+			wish[string](a, "startScript").To(func(s string) { n.StartScript = s })
+			wish[bool](a, "advancedStart").To(func(on bool) { n.AdvancedStart = on })
+			if raw, err := json.Marshal(a.list("portsConfig")); err == nil && a.has("portsConfig") {
+				n.PortsConfig = raw
+			}
+		},
+	}
+}
+
+// containerWishes reads the settings that templates, endpoints and pods share.
+func containerWishes(a args) legacy.Container {
+	w := legacy.Container{
+		Image: wish[string](a, "imageName"), Args: wish[string](a, "dockerArgs"),
+		Disk: wish[int64](a, "containerDiskInGb"), Registry: wish[string](a, "containerRegistryAuthId"),
+	}
+	if a.has("ports") {
+		w.Ports = legacy.Given(translate.SplitList(a.text("ports")))
+	}
+	if a.has("env") {
+		w.Env = legacy.Given(variablesOf(a.list("env")))
+	}
+	if w.Registry.Said() && w.Registry.Value() == "" {
+		w.Registry = legacy.Null[string]()
+	}
+	return w
+}
+
+// newContainerWishes is containerWishes for what is made: there no ports mean
+// the default.
+func newContainerWishes(a args) legacy.Container {
+	w := containerWishes(a)
+	if len(w.Ports.Value()) == 0 {
+		w.Ports = legacy.Wish[[]string]{}
+	}
+	return w
 }

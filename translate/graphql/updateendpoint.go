@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // update changes an endpoint. What is left out stays as it is.
 func (s *endpointSave) update(ctx context.Context, id string) (any, error) {
-	now, err := s.x.fetch(ctx, "getEndpoint", id, nil, kindEndpoint)
+	now, err := s.x.fetch(ctx, "getEndpoint", id, kindEndpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -21,11 +23,12 @@ func (s *endpointSave) update(ctx context.Context, id string) (any, error) {
 		return nil, badInput("type of an endpoint cannot be changed")
 	}
 	set(b, "name", a.text("name"))
-	if t := a.text("templateId"); !strings.HasPrefix(t, virtualPrefix) {
+	if t := a.text("templateId"); !strings.HasPrefix(t, legacy.VirtualPrefix) {
 		set(b, "templateId", t)
 	}
 	inline := a.object("template")
-	containerChange(b, inline)
+	container := containerWishes(inline)
+	container.Change(v2.ContainerOf(b), v2.Container{})
 	if a.has("env") || inline.has("env") {
 		b["env"] = mergedEnv(a, inline)
 	}

@@ -2,7 +2,6 @@ package v1
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // Operation describes one operation of the v1 API.
@@ -52,6 +52,7 @@ type API struct {
 	// deprecation and sunset are the header values, formatted once.
 	deprecation, sunset string
 	timeLayout          string
+	quirks              legacy.Quirks
 	docs                *documents
 }
 
@@ -65,6 +66,10 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		return nil, fmt.Errorf("v1: %w", err)
 	}
 	a := &API{cfg: cfg, deps: deps.WithDefaults(), rows: operations(), docs: docs, timeLayout: translate.LegacyTime}
+	a.quirks = legacy.Quirks{
+		Interface: "v1", ReadFirst: true, RollOut: cfg.TemplateRollout,
+		RaisedSize: "raised to 10, the smallest volume", NoVolume: "such templates have no volume, ignored",
+	}
 	if cfg.GoTimeFormat {
 		a.timeLayout = translate.GoTime
 	}
@@ -98,7 +103,7 @@ func (a *API) Operations() []Operation {
 
 // request is one v1 request on its way.
 type request struct {
-	*translate.Dialogue
+	*legacy.Session
 	api   *API
 	in    *translate.Incoming
 	body  input
@@ -114,6 +119,34 @@ type reply struct {
 	body        any
 	contentType string // of encoded
 	encoded     []byte
+}
+
+// shown answers with what a rule returned, in v1's shape.
+func shown(show func(any) map[string]any) func(body map[string]any, err error) (*reply, error) {
+	return func(body map[string]any, err error) (*reply, error) {
+		if err != nil {
+			return nil, err
+		}
+		return ok(show(body)), nil
+	}
+}
+
+// shownEach is shown for a list.
+func shownEach(show func(any) map[string]any) func(list []any, err error) (*reply, error) {
+	return func(list []any, err error) (*reply, error) {
+		if err != nil {
+			return nil, err
+		}
+		return ok(each(list, show)), nil
+	}
+}
+
+// done answers a call that returns nothing.
+func done(err error) (*reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &reply{status: http.StatusNoContent}, nil
 }
 
 func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
@@ -133,8 +166,8 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 		budget = a.cfg.VolumeBudget
 	}
 	r := &request{
-		Dialogue: translate.NewDialogue(a.deps, call, in.Account, budget),
-		api:      a, in: in, query: query{values: in.Query},
+		Session: legacy.NewSession(translate.NewDialogue(a.deps, call, in.Account, budget), &a.quirks),
+		api:     a, in: in, query: query{values: in.Query},
 		user: sync.OnceValue(func() string { return translate.UserID(in.Account) }),
 	}
 	ctx, cancel := r.Bound(ctx)
@@ -205,10 +238,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 		err = broken()
 	}
 	if err != nil {
-		f, ok := errors.AsType[*fault](err)
-		if !ok {
-			f = lost(err)
-		}
+		f := a.faultOf(err)
 		out.Status = f.status
 		if wait := r.Header().Get("Retry-After"); wait != "" && (f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable) {
 			out.Header.Set("Retry-After", wait)

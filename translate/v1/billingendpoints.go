@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // endpointFilter is what GET /v1/billing/endpoints filters by and v2 does not.
@@ -98,7 +99,7 @@ func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoin
 		id := translate.Text(e, "id")
 		known[id] = billedEndpoint{
 			types: typesOf(e, types, notes[id].GPUTypeIDs), centres: translate.Texts(e, "dataCenterIds"),
-			image: translate.Text(e, "image"), template: templateIDOf(id, notes[id]),
+			image: translate.Text(e, "image"), template: legacy.TemplateIDOf(id, notes[id]),
 			cpu: len(translate.Items(e, "cpu")) > 0,
 		}
 	}

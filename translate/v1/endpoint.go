@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // endpointView is what an endpoint response is made of besides the v2 endpoint.
@@ -26,7 +27,7 @@ func (r *request) endpoint(e any, view endpointView) map[string]any {
 	id := translate.Text(e, "id")
 	out := map[string]any{
 		"id": id, "name": translate.Text(e, "name"), "userId": r.user(),
-		"templateId": templateIDOf(id, view.note), "version": max(view.version, 1),
+		"templateId": legacy.TemplateIDOf(id, view.note), "version": max(view.version, 1),
 		"computeType": "GPU", "gpuTypeIds": translate.List(typesOf(e, view.types, view.note.GPUTypeIDs)),
 		"gpuCount": translate.Whole(e, "gpu", "count"), "instanceIds": []any{},
 		"allowedCudaVersions": translate.List(translate.Texts(e, "gpu", "allowedCudaVersions")),
@@ -61,15 +62,6 @@ func (r *request) endpoint(e any, view endpointView) map[string]any {
 		out["workers"] = view.workers
 	}
 	return out
-}
-
-// templateIDOf is never empty: an endpoint without a known template has a
-// virtual one.
-func templateIDOf(endpointID string, note translate.EndpointNote) string {
-	if note.TemplateID != "" {
-		return note.TemplateID
-	}
-	return virtualPrefix + endpointID
 }
 
 func instanceIDs(flavours []any) []string {
@@ -123,9 +115,4 @@ func (r *request) version(ctx context.Context, id string) int64 {
 		return 0
 	}
 	return translate.Whole(resp.Body, "endpointVersion")
-}
-
-func (r *request) endpointNote(ctx context.Context, id string) translate.EndpointNote {
-	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, r.Dialogue, r.key(translate.KindEndpoint, id))
-	return note
 }

@@ -2,14 +2,10 @@ package v1
 
 import (
 	"context"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
-
-// endpointClockSlack is how far the platform's clock may be behind ours when a
-// lost endpoint is looked for.
-const endpointClockSlack = 2 * time.Second
 
 func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 	c := endpointCreate{request: r, templateID: r.body.text("templateId")}
@@ -17,22 +13,15 @@ func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	since := r.Started().Add(-endpointClockSlack)
-	w := unknown("template", c.templateID)
-	w.verb = "create endpoint"
-	endpoint, err := r.create(ctx, creation{
-		about: w, call: &translate.Request{Operation: "createEndpoint", Body: body, Origin: c.origin},
-		list: "listEndpoints", member: "endpoints", kind: "endpoint",
-		same: func(listed any) bool {
-			created, err := time.Parse(time.RFC3339Nano, translate.Text(listed, "createdAt"))
-			return err == nil && !created.Before(since) && translate.Text(listed, "name") == body["name"]
-		},
+	call := &translate.Request{Operation: "createEndpoint", Body: body, Origin: c.origin}
+	endpoint, err := r.Create(ctx, legacy.Creation{
+		About: legacy.GivenTemplate("create endpoint", c.templateID), Call: call,
+		List: "listEndpoints", Member: "endpoints", Claims: "endpoint",
 	})
 	if err != nil {
 		return nil, err
 	}
 	note := c.note()
-	r.bind(ctx, c.templateID, translate.Text(endpoint, "id"), &note)
 	return ok(r.endpointNow(ctx, endpoint, note)), nil
 }
 
@@ -74,15 +63,17 @@ func (c *endpointCreate) build(ctx context.Context) (map[string]any, error) {
 // virtual template was named. A missing name is the template's.
 func (c *endpointCreate) fromTemplate(ctx context.Context, body map[string]any) error {
 	name := c.body.text("name")
-	if source, ok, err := c.virtualSource(ctx, c.templateID); err != nil {
-		return err
-	} else if ok {
-		settings(body, source)
-		c.origin = virtualOrigin(c.templateID, source)
-		body["name"] = c.body.textOr("name", translate.Text(source, "name"))
+	if legacy.IsVirtual(c.templateID) {
+		source, err := c.Template(ctx, legacy.GivenTemplate("read template", c.templateID), c.templateID)
+		if err != nil {
+			return err
+		}
+		settings(body, any(source.Members))
+		c.origin = source.Origin()
+		body["name"] = c.body.textOr("name", source.Name())
 		return nil
 	}
-	id := c.resolveTemplate(ctx, c.templateID)
+	id := c.ResolveTemplate(ctx, c.templateID)
 	body["templateId"] = id
 	if name == "" {
 		template, err := c.read(ctx, unknown("template", c.templateID), "getTemplate", id)

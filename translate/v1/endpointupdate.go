@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // endpointUpdate builds the PATCH of one update. Fields that v2 only takes
@@ -27,7 +28,7 @@ func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
 	if u.current, err = r.read(ctx, w, "getEndpoint", u.id); err != nil {
 		return nil, err
 	}
-	u.note = r.endpointNote(ctx, u.id)
+	u.note = r.EndpointNote(ctx, u.id)
 	if err := u.build(ctx); err != nil {
 		return nil, err
 	}
@@ -43,9 +44,8 @@ func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
 			return nil, err
 		}
 	}
-	if u.templateID != "" && u.templateID != u.note.TemplateID {
-		r.unbind(ctx, u.note.TemplateID, u.id)
-		r.bind(ctx, u.templateID, u.id, &u.note)
+	if u.templateID != "" {
+		u.note.TemplateID = u.templateID
 	}
 	return ok(r.endpointNow(ctx, after, u.note)), nil
 }
@@ -101,20 +101,20 @@ func (u *endpointUpdate) plain(context.Context) error {
 // of the endpoint itself changes nothing: clients write back what they read.
 func (u *endpointUpdate) template(ctx context.Context) error {
 	id := u.body.text("templateId")
-	if id == "" || id == virtualPrefix+u.id {
+	if id == "" || id == legacy.VirtualPrefix+u.id {
 		return nil
 	}
 	u.templateID = id
-	source, isVirtual, err := u.virtualSource(ctx, id)
-	if err != nil {
-		return err
-	}
-	if isVirtual {
-		settings(u.patch, source)
-		u.origin = virtualOrigin(id, source)
+	if legacy.IsVirtual(id) {
+		source, err := u.Template(ctx, legacy.GivenTemplate("read template", id), id)
+		if err != nil {
+			return err
+		}
+		settings(u.patch, any(source.Members))
+		u.origin = source.Origin()
 		return nil
 	}
-	u.patch["templateId"] = u.resolveTemplate(ctx, id)
+	u.patch["templateId"] = u.ResolveTemplate(ctx, id)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // The fixed texts of v1's errors.
@@ -111,6 +112,31 @@ func (a *API) refused(w about, resp *translate.Response, err error) *fault {
 		f.status = http.StatusBadRequest
 	}
 	return f
+}
+
+// faultOf tells any error in v1's words.
+func (a *API) faultOf(err error) *fault {
+	if f, ok := errors.AsType[*fault](err); ok {
+		return f
+	}
+	if i, ok := errors.AsType[*legacy.InvalidError](err); ok {
+		return bad("%s", i.Error())
+	}
+	r, ok := errors.AsType[*legacy.RefusedError](err)
+	if !ok {
+		return lost(err)
+	}
+	w := about{verb: r.Verb, noun: string(r.Noun)}
+	switch {
+	case r.Verb == "delete pod":
+		w.missing = "pod not found to terminate"
+	case r.Given == "":
+	case r.Noun == legacy.NounDataCenter:
+		w.given, w.missing = true, fmt.Sprintf("%s: Data center %q not found", r.Verb, r.Given)
+	default:
+		w.given, w.missing = true, fmt.Sprintf("%s %q not found", r.Noun, r.Given)
+	}
+	return a.refused(w, r.Response, r.Err)
 }
 
 // paymentText is v1's sentence about an empty account, unless the refusal is a

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // Fate is what becomes of a v1 input field.
@@ -78,6 +79,9 @@ func (in input) flag(name string) bool { b, _ := in[name].(bool); return b }
 func (in input) texts(name string) []string { l, _ := in[name].([]string); return l }
 
 func (in input) env() map[string]string { m, _ := in["env"].(map[string]string); return m }
+
+// wish reads a key as what the caller says about a setting.
+func wish[T any](in input, name string) legacy.Wish[T] { return legacy.WishOf[T](in, name) }
 
 // whole returns an integer, absent when it was not given.
 func (in input) whole(name string, absent int64) int64 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // TestListsAreBounded: what comes as one text is counted like an array, in every
@@ -57,8 +58,8 @@ func TestPlacementIsBounded(t *testing.T) {
 	const types = 45
 	request := func(centres int) *podCreate {
 		c := &podCreate{cloud: "SECURE", request: &request{
-			Dialogue: translate.NewDialogue(translate.Deps{}, catalogOf(types), "acme", 0),
-			api:      &API{cfg: DefaultConfig()},
+			Session: legacy.NewSession(translate.NewDialogue(translate.Deps{}, catalogOf(types), "acme", 0), &legacy.Quirks{}),
+			api:     &API{cfg: DefaultConfig()},
 			body: input{
 				"imageName": "img:1", "gpuTypePriority": "custom", "dataCenterPriority": "custom",
 				"gpuTypeIds": numbered("GPU", types), "dataCenterIds": numbered("DC", centres),

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // podIncludes are the include flags of pod reads.
@@ -235,9 +236,6 @@ func (r *request) podWith(ctx context.Context, pod any, include podIncludes, int
 }
 
 func deletePod(ctx context.Context, r *request) (*reply, error) {
-	w := about{verb: "delete pod", noun: "pod", missing: "pod not found to terminate"}
-	if err := r.remove(ctx, w, "deletePod", r.param("podId")); err != nil {
-		return nil, err
-	}
-	return &reply{status: 204}, nil // the note stays: billing asks for the GPU type later
+	// The note stays: billing asks for the GPU type later.
+	return done(r.Remove(ctx, legacy.About{Verb: "delete pod", Noun: legacy.NounPod}, "deletePod", r.param("podId")))
 }

@@ -2,7 +2,6 @@ package v1
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -20,43 +19,17 @@ func registryAuth(v any) map[string]any {
 }
 
 func createRegistryAuth(ctx context.Context, r *request) (*reply, error) {
-	name := r.body.text("name")
-	registry, err := r.create(ctx, creation{
-		about: about{verb: "create container registry auth", noun: "container registry auth"},
-		call: &translate.Request{Operation: "createRegistry", Body: map[string]any{
-			"name": name, "username": r.body.text("username"), "password": r.body.text("password"),
-		}},
-		list: "listRegistries", member: "registries", kind: "registry",
-		same: func(listed any) bool { return translate.Text(listed, "name") == name },
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(registryAuth(registry)), nil
+	return shown(registryAuth)(r.CreateRegistry(ctx, r.body.text("name"), r.body.text("username"), r.body.text("password")))
 }
 
 func listRegistryAuths(ctx context.Context, r *request) (*reply, error) {
-	w := about{verb: "list container registry auths", noun: "container registry auth"}
-	registries, err := r.list(ctx, w, "listRegistries", "registries")
-	if err != nil {
-		return nil, err
-	}
-	return ok(each(registries, registryAuth)), nil
+	return shownEach(registryAuth)(r.Registries(ctx))
 }
 
 func getRegistryAuth(ctx context.Context, r *request) (*reply, error) {
-	w := about{verb: "get container registry auth", noun: "container registry auth"}
-	registry, err := r.read(ctx, w, "getRegistry", r.param("containerRegistryAuthId"))
-	if err != nil {
-		return nil, err
-	}
-	return ok(registryAuth(registry)), nil
+	return shown(registryAuth)(r.Registry(ctx, r.param("containerRegistryAuthId")))
 }
 
 func deleteRegistryAuth(ctx context.Context, r *request) (*reply, error) {
-	w := about{verb: "delete container registry auth", noun: "container registry auth"}
-	if err := r.remove(ctx, w, "deleteRegistry", r.param("containerRegistryAuthId")); err != nil {
-		return nil, err
-	}
-	return &reply{status: http.StatusNoContent}, nil
+	return done(r.DeleteRegistry(ctx, r.param("containerRegistryAuthId")))
 }

@@ -1,19 +1,15 @@
 package v1
 
 import (
+	"cmp"
 	"context"
-	"net/http"
 	"net/url"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
-
-// virtualPrefix begins the ids of templates that only this translation knows:
-// the settings of an endpoint whose template is unknown.
-const virtualPrefix = "ept_"
 
 var categories = []string{"NVIDIA", "AMD", "CPU"}
 
@@ -44,106 +40,53 @@ var templateFields = form{
 	{name: "readme", kind: aText, fate: Emulated, keepEmpty: true},
 }
 
-// template writes a v2 template in v1's shape.
-func (r *request) template(t any, note translate.TemplateNote, official bool) map[string]any {
-	command := translate.CommandOf(t)
-	size := translate.Whole(t, "mounts", "persistent", "size")
-	if note.NoVolume {
-		size = 0
+// templateWishes reads what both bodies say about a template.
+func templateWishes(in input) *legacy.TemplateWishes {
+	w := &legacy.TemplateWishes{
+		Container: containerWishes(in),
+		Name:      wish[string](in, "name"), Category: wish[string](in, "category"), MountPath: wish[string](in, "volumeMountPath"),
+		VolumeGB: wish[int64](in, "volumeInGb"), Public: wish[bool](in, "isPublic"), Serverless: wish[bool](in, "isServerless"),
 	}
+	if in.has("readme") {
+		w.Remember = func(note *translate.TemplateNote) { note.Readme = in.text("readme") }
+	}
+	return w
+}
+
+// containerWishes reads the settings that templates and pods share.
+func containerWishes(in input) legacy.Container {
+	w := legacy.Container{
+		Image: wish[string](in, "imageName"), Entrypoint: wish[[]string](in, "dockerEntrypoint"), Cmd: wish[[]string](in, "dockerStartCmd"),
+		Disk: wish[int64](in, "containerDiskInGb"), Ports: wish[[]string](in, "ports"), Env: wish[map[string]string](in, "env"),
+		Registry: wish[string](in, "containerRegistryAuthId"),
+	}
+	if w.Registry.Said() && w.Registry.Value() == "" {
+		w.Registry = legacy.Null[string]()
+	}
+	return w
+}
+
+// template writes a template in v1's shape.
+func (r *request) template(t legacy.Template, official bool) map[string]any {
+	command := t.Command()
 	return map[string]any{
-		"id": translate.Text(t, "id"), "name": translate.Text(t, "name"), "category": translate.Text(t, "category"),
-		"imageName": translate.Text(t, "image"), "containerDiskInGb": translate.Whole(t, "disk"),
-		"volumeInGb": size, "volumeMountPath": mountPath(t),
-		"ports": translate.List(translate.Texts(t, "ports")), "env": object(t, "env"),
+		"id": t.KnownAs, "name": t.Name(), "category": t.Category(),
+		"imageName": t.Image(), "containerDiskInGb": t.Disk(), "volumeInGb": t.VolumeGB(), "volumeMountPath": t.MountPath(),
+		"ports": translate.List(t.Ports()), "env": object(t.Env()),
 		"dockerEntrypoint": translate.List(command.Entrypoint), "dockerStartCmd": translate.List(command.Cmd),
-		"containerRegistryAuthId": translate.Text(t, "registry"),
-		"isPublic":                translate.Flag(t, "public"), "isServerless": translate.Flag(t, "serverless"),
+		"containerRegistryAuthId": t.Registry(), "isPublic": t.Public(), "isServerless": t.Serverless(),
 		"is" + r.api.cfg.Brand: official,
-		"readme":               note.Readme, "earned": 0, "runtimeInMin": 0,
+		"readme":               t.Note.Readme, "earned": 0, "runtimeInMin": 0,
 	}
 }
 
-// virtualTemplate shows an endpoint's settings as a template.
-func (r *request) virtualTemplate(endpoint any) map[string]any {
-	t := map[string]any{"serverless": true, "category": categories[0]}
-	if len(translate.Items(endpoint, "cpu")) > 0 {
-		t["category"] = "CPU"
-	}
-	for _, name := range [...]string{"name", "image", "args", "entrypoint", "cmd", "disk", "ports", "env", "registry"} {
-		t[name] = translate.At(endpoint, name)
-	}
-	t["id"] = virtualPrefix + translate.Text(endpoint, "id")
-	return r.template(t, translate.TemplateNote{}, false)
-}
-
-// virtualSource reads the endpoint behind a virtual template id; isVirtual is
-// false for any other id.
-func (r *request) virtualSource(ctx context.Context, id string) (endpoint any, isVirtual bool, err error) {
-	endpointID, isVirtual := strings.CutPrefix(id, virtualPrefix)
-	if !isVirtual {
-		return nil, false, nil
-	}
-	endpoint, err = r.read(ctx, unknown("template", id), "getEndpoint", endpointID)
-	return endpoint, true, err
-}
-
-// virtualOrigin is the origin of a body made from an endpoint's settings, nil for
-// one that was not.
-func virtualOrigin(id string, endpoint any) *translate.Origin {
-	if endpoint == nil {
-		return nil
-	}
-	record := map[string]any{"id": id, "serverless": true, "public": false}
-	settings(record, endpoint)
-	return &translate.Origin{TemplateID: id, Record: record}
-}
-
-func (r *request) templateNote(ctx context.Context, id string) translate.TemplateNote {
-	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, r.Dialogue, r.key(translate.KindTemplate, id))
-	return note
-}
-
-// resolveTemplate follows the alias of a template that was made again.
-func (r *request) resolveTemplate(ctx context.Context, id string) string {
-	if alias := r.templateNote(ctx, id).Alias; alias != "" {
-		return alias
-	}
-	return id
-}
-
-// templatesByID reads templates in v1's shape, own ones as one list, the others
-// one by one. Those that cannot be read are not in the result.
+// templatesByID reads templates in v1's shape, without those that cannot be read.
 func (r *request) templatesByID(ctx context.Context, wanted []string) map[string]any {
-	found := map[string]any{}
-	wanted = slices.DeleteFunc(slices.Clone(wanted), func(id string) bool { return strings.HasPrefix(id, virtualPrefix) })
-	if len(wanted) == 0 {
-		return found
+	shown := map[string]any{}
+	for id, t := range r.TemplatesByID(ctx, wanted) {
+		shown[id] = r.template(t, false)
 	}
-	var own []any
-	if len(wanted) > 1 {
-		own, _ = r.list(ctx, about{noun: "template"}, "listTemplates", "templates")
-	}
-	notes, _ := translate.FindNotes[translate.TemplateNote](ctx, r.Dialogue, translate.KindTemplate, wanted)
-	var mu sync.Mutex
-	r.Each(ctx, len(wanted), func(ctx context.Context, i int) {
-		id, real := wanted[i], wanted[i]
-		if alias := notes[id].Alias; alias != "" {
-			real = alias
-		}
-		t := translate.ByID(own, real)
-		if t == nil {
-			resp, err := r.Send(ctx, byID("getTemplate", real), translate.Read)
-			if err != nil || !resp.OK() || translate.Members(resp.Body) == nil {
-				return
-			}
-			t = resp.Body
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		found[id] = r.template(t, notes[id], false)
-	})
-	return found
+	return shown
 }
 
 // templateIncludes are the include flags of template reads.
@@ -165,12 +108,11 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	w := about{verb: "list templates", noun: "template"}
-	listed, err := r.list(ctx, w, "listTemplates", "templates")
+	listed, err := r.OwnTemplates(ctx, "list templates")
 	if err != nil {
 		return nil, err
 	}
-	notes, _ := translate.LoadNotes[translate.TemplateNote](ctx, r.Dialogue, translate.KindTemplate)
+	notes, _ := legacy.Notes[translate.TemplateNote](ctx, r.Session, translate.KindTemplate)
 	var slicesWanted []string
 	if include.public {
 		slicesWanted = append(slicesWanted, "community", "verified")
@@ -178,17 +120,21 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 	if include.official {
 		slicesWanted = append(slicesWanted, "official")
 	}
-	out := each(listed, func(t any) map[string]any { return r.template(t, notes[translate.Text(t, "id")], false) })
+	show := func(body any, official bool) map[string]any {
+		t := v2.TemplateOf(body)
+		return r.template(legacy.Template{Template: t, KnownAs: t.ID(), Note: notes[t.ID()]}, official)
+	}
+	out := each(listed, func(t any) map[string]any { return show(t, false) })
 	seen := ids(listed)
 	for _, source := range slicesWanted {
-		public, err := r.publicTemplates(ctx, w, source)
+		public, err := r.publicTemplates(ctx, source)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range public {
 			if id := translate.Text(t, "id"); !slices.Contains(seen, id) {
 				seen = append(seen, id)
-				out = append(out, r.template(t, notes[id], source == "official"))
+				out = append(out, show(t, source == "official"))
 			}
 		}
 	}
@@ -202,22 +148,18 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 	return ok(out), nil
 }
 
-func (r *request) publicTemplates(ctx context.Context, w about, source string) ([]any, error) {
-	call := &translate.Request{Operation: "listPublicTemplates", Query: url.Values{"source": {source}}}
-	body, err := r.send(ctx, w, call, translate.Read)
-	if err != nil {
-		return nil, err
-	}
-	list := translate.Items(body, "templates")
+func (r *request) publicTemplates(ctx context.Context, source string) ([]any, error) {
+	about := legacy.About{Verb: "list templates", Noun: legacy.NounTemplate}
+	list, err := r.List(ctx, about, "listPublicTemplates", "templates", url.Values{"source": {source}})
 	if len(list) >= maxPublic {
 		r.Warn("templates", "only the first 100 "+source+" ones are listed")
 	}
-	return list, nil
+	return list, err
 }
 
 // virtualTemplates are those of the endpoints whose template is unknown.
 func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
-	endpoints, err := r.list(ctx, about{verb: "list endpoints", noun: "endpoint"}, "listEndpoints", "endpoints")
+	endpoints, err := r.Endpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +167,7 @@ func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 	var out []any
 	for _, e := range endpoints {
 		if notes[translate.Text(e, "id")].TemplateID == "" {
-			out = append(out, r.virtualTemplate(e))
+			out = append(out, r.template(legacy.VirtualTemplate(e), false))
 		}
 	}
 	return out, nil
@@ -236,44 +178,40 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	id := r.param("templateId")
-	w := about{verb: "get template", noun: "template", missing: "template not found"}
-	if endpointID, isVirtual := strings.CutPrefix(id, virtualPrefix); isVirtual {
-		endpoint, err := r.read(ctx, w, "getEndpoint", endpointID)
-		if err != nil {
-			return nil, err
-		}
-		return ok(r.virtualTemplate(endpoint)), nil
-	}
-	note := r.templateNote(ctx, id)
-	t, err := r.read(ctx, w, "getTemplate", r.resolveTemplate(ctx, id))
+	t, err := r.Template(ctx, legacy.About{Verb: "get template", Noun: legacy.NounTemplate}, r.param("templateId"))
 	if err != nil {
 		return nil, err
 	}
-	return ok(r.shownTemplate(t, id, note)), nil
+	return ok(r.template(t, false)), nil
 }
 
-// shownTemplate writes a template under the id the caller knows it by.
-func (r *request) shownTemplate(t any, id string, note translate.TemplateNote) map[string]any {
-	out := r.template(t, note, false)
-	out["id"] = id
-	return out
-}
-
-// deleteTemplate refuses a template that endpoints follow, as v1 did.
-func deleteTemplate(ctx context.Context, r *request) (*reply, error) {
-	id := r.param("templateId")
-	if strings.HasPrefix(id, virtualPrefix) {
-		return &reply{status: http.StatusNoContent}, nil
+func createTemplate(ctx context.Context, r *request) (*reply, error) {
+	in, w := r.body, templateWishes(r.body)
+	w.Category = legacy.Given(in.textOr("category", categories[0]))
+	w.Disk = legacy.Given(cmp.Or(in.whole("containerDiskInGb", 0), defaultDisk))
+	w.Public, w.Serverless = legacy.Given(in.flag("isPublic")), legacy.Given(in.flag("isServerless"))
+	if !w.Serverless.Value() {
+		w.Ports = legacy.Given(w.Ports.Or(defaultPorts))
+		if w.Category.Value() != "CPU" {
+			w.VolumeGB = legacy.Given(w.VolumeGB.Or(defaultVolume))
+		}
 	}
-	note := r.templateNote(ctx, id)
-	if len(note.BoundEndpoints) > 0 {
-		return nil, bad("template is bound to endpoint %s", note.BoundEndpoints[0])
-	}
-	w := about{verb: "delete template", noun: "template"}
-	if err := r.remove(ctx, w, "deleteTemplate", r.resolveTemplate(ctx, id)); err != nil {
+	t, err := r.CreateTemplate(ctx, w)
+	if err != nil {
 		return nil, err
 	}
-	translate.DropNote(ctx, r.Dialogue, r.key(translate.KindTemplate, id))
-	return &reply{status: http.StatusNoContent}, nil
+	return ok(r.template(t, false)), nil
+}
+
+// updateTemplate serves PATCH and POST .../update.
+func updateTemplate(ctx context.Context, r *request) (*reply, error) {
+	t, err := r.UpdateTemplate(ctx, r.param("templateId"), templateWishes(r.body))
+	if err != nil {
+		return nil, err
+	}
+	return ok(r.template(t, false)), nil
+}
+
+func deleteTemplate(ctx context.Context, r *request) (*reply, error) {
+	return done(r.DeleteTemplate(ctx, r.param("templateId")))
 }

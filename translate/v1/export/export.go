@@ -68,22 +68,11 @@ func add(ctx context.Context, store translate.Store, key translate.Key, n note, 
 	return store.Put(ctx, key, raw, translate.NoteTTL)
 }
 
-// learn takes over the members it lacks, and the endpoints of a template one by
-// one. It reports whether there were any.
+// learn takes over the members it lacks and reports whether there were any.
 func (n note) learn(from note) (learned bool) {
 	for name, value := range from {
-		current, known := n[name]
-		switch {
-		case !known:
+		if _, known := n[name]; !known {
 			n[name], learned = value, true
-		case name == boundMember:
-			list, _ := current.([]any)
-			for _, id := range value.([]any) {
-				if !slices.Contains(list, id) {
-					list, learned = append(list, id), true
-				}
-			}
-			n[name] = list
 		}
 	}
 	return learned

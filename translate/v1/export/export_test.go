@@ -69,7 +69,7 @@ func TestImport(t *testing.T) {
 		"endpoint e1": `{"gpuTypeIds":["NVIDIA L4","NVIDIA A40"],"idleTimeout":17,"networkVolumeId":"v1","networkVolumeIds":["v1"],"templateId":"t1","version":4}`,
 		"endpoint e2": `{"templateId":"t1"}`,
 		"endpoint e3": `{"templateId":"someone-elses"}`,
-		"template t1": `{"boundEndpoints":["e1","e2"],"readme":"how to"}`,
+		"template t1": `{"readme":"how to"}`,
 		"pod p1":      `{"gpuCount":2,"gpuTypeId":"NVIDIA L4","templateId":"t1"}`,
 		"pod p3":      `{"gpuCount":1,"gpuTypeId":"NVIDIA A40"}`,
 	}
@@ -104,7 +104,7 @@ func TestImportAddsAndNeverReplaces(t *testing.T) {
 	store := newStore()
 	for key, value := range map[translate.Key]string{
 		{Account: "acme", Kind: translate.KindPod, ID: "p1"}:      `{"gpuTypeId":"NVIDIA H200","injectedEnv":["PUBLIC_KEY"]}`,
-		{Account: "acme", Kind: translate.KindTemplate, ID: "t1"}: `{"readme":"newer","boundEndpoints":["e0","e2"]}`,
+		{Account: "acme", Kind: translate.KindTemplate, ID: "t1"}: `{"readme":"newer"}`,
 		{Account: "acme", Kind: translate.KindEndpoint, ID: "e2"}: `null`,
 	} {
 		if err := store.Put(t.Context(), key, json.RawMessage(value), 0); err != nil {
@@ -118,7 +118,7 @@ func TestImportAddsAndNeverReplaces(t *testing.T) {
 	got := remembered(t, store)
 	for record, want := range map[string]string{
 		"pod p1":      `{"gpuCount":2,"gpuTypeId":"NVIDIA H200","injectedEnv":["PUBLIC_KEY"],"templateId":"t1"}`,
-		"template t1": `{"boundEndpoints":["e0","e2","e1"],"readme":"newer"}`,
+		"template t1": `{"readme":"newer"}`,
 		"endpoint e2": `{"templateId":"t1"}`,
 	} {
 		if got[record] != want {

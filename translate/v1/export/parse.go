@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -68,7 +67,6 @@ func Parse(data []byte) (*Export, error) {
 	if err := p.document(); err != nil {
 		return nil, p.locate(err)
 	}
-	p.bind()
 	return p.out, nil
 }
 
@@ -170,30 +168,6 @@ func members(v any) note {
 		panic(err)
 	}
 	return n
-}
-
-// boundMember names the list of the endpoints a template was used for.
-const boundMember = "boundEndpoints"
-
-// bind notes with each template the endpoints made from it: they follow when it
-// is edited.
-func (p *parser) bind() {
-	templates := p.out.notes[translate.KindTemplate]
-	for id, endpoint := range p.out.notes[translate.KindEndpoint] {
-		template, _ := endpoint["templateId"].(string)
-		if _, exported := p.seen[translate.KindTemplate+" "+template]; !exported {
-			continue // someone else's, or nobody's any more
-		}
-		n := templates[template]
-		if n == nil {
-			n = note{}
-			templates[template] = n
-			p.out.Empty[translate.KindTemplate]--
-		}
-		bound, _ := n[boundMember].([]any)
-		n[boundMember] = append(bound, id)
-		slices.SortFunc(n[boundMember].([]any), func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-	}
 }
 
 // next is where the next value begins.

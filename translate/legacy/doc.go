@@ -1,0 +1,9 @@
+// Package legacy holds the rules that the platform's retired interfaces share:
+// what a template, a volume or an endpoint of theirs becomes in v2, what must be
+// remembered beside it, and how a change is merged with what is there.
+//
+// A dialect reads its input into wishes (TemplateWishes, EndpointWishes), in
+// which absent, null and given differ; it words the errors (InvalidError, RefusedError)
+// and writes the answers from the views of translate/v2. Where the interfaces
+// differed for no other reason than their history, a field of Quirks says how.
+package legacy

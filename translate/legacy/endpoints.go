@@ -1,0 +1,117 @@
+package legacy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+func aboutEndpoint(verb string) About { return About{Verb: verb + " endpoint", Noun: NounEndpoint} }
+
+// EndpointNote reads what is remembered of an endpoint.
+func (s *Session) EndpointNote(ctx context.Context, id string) translate.EndpointNote {
+	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Dialogue, s.Key(translate.KindEndpoint, id))
+	return note
+}
+
+// Endpoint reads one endpoint. One that is gone is bound to no template any more.
+func (s *Session) Endpoint(ctx context.Context, about About, id string) (v2.Endpoint, error) {
+	body, err := s.Read(ctx, about, "getEndpoint", id)
+	if IsMissing(err) {
+		s.unbind(ctx, id)
+	}
+	return v2.EndpointOf(body), err
+}
+
+// Endpoints lists the account's endpoints.
+func (s *Session) Endpoints(ctx context.Context) ([]any, error) {
+	return s.List(ctx, About{Verb: "list endpoints", Noun: NounEndpoint}, "listEndpoints", "endpoints", nil)
+}
+
+// TemplateIDOf is the template that an endpoint was made from; an endpoint whose
+// template is not known has a virtual one.
+func TemplateIDOf(endpoint string, note translate.EndpointNote) string {
+	if note.TemplateID != "" {
+		return note.TemplateID
+	}
+	return VirtualPrefix + endpoint
+}
+
+// unbind forgets which template an endpoint was made from.
+func (s *Session) unbind(ctx context.Context, endpoint string) {
+	if note := s.EndpointNote(ctx, endpoint); note.TemplateID != "" {
+		note.TemplateID = ""
+		translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, endpoint), note)
+	}
+}
+
+// DeleteEndpoint deletes an endpoint; one that is refused for its workers has
+// them taken away first. v2 takes a template bound to it along. The retired
+// interfaces did not, so a template that is gone afterwards is made again and its
+// old id kept working.
+func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
+	about := aboutEndpoint("delete")
+	note := s.EndpointNote(ctx, id)
+	template := s.ownTemplate(ctx, note.TemplateID)
+	err := s.Remove(ctx, about, "deleteEndpoint", id)
+	if forWorkers(err) {
+		none := v2.NewEndpoint()
+		none.SetWorkersMin(0)
+		none.SetWorkersMax(0)
+		if _, err := s.Change(ctx, about, Call("updateEndpoint", id, none.Members)); err != nil {
+			return err
+		}
+		err = s.Remove(ctx, about, "deleteEndpoint", id)
+	}
+	if IsMissing(err) {
+		s.unbind(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	translate.DropNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, id))
+	if !template.Empty() {
+		s.restoreTemplate(ctx, note.TemplateID, template)
+	}
+	return nil
+}
+
+// forWorkers reports a refusal that is about the workers an endpoint has.
+func forWorkers(err error) bool {
+	r, ok := errors.AsType[*RefusedError](err)
+	return ok && r.Response != nil && (r.Response.Status == http.StatusBadRequest || r.Response.Status == http.StatusConflict) &&
+		strings.Contains(strings.ToLower(r.Response.Detail()), "worker")
+}
+
+// ownTemplate reads a template that the account owns, empty when it is none or
+// cannot be read.
+func (s *Session) ownTemplate(ctx context.Context, id string) v2.Template {
+	if id == "" || IsVirtual(id) {
+		return v2.Template{}
+	}
+	own, err := s.OwnTemplates(ctx, "list templates")
+	if err != nil {
+		return v2.Template{}
+	}
+	return v2.TemplateOf(translate.ByID(own, s.ResolveTemplate(ctx, id)))
+}
+
+// restoreTemplate makes a template again that went with its endpoint, and keeps
+// its old id working. Failures are warnings: the endpoint is deleted.
+func (s *Session) restoreTemplate(ctx context.Context, id string, t v2.Template) {
+	if _, err := s.Read(ctx, aboutTemplate, "getTemplate", t.ID()); !IsMissing(err) {
+		return
+	}
+	resp, err := s.Send(ctx, Call("createTemplate", "", t.Copy().Members), translate.Once)
+	if err != nil || !resp.OK() {
+		s.Warn("templateId", "template "+id+" was deleted with its endpoint")
+		return
+	}
+	note := s.TemplateNote(ctx, id)
+	note.Alias = translate.Text(resp.Body, "id")
+	translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, id), note)
+}

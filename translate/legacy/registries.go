@@ -1,0 +1,31 @@
+package legacy
+
+import "context"
+
+func aboutRegistry(verb string) About {
+	return About{Verb: verb + " " + string(NounRegistry), Noun: NounRegistry}
+}
+
+// Registries lists the account's registry credentials.
+func (s *Session) Registries(ctx context.Context) ([]any, error) {
+	return s.List(ctx, About{Verb: "list container registry auths", Noun: NounRegistry}, "listRegistries", "registries", nil)
+}
+
+// Registry reads registry credentials.
+func (s *Session) Registry(ctx context.Context, id string) (map[string]any, error) {
+	return s.Read(ctx, aboutRegistry("get"), "getRegistry", id)
+}
+
+// CreateRegistry stores registry credentials.
+func (s *Session) CreateRegistry(ctx context.Context, name, username, password string) (map[string]any, error) {
+	return s.Create(ctx, Creation{
+		About: aboutRegistry("create"),
+		Call:  Call("createRegistry", "", map[string]any{"name": name, "username": username, "password": password}),
+		List:  "listRegistries", Member: "registries", Claims: "registry",
+	})
+}
+
+// DeleteRegistry deletes registry credentials.
+func (s *Session) DeleteRegistry(ctx context.Context, id string) error {
+	return s.Remove(ctx, aboutRegistry("delete"), "deleteRegistry", id)
+}

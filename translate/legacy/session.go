@@ -1,0 +1,189 @@
+package legacy
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Session is one legacy request under way: its conversation with v2, and what was
+// read there. It may be used from several goroutines at once.
+type Session struct {
+	*translate.Dialogue
+	Quirks *Quirks
+
+	mu    sync.Mutex // guards reads
+	reads map[string]*read
+}
+
+// read is something that is read once per request, whoever asks.
+type read struct {
+	once  sync.Once
+	value any
+	err   error
+}
+
+// NewSession begins a session of the dialogue.
+func NewSession(d *translate.Dialogue, q *Quirks) *Session {
+	return &Session{Dialogue: d, Quirks: q, reads: make(map[string]*read)}
+}
+
+// lastingPrefix begins the keys of what writes do not change.
+const lastingPrefix = "lasting\x00"
+
+// Once calls f once per key until the session forgets, and returns what it
+// returned.
+func (s *Session) Once(key string, f func() (any, error)) (any, error) {
+	s.mu.Lock()
+	r := s.reads[key]
+	if r == nil {
+		r = &read{}
+		s.reads[key] = r
+	}
+	s.mu.Unlock()
+	r.once.Do(func() { r.value, r.err = f() })
+	return r.value, r.err
+}
+
+// Lasting is Once for what no write of a caller changes, as the catalog.
+func (s *Session) Lasting(key string, f func() (any, error)) (any, error) {
+	return s.Once(lastingPrefix+key, f)
+}
+
+// Forget drops what was read: after a write it may be out of date.
+func (s *Session) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.reads {
+		if !strings.HasPrefix(key, lastingPrefix) {
+			delete(s.reads, key)
+		}
+	}
+}
+
+// Call builds a v2 call on the resource with the id, on none for "".
+func Call(operation, id string, body map[string]any) *translate.Request {
+	r := &translate.Request{Operation: operation}
+	if body != nil {
+		r.Body = body
+	}
+	if id != "" {
+		r.Params = map[string]string{"id": id}
+	}
+	return r
+}
+
+// Get makes a read call, each distinct one once per request.
+func (s *Session) Get(ctx context.Context, about About, call *translate.Request) (any, error) {
+	return s.Once(call.Operation+"\x00"+call.Params["id"]+"\x00"+call.Query.Encode(), func() (any, error) {
+		resp, err := s.Send(ctx, call, translate.Read)
+		if err != nil || !resp.OK() {
+			return nil, &RefusedError{about, resp, err}
+		}
+		return resp.Body, nil
+	})
+}
+
+// Read gets one resource. An answer that is no object is a RefusedError too.
+func (s *Session) Read(ctx context.Context, about About, operation, id string) (map[string]any, error) {
+	body, err := s.Get(ctx, about, Call(operation, id, nil))
+	if err != nil {
+		return nil, err
+	}
+	members := translate.Members(body)
+	if members == nil {
+		return nil, &RefusedError{about, &translate.Response{Status: http.StatusOK}, nil}
+	}
+	return members, nil
+}
+
+// List gets a collection, the array under member.
+func (s *Session) List(ctx context.Context, about About, operation, member string, query url.Values) ([]any, error) {
+	body, err := s.Get(ctx, about, &translate.Request{Operation: operation, Query: query})
+	return translate.Items(body, member), err
+}
+
+// Change sends a PATCH and returns what the resource is afterwards.
+func (s *Session) Change(ctx context.Context, about About, call *translate.Request) (map[string]any, error) {
+	resp, err := s.Send(ctx, call, translate.Change)
+	s.Forget()
+	if err != nil || !resp.OK() {
+		return nil, &RefusedError{about, resp, err}
+	}
+	return translate.Members(resp.Body), nil
+}
+
+// patch is a change of a resource that may have to be read first.
+type patch struct {
+	about        About
+	read, update string // operations
+	id           string
+	origin       *translate.Origin
+}
+
+// before reads the resource when the change needs what it is now, else it returns
+// nil.
+func (s *Session) before(ctx context.Context, p *patch, needed bool) (map[string]any, error) {
+	if !needed && !s.Quirks.ReadFirst {
+		return nil, nil
+	}
+	return s.Read(ctx, p.about, p.read, p.id)
+}
+
+// apply sends the change and returns what the resource is then. v2 refuses a
+// change without members: there the resource is what it was.
+func (s *Session) apply(ctx context.Context, p *patch, body, now map[string]any) (map[string]any, error) {
+	switch {
+	case len(body) > 0:
+		call := Call(p.update, p.id, body)
+		call.Origin = p.origin
+		return s.Change(ctx, p.about, call)
+	case now != nil:
+		return now, nil
+	}
+	return s.Read(ctx, p.about, p.read, p.id)
+}
+
+// pause is the wait before a call is repeated that may have been carried out.
+const pause = 500 * time.Millisecond
+
+// Remove deletes a resource. A 404 after a lost answer is the success of the try
+// before.
+func (s *Session) Remove(ctx context.Context, about About, operation, id string) error {
+	defer s.Forget()
+	for try := 0; ; try++ {
+		resp, err := s.Send(ctx, Call(operation, id, nil), translate.Once)
+		if err == nil && (resp.OK() || resp.Status == http.StatusNotFound && try > 0) {
+			return nil
+		}
+		if try == 2 || !unanswered(resp, err) || s.Pause(ctx, pause<<try) != nil {
+			return &RefusedError{about, resp, err}
+		}
+	}
+}
+
+// unanswered reports an answer after which the call may or may not have been
+// carried out.
+func unanswered(resp *translate.Response, err error) bool {
+	return err != nil || resp.Status >= http.StatusInternalServerError
+}
+
+// Key names a record of the caller's account.
+func (s *Session) Key(kind, id string) translate.Key {
+	return translate.Key{Account: s.Account(), Kind: kind, ID: id}
+}
+
+// Notes returns all records of a kind by id, read once per request; it is never
+// nil. An error means that the store cannot tell.
+func Notes[T any](ctx context.Context, s *Session, kind string) (map[string]T, error) {
+	v, err := s.Once("notes\x00"+kind, func() (any, error) {
+		return translate.LoadNotes[T](ctx, s.Dialogue, kind)
+	})
+	notes, _ := v.(map[string]T)
+	return notes, err
+}

@@ -1,0 +1,362 @@
+package legacy
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// VirtualPrefix begins the ids of templates that only the translation knows: the
+// settings of an endpoint whose template is unknown.
+const VirtualPrefix = "ept_"
+
+// Template is a template as its caller knows it.
+type Template struct {
+	v2.Template
+	// KnownAs is the id the caller knows it by: that of the template it took the
+	// place of, when it was made again.
+	KnownAs string
+	// Note is what v2 does not keep; templates that were listed have none.
+	Note translate.TemplateNote
+}
+
+// IsVirtual reports whether a template's id stands for an endpoint.
+func IsVirtual(id string) bool { return strings.HasPrefix(id, VirtualPrefix) }
+
+// TemplateWishes are what a caller says about a template.
+type TemplateWishes struct {
+	Container
+	Name, Category, MountPath                  Wish[string]
+	VolumeGB                                   Wish[int64]
+	Public, Serverless, StartSSH, StartJupyter Wish[bool]
+	// Remember changes what is remembered beside the template; nil changes
+	// nothing.
+	Remember func(note *translate.TemplateNote)
+}
+
+var aboutTemplate = About{Verb: "get template", Noun: NounTemplate}
+
+// GivenTemplate is the look-up of a template that the caller's body names.
+func GivenTemplate(verb, id string) About { return About{Verb: verb, Noun: NounTemplate, Given: id} }
+
+// TemplateNote reads what is remembered of a template.
+func (s *Session) TemplateNote(ctx context.Context, id string) translate.TemplateNote {
+	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, s.Dialogue, s.Key(translate.KindTemplate, id))
+	return note
+}
+
+// ResolveTemplate follows the alias of a template that was made again.
+func (s *Session) ResolveTemplate(ctx context.Context, id string) string {
+	if alias := s.TemplateNote(ctx, id).Alias; alias != "" {
+		return alias
+	}
+	return id
+}
+
+// Template reads one template. A virtual one is made from its endpoint.
+func (s *Session) Template(ctx context.Context, about About, id string) (Template, error) {
+	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
+		body, err := s.Read(ctx, about, "getEndpoint", endpoint)
+		if err != nil {
+			return Template{}, err
+		}
+		return VirtualTemplate(body), nil
+	}
+	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
+	body, err := s.Read(ctx, about, "getTemplate", t.realID())
+	t.Template = v2.TemplateOf(body)
+	return t, err
+}
+
+func (t Template) realID() string {
+	if t.Note.Alias != "" {
+		return t.Note.Alias
+	}
+	return t.KnownAs
+}
+
+// VirtualTemplate views an endpoint's settings as a template.
+func VirtualTemplate(endpoint any) Template {
+	e := v2.EndpointOf(endpoint)
+	id := VirtualPrefix + e.ID()
+	return Template{Template: e.AsTemplate(id), KnownAs: id}
+}
+
+// Origin says where a body comes from that the template was written into.
+func (t Template) Origin() *translate.Origin {
+	if !IsVirtual(t.KnownAs) {
+		return &translate.Origin{TemplateID: t.KnownAs}
+	}
+	record := v2.NewTemplate()
+	record.SetID(t.KnownAs)
+	record.SetServerless(true)
+	record.SetPublic(false)
+	t.CopyInto(record.Container)
+	return &translate.Origin{TemplateID: t.KnownAs, Record: record.Members}
+}
+
+// VolumeGB returns the size of the volume that pods made here get.
+func (t Template) VolumeGB() int64 {
+	if t.Note.NoVolume {
+		return 0
+	}
+	return t.SizeOfPersistent()
+}
+
+// MountPath returns where the volume is, or would be.
+func (t Template) MountPath() string { return mountPath(t.Container) }
+
+// OwnTemplates lists the account's templates.
+func (s *Session) OwnTemplates(ctx context.Context, verb string) ([]any, error) {
+	return s.List(ctx, About{Verb: verb, Noun: NounTemplate}, "listTemplates", "templates", nil)
+}
+
+// TemplatesByID reads templates, own ones as one list and the others one by one.
+// Virtual ones and those that cannot be read are not in the result.
+func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string]Template {
+	found := map[string]Template{}
+	wanted = slices.DeleteFunc(slices.Clone(wanted), IsVirtual)
+	if len(wanted) == 0 {
+		return found
+	}
+	var own []any
+	if len(wanted) > 1 {
+		own, _ = s.OwnTemplates(ctx, "list templates")
+	}
+	notes, _ := translate.FindNotes[translate.TemplateNote](ctx, s.Dialogue, translate.KindTemplate, wanted)
+	var mu sync.Mutex
+	s.Each(ctx, len(wanted), func(ctx context.Context, i int) {
+		t := Template{KnownAs: wanted[i], Note: notes[wanted[i]]}
+		body := translate.Members(translate.ByID(own, t.realID()))
+		if body == nil {
+			var err error
+			if body, err = s.Read(ctx, aboutTemplate, "getTemplate", t.realID()); err != nil {
+				return
+			}
+		}
+		t.Template = v2.TemplateOf(body)
+		mu.Lock()
+		defer mu.Unlock()
+		found[wanted[i]] = t
+	})
+	return found
+}
+
+// CreateTemplate makes a template.
+func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Template, error) {
+	b := v2.NewTemplate()
+	w.Name.To(b.SetName)
+	w.Create(b.Container)
+	w.flags(b)
+	b.SetStartSSH(w.StartSSH.Or(true))
+	b.SetStartJupyter(w.StartJupyter.Or(false)) // v2 would start one
+	switch size := w.VolumeGB.Value(); {
+	case size < 0:
+		return Template{}, invalid("volumeInGb", "must not be negative")
+	case size > 0 && (b.Serverless() || b.Category() == "CPU"):
+		s.Warn("volumeInGb", s.Quirks.NoVolume)
+	case size > 0:
+		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, DefaultPath))
+	}
+	about := About{Verb: "create template", Noun: NounTemplate}
+	if id := b.Registry(); id != "" {
+		about.Noun, about.Given = NounRegistry, id
+	}
+	made, err := s.Create(ctx, Creation{
+		About: about, Call: Call("createTemplate", "", b.Members),
+		List: "listTemplates", Member: "templates", Claims: "template",
+	})
+	if err != nil {
+		return Template{}, err
+	}
+	t := Template{Template: v2.TemplateOf(made)}
+	t.KnownAs = t.ID()
+	s.rememberTemplate(ctx, &t, w.Remember)
+	return t, nil
+}
+
+func (w *TemplateWishes) flags(b v2.Template) {
+	if c := w.Category.Value(); c != "" {
+		b.SetCategory(c)
+	}
+	w.Public.To(b.SetPublic)
+	w.Serverless.To(b.SetServerless)
+	w.StartSSH.To(b.SetStartSSH)
+	w.StartJupyter.To(b.SetStartJupyter)
+}
+
+func textOr(w Wish[string], other string) string {
+	if s := w.Value(); s != "" {
+		return s
+	}
+	return other
+}
+
+// UpdateTemplate changes a template, or the endpoint behind a virtual one. What
+// the caller does not mention stays.
+func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWishes) (Template, error) {
+	about := About{Verb: "update template", Noun: NounTemplate}
+	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
+		return s.updateVirtual(ctx, about, endpoint, w)
+	}
+	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
+	p := patch{about: about, read: "getTemplate", update: "updateTemplate", id: t.realID()}
+	now, err := s.before(ctx, &p, w.VolumeGB.Said() || w.MountPath.Value() != "" || w.splitCommand())
+	if err != nil {
+		return t, err
+	}
+	b := v2.NewTemplate()
+	w.Change(b.Container, v2.ContainerOf(now))
+	rolls := s.Quirks.RollOut && !b.Empty()
+	if name := w.Name.Value(); name != "" {
+		b.SetName(name)
+	}
+	w.flags(b)
+	note := t.Note
+	if err := s.changeVolume(w, b, v2.TemplateOf(now), &note); err != nil {
+		return t, err
+	}
+	after, err := s.apply(ctx, &p, b.Members, now)
+	if err != nil {
+		return t, err
+	}
+	t.Template = v2.TemplateOf(after)
+	s.rememberTemplate(ctx, &t, func(n *translate.TemplateNote) { n.NoVolume = note.NoVolume }, w.Remember)
+	if rolls {
+		s.rollOut(ctx, &t)
+	}
+	return t, nil
+}
+
+// changeVolume changes the volume. v2 cannot take a mount off a template, so that
+// wish is remembered and honoured for pods made here.
+func (s *Session) changeVolume(w *TemplateWishes, b, now v2.Template, note *translate.TemplateNote) error {
+	size, sized := w.VolumeGB.Get()
+	have, path := now.SizeOfPersistent(), textOr(w.MountPath, mountPath(now.Container))
+	switch {
+	case size < 0:
+		return invalid("volumeInGb", "must not be negative")
+	case sized && size == 0:
+		if have > 0 {
+			note.NoVolume = true
+			s.Warn("volumeInGb", "the template keeps its volume on the platform; pods made through "+s.Quirks.Interface+" go without")
+		}
+		return nil
+	case sized && w.Serverless.Or(now.Serverless()):
+		s.Warn("volumeInGb", s.Quirks.NoVolume)
+		return nil
+	case sized:
+		note.NoVolume = false
+		size = s.volumeSize("volumeInGb", size)
+	case have > 0:
+		size = have
+	default:
+		return nil // a path alone means nothing without a volume
+	}
+	if size != have || path != mountPath(now.Container) {
+		b.SetPersistent(size, path)
+	}
+	return nil
+}
+
+// updateVirtual changes the endpoint that a virtual template stands for.
+func (s *Session) updateVirtual(ctx context.Context, about About, endpoint string, w *TemplateWishes) (Template, error) {
+	p := patch{about: about, read: "getEndpoint", update: "updateEndpoint", id: endpoint}
+	now, err := s.before(ctx, &p, w.splitCommand())
+	if err != nil {
+		return Template{}, err
+	}
+	b := v2.NewTemplate()
+	w.Change(b.Container, v2.ContainerOf(now))
+	if name := w.Name.Value(); name != "" {
+		b.SetName(name)
+	}
+	var note translate.TemplateNote
+	if w.Remember != nil {
+		w.Remember(&note)
+	}
+	for field, lost := range map[string]bool{
+		"isPublic": w.Public.Value(), "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
+	} {
+		if lost {
+			s.Warn(field, "the template is an endpoint's own and has none, ignored")
+		}
+	}
+	after, err := s.apply(ctx, &p, b.Members, now)
+	return VirtualTemplate(after), err
+}
+
+// rememberTemplate stores what v2 does not keep, if that changes.
+func (s *Session) rememberTemplate(ctx context.Context, t *Template, edits ...func(*translate.TemplateNote)) {
+	before := t.Note
+	for _, edit := range edits {
+		if edit != nil {
+			edit(&t.Note)
+		}
+	}
+	if !reflect.DeepEqual(before, t.Note) {
+		translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, t.KnownAs), t.Note)
+	}
+}
+
+// Followers lists the endpoints that were made from the template here. An error
+// means that the store cannot tell.
+func (s *Session) Followers(ctx context.Context, template string) ([]string, error) {
+	notes, err := Notes[translate.EndpointNote](ctx, s, translate.KindEndpoint)
+	var followers []string
+	for _, id := range slices.Sorted(maps.Keys(notes)) {
+		if notes[id].TemplateID == template {
+			followers = append(followers, id)
+		}
+	}
+	return followers, err
+}
+
+// rollOut applies a changed template to its followers: in the retired interfaces
+// an endpoint followed its template. A failure is a warning, for the template
+// itself was changed.
+func (s *Session) rollOut(ctx context.Context, t *Template) {
+	followers, err := s.Followers(ctx, t.KnownAs)
+	if err != nil {
+		s.Warn("template", "the endpoints made from it are not known at the moment and did not take the change over")
+	}
+	errs := make([]error, len(followers))
+	s.Each(ctx, len(followers), func(ctx context.Context, i int) {
+		b := v2.NewEndpoint()
+		b.SetTemplateID(t.realID())
+		_, errs[i] = s.Change(ctx, aboutEndpoint("update"), Call("updateEndpoint", followers[i], b.Members))
+	})
+	for i, id := range followers {
+		switch {
+		case IsMissing(errs[i]):
+			s.unbind(ctx, id)
+		case errs[i] != nil:
+			s.Warn("template", "endpoint "+id+" did not take the change over")
+		}
+	}
+}
+
+// DeleteTemplate deletes a template, unless an endpoint follows it: the retired
+// interfaces refused that. A virtual one stays, as its endpoint does.
+func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
+	if IsVirtual(id) {
+		return nil
+	}
+	followers, _ := s.Followers(ctx, id)
+	for _, endpoint := range followers {
+		if _, err := s.Endpoint(ctx, aboutEndpoint("get"), endpoint); !IsMissing(err) {
+			return invalid("", "template is bound to endpoint %s", endpoint)
+		} // else it was deleted past this gateway
+	}
+	if err := s.Remove(ctx, About{Verb: "delete template", Noun: NounTemplate}, "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
+		return err
+	}
+	translate.DropNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, id))
+	return nil
+}

@@ -1,0 +1,55 @@
+package legacy
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// VolumeWishes are what a caller says about a network volume.
+type VolumeWishes struct {
+	Name, DataCenter Wish[string]
+	SizeGB           Wish[int64]
+}
+
+// Volumes lists the account's network volumes.
+func (s *Session) Volumes(ctx context.Context) ([]any, error) {
+	return s.List(ctx, About{Verb: "list network volumes", Noun: NounVolume}, "listNetworkVolumes", "networkVolumes", nil)
+}
+
+// Volume reads a network volume.
+func (s *Session) Volume(ctx context.Context, id string) (map[string]any, error) {
+	return s.Read(ctx, About{Verb: "get network volume", Noun: NounVolume}, "getNetworkVolume", id)
+}
+
+// CreateVolume makes a network volume. Sizes below the smallest are raised.
+func (s *Session) CreateVolume(ctx context.Context, w *VolumeWishes) (map[string]any, error) {
+	b := v2.NewNetworkVolume()
+	b.SetName(w.Name.Value())
+	b.SetDataCenter(w.DataCenter.Value())
+	b.SetSize(s.volumeSize("size", w.SizeGB.Value()))
+	return s.Create(ctx, Creation{
+		About: About{Verb: "create network volume", Noun: NounDataCenter, Given: b.DataCenter()},
+		Call:  Call("createNetworkVolume", "", b.Members),
+		List:  "listNetworkVolumes", Member: "networkVolumes", Claims: "networkvolume",
+	})
+}
+
+// UpdateVolume renames or grows a network volume.
+func (s *Session) UpdateVolume(ctx context.Context, id string, w *VolumeWishes) (map[string]any, error) {
+	b := v2.NewNetworkVolume()
+	if name := w.Name.Value(); name != "" {
+		b.SetName(name)
+	}
+	if size, ok := w.SizeGB.Get(); ok && size < SmallestVolume {
+		return nil, invalid("size", "must be at least %d", SmallestVolume)
+	}
+	w.SizeGB.To(b.SetSize)
+	p := patch{about: About{Verb: "update network volume", Noun: NounVolume}, read: "getNetworkVolume", update: "updateNetworkVolume", id: id}
+	return s.apply(ctx, &p, b.Members, nil)
+}
+
+// DeleteVolume deletes a network volume.
+func (s *Session) DeleteVolume(ctx context.Context, id string) error {
+	return s.Remove(ctx, About{Verb: "delete network volume", Noun: NounVolume}, "deleteNetworkVolume", id)
+}

@@ -1,0 +1,102 @@
+package v2
+
+import "github.com/tollgate-dev/tollgate/translate"
+
+// Container is the part that pods, templates and endpoints share: what runs, and
+// with which settings.
+type Container struct{ Object }
+
+// ContainerOf views the container settings of a decoded body.
+func ContainerOf(body any) Container { return Container{ObjectOf(body)} }
+
+// Image returns the image.
+func (c Container) Image() string { return c.text("image") }
+
+// SetImage sets the image.
+func (c Container) SetImage(image string) { c.set(image, "image") }
+
+// Command returns the container command, however the body spells it.
+func (c Container) Command() translate.Command {
+	command := translate.Command{Entrypoint: c.texts("entrypoint"), Cmd: c.texts("cmd")}
+	if command.Empty() {
+		return translate.ParseArgs(c.text("args"))
+	}
+	return command
+}
+
+// Shell returns the command as one line: args as stored, else the arrays joined.
+func (c Container) Shell() string {
+	if args := c.text("args"); args != "" {
+		return args
+	}
+	return c.Command().Shell()
+}
+
+// SetArgs sets the command in its one-line form.
+func (c Container) SetArgs(args string) { c.set(args, "args") }
+
+// SetEntrypoint sets one half of the command in its split form.
+func (c Container) SetEntrypoint(words []string) { c.set(translate.List(words), "entrypoint") }
+
+// SetCmd sets the other half.
+func (c Container) SetCmd(words []string) { c.set(translate.List(words), "cmd") }
+
+// Disk returns the size of the container disk in GB.
+func (c Container) Disk() int64 { return c.whole("disk") }
+
+// SetDisk sets the size of the container disk in GB.
+func (c Container) SetDisk(gb int64) { c.set(translate.Int(gb), "disk") }
+
+// Ports returns the open ports as "<port>/<protocol>".
+func (c Container) Ports() []string { return c.texts("ports") }
+
+// SetPorts sets the open ports.
+func (c Container) SetPorts(ports []string) { c.set(translate.List(ports), "ports") }
+
+// Env returns the environment; it belongs to the body.
+func (c Container) Env() map[string]any { return translate.Members(c.at("env")) }
+
+// SetEnv sets the environment.
+func (c Container) SetEnv(vars map[string]string) { c.set(translate.EnvObject(vars), "env") }
+
+// Registry returns the id of the registry credentials.
+func (c Container) Registry() string { return c.text("registry") }
+
+// SetRegistry sets the registry credentials, null for "".
+func (c Container) SetRegistry(id string) {
+	if id == "" {
+		c.set(nil, "registry")
+		return
+	}
+	c.set(id, "registry")
+}
+
+// SizeOfPersistent returns the size of the persistent volume in GB, 0 for none.
+func (c Container) SizeOfPersistent() int64 { return c.whole("mounts", "persistent", "size") }
+
+// PathOfPersistent returns where the persistent volume is mounted.
+func (c Container) PathOfPersistent() string { return c.text("mounts", "persistent", "path") }
+
+// SetPersistent mounts a persistent volume, and nothing else.
+func (c Container) SetPersistent(gb int64, path string) {
+	c.set(map[string]any{"persistent": map[string]any{"size": translate.Int(gb), "path": path}}, "mounts")
+}
+
+// CopyInto writes the settings that have a value into another body, as v2 does
+// when the body names the template.
+func (c Container) CopyInto(to Container) {
+	for _, name := range [...]string{"image", "args", "registry"} {
+		if s := c.text(name); s != "" {
+			to.set(s, name)
+		}
+	}
+	if disk := c.Disk(); disk > 0 {
+		to.SetDisk(disk)
+	}
+	if ports := c.Ports(); len(ports) > 0 {
+		to.SetPorts(ports)
+	}
+	if vars := c.Env(); len(vars) > 0 {
+		to.set(clone(vars), "env")
+	}
+}

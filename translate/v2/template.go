@@ -1,0 +1,52 @@
+package v2
+
+// Template is a template, or a body that makes or changes one.
+type Template struct{ Container }
+
+// TemplateOf views a decoded template.
+func TemplateOf(body any) Template { return Template{ContainerOf(body)} }
+
+// NewTemplate returns an empty body to write.
+func NewTemplate() Template { return Template{Container{NewObject()}} }
+
+// Category returns the hardware the template is for: NVIDIA, AMD or CPU.
+func (t Template) Category() string { return t.text("category") }
+
+// SetCategory sets the hardware the template is for.
+func (t Template) SetCategory(category string) { t.set(category, "category") }
+
+// Public reports whether all accounts may use the template.
+func (t Template) Public() bool { return t.flag("public") }
+
+// SetPublic sets whether all accounts may use the template.
+func (t Template) SetPublic(on bool) { t.set(on, "public") }
+
+// Serverless reports whether the template is for endpoints.
+func (t Template) Serverless() bool { return t.flag("serverless") }
+
+// SetServerless sets whether the template is for endpoints.
+func (t Template) SetServerless(on bool) { t.set(on, "serverless") }
+
+// StartSSH reports whether its pods run an SSH server.
+func (t Template) StartSSH() bool { return t.flag("startSsh") }
+
+// SetStartSSH sets whether its pods run an SSH server.
+func (t Template) SetStartSSH(on bool) { t.set(on, "startSsh") }
+
+// StartJupyter reports whether its pods run a notebook.
+func (t Template) StartJupyter() bool { return t.flag("startJupyter") }
+
+// SetStartJupyter sets whether its pods run a notebook.
+func (t Template) SetStartJupyter(on bool) { t.set(on, "startJupyter") }
+
+// Copy returns a body that makes a template like this one.
+func (t Template) Copy() Template {
+	body := NewTemplate()
+	t.CopyInto(body.Container)
+	for _, name := range [...]string{"name", "serverless", "public", "category", "startSsh", "startJupyter", "mounts", "allowedCudaVersions"} {
+		if value := t.at(name); value != nil {
+			body.set(value, name)
+		}
+	}
+	return body
+}

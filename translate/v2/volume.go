@@ -1,0 +1,24 @@
+package v2
+
+import "github.com/tollgate-dev/tollgate/translate"
+
+// NetworkVolume is a network volume, or a body that makes or changes one.
+type NetworkVolume struct{ Object }
+
+// NetworkVolumeOf views a decoded network volume.
+func NetworkVolumeOf(body any) NetworkVolume { return NetworkVolume{ObjectOf(body)} }
+
+// NewNetworkVolume returns an empty body to write.
+func NewNetworkVolume() NetworkVolume { return NetworkVolume{NewObject()} }
+
+// Size returns the size in GB.
+func (v NetworkVolume) Size() int64 { return v.whole("size") }
+
+// SetSize sets the size in GB.
+func (v NetworkVolume) SetSize(gb int64) { v.set(translate.Int(gb), "size") }
+
+// DataCenter returns the id of the data centre.
+func (v NetworkVolume) DataCenter() string { return v.text("dataCenter") }
+
+// SetDataCenter sets the id of the data centre.
+func (v NetworkVolume) SetDataCenter(id string) { v.set(id, "dataCenter") }
