@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
@@ -34,9 +35,9 @@ func checkToken(path string, token strictyaml.Secret) error {
 	text := token.Reveal()
 	switch {
 	case utf8.RuneCountInString(text) < minTokenLength:
-		return strictyaml.Atf(path, "must have at least %d characters; openssl rand -hex 32 makes a good one", minTokenLength)
+		return fault.Errorf(path, "must have at least %d characters; openssl rand -hex 32 makes a good one", minTokenLength)
 	case guessable(text):
-		return strictyaml.Atf(path, "must not be made of known words or of repetitions; openssl rand -hex 32 makes a good one")
+		return fault.Errorf(path, "must not be made of known words or of repetitions; openssl rand -hex 32 makes a good one")
 	}
 	return nil
 }

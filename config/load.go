@@ -9,9 +9,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
@@ -46,7 +46,7 @@ type Loaded struct {
 
 // Locate gives faults found later (by gateway.New) their place in the file.
 func (l *Loaded) Locate(err error) error {
-	return strictyaml.Locate(l.positions, located(l.ofOrgs(err)))
+	return strictyaml.Locate(l.positions, l.ofOrgs(err))
 }
 
 // ofOrgs puts an organisation's place on faults of its section that policies
@@ -60,15 +60,14 @@ func (l *Loaded) ofOrgs(err error) error {
 		return errors.Join(errs...)
 	}
 	f, ok := errors.AsType[*policies.LoadError](err)
-	if !ok || f.File != "" {
+	i := -1
+	if ok {
+		i = slices.IndexFunc(l.File.Orgs, func(o Org) bool { return o.ID == f.Org })
+	}
+	if i < 0 || f.Path == "" {
 		return err
 	}
-	i := slices.IndexFunc(l.File.Orgs, func(o Org) bool { return o.ID == f.Org })
-	m := pathText.FindStringSubmatch(f.Message)
-	if i < 0 || m == nil {
-		return err
-	}
-	return strictyaml.Atf(strictyaml.Index("orgs", i)+"."+m[1], "%s", m[2])
+	return fault.Errorf(fault.Index("orgs", i)+"."+f.Path, "%s", f.Message)
 }
 
 // Load reads the file at path.
@@ -234,32 +233,4 @@ func credential(s strictyaml.Secret) upstream.Credential {
 		return upstream.Credential{}
 	}
 	return upstream.NewCredential(s.Reveal())
-}
-
-// pathText is how packages that import nothing of ours write where a fault is.
-var pathText = regexp.MustCompile(`^([a-z_][a-z0-9_]*(?:\[\d+\])*(?:\.[a-zA-Z_][a-zA-Z0-9_]*(?:\[\d+\])*)*): ((?s).*)$`)
-
-// located reads the path that a fault's text begins with, so that it can be
-// placed in the file.
-func located(err error) error {
-	if err == nil {
-		return nil
-	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var errs []error
-		for _, e := range many.Unwrap() {
-			errs = append(errs, located(e))
-		}
-		return errors.Join(errs...)
-	}
-	if _, ok := errors.AsType[*strictyaml.PathError](err); ok {
-		return err
-	}
-	if _, ok := err.(interface{ Path() string }); ok {
-		return err
-	}
-	if m := pathText.FindStringSubmatch(err.Error()); m != nil {
-		return &strictyaml.PathError{Path: m[1], Err: errors.New(m[2])}
-	}
-	return err
 }

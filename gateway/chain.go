@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -190,7 +191,7 @@ func classes(cfg *Config, api *schema.API) (map[filter.ClassKey][]filter.Class, 
 		for j, c := range o.Classes {
 			for k, op := range c.Operations {
 				if api.Operation(op) == nil {
-					errs = append(errs, &fault{fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), fmt.Sprintf("the v2 API has no operation %q", op)})
+					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "the v2 API has no operation %q", op))
 					continue
 				}
 				key := filter.ClassKey{Org: o.ID, Operation: op}

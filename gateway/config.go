@@ -3,10 +3,10 @@ package gateway
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -154,18 +154,18 @@ func (c *Config) Validate() error {
 	var errs []error
 	orgs := make(map[string]bool)
 	for i, o := range c.Orgs {
-		at := fmt.Sprintf("orgs[%d]", i)
+		at := fault.Index("orgs", i)
 		if orgs[o.ID] {
-			errs = append(errs, &fault{at + ".id", fmt.Sprintf("organisation %q is already defined", o.ID)})
+			errs = append(errs, fault.Errorf(at+".id", "organisation %q is already defined", o.ID))
 		}
 		orgs[o.ID] = true
 		errs = append(errs, o.validate(at)...)
 	}
 	if c.AnonymousCatalog != "" && !orgs[c.AnonymousCatalog] {
-		errs = append(errs, &fault{"anonymous_catalog", fmt.Sprintf("no organisation %q is defined", c.AnonymousCatalog)})
+		errs = append(errs, fault.Errorf("anonymous_catalog", "no organisation %q is defined", c.AnonymousCatalog))
 	}
 	if _, err := c.directory(); err != nil {
-		errs = append(errs, &fault{"orgs", err.Error()})
+		errs = append(errs, fault.At("orgs", err))
 	}
 	return errors.Join(errs...)
 }
@@ -174,38 +174,30 @@ func (o *Org) validate(at string) []error {
 	var errs []error
 	check := func(path, id string) {
 		if err := ratelimit.CheckID(id); err != nil {
-			errs = append(errs, &fault{path, err.Error()})
+			errs = append(errs, fault.At(path, err))
 		}
 	}
 	check(at+".id", o.ID)
 	teams := make(map[string]bool)
 	for i, t := range o.Teams {
-		path := fmt.Sprintf("%s.teams[%d].id", at, i)
+		path := fault.Index(at+".teams", i) + ".id"
 		check(path, t.ID)
 		if teams[t.ID] {
-			errs = append(errs, &fault{path, fmt.Sprintf("team %q is already defined", t.ID)})
+			errs = append(errs, fault.Errorf(path, "team %q is already defined", t.ID))
 		}
 		teams[t.ID] = true
 	}
 	keys := make(map[string]bool)
 	for i, k := range o.Keys {
-		path := fmt.Sprintf("%s.keys[%d]", at, i)
+		path := fault.Index(at+".keys", i)
 		check(path+".id", k.ID)
 		if keys[k.ID] {
-			errs = append(errs, &fault{path + ".id", fmt.Sprintf("key %q is already defined", k.ID)})
+			errs = append(errs, fault.Errorf(path+".id", "key %q is already defined", k.ID))
 		}
 		keys[k.ID] = true
 		if k.Team != "" && !teams[k.Team] {
-			errs = append(errs, &fault{path + ".team", fmt.Sprintf("organisation %q has no team %q", o.ID, k.Team)})
+			errs = append(errs, fault.Errorf(path+".team", "organisation %q has no team %q", o.ID, k.Team))
 		}
 	}
 	return errs
 }
-
-// fault is one fault of a configuration value.
-type fault struct{ path, reason string }
-
-func (f *fault) Error() string { return f.path + ": " + f.reason }
-
-// Path returns where in the configuration the fault is.
-func (f *fault) Path() string { return f.path }

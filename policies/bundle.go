@@ -20,6 +20,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/keys"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Bundle says where an organisation's own Rego comes from as an OPA bundle.
@@ -75,36 +77,38 @@ func (b *Bundle) validate() []error {
 		return nil
 	}
 	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("bundle"+format, args...)) }
+	bad := func(path, format string, args ...any) {
+		errs = append(errs, fault.At("bundle", fault.Errorf(path, format, args...)))
+	}
 	if (b.URL == "") == (b.File == "") {
-		fault(": one of url and file is required")
+		bad("", "one of url and file is required")
 	}
 	if b.URL != "" {
 		u, err := url.Parse(b.URL)
 		switch {
 		case err != nil:
-			fault(".url: not a URL")
+			bad("url", "not a URL")
 		case u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil:
-			fault(".url: must be http or https with a host and without credentials")
+			bad("url", "must be http or https with a host and without credentials")
 		}
 	}
 	if b.Poll < 0 {
-		fault(".poll: must not be negative, got %s", b.Poll)
+		bad("poll", "must not be negative, got %s", b.Poll)
 	}
 	if b.Timeout < 0 {
-		fault(".timeout: must not be negative, got %s", b.Timeout)
+		bad("timeout", "must not be negative, got %s", b.Timeout)
 	}
 	switch {
 	case b.Key == nil && !b.AllowUnsigned:
-		fault(".key: is required, or allow_unsigned must say that signatures do not matter")
+		bad("key", "is required, or allow_unsigned must say that signatures do not matter")
 	case b.Key != nil && b.AllowUnsigned:
-		fault(".allow_unsigned: contradicts key")
+		bad("allow_unsigned", "contradicts key")
 	case b.Key != nil:
 		if b.Key.File == "" {
-			fault(".key.file: is required")
+			bad("key.file", "is required")
 		}
 		if b.Key.Algorithm != "" && !keys.IsSupportedAlgorithm(b.Key.Algorithm) {
-			fault(".key.algorithm: %q is not supported", b.Key.Algorithm)
+			bad("key.algorithm", "%q is not supported", b.Key.Algorithm)
 		}
 	}
 	return errs

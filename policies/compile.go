@@ -121,7 +121,7 @@ func plan(lib *library, org string, cfg Config, mine own, docs string) ([]call, 
 		}
 	}
 	for _, err := range cfg.lifted(lib, p.mine) {
-		p.fault("", err.Error())
+		p.fault("", err)
 	}
 	if len(p.faults) > 0 {
 		return nil, nil, joinFaults(p.faults)

@@ -2,11 +2,11 @@ package policies
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config is one organisation's policy section.
@@ -90,14 +90,14 @@ func DefaultLimits() Limits {
 func (l Limits) Validate() error {
 	var errs []error
 	if l.Deadline <= 0 {
-		errs = append(errs, fmt.Errorf("deadline: must be positive, got %s", l.Deadline))
+		errs = append(errs, fault.Errorf("deadline", "must be positive, got %s", l.Deadline))
 	}
 	for _, n := range []struct {
 		name  string
 		value int
 	}{{"concurrency", l.Concurrency}, {"remember", l.Remember}, {"max_mutations", l.MaxMutations}} {
 		if n.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: must not be negative, got %d", n.name, n.value))
+			errs = append(errs, fault.Errorf(n.name, "must not be negative, got %d", n.value))
 		}
 	}
 	return errors.Join(errs...)
@@ -117,19 +117,19 @@ func (c Config) Validate() error {
 	}
 	errs := append(validateExceptions(c.Exceptions), c.Bundle.validate()...)
 	if c.Directory != "" && c.Bundle != nil {
-		errs = append(errs, errors.New("directory: cannot be given beside bundle"))
+		errs = append(errs, fault.Errorf("directory", "cannot be given beside bundle"))
 	}
 	for i, e := range c.Policies {
-		path := fmt.Sprintf("policies[%d]", i)
+		path := fault.Index("policies", i)
 		errs = append(errs, e.validate(path)...)
 		p, known := lib.policies[e.Policy]
 		switch {
 		case known:
 			if _, faults := p.params.check(e.Params); len(faults) > 0 {
-				errs = append(errs, prefixed(path+".params", faults)...)
+				errs = append(errs, fault.At(path+".params", errors.Join(faults...)))
 			}
 		case e.Policy != "" && c.Directory == "" && c.Bundle == nil:
-			errs = append(errs, fmt.Errorf("%s.policy: %w", path, unknownPolicy(e.Policy, lib.names)))
+			errs = append(errs, fault.Errorf(path+".policy", "%w", unknownPolicy(e.Policy, lib.names)))
 		}
 	}
 	return errors.Join(append(errs, c.lifted(lib, nil)...)...)
@@ -140,33 +140,20 @@ func (e Entry) validate(path string) []error {
 	var errs []error
 	switch {
 	case e.Policy == "":
-		errs = append(errs, fmt.Errorf("%s.policy: is required", path))
+		errs = append(errs, fault.Errorf(path+".policy", "is required"))
 	case !policyName.MatchString(e.Policy):
-		errs = append(errs, fmt.Errorf("%s.policy: %q is not a policy name", path, e.Policy))
+		errs = append(errs, fault.Errorf(path+".policy", "%q is not a policy name", e.Policy))
 	}
 	if !slices.Contains([]Mode{ModeEnforce, ModeWarn, ModeShadow}, e.Mode.orDefault()) {
-		errs = append(errs, fmt.Errorf("%s.mode: %q is not one of enforce, warn, shadow", path, e.Mode))
+		errs = append(errs, fault.Errorf(path+".mode", "%q is not one of enforce, warn, shadow", e.Mode))
 	}
 	for _, l := range []struct {
 		name   string
 		values []string
 	}{{"teams", e.Teams}, {"except_teams", e.ExceptTeams}, {"roles", e.Roles}, {"except_roles", e.ExceptRoles}} {
 		if slices.Contains(l.values, "") {
-			errs = append(errs, fmt.Errorf("%s.%s: holds an empty name", path, l.name))
+			errs = append(errs, fault.Errorf(path+"."+l.name, "holds an empty name"))
 		}
 	}
 	return errs
-}
-
-func prefixed(path string, faults []error) []error {
-	out := make([]error, len(faults))
-	for i, f := range faults {
-		msg := f.Error()
-		if strings.HasPrefix(msg, ".") || strings.HasPrefix(msg, "[") {
-			out[i] = fmt.Errorf("%s%w", path, f)
-		} else {
-			out[i] = fmt.Errorf("%s: %w", path, f)
-		}
-	}
-	return out
 }

@@ -18,6 +18,9 @@ type LoadError struct {
 	// File, Row and Col locate the fault; Row is 0 when it has no line.
 	File     string
 	Row, Col int
+	// Path is the setting at fault, below the organisation's section; "" for a
+	// fault of its Rego.
+	Path string
 	// Message says what is wrong.
 	Message string
 }
@@ -37,6 +40,9 @@ func (e *LoadError) Error() string {
 	}
 	if e.Policy != "" {
 		fmt.Fprintf(&b, "policy %s: ", e.Policy)
+	}
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
 	}
 	b.WriteString(e.Message)
 	return b.String()

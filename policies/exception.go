@@ -2,11 +2,11 @@ package policies
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
@@ -58,36 +58,36 @@ func (x Exception) validate(path string) []error {
 		{"id", x.ID}, {"policy", x.Policy}, {"reason", x.Reason}, {"granted_by", x.GrantedBy},
 	} {
 		if f.value == "" {
-			errs = append(errs, fmt.Errorf("%s.%s: is required", path, f.name))
+			errs = append(errs, fault.Errorf(path+"."+f.name, "is required"))
 		}
 	}
 	if len(x.Teams) == 0 && len(x.Keys) == 0 {
-		errs = append(errs, fmt.Errorf("%s: teams or keys must say whom it is for", path))
+		errs = append(errs, fault.Errorf(path, "teams or keys must say whom it is for"))
 	}
 	switch {
 	case x.Until.IsZero():
-		errs = append(errs, fmt.Errorf("%s.until: is required", path))
+		errs = append(errs, fault.Errorf(path+".until", "is required"))
 	case !x.From.IsZero() && !x.From.Before(x.Until):
-		errs = append(errs, fmt.Errorf("%s.until: is not after from", path))
+		errs = append(errs, fault.Errorf(path+".until", "is not after from"))
 	}
 	for _, op := range x.Operations {
 		if _, ok := operation.Of(op); !ok {
-			errs = append(errs, fmt.Errorf("%s.operations: unknown operation %q", path, op))
+			errs = append(errs, fault.Errorf(path+".operations", "unknown operation %q", op))
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(x.Where)) {
 		if _, err := splitPointer(p); err != nil {
-			errs = append(errs, fmt.Errorf("%s.where: %w", path, err))
+			errs = append(errs, fault.Errorf(path+".where", "%w", err))
 		}
 		for _, v := range x.Where[p] {
 			if _, err := plain(v); err != nil {
-				errs = append(errs, fmt.Errorf("%s.where.%s: %w", path, p, err))
+				errs = append(errs, fault.Errorf(fault.Key(path+".where", p), "%w", err))
 			}
 		}
 	}
 	if x.MaxUSDPerHour != "" {
 		if _, err := catalog.ParseMoney(x.MaxUSDPerHour); err != nil {
-			errs = append(errs, fmt.Errorf("%s.max_usd_per_hour: %q is not an amount of USD", path, x.MaxUSDPerHour))
+			errs = append(errs, fault.Errorf(path+".max_usd_per_hour", "%q is not an amount of USD", x.MaxUSDPerHour))
 		}
 	}
 	return errs
@@ -98,10 +98,10 @@ func validateExceptions(list []Exception) []error {
 	var errs []error
 	seen := map[string]bool{}
 	for i, x := range list {
-		path := fmt.Sprintf("exceptions[%d]", i)
+		path := fault.Index("exceptions", i)
 		errs = append(errs, x.validate(path)...)
 		if x.ID != "" && seen[x.ID] {
-			errs = append(errs, fmt.Errorf("%s.id: %q is used twice", path, x.ID))
+			errs = append(errs, fault.Errorf(path+".id", "%q is used twice", x.ID))
 		}
 		seen[x.ID] = true
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Names are what an organisation's section may refer to besides policies. A
@@ -24,22 +26,22 @@ func (c Config) Check(known Names) error {
 	check := func(kind, path string, given, known []string) {
 		for i, name := range given {
 			if name != "" && !slices.Contains(known, name) { // Validate reports empty ones
-				errs = append(errs, fmt.Errorf("%s[%d]: %w", path, i, unknown(kind, name, known)))
+				errs = append(errs, &fault.Error{Path: fault.Index(path, i), Err: unknown(kind, name, known)})
 			}
 		}
 	}
 	for i, e := range c.Policies {
-		path := fmt.Sprintf("policies[%d]", i)
+		path := fault.Index("policies", i)
 		check("team", path+".teams", e.Teams, known.Teams)
 		check("team", path+".except_teams", e.ExceptTeams, known.Teams)
 		check("role", path+".roles", e.Roles, known.Roles)
 		check("role", path+".except_roles", e.ExceptRoles, known.Roles)
 		if p := lib.policies[e.Policy]; p != nil {
-			errs = append(errs, prefixed(path+".params", p.params.roles(e.Params, known.Roles))...)
+			errs = append(errs, fault.At(path+".params", errors.Join(p.params.roles(e.Params, known.Roles)...)))
 		}
 	}
 	for i, x := range c.Exceptions {
-		path := fmt.Sprintf("exceptions[%d]", i)
+		path := fault.Index("exceptions", i)
 		check("team", path+".teams", x.Teams, known.Teams)
 		check("key", path+".keys", x.Keys, known.Keys)
 	}
@@ -62,9 +64,9 @@ func (p params) roles(given map[string]any, known []string) []error {
 		if err != nil {
 			continue // a fault of its own
 		}
-		eachFormat("."+spec.Name, spec.Schema, v, func(path, format, value string) {
+		eachFormat(spec.Name, spec.Schema, v, func(path, format, value string) {
 			if format == "role" && !slices.Contains(known, value) {
-				faults = append(faults, fmt.Errorf("%s: %w", path, unknown("role", value, known)))
+				faults = append(faults, fault.Errorf(path, "%w", unknown("role", value, known)))
 			}
 		})
 	}
@@ -82,13 +84,13 @@ func (c Config) lifted(lib *library, own map[string]ownPolicy) []error {
 	inForce = append(inForce, slices.Sorted(maps.Keys(own))...)
 	var errs []error
 	for i, x := range c.Exceptions {
-		path := fmt.Sprintf("exceptions[%d].policy", i)
+		path := fault.Index("exceptions", i) + ".policy"
 		switch {
 		case x.Policy == "" || slices.Contains(inForce, x.Policy): // Validate reports empty ones
 		case lib.policies[x.Policy] != nil:
-			errs = append(errs, fmt.Errorf("%s: policy %q is not in force, so there is nothing to lift", path, x.Policy))
+			errs = append(errs, fault.Errorf(path, "policy %q is not in force, so there is nothing to lift", x.Policy))
 		case own != nil || c.Directory == "" && c.Bundle == nil:
-			errs = append(errs, fmt.Errorf("%s: %w", path, unknownPolicy(x.Policy, inForce)))
+			errs = append(errs, fault.Errorf(path, "%w", unknownPolicy(x.Policy, inForce)))
 		}
 	}
 	return errs

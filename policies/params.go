@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -119,12 +121,12 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 		}
 		v, err := plain(given[name])
 		if err != nil {
-			faults = append(faults, fmt.Errorf(".%s: %w", name, err))
+			faults = append(faults, fault.Errorf(name, "%w", err))
 			continue
 		}
 		faults = append(faults, schemaFaults(name, p.byName[name], v)...)
 		i := slices.Index(known, name)
-		faults = append(faults, formatFaults("."+name, p.list[i].Schema, v)...)
+		faults = append(faults, formatFaults(name, p.list[i].Schema, v)...)
 		out[name] = v
 	}
 	for _, spec := range p.list {
@@ -132,11 +134,11 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 		switch {
 		case given[spec.Name] != nil:
 		case spec.Required:
-			faults = append(faults, fmt.Errorf(".%s: is required", spec.Name))
+			faults = append(faults, fault.Errorf(spec.Name, "is required"))
 		case hasDefault:
 			v, err := plain(def)
 			if err != nil {
-				faults = append(faults, fmt.Errorf(".%s: default: %w", spec.Name, err))
+				faults = append(faults, fault.Errorf(spec.Name, "default: %w", err))
 			}
 			out[spec.Name] = v
 		}
@@ -155,10 +157,10 @@ func formatFaults(path string, schema map[string]any, v any) []error {
 	eachFormat(path, schema, v, func(path, format, value string) {
 		switch {
 		case format == "timezone" && !isZone(value):
-			faults = append(faults, fmt.Errorf("%s: unknown time zone %q", path, value))
+			faults = append(faults, fault.Errorf(path, "unknown time zone %q", value))
 		case format == "operation":
 			if _, ok := operation.Of(value); !ok {
-				faults = append(faults, fmt.Errorf("%s: unknown operation %q", path, value))
+				faults = append(faults, fault.Errorf(path, "unknown operation %q", value))
 			}
 		}
 	})
@@ -176,14 +178,14 @@ func eachFormat(path string, schema map[string]any, v any, visit func(path, form
 	case []any:
 		items, _ := schema["items"].(map[string]any)
 		for i, item := range x {
-			eachFormat(fmt.Sprintf("%s[%d]", path, i), items, item, visit)
+			eachFormat(fault.Index(path, i), items, item, visit)
 		}
 	case map[string]any:
 		names, _ := schema["propertyNames"].(map[string]any)
 		inner, _ := schema["additionalProperties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(x)) {
 			eachFormat(path, names, name, visit)
-			eachFormat(path+"."+name, inner, x[name], visit)
+			eachFormat(fault.Key(path, name), inner, x[name], visit)
 		}
 	}
 }
@@ -195,9 +197,9 @@ func isZone(name string) bool {
 
 func unknownParam(name string, known []string) error {
 	if near := nearest(name, known); near != "" {
-		return fmt.Errorf(".%s: unknown parameter, did you mean %q?", name, near)
+		return fault.Errorf(name, "unknown parameter, did you mean %q?", near)
 	}
-	return fmt.Errorf(".%s: unknown parameter", name)
+	return fault.Errorf(name, "unknown parameter")
 }
 
 // schemaFaults locates each fault of a value.
@@ -208,11 +210,11 @@ func schemaFaults(name string, schema *jsonschema.Schema, v any) []error {
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return []error{fmt.Errorf(".%s: %w", name, err)}
+		return []error{fault.Errorf(name, "%w", err)}
 	}
 	var faults []error
 	for _, leaf := range leaves(invalid) {
-		faults = append(faults, fmt.Errorf(".%s%s: %s", name, dotted(leaf.InstanceLocation), leaf.Message))
+		faults = append(faults, fault.Errorf(pathOf(name, leaf.InstanceLocation), "%s", leaf.Message))
 	}
 	return faults
 }
@@ -229,19 +231,16 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return out
 }
 
-// dotted spells a JSON pointer as a configuration path: /a/0 is .a[0].
-func dotted(pointer string) string {
-	var b strings.Builder
+// pathOf is a configuration path with a JSON pointer below it.
+func pathOf(path, pointer string) string {
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		switch {
-		case part == "":
-		case strings.Trim(part, "0123456789") == "":
-			b.WriteString("[" + part + "]")
-		default:
-			b.WriteString("." + strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+		if i, err := strconv.Atoi(part); err == nil {
+			path = fault.Index(path, i)
+		} else if part != "" {
+			path = fault.Key(path, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
 		}
 	}
-	return b.String()
+	return path
 }
 
 // plain is a configuration value as JSON has it: numbers become json.Number,
@@ -261,7 +260,7 @@ func plain(v any) (any, error) {
 		for i, item := range x {
 			var err error
 			if out[i], err = plain(item); err != nil {
-				return nil, fmt.Errorf("[%d]: %w", i, err)
+				return nil, fault.At(fault.Index("", i), err)
 			}
 		}
 		return out, nil
@@ -270,7 +269,7 @@ func plain(v any) (any, error) {
 		for k, item := range x {
 			var err error
 			if out[k], err = plain(item); err != nil {
-				return nil, fmt.Errorf("%s: %w", k, err)
+				return nil, fault.At(fault.Key("", k), err)
 			}
 		}
 		return out, nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // planner collects the calls of an organisation and the faults met.
@@ -63,16 +65,17 @@ func defines(m *ast.Module, name string, function bool) bool {
 	})
 }
 
-func (p *planner) fault(policy, message string) {
-	p.faults = append(p.faults, &LoadError{Org: p.org, Policy: policy, Message: message})
+// fault records what is wrong with the organisation's section.
+func (p *planner) fault(policy string, err error) {
+	for _, f := range fault.List(err) {
+		p.faults = append(p.faults, &LoadError{Org: p.org, Policy: policy, Path: f.Path, Message: f.Err.Error()})
+	}
 }
 
 // entry adds the calls of one configured policy.
 func (p *planner) entry(path string, e Entry) {
 	if faults := e.validate(path); len(faults) > 0 {
-		for _, f := range faults {
-			p.fault("", f.Error())
-		}
+		p.fault("", errors.Join(faults...))
 		return
 	}
 	if mine, ok := p.mine[e.Policy]; ok {
@@ -82,13 +85,11 @@ func (p *planner) entry(path string, e Entry) {
 	policy := p.lib.policies[e.Policy]
 	if policy == nil {
 		known := slices.Concat(p.lib.names, slices.Collect(maps.Keys(p.mine)))
-		p.fault("", path+".policy: "+unknownPolicy(e.Policy, known).Error())
+		p.fault("", fault.At(path+".policy", unknownPolicy(e.Policy, known)))
 		return
 	}
 	params, faults := policy.params.check(e.Params)
-	for _, f := range prefixed(path+".params", faults) {
-		p.fault(e.Policy, f.Error())
-	}
+	p.fault(e.Policy, fault.At(path+".params", errors.Join(faults...)))
 	from := libraryPackage + policy.Name
 	if policy.judges {
 		p.calls = append(p.calls, call{entry: e, params: params, from: from, rule: "violations", doc: p.doc(e.Policy)})
@@ -102,7 +103,7 @@ func (p *planner) entry(path string, e Entry) {
 func (p *planner) own(path string, e Entry, mine ownPolicy) {
 	params, err := plain(orEmpty(e.Params))
 	if err != nil {
-		p.fault(e.Policy, path+".params: "+err.Error())
+		p.fault(e.Policy, fault.At(path+".params", err))
 		return
 	}
 	for _, rule := range mine.rules {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // ErrPending is returned by Decide for an organisation whose bundle has not
@@ -57,7 +59,8 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 // it had already, or from what was persisted of it.
 func (e *Engine) load(org string, cfg Config) (*source, own, error) {
 	if faults := cfg.Bundle.validate(); len(faults) > 0 {
-		return nil, own{}, &LoadError{Org: org, Message: errors.Join(faults...).Error()}
+		f := fault.List(errors.Join(faults...))[0]
+		return nil, own{}, &LoadError{Org: org, Path: f.Path, Message: f.Err.Error()}
 	}
 	if cfg.Bundle == nil {
 		mine, err := readDirectory(org, cfg.Directory)

@@ -2,9 +2,10 @@ package ratelimit
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Mode says how calls are counted.
@@ -151,16 +152,16 @@ func DefaultConfig() Config {
 // configuration of the limiter.
 func (c Config) Validate() error {
 	var f faults
-	f.check(c.Mode == ModeExact || c.Mode == ModeLeased, "mode: must be exact or leased, got %q", c.Mode)
+	f.check(c.Mode == ModeExact || c.Mode == ModeLeased, "mode", "must be exact or leased, got %q", c.Mode)
 	f.within("timeout", c.Timeout, time.Millisecond, time.Minute)
 	if c.Gateway != "" {
 		err := CheckID(c.Gateway)
-		f.check(err == nil, "gateway: %v", err)
-		f.check(!strings.Contains(c.Gateway, "|"), "gateway: must not contain |, got %q", c.Gateway)
+		f.check(err == nil, "gateway", "%v", err)
+		f.check(!strings.Contains(c.Gateway, "|"), "gateway", "must not contain |, got %q", c.Gateway)
 	}
 	f.between("gateways", int64(c.Gateways), 1, 10_000)
-	f.check(c.Failure.Read.Valid(), "failure.read: must be closed, local or open, got %q", c.Failure.Read)
-	f.check(c.Failure.Write.Valid(), "failure.write: must be closed, local or open, got %q", c.Failure.Write)
+	f.check(c.Failure.Read.Valid(), "failure.read", "must be closed, local or open, got %q", c.Failure.Read)
+	f.check(c.Failure.Write.Valid(), "failure.write", "must be closed, local or open, got %q", c.Failure.Write)
 	f.between("commit.flights", int64(c.Commit.Flights), 1, 64)
 	f.between("commit.batch", int64(c.Commit.Batch), 1, 4096)
 	f.within("lease.horizon", c.Lease.Horizon, time.Millisecond, time.Minute)
@@ -179,16 +180,16 @@ func (c Config) Validate() error {
 // faults gathers what is wrong with a configuration.
 type faults []error
 
-func (f *faults) check(ok bool, format string, args ...any) {
+func (f *faults) check(ok bool, path, format string, args ...any) {
 	if !ok {
-		*f = append(*f, fmt.Errorf(format, args...))
+		*f = append(*f, fault.Errorf(path, format, args...))
 	}
 }
 
 func (f *faults) within(path string, v, low, high time.Duration) {
-	f.check(v >= low && v <= high, "%s: must be between %v and %v, got %v", path, low, high, v)
+	f.check(v >= low && v <= high, path, "must be between %v and %v, got %v", low, high, v)
 }
 
 func (f *faults) between(path string, v, low, high int64) {
-	f.check(v >= low && v <= high, "%s: must be between %d and %d, got %d", path, low, high, v)
+	f.check(v >= low && v <= high, path, "must be between %d and %d, got %d", low, high, v)
 }

@@ -3,6 +3,8 @@ package ratelimit
 import (
 	"errors"
 	"fmt"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 const (
@@ -49,15 +51,15 @@ func (l Limit) Validate() error {
 	for i := range Windows {
 		switch q := l.Quota(i); {
 		case q < 0:
-			errs = append(errs, fmt.Errorf("%s: must not be negative, got %d", WindowName(i), q))
+			errs = append(errs, fault.Errorf(WindowName(i), "must not be negative, got %d", q))
 		case q > MaxQuota:
-			errs = append(errs, fmt.Errorf("%s: must be at most %d, got %d", WindowName(i), int64(MaxQuota), q))
+			errs = append(errs, fault.Errorf(WindowName(i), "must be at most %d, got %d", int64(MaxQuota), q))
 		}
 	}
 	for i := range Windows {
 		for j := i + 1; j < Windows; j++ {
 			if a, b := l.Quota(i), l.Quota(j); a > b && b > 0 {
-				errs = append(errs, fmt.Errorf("%s: %d is more than the whole %s may hold (%d)", WindowName(i), a, WindowName(j), b))
+				errs = append(errs, fault.Errorf(WindowName(i), "%d is more than the whole %s may hold (%d)", a, WindowName(j), b))
 			}
 		}
 	}

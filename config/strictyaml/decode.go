@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -156,7 +157,7 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 	}
 	present := make(map[string]bool, len(n.Content)/2)
 	for key, value := range entries(n) {
-		here := Key(path, key.Value)
+		here := fault.Key(path, key.Value)
 		f := pl.field(key.Value)
 		if f == nil {
 			d.src.fault(placeOf(key), here, suggest(key.Value, pl.names()), "unknown key")
@@ -167,7 +168,7 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 	}
 	for _, f := range pl.fields {
 		if f.required && !present[f.name] {
-			d.fault(n, Key(path, f.name), "", "is required")
+			d.fault(n, fault.Key(path, f.name), "", "is required")
 		}
 	}
 }
@@ -179,7 +180,7 @@ func (d *decoder) mapping(n *yaml.Node, pl *plan, v reflect.Value, path string) 
 	}
 	out := reflect.MakeMapWithSize(pl.typ, len(n.Content)/2)
 	for name, value := range entries(n) {
-		here := Key(path, name.Value)
+		here := fault.Key(path, name.Value)
 		key, elem := pl.key.fresh(), pl.elem.fresh()
 		d.value(name, pl.key, key, here)
 		d.value(value, pl.elem, elem, here)
@@ -196,7 +197,7 @@ func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	out := reflect.MakeSlice(pl.typ, 0, len(n.Content))
 	for i, item := range n.Content {
 		elem := pl.elem.fresh()
-		d.value(item, pl.elem, elem, Index(path, i))
+		d.value(item, pl.elem, elem, fault.Index(path, i))
 		out = reflect.Append(out, elem)
 	}
 	v.Set(out)
@@ -232,13 +233,13 @@ func (d *decoder) any(n *yaml.Node, path string) any {
 	case kindList:
 		list := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			list[i] = d.any(item, Index(path, i))
+			list[i] = d.any(item, fault.Index(path, i))
 		}
 		return list
 	case kindMapping:
 		m := make(map[string]any, len(n.Content)/2)
 		for key, value := range entries(n) {
-			m[key.Value] = d.any(value, Key(path, key.Value))
+			m[key.Value] = d.any(value, fault.Key(path, key.Value))
 		}
 		return m
 	case kindMissing:

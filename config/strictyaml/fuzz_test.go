@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
@@ -68,14 +69,14 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("faults are not in order:\n%v", err)
 		}
 		lines := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
-		for _, fault := range faults {
-			if fault.Line < 0 || fault.Line > len(lines) || fault.Message == "" {
-				t.Fatalf("fault outside of %d lines or without a message: %#v", len(lines), fault)
+		for _, f := range faults {
+			if f.Line < 0 || f.Line > len(lines) || f.Message == "" {
+				t.Fatalf("fault outside of %d lines or without a message: %#v", len(lines), f)
 			}
-			if fault.Line > 0 && (fault.Column < 1 || fault.Column > utf8.RuneCountInString(lines[fault.Line-1])+1) {
-				t.Fatalf("fault outside of line %q: %#v", lines[fault.Line-1], fault)
+			if f.Line > 0 && (f.Column < 1 || f.Column > utf8.RuneCountInString(lines[f.Line-1])+1) {
+				t.Fatalf("fault outside of line %q: %#v", lines[f.Line-1], f)
 			}
-			pos.Of(fault.Path)
+			pos.Of(f.Path)
 		}
 	})
 }
@@ -140,11 +141,11 @@ func places(doc *yaml.Node) map[string][2]int {
 			walk(n.Content[0], path)
 		case yaml.MappingNode:
 			for i := 0; i < len(n.Content); i += 2 {
-				walk(n.Content[i+1], strictyaml.Key(path, n.Content[i].Value))
+				walk(n.Content[i+1], fault.Key(path, n.Content[i].Value))
 			}
 		case yaml.SequenceNode:
 			for i, item := range n.Content {
-				walk(item, strictyaml.Index(path, i))
+				walk(item, fault.Index(path, i))
 			}
 		case yaml.ScalarNode:
 			out[path] = [2]int{n.Line, n.Column}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
@@ -66,12 +67,6 @@ func TestPositionsOf(t *testing.T) {
 	}
 }
 
-// foreign is an error of a package that does not know strictyaml.
-type foreign struct{ path, text string }
-
-func (f foreign) Error() string { return f.path + ": " + f.text }
-func (f foreign) Path() string  { return f.path }
-
 func TestLocate(t *testing.T) {
 	t.Parallel()
 	pos, err := strictyaml.Load("t.yaml", []byte(located), &sample{})
@@ -84,28 +79,28 @@ func TestLocate(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"one path", strictyaml.Atf("listen", "no port"), "t.yaml:2:9: listen: no port"},
+		{"one path", fault.Errorf("listen", "no port"), "t.yaml:2:9: listen: no port"},
 		{"no path", plain, "t.yaml: no organisation is an administrator"},
-		{"joined, put in the order of the file", strictyaml.Join(
-			strictyaml.Atf("nested.b", "too small"),
+		{"joined, put in the order of the file", errors.Join(
+			fault.Errorf("nested.b", "too small"),
 			nil,
-			foreign{"orgs[1].id", "taken"},
-			errors.Join(strictyaml.Atf("listen", "no port"), plain),
+			fault.Errorf("orgs[1].id", "taken"),
+			errors.Join(fault.Errorf("listen", "no port"), plain),
 		), `t.yaml: no organisation is an administrator
 t.yaml:2:9: listen: no port
 t.yaml:7:9: orgs[1].id: taken
 t.yaml:10:6: nested.b: too small`},
 		{
-			"prefixed twice", strictyaml.At("orgs", strictyaml.At(strictyaml.Index("", 0), strictyaml.Join(
-				foreign{"keys", "none"}, strictyaml.Atf("id", "reserved"), errors.New("odd")))),
+			"prefixed twice", fault.At("orgs", fault.At(fault.Index("", 0), errors.Join(
+				fault.Errorf("keys", "none"), fault.Errorf("id", "reserved"), errors.New("odd")))),
 			`t.yaml:4:5: orgs[0]: odd
 t.yaml:4:9: orgs[0].id: reserved
 t.yaml:5:5: orgs[0].keys: none`,
 		},
-		{"wrapped", fmt.Errorf("check: %w", strictyaml.Atf("listen", "no port")), "t.yaml:2:9: listen: no port"},
+		{"wrapped", fmt.Errorf("check: %w", fault.Errorf("listen", "no port")), "t.yaml:2:9: listen: no port"},
 		{"wrapped without a path", fmt.Errorf("check: %w", plain), "t.yaml: check: no organisation is an administrator"},
-		{"cause wrapped inside", strictyaml.At("listen", fmt.Errorf("try it: %w", fs.ErrExist)), "t.yaml:2:9: listen: try it: file already exists"},
-		{"quoted key", strictyaml.At(strictyaml.Key("limits", "per day"), errors.New("no")), `t.yaml:8:30: limits["per day"]: no`},
+		{"cause wrapped inside", fault.At("listen", fmt.Errorf("try it: %w", fs.ErrExist)), "t.yaml:2:9: listen: try it: file already exists"},
+		{"quoted key", fault.At(fault.Key("limits", "per day"), errors.New("no")), `t.yaml:8:30: limits["per day"]: no`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,7 +125,7 @@ func TestLocateKeepsWhatItIsGiven(t *testing.T) {
 	if diff := cmp.Diff(error(faults), strictyaml.Locate(nil, faults)); diff != "" {
 		t.Errorf("Locate of Errors (-want +got):\n%s", diff)
 	}
-	err := strictyaml.Locate(nil, strictyaml.At("a", fmt.Errorf("read: %w", fs.ErrNotExist)))
+	err := strictyaml.Locate(nil, fault.At("a", fmt.Errorf("read: %w", fs.ErrNotExist)))
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v does not wrap its cause", err)
 	}
@@ -139,16 +134,12 @@ func TestLocateKeepsWhatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestAtAndJoinOfNothing(t *testing.T) {
+func TestAtOfNothing(t *testing.T) {
 	t.Parallel()
-	if err := strictyaml.At("a", nil); err != nil {
+	if err := fault.At("a", nil); err != nil {
 		t.Errorf("At of nil = %v, want nil", err)
 	}
-	if err := strictyaml.Join(nil, nil); err != nil {
-		t.Errorf("Join of nils = %v, want nil", err)
-	}
-	one := errors.New("one")
-	if err := strictyaml.Join(nil, one); err != one { //nolint:errorlint // the very same value is what is promised
-		t.Errorf("Join of one = %v, want it as it is", err)
+	if err := fault.At("a", errors.Join(nil, nil)); err != nil {
+		t.Errorf("At of joined nils = %v, want nil", err)
 	}
 }

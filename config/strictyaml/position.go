@@ -1,6 +1,12 @@
 package strictyaml
 
-import "errors"
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
 
 // place is a line and a column, both from 1; the zero value is an unknown place.
 type place struct{ line, col int }
@@ -38,8 +44,8 @@ func (p *Positions) Of(path string) (line, col int) {
 	}
 }
 
-// Locate turns the error of a Validate into [Errors], one [Fault] per joined error, each with the line and column of its path. Paths
-// are found as [At] finds them; an error without one becomes a fault of the file as a whole. Errors that already are Errors are
+// Locate turns the error of a Validate into [Errors], one [Fault] for each that [fault.List] finds, with the line and column of its
+// path. An error without a path becomes a fault of the file as a whole. Errors that already are Errors are
 // returned unchanged, and a nil error stays nil.
 func Locate(pos *Positions, err error) error {
 	if err == nil {
@@ -49,14 +55,33 @@ func Locate(pos *Positions, err error) error {
 		return err
 	}
 	var faults Errors
-	for _, l := range leaves(err) {
+	for _, f := range fault.List(err) {
 		line, col := 0, 0
-		if l.path != "" {
-			line, col = pos.Of(l.path)
+		if f.Path != "" {
+			line, col = pos.Of(f.Path)
 		}
 		faults = append(faults, Fault{
-			File: pos.File(), Line: line, Column: col, Path: l.path, Message: l.err.Error(), Cause: l.err,
+			File: pos.File(), Line: line, Column: col, Path: f.Path, Message: f.Err.Error(), Cause: f.Err,
 		})
 	}
 	return faults.inOrder()
+}
+
+// parent cuts the last part off a path; the parent of a top-level key is the empty path.
+func parent(path string) string {
+	if !strings.HasSuffix(path, "]") {
+		return path[:max(0, strings.LastIndexByte(path, '.'))]
+	}
+	// A quoted key may hold brackets and dots: its opening quote is the last unescaped one before the closing quote.
+	if i := len(path) - 2; i >= 0 && path[i] == '"' {
+		for i--; i > 0; i-- {
+			if path[i] == '"' && path[i-1] == '[' {
+				if _, err := strconv.Unquote(path[i : len(path)-1]); err == nil {
+					return path[:i-1]
+				}
+			}
+		}
+		return ""
+	}
+	return path[:max(0, strings.LastIndexByte(path, '['))]
 }

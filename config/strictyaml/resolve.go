@@ -1,14 +1,17 @@
 package strictyaml
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // ResolveSecrets resolves every [Secret] within the decoded struct that v points to, also in lists, maps and behind pointers. The error
-// joins a [PathError] for each that cannot be resolved; the others are resolved all the same.
+// joins a [fault.Error] for each that cannot be resolved; the others are resolved all the same.
 func ResolveSecrets(v any, env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -16,7 +19,7 @@ func ResolveSecrets(v any, env func(string) (string, bool), readFile func(string
 	}
 	r := &resolver{resolve: func(s *Secret) error { return s.Resolve(env, readFile) }}
 	r.walk(planner{}.of(target.Type().Elem()), target.Elem(), "")
-	return Join(r.errs...)
+	return errors.Join(r.errs...)
 }
 
 type resolver struct {
@@ -29,11 +32,11 @@ func (r *resolver) walk(pl *plan, v reflect.Value, path string) {
 	case formSecret:
 		// v is addressable: fields and elements are, and the elements of maps are walked as copies.
 		if err := r.resolve(v.Addr().Interface().(*Secret)); err != nil {
-			r.errs = append(r.errs, At(path, err))
+			r.errs = append(r.errs, fault.At(path, err))
 		}
 	case formStruct:
 		for _, f := range pl.fields {
-			r.walk(f.plan, v.FieldByIndex(f.index), Key(path, f.name))
+			r.walk(f.plan, v.FieldByIndex(f.index), fault.Key(path, f.name))
 		}
 	case formPointer:
 		if !v.IsNil() {
@@ -41,7 +44,7 @@ func (r *resolver) walk(pl *plan, v reflect.Value, path string) {
 		}
 	case formList:
 		for i := range v.Len() {
-			r.walk(pl.elem, v.Index(i), Index(path, i))
+			r.walk(pl.elem, v.Index(i), fault.Index(path, i))
 		}
 	case formMap:
 		keys := v.MapKeys()
@@ -49,7 +52,7 @@ func (r *resolver) walk(pl *plan, v reflect.Value, path string) {
 		for _, key := range keys {
 			elem := reflect.New(pl.elem.typ).Elem()
 			elem.Set(v.MapIndex(key))
-			r.walk(pl.elem, elem, Key(path, fmt.Sprint(key)))
+			r.walk(pl.elem, elem, fault.Key(path, fmt.Sprint(key)))
 			v.SetMapIndex(key, elem)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -169,16 +170,16 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		switch {
 		case key.Value == "env" && kindOf(value) == kindString:
 			if s.env = value.Value; !envName.MatchString(s.env) {
-				d.fault(value, Key(path, "env"), "capital letters, digits and underscores", "is not the name of an environment variable")
+				d.fault(value, fault.Key(path, "env"), "capital letters, digits and underscores", "is not the name of an environment variable")
 			}
 		case key.Value == "file" && kindOf(value) == kindString:
 			if s.file = value.Value; !filePath.MatchString(s.file) {
-				d.fault(value, Key(path, "file"), "write ./NAME for a file in the working directory", "is not a path")
+				d.fault(value, fault.Key(path, "file"), "write ./NAME for a file in the working directory", "is not a path")
 			}
 		case key.Value == "env", key.Value == "file":
-			d.mismatch(value, &plan{form: formString}, Key(path, key.Value))
+			d.mismatch(value, &plan{form: formString}, fault.Key(path, key.Value))
 		default:
-			d.src.fault(placeOf(key), Key(path, key.Value), suggest(key.Value, []string{"env", "file"}), "unknown key")
+			d.src.fault(placeOf(key), fault.Key(path, key.Value), suggest(key.Value, []string{"env", "file"}), "unknown key")
 		}
 	}
 	if faults == len(d.src.faults) && (s.env == "") == (s.file == "") {

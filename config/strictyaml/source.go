@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -170,7 +171,7 @@ func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
 			if kindOf(item) == kindMissing {
 				at.col-- // the parser places it behind the dash
 			}
-			s.node(item, at, Index(path, i), depth+1)
+			s.node(item, at, fault.Index(path, i), depth+1)
 		}
 	case kindMissing:
 		at = owner
@@ -195,7 +196,7 @@ func (s *source) mapping(n *yaml.Node, path string, depth int) {
 	n.Content = entries[:0]
 	for i := 0; i < len(entries); i += 2 {
 		key, value := entries[i], entries[i+1]
-		at, here := placeOf(key), Key(path, key.Value)
+		at, here := placeOf(key), fault.Key(path, key.Value)
 		if key.Kind != yaml.ScalarNode {
 			here = path
 		}

@@ -2,11 +2,12 @@ package connlimit
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config are the bounds. The zero value has none.
@@ -30,7 +31,7 @@ func (c *Config) Validate() error {
 		value int
 	}{{"total", c.Total}, {"per_address", c.PerAddress}} {
 		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: must not be negative, got %d", f.name, f.value))
+			errs = append(errs, fault.Errorf(f.name, "must not be negative, got %d", f.value))
 		}
 	}
 	return errors.Join(errs...)

@@ -20,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config says where telemetry goes.
@@ -41,24 +43,15 @@ type OTLPConfig struct {
 func (c Config) Validate() error {
 	var errs []error
 	if c.SampleRatio < 0 || c.SampleRatio > 1 {
-		errs = append(errs, &FieldError{Field: "sample_ratio", Reason: "must be between 0 and 1"})
+		errs = append(errs, fault.Errorf("sample_ratio", "must be between 0 and 1"))
 	}
 	if e := c.OTLP.Endpoint; e != "" {
 		if u, err := url.Parse(e); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			errs = append(errs, &FieldError{Field: "otlp.endpoint", Reason: "must be an http or https URL"})
+			errs = append(errs, fault.Errorf("otlp.endpoint", "must be an http or https URL"))
 		}
 	}
 	return errors.Join(errs...)
 }
-
-// FieldError is a fault of one configuration field.
-type FieldError struct{ Field, Reason string }
-
-// Error implements error.
-func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
-
-// Path returns the field's path below the configuration it belongs to.
-func (e *FieldError) Path() string { return e.Field }
 
 // Providers holds the OpenTelemetry providers of a process and the Prometheus
 // registry behind its metrics.

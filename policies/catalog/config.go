@@ -2,8 +2,9 @@ package catalog
 
 import (
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // hoursPerMonth turns a monthly storage rate into an hourly one: a month of
@@ -70,11 +71,11 @@ func (c Config) Validate() error {
 		value time.Duration
 	}{{"refresh", c.Refresh}, {"max_age", c.MaxAge}, {"timeout", c.Timeout}, {"retry", c.Retry}} {
 		if d.value <= 0 {
-			errs = append(errs, fmt.Errorf("%s: must be positive, got %s", d.name, d.value))
+			errs = append(errs, fault.Errorf(d.name, "must be positive, got %s", d.value))
 		}
 	}
 	if c.MaxAge > 0 && c.MaxAge < c.Refresh {
-		errs = append(errs, fmt.Errorf("max_age: %s is shorter than refresh (%s)", c.MaxAge, c.Refresh))
+		errs = append(errs, fault.Errorf("max_age", "%s is shorter than refresh (%s)", c.MaxAge, c.Refresh))
 	}
 	_, err := c.Storage.rates()
 	return errors.Join(append(errs, err)...)
@@ -110,14 +111,14 @@ func (s Storage) rates() (Rates, error) {
 		m, err := ParseMoney(part.value)
 		switch {
 		case err != nil && part.disk:
-			errs = append(errs, fmt.Errorf("storage.%s: %q is not an amount of USD (0 leaves these disks out of prices)", part.name, part.value))
+			errs = append(errs, fault.Errorf("storage."+part.name, "%q is not an amount of USD (0 leaves these disks out of prices)", part.value))
 		case err != nil || m == 0 && !part.disk:
-			errs = append(errs, fmt.Errorf("storage.%s: %q is not a positive amount of USD", part.name, part.value))
+			errs = append(errs, fault.Errorf("storage."+part.name, "%q is not a positive amount of USD", part.value))
 		}
 		*part.to = m
 	}
 	if s.DefaultDisk < 0 {
-		errs = append(errs, fmt.Errorf("storage.default_disk: must not be negative, got %d", s.DefaultDisk))
+		errs = append(errs, fault.Errorf("storage.default_disk", "must not be negative, got %d", s.DefaultDisk))
 	}
 	return r, errors.Join(errs...)
 }

@@ -2,9 +2,10 @@ package decisionlog
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config is the decision_log section.
@@ -63,39 +64,39 @@ func DefaultConfig() Config { return Config{Buffer: 4096, BufferBytes: 32_000_00
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
 	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(path, format string, args ...any) { errs = append(errs, fault.Errorf(path, format, args...)) }
 	if c.Buffer < 1 {
-		fault("buffer: must be positive, got %d", c.Buffer)
+		bad("buffer", "must be positive, got %d", c.Buffer)
 	}
 	if c.BufferBytes < 1 {
-		fault("buffer_bytes: must be positive, got %d", c.BufferBytes)
+		bad("buffer_bytes", "must be positive, got %d", c.BufferBytes)
 	}
 	if !(c.SampleAllowed >= 0 && c.SampleAllowed <= 1) {
-		fault("sample_allowed: must be between 0 and 1, got %v", c.SampleAllowed)
+		bad("sample_allowed", "must be between 0 and 1, got %v", c.SampleAllowed)
 	}
 	for i, m := range c.Mask {
 		if _, err := parseMask(m); err != nil {
-			fault("mask[%d]: %w", i, err)
+			bad(fault.Index("mask", i), "%w", err)
 		}
 	}
 	if f := c.File; f != nil {
 		if f.Path == "" {
-			fault("file.path: is required")
+			bad("file.path", "is required")
 		}
 		if f.MaxBytes < 0 {
-			fault("file.max_bytes: must not be negative, got %d", f.MaxBytes)
+			bad("file.max_bytes", "must not be negative, got %d", f.MaxBytes)
 		}
 		if f.Keep < 0 {
-			fault("file.keep: must not be negative, got %d", f.Keep)
+			bad("file.keep", "must not be negative, got %d", f.Keep)
 		}
 	}
 	if s := c.Service; s != nil {
 		u, err := url.Parse(s.URL)
 		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil {
-			fault("service.url: must be http or https with a host and without credentials")
+			bad("service.url", "must be http or https with a host and without credentials")
 		}
 		if s.Batch < 0 || s.Delay < 0 || s.Timeout < 0 {
-			fault("service: batch, delay and timeout must not be negative")
+			bad("service", "batch, delay and timeout must not be negative")
 		}
 	}
 	return errors.Join(errs...)

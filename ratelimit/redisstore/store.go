@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -45,11 +46,11 @@ func (c Config) Validate() error {
 	var errs []error
 	if c.Prefix != "" {
 		if err := ratelimit.CheckID(c.Prefix); err != nil {
-			errs = append(errs, fmt.Errorf("prefix: %w", err))
+			errs = append(errs, fault.Errorf("prefix", "%w", err))
 		}
 	}
 	if c.Recovery > 0 && c.Recovery < MinRecovery {
-		errs = append(errs, fmt.Errorf("recovery: must be at least %v, two beats, in which every gateway restores what it remembers "+
+		errs = append(errs, fault.Errorf("recovery", "must be at least %v, two beats, in which every gateway restores what it remembers "+
 			"(negative trusts a new server at once), got %v", MinRecovery, c.Recovery))
 	}
 	return errors.Join(errs...)

@@ -2,9 +2,10 @@ package brownout
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config is one scheduled brownout. Without daily it is the window from until;
@@ -82,24 +83,24 @@ const maxMessage = 400
 // Validate reports every fault, each beginning with the path of the setting.
 func (c Config) Validate() error {
 	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	bad := func(path, format string, args ...any) { faults = append(faults, fault.Errorf(path, format, args...)) }
 	if len(c.Dialects) == 0 {
-		fault("dialects: names no dialect")
+		bad("dialects", "names no dialect")
 	}
 	recurs := c.Daily != Hours{}
 	switch {
 	case !recurs && c.From.IsZero():
-		fault("from: is required without daily")
+		bad("from", "is required without daily")
 	case !recurs && c.Until.IsZero():
-		fault("until: is required without daily")
+		bad("until", "is required without daily")
 	case !c.Until.IsZero() && !c.Until.After(c.From):
-		fault("until: is not after from")
+		bad("until", "is not after from")
 	}
 	if !recurs && len(c.Weekdays) > 0 {
-		fault("weekdays: are for daily hours only")
+		bad("weekdays", "are for daily hours only")
 	}
 	if len(c.Message) > maxMessage {
-		fault("message: is longer than %d bytes", maxMessage)
+		bad("message", "is longer than %d bytes", maxMessage)
 	}
 	return errors.Join(faults...)
 }

@@ -2,11 +2,12 @@ package graphql
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
 	"time"
+
+	configfault "github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config is what an operator may set about the GraphQL interface. Start from
@@ -115,25 +116,25 @@ var brandPattern = regexp.MustCompile(`^[A-Za-z0-9]*$`)
 func (c Config) Validate() error {
 	var faults []error
 	if !brandPattern.MatchString(c.Brand) {
-		faults = append(faults, fmt.Errorf("brand: %q: want letters and digits only", c.Brand))
+		faults = append(faults, configfault.Errorf("brand", "%q: want letters and digits only", c.Brand))
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{{"create_budget", c.CreateBudget}, {"create_timeout", c.CreateTimeout}, {"timeout", c.Timeout}} {
 		if d.value <= 0 {
-			faults = append(faults, fmt.Errorf("%s: %v: want more than 0", d.name, d.value))
+			faults = append(faults, configfault.Errorf(d.name, "%v: want more than 0", d.value))
 		}
 	}
 	if c.CreateBudget > c.CreateTimeout {
-		faults = append(faults, fmt.Errorf("create_budget: %v: want at most create_timeout, %v", c.CreateBudget, c.CreateTimeout))
+		faults = append(faults, configfault.Errorf("create_budget", "%v: want at most create_timeout, %v", c.CreateBudget, c.CreateTimeout))
 	}
 	for _, d := range []struct {
 		name, value string
 		optional    bool
 	}{{"deprecated", c.Deprecated, false}, {"sunset", c.Sunset, true}} {
 		if _, err := time.Parse(time.DateOnly, d.value); err != nil && (d.value != "" || !d.optional) {
-			faults = append(faults, fmt.Errorf("%s: %q: want a date as YYYY-MM-DD", d.name, d.value))
+			faults = append(faults, configfault.Errorf(d.name, "%q: want a date as YYYY-MM-DD", d.value))
 		}
 	}
 	return errors.Join(append(faults, c.Limits.validate()...)...)
@@ -157,7 +158,7 @@ func (l Limits) validate() []error {
 		{"response", l.Response},
 	} {
 		if b.value <= 0 {
-			faults = append(faults, fmt.Errorf("limits.%s: %d: want at least 1", b.name, b.value))
+			faults = append(faults, configfault.Errorf("limits."+b.name, "%d: want at least 1", b.value))
 		}
 	}
 	return faults

@@ -2,9 +2,10 @@ package v1
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"time"
+
+	configfault "github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config are the settings of the v1 dialect. Start from DefaultConfig: the zero
@@ -77,31 +78,33 @@ var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 // Validate returns all faults joined, each beginning with the field's name.
 func (c Config) Validate() error {
 	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	bad := func(path, format string, args ...any) {
+		faults = append(faults, configfault.Errorf(path, format, args...))
+	}
 	if !brandPattern.MatchString(c.Brand) {
-		fault("brand: %q is not a name of letters and digits", c.Brand)
+		bad("brand", "%q is not a name of letters and digits", c.Brand)
 	}
 	if c.CapacityStatus < 400 || c.CapacityStatus > 599 {
-		fault("capacity_status: %d is not an error status (400 to 599)", c.CapacityStatus)
+		bad("capacity_status", "%d is not an error status (400 to 599)", c.CapacityStatus)
 	}
 	if c.ExecForm != ExecArrays && c.ExecForm != ExecArgs {
-		fault("exec_form: %q is neither %q nor %q", c.ExecForm, ExecArrays, ExecArgs)
+		bad("exec_form", "%q is neither %q nor %q", c.ExecForm, ExecArrays, ExecArgs)
 	}
 	deprecated, err := time.Parse(time.DateOnly, c.Deprecated)
 	if err != nil {
-		fault("deprecated: %q is not a date like 2026-11-15", c.Deprecated)
+		bad("deprecated", "%q is not a date like 2026-11-15", c.Deprecated)
 	}
 	sunset, err := time.Parse(time.DateOnly, c.Sunset)
 	if err != nil {
-		fault("sunset: %q is not a date like 2026-11-15", c.Sunset)
+		bad("sunset", "%q is not a date like 2026-11-15", c.Sunset)
 	} else if sunset.Before(deprecated) {
-		fault("sunset: %s is before deprecated (%s), which RFC 9745 forbids", c.Sunset, c.Deprecated)
+		bad("sunset", "%s is before deprecated (%s), which RFC 9745 forbids", c.Sunset, c.Deprecated)
 	}
 	if c.Budget < time.Second || c.Budget > 29*time.Second {
-		fault("budget: %v is not between 1s and 29s", c.Budget)
+		bad("budget", "%v is not between 1s and 29s", c.Budget)
 	}
 	if c.VolumeBudget < time.Second || c.VolumeBudget > c.Budget {
-		fault("volume_budget: %v is not between 1s and budget (%v)", c.VolumeBudget, c.Budget)
+		bad("volume_budget", "%v is not between 1s and budget (%v)", c.VolumeBudget, c.Budget)
 	}
 	return errors.Join(faults...)
 }

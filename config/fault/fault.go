@@ -1,0 +1,115 @@
+package fault
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Error is one fault of a configured value.
+type Error struct {
+	// Path is as made by [Key] and [Index], such as windows[0].quota. Empty
+	// stands for the whole.
+	Path string
+	// Err says what is wrong, without the path.
+	Err error
+}
+
+// Error returns the path and what is wrong.
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return e.Err.Error()
+	}
+	return e.Path + ": " + e.Err.Error()
+}
+
+// Unwrap returns what is wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns a fault of the value at path, described as by [fmt.Errorf].
+func Errorf(path, format string, args ...any) error {
+	return &Error{Path: path, Err: fmt.Errorf(format, args...)}
+}
+
+// Errors is a list of faults. Errors.Error has one on each line.
+type Errors []*Error
+
+// Error implements error.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, f := range e {
+		lines[i] = f.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the faults one by one.
+func (e Errors) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i, f := range e {
+		errs[i] = f
+	}
+	return errs
+}
+
+// At puts path in front of the path of every fault within err, as [List] finds
+// them. At of nil is nil.
+func At(path string, err error) error {
+	faults := List(err)
+	if len(faults) == 0 {
+		return nil
+	}
+	for i, f := range faults {
+		faults[i] = &Error{Path: join(path, f.Path), Err: f.Err}
+	}
+	return faults
+}
+
+// List returns the faults within err: each [Error] with its whole path, and each
+// other error, of those joined by [errors.Join], as a fault of the whole. What
+// a wrapper said around faults with a path is dropped: the path says where.
+func List(err error) Errors {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked level by level
+	case nil:
+		return nil
+	case *Error:
+		inner := List(e.Err)
+		for i, f := range inner {
+			inner[i] = &Error{Path: join(e.Path, f.Path), Err: f.Err}
+		}
+		return inner
+	case interface{ Unwrap() []error }:
+		var all Errors
+		for _, sub := range e.Unwrap() {
+			all = append(all, List(sub)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		if inner := List(e.Unwrap()); len(inner) > 1 || len(inner) == 1 && inner[0].Path != "" {
+			return inner
+		}
+	}
+	return Errors{{Err: err}}
+}
+
+// Key returns the path of the value under key in the mapping at path. Keys that
+// are not plain words are quoted: prices["NVIDIA L4"].
+func Key(path, key string) string {
+	plain := key != "" && strings.IndexFunc(key, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
+	if !plain {
+		return path + "[" + strconv.Quote(key) + "]"
+	}
+	return join(path, key)
+}
+
+// Index returns the path of element i, from 0, of the list at path.
+func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func join(path, rest string) string {
+	if path == "" || rest == "" || strings.HasPrefix(rest, "[") {
+		return path + rest
+	}
+	return path + "." + rest
+}
