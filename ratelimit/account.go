@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -107,18 +108,19 @@ const shards = 64
 // one shard, so that one lock decides a call.
 type book struct {
 	seed   maphash.Seed
-	most   int
+	most   int64
+	size   atomic.Int64
 	shards [shards]shard
 }
 
 type shard struct {
 	mu   sync.Mutex
 	orgs map[string]map[Ref]*account
-	size int
+	size atomic.Int64
 }
 
 func newBook(most int) *book {
-	b := &book{seed: maphash.MakeSeed(), most: max(1, most/shards)}
+	b := &book{seed: maphash.MakeSeed(), most: int64(most)}
 	for i := range b.shards {
 		b.shards[i].orgs = make(map[string]map[Ref]*account)
 	}
@@ -143,8 +145,8 @@ func (b *book) open(s *shard, org string, ref Ref, now tick) *account {
 	if a := s.find(org, ref); a != nil {
 		return a
 	}
-	if s.size >= b.most {
-		s.evict()
+	if b.size.Load() >= b.most {
+		b.evict(s)
 	}
 	o := s.orgs[org]
 	if o == nil {
@@ -153,31 +155,53 @@ func (b *book) open(s *shard, org string, ref Ref, now tick) *account {
 	}
 	a := &account{org: org, ref: ref, metered: now, lastUse: now}
 	o[ref] = a
-	s.size++
+	s.size.Add(1)
+	b.size.Add(1)
 	return a
 }
 
-// sample is how many accounts are looked at to find one to forget.
+// evict forgets an account of the largest shard, or of own, which is locked, if
+// the largest is in use.
+func (b *book) evict(own *shard) {
+	largest := own
+	for i := range b.shards {
+		if s := &b.shards[i]; s.size.Load() > largest.size.Load() {
+			largest = s
+		}
+	}
+	if largest == own || !largest.mu.TryLock() {
+		b.drop(own, own.victim())
+		return
+	}
+	defer largest.mu.Unlock()
+	b.drop(largest, largest.victim())
+}
+
+// sample is how many accounts are looked at to find one to forget, at most half
+// of them of one organisation.
 const sample = 16
 
-// evict forgets the account least recently used among a few. Permits it held are
-// lost with it; accounts without any are preferred.
-func (s *shard) evict() {
+// victim returns the account least recently used among a few, nil if there are
+// none. Permits it holds are lost with it; accounts without any are preferred.
+func (s *shard) victim() *account {
 	var victim *account
 	seen := 0
 	for _, o := range s.orgs {
+		end := seen + sample/2
 		for _, a := range o {
-			if seen++; seen > sample {
+			if seen == end {
 				break
 			}
+			seen++
 			if victim == nil || a.worthLess(victim) {
 				victim = a
 			}
 		}
+		if seen >= sample {
+			break
+		}
 	}
-	if victim != nil {
-		s.drop(victim)
-	}
+	return victim
 }
 
 // worthLess reports whether a should be forgotten before b.
@@ -189,13 +213,18 @@ func (a *account) worthLess(b *account) bool {
 	return a.lastUse < b.lastUse
 }
 
-func (s *shard) drop(a *account) {
+// drop forgets a, which may be nil. Its shard is locked.
+func (b *book) drop(s *shard, a *account) {
+	if a == nil {
+		return
+	}
 	o := s.orgs[a.org]
 	delete(o, a.ref)
 	if len(o) == 0 {
 		delete(s.orgs, a.org)
 	}
-	s.size--
+	s.size.Add(-1)
+	b.size.Add(-1)
 }
 
 // each calls f for every account, under its shard's lock. f may drop it by
@@ -207,7 +236,7 @@ func (b *book) each(f func(*account) (keep bool)) {
 		for _, o := range s.orgs {
 			for _, a := range o {
 				if !f(a) {
-					s.drop(a)
+					b.drop(s, a)
 				}
 			}
 		}

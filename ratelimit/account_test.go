@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -80,4 +81,65 @@ func TestPermitsBelongToTheirWindows(t *testing.T) {
 	if diff := cmp.Diff([Windows]int64{}, a.held); diff != "" {
 		t.Errorf("held after a reset (-want +got):\n%s", diff)
 	}
+}
+
+// The number of accounts is a total, however few organisations they belong to;
+// one that is full gives way to others.
+func TestBookSizeIsTotal(t *testing.T) {
+	const most = 2000
+	b := newBook(most)
+	open := func(org string, i int, held int64) *account {
+		s := b.shard(org)
+		defer s.mu.Unlock()
+		a := b.open(s, org, Ref{Kind: KindKey, ID: strconv.Itoa(i)}, tick(i))
+		a.held[0] = held
+		return a
+	}
+	known := func(org string) (n int) {
+		b.each(func(a *account) bool {
+			if a.org == org {
+				n++
+			}
+			return true
+		})
+		return n
+	}
+	for i := range most {
+		open("large", i, 0)
+	}
+	if got := known("large"); got != most {
+		t.Errorf("one organisation has %d accounts, want %d", got, most)
+	}
+	for i := range 50 {
+		open("small", most+i, 0)
+	}
+	if got, large := known("small"), known("large"); got != 50 || large != most-50 {
+		t.Errorf("%d and %d accounts after another organisation came, want 50 and %d", got, large, most-50)
+	}
+}
+
+// An account that holds permits is forgotten only if there is no other.
+func TestPermitsAreForgottenLast(t *testing.T) {
+	const most = sample / 2
+	b := newBook(most)
+	open := func(i int, held int64) {
+		s := b.shard("o")
+		defer s.mu.Unlock()
+		b.open(s, "o", Ref{Kind: KindKey, ID: strconv.Itoa(i)}, tick(i)).held[1] = held
+	}
+	for i := range most / 2 {
+		open(i, 1) // the oldest
+	}
+	for i := range most / 2 {
+		open(most+i, 0)
+	}
+	for i := range most / 2 {
+		open(2*most+i, 1)
+	}
+	b.each(func(a *account) bool {
+		if a.held == [Windows]int64{} {
+			t.Errorf("account %s without permits was kept, one with permits forgotten", a.ref)
+		}
+		return true
+	})
 }

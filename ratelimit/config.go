@@ -121,8 +121,8 @@ type BreakerConfig struct {
 
 // MemoryConfig bounds what a gateway remembers of the store's answers.
 type MemoryConfig struct {
-	// Scopes is the largest number of scopes remembered, about 300 bytes each.
-	// Default: 100000.
+	// Scopes is the largest number of scopes remembered, of all organisations
+	// together, about 400 bytes each. Default: 100000.
 	Scopes int `yaml:"scopes,omitempty"`
 	// Refusal is how long a window that was full is taken to be full still,
 	// without asking again. Default: 0, which is until the window ends in mode
