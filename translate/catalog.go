@@ -35,7 +35,15 @@ type Catalog struct {
 
 type catalogEntry struct {
 	body    any
+	failed  *Failure // why there is no body
 	expires time.Time
+}
+
+// Failure is a call that did not succeed.
+type Failure struct {
+	// Response is nil when there was no answer.
+	Response *Response
+	Err      error
 }
 
 // NewCatalog returns an empty cache.
@@ -48,37 +56,43 @@ func NewCatalog(now func() time.Time) *Catalog {
 }
 
 // Read answers a catalog operation from the cache or from v2. When v2 fails, an
-// older answer is better than none and stands in for it; ok is false when there
-// is none.
-func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request) (body any, ok bool) {
+// older answer is better than none and stands in for it; without one the failure
+// is returned.
+func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request) (body any, failed *Failure) {
 	key := strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
 	c.mu.Lock()
 	entry, found := c.entries.Get(key)
 	c.mu.Unlock()
 	if found && c.now().Before(entry.expires) {
-		return entry.body, entry.body != nil
+		return entry.body, entry.failed
 	}
 	ttl := catalogTTL
 	if r.Operation == "listDataCenters" {
 		ttl = dataCenterTTL
 	}
 	resp, err := d.Send(ctx, r, Again)
+	fails := err != nil || !resp.OK() || Members(resp.Body) == nil
+	switch {
+	case !fails:
+		entry.body, entry.failed = resp.Body, nil
+	case entry.body == nil:
+		entry.failed = &Failure{resp, err}
+	}
 	if ctx.Err() != nil {
-		return entry.body, entry.body != nil
+		return entry.body, entry.failed
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil || !resp.OK() || Members(resp.Body) == nil {
+	if fails {
 		ttl = failureTTL
 	} else {
-		entry.body = resp.Body
 		if len(r.Query) == 0 {
 			c.latest[r.Operation] = resp.Body
 		}
 	}
 	entry.expires = c.now().Add(ttl)
 	c.entries.Add(key, entry)
-	return entry.body, entry.body != nil
+	return entry.body, entry.failed
 }
 
 // Latest returns the newest unfiltered answer of the operation any account got,
@@ -107,13 +121,8 @@ type GPUQuery struct {
 	MinCUDA      string
 }
 
-// GPUs lists GPU types; ok is false when the catalog cannot be read.
-func (c *Catalog) GPUs(ctx context.Context, d *Dialogue, q GPUQuery) (types []any, ok bool) {
-	body, ok := c.Read(ctx, d, &Request{Operation: "listGpuTypes", Query: q.values()})
-	return Items(body, "gpus"), ok
-}
-
-func (q GPUQuery) values() url.Values {
+// Values is the query of listGpuTypes.
+func (q GPUQuery) Values() url.Values {
 	if q.Product == "" {
 		return nil
 	}
@@ -133,24 +142,6 @@ func (q GPUQuery) values() url.Values {
 		v.Set("minCudaVersion", q.MinCUDA)
 	}
 	return v
-}
-
-// CPUs lists CPU flavours with their availability for the product (POD or
-// SERVERLESS) and vCPU count; ok is false when the catalog cannot be read.
-func (c *Catalog) CPUs(ctx context.Context, d *Dialogue, product string, vcpus int64) (flavours []any, ok bool) {
-	query := url.Values{"include": {"AVAILABILITY"}, "product": {product}}
-	if vcpus > 0 {
-		query.Set("vcpuCount", Int(vcpus).String())
-	}
-	body, ok := c.Read(ctx, d, &Request{Operation: "listCpuTypes", Query: query})
-	return Items(body, "cpus"), ok
-}
-
-// DataCenters lists the data centres; ok is false when the catalog cannot be
-// read.
-func (c *Catalog) DataCenters(ctx context.Context, d *Dialogue) (centres []any, ok bool) {
-	body, ok := c.Read(ctx, d, &Request{Operation: "listDataCenters"})
-	return Items(body, "dataCenters"), ok
 }
 
 // ByID finds the record with the id, nil when there is none.

@@ -120,8 +120,8 @@ func TestCatalog(t *testing.T) {
 		return NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, caller, account, 0)
 	}
 	read := func(account string) bool {
-		types, ok := catalog.GPUs(t.Context(), dialogue(account), GPUQuery{})
-		return ok && Text(types[0], "id") == "a"
+		body, failed := catalog.Read(t.Context(), dialogue(account), &Request{Operation: "listGpuTypes"})
+		return failed == nil && Text(Items(body, "gpus")[0], "id") == "a"
 	}
 	expect := func(what string, ok, want bool, made int) {
 		t.Helper()
@@ -143,13 +143,14 @@ func TestCatalog(t *testing.T) {
 	status = 200
 	expect("back again", read("initech"), true, 1)
 
-	if _, ok := catalog.DataCenters(t.Context(), dialogue("acme")); !ok {
+	centres := &Request{Operation: "listDataCenters"}
+	if _, failed := catalog.Read(t.Context(), dialogue("acme"), centres); failed != nil {
 		t.Error("data centres not read")
 	}
 	c.t = c.t.Add(299 * time.Second)
 	calls = nil
-	_, ok := catalog.DataCenters(t.Context(), dialogue("acme"))
-	expect("data centres last 300 s", ok, true, 0)
+	_, failed := catalog.Read(t.Context(), dialogue("acme"), centres)
+	expect("data centres last 300 s", failed == nil, true, 0)
 	if got := Text(Items(catalog.Latest("listGpuTypes"), "gpus")[0], "id"); got != "a" {
 		t.Errorf("Latest = %q, want a", got)
 	}
@@ -171,7 +172,7 @@ func TestGPUQueryValues(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, tt.in.values()); diff != "" {
+		if diff := cmp.Diff(tt.want, tt.in.Values()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -33,8 +33,9 @@ type PodNote struct {
 	TemplateID string `json:"templateId,omitempty"`
 	GPUTypeID  string `json:"gpuTypeId,omitempty"`
 	GPUCount   int64  `json:"gpuCount,omitempty"`
-	// InjectedEnv names the variables the platform added by itself.
-	InjectedEnv []string `json:"injectedEnv,omitempty"`
+	// InjectedEnv names the variables the platform added by itself; nil when that
+	// is not known.
+	InjectedEnv []string `json:"injectedEnv,omitzero"`
 	// LockedOnCreate tells that the caller asked for a locked pod.
 	LockedOnCreate bool `json:"lockedOnCreate,omitempty"`
 }

@@ -3,7 +3,6 @@ package graphql
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -145,13 +144,4 @@ func (x *exchange) volumeByID(ctx context.Context, id string) (any, error) {
 		return nil, err
 	}
 	return translate.ByID(list, id), nil
-}
-
-// publicTemplates lists one slice of the public ones.
-func (x *exchange) publicTemplates(ctx context.Context, source string) ([]any, error) {
-	query := url.Values{"source": {source}}
-	return x.shared("listPublicTemplates", query.Encode(), func() ([]any, bool) {
-		body, ok := x.Deps().Catalog.Read(ctx, x.Dialogue, &translate.Request{Operation: "listPublicTemplates", Query: query})
-		return translate.Items(body, "templates"), ok
-	})
 }

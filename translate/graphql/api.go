@@ -45,6 +45,8 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	quirks := legacy.Quirks{
 		Interface: "GraphQL", RollOut: cfg.TemplateRollout,
 		RaisedSize: "raised to the minimum of 10", NoVolume: "serverless templates have no volume",
+		NoCPUVolume:   "CPU pods have no persistent volume",
+		RestartEdited: cfg.RestartAfterEdit, DataCentersField: "dataCenterId", CountriesField: "countryCode", UnknownTypes: "GPU type not found",
 	}
 	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks}, err
 }
@@ -88,7 +90,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	if op.creates {
 		budget, timeout = a.cfg.CreateBudget, a.cfg.CreateTimeout
 	}
-	m := &meter{next: call, most: a.cfg.Limits.Calls, failed: map[string]failure{}}
+	m := &meter{next: call, most: a.cfg.Limits.Calls}
 	x := &exchange{
 		Session: legacy.NewSession(translate.NewDialogue(a.deps, m, in.Account, budget), &a.quirks),
 		api:     a, in: in, meter: m,
@@ -229,7 +231,7 @@ func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
 	case status == http.StatusPaymentRequired:
 		f.message, f.code, status = orElse(d, textFunds), codeFunds, http.StatusOK
 	case status == http.StatusForbidden:
-		f.message, f.code, status = forbiddenText(d), codeForbidden, http.StatusOK
+		f.message, f.code, status = legacy.Forbidden(d), codeForbidden, http.StatusOK
 	case status == http.StatusNotFound:
 		f.code = codeNotFound
 	case status == http.StatusMethodNotAllowed:

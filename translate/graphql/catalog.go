@@ -5,77 +5,23 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
-
-// gpus lists GPU types as the query asks, each distinct query once per request.
-func (x *exchange) gpus(ctx context.Context, q translate.GPUQuery) ([]any, error) {
-	key := strings.Join([]string{
-		q.Product, strconv.FormatInt(q.Count, 10), q.Cloud,
-		strings.Join(q.CountryCodes, ","), strings.Join(q.CUDAVersions, ","), q.MinCUDA,
-	}, "\x00")
-	return x.shared("listGpuTypes", key, func() ([]any, bool) {
-		return x.Deps().Catalog.GPUs(ctx, x.Dialogue, q)
-	})
-}
-
-// cpus lists CPU flavours with their stock for the vCPU count, 0 for any.
-func (x *exchange) cpus(ctx context.Context, vcpus int64) ([]any, error) {
-	return x.shared("listCpuTypes", strconv.FormatInt(vcpus, 10), func() ([]any, bool) {
-		return x.Deps().Catalog.CPUs(ctx, x.Dialogue, "POD", vcpus)
-	})
-}
-
-// centres lists the data centres.
-func (x *exchange) centres(ctx context.Context) ([]any, error) {
-	return x.shared("listDataCenters", "", func() ([]any, bool) {
-		return x.Deps().Catalog.DataCenters(ctx, x.Dialogue)
-	})
-}
-
-// centresBy lists data centres with a query of its own.
-func (x *exchange) centresBy(ctx context.Context, query url.Values) ([]any, error) {
-	return x.shared("listDataCenters", query.Encode(), func() ([]any, bool) {
-		body, ok := x.Deps().Catalog.Read(ctx, x.Dialogue, &translate.Request{Operation: "listDataCenters", Query: query})
-		return translate.Items(body, "dataCenters"), ok
-	})
-}
-
-// shared reads through the catalog cache, once per request.
-func (x *exchange) shared(operation, query string, fetch func() ([]any, bool)) ([]any, error) {
-	v, err := x.Lasting(operation+"\x00"+query, func() (any, error) {
-		list, ok := fetch()
-		if !ok {
-			return list, x.meter.lastFailure(operation, kindCatalog)
-		}
-		return list, nil
-	})
-	list, _ := v.([]any)
-	return list, err
-}
 
 // compliantCentres lists the ids of the centres that meet all of the list.
 func (x *exchange) compliantCentres(ctx context.Context, list []string) ([]string, error) {
-	centres, err := x.centresBy(ctx, url.Values{"compliance": {strings.Join(list, ",")}})
+	centres, err := x.DataCenters(ctx, url.Values{"compliance": {strings.Join(list, ",")}})
 	if err != nil {
 		return nil, err
 	}
-	return idsOf(centres), nil
-}
-
-func idsOf(records []any) []string {
-	ids := make([]string, 0, len(records))
-	for _, r := range records {
-		ids = append(ids, translate.Text(r, "id"))
-	}
-	return ids
+	return legacy.IDs(centres), nil
 }
 
 // centreIDs lists the centres a catalog record names.
-func centreIDs(entry any) []string { return idsOf(translate.Items(entry, "dataCenters")) }
+func centreIDs(entry any) []string { return legacy.IDs(translate.Items(entry, "dataCenters")) }
 
 // carried reports whether a GPU type is offered in the cloud at all.
 func carried(entry any, cloud string) bool {
@@ -110,7 +56,7 @@ func (x *exchange) gpuEntry(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, nil
 	}
-	list, err := x.gpus(ctx, translate.GPUQuery{})
+	list, err := x.GPUs(ctx, translate.GPUQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +76,7 @@ func (x *exchange) gpuByID(ctx context.Context, id string) (any, error) {
 
 func gpuTypes(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	list, err := x.gpus(ctx, translate.GPUQuery{})
+	list, err := x.GPUs(ctx, translate.GPUQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +105,7 @@ func gpuTypes(ctx context.Context, x *exchange, in input) (any, error) {
 // clusterEntry is the catalog's record of a type that clusters can have, nil
 // when they cannot.
 func (x *exchange) clusterEntry(ctx context.Context, id string) (any, error) {
-	list, err := x.gpus(ctx, translate.GPUQuery{Product: "CLUSTER"})
+	list, err := x.GPUs(ctx, translate.GPUQuery{Product: "CLUSTER"})
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +216,7 @@ func serverlessGPUPools(ctx context.Context, x *exchange, _ input) (any, error) 
 
 // pools groups the serverless GPU types, in catalog order.
 func (x *exchange) pools(ctx context.Context) ([]gpuPool, error) {
-	list, err := x.gpus(ctx, translate.GPUQuery{Product: "SERVERLESS"})
+	list, err := x.GPUs(ctx, translate.GPUQuery{Product: "SERVERLESS"})
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +242,7 @@ func (x *exchange) pools(ctx context.Context) ([]gpuPool, error) {
 type cpuFlavor struct{ entry any }
 
 func cpuFlavors(ctx context.Context, x *exchange, in input) (any, error) {
-	list, err := x.cpus(ctx, 0)
+	list, err := x.CPUs(ctx, "POD", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -369,7 +315,7 @@ func specifics(ctx context.Context, x *exchange, f cpuFlavor, in input) (any, er
 	if !in.Selects("stockStatus") || vcpus != translate.PowerOfTwo(vcpus) || vcpus > translate.Whole(f.entry, "vcpu", "max") {
 		return s, nil
 	}
-	list, err := x.cpus(ctx, vcpus)
+	list, err := x.CPUs(ctx, "POD", vcpus)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // dataCenter is a data centre, of which at first only id and name may be known.
@@ -20,7 +21,7 @@ func (c *dataCenter) full(ctx context.Context, x *exchange) (any, error) {
 	if c.record != nil {
 		return c.record, nil
 	}
-	list, err := x.centres(ctx)
+	list, err := x.DataCenters(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -44,20 +45,20 @@ func (x *exchange) listCentres(ctx context.Context, in input) ([]any, error) {
 	if in.Selects("gpuAvailability") {
 		return x.centresWithStock(ctx)
 	}
-	return x.centres(ctx)
+	return x.DataCenters(ctx, nil)
 }
 
 func (x *exchange) centresWithStock(ctx context.Context) ([]any, error) {
-	return x.centresBy(ctx, url.Values{"include": {"GPU_AVAILABILITY"}})
+	return x.DataCenters(ctx, url.Values{"include": {"GPU_AVAILABILITY"}})
 }
 
 func countryCodes(ctx context.Context, x *exchange, _ input) (any, error) {
-	list, err := x.centres(ctx)
+	list, err := x.DataCenters(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	var codes []string
-	for _, id := range idsOf(list) {
+	for _, id := range legacy.IDs(list) {
 		codes = append(codes, translate.Location(id))
 	}
 	codes = translate.Unique(codes)
@@ -128,7 +129,7 @@ func gpuAvailability(ctx context.Context, x *exchange, c *dataCenter, in input) 
 	if given && !inSecure {
 		cloud = community
 	}
-	list, err := x.gpus(ctx, translate.GPUQuery{Product: "POD", Count: max(count, 1), Cloud: cloud})
+	list, err := x.GPUs(ctx, translate.GPUQuery{Product: "POD", Count: max(count, 1), Cloud: cloud})
 	if err != nil {
 		return nil, err
 	}

@@ -2,122 +2,165 @@ package graphql
 
 import (
 	"context"
-	"maps"
+	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// The clouds, and the cents by which a price may exceed deployCost: clients
-// compute it with fewer digits than the catalog has.
+// The clouds of v2.
 const (
-	secure        = "SECURE"
-	community     = "COMMUNITY"
-	costTolerance = 0.005
-	defaultPath   = "/workspace"
+	secure    = v2.Secure
+	community = v2.Community
 )
 
-// deployGPUPod runs the candidates of podFindAndDeployOnDemand: each GPU type
-// in the caller's order, in each cloud that may do.
+// deployGPUPod makes a pod of the first GPU type and cloud that is free.
 func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	if err := undeployable(a); err != nil {
-		return nil, err
-	}
-	wanted := translate.Unique(append([]string{a.text("gpuTypeId")}, a.texts("gpuTypeIdList")...))
-	if len(wanted) == 0 {
-		return nil, badInput("gpuTypeId is required")
-	}
-	d := &deployment{x: x, a: a, count: 1}
-	if n, ok := a.int("gpuCount"); ok && n != 0 {
-		if d.count = n; n < 0 {
-			return nil, badInput("gpuCount must be at least 1")
-		}
-	}
-	var err error
-	if d.cuda, err = cudaOf(a); err != nil {
-		return nil, err
-	}
-	if err := d.prepare(ctx); err != nil {
-		return nil, err
-	}
-	candidates, err := d.gpuCandidates(ctx, wanted)
+	want, err := x.podCreate(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	return d.run(ctx, candidates)
+	want.Types = translate.Unique(append([]string{a.text("gpuTypeId")}, a.texts("gpuTypeIdList")...))
+	if want.TypesField = "gpuTypeIdList"; len(want.Types) == 0 {
+		return nil, badInput("gpuTypeId is required")
+	}
+	count, _ := a.int("gpuCount")
+	if want.Count = max(count, 1); count < 0 {
+		return nil, badInput("gpuCount must be at least 1")
+	}
+	if want.CUDA, err = cudaOf(a); err != nil {
+		return nil, err
+	}
+	if x.config().GPUMinimums {
+		want.MinMemoryGB, want.MinVCPUs = perGPU(a, "minMemoryInGb", want.Count), perGPU(a, "minVcpuCount", want.Count)
+	}
+	want.Clouds = deployClouds(a, want)
+	return x.createPod(ctx, want)
 }
 
-// undeployable refuses what v2 cannot do and what would be dangerous to ignore.
-func undeployable(a args) error {
+// perGPU is a figure per GPU, of which callers give the total of the pod.
+func perGPU(a args, name string, count int64) int64 {
+	n, _ := a.int(name)
+	return (max(n, 0) + count - 1) / count
+}
+
+// deployClouds lists the clouds to try for each GPU type.
+func deployClouds(a args, want *legacy.PodCreate) []string {
+	switch cloud := a.text("cloudType"); {
+	case cloud == secure || cloud == community:
+		return []string{cloud}
+	case len(want.DataCenters) > 0 || want.NetworkVolume != "" || want.GlobalNetworking.Value():
+		return []string{secure}
+	}
+	return []string{secure, community}
+}
+
+// deployCPUPod makes a pod without GPU: of the instance named, or of the cheapest
+// flavour that has what was asked for.
+func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
+	a := in.object("input")
+	want, err := x.podCreate(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if a.text("cloudType") == community {
+		x.Warn("cloudType", "CPU pods are placed in SECURE only")
+	}
+	want.CPU, want.Clouds = true, []string{secure}
+	if id := a.text("instanceId"); id != "" {
+		name, vcpus, ok := splitInstance(id)
+		if !ok {
+			return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
+		}
+		want.Types, want.TypesField, want.Unchecked, want.Count = []string{name}, "instanceId", true, vcpus
+	} else {
+		least, _ := a.int("minVcpuCount")
+		if want.Count = translate.PowerOfTwo(least); want.Count == 0 {
+			return nil, noCapacity(0)
+		}
+		want.MemoryGB, _ = a.int("minMemoryInGb")
+	}
+	p, err := x.createPod(ctx, want)
+	if legacy.IsMissing(err) && want.Template != "" && want.Image.Value() != "" {
+		// The official SDK sends the name of a default template with every CPU
+		// pod, which need not exist.
+		x.Warn("templateId", "unknown template was left out")
+		want.Template, want.Ports = "", legacy.Given(want.Ports.Value())
+		return x.createPod(ctx, want)
+	}
+	return p, err
+}
+
+// podCreate reads the arguments that both mutations have. It refuses what v2
+// cannot do and what would be dangerous to ignore.
+func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, error) {
 	switch {
 	case a.text("stopAfter") != "" || a.text("terminateAfter") != "":
-		return badInput("scheduled stop is not available")
+		return nil, badInput("scheduled stop is not available")
 	case a.text("volumeKey") != "":
-		return badInput("volumeKey: encrypted volumes are not available")
+		return nil, badInput("volumeKey: encrypted volumes are not available")
 	case a.text("imageName") == "" && a.text("templateId") == "":
-		return badInput("imageName is required")
+		return nil, badInput("imageName is required")
 	}
-	return nil
+	body, err := json.Marshal(x.in.Body)
+	if err != nil {
+		return nil, err
+	}
+	want := &legacy.PodCreate{
+		PodWishes: newPodWishes(a), Template: a.text("templateId"), NetworkVolume: a.text("networkVolumeId"),
+		Request: x.in.Caller + "\x00" + string(body),
+	}
+	want.InOrder = true
+	if cost, _ := a.float("deployCost"); cost > 0 {
+		want.MaxPrice = cost
+	}
+	return want, x.placement(ctx, a, &want.Placement)
 }
 
-// deployment is one create under way.
-type deployment struct {
-	x     *exchange
-	a     args
-	count int64 // GPUs, or vCPUs of a CPU pod
-	cuda  cuda
-	place placement
-	body  map[string]any // what all candidates share
-	// origin is the template that was written into the body, nil for none.
-	origin *translate.Origin
-}
-
-// prepare builds the shared body and the placement.
-func (d *deployment) prepare(ctx context.Context) error {
-	a := d.a
-	d.body = map[string]any{"name": podName(a)}
-	set(d.body, "image", a.text("imageName"))
-	set(d.body, "templateId", a.text("templateId"))
-	set(d.body, "args", a.text("dockerArgs"))
-	set(d.body, "registry", a.text("containerRegistryAuthId"))
-	if n, _ := a.int("containerDiskInGb"); n > 0 {
-		d.body["disk"] = translate.Int(n)
-	}
+// newPodWishes reads what is said about a pod that is made. Clients send 0 or ""
+// without meaning anything by it.
+func newPodWishes(a args) legacy.PodWishes {
+	w := podWishes(a)
+	w.Container = newContainerWishes(a)
 	if ports := portList(a); len(ports) > 0 || a.text("templateId") == "" {
-		d.body["ports"] = translate.List(ports)
+		w.Ports = legacy.Given(ports)
 	}
-	if env := envOf(a.list("env")); len(env) > 0 {
-		d.body["env"] = env
+	if w.Args.Value() == "" {
+		w.Args = legacy.Wish[string]{}
 	}
-	for _, name := range []string{"startSsh", "startJupyter"} {
-		if on, given := a.bool(name); given {
-			d.body[name] = on
-		}
+	if w.Registry.Value() == "" {
+		w.Registry = legacy.Wish[string]{}
 	}
-	if on, _ := a.bool("globalNetwork"); on {
-		d.body["globalNetworking"] = true
+	if w.VolumeGB.Value() == 0 {
+		w.VolumeGB = legacy.Wish[int64]{}
 	}
-	return d.findPlace(ctx)
+	if w.Name.Value() == "" {
+		w.Name = legacy.Given(defaultPodName(a.text("imageName")))
+	}
+	w.GlobalNetworking = wish[bool](a, "globalNetwork")
+	return w
 }
 
-// set adds a text that is not empty.
-func set(body map[string]any, name, value string) {
-	if value != "" {
-		body[name] = value
+// podWishes reads what both bodies say about a pod.
+func podWishes(a args) legacy.PodWishes {
+	return legacy.PodWishes{
+		Container: containerWishes(a),
+		Name:      wish[string](a, "name"), MountPath: wish[string](a, "volumeMountPath"), VolumeGB: wish[int64](a, "volumeInGb"),
+		StartSSH: wish[bool](a, "startSsh"), StartJupyter: wish[bool](a, "startJupyter"),
 	}
 }
 
-func podName(a args) string {
-	if name := a.text("name"); name != "" {
-		return name
+func defaultPodName(image string) string {
+	if image == "" {
+		return "my pod"
 	}
-	if image := a.text("imageName"); image != "" {
-		return path.Base(image)
-	}
-	return "my pod"
+	return path.Base(image)
 }
 
 // portList joins ports and port; a bare port number is an HTTP port.
@@ -131,9 +174,80 @@ func portList(a args) []string {
 	return ports
 }
 
-// variablesOf reads a list of pairs: the last of a key wins.
+// placement reads where the pod may go: the centres named or those of a country, and
+// of them those that meet the compliance asked for.
+func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) error {
+	if p.DataCenters = translate.SplitList(a.text("dataCenterId")); len(p.DataCenters) == 0 && a.text("countryCode") != "" {
+		p.Countries = []string{strings.ToUpper(a.text("countryCode"))}
+	}
+	list := a.texts("compliance")
+	if len(list) == 0 {
+		return nil
+	}
+	centres, err := x.compliantCentres(ctx, list)
+	if err != nil {
+		return err
+	}
+	if len(p.DataCenters) > 0 {
+		centres = slices.DeleteFunc(centres, func(id string) bool { return !slices.Contains(p.DataCenters, id) })
+	}
+	if p.DataCenters = centres; len(centres) == 0 {
+		return &legacy.Shortage{}
+	}
+	return nil
+}
+
+func (x *exchange) createPod(ctx context.Context, want *legacy.PodCreate) (any, error) {
+	made, err := x.CreatePod(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	return &pod{Pod: made.Pod, status: translate.Running, note: &made.Note}, nil
+}
+
+// cudaOf reads allowedCudaVersions, cudaVersion and minCudaVersion.
+func cudaOf(a args) (legacy.CUDA, error) {
+	versions := a.texts("allowedCudaVersions")
+	if one := a.text("cudaVersion"); one != "" {
+		if len(versions) > 0 && !slices.Contains(versions, one) {
+			return legacy.CUDA{}, badInput("cudaVersion is not among allowedCudaVersions")
+		}
+		versions = []string{one}
+	}
+	if len(versions) == 0 {
+		versions = nil
+	}
+	return legacy.CUDAOf(versions, a.text("minCudaVersion"))
+}
+
+// splitInstance reads "<flavour>-<vcpu>-<memory>" from the right. v2 derives
+// the memory itself.
+func splitInstance(id string) (name string, vcpus int64, ok bool) {
+	parts := strings.Split(id, "-")
+	if len(parts) < 3 {
+		return "", 0, false
+	}
+	n := len(parts)
+	vcpus, err := strconv.ParseInt(parts[n-2], 10, 32)
+	_, memErr := strconv.ParseFloat(parts[n-1], 64)
+	name = strings.Join(parts[:n-2], "-")
+	return name, vcpus, err == nil && memErr == nil && vcpus > 0 && name != ""
+}
+
+// set adds a string that is not empty.
+func set(body map[string]any, name, value string) {
+	if value != "" {
+		body[name] = value
+	}
+}
+
+// envOf turns the list of pairs into v2's object: the last of a key wins.
+func envOf(list []any) map[string]any { return translate.EnvObject(variablesOf(list)) }
+
+// variablesOf turns the list of pairs into an environment: the last of a key
+// wins.
 func variablesOf(list []any) map[string]string {
-	env := map[string]string{}
+	env := make(map[string]string, len(list))
 	for _, e := range list {
 		if pair, ok := e.(map[string]any); ok && args(pair).text("key") != "" {
 			env[args(pair).text("key")] = args(pair).text("value")
@@ -142,243 +256,78 @@ func variablesOf(list []any) map[string]string {
 	return env
 }
 
-// envOf is variablesOf as v2's object.
-func envOf(list []any) map[string]any { return translate.EnvObject(variablesOf(list)) }
-
-// clouds lists the clouds to try for each GPU type; several mean that the
-// catalog decides the order.
-func (d *deployment) clouds() []string {
-	switch cloud := d.a.text("cloudType"); {
-	case cloud == secure || cloud == community:
-		return []string{cloud}
-	case d.place.pinned || d.a.text("networkVolumeId") != "" || len(d.a.texts("compliance")) > 0 || d.body["globalNetworking"] != nil:
-		return []string{secure}
+// podID reads the pod that a mutation is about.
+func podID(a args) (string, error) {
+	if id := a.text("podId"); id != "" {
+		return id, nil
 	}
-	return []string{secure, community}
+	return "", badInput("podId is required")
 }
 
-// offer is a GPU type in one cloud.
-type offer struct {
-	gpu, cloud string
-	entry      any // the catalog's record, nil when unknown
-	level      int
-}
-
-// gpuCandidates turns GPU types into create calls, in the order of trial.
-func (d *deployment) gpuCandidates(ctx context.Context, wanted []string) ([]translate.Candidate, error) {
-	mounts, err := d.mounts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if mounts != nil {
-		d.body["mounts"] = mounts
-	}
-	clouds := d.clouds()
-	lists, err := d.catalog(ctx, clouds)
-	switch {
-	case err == nil:
-		if wanted, err = d.known(ctx, wanted, lists); err != nil {
-			return nil, err
-		}
-	case d.place.country != "" || d.ceiling() > 0:
-		return nil, err // nothing else can vouch for the country or the price
-	}
-	var candidates []translate.Candidate
-	for _, gpu := range wanted {
-		for _, o := range d.offers(gpu, clouds, lists) {
-			if len(candidates) == translate.MaxCandidates {
-				return candidates, nil // the rest would not be tried
-			}
-			if c, ok := d.candidate(o); ok {
-				candidates = append(candidates, c)
-			}
-		}
-	}
-	return candidates, nil
-}
-
-// catalog reads what there is in each cloud. Without it the given order holds.
-func (d *deployment) catalog(ctx context.Context, clouds []string) (map[string][]any, error) {
-	lists := map[string][]any{}
-	for _, cloud := range clouds {
-		list, err := d.x.gpus(ctx, d.query(cloud))
+// onPod adapts a mutation of one pod.
+func onPod(f func(ctx context.Context, x *exchange, id string, a args) (*pod, error)) resolver {
+	return root(func(ctx context.Context, x *exchange, in input) (any, error) {
+		a := in.object("input")
+		id, err := podID(a)
 		if err != nil {
 			return nil, err
 		}
-		lists[cloud] = list
-	}
-	return lists, nil
-}
-
-func (d *deployment) query(cloud string) translate.GPUQuery {
-	q := translate.GPUQuery{Product: "POD", Count: d.count, Cloud: cloud, CUDAVersions: d.cuda.list, MinCUDA: d.cuda.floor}
-	if d.place.country != "" {
-		q.CountryCodes = []string{d.place.country}
-	}
-	return q
-}
-
-// known drops GPU types the catalog does not have. A filtered list may lack a
-// type for its filter, so that one is looked up in the whole list.
-func (d *deployment) known(ctx context.Context, wanted []string, lists map[string][]any) ([]string, error) {
-	listed := func(id string) bool {
-		for _, list := range lists {
-			if translate.ByID(list, id) != nil {
-				return true
-			}
+		p, err := f(ctx, x, id, a)
+		if p == nil || err != nil {
+			return nil, err
 		}
-		return false
-	}
-	all, readable := []any(nil), false
-	if !slices.ContainsFunc(wanted, func(id string) bool { return !listed(id) }) {
-		return wanted, nil
-	}
-	if list, err := d.x.gpus(ctx, translate.GPUQuery{}); err == nil {
-		all, readable = list, true
-	}
-	kept := slices.DeleteFunc(slices.Clone(wanted), func(id string) bool {
-		unknown := readable && !listed(id) && translate.ByID(all, id) == nil
-		if unknown {
-			d.x.Warn("gpuTypeIdList", "unknown GPU type "+id+" was left out")
-		}
-		return unknown
+		return p, nil
 	})
-	if len(kept) == 0 {
-		return nil, badInput("GPU type not found")
-	}
-	return kept, nil
 }
 
-// offers orders the clouds of one GPU type: stock first, then the lower price,
-// then SECURE. A cloud that does not carry the type is left out if another
-// does.
-func (d *deployment) offers(gpu string, clouds []string, lists map[string][]any) []offer {
-	var out []offer
-	for _, cloud := range clouds {
-		entry := translate.ByID(lists[cloud], gpu)
-		if len(clouds) > 1 && entry != nil && !carried(entry, cloud) {
-			continue
-		}
-		out = append(out, offer{gpu, cloud, entry, translate.LevelIn(entry, d.place.centres)})
+// podAction serves the mutations that are actions of v2.
+func podAction(act legacy.Action) resolver {
+	return onPod(func(ctx context.Context, x *exchange, id string, _ args) (*pod, error) {
+		p, err := x.Act(ctx, id, act)
+		return &pod{Pod: p, status: act.Intent()}, err
+	})
+}
+
+// podResume starts a stopped pod. A pod keeps its host and its GPUs, so asking
+// for others is refused rather than ignored.
+func podResume(ctx context.Context, x *exchange, id string, a args) (*pod, error) {
+	accept, err := cudaOf(a)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(out, func(a, b offer) int {
+	count, _ := a.int("gpuCount")
+	if count != 0 || !accept.Any() {
+		now, err := x.Pod(ctx, id)
 		switch {
-		case a.level != b.level:
-			return a.level - b.level
-		case a.entry == nil || b.entry == nil:
-			return 0
-		case a.price() != b.price():
-			if a.price() < b.price() {
-				return -1
-			}
-			return 1
+		case err != nil:
+			return nil, err
+		case count != 0 && count != now.GPUCount():
+			return nil, badInput("gpuCount of an existing pod cannot be changed")
+		case now.CUDAVersion() != "" && !accept.Allows(now.CUDAVersion()):
+			return nil, badInput("no host with an allowed CUDA version")
+		case now.Status() == v2.StatusRunning:
+			return &pod{Pod: now, status: translate.Running}, nil
 		}
-		return 0
-	})
-	return out
+	}
+	p, err := x.Act(ctx, id, legacy.Start)
+	return &pod{Pod: p, status: translate.Running}, err
 }
 
-func (o offer) price() float64 { return cloudPriceOf(o.entry, o.cloud) }
-
-// ceiling is the most the caller will pay per hour, 0 for no bound.
-func (d *deployment) ceiling() float64 {
-	cost, _ := d.a.float("deployCost")
-	return max(cost, 0)
+func podReset(ctx context.Context, x *exchange, id string, _ args) (*pod, error) {
+	p, err := x.ResetPod(ctx, id)
+	return &pod{Pod: p, status: translate.Running}, err
 }
 
-// candidate builds the create call of one offer; false leaves it out.
-func (d *deployment) candidate(o offer) (translate.Candidate, bool) {
-	centres := d.place.centres
-	if d.place.country != "" {
-		if o.entry == nil || translate.Text(o.entry, "availability") == "NONE" {
-			return translate.Candidate{}, false
-		}
-		there := d.place
-		if named := centreIDs(o.entry); len(named) > 0 {
-			there.intersect(named)
-		} else {
-			d.x.Warn("countryCode", "the catalog names no data center for "+o.gpu+", none is pinned")
-		}
-		if there.impossible() {
-			return translate.Candidate{}, false
-		}
-		centres = there.centres
-	}
-	if most := d.ceiling(); most > 0 && (o.entry == nil || o.price()*float64(d.count) > most+costTolerance) {
-		return translate.Candidate{}, false
-	}
-	gpu := map[string]any{"id": o.gpu, "count": translate.Int(d.count)}
-	d.minimums(gpu)
-	if len(d.cuda.list) > 0 {
-		gpu["allowedCudaVersions"] = translate.List(d.cuda.list)
-	} else {
-		set(gpu, "minCudaVersion", d.cuda.floor)
-	}
-	body := maps.Clone(d.body)
-	body["gpu"], body["cloud"] = gpu, o.cloud
-	if len(centres) > 0 {
-		body["dataCenterIds"] = translate.List(centres)
-	}
-	return translate.Candidate{
-		Label:   o.gpu + " " + o.cloud,
-		Request: &translate.Request{Operation: "createPod", Body: body, Origin: d.origin},
-	}, true
+func podTerminate(ctx context.Context, x *exchange, id string, _ args) (*pod, error) {
+	return nil, x.DeletePod(ctx, id)
 }
 
-// minimums sends the host minimums. The legacy figures are totals of the pod,
-// v2's are per GPU.
-func (d *deployment) minimums(gpu map[string]any) {
-	if !d.x.config().GPUMinimums {
-		return
+// podEditJob changes a pod. Arguments left out leave things as they are.
+func podEditJob(ctx context.Context, x *exchange, id string, a args) (*pod, error) {
+	w := podWishes(a)
+	if port, _ := a.int("port"); port > 0 || a.has("ports") {
+		w.Ports = legacy.Given(portList(a))
 	}
-	for legacy, name := range map[string]string{"minVcpuCount": "minVcpuCountPerGpu", "minMemoryInGb": "minRamPerGpu"} {
-		if n, _ := d.a.int(legacy); n > 0 {
-			gpu[name] = translate.Int((n + d.count - 1) / d.count)
-		}
-	}
-}
-
-// run tries the candidates and answers with the pod.
-func (d *deployment) run(ctx context.Context, candidates []translate.Candidate) (any, error) {
-	out := translate.RunCandidates(ctx, d.x.Dialogue, translate.PodPlan(d.x.Dialogue, candidates))
-	if out.Verdict != translate.Placed {
-		return nil, outcomeFault(out, kindTemplate)
-	}
-	p := &pod{body: out.Response.Body, status: translate.Running, template: d.a.text("templateId")}
-	translate.SaveNote(ctx, d.x.Dialogue, d.x.key(translate.KindPod, p.id()), translate.PodNote{
-		TemplateID:  p.template,
-		GPUTypeID:   p.text("gpu", "id"),
-		GPUCount:    translate.Whole(p.body, "gpu", "count"),
-		InjectedEnv: injected(p.body, d.body["env"]),
-	})
-	return p, nil
-}
-
-// injected lists the variables the platform may add by itself and did.
-func injected(body, sent any) []string {
-	var names []string
-	for _, name := range []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"} {
-		if translate.At(body, "env", name) != nil && translate.At(sent, name) == nil {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// outcomeFault says why nothing was placed. k is what a 404 is about.
-func outcomeFault(out *translate.Outcome, k kind) error {
-	switch {
-	case out.Verdict == translate.Shortage:
-		if out.Err != nil {
-			return asFault(out.Err)
-		}
-		status := 0
-		if out.Response != nil {
-			status = out.Response.Status
-		}
-		return noCapacity(status)
-	case out.Response == nil:
-		return asFault(out.Err)
-	}
-	return refusal(out.Response, k)
+	p, err := x.UpdatePod(ctx, id, &w)
+	return &pod{Pod: p}, err
 }

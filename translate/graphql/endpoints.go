@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // endpoint is a serverless endpoint as a value of the schema.
@@ -282,8 +283,8 @@ func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 		if id := translate.Text(w, "gpuTypeId"); id != "" {
 			m["gpu"] = map[string]any{"id": id, "count": translate.At(w, "gpuCount")}
 		}
-		p := &pod{body: m, endpoint: e.id(), group: group}
-		out, group.ids = append(out, p), append(group.ids, p.id())
+		p := &pod{Pod: v2.PodOf(m), endpoint: e.id(), group: group}
+		out, group.ids = append(out, p), append(group.ids, p.ID())
 	}
 	return out, nil
 }
@@ -311,7 +312,7 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 func (x *exchange) rememberEndpoint(ctx context.Context, id string, edit func(n *translate.EndpointNote)) {
 	n := x.EndpointNote(ctx, id)
 	edit(&n)
-	translate.SaveNote(ctx, x.Dialogue, x.key(translate.KindEndpoint, id), n)
+	translate.SaveNote(ctx, x.Dialogue, x.Key(translate.KindEndpoint, id), n)
 }
 
 func deleteEndpoint(ctx context.Context, x *exchange, in input) (any, error) {

@@ -37,7 +37,7 @@ const (
 	textRetryLater   = "Something went wrong. Please try again later or contact support."
 	textTooMany      = "too many requests"
 	textUnauthorized = "Unauthorized"
-	textForbidden    = "Forbidden"
+	textUnfinished   = "The pod is still being created. Send the same request again to get it."
 	textNoSpot       = "Spot pods are no longer offered"
 )
 
@@ -97,14 +97,24 @@ func asFault(err error) *fault {
 	if i, ok := errors.AsType[*legacy.InvalidError](err); ok {
 		return badInput(i.Error())
 	}
+	if e, ok := errors.AsType[*legacy.Shortage](err); ok {
+		return noCapacity(e.Status())
+	}
+	if errors.Is(err, legacy.ErrUnfinished) {
+		return &fault{message: textUnfinished, code: codeInternal, status: http.StatusGatewayTimeout}
+	}
 	if r, ok := errors.AsType[*legacy.RefusedError](err); ok {
 		if r.Err != nil {
 			return asFault(r.Err)
 		}
-		if r.Response.OK() {
+		if r.Response == nil || r.Response.OK() {
 			return internal(err)
 		}
-		return refusal(r.Response, r.Noun)
+		f := refusal(r.Response, r.Noun)
+		if r.Places && r.Response.Status == http.StatusBadRequest && translate.IsCapacity(r.Response.Detail()) {
+			f.code = codeNoCapacity
+		}
+		return f
 	}
 	f := internal(err)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -203,7 +213,7 @@ func refusal(r *translate.Response, k kind) *fault {
 	case r.Status == http.StatusPaymentRequired:
 		f.message, f.code = orElse(d.detail, textFunds), codeFunds
 	case r.Status == http.StatusForbidden:
-		f.message, f.code = forbiddenText(d.text()), codeForbidden
+		f.message, f.code = legacy.Forbidden(d.text()), codeForbidden
 		f.errors = d.errors
 	case r.Status == http.StatusNotFound:
 		f.message, f.code = notFound(k)
@@ -223,16 +233,6 @@ func refusal(r *translate.Response, k kind) *fault {
 		f.message, f.code = textRetryLater, codeInternal
 	}
 	return f
-}
-
-func forbiddenText(detail string) string {
-	switch {
-	case detail == "":
-		return textForbidden
-	case strings.Contains(detail, textForbidden):
-		return detail
-	}
-	return textForbidden + ": " + detail
 }
 
 func notFound(k kind) (message, code string) {

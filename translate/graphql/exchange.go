@@ -22,24 +22,17 @@ type exchange struct {
 	meter *meter
 }
 
-// meter counts calls, refuses those beyond the limit, and remembers the last
-// failure of each operation, which the shared catalog does not tell.
+// meter counts calls and refuses those beyond the limit.
 type meter struct {
 	next translate.Caller
 	most int
 
-	mu     sync.Mutex // guards the rest
-	calls  int
-	failed map[string]failure
+	mu    sync.Mutex // guards calls
+	calls int
 }
 
 // mostID is the longest id sent to v2, whose own have about ten characters.
 const mostID = 200
-
-type failure struct {
-	resp *translate.Response
-	err  error
-}
 
 // Call implements translate.Caller.
 func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Response, error) {
@@ -53,9 +46,7 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	m.mu.Unlock()
 	if over {
-		err := engine.Exceeds("calls", m.most, "calls of the platform")
-		m.remember(r.Operation, nil, err)
-		return nil, err
+		return nil, engine.Exceeds("calls", m.most, "calls of the platform")
 	}
 	for _, value := range r.Params {
 		if len(value) > mostID { // no resource has such an id
@@ -65,31 +56,7 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	if m.next == nil {
 		return nil, fmt.Errorf("no caller: %w", translate.ErrAmbiguous)
 	}
-	resp, err := m.next.Call(ctx, r)
-	if err != nil || !resp.OK() {
-		m.remember(r.Operation, resp, err)
-	}
-	return resp, err
-}
-
-func (m *meter) remember(operation string, resp *translate.Response, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.failed[operation] = failure{resp, err}
-}
-
-// lastFailure is the fault behind an operation that did not succeed.
-func (m *meter) lastFailure(operation string, k kind) *fault {
-	m.mu.Lock()
-	f := m.failed[operation]
-	m.mu.Unlock()
-	switch {
-	case f.err != nil:
-		return asFault(f.err)
-	case f.resp != nil:
-		return refusal(f.resp, k)
-	}
-	return internal(fmt.Errorf("%s: no readable answer", operation))
+	return m.next.Call(ctx, r)
 }
 
 // anonymous reports a request without a credential.

@@ -10,70 +10,42 @@ import (
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // pod is a v2 pod, or a serverless worker put in the shape of one.
 type pod struct {
-	body any
+	v2.Pod
 	// status is the desiredStatus an action forces into its answer, "" for the
 	// pod's own.
 	status string
+	// note is what is remembered of a pod that was just made; nil to read it.
+	note *translate.PodNote
 	// group is the list it came in, whose notes are read together; nil for a
 	// pod read alone.
 	group *podGroup
 	// endpoint is the endpoint of a worker, "" for a pod.
 	endpoint string
-	// template is known at creation, before any note is read.
-	template string
 }
 
-func (p *pod) text(path ...string) string { return translate.Text(p.body, path...) }
-
-func (p *pod) id() string { return p.text("id") }
-
 func (p *pod) desiredStatus() string {
-	if p.status != "" {
-		return p.status
-	}
-	return translate.DesiredStatus(p.text("status"))
+	return orElse(p.status, translate.DesiredStatus(p.Status()))
 }
 
 // runtime is the live part of a running pod, nil otherwise: orchestrators poll
 // until it is there.
-func (p *pod) runtime() map[string]any {
-	if p.status == translate.Exited || p.text("status") != "RUNNING" {
-		return nil
-	}
-	if r := translate.Members(p.body, "runtime"); len(r) > 0 {
+func (p *pod) runtime() any {
+	if r := p.Runtime(); len(r) > 0 && p.status != translate.Exited && p.Status() == v2.StatusRunning {
 		return r
 	}
 	return nil
 }
 
-// mount returns the path of whichever mount there is.
-func (p *pod) mountPath() string {
-	if path := p.text("mounts", "persistent", "path"); path != "" {
-		return path
-	}
-	return translate.Text(p.network(), "path")
-}
-
-// network is the network mount, nil when there is none.
-func (p *pod) network() any { return first(translate.Items(p.body, "mounts", "network")) }
-
-// compute reads a figure of the GPU or CPU part, rounded down.
-func (p *pod) compute(name string) int64 {
-	if translate.Members(p.body, "gpu") != nil {
-		return translate.Whole(p.body, "gpu", name)
-	}
-	return translate.Whole(p.body, "cpu", name)
-}
-
-func first(list []any) any {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
+// volume is the id of the network volume.
+func (p *pod) volume() string {
+	id, _ := p.NetworkVolume()
+	return id
 }
 
 // number is the value at path as a number, 0 when there is none.
@@ -112,14 +84,11 @@ func podByID(ctx context.Context, x *exchange, in input) (any, error) {
 	if id == "" {
 		return nil, badInput("podId is required")
 	}
-	b, err := x.fetch(ctx, "getPod", id, kindPod)
-	if isStatus(err, 404) {
-		return nil, nil
-	}
+	p, err := x.Pod(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, orMissing(err)
 	}
-	return &pod{body: b}, nil
+	return &pod{Pod: p}, nil
 }
 
 // pods lists every pod of the account, cluster members included.
@@ -130,8 +99,8 @@ func (x *exchange) pods(ctx context.Context) ([]any, error) {
 func wrapPods(bodies []any) []any {
 	out, g := make([]any, len(bodies)), &podGroup{ids: make([]string, len(bodies))}
 	for i, b := range bodies {
-		p := &pod{body: b, group: g}
-		out[i], g.ids[i] = p, p.id()
+		p := &pod{Pod: v2.PodOf(b), group: g}
+		out[i], g.ids[i] = p, p.ID()
 	}
 	return out
 }
@@ -142,23 +111,20 @@ type podGroup struct {
 	ids   []string
 	once  sync.Once
 	notes map[string]translate.PodNote
-	err   error
 }
 
-// podNote is what the store remembers about the pod.
-func (x *exchange) podNote(ctx context.Context, p *pod) (note translate.PodNote, ok bool, err error) {
-	if g := p.group; g != nil {
-		g.once.Do(func() {
-			g.notes, g.err = translate.FindNotes[translate.PodNote](ctx, x.Dialogue, translate.KindPod, g.ids)
-		})
-		n, ok := g.notes[p.id()]
-		return n, ok, g.err
+// remembered is what the store remembers about the pod. Where it cannot tell, the
+// answer is less exact.
+func (p *pod) remembered(ctx context.Context, x *exchange) translate.PodNote {
+	if p.note != nil {
+		return *p.note
 	}
-	return translate.LoadNote[translate.PodNote](ctx, x.Dialogue, x.key(translate.KindPod, p.id()))
-}
-
-func (x *exchange) key(kind, id string) translate.Key {
-	return translate.Key{Account: x.Account(), Kind: kind, ID: id}
+	if g := p.group; g != nil {
+		g.once.Do(func() { g.notes, _ = translate.FindNotes[translate.PodNote](ctx, x.Dialogue, translate.KindPod, g.ids) })
+		return g.notes[p.ID()]
+	}
+	n, _, _ := x.PodNote(ctx, p.ID())
+	return n
 }
 
 func podTypes() map[string]objectType {
@@ -176,40 +142,40 @@ func podTypes() map[string]objectType {
 
 func podFields() objectType {
 	fields := objectType{
-		"id":                      get(func(p *pod) any { return p.id() }),
-		"name":                    get(func(p *pod) any { return p.text("name") }),
+		"id":                      get(func(p *pod) any { return p.ID() }),
+		"name":                    get(func(p *pod) any { return p.Name() }),
 		"desiredStatus":           get(func(p *pod) any { return p.desiredStatus() }),
 		"podType":                 always("RESERVED"),
-		"imageName":               get(func(p *pod) any { return p.text("image") }),
-		"dockerArgs":              get(func(p *pod) any { return translate.ShellOf(p.body) }),
+		"imageName":               get(func(p *pod) any { return p.Image() }),
+		"dockerArgs":              get(func(p *pod) any { return p.Shell() }),
 		"dockerId":                always(nil),
-		"env":                     get(func(p *pod) any { return pairs(translate.At(p.body, "env")) }),
+		"env":                     get(func(p *pod) any { return pairs(any(p.Env())) }),
 		"port":                    always(nil),
-		"ports":                   get(func(p *pod) any { return strings.Join(translate.Texts(p.body, "ports"), ",") }),
-		"containerDiskInGb":       get(func(p *pod) any { return translate.Whole(p.body, "disk") }),
-		"volumeInGb":              get(func(p *pod) any { return translate.Whole(p.body, "mounts", "persistent", "size") }),
-		"volumeMountPath":         get(func(p *pod) any { return p.mountPath() }),
+		"ports":                   get(func(p *pod) any { return strings.Join(p.Ports(), ",") }),
+		"containerDiskInGb":       get(func(p *pod) any { return p.Disk() }),
+		"volumeInGb":              get(func(p *pod) any { return p.SizeOfPersistent() }),
+		"volumeMountPath":         get(func(p *pod) any { return p.MountPath() }),
 		"volumeKey":               always(nil),
 		"volumeEncrypted":         always(false),
-		"networkVolumeId":         get(func(p *pod) any { return orNull(translate.Text(p.network(), "volumeId")) }),
-		"containerRegistryAuthId": get(func(p *pod) any { return orNull(p.text("registry")) }),
-		"gpuCount":                get(func(p *pod) any { return translate.Whole(p.body, "gpu", "count") }),
-		"vcpuCount":               get(func(p *pod) any { return p.compute("vcpuCount") }),
-		"memoryInGb":              get(func(p *pod) any { return p.compute("memory") }),
-		"costPerHr":               get(func(p *pod) any { return number(p.body, "cost") }),
-		"adjustedCostPerHr":       get(func(p *pod) any { return number(p.body, "cost") }),
+		"networkVolumeId":         get(func(p *pod) any { return orNull(p.volume()) }),
+		"containerRegistryAuthId": get(func(p *pod) any { return orNull(p.Registry()) }),
+		"gpuCount":                get(func(p *pod) any { return p.GPUCount() }),
+		"vcpuCount":               get(func(p *pod) any { return p.VCPUs() }),
+		"memoryInGb":              get(func(p *pod) any { return p.Memory() }),
+		"costPerHr":               get(func(p *pod) any { return number(p.Cost()) }),
+		"adjustedCostPerHr":       get(func(p *pod) any { return number(p.Cost()) }),
 		"uptimeSeconds":           get(func(p *pod) any { return translate.Whole(p.runtime(), "uptime") }),
-		"createdAt":               get(func(p *pod) any { return instant(p.text("createdAt")) }),
-		"lastStartedAt":           get(func(p *pod) any { return instant(p.text("startedAt")) }),
-		"lastStatusChange":        get(func(p *pod) any { return p.lastStatusChange() }),
-		"locked":                  get(func(p *pod) any { return translate.Flag(p.body, "locked") }),
-		"machineId":               get(func(p *pod) any { return orNull(p.machineID()) }),
+		"createdAt":               get(func(p *pod) any { return instant(p.CreatedAt()) }),
+		"lastStartedAt":           get(func(p *pod) any { return instant(p.StartedAt()) }),
+		"lastStatusChange":        get(func(p *pod) any { return legacy.LastStatusChange(p.Pod) }),
+		"locked":                  get(func(p *pod) any { return p.Locked() }),
+		"machineId":               get(func(p *pod) any { return orNull(second(p.Host())) }),
 		"machine":                 get(func(p *pod) any { return p }),
-		"clusterIp":               get(func(p *pod) any { return orNull(p.text("cluster", "ip")) }),
-		"clusterId":               get(func(p *pod) any { return orNull(p.text("cluster", "id")) }),
+		"clusterIp":               get(func(p *pod) any { return orNull(second(p.Cluster())) }),
+		"clusterId":               get(func(p *pod) any { return orNull(first(p.Cluster())) }),
 		"endpointId":              get(func(p *pod) any { return orNull(p.endpoint) }),
 		"aiApiId":                 always(nil),
-		"cpuFlavorId":             get(func(p *pod) any { return orNull(p.text("cpu", "id")) }),
+		"cpuFlavorId":             get(func(p *pod) any { return orNull(p.CPU()) }),
 		"latestTelemetry":         always(nil),
 		"runtime": get(func(p *pod) any {
 			if p.runtime() == nil {
@@ -222,58 +188,39 @@ func podFields() objectType {
 		return x.user(), nil
 	})
 	fields["templateId"] = field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-		if p.template != "" {
-			return p.template, nil
-		}
-		n, _, _ := x.podNote(ctx, p)
-		return orNull(orElse(n.TemplateID, p.text("template"))), nil
+		return orNull(legacy.TemplateIDOfPod(p.Pod, p.remembered(ctx, x))), nil
 	})
 	fields["networkVolume"] = field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-		return x.volumeByID(ctx, translate.Text(p.network(), "volumeId"))
+		return x.volumeByID(ctx, p.volume())
 	})
 	return fields
 }
 
-// lastStatusChange is the sentence the retired service showed; v2 keeps no
-// history, so the time is that of the start or the creation.
-func (p *pod) lastStatusChange() string {
-	when := p.text("createdAt")
-	what := "Rented by User: "
-	switch {
-	case p.text("status") == "ERROR" && p.status == "":
-		what = "Exited with error: "
-	case p.desiredStatus() == translate.Exited:
-		what = "Exited by User: "
-	}
-	return what + translate.FormatTime(when, translate.ScriptTime)
-}
+func first(a, _ string) string { return a }
 
-// machineID is what the proxy's user name tells of the host.
-func (p *pod) machineID() string {
-	return strings.TrimPrefix(p.text("ssh", "proxy", "username"), p.id()+"-")
-}
+func second(_, b string) string { return b }
 
 func machineFields() objectType {
 	return objectType{
-		"podHostId":      get(func(p *pod) any { return orNull(p.text("ssh", "proxy", "username")) }),
+		"podHostId":      get(func(p *pod) any { return orNull(first(p.Host())) }),
 		"gpuDisplayName": field(machineGPUName),
-		"gpuTypeId":      get(func(p *pod) any { return orNull(p.text("gpu", "id")) }),
+		"gpuTypeId":      get(func(p *pod) any { return orNull(p.GPU()) }),
 		"gpuType": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-			return x.gpuByID(ctx, p.text("gpu", "id"))
+			return x.gpuByID(ctx, p.GPU())
 		}),
-		"cpuCount":        get(func(p *pod) any { return p.compute("vcpuCount") }),
+		"cpuCount":        get(func(p *pod) any { return p.VCPUs() }),
 		"cpuTypeId":       always(nil),
-		"location":        get(func(p *pod) any { return translate.Location(p.text("dataCenterId")) }),
-		"dataCenterId":    get(func(p *pod) any { return orNull(p.text("dataCenterId")) }),
-		"secureCloud":     get(func(p *pod) any { return p.text("cloud") == "SECURE" }),
+		"location":        get(func(p *pod) any { return translate.Location(p.DataCenter()) }),
+		"dataCenterId":    get(func(p *pod) any { return orNull(p.DataCenter()) }),
+		"secureCloud":     get(func(p *pod) any { return p.Cloud() == "SECURE" }),
 		"supportPublicIp": get(func(p *pod) any { return slices.ContainsFunc(p.ports(), port.public) }),
-		"costPerHr":       get(func(p *pod) any { return number(p.body, "cost") }),
+		"costPerHr":       get(func(p *pod) any { return number(p.Cost()) }),
 		"currentPricePerGpu": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-			entry, err := x.gpuEntry(ctx, p.text("gpu", "id"))
+			entry, err := x.gpuEntry(ctx, p.GPU())
 			if err != nil || entry == nil {
 				return nil, err
 			}
-			return cloudPrice(entry, orElse(p.text("cloud"), secure)), nil
+			return cloudPrice(entry, orElse(p.Cloud(), secure)), nil
 		}),
 		"diskMBps":             always(0),
 		"maxDownloadSpeedMbps": always(0),
@@ -289,7 +236,7 @@ func machineFields() objectType {
 // machineGPUName falls back to the id: a pod must be shown even when the
 // catalog cannot be read.
 func machineGPUName(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-	id := p.text("gpu", "id")
+	id := p.GPU()
 	if id == "" {
 		return "", nil
 	}
@@ -308,7 +255,7 @@ func runtimeFields() objectType {
 			items := translate.Items(p.runtime(), "gpus")
 			out := make([]any, len(items))
 			for i, g := range items {
-				out[i] = gpuUse{id: "GPU-" + p.id() + "-" + strconv.Itoa(i), body: g}
+				out[i] = gpuUse{id: "GPU-" + p.ID() + "-" + strconv.Itoa(i), body: g}
 			}
 			return out
 		}),

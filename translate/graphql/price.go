@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // lowest is the answer of lowestPrice: a GPU type in one cloud, at a count.
@@ -72,20 +73,17 @@ func wantedPrice(ctx context.Context, x *exchange, a args) (lowest, error) {
 	if on, _ := a.bool("includeAiApi"); on {
 		l.product = "SERVERLESS"
 	}
-	if l.country != "" && !isCountry(l.country) {
+	if l.country != "" && !legacy.IsCountry(l.country) {
 		return l, badInput("countryCode must be two letters")
 	}
 	c, err := cudaOf(a)
 	if err != nil {
 		return l, err
 	}
-	if err := validCUDA(c); err != nil {
-		return l, err
-	}
 	if l.filter, err = priceFilter(ctx, x, a); err != nil {
 		return l, err
 	}
-	l.query = translate.GPUQuery{Product: l.product, Count: l.count, CUDAVersions: c.list, MinCUDA: c.floor}
+	l.query = translate.GPUQuery{Product: l.product, Count: l.count, CUDAVersions: c.Versions, MinCUDA: c.Floor}
 	if l.country != "" {
 		l.query.CountryCodes = []string{l.country}
 	}
@@ -101,24 +99,6 @@ func priceClouds(a args) []string {
 		return []string{secure}
 	}
 	return []string{community}
-}
-
-// validCUDA checks what goes into a query, where v2 would refuse the whole list
-// for it.
-func validCUDA(c cuda) error {
-	for _, v := range c.list {
-		if _, ok := translate.ParseCUDA(v); !ok {
-			return badInput(`"` + engine.Clip(v) + `" is not a CUDA version`)
-		}
-	}
-	floor := c.floor
-	if floor != "" && !strings.Contains(floor, ".") {
-		floor += ".0" // the catalog takes a bare major version
-	}
-	if _, ok := translate.ParseCUDA(floor); floor != "" && !ok {
-		return badInput(`"` + engine.Clip(c.floor) + `" is not a CUDA version`)
-	}
-	return nil
 }
 
 func priceFilter(ctx context.Context, x *exchange, a args) (centreFilter, error) {
@@ -148,7 +128,7 @@ func (l *lowest) fill(ctx context.Context, x *exchange) error {
 	if most > 0 && l.count > most {
 		return nil
 	}
-	list, err := x.gpus(ctx, l.query)
+	list, err := x.GPUs(ctx, l.query)
 	if err != nil {
 		return err
 	}

@@ -141,21 +141,18 @@ func (s *endpointSave) compute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(c.list) > 0 {
-		gpu["allowedCudaVersions"] = translate.List(c.list)
+	if len(c.Versions) > 0 {
+		gpu["allowedCudaVersions"] = translate.List(c.Versions)
 	} else {
-		set(gpu, "minCudaVersion", c.floor)
+		set(gpu, "minCudaVersion", c.Floor)
 	}
 	s.body["gpu"] = gpu
 	return nil
 }
 
-// cuda reads the constraint, whose list is one comma separated text here.
-func (s *endpointSave) cuda() (cuda, error) {
-	return cudaOf(args{
-		"allowedCudaVersions": translate.List(translate.SplitList(s.a.text("allowedCudaVersions"))),
-		"minCudaVersion":      s.a.text("minCudaVersion"),
-	})
+// cuda reads the constraint, whose list is one comma separated string here.
+func (s *endpointSave) cuda() (legacy.CUDA, error) {
+	return legacy.CUDAOf(translate.SplitList(s.a.text("allowedCudaVersions")), s.a.text("minCudaVersion"))
 }
 
 func cpuList(instances []string) ([]any, error) {
@@ -173,28 +170,28 @@ func cpuList(instances []string) ([]any, error) {
 // where sets data centres and volumes, of which absent ones are left out.
 func (s *endpointSave) where(ctx context.Context) error {
 	a := s.a
-	var place placement
+	var centres []string
+	pinned := false
 	if a.has("locations") && (a.text("locations") != "" || s.now != nil) {
 		ids, err := s.x.places(ctx, a.text("locations"))
 		if err != nil {
 			return err
 		}
-		if place.intersect(ids); len(ids) == 0 {
-			place = placement{}
-			s.body["dataCenterIds"] = []any{}
-		}
+		s.body["dataCenterIds"] = translate.List(ids)
+		centres, pinned = ids, len(ids) > 0
 	}
 	if list := a.texts("compliance"); len(list) > 0 {
 		ids, err := s.x.compliantCentres(ctx, list)
 		if err != nil {
 			return err
 		}
-		if place.intersect(ids); place.impossible() {
+		if pinned {
+			ids = slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(centres, id) })
+		}
+		if len(ids) == 0 {
 			return noCapacity(0)
 		}
-	}
-	if place.pinned {
-		s.body["dataCenterIds"] = translate.List(place.centres)
+		s.body["dataCenterIds"] = translate.List(ids)
 	}
 	if a.has("networkVolumeId") || a.has("networkVolumeIds") {
 		ids := []string{a.text("networkVolumeId")}

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // public tells the root fields that need no credential: clients price GPUs
@@ -83,13 +84,13 @@ func mutations() objectType {
 		"podFindAndDeployOnDemand": root(deployGPUPod),
 		"podRentInterruptable":     rejectUnsupported("podRentInterruptable"),
 		"deployCpuPod":             root(deployCPUPod),
-		"podStop":                  root(podStop),
-		"podResume":                root(podResume),
+		"podStop":                  podAction(legacy.Stop),
+		"podResume":                onPod(podResume),
 		"podBidResume":             rejectUnsupported("podBidResume"),
-		"podRestart":               root(podRestart),
-		"podReset":                 root(podReset),
-		"podTerminate":             root(podTerminate),
-		"podEditJob":               root(podEditJob),
+		"podRestart":               podAction(legacy.Restart),
+		"podReset":                 onPod(podReset),
+		"podTerminate":             onPod(podTerminate),
+		"podEditJob":               onPod(podEditJob),
 		"saveEndpoint":             root(saveEndpoint),
 		"deleteEndpoint":           root(deleteEndpoint),
 		"updateEndpointTemplate":   root(updateEndpointTemplate),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // poolSelection is a choice of serverless GPUs in v2's terms.
@@ -83,11 +84,11 @@ func (x *exchange) places(ctx context.Context, text string) ([]string, error) {
 	if len(tokens) == 0 {
 		return []string{}, nil
 	}
-	list, err := x.centres(ctx)
+	list, err := x.DataCenters(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	all := idsOf(list)
+	all := legacy.IDs(list)
 	var out []string
 	for _, token := range tokens {
 		found, err := x.place(ctx, token, all)
@@ -117,10 +118,10 @@ func (x *exchange) place(ctx context.Context, token string, all []string) ([]str
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) > 0 || !isCountry(token) {
+	if len(ids) > 0 || !legacy.IsCountry(token) {
 		return ids, nil
 	}
-	list, err := x.gpus(ctx, translate.GPUQuery{Product: "SERVERLESS", CountryCodes: []string{token}})
+	list, err := x.GPUs(ctx, translate.GPUQuery{Product: "SERVERLESS", CountryCodes: []string{token}})
 	if err != nil {
 		return nil, err
 	}

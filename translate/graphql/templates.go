@@ -95,7 +95,7 @@ func podTemplates(ctx context.Context, x *exchange, in input) (any, error) {
 	}
 	var all []any
 	for _, s := range sources {
-		list, err := x.publicTemplates(ctx, s)
+		list, err := x.PublicTemplates(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func isOfficial(ctx context.Context, x *exchange, t *template, _ input) (any, er
 	if t.source != "" {
 		return t.source == official, nil
 	}
-	list, err := x.publicTemplates(ctx, official)
+	list, err := x.PublicTemplates(ctx, official)
 	return translate.ByID(list, t.ID()) != nil, err
 }
 

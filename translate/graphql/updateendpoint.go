@@ -111,13 +111,13 @@ func (s *endpointSave) cudaChange(gpu map[string]any) error {
 	listed := len(translate.Items(s.now, "gpu", "allowedCudaVersions")) > 0
 	floored := translate.Text(s.now, "gpu", "minCudaVersion") != ""
 	switch {
-	case len(c.list) > 0:
-		gpu["allowedCudaVersions"] = translate.List(c.list)
+	case len(c.Versions) > 0:
+		gpu["allowedCudaVersions"] = translate.List(c.Versions)
 		if floored {
 			gpu["minCudaVersion"] = ""
 		}
-	case c.floor != "":
-		gpu["minCudaVersion"] = c.floor
+	case c.Floor != "":
+		gpu["minCudaVersion"] = c.Floor
 		if listed {
 			gpu["allowedCudaVersions"] = []any{}
 		}

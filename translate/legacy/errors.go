@@ -35,6 +35,8 @@ type About struct {
 	// Given is the id of the missing thing when it stands in the caller's body and
 	// not in the path; "" otherwise.
 	Given string
+	// Places tells that a 400 may be a shortage.
+	Places bool
 }
 
 // RefusedError is a v2 call that did not succeed.

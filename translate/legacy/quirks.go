@@ -10,7 +10,19 @@ type Quirks struct {
 	ReadFirst bool
 	// RollOut applies a changed template to the endpoints made from it.
 	RollOut bool
-	// RaisedSize and NoVolume word the warnings about sizes below the smallest
-	// and about volumes of templates that can have none.
-	RaisedSize, NoVolume string
+	// RaisedSize, NoVolume and NoCPUVolume word the warnings about sizes below the
+	// smallest, and about volumes of templates and pods that can have none.
+	RaisedSize, NoVolume, NoCPUVolume string
+	// ExecArrays sends commands of pods in split form as entrypoint and cmd, not
+	// as args.
+	ExecArrays bool
+	// DataCentersField and CountriesField are the dialect's names of those lists.
+	DataCentersField, CountriesField string
+	// UnknownTypes is said of GPU types of which the catalog has none.
+	UnknownTypes string
+	// CountriesApart asks the catalog twice when countries are named: v1 also
+	// chooses from and shows types that are elsewhere.
+	CountriesApart bool
+	// RestartEdited restarts a running pod whose container was changed.
+	RestartEdited bool
 }

@@ -69,6 +69,9 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	a.quirks = legacy.Quirks{
 		Interface: "v1", ReadFirst: true, RollOut: cfg.TemplateRollout,
 		RaisedSize: "raised to 10, the smallest volume", NoVolume: "such templates have no volume, ignored",
+		NoCPUVolume: "CPU pods have no volume, ignored",
+		ExecArrays:  cfg.ExecForm == ExecArrays, RestartEdited: cfg.RestartAfterUpdate, CountriesApart: true,
+		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", UnknownTypes: "gpuTypeIds: none of them is in the catalog",
 	}
 	if cfg.GoTimeFormat {
 		a.timeLayout = translate.GoTime
@@ -214,7 +217,7 @@ func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
 	case p.Status == http.StatusUnauthorized:
 		f.text = textUnauthorized
 	case p.Status == http.StatusForbidden:
-		f.text = forbiddenText(p.Detail)
+		f.text = legacy.Forbidden(p.Detail)
 	case p.Status == http.StatusUnprocessableEntity:
 		f.status = http.StatusBadRequest
 		if f.problems = legacyNames(p.Errors); len(f.problems) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 //go:embed v1.openapi.json
@@ -42,7 +43,7 @@ func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 	catalog := r.Deps().Catalog
 	var centres, types []any
 	if r.Account() != "" {
-		centres, _ = catalog.DataCenters(ctx, r.Dialogue)
+		centres, _ = r.DataCenters(ctx, nil)
 		types = r.gpuTypes(ctx)
 	}
 	if centres == nil {
@@ -60,7 +61,7 @@ func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 	if err := dec.Decode(&doc); err != nil {
 		return nil, fmt.Errorf("decode the embedded description: %w", err)
 	}
-	patchLists(doc, ids(centres), ids(types))
+	patchLists(doc, legacy.IDs(centres), legacy.IDs(types))
 	return ok(doc), nil
 }
 

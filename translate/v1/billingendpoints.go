@@ -92,7 +92,7 @@ func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoin
 	if err != nil {
 		return nil, err
 	}
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, ids(listed))
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(listed))
 	types := r.poolCards(ctx, listed...)
 	known := make(map[string]billedEndpoint, len(listed))
 	for _, e := range listed {

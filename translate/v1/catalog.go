@@ -1,17 +1,17 @@
 package v1
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // gpuTypes is the plain list of GPU types for names and prices, nil when the
 // catalog cannot be read: an answer is worth more than its decoration.
 func (r *request) gpuTypes(ctx context.Context) []any {
-	types, _ := r.Deps().Catalog.GPUs(ctx, r.Dialogue, translate.GPUQuery{})
+	types, _ := r.GPUs(ctx, translate.GPUQuery{})
 	return types
 }
 
@@ -23,35 +23,6 @@ func (r *request) cards(ctx context.Context, pods ...any) []any {
 		}
 	}
 	return nil
-}
-
-// cloudKey is the catalog's member name for a cloud.
-func cloudKey(cloud string) string {
-	if cloud == "COMMUNITY" {
-		return "community"
-	}
-	return "secure"
-}
-
-// byPrice sorts catalog records by the price at path, cheapest first; records of
-// one price stay in order.
-func byPrice(records []any, path ...string) []any {
-	sorted := slices.Clone(records)
-	slices.SortStableFunc(sorted, func(a, b any) int {
-		x, _ := translate.Number(translate.At(a, path...))
-		y, _ := translate.Number(translate.At(b, path...))
-		return cmp.Compare(x, y)
-	})
-	return sorted
-}
-
-// ids lists the ids of records.
-func ids(records []any) []string {
-	out := make([]string, 0, len(records))
-	for _, record := range records {
-		out = append(out, translate.Text(record, "id"))
-	}
-	return out
 }
 
 // flavour is the bare flavour of a CPU id: "cpu5c-4-8" names an instance of
@@ -79,78 +50,30 @@ func (r *request) vcpus() (int64, error) {
 	return count, nil
 }
 
-// allows reports whether a flavour comes with that many vCPUs. A record without
-// bounds allows all.
-func allows(flavour any, vcpus int64) bool {
-	low, high := translate.Whole(flavour, "vcpu", "min"), translate.Whole(flavour, "vcpu", "max")
-	return vcpus >= low && (high == 0 || vcpus <= high)
-}
-
-// flavours chooses the CPU flavours for a body: the given ones that exist and
-// allow the count, or the cheapest ones with stock, at most limit.
-func (r *request) flavours(ctx context.Context, product, price string, vcpus int64, limit int) ([]string, []any, error) {
-	records, known := r.Deps().Catalog.CPUs(ctx, r.Dialogue, product, vcpus)
-	var given []string
+// flavourIDs lists the bare CPU flavours of a body.
+func (r *request) flavourIDs() []string {
+	var bare []string
 	for _, id := range r.body.texts("cpuFlavorIds") {
-		given = append(given, flavour(id))
+		bare = append(bare, flavour(id))
 	}
-	given = translate.Unique(given)
-	switch {
-	case !known && len(given) == 0:
-		return nil, nil, lost(nil)
-	case !known:
-		return given, nil, nil
-	case len(given) == 0:
-		fit := slices.DeleteFunc(slices.Clone(records), func(f any) bool {
-			return !allows(f, vcpus) || translate.Text(f, "availability") == "NONE"
-		})
-		fit = byPrice(fit, "price", price)
-		return ids(fit[:min(len(fit), limit)]), records, nil
-	}
-	var kept []string
-	for _, id := range given {
-		record := translate.ByID(records, id)
-		switch {
-		case record == nil:
-			r.Warn("cpuFlavorIds", id+" is not in the catalog, skipped")
-		case !allows(record, vcpus):
-			r.Warn("cpuFlavorIds", id+" does not come with "+translate.Int(vcpus).String()+" vCPUs, skipped")
-		default:
-			kept = append(kept, id)
-		}
-	}
-	if len(kept) == 0 {
-		return nil, nil, bad("cpuFlavorIds: none of them is available with vcpuCount %d", vcpus)
-	}
-	return kept, records, nil
+	return bare
 }
 
-// cuda reads the CUDA constraints of a body. v2 takes the list or the floor, so
-// with both only the listed versions at or above the floor are left.
+// flavours chooses the CPU flavours for a body, at most limit.
+func (r *request) flavours(ctx context.Context, product, price string, vcpus int64, limit int) ([]string, []any, error) {
+	w := &legacy.FlavourWishes{IDs: r.flavourIDs(), Field: "cpuFlavorIds", VCPUs: vcpus}
+	return r.Flavours(ctx, w, product, price, limit)
+}
+
+// cuda reads the CUDA constraint of a body.
 func (r *request) cuda() (versions []string, floor string, err error) {
-	floor = r.body.text("minCudaVersion")
-	if r.body.has("allowedCudaVersions") { // else nil: not given is not empty
-		versions = translate.Unique(r.body.texts("allowedCudaVersions"))
-	}
-	for _, v := range versions {
-		if _, ok := translate.ParseCUDA(v); !ok {
-			return nil, "", bad("allowedCudaVersions: %.20q is not a version like 12.4", v)
-		}
-	}
-	if floor == "" {
-		return versions, "", nil
-	}
-	if _, ok := translate.ParseCUDA(floor); !ok {
-		return nil, "", bad("minCudaVersion: %.20q is not a version like 12.4", floor)
-	}
-	if len(versions) == 0 {
-		return versions, floor, nil
-	}
-	versions = translate.AtLeastCUDA(versions, floor)
-	if len(versions) == 0 {
-		return nil, "", bad("allowedCudaVersions: none is at least minCudaVersion %s", floor)
-	}
-	return versions, "", nil
+	c, err := r.cudaWish()
+	return c.Versions, c.Floor, err
+}
+
+func (r *request) cudaWish() (legacy.CUDA, error) {
+	versions, _ := r.body["allowedCudaVersions"].([]string) // nil is not given, which is not empty
+	return legacy.CUDAOf(versions, r.body.text("minCudaVersion"))
 }
 
 // anyDataCenter is the list v1's own schema gave as the default: it stands for

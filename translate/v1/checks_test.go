@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // The tests here follow programs over several requests.
@@ -45,7 +46,7 @@ func TestPodListFilters(t *testing.T) {
 			g := newGate(t, DefaultConfig(), answer{op: "listPods", status: 200, body: pods})
 			g.remember(t, translate.KindPod, "p1", note)
 			got := g.do(t, "GET /v1/pods?"+query, "")
-			if left := strings.Join(ids(got.body.([]any)), " "); left != want {
+			if left := strings.Join(legacy.IDs(got.body.([]any)), " "); left != want {
 				t.Errorf("left %q, want %q", left, want)
 			}
 		})

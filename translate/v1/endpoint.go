@@ -103,7 +103,7 @@ func (r *request) endpointNow(ctx context.Context, e any, note translate.Endpoin
 		view.version = note.Version
 	}
 	note.Version = view.version
-	translate.SaveNote(ctx, r.Dialogue, r.key(translate.KindEndpoint, id), note)
+	translate.SaveNote(ctx, r.Dialogue, r.Key(translate.KindEndpoint, id), note)
 	return r.endpoint(e, view)
 }
 

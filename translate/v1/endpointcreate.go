@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 func createEndpoint(ctx context.Context, r *request) (*reply, error) {
@@ -68,7 +69,7 @@ func (c *endpointCreate) fromTemplate(ctx context.Context, body map[string]any) 
 		if err != nil {
 			return err
 		}
-		settings(body, any(source.Members))
+		source.CopyInto(v2.ContainerOf(body))
 		c.origin = source.Origin()
 		body["name"] = c.body.textOr("name", source.Name())
 		return nil

@@ -16,7 +16,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, ids(listed))
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(listed))
 	types := r.poolCards(ctx, listed...)
 	var templates map[string]any
 	if withTemplate {
@@ -28,7 +28,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 	}
 	var workers map[string][]any
 	if withWorkers {
-		workers = r.workersOf(ctx, ids(listed))
+		workers = r.workersOf(ctx, legacy.IDs(listed))
 	}
 	return ok(each(listed, func(e any) map[string]any {
 		id := translate.Text(e, "id")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // endpointUpdate builds the PATCH of one update. Fields that v2 only takes
@@ -110,7 +111,7 @@ func (u *endpointUpdate) template(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		settings(u.patch, any(source.Members))
+		source.CopyInto(v2.ContainerOf(u.patch))
 		u.origin = source.Origin()
 		return nil
 	}
@@ -230,7 +231,7 @@ func (u *endpointUpdate) cpu(ctx context.Context) error {
 	}
 	current := translate.Items(u.current, "cpu")
 	if len(in.texts("cpuFlavorIds")) == 0 {
-		in["cpuFlavorIds"] = ids(current)
+		in["cpuFlavorIds"] = legacy.IDs(current)
 	}
 	if !in.has("vcpuCount") && len(current) > 0 {
 		in["vcpuCount"] = translate.Whole(current[0], "vcpuCount")

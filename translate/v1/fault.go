@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -94,7 +93,7 @@ func (a *API) refused(w about, resp *translate.Response, err error) *fault {
 	case resp.Status == http.StatusPaymentRequired:
 		f.text = paymentText(w, resp)
 	case resp.Status == http.StatusForbidden:
-		f.text = forbiddenText(detail)
+		f.text = legacy.Forbidden(detail)
 	case resp.Status == http.StatusNotFound:
 		f.text = cmp.Or(w.missing, w.noun+" not found")
 		if w.given {
@@ -122,11 +121,17 @@ func (a *API) faultOf(err error) *fault {
 	if i, ok := errors.AsType[*legacy.InvalidError](err); ok {
 		return bad("%s", i.Error())
 	}
+	if e, ok := errors.AsType[*legacy.Shortage](err); ok {
+		return a.podShortage(e)
+	}
+	if errors.Is(err, legacy.ErrUnfinished) {
+		return &fault{status: http.StatusGatewayTimeout, text: textUnfinished, wait: legacy.ResumeAfter}
+	}
 	r, ok := errors.AsType[*legacy.RefusedError](err)
 	if !ok {
 		return lost(err)
 	}
-	w := about{verb: r.Verb, noun: string(r.Noun)}
+	w := about{verb: r.Verb, noun: string(r.Noun), places: r.Places}
 	switch {
 	case r.Verb == "delete pod":
 		w.missing = "pod not found to terminate"
@@ -147,17 +152,6 @@ func paymentText(w about, resp *translate.Response) string {
 		return w.verb + ": " + detail
 	}
 	return w.verb + ": " + textNoFunds
-}
-
-// forbiddenText keeps the words of the policy; clients look for "Forbidden".
-func forbiddenText(detail string) string {
-	switch {
-	case detail == "":
-		return "Forbidden"
-	case strings.Contains(detail, "Forbidden"):
-		return detail
-	}
-	return "Forbidden: " + detail
 }
 
 // lost is the fault of a call without an answer.

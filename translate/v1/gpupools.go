@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // serverlessTypes lists the GPU types with their serverless pools.
 func (r *request) serverlessTypes(ctx context.Context) ([]any, bool) {
-	return r.Deps().Catalog.GPUs(ctx, r.Dialogue, translate.GPUQuery{Product: "SERVERLESS"})
+	types, err := r.GPUs(ctx, translate.GPUQuery{Product: "SERVERLESS"})
+	return types, err == nil
 }
 
 // poolCards is serverlessTypes when one of the endpoints needs it, nil else.
@@ -90,7 +92,7 @@ func inPool(types []any, pool string) []string {
 // cheapestPools are the pools with stock, by their cheapest card.
 func cheapestPools(types []any) []string {
 	var pools []string
-	for _, t := range byPrice(types, "price", "serverless") {
+	for _, t := range legacy.ByPrice(types, "price", "serverless") {
 		if translate.Text(t, "availability") != "NONE" {
 			pools = append(pools, translate.Text(t, "pool"))
 		}

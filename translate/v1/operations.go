@@ -1,5 +1,7 @@
 package v1
 
+import "github.com/tollgate-dev/tollgate/translate/legacy"
+
 // operations is the whole of v1: a row for each operation, in the order of the
 // description. Routes are built from it and a test holds it against the
 // description.
@@ -36,10 +38,10 @@ func operations() []row {
 		{Operation: op("updatePod", patch, pod, "updatePod"), successor: v2Pod, form: podUpdateForm, serve: updatePod},
 		{Operation: op("deletePod", del, pod, "deletePod"), successor: v2Pod, serve: deletePod},
 		{Operation: op("updatePodByPost", post, pod+"/update", "updatePod"), successor: v2Pod, form: podUpdateForm, serve: updatePod},
-		{Operation: op("startPod", post, pod+"/start", "podAction"), successor: v2PodAction, serve: startPod},
-		{Operation: op("stopPod", post, pod+"/stop", "podAction"), successor: v2PodAction, serve: stopPod},
+		{Operation: op("startPod", post, pod+"/start", "podAction"), successor: v2PodAction, serve: podAction(legacy.Start)},
+		{Operation: op("stopPod", post, pod+"/stop", "podAction"), successor: v2PodAction, serve: podAction(legacy.Stop)},
 		{Operation: op("resetPod", post, pod+"/reset", "podAction"), successor: v2PodAction, serve: resetPod},
-		{Operation: op("restartPod", post, pod+"/restart", "podAction"), successor: v2PodAction, serve: restartPod},
+		{Operation: op("restartPod", post, pod+"/restart", "podAction"), successor: v2PodAction, serve: podAction(legacy.Restart)},
 
 		{Operation: op("createEndpoint", post, endpoints, "createEndpoint"), successor: v2Serverless, form: endpointCreateForm, serve: createEndpoint},
 		{Operation: op("listEndpoints", get, endpoints, "listEndpoints"), successor: v2Serverless, serve: listEndpoints},

@@ -1,7 +1,9 @@
 package v1
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -56,35 +58,21 @@ func TestListsAreBounded(t *testing.T) {
 // the attempts, not of all combinations.
 func TestPlacementIsBounded(t *testing.T) {
 	const types = 45
-	request := func(centres int) *podCreate {
-		c := &podCreate{cloud: "SECURE", request: &request{
-			Session: legacy.NewSession(translate.NewDialogue(translate.Deps{}, catalogOf(types), "acme", 0), &legacy.Quirks{}),
-			api:     &API{cfg: DefaultConfig()},
-			body: input{
-				"imageName": "img:1", "gpuTypePriority": "custom", "dataCenterPriority": "custom",
-				"gpuTypeIds": numbered("GPU", types), "dataCenterIds": numbered("DC", centres),
-			},
-		}}
-		return c
-	}
-	run := func(c *podCreate) []translate.Candidate {
-		base, err := c.base(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	run := func(centres int) {
+		calls := constant{"createPod": {Status: 400, Body: map[string]any{"detail": short}}}
+		maps.Copy(calls, catalogOf(types))
+		quirks := legacy.Quirks{}
+		session := legacy.NewSession(translate.NewDialogue(translate.Deps{}, calls, "acme", 0), &quirks)
+		_, err := session.CreatePod(t.Context(), &legacy.PodCreate{Placement: legacy.Placement{
+			Types: numbered("GPU", types), InOrder: true, Clouds: []string{"SECURE"}, Count: 1,
+			DataCenters: numbered("DC", centres), OneByOne: true,
+		}})
+		if _, ok := errors.AsType[*legacy.Shortage](err); !ok {
+			t.Fatalf("got %v, want a shortage", err)
 		}
-		list, err := c.candidates(t.Context(), base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list
 	}
-	most := request(maxItems)
-	if n := len(run(most)); n != translate.MaxCandidates {
-		t.Errorf("%d candidates built, want %d", n, translate.MaxCandidates)
-	}
-	few := request(1)
-	run(few)
-	small, large := testing.AllocsPerRun(5, func() { run(few) }), testing.AllocsPerRun(5, func() { run(most) })
+	run(maxItems)
+	small, large := testing.AllocsPerRun(5, func() { run(1) }), testing.AllocsPerRun(5, func() { run(maxItems) })
 	if large > small+1000 {
 		t.Errorf("%.0f allocations with 1 data centre, %.0f with %d: the work grows with the product", small, large, maxItems)
 	}

@@ -148,7 +148,7 @@ func (r *request) allWorkers(ctx context.Context, endpointID string) ([]any, err
 	if err != nil {
 		return nil, err
 	}
-	wanted := ids(endpoints)
+	wanted := legacy.IDs(endpoints)
 	if endpointID != "" {
 		wanted = slices.DeleteFunc(wanted, func(id string) bool { return id != endpointID })
 	}
@@ -220,7 +220,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 // podWith writes one pod with what was asked to be included.
 func (r *request) podWith(ctx context.Context, pod any, include podIncludes, intent string) *shownPod {
 	id := translate.Text(pod, "id")
-	note, _, _ := translate.LoadNote[translate.PodNote](ctx, r.Dialogue, r.key(translate.KindPod, id))
+	note, _, _ := translate.LoadNote[translate.PodNote](ctx, r.Dialogue, r.Key(translate.KindPod, id))
 	view := podView{note: note, types: r.cards(ctx, pod), machine: include.machine, intent: intent}
 	if volumeID := volumeOf(pod); include.volume && volumeID != "" {
 		if volume, err := r.read(ctx, about{noun: "network volume"}, "getNetworkVolume", volumeID); err == nil {
@@ -233,9 +233,4 @@ func (r *request) podWith(ctx context.Context, pod any, include podIncludes, int
 		view.template = r.templatesByID(ctx, []string{templateID})[templateID]
 	}
 	return r.pod(pod, view)
-}
-
-func deletePod(ctx context.Context, r *request) (*reply, error) {
-	// The note stays: billing asks for the GPU type later.
-	return done(r.Remove(ctx, legacy.About{Verb: "delete pod", Noun: legacy.NounPod}, "deletePod", r.param("podId")))
 }

@@ -125,7 +125,7 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 		return r.template(legacy.Template{Template: t, KnownAs: t.ID(), Note: notes[t.ID()]}, official)
 	}
 	out := each(listed, func(t any) map[string]any { return show(t, false) })
-	seen := ids(listed)
+	seen := legacy.IDs(listed)
 	for _, source := range slicesWanted {
 		public, err := r.publicTemplates(ctx, source)
 		if err != nil {
@@ -163,7 +163,7 @@ func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, ids(endpoints))
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(endpoints))
 	var out []any
 	for _, e := range endpoints {
 		if notes[translate.Text(e, "id")].TemplateID == "" {

@@ -21,6 +21,8 @@ var schemas = map[string][][]string{
 	"Container":     {{"Pod", "CreatePodRequest"}, {"Template", "CreateTemplateRequest"}, {"Endpoint", "CreateEndpointRequest"}},
 	"Template":      {{"Template", "CreateTemplateRequest"}},
 	"Endpoint":      {{"Endpoint", "CreateEndpointRequest"}},
+	"Pod":           {{"Pod", "CreatePodRequest"}},
+	"Cluster":       {{"Cluster", "CreateClusterRequest"}},
 	"NetworkVolume": {{"NetworkVolume", "CreateNetworkVolumeRequest"}},
 }
 

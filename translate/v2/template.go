@@ -39,6 +39,9 @@ func (t Template) StartJupyter() bool { return t.flag("startJupyter") }
 // SetStartJupyter sets whether its pods run a notebook.
 func (t Template) SetStartJupyter(on bool) { t.set(on, "startJupyter") }
 
+// CUDAVersions returns the CUDA versions that hosts of its pods may have.
+func (t Template) CUDAVersions() []string { return t.texts("allowedCudaVersions") }
+
 // Copy returns a body that makes a template like this one.
 func (t Template) Copy() Template {
 	body := NewTemplate()

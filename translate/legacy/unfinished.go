@@ -1,18 +1,18 @@
-package v1
+package legacy
 
 import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // unfinished is the note of a create that was under way when its request was
@@ -32,32 +32,24 @@ type unfinished struct {
 // the client is told to repeat.
 const (
 	resumePause = time.Second
-	resumeAfter = 5 * time.Second
+	ResumeAfter = 5 * time.Second
 )
 
-// unfinished is the answer to a create that takes longer than its request may.
-func (c *podCreate) unfinished() *fault {
-	return &fault{status: http.StatusGatewayTimeout, text: textUnfinished, wait: resumeAfter}
-}
+// ErrUnfinished is the end of a request whose create takes longer than it may.
+// The client is to repeat it after ResumeAfter.
+var ErrUnfinished = errors.New("the pod is still being created")
 
 // fingerprint is what identical requests of one caller have in common.
 func (c *podCreate) fingerprint() string {
-	body, err := json.Marshal(c.in.Body) // members are sorted
-	if err != nil {
-		return ""
-	}
-	h := sha256.New()
-	h.Write([]byte(c.in.Caller))
-	h.Write([]byte{0})
-	h.Write(body)
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256([]byte(c.want.Request))
+	return hex.EncodeToString(sum[:16])
 }
 
 // outlive notes that a create is under way whose request is about to be
 // answered. Identical requests may be sent on purpose, so each has a note of its
 // own.
 func (c *podCreate) outlive(ctx context.Context, candidate *translate.Candidate) func(context.Context, *translate.Response) {
-	key := c.key(translate.KindUnfinished, c.fingerprint()+"/"+rand.Text())
+	key := c.Key(translate.KindUnfinished, c.fingerprint()+"/"+rand.Text())
 	body := maps.Clone(translate.Members(candidate.Request.Body))
 	maps.DeleteFunc(body, func(name string, _ any) bool { // the others may hold secrets
 		return !slices.Contains([]string{"name", "image", "cloud", "gpu", "cpu"}, name)
@@ -69,10 +61,9 @@ func (c *podCreate) outlive(ctx context.Context, candidate *translate.Candidate)
 			translate.DropNote(ctx, c.Dialogue, key)
 			return
 		}
-		if _, err := c.created(ctx, *candidate, made.Body); err != nil {
-			c.Deps().Logger.WarnContext(ctx, "pod created late and not completed", "error", err)
-		}
-		note.PodID = translate.Text(made.Body, "id")
+		pod := v2.PodOf(made.Body)
+		c.made(ctx, v2.PodOf(candidate.Request.Body), pod)
+		note.PodID = pod.ID()
 		translate.SaveNoteFor(ctx, c.Dialogue, key, note, translate.UnfinishedTTL)
 	}
 }
@@ -80,7 +71,7 @@ func (c *podCreate) outlive(ctx context.Context, candidate *translate.Candidate)
 // resume answers the repeat of a create that was under way when its request was
 // answered. It returns nothing when this request is no such repeat, or that
 // create came to nothing.
-func (c *podCreate) resume(ctx context.Context) (*reply, error) {
+func (c *podCreate) resume(ctx context.Context) (*MadePod, error) {
 	if c.Deps().Late == nil {
 		return nil, nil
 	}
@@ -94,14 +85,14 @@ func (c *podCreate) resume(ctx context.Context) (*reply, error) {
 		if !strings.HasPrefix(id, prefix) || !translate.Claim(ctx, c.Dialogue, unfinishedClaim+id) {
 			continue
 		}
-		reply, err := c.await(ctx, id)
+		made, err := c.await(ctx, id)
 		if err != nil {
-			translate.DropNote(ctx, c.Dialogue, c.key(translate.KindClaim, unfinishedClaim+id)) // for the next repeat
+			translate.DropNote(ctx, c.Dialogue, c.Key(translate.KindClaim, unfinishedClaim+id)) // for the next repeat
 			return nil, err
 		}
-		translate.DropNote(ctx, c.Dialogue, c.key(translate.KindUnfinished, id))
-		if reply != nil {
-			return reply, nil
+		translate.DropNote(ctx, c.Dialogue, c.Key(translate.KindUnfinished, id))
+		if made != nil {
+			return made, nil
 		}
 	}
 	return nil, nil
@@ -112,12 +103,12 @@ const unfinishedClaim = "unfinished/"
 
 // await waits for the end of an unfinished create and answers with its pod, with
 // nothing when there is none.
-func (c *podCreate) await(ctx context.Context, id string) (*reply, error) {
+func (c *podCreate) await(ctx context.Context, id string) (*MadePod, error) {
 	for {
-		note, known, err := translate.LoadNote[unfinished](ctx, c.Dialogue, c.key(translate.KindUnfinished, id))
+		note, known, err := translate.LoadNote[unfinished](ctx, c.Dialogue, c.Key(translate.KindUnfinished, id))
 		switch {
 		case err != nil:
-			return nil, c.unfinished()
+			return nil, ErrUnfinished
 		case !known:
 			return nil, nil
 		case note.PodID != "":
@@ -129,21 +120,23 @@ func (c *podCreate) await(ctx context.Context, id string) (*reply, error) {
 		// Whoever waited for the platform may be gone, and would not tell.
 		found, err := translate.FindPod(ctx, c.Dialogue, note.Body, note.Since)
 		if err != nil || found == nil {
-			return nil, c.unfinished()
+			return nil, ErrUnfinished
 		}
-		return c.created(ctx, translate.Candidate{Request: &translate.Request{Body: note.Body}}, found.Body)
+		made := c.made(ctx, v2.PodOf(note.Body), v2.PodOf(found.Body))
+		return &made, nil
 	}
 }
 
 // finished answers with a pod that was completed in the meantime, with nothing
 // when it was deleted again.
-func (c *podCreate) finished(ctx context.Context, id string) (*reply, error) {
-	resp, err := c.Send(ctx, byID("getPod", id), translate.Read)
+func (c *podCreate) finished(ctx context.Context, id string) (*MadePod, error) {
+	pod, err := c.Pod(ctx, id)
 	switch {
-	case err == nil && resp.Status == http.StatusNotFound:
+	case IsMissing(err):
 		return nil, nil
-	case err != nil || !resp.OK() || translate.Members(resp.Body) == nil:
-		return nil, c.unfinished()
+	case err != nil:
+		return nil, ErrUnfinished
 	}
-	return &reply{status: http.StatusCreated, body: c.podWith(ctx, resp.Body, podIncludes{}, "")}, nil
+	note, _, _ := c.PodNote(ctx, id)
+	return &MadePod{Pod: pod, Note: note}, nil
 }

@@ -1,0 +1,126 @@
+package legacy
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// catalog reads through the shared cache, each distinct call once per request.
+func (s *Session) catalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
+	list, err := s.Lasting(operation+"\x00"+query.Encode(), func() (any, error) {
+		body, failed := s.Deps().Catalog.Read(ctx, s.Dialogue, &translate.Request{Operation: operation, Query: query})
+		if failed != nil {
+			return nil, &RefusedError{About{Verb: "read the catalog", Noun: NounCatalog}, failed.Response, failed.Err}
+		}
+		return translate.Items(body, member), nil
+	})
+	items, _ := list.([]any)
+	return items, err
+}
+
+// GPUs lists GPU types.
+func (s *Session) GPUs(ctx context.Context, q translate.GPUQuery) ([]any, error) {
+	return s.catalog(ctx, "listGpuTypes", "gpus", q.Values())
+}
+
+// CPUs lists CPU flavours with their availability for the product (POD or
+// SERVERLESS) and vCPU count, 0 for any.
+func (s *Session) CPUs(ctx context.Context, product string, vcpus int64) ([]any, error) {
+	query := url.Values{"include": {"AVAILABILITY"}, "product": {product}}
+	if vcpus > 0 {
+		query.Set("vcpuCount", translate.Int(vcpus).String())
+	}
+	return s.catalog(ctx, "listCpuTypes", "cpus", query)
+}
+
+// DataCenters lists data centres as the query asks.
+func (s *Session) DataCenters(ctx context.Context, query url.Values) ([]any, error) {
+	return s.catalog(ctx, "listDataCenters", "dataCenters", query)
+}
+
+// PublicTemplates lists one source of the public templates.
+func (s *Session) PublicTemplates(ctx context.Context, source string) ([]any, error) {
+	return s.catalog(ctx, "listPublicTemplates", "templates", url.Values{"source": {source}})
+}
+
+// ByPrice sorts catalog records by the price at path, cheapest first; records of
+// one price stay in order.
+func ByPrice(records []any, path ...string) []any {
+	sorted := slices.Clone(records)
+	slices.SortStableFunc(sorted, func(a, b any) int {
+		return cmp.Compare(number(a, path...), number(b, path...))
+	})
+	return sorted
+}
+
+func number(v any, path ...string) float64 {
+	f, _ := translate.Number(translate.At(v, path...))
+	return f
+}
+
+// IDs lists the ids of records.
+func IDs(records []any) []string {
+	ids := make([]string, 0, len(records))
+	for _, record := range records {
+		ids = append(ids, translate.Text(record, "id"))
+	}
+	return ids
+}
+
+// FlavourWishes are what a caller says about CPU flavours.
+type FlavourWishes struct {
+	// IDs are the flavours in the caller's order, none for the cheapest in stock;
+	// Field is the caller's name of them.
+	IDs   []string
+	Field string
+	VCPUs int64
+	// MemoryGB is the least memory of flavours that are chosen for the caller.
+	MemoryGB int64
+}
+
+// Flavours chooses CPU flavours of a product, at most so many, with their records
+// when the catalog can be read: those given that exist and come with the vCPUs,
+// else the cheapest in stock by the named price.
+func (s *Session) Flavours(ctx context.Context, w *FlavourWishes, product, price string, most int) (chosen []string, records []any, err error) {
+	records, err = s.CPUs(ctx, product, w.VCPUs)
+	given := translate.Unique(w.IDs)
+	switch {
+	case err != nil && len(given) == 0:
+		return nil, nil, err
+	case err != nil:
+		return given, nil, nil
+	case len(given) == 0:
+		fit := slices.DeleteFunc(slices.Clone(records), func(f any) bool {
+			return !comesWith(f, w.VCPUs) || translate.Text(f, "availability") == "NONE" ||
+				number(f, "ramGbPerVcpu")*float64(w.VCPUs) < float64(w.MemoryGB)
+		})
+		fit = ByPrice(fit, "price", price)
+		return IDs(fit[:min(len(fit), most)]), records, nil
+	}
+	for _, id := range given {
+		record := translate.ByID(records, id)
+		switch {
+		case record == nil:
+			s.Warn(w.Field, id+" is not in the catalog, skipped")
+		case !comesWith(record, w.VCPUs):
+			s.Warn(w.Field, id+" does not come with "+translate.Int(w.VCPUs).String()+" vCPUs, skipped")
+		default:
+			chosen = append(chosen, id)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, nil, invalid(w.Field, "none of them is available with vcpuCount %d", w.VCPUs)
+	}
+	return chosen, records, nil
+}
+
+// comesWith reports whether a flavour comes with that many vCPUs. A record
+// without bounds comes with any.
+func comesWith(flavour any, vcpus int64) bool {
+	low, high := translate.Whole(flavour, "vcpu", "min"), translate.Whole(flavour, "vcpu", "max")
+	return vcpus >= low && (high == 0 || vcpus <= high)
+}

@@ -1,0 +1,47 @@
+package legacy
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// ClusterCreate is what a caller says about a cluster that shall be made.
+type ClusterCreate struct {
+	// PodCreate is what all its pods have in common.
+	PodCreate
+	Type             string
+	GPU              string
+	GPUsPerPod, Pods int64
+}
+
+// CreateCluster makes a cluster. v2 takes no template for one, so its settings are
+// sent.
+func (s *Session) CreateCluster(ctx context.Context, w *ClusterCreate) (v2.Cluster, error) {
+	c := &podCreate{Session: s, want: w.PodCreate, inline: w.Template != ""}
+	pod, err := c.body(ctx)
+	if err != nil {
+		return v2.Cluster{}, err
+	}
+	if w.Template != "" {
+		delete(pod.Members, "registry")
+	}
+	b := v2.ClusterOf(pod.Members)
+	b.SetType(w.Type)
+	b.SetCompute(w.GPU, w.GPUsPerPod, w.Pods)
+	if len(c.want.DataCenters) > 0 {
+		pod.SetDataCenters(c.want.DataCenters)
+	}
+	call := Call("createCluster", "", b.Members)
+	call.Origin = c.origin()
+	made, err := s.Create(ctx, Creation{
+		About: About{Verb: "create cluster", Noun: NounCluster}, Call: call,
+		List: "listClusters", Member: "clusters", Claims: "cluster",
+	})
+	if r, ok := errors.AsType[*RefusedError](err); ok && r.Response != nil && translate.IsCapacity(r.Response.Detail()) {
+		return v2.Cluster{}, &Shortage{r.Response}
+	}
+	return v2.ClusterOf(made), err
+}

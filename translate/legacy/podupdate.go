@@ -1,0 +1,161 @@
+package legacy
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// PodWishes are what a caller says about a pod.
+type PodWishes struct {
+	Container
+	Name, MountPath                                  Wish[string]
+	VolumeGB                                         Wish[int64]
+	Locked, GlobalNetworking, StartSSH, StartJupyter Wish[bool]
+}
+
+// recreates reports whether the wishes are about the container.
+func (w *PodWishes) recreates() bool {
+	return w.Image.Said() || w.Args.Said() || w.splitCommand() || w.Disk.Said() || w.Ports.Said() || w.Env.Said() ||
+		w.Registry.Said() || w.VolumeGB.Said() || w.MountPath.Said()
+}
+
+// podContainer writes the wishes into a change, commands in split form as the
+// operator wants them sent.
+func (s *Session) podContainer(w *Container, b, now v2.Pod) {
+	c := *w
+	if s.Quirks.ExecArrays {
+		c.Entrypoint.To(b.SetEntrypoint)
+		c.Cmd.To(b.SetCmd)
+		c.Entrypoint, c.Cmd = Wish[[]string]{}, Wish[[]string]{}
+	}
+	c.Change(b.Container, now.Container)
+}
+
+// UpdatePod changes a pod. What the caller does not mention stays.
+func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Pod, error) {
+	p := patch{about: aboutPod("update"), read: "getPod", update: "updatePod", id: id}
+	var current map[string]any
+	if w.recreates() {
+		var err error
+		if current, err = s.Read(ctx, p.about, p.read, id); err != nil {
+			return v2.Pod{}, err
+		}
+		if registry := w.Registry.Value(); registry != "" {
+			p.about.Noun, p.about.Given = NounRegistry, registry
+		}
+	}
+	b, now := v2.NewPod(), v2.PodOf(current)
+	s.podContainer(&w.Container, b, now)
+	if name := w.Name.Value(); name != "" {
+		b.SetName(name)
+	}
+	w.Locked.To(b.SetLocked)
+	w.GlobalNetworking.To(b.SetGlobalNetworking)
+	if err := s.changeMount(w, b, now); err != nil {
+		return now, err
+	}
+	remember := func() {}
+	if w.Env.Said() {
+		note, _, err := s.PodNote(ctx, id)
+		kept := s.keepInjected(now, b.Env(), note, err)
+		remember = func() {
+			if !slices.Equal(kept, note.InjectedEnv) || note.InjectedEnv == nil {
+				note.InjectedEnv = kept
+				translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindPod, id), note)
+			}
+		}
+	}
+	body, err := s.apply(ctx, &p, b.Members, current)
+	if err != nil {
+		return now, err
+	}
+	remember()
+	after := v2.PodOf(body)
+	if after.ID() == "" {
+		if after, err = s.Pod(ctx, id); err != nil {
+			return now, err
+		}
+	}
+	if s.Quirks.RestartEdited && recreated(b, now) {
+		after = s.restartEdited(ctx, now, after)
+	}
+	return after, nil
+}
+
+// changeMount decides about the volume, which v2 takes whole.
+func (s *Session) changeMount(w *PodWishes, b, now v2.Pod) error {
+	size, sized := w.VolumeGB.Get()
+	have, path := now.SizeOfPersistent(), w.MountPath.Value()
+	volume, at := now.NetworkVolume()
+	switch {
+	case volume != "":
+		if size > 0 {
+			s.Warn("volumeInGb", "the size of a network volume is not changed through a pod, ignored")
+		}
+		if path != "" && path != at {
+			b.SetNetworkVolume(volume, path)
+		}
+	case have == 0 && size > 0:
+		return invalid("", "volume cannot be added to an existing pod")
+	case have == 0:
+	case sized && size == 0:
+		return invalid("", "volume cannot be removed from an existing pod")
+	case sized && size < SmallestVolume && size != have:
+		return invalid("volumeInGb", "must be at least %d", SmallestVolume)
+	default:
+		size, path = cmp.Or(size, have), cmp.Or(path, now.PathOfPersistent())
+		if size != have || path != now.PathOfPersistent() {
+			b.SetPersistent(size, path)
+		}
+	}
+	return nil
+}
+
+// recreated reports whether a change makes something of the container different
+// from what it was: clients that write everything back change nothing.
+func recreated(b, now v2.Pod) bool {
+	for name, value := range b.Members {
+		switch name {
+		case "name", "locked", "globalNetworking":
+			continue
+		}
+		was := now.Members[name]
+		if !reflect.DeepEqual(value, was) && !(empty(value) && empty(was)) {
+			return true
+		}
+	}
+	return false
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// restartEdited makes a running pod take a changed container, which the retired
+// interfaces did by themselves. A failure is a warning: the change was made.
+func (s *Session) restartEdited(ctx context.Context, before, after v2.Pod) v2.Pod {
+	if before.Status() != v2.StatusRunning || after.Status() != v2.StatusRunning || before.StartedAt() != after.StartedAt() {
+		return after
+	}
+	restarted, err := s.Act(ctx, after.ID(), Restart)
+	if err != nil {
+		s.Warn("restart", "the pod was changed and must be restarted to use it")
+		return after
+	}
+	return restarted
+}

@@ -1,0 +1,172 @@
+package v2
+
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Pod is a pod, or a body that makes or changes one.
+type Pod struct{ Container }
+
+// PodOf views a decoded pod.
+func PodOf(body any) Pod { return Pod{ContainerOf(body)} }
+
+// NewPod returns an empty body to write.
+func NewPod() Pod { return Pod{Container{NewObject()}} }
+
+// The clouds, and the statuses that rules look at.
+const (
+	Secure    = "SECURE"
+	Community = "COMMUNITY"
+
+	StatusProvisioning = "PROVISIONING"
+	StatusStarting     = "STARTING"
+	StatusRunning      = "RUNNING"
+	StatusExited       = "EXITED"
+	StatusError        = "ERROR"
+	StatusTerminated   = "TERMINATED"
+)
+
+// Status returns the status.
+func (p Pod) Status() string { return p.text("status") }
+
+// Locked reports whether the pod is protected from being stopped.
+func (p Pod) Locked() bool { return p.flag("locked") }
+
+// SetLocked sets whether the pod is protected from being stopped.
+func (p Pod) SetLocked(on bool) { p.set(on, "locked") }
+
+// Template returns the id of the template the pod was made from.
+func (p Pod) Template() string { return p.text("template") }
+
+// SetTemplateID names the template whose settings the pod takes over.
+func (p Pod) SetTemplateID(id string) { p.set(id, "templateId") }
+
+// Cloud returns SECURE or COMMUNITY.
+func (p Pod) Cloud() string { return p.text("cloud") }
+
+// SetCloud sets SECURE or COMMUNITY.
+func (p Pod) SetCloud(cloud string) { p.set(cloud, "cloud") }
+
+// DataCenter returns the id of the data centre.
+func (p Pod) DataCenter() string { return p.text("dataCenterId") }
+
+// SetDataCenters sets the data centres that the pod may be placed in.
+func (p Pod) SetDataCenters(ids []string) { p.set(translate.List(ids), "dataCenterIds") }
+
+// IsCPU reports whether the pod has no GPU.
+func (p Pod) IsCPU() bool { return translate.Members(p.at("cpu")) != nil }
+
+// GPU returns the id of the GPU type.
+func (p Pod) GPU() string { return p.text("gpu", "id") }
+
+// GPUCount returns how many GPUs the pod has.
+func (p Pod) GPUCount() int64 { return p.whole("gpu", "count") }
+
+// SetGPU sets type and number of GPUs.
+func (p Pod) SetGPU(id string, count int64) {
+	p.set(map[string]any{"id": id, "count": translate.Int(count)}, "gpu")
+}
+
+// SetCUDAVersions sets the CUDA versions that hosts may have.
+func (p Pod) SetCUDAVersions(list []string) {
+	p.set(translate.List(list), "gpu", "allowedCudaVersions")
+}
+
+// SetMinCUDA sets the least CUDA version of hosts.
+func (p Pod) SetMinCUDA(version string) { p.set(version, "gpu", "minCudaVersion") }
+
+// SetMinimums sets the least memory in GB and vCPUs per GPU, each unless 0.
+func (p Pod) SetMinimums(memory, vcpus int64) {
+	if memory > 0 {
+		p.set(translate.Int(memory), "gpu", "minRamPerGpu")
+	}
+	if vcpus > 0 {
+		p.set(translate.Int(vcpus), "gpu", "minVcpuCountPerGpu")
+	}
+}
+
+// CUDAVersion returns the version of the host.
+func (p Pod) CUDAVersion() string { return p.text("cudaVersion") }
+
+// CPU returns the CPU flavour.
+func (p Pod) CPU() string { return p.text("cpu", "id") }
+
+// SetCPU sets flavour and number of vCPUs.
+func (p Pod) SetCPU(flavour string, vcpus int64) {
+	p.set(map[string]any{"id": flavour, "vcpuCount": translate.Int(vcpus)}, "cpu")
+}
+
+// VCPUs returns the number of vCPUs.
+func (p Pod) VCPUs() int64 {
+	if p.IsCPU() {
+		return p.whole("cpu", "vcpuCount")
+	}
+	return p.whole("gpu", "vcpuCount")
+}
+
+// Memory returns the memory in GB.
+func (p Pod) Memory() int64 {
+	if p.IsCPU() {
+		return p.whole("cpu", "memory")
+	}
+	return p.whole("gpu", "memory")
+}
+
+// SetStartSSH sets whether the pod runs an SSH server.
+func (p Pod) SetStartSSH(on bool) { p.set(on, "startSsh") }
+
+// SetStartJupyter sets whether the pod runs a notebook.
+func (p Pod) SetStartJupyter(on bool) { p.set(on, "startJupyter") }
+
+// SetGlobalNetworking sets whether the pod is in the account's own network.
+func (p Pod) SetGlobalNetworking(on bool) { p.set(on, "globalNetworking") }
+
+// NetworkVolume returns the id of the network volume, and where it is mounted.
+func (p Pod) NetworkVolume() (id, path string) {
+	for _, mount := range p.items("mounts", "network") {
+		return translate.Text(mount, "volumeId"), translate.Text(mount, "path")
+	}
+	return "", ""
+}
+
+// SetNetworkVolume mounts a network volume, and nothing else.
+func (p Pod) SetNetworkVolume(id, path string) {
+	p.set(map[string]any{"network": []any{map[string]any{"volumeId": id, "path": path}}}, "mounts")
+}
+
+// MountPath returns where the volume of whichever kind is mounted.
+func (p Pod) MountPath() string {
+	if path := p.PathOfPersistent(); path != "" {
+		return path
+	}
+	_, path := p.NetworkVolume()
+	return path
+}
+
+// Cost returns the price per hour, a number as it was written.
+func (p Pod) Cost() any { return p.at("cost") }
+
+// CreatedAt returns the time of creation (RFC 3339).
+func (p Pod) CreatedAt() string { return p.text("createdAt") }
+
+// StartedAt returns the time of the last start (RFC 3339), "" before the first.
+func (p Pod) StartedAt() string { return p.text("startedAt") }
+
+// Host returns the user name of the SSH proxy, which names pod and machine, and
+// the machine, each "" until there is one.
+func (p Pod) Host() (user, machine string) {
+	user = p.text("ssh", "proxy", "username")
+	machine, ok := strings.CutPrefix(user, p.ID()+"-")
+	if !ok {
+		machine = ""
+	}
+	return user, machine
+}
+
+// Runtime returns the live part, empty of a pod that has none.
+func (p Pod) Runtime() map[string]any { return translate.Members(p.at("runtime")) }
+
+// Cluster returns the pod's cluster and its address there.
+func (p Pod) Cluster() (id, ip string) { return p.text("cluster", "id"), p.text("cluster", "ip") }
