@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
@@ -58,7 +59,9 @@ func (c Config) Validate() error {
 type Providers struct {
 	registry *prometheus.Registry
 	metrics  *sdkmetric.MeterProvider
-	traces   *sdktrace.TracerProvider
+	// traces makes spans, and flush ends their export.
+	traces trace.TracerProvider
+	flush  func(context.Context) error
 }
 
 // NewProviders builds the providers. It does not dial: the exporter connects
@@ -76,17 +79,17 @@ func NewProviders(ctx context.Context, cfg Config, version string) (*Providers, 
 	}
 	p := &Providers{registry: reg, metrics: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exp), sdkmetric.WithResource(res))}
 
-	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
-	if cfg.OTLP.Endpoint == "" {
-		opts = append(opts, sdktrace.WithSampler(sdktrace.NeverSample()))
-	} else {
-		exp, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(tracesURL(cfg.OTLP.Endpoint)), otlptracehttp.WithTimeout(exportTimeout))
-		if err != nil {
-			return nil, fmt.Errorf("telemetry: otlp: %w", err)
-		}
-		opts = append(opts, sdktrace.WithBatcher(exp), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
+	if cfg.OTLP.Endpoint == "" { // spans that go nowhere cost more than they say
+		p.traces, p.flush = noop.NewTracerProvider(), func(context.Context) error { return nil }
+		return p, nil
 	}
-	p.traces = sdktrace.NewTracerProvider(opts...)
+	spans, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(tracesURL(cfg.OTLP.Endpoint)), otlptracehttp.WithTimeout(exportTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: otlp: %w", err)
+	}
+	traces := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(spans),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
+	p.traces, p.flush = traces, traces.Shutdown
 	return p, nil
 }
 
@@ -116,5 +119,5 @@ func (p *Providers) Handler() http.Handler {
 
 // Shutdown flushes what is buffered and stops the exporters.
 func (p *Providers) Shutdown(ctx context.Context) error {
-	return errors.Join(p.traces.Shutdown(ctx), p.metrics.Shutdown(ctx))
+	return errors.Join(p.flush(ctx), p.metrics.Shutdown(ctx))
 }

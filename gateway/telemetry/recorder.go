@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -25,7 +26,57 @@ type Recorder struct {
 	refusals metric.Int64Counter
 	policies metric.Int64Counter
 	upstream metric.Float64Histogram
+
+	// Attributes of the metrics that each exchange is counted in. There are as many
+	// as the metrics have series.
+	exchanges options[series]
+	answers   options[int]
 }
+
+// series is what request durations are told apart by.
+type series struct {
+	operation, door, dialect string
+	outcome                  Outcome
+	status                   int
+}
+
+// attributes is the series as attributes of a metric.
+func (s series) attributes() attribute.Set {
+	return attribute.NewSet(
+		attribute.String("operation", s.operation),
+		attribute.String("door", s.door),
+		attribute.String("dialect", s.dialect),
+		attribute.String("outcome", string(s.outcome)),
+		attribute.Int("status", s.status),
+	)
+}
+
+// options keeps the options that values are recorded with: making them costs more
+// than recording. The zero value is ready to use.
+type options[K comparable] struct {
+	mu    sync.RWMutex // guards known
+	known map[K][]metric.RecordOption
+}
+
+// of returns the options for a key, made of the attributes it has.
+func (o *options[K]) of(key K, attributes func(K) attribute.Set) []metric.RecordOption {
+	o.mu.RLock()
+	opts, ok := o.known[key]
+	o.mu.RUnlock()
+	if ok {
+		return opts
+	}
+	opts = []metric.RecordOption{metric.WithAttributeSet(attributes(key))}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known == nil {
+		o.known = map[K][]metric.RecordOption{}
+	}
+	o.known[key] = opts
+	return opts
+}
+
+func statusOf(status int) attribute.Set { return attribute.NewSet(attribute.Int("status", status)) }
 
 // NewRecorder registers the instruments with the providers. now is the clock
 // events are timed by.
@@ -78,25 +129,24 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	took := r.now().Sub(e.Start)
 	e.log(ctx, r.logger, took)
 
-	r.duration.Record(ctx, took.Seconds(), metric.WithAttributes(
-		attribute.String("operation", e.Operation),
-		attribute.String("door", e.Door),
-		attribute.String("dialect", e.Dialect),
-		attribute.String("outcome", string(e.Outcome)),
-		attribute.Int("status", e.Status),
-	))
+	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status}, series.attributes)...)
 	if e.Refusal != "" {
 		r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", e.Refusal), attribute.String("dialect", e.Dialect)))
 	}
-	for mode, names := range map[string][]string{"enforce": e.Denied, "warn": e.Warned, "shadow": e.Shadowed} {
-		for _, name := range names {
-			r.policies.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", name), attribute.String("mode", mode)))
-		}
-	}
+	r.spoke(ctx, "enforce", e.Denied)
+	r.spoke(ctx, "warn", e.Warned)
+	r.spoke(ctx, "shadow", e.Shadowed)
 	if e.UpstreamStatus != 0 {
-		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), metric.WithAttributes(attribute.Int("status", e.UpstreamStatus)))
+		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(e.UpstreamStatus, statusOf)...)
 	}
 	r.span(trace.SpanFromContext(ctx), e)
+}
+
+// spoke counts policies that spoke in a mode.
+func (r *Recorder) spoke(ctx context.Context, mode string, names []string) {
+	for _, name := range names {
+		r.policies.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", name), attribute.String("mode", mode)))
+	}
 }
 
 func (r *Recorder) span(s trace.Span, e *Event) {

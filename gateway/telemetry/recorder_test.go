@@ -135,3 +135,21 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 	}
 	_ = l.Close() // ends the export under way
 }
+
+// Without a receiver there are no spans, and no ids of traces that exist nowhere.
+func TestNoSpansWithoutAReceiver(t *testing.T) {
+	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, span := r.Begin(t.Context()); span.IsRecording() || span.SpanContext().IsValid() {
+		t.Errorf("span = %v, want none", span.SpanContext())
+	}
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

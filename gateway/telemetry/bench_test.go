@@ -1,0 +1,37 @@
+package telemetry_test
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// BenchmarkExchange is what an exchange costs that passes: its span, its line in the
+// log and its metrics.
+func BenchmarkExchange(b *testing.B) {
+	p, err := telemetry.NewProviders(b.Context(), telemetry.Config{SampleRatio: 0.01}, "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = p.Shutdown(b.Context()) }()
+	r, err := telemetry.NewRecorder(slog.New(slog.NewJSONHandler(io.Discard, nil)), p.Tracer(), p.Meter(), time.Now) //nolint:sloglint // encoding is measured
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := telemetry.Event{
+		Start: time.Now(), RequestID: "01M810RQXMJCPDEV0GNPH78ZJM", DecisionID: "01M810RQXMJCPDEV0GNPH78ZJM", Revision: "3f2a91c07d5e", Door: "http",
+		Dialect: "v2", Method: "POST", Operation: "createPod", Peer: "127.0.0.1", Org: "bench", Team: "team1", Key: "caller1", Status: 201,
+		Outcome: telemetry.OutcomeOK, PolicyRevision: "91c07d5e3f2a", LimitSource: "store", Hourly: 0.44, Priced: true,
+		UpstreamStatus: 201, UpstreamLatency: time.Millisecond, BytesIn: 540, BytesOut: 900,
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, _ := r.Begin(b.Context())
+		_, span := r.Stage(ctx, "dispatch")
+		span.End()
+		r.Record(ctx, &e)
+	}
+}
