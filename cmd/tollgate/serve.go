@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -40,6 +41,7 @@ policies it names; a configuration with a fault never replaces the one in force.
 }
 
 func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
+	tuneHeap()
 	loaded, err := config.Load(path, config.Sources{})
 	if err != nil {
 		return err
@@ -120,6 +122,13 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	if err != nil {
 		return loaded.Locate(err)
 	}
+	// What compiling left behind is several times what stays.
+	freed := make(chan struct{})
+	go func() {
+		defer close(freed)
+		debug.FreeOSMemory()
+	}()
+	defer func() { <-freed }()
 	if o.reload == nil {
 		return g.Run(ctx)
 	}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+const (
+	// heapGrowth is GOGC: garbage is collected when the heap has grown to five
+	// times what is in use, instead of twice. A gateway keeps little and makes much
+	// garbage, so this costs tens of megabytes and saves a tenth of the CPU time.
+	heapGrowth = 400
+	// limitShare is the part of a container's memory, in percent, at which garbage
+	// is collected however little the heap has grown.
+	limitShare = 80
+)
+
+// tuneHeap sets how often garbage is collected. What GOGC and GOMEMLIMIT say stays.
+func tuneHeap() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(heapGrowth)
+	}
+	if _, set := os.LookupEnv("GOMEMLIMIT"); set {
+		return
+	}
+	if limit, ok := memoryLimit("/"); ok {
+		debug.SetMemoryLimit(limit / 100 * limitShare)
+	}
+}
+
+// memoryLimit returns the least memory limit, in bytes, of this process's control
+// group and those above it (cgroups(7)), with files below root; false is no limit.
+func memoryLimit(root string) (least int64, ok bool) {
+	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(groups)) {
+		// hierarchy:controllers:path, without controllers in version 2.
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, group, _ := strings.Cut(rest, ":")
+		var mount, file string
+		switch controllers {
+		case "":
+			mount, file = "sys/fs/cgroup", "memory.max"
+		case "memory":
+			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		for at := path.Clean("/" + group); ; at = path.Dir(at) {
+			text, err := os.ReadFile(filepath.Join(root, mount, at, file))
+			if err == nil {
+				// No limit is "max" in version 2 and close to the greatest number in 1.
+				const none = 1 << 60
+				if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n < none && (!ok || n < least) {
+					least, ok = n, true
+				}
+			}
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return least, ok
+}
