@@ -1,6 +1,7 @@
 package reverseproxy
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -34,11 +35,12 @@ type Handler struct {
 // ServeHTTP runs one exchange.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := h.Pipeline()
-	ex := p.NewExchange(h.inbound(w, r))
-	event := ex.Event
+	event := &telemetry.Event{Revision: p.Revision}
+	ex := filter.NewExchange(h.inbound(w, r), event)
 	ctx, _ := h.Recorder.Begin(r.Context(), links(r)...)
 
-	done := p.Run(ctx, ex)
+	done := run(ctx, p, ex)
+	p.Chain.RunResponse(ctx, ex)
 	err := h.write(w, ex)
 	done()
 	switch {
@@ -55,6 +57,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// cleanly: the caller must not take half an answer for a whole one.
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// run drives the request phase and the dispatch. The returned function
+// releases what a streaming answer holds.
+func run(ctx context.Context, p *filter.Pipeline, ex *filter.Exchange) (done func()) {
+	nothing := func() {}
+	if !p.Chain.RunHead(ctx, ex) || !p.Chain.RunContent(ctx, ex) {
+		return nothing
+	}
+	done, err := p.Dispatch.Do(ctx, ex)
+	if err != nil {
+		p.Chain.Fail(ex, "dispatch", err)
+		return nothing
+	}
+	return done
 }
 
 // inbound reads a request, its body included, as far as the cap.

@@ -127,11 +127,7 @@ func (r *runner) turn(ctx context.Context, t turn, ks []kind) error {
 		}
 	}
 	defer i.stop()
-	idle, err := i.memory()
-	if err != nil {
-		return err
-	}
-	r.report.add(t.sample(lifeKind, map[string]float64{ready: i.took().Seconds(), idleMemory: float64(idle)}))
+	r.report.add(t.sample(lifeKind, map[string]float64{ready: i.took().Seconds()}))
 	for _, at := range rand.Perm(len(ks)) {
 		k := ks[at]
 		if r.left[t.key(k.name)] || !t.takes(k) {
@@ -235,8 +231,14 @@ func (i *instance) cpu() (map[string]time.Duration, error) {
 	return sum, errors.Join(add(cpu, i.way...), add(envoyCPU, i.envoy), add(redisCPU, i.redis))
 }
 
-// hold measures the memory of connections that wait for their next request.
+// hold measures the memory of an idle target, a second after its start, and of
+// connections that wait for their next request.
 func (r *runner) hold(ctx context.Context, t turn, i *instance) error {
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	before, err := i.memory()
 	if err != nil {
 		return err
@@ -249,7 +251,7 @@ func (r *runner) hold(ctx context.Context, t turn, i *instance) error {
 		with, err := i.memory()
 		if err == nil {
 			r.report.add(t.sample(lifeKind, map[string]float64{
-				ready: i.took().Seconds(), connectedMemory: float64(with), perConnection: float64(with-before) / float64(r.settings.Idle),
+				ready: i.took().Seconds(), idleMemory: float64(before), connectedMemory: float64(with), perConnection: float64(with-before) / float64(r.settings.Idle),
 			}))
 		}
 		return err

@@ -1,4 +1,4 @@
-package explain
+package filter
 
 import (
 	"fmt"
@@ -7,14 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // happened is an exchange of an organisation at a second.
-func happened(org string, second int, method string, status int) *filter.Exchange {
-	return &filter.Exchange{Caller: new(identity.Caller), Event: &telemetry.Event{
+func happened(org string, second int, method string, status int) *kept {
+	return &kept{event: telemetry.Event{
 		DecisionID: fmt.Sprintf("%s-%d", org, second), Org: org, Start: time.Unix(int64(second), 0), Method: method, Status: status,
 	}}
 }
@@ -40,10 +38,10 @@ func TestHistoryIsBounded(t *testing.T) {
 	if diff := cmp.Diff([]string{"acme-49", "acme-48"}, ids(h.List("acme", 2))); diff != "" {
 		t.Errorf("acme's latest two (-want +got):\n%s", diff)
 	}
-	if _, ok := h.Find(new(filter.Chain), "acme-2"); ok {
+	if _, ok := h.Find("acme-2"); ok {
 		t.Error("a read that was pushed out is still found")
 	}
-	if x, ok := h.Find(new(filter.Chain), "acme-1"); !ok || x.Status != 201 {
+	if x, ok := h.Find("acme-1"); !ok || x.Status != 201 {
 		t.Errorf("the create was pushed out by reads: %+v", x)
 	}
 	for i := 60; i < 70; i++ {
