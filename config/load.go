@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -59,7 +60,7 @@ func (l *Loaded) ofOrgs(err error) error {
 		}
 		return errors.Join(errs...)
 	}
-	f, ok := errors.AsType[*policies.LoadError](err)
+	f, ok := errors.AsType[*load.Error](err)
 	i := -1
 	if ok {
 		i = slices.IndexFunc(l.File.Orgs, func(o Org) bool { return o.ID == f.Org })

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -42,7 +43,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	library, err := policies.Library()
+	library, err := load.Library()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {
 
 // changers lists the organisations whose policies may change bodies: those of
 // the library that do, and any of an organisation's own.
-func changers(cfg *Config, library []policies.Policy) map[string]bool {
+func changers(cfg *Config, library []load.Policy) map[string]bool {
 	may := make(map[string]bool)
 	for _, p := range library {
 		may[p.Name] = p.Mutates

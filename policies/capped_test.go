@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
 // cappedEnv tells the test binary that it runs as the capped process.
@@ -252,7 +253,7 @@ o8 := {k: o7 | some k in ks}
 		"strings.any_prefix_match": {`strings.any_prefix_match("x", [large])`},
 		"strings.any_suffix_match": {`strings.any_suffix_match("x", [large])`},
 	}
-	if got, want := slices.Sorted(maps.Keys(tests)), policies.BoundedNames(); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(tests)), sandbox.Bounded(); !slices.Equal(got, want) {
 		t.Errorf("cases are %v\nwant one for each of %v", got, want)
 	}
 	rego := strings.Builder{}

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/bundle"
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
 // Deps are the live things an Engine may use; the zero value is usable.
@@ -27,10 +29,10 @@ type Deps struct {
 	HTTPClient *http.Client
 	// Now is the clock that bundles are polled by; nil is time.Now.
 	Now func() time.Time
-	// Logger hears when a bundle is not taken, and when one is again; nil is
-	// silence.
+	// Logger is told when a bundle is not taken, and when one is again; nil is
+	// none.
 	Logger *slog.Logger
-	// Changed is called after a bundle came into force; nil is nobody.
+	// Changed is called after a bundle came into force; nil is none.
 	Changed func()
 }
 
@@ -50,7 +52,6 @@ var (
 type Engine struct {
 	limits Limits
 	deps   Deps
-	lib    *library
 	places chan struct{} // one per running evaluation
 	alone  atomic.Bool   // there is one organisation only, which may have all places
 	now    atomic.Pointer[state]
@@ -59,7 +60,7 @@ type Engine struct {
 
 	mu      sync.Mutex // held by those who change the state; guards what follows
 	configs map[string]Config
-	sources map[string]*source
+	sources map[string]*bundle.Source
 	reloads int
 
 	sharing sync.Mutex               // guards shares
@@ -73,29 +74,21 @@ type state struct {
 
 // orgState is one organisation in a state; a nil one waits for its bundle.
 type orgState struct {
-	*compiled
-	memory *memory       // nil where verdicts cannot be remembered
-	share  chan struct{} // one per place the organisation may hold
-	// prices is the value of the price list seen last: it changes every few
-	// minutes and is large.
-	prices atomic.Pointer[pricesTerm]
-}
+	*load.Compiled
 
-type pricesTerm struct {
-	digest string
-	term   *ast.Term
+	revision   string // of the policies and the exceptions
+	exceptions []exception
+	memory     *record.Memory[*Decision] // nil where verdicts cannot be remembered
+	share      chan struct{}             // one per place the organisation may hold
+	converter  record.Converter
 }
 
 // NewEngine compiles and prepares every organisation. An organisation without
 // policies must be there too, with a zero Config. Its error joins all faults,
-// each a *LoadError.
+// each a *load.Error.
 func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error) {
 	if err := limits.Validate(); err != nil {
 		return nil, fmt.Errorf("policy limits: %w", err)
-	}
-	lib, err := loadLibrary()
-	if err != nil {
-		return nil, err
 	}
 	if limits.Concurrency == 0 {
 		limits.Concurrency = 2 * runtime.GOMAXPROCS(0)
@@ -116,7 +109,7 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 		}
 	}
 	e := &Engine{
-		limits: limits, deps: deps, lib: lib, places: make(chan struct{}, limits.Concurrency),
+		limits: limits, deps: deps, places: make(chan struct{}, limits.Concurrency),
 		changed: make(chan struct{}, 1), shares: map[string]chan struct{}{},
 	}
 	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
@@ -141,7 +134,7 @@ func (e *Engine) Entrypoint(org string) (source string, ok bool) {
 	if o == nil {
 		return "", false
 	}
-	return o.source, true
+	return o.Source, true
 }
 
 // Reads lists the input paths an organisation's policies can read, dotted;
@@ -151,7 +144,7 @@ func (e *Engine) Reads(org string) (paths []string, ok bool) {
 	if o == nil {
 		return nil, false
 	}
-	return o.reads.paths(), true
+	return o.Compiled.Reads.Paths(), true
 }
 
 // Decide judges a call by an organisation's policies. It returns within
@@ -164,17 +157,17 @@ func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, e
 	if o == nil {
 		return Decision{}, fmt.Errorf("%w: %s", ErrPending, org)
 	}
-	kind, verb, err := in.classify()
+	doc, err := in.Document()
 	if err != nil {
 		return Decision{}, err
 	}
-	verdict, err := e.verdict(ctx, o, document{in: in, kind: kind, verb: verb})
+	verdict, err := e.verdict(ctx, o, doc, in.Time)
 	if err != nil {
 		return Decision{}, err
 	}
 	d := *verdict
-	d.except(o.compiled.except, in)
-	if err := d.settleMutations(in.Request.Body, e.limits.MaxMutations); err != nil {
+	d.except(o.exceptions, in)
+	if err := d.combineMutations(in.Request.Body, e.limits.MaxMutations); err != nil {
 		return Decision{}, err
 	}
 	return d, nil
@@ -182,23 +175,23 @@ func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, e
 
 // verdict is what the policies themselves say, from memory if they said it of
 // an equal call before.
-func (e *Engine) verdict(ctx context.Context, o *orgState, doc document) (*Decision, error) {
-	if len(o.calls) == 0 {
+func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document, now time.Time) (*Decision, error) {
+	if len(o.Calls) == 0 {
 		return &Decision{Revision: o.revision}, nil
 	}
 	if o.memory == nil {
-		return e.evaluate(ctx, o, doc, nil)
+		return e.evaluate(ctx, o, doc, now, nil)
 	}
-	key, ok := o.memory.key(doc, o.reads)
+	key, ok := o.memory.Key(doc)
 	if !ok {
-		return e.evaluate(ctx, o, doc, nil)
+		return e.evaluate(ctx, o, doc, now, nil)
 	}
-	if d, ok := o.memory.verdicts.Get(key); ok {
+	if d, ok := o.memory.Get(key); ok {
 		return d, nil
 	}
-	d, err := e.evaluate(ctx, o, doc, nil)
+	d, err := e.evaluate(ctx, o, doc, now, nil)
 	if err == nil {
-		o.memory.verdicts.Add(key, d)
+		o.memory.Add(key, d)
 	}
 	return d, err
 }
@@ -213,7 +206,7 @@ type outcome struct {
 // function that does not look at the clock cannot hold the caller past its
 // deadline. An evaluation left behind keeps its place until it ends. w follows
 // it; nil does not.
-func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document, w *watch) (*Decision, error) {
+func (e *Engine) evaluate(ctx context.Context, o *orgState, doc *record.Document, now time.Time, w *openings) (*Decision, error) {
 	deadline := time.NewTimer(e.limits.Deadline)
 	defer deadline.Stop()
 	// The organisation's own turn first, so that who waits for it holds no place.
@@ -235,8 +228,7 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document, w *wat
 			leave(e.places)
 			leave(share)
 		}()
-		growStack(len(o.calls))
-		done <- o.decide(doc, w, cancel)
+		done <- o.decide(doc, now, w, cancel)
 	}()
 	select {
 	case out := <-done:
@@ -250,7 +242,7 @@ func (e *Engine) evaluate(ctx context.Context, o *orgState, doc document, w *wat
 	}
 }
 
-// enter waits for room; nil has room for everybody.
+// enter waits for room; nil has room for all.
 func (e *Engine) enter(ctx context.Context, room chan struct{}, deadline <-chan time.Time) error {
 	if room == nil {
 		return nil
@@ -284,69 +276,41 @@ func (e *Engine) shareOf(org string) chan struct{} {
 	return e.shares[org]
 }
 
-// stackRoom is about what an evaluation needs: Rego is evaluated by
-// continuations, so each step nests in the one before. It is the most the compiler
-// leaves on a stack.
-const stackRoom = 128 << 10
-
-// growStack makes the goroutine's stack as deep as an evaluation needs in one
-// step; growing bit by bit copies a deep stack many times over. at only keeps
-// the compiler from leaving the room out.
-//
-//go:noinline
-func growStack(at int) byte {
-	var room [stackRoom]byte
-	room[at%stackRoom] = 1
-	return room[(at+1)%stackRoom]
-}
-
 // decide evaluates the entrypoint; a panic in it is an error like any other.
-func (o *orgState) decide(doc document, w *watch, cancel topdown.Cancel) (out outcome) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case stop:
-			out = outcome{err: fmt.Errorf("%w: %s", ErrEvaluation, string(p))}
-		default:
-			out = outcome{err: fmt.Errorf("%w: panic: %v", ErrEvaluation, p)}
+func (o *orgState) decide(doc *record.Document, now time.Time, w *openings, cancel topdown.Cancel) (out outcome) {
+	err := sandbox.Run(len(o.Calls), func() error {
+		input, err := o.converter.Term(doc, o.Reads)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrInput, err)
 		}
-	}()
-	input, err := converter{o.catalogTerm}.term(doc, o.reads)
-	if err != nil {
-		return outcome{err: fmt.Errorf("%w: %w", ErrInput, err)}
+		out.decision, err = o.run(input, now, w, cancel)
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrInput) {
+		err = fmt.Errorf("%w: %w", ErrEvaluation, err)
 	}
-	d, err := o.run(input, doc.in.Time, w, cancel)
-	if err != nil {
-		return outcome{err: fmt.Errorf("%w: %w", ErrEvaluation, err)}
-	}
-	return outcome{decision: d}
+	out.err = err
+	return out
 }
 
-// run evaluates one call after another. They share what they work out on the
-// way; evaluating them apart keeps the stack shallow and names who failed.
+// run evaluates one call after another.
 //
-// With a watch, a call that looked at something hidden says nothing, not even
+// With openings, a call that looked at something hidden says nothing, not even
 // that it failed.
-func (o *orgState) run(input *ast.Term, now time.Time, w *watch, cancel topdown.Cancel) (*Decision, error) {
+func (o *orgState) run(input *ast.Term, now time.Time, w *openings, cancel topdown.Cancel) (*Decision, error) {
 	// Not the caller's context: the store is in memory, and the evaluation is
 	// ended by cancel.
 	ctx := context.Background() //nolint:forbidigo // see above
-	txn, err := o.store.NewTransaction(ctx)
+	evaluation, err := o.Begin(ctx, input, now)
 	if err != nil {
 		return nil, err
 	}
-	defer o.store.Abort(ctx, txn)
-	shared := topdown.NewVirtualCache()
+	defer evaluation.End(ctx)
 	d := &Decision{Revision: o.revision}
-	for i, c := range o.calls {
-		q := topdown.NewQuery(o.queries[i]).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(txn).
-			WithInput(input).WithTime(now).WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).WithBuiltins(o.builtins).
-			WithInterQueryBuiltinValueCache(o.patterns).WithVirtualCache(shared).WithMetrics(metrics.NoOp())
-		if c.foreign() {
-			q = q.WithQueryTracer(&guard{cancel: cancel})
-		}
+	for i, c := range o.Calls {
+		q := evaluation.Query(i, cancel)
 		if w != nil {
-			q = w.begin(q)
+			q = w.watch.Begin(q)
 		}
 		answer, err := one(ctx, q)
 		if w != nil && !w.end(c) && !cancel.Cancelled() {
@@ -356,7 +320,7 @@ func (o *orgState) run(input *ast.Term, now time.Time, w *watch, cancel topdown.
 			err = d.take(c, answer)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("policy %s: %s: %w", c.entry.Policy, c.rule, err)
+			return nil, fmt.Errorf("policy %s: %s: %w", c.Entry.Policy, c.Rule, err)
 		}
 	}
 	d.sort()
@@ -368,7 +332,7 @@ func one(ctx context.Context, q *topdown.Query) (*ast.Term, error) {
 	var answer *ast.Term
 	answers := 0
 	err := q.Iter(ctx, func(r topdown.QueryResult) error {
-		answer = r[ast.Var(answerVar)]
+		answer = r[load.Answer]
 		answers++
 		return nil
 	})
@@ -379,24 +343,4 @@ func one(ctx context.Context, q *topdown.Query) (*ast.Term, error) {
 		return nil, errors.New("undefined")
 	}
 	return answer, nil
-}
-
-// noRandomness is the seed of evaluations: policies have no random numbers.
-type noRandomness struct{}
-
-// Read refuses.
-func (noRandomness) Read([]byte) (int, error) { return 0, errors.New("policies have no randomness") }
-
-// catalogTerm is the value of a price list, made once per list.
-func (o *orgState) catalogTerm(s *catalog.Snapshot) (*ast.Term, error) {
-	digest := s.Digest()
-	if last := o.prices.Load(); last != nil && last.digest == digest {
-		return last.term, nil
-	}
-	term, err := converter{}.term(catalogObject(s), wholeProjection())
-	if err != nil {
-		return nil, err
-	}
-	o.prices.Store(&pricesTerm{digest: digest, term: term})
-	return term, nil
 }

@@ -8,12 +8,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
-// Exception lets somebody do what a policy refuses, for a time and for a
+// Exception allows some callers what a policy refuses, for a time and for a
 // reason. It is an object of its own, never a hole in a policy: a decision
-// names it, and past its end it is gone by itself.
+// names it, and it ends by itself.
 type Exception struct {
 	// ID names it in decisions and logs; unique in the organisation. Required.
 	ID string `yaml:"id"`
@@ -76,11 +78,11 @@ func (x Exception) validate(path string) []error {
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(x.Where)) {
-		if _, err := splitPointer(p); err != nil {
+		if _, err := record.Split(p); err != nil {
 			errs = append(errs, fault.Errorf(path+".where", "%w", err))
 		}
 		for _, v := range x.Where[p] {
-			if _, err := plain(v); err != nil {
+			if _, err := record.Plain(v); err != nil {
 				errs = append(errs, fault.Errorf(fault.Key(path+".where", p), "%w", err))
 			}
 		}
@@ -108,12 +110,35 @@ func validateExceptions(list []Exception) []error {
 	return errs
 }
 
+// lifted reports exceptions from policies that are not in force. own lists the
+// organisation's own policies; with the scope WithOwn they are not known yet, and
+// only names of the library are judged.
+func (c Config) lifted(own []string, scope load.Scope) []error {
+	var inForce []string
+	for _, e := range c.Policies {
+		inForce = append(inForce, e.Policy)
+	}
+	inForce = append(inForce, own...)
+	var errs []error
+	for i, x := range c.Exceptions {
+		path := fault.Index("exceptions", i) + ".policy"
+		switch {
+		case x.Policy == "" || slices.Contains(inForce, x.Policy): // Validate reports empty ones
+		case load.Known(x.Policy):
+			errs = append(errs, fault.Errorf(path, "policy %q is not in force, so there is nothing to lift", x.Policy))
+		case scope == load.LibraryOnly:
+			errs = append(errs, fault.Errorf(path, "%w", load.Unknown("policy", x.Policy, inForce)))
+		}
+	}
+	return errs
+}
+
 // exception is one prepared for matching.
 type exception struct {
 	Exception
 	where map[string][]any // values as JSON has them
 	paths map[string][]string
-	most  Money
+	most  catalog.Money
 	costs bool // most applies
 }
 
@@ -121,11 +146,11 @@ func prepareException(x Exception) (exception, error) {
 	out := exception{Exception: x, where: map[string][]any{}, paths: map[string][]string{}}
 	var errs []error
 	for pointer, values := range x.Where {
-		path, err := splitPointer(pointer)
+		path, err := record.Split(pointer)
 		errs = append(errs, err)
 		out.paths[pointer] = path
 		for _, v := range values {
-			p, err := plain(v)
+			p, err := record.Plain(v)
 			errs = append(errs, err)
 			out.where[pointer] = append(out.where[pointer], p)
 		}
@@ -138,7 +163,7 @@ func prepareException(x Exception) (exception, error) {
 	return out, errors.Join(errs...)
 }
 
-// covers tells whether the exception lifts a policy for a call.
+// covers reports whether the exception lifts a policy for a call.
 func (x *exception) covers(policy string, in *Input) bool {
 	switch {
 	case x.Policy != policy,
@@ -153,8 +178,8 @@ func (x *exception) covers(policy string, in *Input) bool {
 		state = in.Request.Body
 	}
 	for pointer, path := range x.paths {
-		have, present := valueAt(state, path)
-		if !present || !slices.ContainsFunc(x.where[pointer], func(v any) bool { return equalJSON(v, have) }) {
+		have, present := record.At(state, path)
+		if !present || !slices.ContainsFunc(x.where[pointer], func(v any) bool { return record.Equal(v, have) }) {
 			return false
 		}
 	}
@@ -188,4 +213,27 @@ func (d *Decision) except(list []exception, in *Input) {
 	}
 	d.Deny = kept
 	d.Mutate = slices.DeleteFunc(slices.Clone(d.Mutate), func(m Mutation) bool { return find(m.Policy) != nil })
+}
+
+// prepareExceptions checks and prepares an organisation's exceptions.
+func prepareExceptions(org string, cfg Config, own []string) ([]exception, error) {
+	list := cfg.Exceptions
+	var faults []error
+	for _, err := range append(validateExceptions(list), cfg.lifted(own, load.LibraryOnly)...) {
+		for _, f := range fault.List(err) {
+			faults = append(faults, &load.Error{Org: org, Path: f.Path, Message: f.Err.Error()})
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	out := make([]exception, 0, len(list))
+	for _, x := range list {
+		prepared, err := prepareException(x)
+		if err != nil {
+			return nil, &load.Error{Org: org, Policy: x.Policy, Message: "exception " + x.ID + ": " + err.Error()}
+		}
+		out = append(out, prepared)
+	}
+	return out, nil
 }

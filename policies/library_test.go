@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
 // TestExamplesCompile switches every policy on with the example of its
 // METADATA.
 func TestExamplesCompile(t *testing.T) {
-	lib, err := policies.Library()
+	lib, err := load.Library()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
 // everything switches the whole library on, each policy with its example. The
 // ones that refuse every call are left out.
 func everything(tb testing.TB) policies.Config {
 	tb.Helper()
-	lib, err := policies.Library()
+	lib, err := load.Library()
 	if err != nil {
 		tb.Fatal(err)
 	}

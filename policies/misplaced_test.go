@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
 // fine is a policy with nothing wrong.
@@ -42,7 +43,7 @@ func TestMisplacedRego(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v\nwant a fault with %s", err, tt.want)
 			}
-			w, err := policies.ReadWorkspace(dir)
+			w, err := load.ReadWorkspace(dir)
 			if err == nil {
 				err = w.Compile()
 			}
@@ -81,7 +82,7 @@ many if input.request.settles
 	if _, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{}); err != nil {
 		t.Error(err)
 	}
-	w, err := policies.ReadWorkspace(dir)
+	w, err := load.ReadWorkspace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // Mutation is a change of the body that a policy asks for.
@@ -47,7 +50,7 @@ var ErrMutation = errors.New("policy mutation failed")
 // as it is. The result must be validated, resolved and decided on again.
 func Apply(body any, changes []Mutation) (any, error) {
 	for _, m := range changes {
-		path, err := splitPointer(m.Pointer)
+		path, err := record.Split(m.Pointer)
 		if err != nil {
 			return nil, fmt.Errorf("%w: policy %s: %w", ErrMutation, m.Policy, err)
 		}
@@ -102,29 +105,14 @@ func set(v any, path []string, m Mutation) (any, error) {
 	}
 }
 
-// splitPointer reads an RFC 6901 pointer to something inside a document.
-func splitPointer(p string) ([]string, error) {
-	if p == "" || p[0] != '/' {
-		return nil, fmt.Errorf("%q is not a pointer into the body", p)
-	}
-	parts := strings.Split(p[1:], "/")
-	for i, s := range parts {
-		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(s), "~") {
-			return nil, fmt.Errorf("%q is not a pointer: bad escape", p)
-		}
-		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-	}
-	return parts, nil
-}
-
 // takeMutation adds a change in the way the entry's mode asks for.
-func (d *Decision) takeMutation(c call, item *ast.Term) error {
+func (d *Decision) takeMutation(c load.Call, item *ast.Term) error {
 	m, err := mutation(item)
 	if err != nil {
 		return err
 	}
-	m.Policy = c.entry.Policy
-	if c.entry.Mode.orDefault() == ModeEnforce {
+	m.Policy = c.Entry.Policy
+	if c.Entry.Mode.OrDefault() == ModeEnforce {
 		d.Mutate = append(d.Mutate, m)
 		return nil
 	}
@@ -133,10 +121,10 @@ func (d *Decision) takeMutation(c call, item *ast.Term) error {
 		return err
 	}
 	v := Violation{
-		Policy: m.Policy, Pointer: m.Pointer, Doc: c.doc,
+		Policy: m.Policy, Pointer: m.Pointer, Doc: c.Doc,
 		Message: cmp.Or(m.Message, fmt.Sprintf("%s would be set to %s", m.Pointer, text)),
 	}
-	if c.entry.Mode == ModeWarn {
+	if c.Entry.Mode == ModeWarn {
 		d.Warn = append(d.Warn, v)
 	} else {
 		d.Shadow = append(d.Shadow, v)
@@ -150,9 +138,9 @@ func mutation(t *ast.Term) (Mutation, error) {
 	if !ok {
 		return Mutation{}, fmt.Errorf("a mutation is %s, not an object", ast.ValueName(t.Value))
 	}
-	op, err1 := textMember(o, "op")
-	pointer, err2 := textMember(o, "pointer")
-	message, err3 := textMember(o, "message")
+	op, err1 := stringMember(o, "op")
+	pointer, err2 := stringMember(o, "pointer")
+	message, err3 := stringMember(o, "message")
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return Mutation{}, err
 	}
@@ -160,7 +148,7 @@ func mutation(t *ast.Term) (Mutation, error) {
 	if m.Op != OpDefault && m.Op != OpForce {
 		return Mutation{}, fmt.Errorf("the mutation %q is neither default nor force", op)
 	}
-	if _, err := splitPointer(pointer); err != nil {
+	if _, err := record.Split(pointer); err != nil {
 		return Mutation{}, err
 	}
 	value := o.Get(ast.InternedTerm("value"))
@@ -174,9 +162,9 @@ func mutation(t *ast.Term) (Mutation, error) {
 	return m, nil
 }
 
-// settleMutations drops what the body already has, lets a force win over a
+// combineMutations drops what the body already has, lets a force win over a
 // default of the same field, and refuses two policies that disagree.
-func (d *Decision) settleMutations(body any, most int) error {
+func (d *Decision) combineMutations(body any, most int) error {
 	if len(d.Mutate) == 0 {
 		return nil
 	}
@@ -185,11 +173,11 @@ func (d *Decision) settleMutations(body any, most int) error {
 	})
 	var kept []Mutation
 	for _, m := range changes {
-		path, err := splitPointer(m.Pointer)
+		path, err := record.Split(m.Pointer)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrMutation, err)
 		}
-		if have, present := valueAt(body, path); present && (m.Op == OpDefault || equalJSON(have, m.Value)) {
+		if have, present := record.At(body, path); present && (m.Op == OpDefault || record.Equal(have, m.Value)) {
 			if err := conflict(kept, m); err != nil {
 				return err
 			}
@@ -215,7 +203,7 @@ func conflict(kept []Mutation, m Mutation) error {
 	for _, k := range kept {
 		same := k.Pointer == m.Pointer
 		switch {
-		case same && k.Op == m.Op && !equalJSON(k.Value, m.Value):
+		case same && k.Op == m.Op && !record.Equal(k.Value, m.Value):
 			return fmt.Errorf("%w: policies %s and %s want different values for %s", ErrMutation, k.Policy, m.Policy, m.Pointer)
 		case !same && (strings.HasPrefix(m.Pointer, k.Pointer+"/") || strings.HasPrefix(k.Pointer, m.Pointer+"/")):
 			return fmt.Errorf("%w: policies %s and %s change %s and %s, one inside the other",
@@ -223,33 +211,4 @@ func conflict(kept []Mutation, m Mutation) error {
 		}
 	}
 	return nil
-}
-
-func valueAt(v any, path []string) (any, bool) {
-	for _, name := range path {
-		switch x := v.(type) {
-		case map[string]any:
-			next, ok := x[name]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(x) {
-				return nil, false
-			}
-			v = x[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-// equalJSON compares decoded JSON; numbers by value.
-func equalJSON(a, b any) bool {
-	x, err1 := converter{}.term(a, wholeProjection())
-	y, err2 := converter{}.term(b, wholeProjection())
-	return err1 == nil && err2 == nil && x != nil && y != nil && x.Value.Compare(y.Value) == 0
 }

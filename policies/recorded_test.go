@@ -12,12 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // documentOf is an input's document as a log would give it back.
 func documentOf(tb testing.TB, in *policies.Input) map[string]any {
 	tb.Helper()
-	doc, err := in.Document()
+	doc, err := in.Decoded()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func TestReadInput(t *testing.T) {
 	for name, in := range recordedCalls(t) {
 		t.Run(name, func(t *testing.T) {
 			want := documentOf(t, in)
-			r, err := policies.ReadInput(want, nil)
+			r, err := record.Read(want, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +89,7 @@ func TestReadInputRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			doc := documentOf(t, call(t, "createPod", `{}`))
 			doc[tt.at] = decode(t, tt.value)
-			_, err := policies.ReadInput(doc, nil)
+			_, err := record.Read(doc, nil)
 			if !errors.Is(err, policies.ErrInput) || !strings.Contains(fmt.Sprint(err), tt.want) {
 				t.Errorf("got %v, want ErrInput about %s", err, tt.want)
 			}
@@ -95,7 +97,7 @@ func TestReadInputRefuses(t *testing.T) {
 	}
 	doc := documentOf(t, call(t, "createPod", `{}`))
 	doc["cost"], doc["caller"] = "***", map[string]any{"org": true}
-	r, err := policies.ReadInput(doc, []string{"/cost", "/caller/org"})
+	r, err := record.Read(doc, []string{"/cost", "/caller/org"})
 	if err != nil || !slices.Contains(r.Hidden, "/cost") {
 		t.Errorf("got %+v, %v; want masked values of any type", r, err)
 	}
@@ -163,7 +165,7 @@ parts[name] := input.resource.after[name] if some name in ["env"]
 // TestOpenIsSound hides every place of several calls in turn, and puts other
 // values there: a policy that is not open says the same of all of them.
 func TestOpenIsSound(t *testing.T) {
-	lib, err := policies.Library()
+	lib, err := load.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +194,7 @@ func TestOpenIsSound(t *testing.T) {
 				continue // without these nothing is judged at all, or they follow from others
 			}
 			places++
-			r, err := policies.ReadInput(replaced(doc, at, "***"), []string{at})
+			r, err := record.Read(replaced(doc, at, "***"), []string{at})
 			if err != nil {
 				t.Fatalf("%s%s: %v", name, at, err)
 			}
@@ -205,7 +207,7 @@ func TestOpenIsSound(t *testing.T) {
 				isOpen[o.Policy], opened[o.Policy] = true, true
 			}
 			for _, value := range []any{"v", "w", json.Number("7"), nil, []any{"v"}, map[string]any{"K": "v"}} {
-				other, err := policies.ReadInput(replaced(doc, at, value), nil)
+				other, err := record.Read(replaced(doc, at, value), nil)
 				if err != nil {
 					continue // the gateway makes no such input
 				}
@@ -313,7 +315,7 @@ func TestDecideRecorded(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := policies.ReadInput(documentOf(t, recordedCalls(t)[tt.call]), tt.hidden)
+			r, err := record.Read(documentOf(t, recordedCalls(t)[tt.call]), tt.hidden)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,13 +2,20 @@ package policies
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/bundle"
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // ErrPending is returned by Decide for an organisation whose bundle has not
@@ -22,14 +29,14 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := &state{orgs: make(map[string]*orgState, len(orgs))}
-	sources := map[string]*source{}
+	sources := map[string]*bundle.Source{}
 	var faults []error
 	for _, org := range slices.Sorted(maps.Keys(orgs)) {
 		cfg := orgs[org]
-		s, mine, err := e.load(org, cfg)
-		if err == nil && s != nil && !s.have {
-			sources[org], next.orgs[org] = s, nil // pending
-			_, err = compileOrg(ctx, e.lib, org, withoutOwn(e.lib, cfg), own{}, e.deps.DocURL)
+		s, mine, err := e.own(org, cfg)
+		if err == nil && s != nil && mine.Digest() == "" {
+			next.orgs[org] = nil // pending
+			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{})
 		} else if err == nil {
 			next.orgs[org], err = e.prepare(ctx, org, cfg, mine)
 		}
@@ -55,57 +62,38 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	return nil
 }
 
-// load finds an organisation's own Rego: from its directory, from the bundle
-// it had already, or from what was persisted of it.
-func (e *Engine) load(org string, cfg Config) (*source, own, error) {
-	if faults := cfg.Bundle.validate(); len(faults) > 0 {
+// own finds an organisation's own Rego: from its directory, from the bundle it
+// had already, or from what was persisted of it.
+func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
+	if faults := cfg.Bundle.Validate(); len(faults) > 0 {
 		f := fault.List(errors.Join(faults...))[0]
-		return nil, own{}, &LoadError{Org: org, Path: f.Path, Message: f.Err.Error()}
+		return nil, load.Own{}, &load.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
 	}
 	if cfg.Bundle == nil {
-		mine, err := readDirectory(org, cfg.Directory)
+		mine, err := load.ReadDirectory(org, cfg.Directory)
 		return nil, mine, err
 	}
 	if cfg.Directory != "" {
-		return nil, own{}, &LoadError{Org: org, Message: "directory and bundle cannot both be given"}
+		return nil, load.Own{}, &load.Error{Org: org, Message: "directory and bundle cannot both be given"}
 	}
-	if s := e.sources[org]; s != nil && s.have && sameBundle(s.cfg, *cfg.Bundle) {
-		if s.cfg.MayDrop != cfg.Bundle.MayDrop { // a look under way keeps the old one
-			s = &source{cfg: *cfg.Bundle, mine: s.mine, revision: s.revision, have: true, persisted: s.persisted}
+	s := e.sources[org].Follows(*cfg.Bundle)
+	if s == nil {
+		var err error
+		if s, err = bundle.Open(org, *cfg.Bundle); err != nil {
+			return nil, load.Own{}, err
 		}
-		return s, s.mine, nil
 	}
-	s := &source{cfg: *cfg.Bundle}
-	if err := s.restore(org); err != nil {
-		return nil, own{}, err
-	}
-	return s, s.mine, nil
-}
-
-// sameBundle compares where two sections get their bundle.
-func sameBundle(a, b Bundle) bool {
-	var ka, kb BundleKey
-	if a.Key != nil {
-		ka = *a.Key
-	}
-	if b.Key != nil {
-		kb = *b.Key
-	}
-	hadKeys := (a.Key == nil) == (b.Key == nil)
-	a.Key, b.Key = nil, nil
-	a.MayDrop, b.MayDrop = false, false
-	return a == b && ka == kb && hadKeys
+	mine, _ := s.Current()
+	return s, mine, nil
 }
 
 // withoutOwn leaves out the entries and exceptions that only the bundle can
 // resolve, so that the rest of a pending organisation's section is checked at
 // once.
-func withoutOwn(lib *library, cfg Config) Config {
-	cfg.Policies = slices.DeleteFunc(slices.Clone(cfg.Policies), func(p Entry) bool {
-		return policyName.MatchString(p.Policy) && lib.policies[p.Policy] == nil
-	})
+func withoutOwn(cfg Config) Config {
+	cfg.Policies = load.OfLibrary(cfg.Policies)
 	cfg.Exceptions = slices.DeleteFunc(slices.Clone(cfg.Exceptions), func(x Exception) bool {
-		return x.Policy != "" && lib.policies[x.Policy] == nil
+		return x.Policy != "" && !load.Known(x.Policy)
 	})
 	return cfg
 }
@@ -119,19 +107,37 @@ func (e *Engine) activate(org string, o *orgState) {
 
 // prepare compiles an organisation, or takes the present state of it when
 // nothing changed, so that what was remembered stays.
-func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine own) (*orgState, error) {
-	c, err := compileOrg(ctx, e.lib, org, cfg, mine, e.deps.DocURL)
+func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.Own) (*orgState, error) {
+	next, err := e.compile(ctx, org, cfg, mine)
 	if err != nil {
 		return nil, err
 	}
-	if now := e.now.Load(); now != nil && now.orgs[org] != nil && now.orgs[org].revision == c.revision {
+	if now := e.now.Load(); now != nil && now.orgs[org] != nil && now.orgs[org].revision == next.revision {
 		return now.orgs[org], nil
 	}
-	m, err := newMemory(e.limits.Remember, c.reads)
-	if err != nil {
+	if next.memory, err = record.NewMemory[*Decision](e.limits.Remember, next.Compiled.Reads); err != nil {
 		return nil, fmt.Errorf("org %s: %w", org, err)
 	}
-	return &orgState{compiled: c, memory: m, share: e.shareOf(org)}, nil
+	next.share = e.shareOf(org)
+	return next, nil
+}
+
+// compile compiles an organisation's policies and exceptions.
+func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.Own) (*orgState, error) {
+	c, err := load.Compile(ctx, &load.Section{Org: org, Entries: cfg.Policies, Own: mine, DocURL: e.deps.DocURL})
+	if err != nil {
+		return nil, err
+	}
+	exceptions, err := prepareExceptions(org, cfg, c.Own)
+	if err != nil {
+		return nil, err
+	}
+	granted, err := json.Marshal(cfg.Exceptions)
+	if err != nil {
+		return nil, fmt.Errorf("org %s: exceptions: %w", org, err)
+	}
+	sum := sha256.Sum256(append([]byte(c.Revision), granted...))
+	return &orgState{Compiled: c, exceptions: exceptions, revision: hex.EncodeToString(sum[:8])}, nil
 }
 
 // Status is how an organisation's policies are doing.
@@ -160,26 +166,69 @@ func (e *Engine) Status() []Status {
 			s.Revision = o.revision
 		}
 		if src := e.sources[org]; src != nil {
-			s.Bundle, s.Fetched, s.Err = src.revision, src.fetched, src.lastErr
+			b := src.Status()
+			s.Bundle, s.Fetched, s.Err = b.Revision, b.Fetched, b.Err
 		}
 		out = append(out, s)
 	}
 	return out
 }
 
-func (e *Engine) bundleOrgs() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Sorted(maps.Keys(e.sources))
+// Run follows the bundles of all organisations until the context ends; its
+// error is the context's cause. A bundle that cannot be fetched, verified or
+// compiled changes nothing and is seen in Status; the first of several in a row
+// is logged.
+func (e *Engine) Run(ctx context.Context) error {
+	defer e.deps.HTTPClient.CloseIdleConnections()
+	p := &bundle.Poller{Now: e.deps.Now, Sources: e.bundles, Look: e.poll, Changed: e.changed}
+	return p.Run(ctx)
 }
 
-// nextLook is when an organisation's bundle is due.
-func (e *Engine) nextLook(org string, now time.Time) (at time.Time, due bool) {
+func (e *Engine) bundles() map[string]*bundle.Source {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := e.sources[org]
-	if s == nil {
-		return now.Add(idle), false
+	return maps.Clone(e.sources)
+}
+
+// poll looks at one bundle, and logs when its looks begin to fail or to succeed.
+func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
+	before, after := e.look(ctx, org, s)
+	switch {
+	case (before == nil) == (after == nil), ctx.Err() != nil:
+	case after != nil:
+		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
+			slog.String("org", org), slog.String("fault", after.Error()))
+	default:
+		e.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "policy bundle taken again", slog.String("org", org))
 	}
-	return s.next, !s.next.After(now)
+}
+
+// look looks at one bundle and activates it if it is new and good. It returns
+// how the look before went, and this one.
+func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before, after error) {
+	e.mu.Lock()
+	section, reloads := e.configs[org], e.reloads
+	e.mu.Unlock()
+
+	found, err := s.Look(ctx, e.deps.HTTPClient)
+	var next *orgState
+	if err == nil && found.New {
+		// Nothing is locked meanwhile: compiling can take as long as the bundle's
+		// author likes.
+		next, err = e.prepare(ctx, org, section, found.Own)
+	}
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sources[org] != s || e.reloads != reloads { // reloaded meanwhile
+		return nil, nil
+	}
+	if next != nil {
+		e.activate(org, next)
+	}
+	before, after, sent := s.Took(found, err, e.deps.Now())
+	if sent && e.deps.Changed != nil {
+		e.deps.Changed()
+	}
+	return before, after
 }

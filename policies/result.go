@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
 // take adds one call's answer.
-func (d *Decision) take(c call, got *ast.Term) error {
-	if c.rule == "mutations" || c.rule == "mutate" {
+func (d *Decision) take(c load.Call, got *ast.Term) error {
+	if c.Rule == "mutations" || c.Rule == "mutate" {
 		return each(got, func(item *ast.Term) error { return d.takeMutation(c, item) })
 	}
 	return each(got, func(item *ast.Term) error {
@@ -19,11 +21,11 @@ func (d *Decision) take(c call, got *ast.Term) error {
 		if err != nil {
 			return err
 		}
-		v.Policy, v.Doc = c.entry.Policy, cmp.Or(v.Doc, c.doc)
-		switch mode := c.entry.Mode.orDefault(); {
+		v.Policy, v.Doc = c.Entry.Policy, cmp.Or(v.Doc, c.Doc)
+		switch mode := c.Entry.Mode.OrDefault(); {
 		case mode == ModeShadow:
 			d.Shadow = append(d.Shadow, v)
-		case mode == ModeWarn || c.rule == "warn":
+		case mode == ModeWarn || c.Rule == "warn":
 			d.Warn = append(d.Warn, v)
 		default:
 			d.Deny = append(d.Deny, v)
@@ -54,10 +56,10 @@ func violation(t *ast.Term) (Violation, error) {
 		}
 		return Violation{Message: string(v)}, nil
 	case ast.Object:
-		message, err1 := textMember(v, "message")
-		short, err2 := textMember(v, "msg")
-		pointer, err3 := textMember(v, "pointer")
-		doc, err4 := textMember(v, "doc")
+		message, err1 := stringMember(v, "message")
+		short, err2 := stringMember(v, "msg")
+		pointer, err3 := stringMember(v, "pointer")
+		doc, err4 := stringMember(v, "doc")
 		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			return Violation{}, err
 		}
@@ -74,8 +76,8 @@ func violation(t *ast.Term) (Violation, error) {
 	}
 }
 
-// textMember is a string member of an object, "" when it is not there.
-func textMember(o ast.Object, name string) (string, error) {
+// stringMember is a string member of an object, "" when it is not there.
+func stringMember(o ast.Object, name string) (string, error) {
 	t := o.Get(ast.InternedTerm(name))
 	if t == nil {
 		return "", nil

@@ -19,6 +19,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // benchFlags is what the command line of policy bench says.
@@ -94,7 +96,7 @@ func benchSets(path, org string) ([]benchSet, error) {
 		}
 		return configSets(loaded, org), nil
 	}
-	library, err := policies.Library()
+	library, err := load.Library()
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ func (f *benchFlags) call(team string) (*policies.Input, error) {
 	if inner, ok := doc["input"].(map[string]any); ok { // an event of a log
 		doc = inner
 	}
-	r, err := policies.ReadInput(doc, nil)
+	r, err := record.Read(doc, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.input, err)
 	}

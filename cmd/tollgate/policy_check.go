@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/policycheck"
 )
 
@@ -64,7 +65,7 @@ func inspect(cmd *cobra.Command, dir string, fix bool) (*policycheck.Report, err
 	return policycheck.Directory(dir)
 }
 
-func summary(w io.Writer, what string, own []policies.OwnPolicy) error {
+func summary(w io.Writer, what string, own []load.OwnPolicy) error {
 	var list []string
 	for _, p := range own {
 		list = append(list, fmt.Sprintf("%s (%s)", p.Name, strings.Join(p.Rules, ", ")))
@@ -78,7 +79,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	if err != nil {
 		return faulty(cmd, path, err)
 	}
-	var faults []*policies.LoadError
+	var faults []*load.Error
 	entries := 0
 	for _, o := range loaded.Gateway.Orgs {
 		entries += len(o.Policies.Policies)

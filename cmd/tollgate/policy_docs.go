@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/document"
+	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/policycheck"
 )
 
@@ -35,7 +36,7 @@ With --out, a Markdown page per policy and an index are written to files.`,
 }
 
 func policyDocs(cmd *cobra.Command, what, out string) error {
-	pages, err := policies.Docs()
+	pages, err := document.Library()
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 
 // listLibrary writes a line per built-in policy.
 func listLibrary(w io.Writer) error {
-	list, err := policies.Library()
+	list, err := load.Library()
 	if err != nil {
 		return err
 	}
@@ -82,11 +83,11 @@ func listLibrary(w io.Writer) error {
 }
 
 func ownDocs(dir string) (map[string][]byte, error) {
-	w, err := policies.ReadWorkspace(dir)
+	w, err := load.ReadWorkspace(dir)
 	if err != nil {
 		return nil, err
 	}
-	return w.Docs()
+	return document.Own(w)
 }
 
 // printPages writes the index, then the pages by name.

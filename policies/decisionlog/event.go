@@ -82,7 +82,7 @@ func (l *Log) encode(e *Event) ([]byte, error) {
 	}
 	if e.Input != nil {
 		out.Timestamp = e.Input.Time.UTC().Format(time.RFC3339Nano)
-		doc, err := e.Input.Document()
+		doc, err := e.Input.Decoded()
 		if err == nil {
 			out.Input = doc
 		} else if out.Error == nil {

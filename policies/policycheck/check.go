@@ -13,19 +13,20 @@ import (
 	"github.com/open-policy-agent/opa/v1/format"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
 // Report is what a check found besides faults.
 type Report struct {
 	// Policies are the organisation's own policies that were found.
-	Policies []policies.OwnPolicy
+	Policies []load.OwnPolicy
 }
 
 // Directory checks the Rego and data below dir. Its error joins every fault,
-// each a *policies.LoadError, in the order of their places. Faults of compiling
+// each a *load.Error, in the order of their places. Faults of compiling
 // are found when all files can be parsed.
 func Directory(dir string) (*Report, error) {
-	w, err := policies.ReadWorkspace(dir)
+	w, err := load.ReadWorkspace(dir)
 	faults := Faults(err)
 	faults = append(faults, unformatted(w)...)
 	report := &Report{}
@@ -40,32 +41,32 @@ func Directory(dir string) (*Report, error) {
 	return report, Join(faults)
 }
 
-// Faults takes a joined error apart. What is no *policies.LoadError becomes one
+// Faults takes a joined error apart. What is no *load.Error becomes one
 // without a place.
-func Faults(err error) []*policies.LoadError {
+func Faults(err error) []*load.Error {
 	if err == nil {
 		return nil
 	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var out []*policies.LoadError
+		var out []*load.Error
 		for _, e := range many.Unwrap() {
 			out = append(out, Faults(e)...)
 		}
 		return out
 	}
-	if f, ok := errors.AsType[*policies.LoadError](err); ok {
-		return []*policies.LoadError{f}
+	if f, ok := errors.AsType[*load.Error](err); ok {
+		return []*load.Error{f}
 	}
-	return []*policies.LoadError{{Message: err.Error()}}
+	return []*load.Error{{Message: err.Error()}}
 }
 
 // Join sorts faults by place, leaves out those found twice, and joins them; nil
 // for none.
-func Join(faults []*policies.LoadError) error {
-	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *policies.LoadError) int {
+func Join(faults []*load.Error) error {
+	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *load.Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Message, b.Message))
 	})
-	faults = slices.CompactFunc(faults, func(a, b *policies.LoadError) bool {
+	faults = slices.CompactFunc(faults, func(a, b *load.Error) bool {
 		return a.File == b.File && a.Row == b.Row && a.Col == b.Col && a.Message == b.Message
 	})
 	out := make([]error, len(faults))
@@ -83,8 +84,8 @@ func formatted(name, text string) (want string, ok bool) {
 
 // unformatted reports files that are not formatted, at the first line that
 // differs.
-func unformatted(w *policies.Workspace) []*policies.LoadError {
-	var out []*policies.LoadError
+func unformatted(w *load.Workspace) []*load.Error {
+	var out []*load.Error
 	sources := w.Sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		want, ok := formatted(name, sources[name])
@@ -92,7 +93,7 @@ func unformatted(w *policies.Workspace) []*policies.LoadError {
 			continue
 		}
 		row, line := firstDifference(want, sources[name])
-		out = append(out, &policies.LoadError{
+		out = append(out, &load.Error{
 			File: name, Row: row, Col: 1, Message: fmt.Sprintf("rego_format: not formatted, want %q here", line),
 		})
 	}
@@ -114,7 +115,7 @@ func firstDifference(want, got string) (row int, line string) {
 // Format rewrites the files below dir that are not formatted, and lists them. A
 // file that does not parse is left alone.
 func Format(dir string) (changed []string, err error) {
-	w, _ := policies.ReadWorkspace(dir) // what does not parse is told by Directory
+	w, _ := load.ReadWorkspace(dir) // what does not parse is told by Directory
 	sources := w.Sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		want, ok := formatted(name, sources[name])

@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // maxEvent bounds one event, in bytes.
@@ -20,7 +20,7 @@ const maxEvent = 32 << 20
 type event struct {
 	id, org, at string
 	old         verdict
-	recorded    *policies.Recorded
+	recorded    *record.Recorded
 	team, key   string
 	operation   string
 }
@@ -111,7 +111,7 @@ func parse(raw []byte) (*event, error) {
 		return e, err
 	}
 	e.describe(doc)
-	if e.recorded, err = policies.ReadInput(doc, masked); err != nil {
+	if e.recorded, err = record.Read(doc, masked); err != nil {
 		return e, err
 	}
 	return e, e.verdict(m)

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/effective"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // Options say what is replayed.
@@ -138,14 +139,14 @@ func (p *player) judge(ctx context.Context, org string, e *event) (outcome, erro
 
 // changed is the call with its body changed, and the state after it worked out
 // again. Its price is no longer known.
-func changed(rec *policies.Recorded, changes []policies.Mutation) (*policies.Recorded, error) {
+func changed(rec *record.Recorded, changes []policies.Mutation) (*record.Recorded, error) {
 	in := *rec.Input
 	body, err := policies.Apply(in.Request.Body, changes)
 	if err != nil {
 		return nil, err
 	}
 	in.Request.Body = body
-	out := &policies.Recorded{Input: &in, Hidden: slices.Clone(rec.Hidden)}
+	out := &record.Recorded{Input: &in, Hidden: slices.Clone(rec.Hidden)}
 	row, _ := operation.Of(in.Request.Operation)
 	if row.Price != operation.PriceFree {
 		out.Hidden = append(out.Hidden, "/cost")

@@ -1,0 +1,128 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	opabundle "github.com/open-policy-agent/opa/v1/bundle"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
+)
+
+// What a bundle may weigh.
+const (
+	maxBundleBytes   = 32 << 20 // as sent
+	maxUnpackedBytes = 64 << 20 // all files together
+	maxBundleFiles   = 2000
+)
+
+// parse reads and verifies a bundle.
+func (b *Config) parse(org string, raw []byte) (load.Own, string, error) {
+	if err := checkArchive(raw); err != nil {
+		return load.Own{}, "", &load.Error{Org: org, Message: "bundle: " + err.Error()}
+	}
+	verify, err := b.verification()
+	if err != nil {
+		return load.Own{}, "", &load.Error{Org: org, Message: err.Error()}
+	}
+	r := opabundle.NewCustomReader(opabundle.NewTarballLoaderWithBaseURL(bytes.NewReader(raw), "")).
+		WithProcessAnnotations(true).WithCapabilities(sandbox.Capabilities()).WithRegoVersion(ast.RegoV1).
+		WithSizeLimitBytes(maxUnpackedBytes)
+	if verify != nil {
+		r = r.WithBundleVerificationConfig(verify)
+	} else {
+		r = r.WithSkipBundleVerification(true)
+	}
+	got, err := r.Read()
+	if err != nil {
+		return load.Own{}, "", load.Located(org, fmt.Errorf("bundle: %w", err))
+	}
+	sum := sha256.Sum256(raw)
+	mine, err := ownOf(org, hex.EncodeToString(sum[:]), &got)
+	return mine, got.Manifest.Revision, err
+}
+
+// checkArchive bounds what a bundle unpacks to, and refuses what has no place
+// in one: links, devices, the same path twice, paths that lead out.
+func checkArchive(raw []byte) error {
+	zip, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return fmt.Errorf("not a gzipped archive: %w", err)
+	}
+	archive := tar.NewReader(io.LimitReader(zip, maxUnpackedBytes+1))
+	seen := map[string]bool{}
+	var total int64
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("damaged archive: %w", err)
+		}
+		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
+		switch {
+		case h.Typeflag == tar.TypeDir:
+			continue
+		case h.Typeflag != tar.TypeReg:
+			return fmt.Errorf("%q is not a regular file", h.Name)
+		case slices.Contains(strings.Split(h.Name, "/"), ".."):
+			return fmt.Errorf("%q leads out of the bundle", h.Name)
+		case seen[name]:
+			return fmt.Errorf("%q is there twice", name)
+		case len(seen) >= maxBundleFiles:
+			return fmt.Errorf("more than %d files", maxBundleFiles)
+		}
+		seen[name] = true
+		n, err := io.Copy(io.Discard, archive) //nolint:gosec // the archive reads from a limited reader
+		if total += n; err != nil || total > maxUnpackedBytes {
+			return fmt.Errorf("more than %d bytes, or a damaged archive", maxUnpackedBytes)
+		}
+	}
+}
+
+// ownOf takes over modules and data of a bundle that was read.
+func ownOf(org, digest string, b *opabundle.Bundle) (load.Own, error) {
+	switch {
+	case b.Type() == opabundle.DeltaBundleType:
+		return load.Own{}, &load.Error{Org: org, Message: "bundle: delta bundles cannot be verified, send whole ones"}
+	case len(b.WasmModules) > 0 || len(b.Wasm) > 0 || len(b.PlanModules) > 0:
+		return load.Own{}, &load.Error{Org: org, Message: "bundle: compiled policies are not taken, send Rego"}
+	}
+	rego := make(map[string]string, len(b.Modules))
+	for _, m := range b.Modules {
+		rego[strings.TrimPrefix(m.Path, "/")] = string(m.Raw)
+	}
+	return load.Parse(org, digest, rego, b.Data)
+}
+
+// admit refuses a bundle that would switch policies off by not holding them.
+// last is the last good bundle's Rego, the zero value before the first.
+func (b *Config) admit(org string, last, next load.Own) error {
+	if b.MayDrop {
+		return nil
+	}
+	have := next.Policies()
+	refuse := func(what string) error {
+		return &load.Error{Org: org, Message: "bundle: " + what + "; bundle.may_drop takes it all the same"}
+	}
+	if len(have) == 0 {
+		return refuse("holds no policy, " + load.WhatIsAPolicy)
+	}
+	lost := slices.DeleteFunc(last.Policies(), func(name string) bool { return slices.Contains(have, name) })
+	if len(lost) > 0 {
+		return refuse("lacks what the last good one had: policies." + strings.Join(lost, ", policies."))
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package bundle
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	opabundle "github.com/open-policy-agent/opa/v1/bundle"
+	"github.com/open-policy-agent/opa/v1/keys"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Config says where an organisation's own Rego comes from as an OPA bundle.
+type Config struct {
+	// URL is where the bundle is polled, http or https. One of URL and File is
+	// required.
+	URL string `yaml:"url"`
+	// File is a bundle on disk, looked at as often.
+	File string `yaml:"file"`
+	// Poll is the time between looks; a tenth more or less is added by chance,
+	// and failures double it up to ten times. Default 1m.
+	Poll time.Duration `yaml:"poll"`
+	// Timeout bounds one download. Default 30s.
+	Timeout time.Duration `yaml:"timeout"`
+	// TokenFile holds a bearer token for URL, read at every look. Default: none.
+	TokenFile string `yaml:"token_file"`
+	// Key verifies the bundle's signature. Required unless AllowUnsigned.
+	Key *Key `yaml:"key"`
+	// AllowUnsigned takes bundles without looking at signatures.
+	AllowUnsigned bool `yaml:"allow_unsigned"`
+	// Persist is a file that keeps the last good bundle for the next start.
+	// Default: none.
+	Persist string `yaml:"persist"`
+	// MayDrop takes a bundle that holds no policy, or that lacks one the last
+	// good bundle had. Without it such a bundle is refused, since policies are
+	// switched on by being there. What an entry or an exception names must be
+	// there in any case. Default: false.
+	MayDrop bool `yaml:"may_drop"`
+}
+
+// Key verifies signatures.
+type Key struct {
+	// ID is the key's name; a signature may name it.
+	ID string `yaml:"id"`
+	// File holds the public key in PEM, or the secret of an HMAC.
+	File string `yaml:"file"`
+	// Algorithm is the signature's, e.g. ES256. Default RS256.
+	Algorithm string `yaml:"algorithm"`
+	// Scope must equal the signature's. Default: none.
+	Scope string `yaml:"scope"`
+}
+
+// Validate reports the faults of the section; nil has none.
+func (b *Config) Validate() []error {
+	if b == nil {
+		return nil
+	}
+	var errs []error
+	bad := func(path, format string, args ...any) {
+		errs = append(errs, fault.At("bundle", fault.Errorf(path, format, args...)))
+	}
+	if (b.URL == "") == (b.File == "") {
+		bad("", "one of url and file is required")
+	}
+	if b.URL != "" {
+		u, err := url.Parse(b.URL)
+		switch {
+		case err != nil:
+			bad("url", "not a URL")
+		case u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil:
+			bad("url", "must be http or https with a host and without credentials")
+		}
+	}
+	if b.Poll < 0 {
+		bad("poll", "must not be negative, got %s", b.Poll)
+	}
+	if b.Timeout < 0 {
+		bad("timeout", "must not be negative, got %s", b.Timeout)
+	}
+	switch {
+	case b.Key == nil && !b.AllowUnsigned:
+		bad("key", "is required, or allow_unsigned must say that signatures do not matter")
+	case b.Key != nil && b.AllowUnsigned:
+		bad("allow_unsigned", "contradicts key")
+	case b.Key != nil:
+		if b.Key.File == "" {
+			bad("key.file", "is required")
+		}
+		if b.Key.Algorithm != "" && !keys.IsSupportedAlgorithm(b.Key.Algorithm) {
+			bad("key.algorithm", "%q is not supported", b.Key.Algorithm)
+		}
+	}
+	return errs
+}
+
+// The defaults of a bundle section.
+const (
+	defaultPoll    = time.Minute
+	defaultTimeout = 30 * time.Second
+)
+
+// verification loads the key. The keyless config verifies nothing.
+func (b *Config) verification() (*opabundle.VerificationConfig, error) {
+	if b.Key == nil {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(b.Key.File)
+	if err != nil {
+		return nil, fmt.Errorf("bundle key: %w", err)
+	}
+	algorithm := b.Key.Algorithm
+	if algorithm == "" {
+		algorithm = "RS256"
+	}
+	id := b.Key.ID
+	if id == "" {
+		id = "default"
+	}
+	key := &opabundle.KeyConfig{Key: string(pem), Algorithm: algorithm, Scope: b.Key.Scope}
+	return opabundle.NewVerificationConfig(map[string]*opabundle.KeyConfig{id: key}, id, b.Key.Scope, nil), nil
+}

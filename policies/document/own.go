@@ -1,0 +1,61 @@
+package document
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
+)
+
+// Own renders the reference of an organisation's own policies from their
+// METADATA: a Markdown page per policy, named <policy>.md, and README.md that
+// lists them. A policy without METADATA has a page too, with what the Rego itself
+// says.
+func Own(w *load.Workspace) (map[string][]byte, error) {
+	own, err := w.Policies()
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string][]byte{}
+	var index bytes.Buffer
+	index.WriteString("# Own policies\n\nGenerated from Rego.\n\n| policy | what it does | answers |\n|---|---|---|\n")
+	for _, p := range own {
+		if len(p.Rules) == 0 {
+			continue
+		}
+		if pages[p.Name+".md"], err = ownPage(&p); err != nil {
+			return nil, fmt.Errorf("page of %s: %w", p.Name, err)
+		}
+		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s | %s |\n", p.Name, p.Name, cell(title(&p)), strings.Join(p.Rules, ", "))
+	}
+	pages["README.md"] = index.Bytes()
+	return pages, nil
+}
+
+func title(p *load.OwnPolicy) string {
+	if p.Title != "" {
+		return p.Title
+	}
+	return p.Name
+}
+
+// ownPage is the reference of one own policy.
+func ownPage(p *load.OwnPolicy) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `%s`.\n\n", title(p), p.Name, strings.Join(p.Files, "`, `"))
+	if p.Description != "" {
+		b.WriteString(p.Description + "\n\n")
+	}
+	fmt.Fprintf(&b, "Answers with `%s`.\n", strings.Join(p.Rules, "`, `"))
+	if slices.Contains(p.Rules, "mutate") || slices.Contains(p.Rules, "mutations") {
+		b.WriteString("\nIt may change the body of a call; the caller is told.\n")
+	}
+	if len(p.Params) == 0 {
+		return b.Bytes(), nil
+	}
+	b.WriteByte('\n')
+	err := writeParams(&b, p.Params)
+	return b.Bytes(), err
+}

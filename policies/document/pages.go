@@ -1,0 +1,130 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
+)
+
+// Library renders the reference of the library: a Markdown page per policy, named
+// <policy>.md, and README.md that lists them.
+func Library() (map[string][]byte, error) {
+	lib, err := load.Library()
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string][]byte{}
+	var index bytes.Buffer
+	index.WriteString("# Built-in policies\n\nGenerated from `policies/rego`. How to switch them on: [policies](../policies.md).\n\n" +
+		"| policy | what it does |\n|---|---|\n")
+	for _, p := range lib {
+		if pages[p.Name+".md"], err = page(&p); err != nil {
+			return nil, fmt.Errorf("page of %s: %w", p.Name, err)
+		}
+		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s |\n", p.Name, p.Name, cell(p.Title))
+	}
+	index.WriteString("\nWhat they judge: [the input](input.md).\n")
+	pages["README.md"] = index.Bytes()
+	pages["input.md"] = input()
+	return pages, nil
+}
+
+// page is the reference of one policy.
+func page(p *load.Policy) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `policies/rego/%s.rego`.\n\n%s\n\n", p.Title, p.Name, p.Name, p.Description)
+	if p.Mutates {
+		b.WriteString("It may change the body of a call; the caller is told.\n\n")
+	}
+	if err := writeParams(&b, p.Params); err != nil {
+		return nil, err
+	}
+	if len(p.AnyOf) > 0 {
+		fmt.Fprintf(&b, "\nAt least one of `%s` is required.\n", strings.Join(p.AnyOf, "`, `"))
+	}
+	example, err := yaml.MarshalWithOptions(map[string]any{
+		"policies": []any{yaml.MapSlice{{Key: "policy", Value: p.Name}, {Key: "params", Value: p.Example}}},
+	}, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, "\n## Example\n\n```yaml\n%s```\n", example)
+	return b.Bytes(), nil
+}
+
+// input is the reference of the input document.
+func input() []byte {
+	var b bytes.Buffer
+	b.WriteString("# The input\n\nWhat a policy may know about a call, version 1. Members may be added; none changes its meaning within a version.\n\n" +
+		"Generated from `policies/record`, as is its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
+		"| member | type | meaning |\n|---|---|---|\n")
+	for _, m := range record.Members() {
+		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
+	}
+	return b.Bytes()
+}
+
+// writeParams writes the table of a policy's parameters.
+func writeParams(b *bytes.Buffer, params []load.Param) error {
+	b.WriteString("## Parameters\n\n| parameter | type | required | default | meaning |\n|---|---|---|---|---|\n")
+	for _, param := range params {
+		required, def := "", ""
+		if param.Required {
+			required = "yes"
+		}
+		if d, ok := param.Schema["default"]; ok {
+			text, err := json.Marshal(d)
+			if err != nil {
+				return err
+			}
+			def = "`" + string(text) + "`"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", param.Name, cell(typeOf(param.Schema)), required, def, cell(param.Description))
+	}
+	return nil
+}
+
+// typeOf puts a parameter's schema into a few words.
+func typeOf(schema map[string]any) string {
+	if values, ok := schema["enum"].([]any); ok {
+		return words(values)
+	}
+	name, _ := schema["type"].(string)
+	switch name {
+	case "array":
+		items, _ := schema["items"].(map[string]any)
+		return "list of " + typeOf(items)
+	case "object":
+		inner, _ := schema["additionalProperties"].(map[string]any)
+		if inner == nil {
+			return "map"
+		}
+		return "map of " + typeOf(inner)
+	case "":
+		return "any"
+	default:
+		if format, ok := schema["format"].(string); ok {
+			return name + " (" + format + ")"
+		}
+		return name
+	}
+}
+
+func words(values []any) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = fmt.Sprint(v)
+	}
+	return "one of " + strings.Join(out, ", ")
+}
+
+// cell keeps text within a table cell.
+func cell(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
+}

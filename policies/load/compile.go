@@ -1,0 +1,272 @@
+package load
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown"
+	"github.com/open-policy-agent/opa/v1/topdown/cache"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
+)
+
+// Compiled is an organisation's policies, ready to be evaluated. It never
+// changes.
+type Compiled struct {
+	// Revision names the content of everything that decides.
+	Revision string
+	// Source is the entrypoint, and Calls are what its rules call, in order.
+	Source string
+	Calls  []Call
+	// Own lists the organisation's own policies by name.
+	Own []string
+	// Reads is the part of the input that can be read.
+	Reads *record.Projection
+
+	compiler *ast.Compiler
+	store    storage.Store
+	queries  []ast.Body                 // one per call, binding answer
+	patterns cache.InterQueryValueCache // compiled regular expressions and globs
+}
+
+// Section is what is compiled for one organisation.
+type Section struct {
+	Org     string
+	Entries []Entry
+	Own     Own
+	// DocURL is put before the name of a policy's page.
+	DocURL string
+}
+
+// Compile links and compiles the policies of one organisation.
+func Compile(ctx context.Context, s *Section) (*Compiled, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	org, mine := s.Org, s.Own
+	p, err := plan(lib, s)
+	if err != nil {
+		return nil, err
+	}
+	calls, files := p.calls, p.files(len(mine.modules) > 0)
+	if faults := sandbox.Check(mine.modules); len(faults) > 0 {
+		return nil, Located(org, faults)
+	}
+	source, err := link(calls)
+	if err != nil {
+		return nil, &Error{Org: org, Message: err.Error()}
+	}
+	modules := map[string]*ast.Module{}
+	for _, file := range files {
+		modules[file] = lib.modules[file].Copy()
+	}
+	for file, m := range mine.modules {
+		modules[file] = m.Copy()
+	}
+	entry, err := ast.ParseModuleWithOpts(entryFile, source, ast.ParserOptions{RegoVersion: ast.RegoV1})
+	if err != nil {
+		return nil, located(org, err, policyOfFile)
+	}
+	modules[entryFile] = entry
+
+	c := newCompiler(lib, mine.taken)
+	c.Compile(modules)
+	if c.Failed() {
+		return nil, located(org, c.Errors, policyOfFile)
+	}
+	sandbox.Bind(c.Modules)
+	queries := make([]ast.Body, len(calls))
+	for i := range calls {
+		q := ast.MustParseBody(fmt.Sprintf("%s = data.%s.c%d", Answer, entryPackage, i))
+		if queries[i], err = c.QueryCompiler().Compile(q); err != nil {
+			return nil, located(org, err, policyOfFile)
+		}
+	}
+	return &Compiled{
+		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: readsOf(c),
+		compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
+	}, ctx.Err()
+}
+
+// Evaluation is one evaluation of compiled policies. Its queries share what they
+// work out on the way; evaluating them apart keeps the stack shallow and shows
+// which one failed.
+type Evaluation struct {
+	*Compiled
+
+	input  *ast.Term
+	now    time.Time
+	txn    storage.Transaction
+	shared topdown.VirtualCache
+}
+
+// Begin starts an evaluation, which must be ended.
+func (c *Compiled) Begin(ctx context.Context, input *ast.Term, now time.Time) (*Evaluation, error) {
+	txn, err := c.store.NewTransaction(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Evaluation{Compiled: c, input: input, now: now, txn: txn, shared: topdown.NewVirtualCache()}, nil
+}
+
+// End ends the evaluation.
+func (e *Evaluation) End(ctx context.Context) { e.store.Abort(ctx, e.txn) }
+
+// Query returns the query of a call, confined.
+func (e *Evaluation) Query(i int, cancel topdown.Cancel) *topdown.Query {
+	q := topdown.NewQuery(e.queries[i]).WithCompiler(e.compiler).WithStore(e.store).WithTransaction(e.txn).
+		WithInput(e.input).WithTime(e.now).WithInterQueryBuiltinValueCache(e.patterns).WithVirtualCache(e.shared).WithMetrics(metrics.NoOp())
+	if q = sandbox.Confine(q, cancel); e.Calls[i].foreign() {
+		q = sandbox.Guarded(q, cancel)
+	}
+	return q
+}
+
+// Answer is the variable that a query binds its answer to.
+const Answer = ast.Var("answer")
+
+// patternCache keeps an organisation's compiled patterns apart from others'.
+func patternCache(ctx context.Context) cache.InterQueryValueCache {
+	most := 256
+	return cache.NewInterQueryValueCache(ctx, &cache.Config{
+		InterQueryBuiltinValueCache: cache.InterQueryBuiltinValueCacheConfig{MaxNumEntries: &most},
+	})
+}
+
+// plan resolves an organisation's entries to calls.
+func plan(lib *library, s *Section) (*planner, error) {
+	p := &planner{lib: lib, org: s.Org, mine: s.Own.policies(), docs: s.DocURL}
+	for i, e := range s.Entries {
+		p.entry(fault.Index("policies", i), e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.mine)) {
+		if lib.policies[name] != nil {
+			at := p.mine[name].at
+			p.faults = append(p.faults, &Error{
+				Org: s.Org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the name of a policy of the library",
+			})
+			continue
+		}
+		if !slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Policy == name }) {
+			p.own("", Entry{Policy: name}, p.mine[name])
+		}
+	}
+	return p, errors.Join(p.faults...)
+}
+
+// revision names the content of everything that decides.
+func revision(lib *library, files []string, source string, mine Own) string {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%d:%s%d:%s", len(f), f, len(lib.sources[f]), lib.sources[f])
+	}
+	fmt.Fprintf(h, "|%d:%s|%s", len(source), source, mine.digest)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// policyOfFile names the policy a library file holds, for error messages.
+func policyOfFile(file string) string {
+	name, ok := strings.CutPrefix(file, "rego/")
+	if !ok || strings.Contains(name, "/") {
+		return ""
+	}
+	return strings.TrimSuffix(name, ".rego")
+}
+
+// readsOf finds every input path the entrypoint can come to read: the rules
+// reachable from it, each reference cut at its first variable.
+func readsOf(c *ast.Compiler) *record.Projection {
+	var reads [][]string
+	seen := map[any]bool{}
+	var queue []any
+	for _, m := range c.Modules {
+		if packageName(m) == entryPackage {
+			for _, r := range m.Rules {
+				queue = append(queue, r)
+			}
+		}
+	}
+	for len(queue) > 0 {
+		next := queue[0]
+		queue = queue[1:]
+		if seen[next] {
+			continue
+		}
+		seen[next] = true
+		if r, ok := next.(*ast.Rule); ok {
+			reads = append(reads, readsOfRule(r)...)
+			if r.Else != nil {
+				queue = append(queue, r.Else)
+			}
+		}
+		for dep := range c.Graph.Dependencies(next) {
+			queue = append(queue, dep)
+		}
+	}
+	return record.Reading(reads)
+}
+
+func readsOfRule(r *ast.Rule) [][]string {
+	var reads [][]string
+	var visit *ast.GenericVisitor
+	visit = ast.NewGenericVisitor(func(x any) bool {
+		switch v := x.(type) {
+		case ast.Ref:
+			if !v[0].Equal(ast.InputRootDocument) {
+				return false
+			}
+			reads = append(reads, inputPath(v))
+			for _, t := range v[1:] { // a reference may hold references
+				visit.Walk(t)
+			}
+			return true
+		case ast.Var:
+			if v.Equal(ast.InputRootDocument.Value) {
+				reads = append(reads, nil)
+			}
+		}
+		return false
+	})
+	visit.Walk(r)
+	return reads
+}
+
+// inputPath is the constant part of a reference into the input.
+func inputPath(ref ast.Ref) []string {
+	var path []string
+	for _, t := range ref[1:] {
+		s, ok := t.Value.(ast.String)
+		if !ok {
+			break
+		}
+		path = append(path, string(s))
+	}
+	return path
+}
+
+// newCompiler is a compiler as every organisation gets it. taken tells which
+// paths hold data.
+func newCompiler(lib *library, taken func([]string) (bool, error)) *ast.Compiler {
+	return ast.NewCompiler().WithCapabilities(sandbox.Capabilities()).WithStrict(true).SetErrorLimit(0).
+		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1).
+		WithSchemas(lib.schemas).WithPathConflictsCheck(taken)
+}
+
+// newStore holds an organisation's data.
+func newStore(data map[string]any) storage.Store {
+	return inmem.NewFromObjectWithOpts(orEmpty(data), inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
+}

@@ -1,0 +1,111 @@
+package load
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Entry switches one policy on.
+type Entry struct {
+	// Policy names a policy of the library (see Library), or a package
+	// policies.<name> of the organisation's own Rego.
+	Policy string `yaml:"policy"`
+	// Mode says what a violation does. Default: enforce.
+	Mode Mode `yaml:"mode"`
+	// Teams limits the entry to callers of these teams. Default: all.
+	Teams []string `yaml:"teams"`
+	// ExceptTeams exempts the callers of these teams. Default: none.
+	ExceptTeams []string `yaml:"except_teams"`
+	// Roles limits the entry to callers with at least one of these roles.
+	// Default: all.
+	Roles []string `yaml:"roles"`
+	// ExceptRoles exempts callers with one of these roles. Default: none.
+	ExceptRoles []string `yaml:"except_roles"`
+	// Params are the policy's parameters; see docs/policies.md.
+	Params map[string]any `yaml:"params"`
+}
+
+// Mode says what happens when a policy finds a violation.
+type Mode string
+
+// The modes.
+const (
+	// ModeEnforce refuses the call.
+	ModeEnforce Mode = "enforce"
+	// ModeWarn lets it pass and warns the caller.
+	ModeWarn Mode = "warn"
+	// ModeShadow lets it pass silently and records it.
+	ModeShadow Mode = "shadow"
+)
+
+// OrDefault returns the mode, or the default where none is given.
+func (m Mode) OrDefault() Mode {
+	if m == "" {
+		return ModeEnforce
+	}
+	return m
+}
+
+// policyName is what a policy may be called: a Rego package element.
+var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Scope is where the policies of an organisation may come from.
+type Scope int
+
+// The scopes.
+const (
+	// LibraryOnly is for an organisation without Rego of its own.
+	LibraryOnly Scope = iota
+	// WithOwn leaves names that the library does not have to Compile.
+	WithOwn
+)
+
+// Check reports every fault of the entries that can be found without the
+// organisation's own Rego, each with its path below the section.
+func Check(entries []Entry, scope Scope) []error {
+	lib, err := loadLibrary()
+	if err != nil {
+		return []error{err}
+	}
+	var errs []error
+	for i, e := range entries {
+		path := fault.Index("policies", i)
+		errs = append(errs, e.validate(path)...)
+		p, known := lib.policies[e.Policy]
+		switch {
+		case known:
+			if _, faults := p.params.check(e.Params); len(faults) > 0 {
+				errs = append(errs, fault.At(path+".params", errors.Join(faults...)))
+			}
+		case e.Policy != "" && scope == LibraryOnly:
+			errs = append(errs, fault.Errorf(path+".policy", "%w", Unknown("policy", e.Policy, lib.names)))
+		}
+	}
+	return errs
+}
+
+// validate reports the faults that need no library to see.
+func (e Entry) validate(path string) []error {
+	var errs []error
+	switch {
+	case e.Policy == "":
+		errs = append(errs, fault.Errorf(path+".policy", "is required"))
+	case !policyName.MatchString(e.Policy):
+		errs = append(errs, fault.Errorf(path+".policy", "%q is not a policy name", e.Policy))
+	}
+	if !slices.Contains([]Mode{ModeEnforce, ModeWarn, ModeShadow}, e.Mode.OrDefault()) {
+		errs = append(errs, fault.Errorf(path+".mode", "%q is not one of enforce, warn, shadow", e.Mode))
+	}
+	for _, l := range []struct {
+		name   string
+		values []string
+	}{{"teams", e.Teams}, {"except_teams", e.ExceptTeams}, {"roles", e.Roles}, {"except_roles", e.ExceptRoles}} {
+		if slices.Contains(l.values, "") {
+			errs = append(errs, fault.Errorf(path+"."+l.name, "holds an empty name"))
+		}
+	}
+	return errs
+}

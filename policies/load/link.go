@@ -1,0 +1,99 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// entryFile and entryPackage are those of the generated entrypoint.
+const (
+	entryFile    = "entrypoint.rego"
+	entryPackage = "tollgate.entrypoint"
+)
+
+// Call is one call of the entrypoint: a policy switched on with constant
+// parameters, or a rule of the organisation's own Rego.
+type Call struct {
+	Entry Entry
+	// Rule is violations, mutations, deny, warn or mutate.
+	Rule string
+	// Doc is where the policy is explained; "" for the organisation's own.
+	Doc string
+
+	params map[string]any
+	from   string // package of the policy, without data.
+}
+
+// isFunction reports whether the rule takes the parameters.
+func (c Call) isFunction() bool { return c.Rule == "violations" || c.Rule == "mutations" }
+
+// foreign reports whether the Rego is not the library's.
+func (c Call) foreign() bool { return strings.HasPrefix(c.from, ownPackage) }
+
+// link writes the entrypoint of an organisation: one rule per call. An
+// undefined one is an error to the engine, so that a rule which ends nowhere
+// cannot allow.
+func link(calls []Call) (string, error) {
+	var b strings.Builder
+	b.WriteString("package " + entryPackage + "\n")
+	for i, c := range calls {
+		expr, err := c.expression()
+		if err != nil {
+			return "", err
+		}
+		guard := c.Entry.guard()
+		if len(guard) == 0 {
+			fmt.Fprintf(&b, "\nc%d := %s\n", i, expr)
+			continue
+		}
+		fmt.Fprintf(&b, "\nc%d := %s if applies_%d\n\nc%d := set() if not applies_%d\n\napplies_%d if {\n\t%s\n}\n",
+			i, expr, i, i, i, i, strings.Join(guard, "\n\t"))
+	}
+	return b.String(), nil
+}
+
+func (c Call) expression() (string, error) {
+	target := "data." + c.from + "." + c.Rule
+	if !c.isFunction() {
+		return target, nil
+	}
+	text, err := json.Marshal(c.params)
+	if err != nil {
+		return "", fmt.Errorf("parameters: %w", err)
+	}
+	return target + "(" + string(text) + ")", nil
+}
+
+// guard is the condition under which an entry applies to a caller, as lines of
+// a rule body; nil for "always".
+func (e Entry) guard() []string {
+	var g []string
+	if len(e.Teams) > 0 {
+		g = append(g, "input.caller.team in "+setOf(e.Teams))
+	}
+	if len(e.ExceptTeams) > 0 {
+		g = append(g, "not input.caller.team in "+setOf(e.ExceptTeams))
+	}
+	if len(e.Roles) > 0 {
+		g = append(g, "count({role | some role in input.caller.roles} & "+setOf(e.Roles)+") > 0")
+	}
+	if len(e.ExceptRoles) > 0 {
+		g = append(g, "count({role | some role in input.caller.roles} & "+setOf(e.ExceptRoles)+") == 0")
+	}
+	return g
+}
+
+func setOf(names []string) string {
+	quoted := make([]string, 0, len(names))
+	for _, n := range names {
+		text, err := json.Marshal(n)
+		if err != nil {
+			continue // a string always marshals
+		}
+		quoted = append(quoted, string(text))
+	}
+	slices.Sort(quoted)
+	return "{" + strings.Join(slices.Compact(quoted), ", ") + "}"
+}

@@ -1,0 +1,152 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
+)
+
+// Own is an organisation's own Rego and data, from a directory or a bundle. The
+// zero Own is none.
+type Own struct {
+	modules map[string]*ast.Module // by file; copied before use
+	sources map[string]string      // by file
+	data    map[string]any
+	digest  string
+}
+
+// ownPackage is where an organisation's own policies live: policies.<name>.
+const ownPackage = "policies."
+
+func newOwn() Own {
+	return Own{modules: map[string]*ast.Module{}, sources: map[string]string{}, data: map[string]any{}}
+}
+
+// Parse reads the Rego, by file, and the data of a bundle. digest names their
+// content. Files of tests are left out. Its error joins all faults, each an
+// *Error.
+func Parse(org, digest string, rego map[string]string, data map[string]any) (Own, error) {
+	o := newOwn()
+	o.digest = digest
+	var faults []error
+	for _, file := range slices.Sorted(maps.Keys(rego)) {
+		if strings.HasSuffix(file, "_test.rego") {
+			continue
+		}
+		if err := o.addModule(org, file, rego[file]); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		if name == reservedRoot {
+			faults = append(faults, &Error{Org: org, Message: "data.tollgate is reserved for the library"})
+			continue
+		}
+		v, err := record.Plain(data[name])
+		if err != nil {
+			faults = append(faults, &Error{Org: org, Message: "data." + name + ": " + err.Error()})
+		}
+		o.data[name] = v
+	}
+	if len(faults) > 0 {
+		return Own{}, errors.Join(faults...)
+	}
+	return o, o.misplaced(org)
+}
+
+// Digest names the content; "" for none.
+func (o Own) Digest() string { return o.digest }
+
+// Policies lists the names of the policies by name.
+func (o Own) Policies() []string { return slices.Sorted(maps.Keys(o.policies())) }
+
+// taken reports whether there is data at a path, or a value on the way that has no
+// members.
+func (o Own) taken(path []string) (bool, error) {
+	var v any = o.data
+	for _, name := range path {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return true, nil
+		}
+		if v, ok = object[name]; !ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (o *Own) addModule(org, file, text string) error {
+	m, err := ast.ParseModuleWithOpts(file, text, ast.ParserOptions{
+		Capabilities: sandbox.Capabilities(), ProcessAnnotation: true, RegoVersion: ast.RegoV1,
+	})
+	if err != nil {
+		return Located(org, err)
+	}
+	if m == nil {
+		return &Error{Org: org, File: file, Message: "the file is empty"}
+	}
+	if name := packageName(m) + "."; strings.HasPrefix(name, supportPackage) {
+		return &Error{
+			Org: org, File: file, Row: m.Package.Location.Row, Col: m.Package.Location.Col,
+			Message: "package " + packageName(m) + " is reserved for the library; use policies.<name>",
+		}
+	}
+	o.modules[file], o.sources[file] = m, text
+	return nil
+}
+
+// addData mounts a data file. Two files may not give one path.
+func (o *Own) addData(name string, text []byte) error {
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil { // JSON is YAML
+		return fmt.Errorf("not valid data: %w", err)
+	}
+	v, err := record.Plain(v)
+	if err != nil {
+		return err
+	}
+	var path []string
+	if dir := filepath.ToSlash(filepath.Dir(name)); dir != "." {
+		path = strings.Split(dir, "/")
+	}
+	for _, name := range slices.Backward(path) {
+		v = map[string]any{name: v}
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return errors.New("the data is not an object")
+	}
+	if _, reserved := object[reservedRoot]; reserved {
+		return errors.New("data.tollgate is reserved for the library")
+	}
+	return merge(o.data, object, "")
+}
+
+func merge(into, from map[string]any, at string) error {
+	for _, k := range slices.Sorted(maps.Keys(from)) {
+		have, taken := into[k]
+		if !taken {
+			into[k] = from[k]
+			continue
+		}
+		a, okA := have.(map[string]any)
+		b, okB := from[k].(map[string]any)
+		if !okA || !okB {
+			return fmt.Errorf("data%s.%s is given twice", at, k)
+		}
+		if err := merge(a, b, at+"."+k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package policies
+
+import (
+	"github.com/tollgate-dev/tollgate/policies/bundle"
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
+)
+
+// What an organisation's section is made of.
+type (
+	// Entry switches one policy on.
+	Entry = load.Entry
+	// Mode says what happens when a policy finds a violation.
+	Mode = load.Mode
+	// Bundle says where an organisation's own Rego comes from as an OPA bundle.
+	Bundle = bundle.Config
+	// BundleKey verifies the signatures of bundles.
+	BundleKey = bundle.Key
+	// Names are what a section may refer to besides policies.
+	Names = load.Names
+)
+
+// The modes.
+const (
+	ModeEnforce = load.ModeEnforce
+	ModeWarn    = load.ModeWarn
+	ModeShadow  = load.ModeShadow
+)
+
+// What a call is judged by.
+type (
+	// Input is everything a policy may know about a call.
+	Input = record.Input
+	// Request is the call as the platform would get it.
+	Request = record.Request
+	// Caller is who makes the call.
+	Caller = record.Caller
+	// Resource is what the call is about.
+	Resource = record.Resource
+	// Template is what the gateway found out about a template that a call names.
+	Template = record.Template
+	// Spend is what an organisation, a team and a key use at this moment.
+	Spend = record.Spend
+	// Account is one line of the ledger.
+	Account = record.Account
+	// Cost is the worst-case price of a call.
+	Cost = record.Cost
+)
+
+// ErrInput is wrapped by errors about an Input that cannot be judged.
+var ErrInput = record.ErrInput

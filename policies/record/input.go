@@ -1,0 +1,133 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// Cost is the worst-case price of a call; see catalog.Cost.
+type Cost = catalog.Cost
+
+// Money is an amount in micro-USD; see catalog.Money.
+type Money = catalog.Money
+
+// Input is everything a policy may know about a call. The gateway fills it
+// from what it parsed itself; nothing of it is taken from a place the caller
+// controls except Request and Resource.After.
+//
+// Bodies are decoded JSON: map[string]any, []any, string, bool, nil,
+// json.Number. An Input and what it refers to must not change while it is
+// being decided on.
+type Input struct {
+	// Request is the call, in v2 terms.
+	Request Request
+	// Caller is who makes it.
+	Caller Caller
+	// Resource is what it is about.
+	Resource Resource
+	// Catalog is the organisation's price list; nil when there is none that may
+	// be believed.
+	Catalog *catalog.Snapshot
+	// Cost is the worst case of the call.
+	Cost Cost
+	// Spend is what runs and was spent already.
+	Spend Spend
+	// Time is when the call is judged. The zero time is refused.
+	Time time.Time
+}
+
+// Request is the call as the platform would get it.
+type Request struct {
+	// Operation is the operationId of the v2 API, or the operation of the run
+	// interface (see package operation).
+	Operation string
+	// Method and Path are those of the v2 call, the path in canonical spelling.
+	Method, Path string
+	// Params are the path parameters by name, decoded.
+	Params map[string]string
+	// Query are the parsed query parameters.
+	Query map[string]any
+	// Body is the body with the platform's defaults filled in; nil for none.
+	Body any
+	// Dialect is the interface the caller spoke: v2, v1, graphql or run.
+	Dialect string
+}
+
+// Caller is who makes the call.
+type Caller struct {
+	// Org, Team and Key identify the caller; Key is the public identifier of the
+	// key, never the secret.
+	Org, Team, Key string
+	// Roles are the caller's roles: viewer, operator, admin, or an
+	// organisation's own.
+	Roles []string
+}
+
+// Resource is what the call is about.
+type Resource struct {
+	// Current is the object as it is; nil for a create or when not read.
+	Current any
+	// After is the object as it would be: the body with its template merged in
+	// for a create, the merged object for an update, the object for a start.
+	// It is required for every operation whose Verb.HasAfter.
+	After any
+	// Template is the template the body names; nil for none.
+	Template *Template
+}
+
+// Template is what the gateway found out about a template a call names.
+type Template struct {
+	// ID is its id.
+	ID string
+	// Own tells that it is in the account's own list, Public that it is in the
+	// public catalog.
+	Own, Public bool
+	// Record is the template as it was read.
+	Record any
+}
+
+// Spend is what an organisation, a team and a key use at this moment.
+type Spend struct {
+	// Known is false when the ledger could not be asked; every amount is then
+	// meaningless.
+	Known bool
+	// Org, Team and Key are the three accounts the call falls under.
+	Org, Team, Key Account
+}
+
+// Account is one line of the ledger.
+type Account struct {
+	// Burn is USD per hour of everything running, Day and Month what was spent.
+	Burn, Day, Month Money
+	// BurnLimit, DayLimit and MonthLimit are the budgets; nil for none.
+	BurnLimit, DayLimit, MonthLimit *Money
+	// GPUs, Pods and Workers count what runs or may run.
+	GPUs, Pods, Workers int64
+}
+
+// ErrInput is wrapped by errors about an Input that cannot be judged.
+var ErrInput = errors.New("unfit policy input")
+
+// Document returns the input as policies see it. It finds what the call does,
+// and checks that what policies rely on is there.
+func (in *Input) Document() (*Document, error) {
+	row, ok := operation.Of(in.Request.Operation)
+	if !ok {
+		return nil, fmt.Errorf("%w: unknown operation %q", ErrInput, in.Request.Operation)
+	}
+	verb := row.Does(in.Request.Body)
+	if verb == "" {
+		return nil, fmt.Errorf("%w: %s without a known action", ErrInput, in.Request.Operation)
+	}
+	if _, isObject := in.Resource.After.(map[string]any); verb.HasAfter() && !isObject {
+		return nil, fmt.Errorf("%w: %s without the state after it", ErrInput, in.Request.Operation)
+	}
+	if in.Time.IsZero() {
+		return nil, fmt.Errorf("%w: no time", ErrInput)
+	}
+	return &Document{in: in, kind: row.Kind, verb: verb}, nil
+}

@@ -1,0 +1,55 @@
+package record
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// Memory keeps verdicts by the part of the input that the policies read. It
+// belongs to one compiled state, so the revision need not be part of the key.
+//
+// It is sound because an evaluation is a function of exactly that part: no
+// clock, no randomness, no network, constant data. Verdicts that depend on the
+// time are not kept at all, exceptions are applied afterwards, and an error is
+// never remembered.
+type Memory[V any] struct {
+	reads    *Projection
+	verdicts *lru.Cache[Key, V]
+	buffers  sync.Pool
+}
+
+// Key is the SHA-256 digest of an injective encoding of what policies read.
+type Key [sha256.Size]byte
+
+// NewMemory returns a memory of up to size verdicts; nil if none can be kept.
+func NewMemory[V any](size int, reads *Projection) (*Memory[V], error) {
+	if size == 0 || reads.Reads("time") {
+		return nil, nil
+	}
+	cache, err := lru.New[Key, V](size)
+	if err != nil {
+		return nil, err
+	}
+	return &Memory[V]{reads: reads, verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}}, nil
+}
+
+// Key returns the key of a document; ok is false when it holds a value that has
+// no encoding, which evaluation will refuse.
+func (m *Memory[V]) Key(d *Document) (key Key, ok bool) {
+	buf, _ := m.buffers.Get().(*[]byte)
+	defer m.buffers.Put(buf)
+	b, err := appendPart((*buf)[:0], d.part(), m.reads)
+	if err != nil {
+		return key, false
+	}
+	*buf = b
+	return sha256.Sum256(b), true
+}
+
+// Get returns the verdict that was added under a key.
+func (m *Memory[V]) Get(key Key) (V, bool) { return m.verdicts.Get(key) }
+
+// Add keeps a verdict.
+func (m *Memory[V]) Add(key Key, verdict V) { m.verdicts.Add(key, verdict) }

@@ -1,0 +1,126 @@
+package record
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// Watch notes which policies look at something hidden. It follows one
+// evaluation.
+type Watch struct {
+	hidden hiddenPaths
+	looks  map[*ast.Expr][]int // what an expression looks at, as far as seen
+	now    map[int]bool        // looked at since Begin
+}
+
+// NewWatch returns a watch for the hidden places of a recorded input.
+func NewWatch(r *Recorded) *Watch {
+	w := &Watch{looks: map[*ast.Expr][]int{}}
+	for _, pointer := range r.Hidden {
+		path, _ := Split(pointer) // Read has split it before; "" hides everything
+		w.hidden = append(w.hidden, path)
+	}
+	return w
+}
+
+// Enabled implements topdown.QueryTracer.
+func (*Watch) Enabled() bool { return true }
+
+// Config implements topdown.QueryTracer.
+func (*Watch) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
+
+// TraceEvent implements topdown.QueryTracer.
+func (w *Watch) TraceEvent(e topdown.Event) {
+	expr, ok := e.Node.(*ast.Expr)
+	if !ok || e.Op != topdown.EvalOp {
+		return
+	}
+	looks, known := w.looks[expr]
+	if !known {
+		looks = w.looksOf(expr)
+		w.looks[expr] = looks
+	}
+	for _, i := range looks {
+		w.now[i] = true
+	}
+}
+
+// looksOf finds the references of an expression into hidden places. Bodies of
+// comprehensions and of every are left out: they are evaluated expression by
+// expression, so they are seen when they are reached.
+func (w *Watch) looksOf(expr *ast.Expr) []int {
+	var out []int
+	var visit *ast.GenericVisitor
+	visit = ast.NewGenericVisitor(func(x any) bool {
+		switch v := x.(type) {
+		case ast.Body:
+			return true
+		case ast.Ref:
+			if !v[0].Equal(ast.InputRootDocument) {
+				return false
+			}
+			out = append(out, w.hidden.touched(refPath(v))...)
+			for _, t := range v[1:] { // a reference may hold references
+				visit.Walk(t)
+			}
+			return true
+		case ast.Var:
+			if v.Equal(ast.InputRootDocument.Value) {
+				out = append(out, w.hidden.touched(nil)...)
+			}
+		}
+		return false
+	})
+	visit.Walk(expr)
+	return out
+}
+
+// refPath is the constant part of a reference into the input, items included.
+func refPath(ref ast.Ref) []string {
+	var path []string
+	for _, t := range ref[1:] {
+		switch v := t.Value.(type) {
+		case ast.String:
+			path = append(path, string(v))
+		case ast.Number:
+			path = append(path, v.String())
+		default:
+			return path
+		}
+	}
+	return path
+}
+
+// Begin starts to follow a query. With rule indexing, conditions of rules would
+// be tested without a trace; with a shared cache, rules that another query has
+// evaluated.
+func (w *Watch) Begin(q *topdown.Query) *topdown.Query {
+	w.now = map[int]bool{}
+	return q.WithQueryTracer(w).WithIndexing(false).WithVirtualCache(topdown.NewVirtualCache())
+}
+
+// Looked returns the pointers of the hidden places that the query looked at.
+func (w *Watch) Looked() []string { return w.pointers(w.now) }
+
+// Touched returns the pointers of the hidden places that a look at any of the
+// paths sees.
+func (w *Watch) Touched(paths ...[]string) []string {
+	seen := map[int]bool{}
+	for _, path := range paths {
+		for _, i := range w.hidden.touched(path) {
+			seen[i] = true
+		}
+	}
+	return w.pointers(seen)
+}
+
+func (w *Watch) pointers(seen map[int]bool) []string {
+	var out []string
+	for _, i := range slices.Sorted(maps.Keys(seen)) {
+		out = append(out, Join(w.hidden[i]))
+	}
+	return out
+}

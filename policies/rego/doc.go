@@ -1,0 +1,3 @@
+// Package rego embeds the library: a file per policy, its tests beside it, and
+// in support the functions that they share.
+package rego
