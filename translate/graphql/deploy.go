@@ -234,16 +234,6 @@ func splitInstance(id string) (name string, vcpus int64, ok bool) {
 	return name, vcpus, err == nil && memErr == nil && vcpus > 0 && name != ""
 }
 
-// set adds a string that is not empty.
-func set(body map[string]any, name, value string) {
-	if value != "" {
-		body[name] = value
-	}
-}
-
-// envOf turns the list of pairs into v2's object: the last of a key wins.
-func envOf(list []any) map[string]any { return translate.EnvObject(variablesOf(list)) }
-
 // variablesOf turns the list of pairs into an environment: the last of a key
 // wins.
 func variablesOf(list []any) map[string]string {

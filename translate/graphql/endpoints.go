@@ -1,10 +1,8 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -14,38 +12,28 @@ import (
 
 // endpoint is a serverless endpoint as a value of the schema.
 type endpoint struct {
-	body   any
+	v2.Endpoint
 	listed bool
-}
-
-func (e *endpoint) text(path ...string) string { return translate.Text(e.body, path...) }
-
-func (e *endpoint) id() string { return e.text("id") }
-
-// cpu reports whether it runs on CPU flavours.
-func (e *endpoint) cpu() bool {
-	return translate.Members(e.body, "gpu") == nil && translate.Items(e.body, "cpu") != nil
+	// known is what is remembered of it, nil when that was not read.
+	known *translate.EndpointNote
 }
 
 func (e *endpoint) note(ctx context.Context, x *exchange) translate.EndpointNote {
-	if e.listed {
-		// Where the store cannot tell, the answer is less exact.
-		notes, _ := legacy.Notes[translate.EndpointNote](ctx, x.Session, translate.KindEndpoint)
-		return notes[e.id()]
+	switch {
+	case e.known != nil:
+		return *e.known
+	case !e.listed:
+		return x.EndpointNote(ctx, e.ID())
 	}
-	return x.EndpointNote(ctx, e.id())
-}
-
-// templateID is the template it was made from here, or the virtual one that
-// stands for its settings.
-func (e *endpoint) templateID(ctx context.Context, x *exchange) string {
-	return orElse(e.note(ctx, x).TemplateID, legacy.VirtualPrefix+e.id())
+	// Where the store cannot tell, the answer is less exact.
+	notes, _ := legacy.Notes[translate.EndpointNote](ctx, x.Session, translate.KindEndpoint)
+	return notes[e.ID()]
 }
 
 func wrapEndpoints(list []any) []any {
 	out := make([]any, len(list))
 	for i, b := range list {
-		out[i] = &endpoint{body: b, listed: true}
+		out[i] = &endpoint{Endpoint: v2.EndpointOf(b), listed: true}
 	}
 	return out
 }
@@ -58,44 +46,23 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 	if err != nil {
 		return nil, orMissing(err)
 	}
-	return &endpoint{body: any(e.Members)}, nil
-}
-
-// selection is the GPU pools and excluded types in the legacy notation.
-func (e *endpoint) selection() string {
-	tokens := translate.Texts(e.body, "gpu", "pools")
-	for _, t := range translate.Texts(e.body, "gpu", "excludedTypes") {
-		tokens = append(tokens, "-"+t)
-	}
-	return strings.Join(tokens, ",")
+	return &endpoint{Endpoint: e}, nil
 }
 
 // gpuIDs is the text the caller sent when it still means the selection there
 // is, so that what was written reads back the same.
 func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) string {
 	sent := e.note(ctx, x).GPUIDs
-	if sent == "" || e.cpu() {
-		return e.selection()
-	}
-	// Where the pools cannot be read, what v2 says is shown.
-	s, err := x.parseSelection(ctx, sent)
-	if err == nil && sameSet(s.pools, translate.Texts(e.body, "gpu", "pools")) && sameSet(s.excluded, translate.Texts(e.body, "gpu", "excludedTypes")) {
+	if sent != "" && !e.IsCPU() && x.IsSelected(ctx, translate.SplitList(sent), e.Endpoint) {
 		return sent
 	}
-	return e.selection()
-}
-
-func sameSet(a, b []string) bool {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(a, b)
+	return legacy.Selection(e.Endpoint)
 }
 
 // locations is the text the caller sent when there is one, for it cannot be
 // made from the centres it became.
 func (e *endpoint) locations(ctx context.Context, x *exchange) string {
-	centres := translate.Texts(e.body, "dataCenterIds")
+	centres := e.DataCenters()
 	if n := e.note(ctx, x); n.Locations != "" && len(centres) > 0 {
 		return n.Locations
 	}
@@ -103,31 +70,15 @@ func (e *endpoint) locations(ctx context.Context, x *exchange) string {
 }
 
 func (e *endpoint) instances() any {
-	if !e.cpu() {
+	if !e.IsCPU() {
 		return nil
 	}
 	out := []any{}
-	for _, c := range translate.Items(e.body, "cpu") {
-		out = append(out, translate.Text(c, "id")+"-"+strconv.FormatInt(translate.Whole(c, "vcpuCount"), 10)+
-			"-"+strconv.FormatInt(translate.Whole(c, "memory"), 10))
+	for _, c := range e.CPUs() {
+		out = append(out, c.Instance())
 	}
 	return out
 }
-
-func (e *endpoint) scalerValue() int64 {
-	if e.text("scaling", "type") == scaleByCount {
-		return translate.Whole(e.body, "scaling", "requestCount")
-	}
-	return int64(math.Ceil(number(e.body, "scaling", "queueDelay")))
-}
-
-// The scalers and endpoint types of v2.
-const (
-	scaleByDelay = "QUEUE_DELAY"
-	scaleByCount = "REQUEST_COUNT"
-	queue        = "QUEUE"
-	balanced     = "LOAD_BALANCER"
-)
 
 func endpointTypes() map[string]objectType {
 	return map[string]objectType{
@@ -146,63 +97,60 @@ func endpointTypes() map[string]objectType {
 type volumeID string
 
 func endpointFields() objectType {
-	whole := func(path ...string) resolver {
-		return get(func(e *endpoint) any { return translate.Whole(e.body, path...) })
-	}
+	of := func(f func(e *endpoint) any) resolver { return get(f) }
 	noted := func(f func(ctx context.Context, x *exchange, e *endpoint) any) resolver {
 		return field(func(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) { return f(ctx, x, e), nil })
 	}
 	return objectType{
-		"id":     get(func(e *endpoint) any { return e.id() }),
-		"name":   get(func(e *endpoint) any { return e.text("name") }),
+		"id":     of(func(e *endpoint) any { return e.ID() }),
+		"name":   of(func(e *endpoint) any { return e.Name() }),
 		"userId": noted(func(_ context.Context, x *exchange, _ *endpoint) any { return x.user() }),
-		"type": get(func(e *endpoint) any {
-			if e.text("type") == balanced {
+		"type": of(func(e *endpoint) any {
+			if e.Type() == v2.LoadBalancer {
 				return "LB"
 			}
 			return "QB"
 		}),
-		"templateId":          noted(func(ctx context.Context, x *exchange, e *endpoint) any { return e.templateID(ctx, x) }),
+		"templateId": noted(func(ctx context.Context, x *exchange, e *endpoint) any {
+			return legacy.TemplateIDOf(e.ID(), e.note(ctx, x))
+		}),
 		"template":            field(endpointTemplate),
 		"gpuIds":              noted(func(ctx context.Context, x *exchange, e *endpoint) any { return e.gpuIDs(ctx, x) }),
-		"gpuCount":            whole("gpu", "count"),
-		"instanceIds":         get(func(e *endpoint) any { return e.instances() }),
-		"computeType":         get(func(e *endpoint) any { return e.computeType() }),
-		"allowedCudaVersions": get(func(e *endpoint) any { return strings.Join(translate.Texts(e.body, "gpu", "allowedCudaVersions"), ",") }),
-		"minCudaVersion":      get(func(e *endpoint) any { return e.text("gpu", "minCudaVersion") }),
+		"gpuCount":            of(func(e *endpoint) any { return e.GPUCount() }),
+		"instanceIds":         of(func(e *endpoint) any { return e.instances() }),
+		"computeType":         of(func(e *endpoint) any { return e.computeType() }),
+		"allowedCudaVersions": of(func(e *endpoint) any { return strings.Join(e.CUDAVersions(), ",") }),
+		"minCudaVersion":      of(func(e *endpoint) any { return e.MinCUDA() }),
 		"locations":           noted(func(ctx context.Context, x *exchange, e *endpoint) any { return e.locations(ctx, x) }),
 		"compliance":          always(nil),
-		"networkVolumeId":     get(func(e *endpoint) any { return orNull(e.firstVolume()) }),
+		"networkVolumeId":     of(func(e *endpoint) any { return orNull(e.firstVolume()) }),
 		"networkVolume": field(func(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
 			return x.volumeByID(ctx, e.firstVolume())
 		}),
-		"networkVolumeIds": get(func(e *endpoint) any {
+		"networkVolumeIds": of(func(e *endpoint) any {
 			out := []any{}
-			for _, id := range translate.Texts(e.body, "networkVolumes") {
+			for _, id := range e.Volumes() {
 				out = append(out, volumeID(id))
 			}
 			return out
 		}),
-		"workersMin":       whole("workers", "min"),
-		"workersMax":       whole("workers", "max"),
-		"workersStandby":   whole("workers", "max"),
+		"workersMin":       of(func(e *endpoint) any { return e.WorkersMin() }),
+		"workersMax":       of(func(e *endpoint) any { return e.WorkersMax() }),
+		"workersStandby":   of(func(e *endpoint) any { return e.WorkersMax() }),
 		"workersPFBTarget": always(0),
 		"idleTimeout": noted(func(ctx context.Context, x *exchange, e *endpoint) any {
-			if n := translate.Whole(e.body, "workers", "idleTimeout"); n > 0 {
+			if n := e.IdleTimeout(); n > 0 {
 				return n
 			}
-			if n := e.note(ctx, x).IdleTimeout; n > 0 {
-				return n
-			}
-			return 5
+			return cmp.Or(e.note(ctx, x).IdleTimeout, 5)
 		}),
-		"scalerType":         get(func(e *endpoint) any { return e.text("scaling", "type") }),
-		"scalerValue":        get(func(e *endpoint) any { return e.scalerValue() }),
-		"executionTimeoutMs": whole("timeout"),
-		"flashBootType":      get(func(e *endpoint) any { return e.text("flashboot") }),
-		"env":                get(func(e *endpoint) any { return variables(translate.At(e.body, "env")) }),
+		"scalerType":         of(func(e *endpoint) any { return e.Scaler() }),
+		"scalerValue":        of(func(e *endpoint) any { return e.ScalerValue() }),
+		"executionTimeoutMs": of(func(e *endpoint) any { return e.Timeout() }),
+		"flashBootType":      of(func(e *endpoint) any { return e.Flashboot() }),
+		"env":                of(func(e *endpoint) any { return variables(any(e.Env())) }),
 		"version":            field(endpointVersion),
-		"createdAt":          get(func(e *endpoint) any { return instant(e.text("createdAt")) }),
+		"createdAt":          of(func(e *endpoint) any { return instant(e.CreatedAt()) }),
 		"aiKey":              always(nil),
 		"activeBuildid":      always(nil),
 		"idePodId":           always(nil),
@@ -214,14 +162,14 @@ func endpointFields() objectType {
 }
 
 func (e *endpoint) firstVolume() string {
-	if ids := translate.Texts(e.body, "networkVolumes"); len(ids) > 0 {
+	if ids := e.Volumes(); len(ids) > 0 {
 		return ids[0]
 	}
 	return ""
 }
 
 func (e *endpoint) computeType() string {
-	if e.cpu() {
+	if e.IsCPU() {
 		return "CPU"
 	}
 	return "GPU"
@@ -233,11 +181,7 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 	if e.listed {
 		return 1, nil
 	}
-	b, err := x.fetch(ctx, "listEndpointReleases", e.id(), kindEndpoint)
-	if n := translate.Whole(b, "endpointVersion"); err == nil && n > 0 {
-		return n, nil
-	}
-	return 1, nil
+	return max(x.Version(ctx, e.ID()), 1), nil
 }
 
 // endpointTemplate shows the real template where it can still be read, else the
@@ -245,7 +189,7 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
 	id := e.note(ctx, x).TemplateID
 	if id == "" {
-		return found(legacy.VirtualTemplate(e.body)), nil
+		return found(legacy.VirtualTemplate(e.Members)), nil
 	}
 	if e.listed {
 		list, err := x.OwnTemplates(ctx, "list templates")
@@ -259,7 +203,7 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: kindTemplate}, id)
 	switch {
 	case legacy.IsMissing(err):
-		t = legacy.VirtualTemplate(e.body)
+		t = legacy.VirtualTemplate(e.Members)
 		t.KnownAs = id
 	case err != nil:
 		return nil, err
@@ -269,21 +213,21 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 
 // endpointWorkers lists the active workers as pods.
 func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
-	b, err := x.fetch(ctx, "listEndpointWorkers", e.id(), kindEndpoint)
+	workers, err := x.Workers(ctx, e.ID())
 	if err != nil {
 		return nil, err
 	}
 	out, group := []any{}, &podGroup{}
-	for _, w := range translate.Items(b, "workers") {
+	for _, w := range workers {
 		m := map[string]any{
-			"id": translate.Text(w, "id"), "name": e.text("name"), "status": "RUNNING", "image": translate.Text(w, "image"),
+			"id": translate.Text(w, "id"), "name": e.Name(), "status": "RUNNING", "image": translate.Text(w, "image"),
 			"dataCenterId": translate.Text(w, "dataCenterId"), "startedAt": translate.Text(w, "startedAt"),
 			"createdAt": translate.Text(w, "startedAt"), "cloud": secure,
 		}
 		if id := translate.Text(w, "gpuTypeId"); id != "" {
 			m["gpu"] = map[string]any{"id": id, "count": translate.At(w, "gpuCount")}
 		}
-		p := &pod{Pod: v2.PodOf(m), endpoint: e.id(), group: group}
+		p := &pod{Pod: v2.PodOf(m), endpoint: e.ID(), group: group}
 		out, group.ids = append(out, p), append(group.ids, p.ID())
 	}
 	return out, nil
@@ -291,28 +235,14 @@ func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 
 func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	b, err := required(a, "endpointId", "templateId")
+	if err := required(a, "endpointId", "templateId"); err != nil {
+		return nil, err
+	}
+	e, err := x.FollowTemplate(ctx, a.text("endpointId"), a.text("templateId"))
 	if err != nil {
 		return nil, err
 	}
-	id := a.text("endpointId")
-	delete(b, "endpointId")
-	if strings.HasPrefix(a.text("templateId"), legacy.VirtualPrefix) {
-		return x.endpointByID(ctx, id)
-	}
-	after, err := x.change(ctx, "updateEndpoint", id, b, kindEndpoint)
-	if err != nil {
-		return nil, err
-	}
-	x.rememberEndpoint(ctx, id, func(n *translate.EndpointNote) { n.TemplateID = a.text("templateId") })
-	return &endpoint{body: after}, nil
-}
-
-// rememberEndpoint changes what is stored about an endpoint.
-func (x *exchange) rememberEndpoint(ctx context.Context, id string, edit func(n *translate.EndpointNote)) {
-	n := x.EndpointNote(ctx, id)
-	edit(&n)
-	translate.SaveNote(ctx, x.Dialogue, x.Key(translate.KindEndpoint, id), n)
+	return &endpoint{Endpoint: e}, nil
 }
 
 func deleteEndpoint(ctx context.Context, x *exchange, in input) (any, error) {

@@ -26,21 +26,19 @@ func storageTypes() map[string]objectType {
 	}
 }
 
-// required reads texts that must be there, and names the first that is not.
-func required(a args, names ...string) (map[string]any, error) {
-	body := map[string]any{}
+// required checks that strings are there, and names the first that is not.
+func required(a args, names ...string) error {
 	for _, name := range names {
 		if a.text(name) == "" {
-			return nil, badInput(name + " is required")
+			return badInput(name + " is required")
 		}
-		body[name] = a.text(name)
 	}
-	return body, nil
+	return nil
 }
 
 func saveRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	if _, err := required(a, "name", "username", "password"); err != nil {
+	if err := required(a, "name", "username", "password"); err != nil {
 		return nil, err
 	}
 	return x.CreateRegistry(ctx, a.text("name"), a.text("username"), a.text("password"))
@@ -62,7 +60,7 @@ func volumeWishes(a args) *legacy.VolumeWishes {
 
 func createNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	if _, err := required(a, "name", "dataCenterId"); err != nil {
+	if err := required(a, "name", "dataCenterId"); err != nil {
 		return nil, err
 	}
 	if size, given := a.int("size"); !given || size < 0 {

@@ -253,7 +253,7 @@ func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	}
 	id, w := a.text("id"), templateWishes(a)
 	if id == "" {
-		if _, err := required(a, "name", "imageName"); err != nil {
+		if err := required(a, "name", "imageName"); err != nil {
 			return nil, err
 		}
 		w.Container = newContainerWishes(a)

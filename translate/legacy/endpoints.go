@@ -32,6 +32,22 @@ func (s *Session) Endpoints(ctx context.Context) ([]any, error) {
 	return s.List(ctx, About{Verb: "list endpoints", Noun: NounEndpoint}, "listEndpoints", "endpoints", nil)
 }
 
+// Workers lists the active workers of an endpoint.
+func (s *Session) Workers(ctx context.Context, id string) ([]any, error) {
+	body, err := s.Get(ctx, aboutEndpoint("list workers of"), Call("listEndpointWorkers", id, nil))
+	return translate.Items(body, "workers"), err
+}
+
+// Version is the number of the endpoint's newest release, 0 when it cannot be
+// read.
+func (s *Session) Version(ctx context.Context, id string) int64 {
+	resp, err := s.Send(ctx, Call("listEndpointReleases", id, nil), translate.Once)
+	if err != nil || !resp.OK() {
+		return 0
+	}
+	return translate.Whole(resp.Body, "endpointVersion")
+}
+
 // TemplateIDOf is the template that an endpoint was made from; an endpoint whose
 // template is not known has a virtual one.
 func TemplateIDOf(endpoint string, note translate.EndpointNote) string {

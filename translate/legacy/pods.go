@@ -3,6 +3,7 @@ package legacy
 import (
 	"cmp"
 	"context"
+	"net/url"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/v2"
@@ -35,6 +36,11 @@ func LastStatusChange(p v2.Pod) string {
 		what, when = "Exited with error: ", cmp.Or(p.StartedAt(), when)
 	}
 	return what + translate.FormatTime(when, translate.ScriptTime)
+}
+
+// Pods lists the account's pods.
+func (s *Session) Pods(ctx context.Context, query url.Values) ([]any, error) {
+	return s.List(ctx, About{Verb: "list pods", Noun: NounPod}, "listPods", "pods", query)
 }
 
 // Pod reads one pod.

@@ -16,6 +16,15 @@ type Quirks struct {
 	// ExecArrays sends commands of pods in split form as entrypoint and cmd, not
 	// as args.
 	ExecArrays bool
+	// GPUsField is the dialect's name of an endpoint's choice of GPUs. PicksPools
+	// chooses when there is none.
+	GPUsField  string
+	PicksPools bool
+	// DefaultIdle is the idle timeout in seconds of endpoints made without one.
+	DefaultIdle int64
+	// StrictFamily refuses any GPU option for a CPU endpoint: v1 did; GraphQL's
+	// clients write back all options whatever the endpoint runs on.
+	StrictFamily bool
 	// DataCentersField and CountriesField are the dialect's names of those lists.
 	DataCentersField, CountriesField string
 	// UnknownTypes is said of GPU types of which the catalog has none.

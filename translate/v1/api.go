@@ -69,6 +69,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	a.quirks = legacy.Quirks{
 		Interface: "v1", ReadFirst: true, RollOut: cfg.TemplateRollout,
 		RaisedSize: "raised to 10, the smallest volume", NoVolume: "such templates have no volume, ignored",
+		GPUsField: "gpuTypeIds", PicksPools: true, StrictFamily: true,
 		NoCPUVolume: "CPU pods have no volume, ignored",
 		ExecArrays:  cfg.ExecForm == ExecArrays, RestartEdited: cfg.RestartAfterUpdate, CountriesApart: true,
 		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", UnknownTypes: "gpuTypeIds: none of them is in the catalog",
@@ -114,6 +115,9 @@ type request struct {
 	// user is the account's stand-in for a user id, made once.
 	user func() string
 }
+
+// param returns a path parameter.
+func (r *request) param(name string) string { return r.in.Params[name] }
 
 // reply is a successful answer: a body that is still to be written as JSON, one
 // that is encoded, or none.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // What billing calls a pod without a GPU, and one whose type nobody knows.
@@ -143,7 +144,7 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 	if podID != "" {
 		call.Query.Set("podId", podID)
 	}
-	body, err := r.send(ctx, about{verb: "pod billing", noun: "pod"}, call, translate.Read)
+	body, err := r.Get(ctx, legacy.About{Verb: "pod billing", Noun: legacy.NounPod}, call)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 	}
 	missing := slices.ContainsFunc(records, func(record any) bool { return known[translate.Text(record, "podId")] == "" })
 	if missing {
-		live, err := r.list(ctx, about{noun: "pod"}, "listPods", "pods")
+		live, err := r.Pods(ctx, nil)
 		if err != nil {
 			r.Warn("gpuTypeId", "the pods could not be read, their types are unknown")
 		}
@@ -210,7 +211,7 @@ func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	body, err := r.send(ctx, about{verb: "network volume billing", noun: "network volume"}, call, translate.Read)
+	body, err := r.Get(ctx, legacy.About{Verb: "network volume billing", Noun: legacy.NounVolume}, call)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // endpointFilter is what GET /v1/billing/endpoints filters by and v2 does not.
@@ -37,7 +38,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	if only != "" {
 		call.Query.Set("serverlessId", only)
 	}
-	body, err := r.send(ctx, about{verb: "endpoint billing", noun: "endpoint"}, call, translate.Read)
+	body, err := r.Get(ctx, legacy.About{Verb: "endpoint billing", Noun: legacy.NounEndpoint}, call)
 	if err != nil {
 		return nil, err
 	}
@@ -88,19 +89,19 @@ type billedEndpoint struct {
 
 // billedEndpoints reads the endpoints there are, by id.
 func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoint, error) {
-	listed, err := r.list(ctx, about{verb: "list endpoints", noun: "endpoint"}, "listEndpoints", "endpoints")
+	listed, err := r.Endpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
 	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(listed))
 	types := r.poolCards(ctx, listed...)
 	known := make(map[string]billedEndpoint, len(listed))
-	for _, e := range listed {
-		id := translate.Text(e, "id")
-		known[id] = billedEndpoint{
-			types: typesOf(e, types, notes[id].GPUTypeIDs), centres: translate.Texts(e, "dataCenterIds"),
-			image: translate.Text(e, "image"), template: legacy.TemplateIDOf(id, notes[id]),
-			cpu: len(translate.Items(e, "cpu")) > 0,
+	for _, body := range listed {
+		e := v2.EndpointOf(body)
+		note := notes[e.ID()]
+		known[e.ID()] = billedEndpoint{
+			types: typesOf(e, types, note.GPUTypeIDs), centres: e.DataCenters(),
+			image: e.Image(), template: legacy.TemplateIDOf(e.ID(), note), cpu: e.IsCPU(),
 		}
 	}
 	return known, nil

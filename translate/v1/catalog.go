@@ -65,12 +65,7 @@ func (r *request) flavours(ctx context.Context, product, price string, vcpus int
 	return r.Flavours(ctx, w, product, price, limit)
 }
 
-// cuda reads the CUDA constraint of a body.
-func (r *request) cuda() (versions []string, floor string, err error) {
-	c, err := r.cudaWish()
-	return c.Versions, c.Floor, err
-}
-
+// cudaWish reads the CUDA constraint of a body.
 func (r *request) cudaWish() (legacy.CUDA, error) {
 	versions, _ := r.body["allowedCudaVersions"].([]string) // nil is not given, which is not empty
 	return legacy.CUDAOf(versions, r.body.text("minCudaVersion"))

@@ -1,12 +1,9 @@
 package v1
 
-// The defaults v1 applied to endpoints.
+// The idle timeout of endpoints in seconds, by default and at most.
 const (
-	defaultWorkersMax = 3
-	defaultIdle       = 5
-	maxIdle           = 3600
-	defaultScaler     = 4
-	defaultTimeoutMs  = 600000
+	defaultIdle = 5
+	maxIdle     = 3600
 )
 
 var scalers = []string{"QUEUE_DELAY", "REQUEST_COUNT"}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 func listEndpoints(ctx context.Context, r *request) (*reply, error) {
@@ -30,10 +31,10 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 	if withWorkers {
 		workers = r.workersOf(ctx, legacy.IDs(listed))
 	}
-	return ok(each(listed, func(e any) map[string]any {
-		id := translate.Text(e, "id")
-		note := notes[id]
-		view := endpointView{note: note, types: types, version: note.Version, workers: workers[id]}
+	return ok(each(listed, func(body any) map[string]any {
+		e := v2.EndpointOf(body)
+		note := notes[e.ID()]
+		view := endpointView{note: note, types: types, version: note.Version, workers: workers[e.ID()]}
 		if withTemplate {
 			view.template = r.templateFor(e, note, templates)
 		}
@@ -43,11 +44,11 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 
 // templateFor is an endpoint's template: the one it was made from, or the
 // virtual one.
-func (r *request) templateFor(e any, note translate.EndpointNote, templates map[string]any) any {
+func (r *request) templateFor(e v2.Endpoint, note translate.EndpointNote, templates map[string]any) any {
 	if template := templates[note.TemplateID]; template != nil {
 		return template
 	}
-	return r.template(legacy.VirtualTemplate(e), false)
+	return r.template(legacy.VirtualTemplate(e.Members), false)
 }
 
 func getEndpoint(ctx context.Context, r *request) (*reply, error) {
@@ -56,11 +57,10 @@ func getEndpoint(ctx context.Context, r *request) (*reply, error) {
 		return nil, r.query.fault
 	}
 	id := r.param("endpointId")
-	endpoint, err := r.Endpoint(ctx, legacy.About{Verb: "get endpoint", Noun: legacy.NounEndpoint}, id)
+	e, err := r.Endpoint(ctx, legacy.About{Verb: "get endpoint", Noun: legacy.NounEndpoint}, id)
 	if err != nil {
 		return nil, err
 	}
-	e := any(endpoint.Members)
 	note := r.EndpointNote(ctx, id)
 	out := r.endpointNow(ctx, e, note)
 	if withTemplate {

@@ -57,46 +57,28 @@ func bad(format string, args ...any) *fault {
 // broken is a fault of ours.
 func broken() *fault { return &fault{status: http.StatusInternalServerError, text: textBroken} }
 
-// about says what a v2 call was made for, so that its refusal can be told in
-// v1's words.
-type about struct {
-	verb string // "create pod"
-	noun string // "pod"
-	// missing is the text for a 404, by default noun + " not found".
-	missing string
-	// given tells that the 404 is about an id in the caller's body: it becomes
-	// a 400 with missing as its text.
-	given bool
-	// places tells that a 400 may be a shortage.
-	places bool
-}
-
-// unknown is the about of a look-up of an id the caller gave in the body.
-func unknown(kind, id string) about {
-	return about{verb: "read " + kind, noun: kind, missing: fmt.Sprintf("%s %q not found", kind, id), given: true}
-}
-
 // refused tells a v2 answer that is no success, or its absence, in v1's words.
-func (a *API) refused(w about, resp *translate.Response, err error) *fault {
-	if err != nil || resp == nil {
-		return lost(err)
+func (a *API) refused(r *legacy.RefusedError) *fault {
+	resp := r.Response
+	if r.Err != nil || resp == nil {
+		return lost(r.Err)
 	}
 	detail := resp.Detail()
 	f := &fault{status: resp.Status, text: cmp.Or(detail, http.StatusText(resp.Status)), detail: detail}
 	switch {
 	case resp.OK(): // a success that could not be read
 		return &fault{status: http.StatusBadGateway, text: textBroken}
-	case resp.Status == http.StatusBadRequest && w.places && translate.IsCapacity(detail):
-		f.status, f.text = a.cfg.CapacityStatus, w.verb+": "+detail
+	case resp.Status == http.StatusBadRequest && r.Places && translate.IsCapacity(detail):
+		f.status, f.text = a.cfg.CapacityStatus, r.Verb+": "+detail
 	case resp.Status == http.StatusUnauthorized:
 		f.text = textUnauthorized
 	case resp.Status == http.StatusPaymentRequired:
-		f.text = paymentText(w, resp)
+		f.text = paymentText(r)
 	case resp.Status == http.StatusForbidden:
 		f.text = legacy.Forbidden(detail)
 	case resp.Status == http.StatusNotFound:
-		f.text = cmp.Or(w.missing, w.noun+" not found")
-		if w.given {
+		f.text = missingText(r.About)
+		if r.Given != "" {
 			f.status = http.StatusBadRequest
 		}
 	case resp.Status == http.StatusUnprocessableEntity:
@@ -131,27 +113,30 @@ func (a *API) faultOf(err error) *fault {
 	if !ok {
 		return lost(err)
 	}
-	w := about{verb: r.Verb, noun: string(r.Noun), places: r.Places}
+	return a.refused(r)
+}
+
+// missingText names what a 404 is about.
+func missingText(about legacy.About) string {
 	switch {
-	case r.Verb == "delete pod":
-		w.missing = "pod not found to terminate"
-	case r.Given == "":
-	case r.Noun == legacy.NounDataCenter:
-		w.given, w.missing = true, fmt.Sprintf("%s: Data center %q not found", r.Verb, r.Given)
-	default:
-		w.given, w.missing = true, fmt.Sprintf("%s %q not found", r.Noun, r.Given)
+	case about.Noun == legacy.NounTerminated:
+		return "pod not found to terminate"
+	case about.Given == "":
+		return string(about.Noun) + " not found"
+	case about.Noun == legacy.NounDataCenter:
+		return fmt.Sprintf("%s: Data center %q not found", about.Verb, about.Given)
 	}
-	return a.refused(w, r.Response, r.Err)
+	return fmt.Sprintf("%s %q not found", about.Noun, about.Given)
 }
 
 // paymentText is v1's sentence about an empty account, unless the refusal is a
 // budget of the organisation's, which has words of its own and a decision to
 // look up.
-func paymentText(w about, resp *translate.Response) string {
-	if detail := resp.Detail(); detail != "" && translate.Text(resp.Body, "decision") != "" {
-		return w.verb + ": " + detail
+func paymentText(r *legacy.RefusedError) string {
+	if detail := r.Response.Detail(); detail != "" && translate.Text(r.Response.Body, "decision") != "" {
+		return r.Verb + ": " + detail
 	}
-	return w.verb + ": " + textNoFunds
+	return r.Verb + ": " + textNoFunds
 }
 
 // lost is the fault of a call without an answer.

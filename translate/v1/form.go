@@ -78,8 +78,6 @@ func (in input) flag(name string) bool { b, _ := in[name].(bool); return b }
 
 func (in input) texts(name string) []string { l, _ := in[name].([]string); return l }
 
-func (in input) env() map[string]string { m, _ := in["env"].(map[string]string); return m }
-
 // wish reads a key as what the caller says about a setting.
 func wish[T any](in input, name string) legacy.Wish[T] { return legacy.WishOf[T](in, name) }
 

@@ -24,8 +24,6 @@ const (
 	defaultPath   = "/workspace"
 	defaultRAM    = 8
 	defaultVCPU   = 2
-	// minVolume is the smallest volume v2 knows.
-	minVolume = 10
 )
 
 // anyInt lets an integer field be negative; v1 read that as absent.

@@ -60,7 +60,7 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	listed, err := r.list(ctx, about{verb: "list pods", noun: "pod"}, "listPods", "pods")
+	listed, err := r.Pods(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ type podExtras struct{ volumes, templates map[string]any }
 func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any, notes map[string]translate.PodNote) podExtras {
 	extras := podExtras{volumes: map[string]any{}, templates: map[string]any{}}
 	if include.volume {
-		volumes, err := r.list(ctx, about{noun: "network volume"}, "listNetworkVolumes", "networkVolumes")
+		volumes, err := r.Volumes(ctx)
 		if err != nil {
 			r.Warn("includeNetworkVolume", "the network volumes could not be read")
 		}
@@ -144,7 +144,7 @@ func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any
 
 // allWorkers lists the workers of all endpoints, or of one, as pods.
 func (r *request) allWorkers(ctx context.Context, endpointID string) ([]any, error) {
-	endpoints, err := r.list(ctx, about{verb: "list endpoints", noun: "endpoint"}, "listEndpoints", "endpoints")
+	endpoints, err := r.Endpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -168,13 +168,13 @@ func (r *request) workersOf(ctx context.Context, endpoints []string) map[string]
 	found := make(map[string][]any, len(endpoints))
 	r.Each(ctx, len(endpoints), func(ctx context.Context, i int) {
 		id := endpoints[i]
-		body, err := r.send(ctx, about{noun: "endpoint"}, byID("listEndpointWorkers", id), translate.Read)
+		listed, err := r.Workers(ctx, id)
 		if err != nil {
 			r.Warn("includeWorkers", "the workers of "+id+" could not be read")
 			return
 		}
 		workers := []any{}
-		for _, worker := range translate.Items(body, "workers") {
+		for _, worker := range listed {
 			if translate.Text(worker, "id") != "" {
 				workers = append(workers, r.worker(worker, id, types))
 			}
@@ -192,15 +192,14 @@ func getPod(ctx context.Context, r *request) (*reply, error) {
 		return nil, r.query.fault
 	}
 	id := r.param("podId")
-	w := about{verb: "get pod", noun: "pod"}
-	resp, err := r.Send(ctx, byID("getPod", id), translate.Read)
-	if err == nil && resp.Status == 404 && include.workers {
+	pod, err := r.Pod(ctx, id)
+	if legacy.IsMissing(err) && include.workers {
 		return r.getWorker(ctx, id)
 	}
-	if err != nil || !resp.OK() || translate.Members(resp.Body) == nil {
-		return nil, r.api.refused(w, resp, err)
+	if err != nil {
+		return nil, err
 	}
-	return ok(r.podWith(ctx, resp.Body, include, "")), nil
+	return ok(r.podWith(ctx, pod.Members, include, "")), nil
 }
 
 // getWorker looks for an id among the serverless workers, which v1 knew as pods.
@@ -223,7 +222,7 @@ func (r *request) podWith(ctx context.Context, pod any, include podIncludes, int
 	note, _, _ := translate.LoadNote[translate.PodNote](ctx, r.Dialogue, r.Key(translate.KindPod, id))
 	view := podView{note: note, types: r.cards(ctx, pod), machine: include.machine, intent: intent}
 	if volumeID := volumeOf(pod); include.volume && volumeID != "" {
-		if volume, err := r.read(ctx, about{noun: "network volume"}, "getNetworkVolume", volumeID); err == nil {
+		if volume, err := r.Volume(ctx, volumeID); err == nil {
 			view.volume = networkVolume(volume)
 		} else {
 			r.Warn("includeNetworkVolume", "the network volume could not be read")

@@ -1,0 +1,404 @@
+package legacy
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// EndpointWishes are what a caller says about a serverless endpoint.
+type EndpointWishes struct {
+	// Container are settings of the caller's own, which win over the template's.
+	Container
+	Name, TemplateID, Type Wish[string]
+	// GPUs are GPU types, pools, and types with a minus sign to leave out.
+	GPUs, CUDAVersions Wish[[]string]
+	MinCUDA            Wish[string]
+	GPUCount           Wish[int64]
+	// CPUs chooses CPU instances, given the endpoint as it is; nil leaves them.
+	CPUs func(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error)
+	// Places chooses data centres, an empty list for any; nil leaves them.
+	Places  func(ctx context.Context) (Wish[[]string], error)
+	Volumes Wish[[]string]
+
+	WorkersMin, WorkersMax, IdleTimeout, ScalerValue, TimeoutMS Wish[int64]
+	Scaler, Flashboot                                           Wish[string]
+	// FlashbootOn is Flashboot for those who know only on and off.
+	FlashbootOn Wish[bool]
+	// Remember changes what is remembered beside the endpoint; nil changes
+	// nothing more.
+	Remember func(note *translate.EndpointNote, body v2.Endpoint)
+}
+
+// The defaults of the retired interfaces.
+const (
+	defaultWorkersMax  = 3
+	defaultScalerValue = 4
+	defaultTimeoutMS   = 600_000
+)
+
+// endpointWrite is a create or change of an endpoint under way.
+type endpointWrite struct {
+	*Session
+	w *EndpointWishes
+	// now is the endpoint before, without members on create.
+	now, body v2.Endpoint
+	note      translate.EndpointNote
+	origin    *translate.Origin
+}
+
+// CreateEndpoint makes an endpoint.
+func (s *Session) CreateEndpoint(ctx context.Context, w *EndpointWishes) (v2.Endpoint, translate.EndpointNote, error) {
+	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint()}
+	made, err := e.create(ctx)
+	if err != nil {
+		return v2.Endpoint{}, e.note, err
+	}
+	e.remember(ctx, made.ID(), translate.EndpointNote{})
+	return made, e.note, nil
+}
+
+func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
+	b, kind := e.body, e.w.Type.Or(v2.Queue)
+	least := e.w.WorkersMin.Or(0)
+	most := e.w.WorkersMax.Or(max(defaultWorkersMax, least))
+	if err := inOrder(least, most); err != nil {
+		return b, err
+	}
+	b.SetType(kind)
+	b.SetTimeout(e.w.TimeoutMS.Or(defaultTimeoutMS))
+	b.SetFlashboot(v2.FlashbootOff)
+	e.flashboot()
+	if err := e.fromTemplate(ctx); err != nil {
+		return b, err
+	}
+	e.w.Container.Create(b.Container)
+	if err := e.compute(ctx); err != nil {
+		return b, err
+	}
+	if err := e.places(ctx); err != nil {
+		return b, err
+	}
+	if volumes := e.w.Volumes.Value(); len(volumes) > 0 {
+		b.SetVolumes(volumes)
+	}
+	b.SetScaling(e.scaler(), e.w.ScalerValue.Or(defaultScalerValue))
+	b.SetWorkersMin(least)
+	b.SetWorkersMax(most)
+	e.note.IdleTimeout = e.w.IdleTimeout.Value()
+	if !e.byCount() {
+		b.SetIdleTimeout(e.w.IdleTimeout.Or(e.Quirks.DefaultIdle))
+	}
+	about := aboutEndpoint("create")
+	if id := e.w.TemplateID.Value(); id != "" {
+		about.Noun, about.Given = NounTemplate, id
+	}
+	call := Call("createEndpoint", "", b.Members)
+	call.Origin = e.origin
+	made, err := e.Create(ctx, Creation{
+		About: about, Call: call, List: "listEndpoints", Member: "endpoints", Claims: "endpoint",
+	})
+	return v2.EndpointOf(made), err
+}
+
+// UpdateEndpoint changes an endpoint. What the caller does not mention stays, and
+// what v2 takes only whole is filled up from the endpoint as it is.
+func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointWishes) (v2.Endpoint, translate.EndpointNote, error) {
+	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint(), note: s.EndpointNote(ctx, id)}
+	var err error
+	if e.now, err = s.Endpoint(ctx, aboutEndpoint("update"), id); err != nil {
+		return e.now, e.note, err
+	}
+	before := e.note
+	if err := e.change(ctx, id); err != nil {
+		return e.now, e.note, err
+	}
+	p := patch{about: aboutEndpoint("update"), update: "updateEndpoint", id: id, origin: e.origin}
+	if e.body.Has("templateId") {
+		p.about.Noun, p.about.Given = NounTemplate, w.TemplateID.Value()
+	}
+	after, err := s.apply(ctx, &p, e.body.Members, e.now.Members)
+	if err != nil {
+		return e.now, e.note, err
+	}
+	e.note.TemplateID = before.TemplateID
+	if e.followsAnother(id) {
+		e.note.TemplateID = w.TemplateID.Value()
+	}
+	e.remember(ctx, id, before)
+	return v2.EndpointOf(after), e.note, nil
+}
+
+// followsAnother reports whether the wish names a template, and not the virtual one
+// of the endpoint itself: clients write back what they read.
+func (e *endpointWrite) followsAnother(id string) bool {
+	template := e.w.TemplateID.Value()
+	return template != "" && template != VirtualPrefix+id
+}
+
+func (e *endpointWrite) change(ctx context.Context, id string) error {
+	if kind, ok := e.w.Type.Get(); ok && kind != e.kind() {
+		return invalid("", "type of an endpoint cannot be changed")
+	}
+	gpu := len(translate.Unique(e.w.GPUs.Value())) > 0 || e.Quirks.StrictFamily && (e.w.GPUCount.Said() || e.w.CUDAVersions.Said() || e.w.MinCUDA.Value() != "")
+	if e.now.IsCPU() && gpu || !e.now.IsCPU() && e.w.CPUs != nil {
+		return invalid("", "compute type of an endpoint cannot be changed")
+	}
+	b := e.body
+	if name := e.w.Name.Value(); name != "" {
+		b.SetName(name)
+	}
+	e.w.TimeoutMS.To(b.SetTimeout)
+	e.flashboot()
+	if e.followsAnother(id) {
+		if err := e.fromTemplate(ctx); err != nil {
+			return err
+		}
+	}
+	e.w.Container.Change(b.Container, e.now.Container)
+	if err := e.workers(); err != nil {
+		return err
+	}
+	e.scaling()
+	if err := e.computeChange(ctx); err != nil {
+		return err
+	}
+	e.w.Volumes.To(b.SetVolumes)
+	return e.places(ctx)
+}
+
+// fromTemplate names the template, or sends the settings of the endpoint behind a
+// virtual one, which v2 does not know. A new endpoint without a name has the
+// template's.
+func (e *endpointWrite) fromTemplate(ctx context.Context) error {
+	id, name := e.w.TemplateID.Value(), e.w.Name.Value()
+	creating := e.now.Empty()
+	e.note.TemplateID = id
+	switch {
+	case IsVirtual(id):
+		t, err := e.Template(ctx, GivenTemplate("read template", id), id)
+		if err != nil {
+			return err
+		}
+		t.CopyInto(e.body.Container)
+		e.origin = t.Origin()
+		name = cmp.Or(name, t.Name())
+	case id != "" && creating && name == "":
+		t, err := e.Template(ctx, GivenTemplate("read template", id), id)
+		if err != nil {
+			return err
+		}
+		name = cmp.Or(t.Name(), id)
+		e.body.SetTemplateID(t.realID())
+	case id != "":
+		e.body.SetTemplateID(e.ResolveTemplate(ctx, id))
+	}
+	if !creating {
+		return nil
+	}
+	if name == "" {
+		return invalid("", "name is required")
+	}
+	e.body.SetName(name)
+	return nil
+}
+
+func (e *endpointWrite) places(ctx context.Context) error {
+	if e.w.Places == nil {
+		return nil
+	}
+	wish, err := e.w.Places(ctx)
+	if ids, ok := wish.Get(); ok && (len(ids) > 0 || !e.now.Empty()) {
+		e.body.SetDataCenters(ids)
+	}
+	return err
+}
+
+// compute sets the CPU instances or GPU pools of a new endpoint.
+func (e *endpointWrite) compute(ctx context.Context) error {
+	if e.w.CPUs != nil {
+		list, err := e.w.CPUs(ctx, e.now)
+		e.body.SetCPUs(list)
+		return err
+	}
+	chosen, err := e.choosePools(ctx, translate.Unique(e.w.GPUs.Value()))
+	if err != nil {
+		return err
+	}
+	e.body.SetPools(chosen.ids)
+	if len(chosen.excluded) > 0 {
+		e.body.SetExcluded(chosen.excluded)
+	}
+	e.body.SetGPUCount(max(e.w.GPUCount.Value(), 1))
+	c, err := CUDAOf(e.w.CUDAVersions.Value(), e.w.MinCUDA.Value())
+	if len(c.Versions) > 0 {
+		e.body.SetCUDAVersions(c.Versions)
+	} else if c.Floor != "" {
+		e.body.SetMinCUDA(c.Floor)
+	}
+	return err
+}
+
+// computeChange changes the GPU or CPU settings. Pools and exclusions are sent
+// together: one would be read against the other's old value.
+func (e *endpointWrite) computeChange(ctx context.Context) error {
+	if e.w.CPUs != nil {
+		list, err := e.w.CPUs(ctx, e.now)
+		if !slices.EqualFunc(list, e.now.CPUs(), func(a, b v2.CPU) bool { return a.ID == b.ID && a.VCPUs == b.VCPUs }) {
+			e.body.SetCPUs(list)
+		}
+		return err
+	}
+	if e.now.IsCPU() {
+		return nil
+	}
+	if tokens := translate.Unique(e.w.GPUs.Value()); len(tokens) > 0 {
+		chosen, err := e.choosePools(ctx, tokens)
+		if err != nil {
+			return err
+		}
+		e.body.SetPools(chosen.ids)
+		e.body.SetExcluded(chosen.excluded)
+	}
+	if n := e.w.GPUCount.Value(); n > 0 {
+		e.body.SetGPUCount(n)
+	}
+	return e.cudaChange()
+}
+
+// cudaChange sets one constraint and clears the other, which v2 would refuse
+// beside it.
+func (e *endpointWrite) cudaChange() error {
+	c, err := CUDAOf(e.w.CUDAVersions.Value(), e.w.MinCUDA.Value())
+	listed, floored := len(e.now.CUDAVersions()) > 0, e.now.MinCUDA() != ""
+	switch {
+	case len(c.Versions) > 0:
+		e.body.SetCUDAVersions(c.Versions)
+		if floored {
+			e.body.SetMinCUDA("")
+		}
+	case c.Floor != "":
+		e.body.SetMinCUDA(c.Floor)
+		if listed {
+			e.body.SetCUDAVersions(nil)
+		}
+	default:
+		if listed && e.w.CUDAVersions.Said() {
+			e.body.SetCUDAVersions(nil)
+		}
+		if floored && e.w.MinCUDA.Said() {
+			e.body.SetMinCUDA("")
+		}
+	}
+	return err
+}
+
+// kind is the endpoint's type.
+func (e *endpointWrite) kind() string {
+	return cmp.Or(e.body.Type(), e.now.Type(), v2.Queue)
+}
+
+// scaler is the scaler the endpoint will have; load balancers have but one.
+func (e *endpointWrite) scaler() string {
+	if e.kind() == v2.LoadBalancer {
+		return v2.ByCount
+	}
+	return cmp.Or(e.w.Scaler.Value(), e.now.Scaler(), v2.ByDelay)
+}
+
+// byCount reports whether the endpoint will be a queue scaled by request count,
+// for which v2 takes no idle timeout.
+func (e *endpointWrite) byCount() bool { return e.kind() == v2.Queue && e.scaler() == v2.ByCount }
+
+// scaling sends the scaler whole: the half that is not given is the current one.
+func (e *endpointWrite) scaling() {
+	value, given := e.w.ScalerValue.Get()
+	switch {
+	case given:
+	case e.w.Scaler.Value() == "" || e.scaler() == e.now.Scaler():
+		return // nothing changes
+	default:
+		value = defaultScalerValue
+	}
+	e.body.SetScaling(e.scaler(), value)
+}
+
+// inOrder checks the bounds of the workers.
+func inOrder(least, most int64) error {
+	if least > most {
+		return invalid("workersMin", "must be at most workersMax (%d)", most)
+	}
+	return nil
+}
+
+// workers sends the bounds that change. A maximum below the minimum there is takes
+// the minimum down with it.
+func (e *endpointWrite) workers() error {
+	least, most := e.w.WorkersMin, e.w.WorkersMax
+	if n, ok := most.Get(); ok && !least.Said() && n < e.now.WorkersMin() {
+		least = Given(n)
+	}
+	if least.Said() {
+		if err := inOrder(least.Value(), most.Or(e.now.WorkersMax())); err != nil {
+			return err
+		}
+	}
+	least.To(e.body.SetWorkersMin)
+	most.To(e.body.SetWorkersMax)
+	// v2 forgets the idle timeout while the scaler counts requests.
+	current := e.now.IdleTimeout()
+	e.note.IdleTimeout = e.w.IdleTimeout.Or(cmp.Or(current, e.note.IdleTimeout))
+	resumed := current == 0 && e.w.Scaler.Value() != ""
+	if e.note.IdleTimeout > 0 && !e.byCount() && (e.w.IdleTimeout.Said() || resumed) {
+		e.body.SetIdleTimeout(e.note.IdleTimeout)
+	}
+	return nil
+}
+
+// flashboot sets the mode. Those who know only on and off leave the better one be.
+func (e *endpointWrite) flashboot() {
+	if mode := e.w.Flashboot.Value(); mode != "" {
+		e.body.SetFlashboot(mode)
+	}
+	switch on, given := e.w.FlashbootOn.Get(); {
+	case given && !on:
+		e.body.SetFlashboot(v2.FlashbootOff)
+	case given && e.now.Flashboot() != v2.FlashbootPrio:
+		e.body.SetFlashboot(v2.FlashbootOn)
+	}
+}
+
+// remember stores what v2 will not tell again, unless it is known.
+func (e *endpointWrite) remember(ctx context.Context, id string, before translate.EndpointNote) {
+	if e.w.Remember != nil {
+		e.w.Remember(&e.note, e.body)
+	}
+	if !reflect.DeepEqual(before, e.note) {
+		translate.SaveNote(ctx, e.Dialogue, e.Key(translate.KindEndpoint, id), e.note)
+	}
+}
+
+// FollowTemplate applies a template to an endpoint, which follows it from then on.
+// A virtual one changes nothing.
+func (s *Session) FollowTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
+	if IsVirtual(template) {
+		return s.Endpoint(ctx, aboutEndpoint("get"), id)
+	}
+	b := v2.NewEndpoint()
+	b.SetTemplateID(s.ResolveTemplate(ctx, template))
+	after, err := s.Change(ctx, aboutEndpoint("update"), Call("updateEndpoint", id, b.Members))
+	if IsMissing(err) {
+		s.unbind(ctx, id)
+	}
+	if err != nil {
+		return v2.Endpoint{}, err
+	}
+	note := s.EndpointNote(ctx, id)
+	note.TemplateID = template
+	translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, id), note)
+	return v2.EndpointOf(after), nil
+}

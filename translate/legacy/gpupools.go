@@ -1,0 +1,156 @@
+package legacy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// pools is a choice of serverless GPUs in v2's terms.
+type pools struct{ ids, excluded []string }
+
+// ServerlessTypes lists the GPU types with their serverless pools.
+func (s *Session) ServerlessTypes(ctx context.Context) ([]any, error) {
+	return s.GPUs(ctx, translate.GPUQuery{Product: "SERVERLESS"})
+}
+
+// InPool lists the types of a pool in catalog order.
+func InPool(types []any, pool string) []string {
+	var members []string
+	for _, t := range types {
+		if translate.Text(t, "pool") == pool && pool != "" {
+			members = append(members, translate.Text(t, "id"))
+		}
+	}
+	return members
+}
+
+// Selection is an endpoint's choice in the notation of the retired interfaces:
+// pools, and the excluded types with a minus sign.
+func Selection(e v2.Endpoint) string {
+	tokens := e.Pools()
+	for _, id := range e.Excluded() {
+		tokens = append(tokens, "-"+id)
+	}
+	return strings.Join(tokens, ",")
+}
+
+// IsSelected reports whether the tokens still mean what the endpoint has.
+func (s *Session) IsSelected(ctx context.Context, tokens []string, e v2.Endpoint) bool {
+	matches := func(p pools) bool { return sameSet(p.ids, e.Pools()) && sameSet(p.excluded, e.Excluded()) }
+	if p, unknown := selectPools(nil, tokens); len(unknown) == 0 && matches(p) {
+		return true
+	}
+	// Where the catalog cannot be read, what v2 says is shown.
+	types, err := s.ServerlessTypes(ctx)
+	p, _ := selectPools(types, tokens)
+	return err == nil && matches(p)
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// choosePools reads a choice of serverless GPUs: types, pools, and types with a
+// minus sign that are left out. The result is the requested set exactly, as the
+// catalog stands today.
+func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, error) {
+	if len(tokens) == 0 {
+		return s.defaultPools(ctx)
+	}
+	chosen, unknown := selectPools(nil, tokens)
+	if len(chosen.excluded) > 0 || len(unknown) > 0 {
+		types, err := s.ServerlessTypes(ctx)
+		switch {
+		case err == nil:
+			chosen, unknown = selectPools(types, tokens)
+		case len(unknown) > 0:
+			return pools{}, err
+		}
+	}
+	for _, id := range unknown {
+		if len(chosen.ids) == 0 {
+			return pools{}, invalid(s.Quirks.GPUsField, "%.64q is not available for serverless", id)
+		}
+		s.Warn(s.Quirks.GPUsField, id+" is not available for serverless, skipped")
+	}
+	if len(chosen.ids) == 0 {
+		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
+	}
+	return chosen, nil
+}
+
+// selectPools turns tokens into pools without some of their types. Without a
+// catalog, what looks like a pool is one, and types are unknown. A type that is
+// excluded from a pool that was not asked for is left out, as v2 would refuse it.
+func selectPools(types []any, tokens []string) (p pools, unknown []string) {
+	var cards, single []string
+	for _, token := range tokens {
+		excluded, isExclusion := strings.CutPrefix(token, "-")
+		pool := translate.Text(translate.ByID(types, token), "pool")
+		switch {
+		case isExclusion:
+			p.excluded = append(p.excluded, strings.TrimSpace(excluded))
+		case pool != "":
+			single, cards = append(single, pool), append(cards, token)
+		case types == nil && looksLikePool(token) || len(InPool(types, token)) > 0:
+			p.ids = append(p.ids, token)
+		default:
+			unknown = append(unknown, token)
+		}
+	}
+	whole := slices.Clone(p.ids)
+	p.ids = translate.Unique(append(p.ids, single...))
+	if types == nil {
+		return p, unknown
+	}
+	p.excluded = slices.DeleteFunc(p.excluded, func(id string) bool {
+		return !slices.Contains(p.ids, translate.Text(translate.ByID(types, id), "pool"))
+	})
+	for _, pool := range p.ids {
+		for _, id := range InPool(types, pool) {
+			if !slices.Contains(whole, pool) && !slices.Contains(cards, id) {
+				p.excluded = append(p.excluded, id)
+			}
+		}
+	}
+	p.excluded = translate.Unique(p.excluded)
+	return p, unknown
+}
+
+// looksLikePool tells a pool ("ADA_48_PRO") from a GPU type ("NVIDIA L4"); the
+// platform has the last word.
+func looksLikePool(token string) bool {
+	return strings.Contains(token, "_") && strings.Trim(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
+
+// mostDefaultPools is how many pools an endpoint gets when the caller names no
+// types.
+const mostDefaultPools = 3
+
+// defaultPools are the pools with stock, by their cheapest type.
+func (s *Session) defaultPools(ctx context.Context) (pools, error) {
+	if !s.Quirks.PicksPools {
+		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
+	}
+	types, err := s.ServerlessTypes(ctx)
+	if err != nil {
+		return pools{}, err
+	}
+	var ids []string
+	for _, t := range ByPrice(types, "price", "serverless") {
+		if translate.Text(t, "availability") != "NONE" {
+			ids = append(ids, translate.Text(t, "pool"))
+		}
+	}
+	ids = translate.Unique(ids)
+	ids = ids[:min(len(ids), mostDefaultPools)]
+	if len(ids) == 0 {
+		return pools{}, invalid(s.Quirks.GPUsField, "nothing is available for serverless")
+	}
+	s.Warn(s.Quirks.GPUsField, "none given, chose "+strings.Join(ids, ","))
+	return pools{ids: ids}, nil
+}

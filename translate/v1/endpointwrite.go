@@ -1,0 +1,104 @@
+package v1
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+func createEndpoint(ctx context.Context, r *request) (*reply, error) {
+	in, w := r.body, r.endpointWishes()
+	w.IdleTimeout = legacy.Given(w.IdleTimeout.Or(defaultIdle))
+	w.FlashbootOn = legacy.Given(w.FlashbootOn.Or(true))
+	isCPU := len(in.texts("cpuFlavorIds")) > 0 && len(in.texts("gpuTypeIds")) == 0
+	if in.has("computeType") {
+		isCPU = in.text("computeType") == "CPU"
+	}
+	if w.CPUs = nil; isCPU {
+		w.CPUs = r.cpus
+	}
+	endpoint, note, err := r.CreateEndpoint(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return ok(r.endpointNow(ctx, endpoint, note)), nil
+}
+
+// updateEndpoint serves PATCH and POST .../update.
+func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
+	endpoint, note, err := r.UpdateEndpoint(ctx, r.param("endpointId"), r.endpointWishes())
+	if err != nil {
+		return nil, err
+	}
+	return ok(r.endpointNow(ctx, endpoint, note)), nil
+}
+
+// endpointWishes reads what both bodies say about an endpoint.
+func (r *request) endpointWishes() *legacy.EndpointWishes {
+	in := r.body
+	w := &legacy.EndpointWishes{
+		Name: wish[string](in, "name"), TemplateID: wish[string](in, "templateId"),
+		GPUs: wish[[]string](in, "gpuTypeIds"), GPUCount: wish[int64](in, "gpuCount"),
+		CUDAVersions: wish[[]string](in, "allowedCudaVersions"), MinCUDA: wish[string](in, "minCudaVersion"),
+		WorkersMin: wish[int64](in, "workersMin"), WorkersMax: wish[int64](in, "workersMax"), IdleTimeout: wish[int64](in, "idleTimeout"),
+		Scaler: wish[string](in, "scalerType"), ScalerValue: wish[int64](in, "scalerValue"),
+		TimeoutMS: wish[int64](in, "executionTimeoutMs"), FlashbootOn: wish[bool](in, "flashboot"),
+	}
+	if len(in.texts("cpuFlavorIds")) > 0 || in.has("vcpuCount") {
+		w.CPUs = r.cpus
+	}
+	if in.has("dataCenterIds") {
+		w.Places = func(context.Context) (legacy.Wish[[]string], error) { return legacy.Given(r.centres()), nil }
+	}
+	volume, volumes := in.text("networkVolumeId"), in.texts("networkVolumeIds")
+	given := in.has("networkVolumeId") || in.has("networkVolumeIds")
+	if given {
+		w.Volumes = legacy.Given(translate.Unique(append([]string{volume}, volumes...)))
+	}
+	w.Remember = func(note *translate.EndpointNote, _ v2.Endpoint) {
+		if types := in.texts("gpuTypeIds"); len(types) > 0 {
+			note.GPUTypeIDs, note.GPUIDs = translate.Unique(types), ""
+		}
+		if given {
+			note.NetworkVolumeID, note.NetworkVolumeIDs = volume, volumes
+		}
+	}
+	return w
+}
+
+// maxEndpointFlavours is how many flavours an endpoint gets when none are named.
+const maxEndpointFlavours = 3
+
+// cpus chooses one instance for each flavour, in order; what is not given is as it
+// is now.
+func (r *request) cpus(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error) {
+	current := now.CPUs()
+	if len(current) > 0 && !r.body.has("vcpuCount") {
+		r.body["vcpuCount"] = current[0].VCPUs
+	}
+	if len(current) > 0 && len(r.body.texts("cpuFlavorIds")) == 0 {
+		var flavours []string
+		for _, c := range current {
+			flavours = append(flavours, c.ID)
+		}
+		r.body["cpuFlavorIds"] = flavours
+	}
+	vcpus, err := r.vcpus()
+	if err != nil {
+		return nil, err
+	}
+	chosen, _, err := r.flavours(ctx, "SERVERLESS", "serverlessPerVcpu", vcpus, maxEndpointFlavours)
+	if err != nil {
+		return nil, err
+	}
+	if len(chosen) == 0 {
+		return nil, bad("cpuFlavorIds: no flavour is available with vcpuCount %d", vcpus)
+	}
+	var list []v2.CPU
+	for _, id := range chosen {
+		list = append(list, v2.CPU{ID: id, VCPUs: vcpus})
+	}
+	return list, nil
+}
