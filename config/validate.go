@@ -151,6 +151,8 @@ func (o *Org) validate(demoKeys bool) error {
 		}
 		if c.Cost < 0 || c.Cost > ratelimit.MaxCost {
 			errs = append(errs, fault.Errorf(at+".cost", "must be between 0 and %d", ratelimit.MaxCost))
+		} else if window, ok := c.Limits.Refuses(c.Cost); ok {
+			errs = append(errs, fault.Errorf(at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window))
 		}
 	}
 	for i, k := range o.Keys {

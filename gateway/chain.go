@@ -64,33 +64,29 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Recent: recent}
+	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version)}
 	resolve := &filter.Resolve{
 		Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
-		Looks: engine.Reads, Reader: reader, Catalog: g.catalog, Recorder: g.recorder,
+		Looks: engine.Reads, Reader: reader, Recorder: g.recorder,
 	}
-	dispatch := &filter.Dispatch{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline, Streams: g.streams}
 	chain := &filter.Chain{Dialects: make(map[route.Dialect]filter.Dialect)}
 	translators, dimmers := make(map[route.Dialect]filter.Translator), make(map[route.Dialect]filter.Dimmer)
 	for name, d := range dialects {
 		chain.Dialects[name], translators[name], dimmers[name] = d, d, d
 	}
 	dark := brownouts(cfg)
-	count := &filter.Count{Limiter: g.limiter, Quotas: quotas(cfg), Recorder: g.recorder}
-
-	keep := filter.NewKeep(g.history)
+	count := &filter.Count{Quotas: quotas(cfg), Recorder: g.recorder}
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
 	// quota before bodies; size before everything.
 	chain.Head = []filter.Filter{
-		keep,
 		filter.Stamp{},
 		filter.Size{},
 		filter.Wire{},
 		filter.Match{Table: table, API: g.api},
 		filter.Identify{Directory: directory, Guard: g.guard},
 		&filter.Legacy{
-			Usage: g.usage, Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Brownouts: dark,
+			Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Brownouts: dark,
 			Anonymous: cfg.AnonymousCatalog, Now: g.deps.Now,
 		},
 		count,
@@ -103,24 +99,27 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		}},
 		filter.Decode{Limits: strictjson.DefaultLimits()},
 		&filter.Brownout{Brownouts: dark, Dialects: dimmers, Anonymous: cfg.AnonymousCatalog, Now: g.deps.Now},
-		&filter.Translate{
-			API: g.api, Translators: translators, Chain: chain, Dispatch: dispatch, Count: count, Anonymous: cfg.AnonymousCatalog,
-		},
+		&filter.Translate{API: g.api, Chain: chain, Count: count, Anonymous: cfg.AnonymousCatalog},
 	}
 	chain.Call = []filter.Filter{
-		filter.Note{Keep: keep},
-		&filter.Classes{Limiter: g.limiter, Of: classes, Recorder: g.recorder},
+		&filter.Classes{Of: classes, Recorder: g.recorder},
 		filter.Validate{},
 		resolve,
-		&filter.Authorize{Engine: engine, Resolve: resolve, Changes: changers(cfg, library), Log: g.decisions},
+		&filter.Authorize{Engine: engine, Resolve: resolve, Changes: changers(cfg, library)},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
-		&filter.Share{Upstream: g.shares, Weights: weights(cfg)},
+		&filter.Share{Weights: weights(cfg)},
 	}
-	keep.Know(chain)
+	ports := filter.Ports{
+		Counter: g.limiter, Shares: g.shares, Recent: recent, Prices: g.catalog, Translators: translators, Usage: g.usage, Observer: g.history,
+		Sender: &filter.Dispatcher{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline, Streams: g.streams},
+	}
+	if g.decisions != nil {
+		ports.Decisions = g.decisions
+	}
 	return &state{
 		config:   cfg,
-		pipeline: &filter.Pipeline{Chain: chain, Dispatch: dispatch, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Authorization: client.Authorization, Revision: cfg.Revision},
 		callers:  directory,
 		reader:   reader,
 		client:   client,

@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -41,50 +40,49 @@ type Question struct {
 // explainTimeout bounds one explanation, reads included.
 const explainTimeout = 30 * time.Second
 
-// Explain tells what would become of a request under the configuration in
+// Explain reports what would become of a request under the configuration in
 // force: nothing is sent but reads, nothing is counted and nothing is kept. Its
 // error is a fault of the question.
-func (g *Gateway) Explain(ctx context.Context, q Question) (*filter.Explanation, error) {
-	return g.explain(ctx, q, &filter.Rehearsal{Catalog: g.catalog, Limits: g.left})
+func (g *Gateway) Explain(ctx context.Context, q Question) (*explain.Report, error) {
+	return g.explain(ctx, q, false)
 }
 
 // ExplainOffline is Explain without any read: neither of the platform nor of the
 // shared store.
-func (g *Gateway) ExplainOffline(ctx context.Context, q Question) (*filter.Explanation, error) {
-	prices, err := catalog.New(g.current.Load().config.Catalog, catalog.Deps{Fetcher: noPrices{}, Now: g.deps.Now})
-	if err != nil {
-		return nil, err
-	}
-	return g.explain(ctx, q, &filter.Rehearsal{Catalog: prices, Limits: g.quota, Offline: true})
+func (g *Gateway) ExplainOffline(ctx context.Context, q Question) (*explain.Report, error) {
+	return g.explain(ctx, q, true)
 }
 
-func (g *Gateway) explain(ctx context.Context, q Question, r *filter.Rehearsal) (*filter.Explanation, error) {
+func (g *Gateway) explain(ctx context.Context, q Question, offline bool) (*explain.Report, error) {
 	now := g.current.Load()
 	caller, err := now.config.caller(q)
 	if err != nil {
 		return nil, err
 	}
-	in, err := q.request(caller)
+	in, err := q.request()
 	if err != nil {
 		return nil, err
 	}
-	// What a rehearsal makes must not be remembered.
+	// What a dry run makes must not be remembered.
 	first, gql, err := newTranslators(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
-	r.Pipeline, r.Recorder, r.Entries = now.pipeline, g.recorder, now.config.entries
-	r.Translators = map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql}
+	run := &explain.DryRun{
+		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
+		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
+		Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now, Offline: offline,
+	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	return r.Run(ctx, in), nil
+	return run.Run(ctx, in, caller)
 }
 
 // request is the question as a request.
-func (q *Question) request(caller *identity.Caller) (filter.Question, error) {
+func (q *Question) request() (filter.Inbound, error) {
 	path, query, _ := strings.Cut(q.Target, "?")
 	if q.Method == "" || !strings.HasPrefix(path, "/") {
-		return filter.Question{}, admin.BadRequestError{Reason: "name a method and a path that begins with /"}
+		return filter.Inbound{}, admin.BadRequestError{Reason: "name a method and a path that begins with /"}
 	}
 	h := q.Header.Clone()
 	if h == nil {
@@ -94,7 +92,10 @@ func (q *Question) request(caller *identity.Caller) (filter.Question, error) {
 	if q.Body != "" && h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json")
 	}
-	return filter.Question{Method: q.Method, Path: path, Query: query, Header: h, Body: []byte(q.Body), Caller: caller}, nil
+	return filter.Inbound{
+		Door: "explain", Method: q.Method, Path: path, Query: query, Major: 1, Minor: 1,
+		Header: h, Length: int64(len(q.Body)), Body: []byte(q.Body),
+	}, nil
 }
 
 // caller finds who a question is about.
@@ -143,57 +144,12 @@ func (c *Config) entries(org string) []policies.Entry {
 	return nil
 }
 
-// noPrices is the price list of an offline explanation.
-type noPrices struct{}
-
-// GPUs implements catalog.Fetcher.
-func (noPrices) GPUs(context.Context, string) ([]catalog.GPU, error) { return nil, filter.ErrOffline }
-
-// CPUs implements catalog.Fetcher.
-func (noPrices) CPUs(context.Context, string) ([]catalog.CPU, error) { return nil, filter.ErrOffline }
-
-// quota lists the quotas of a caller.
-func (g *Gateway) quota(_ context.Context, caller *identity.Caller) ([]filter.LimitLeft, error) {
-	var out []filter.LimitLeft
-	for _, s := range quotas(g.current.Load().config)[filter.QuotaKey{Org: caller.Org, Key: caller.Key}].Scopes {
-		for i := range ratelimit.Windows {
-			if q := s.Limit.Quota(i); q > 0 {
-				out = append(out, filter.LimitLeft{Scope: s.Ref().String(), Window: ratelimit.WindowName(i), Limit: q, Remaining: q})
-			}
-		}
-	}
-	return out, nil
-}
-
-// left lists what a caller has left of its quotas.
-func (g *Gateway) left(ctx context.Context, caller *identity.Caller) ([]filter.LimitLeft, error) {
-	out, err := g.quota(ctx, caller)
-	if err != nil {
-		return nil, err
-	}
-	states, err := g.limiter.Show(ctx, caller.Org)
-	if err != nil {
-		return nil, err
-	}
-	for i := range out {
-		l := &out[i]
-		l.Counted = true
-		for _, s := range states {
-			if s.Scope.String() == l.Scope && s.Window == l.Window {
-				l.Remaining, l.Reset = max(0, l.Limit-s.Used), s.Reset
-			}
-		}
-	}
-	return out, nil
-}
-
 // decisions tells operators what was decided, and what would be.
 type decisions struct{ g *Gateway }
 
 // Find implements admin.Decisions.
 func (d decisions) Find(id string) (any, bool) {
-	x, ok := d.g.history.Find(id)
-	return x, ok
+	return d.g.history.Find(d.g.pipeline().Chain, id)
 }
 
 // List implements admin.Decisions.

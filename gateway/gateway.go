@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -69,7 +70,7 @@ type Gateway struct {
 	late       lingering // creates that outlived their requests
 	usage      *usage.Recorder
 	usageStore *usage.Store
-	history    *filter.History
+	history    *explain.History
 	streams    *filter.Streams
 	decisions  *decisionlog.Log // nil when they are logged nowhere
 	current    atomic.Pointer[state]
@@ -133,7 +134,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.late.logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Prefix.Legacy()), Late: g.late.Go, Logger: deps.Logger}.WithDefaults()
-	g.history = filter.NewHistory(cfg.KeepDecisions)
+	g.history = explain.NewHistory(cfg.KeepDecisions)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err

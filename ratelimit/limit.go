@@ -66,6 +66,17 @@ func (l Limit) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Refuses returns the first window that could never hold a call of a cost, and
+// whether there is one.
+func (l Limit) Refuses(cost int64) (window string, ok bool) {
+	for i := range Windows {
+		if cost > l.room(i) {
+			return WindowName(i), true
+		}
+	}
+	return "", false
+}
+
 // check is the part of Validate the limiter itself depends on.
 func (l Limit) check() error {
 	for i := range Windows {

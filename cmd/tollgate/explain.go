@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
@@ -52,7 +52,7 @@ it tells what that gateway did; --list shows the latest ones.`,
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
-			return explain(cmd.Context(), f, args, cmd.InOrStdin(), cmd.OutOrStdout())
+			return runExplain(cmd.Context(), f, args, cmd.InOrStdin(), cmd.OutOrStdout())
 		}),
 	}
 	flags := cmd.Flags()
@@ -72,11 +72,11 @@ it tells what that gateway did; --list shows the latest ones.`,
 	return cmd
 }
 
-func explain(ctx context.Context, f *explainFlags, args []string, stdin io.Reader, stdout io.Writer) error {
+func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Reader, stdout io.Writer) error {
 	if f.list {
 		return listDecisions(ctx, f, stdout)
 	}
-	var x *filter.Explanation
+	var x *explain.Report
 	var err error
 	if len(args) == 1 && !strings.HasPrefix(args[0], "/") {
 		x, err = f.decision(ctx, args[0])
@@ -91,7 +91,7 @@ func explain(ctx context.Context, f *explainFlags, args []string, stdin io.Reade
 	} else {
 		err = writeExplanation(stdout, x)
 	}
-	if err == nil && f.exitCode && x.Verdict != filter.VerdictAllowed {
+	if err == nil && f.exitCode && x.Verdict != explain.Allowed {
 		return errReported
 	}
 	return err
@@ -105,13 +105,13 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // decision asks for what was decided.
-func (f *explainFlags) decision(ctx context.Context, id string) (*filter.Explanation, error) {
-	x := new(filter.Explanation)
+func (f *explainFlags) decision(ctx context.Context, id string) (*explain.Report, error) {
+	x := new(explain.Report)
 	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), x)
 }
 
 // ask asks what would be decided.
-func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) (*filter.Explanation, error) {
+func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) (*explain.Report, error) {
 	q, err := f.question(args, stdin)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) 
 	if err != nil {
 		return nil, err
 	}
-	x := new(filter.Explanation)
+	x := new(explain.Report)
 	return x, f.send(ctx, http.MethodPost, "/admin/explain", bytes.NewReader(body), x)
 }
 
@@ -145,7 +145,7 @@ func posted(q gateway.Question) map[string]any {
 
 // explainOffline explains by a configuration alone. Its secrets are not needed
 // and not looked up.
-func explainOffline(ctx context.Context, path string, q gateway.Question) (*filter.Explanation, error) {
+func explainOffline(ctx context.Context, path string, q gateway.Question) (*explain.Report, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err

@@ -10,16 +10,16 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
 // writeExplanation writes an explanation for people.
-func writeExplanation(w io.Writer, x *filter.Explanation) error {
+func writeExplanation(w io.Writer, x *explain.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", x.Method, x.Path)
 	fmt.Fprintf(&b, "  by %s, under configuration %s\n", callerLine(x.Caller), x.Revision)
 	if x.Dry {
-		b.WriteString("  a rehearsal: nothing was sent but reads, nothing was counted\n")
+		b.WriteString("  a dry run: nothing was sent but reads, nothing was counted\n")
 	} else {
 		fmt.Fprintf(&b, "  at %s, decision %s, request %s\n", x.Time.UTC().Format("2006-01-02 15:04:05 UTC"), x.DecisionID, x.RequestID)
 	}
@@ -38,7 +38,7 @@ func writeExplanation(w io.Writer, x *filter.Explanation) error {
 	return err
 }
 
-func callerLine(c filter.ExplainedCaller) string {
+func callerLine(c explain.Caller) string {
 	parts := []string{c.Org}
 	for _, p := range []struct{ what, name string }{{"team ", c.Team}, {"key ", c.Key}, {"", strings.Join(c.Roles, ", ")}} {
 		if p.name != "" {
@@ -48,18 +48,18 @@ func callerLine(c filter.ExplainedCaller) string {
 	return strings.Join(parts, ", ")
 }
 
-func verdictLine(dry bool, v filter.Verdict, status int, stage, detail string) string {
+func verdictLine(dry bool, v explain.Verdict, status int, stage, detail string) string {
 	would := ""
 	if dry {
 		would = "would be "
 	}
 	switch v {
-	case filter.VerdictAllowed:
+	case explain.Allowed:
 		if status != 0 {
 			return fmt.Sprintf("ALLOWED, answered %d", status)
 		}
 		return strings.ToUpper(would + "allowed")
-	case filter.VerdictUnknown:
+	case explain.Unknown:
 		return "UNKNOWN: it hangs on what was not read"
 	default:
 		text := fmt.Sprintf("%s %d", strings.ToUpper(would+"refused"), status)
@@ -73,7 +73,7 @@ func verdictLine(dry bool, v filter.Verdict, status int, stage, detail string) s
 	}
 }
 
-func writeStages(b *strings.Builder, indent string, stages []filter.ExplainedStage) {
+func writeStages(b *strings.Builder, indent string, stages []explain.Stage) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, s := range stages {
 		first := ""
@@ -88,7 +88,7 @@ func writeStages(b *strings.Builder, indent string, stages []filter.ExplainedSta
 	_ = t.Flush() // a strings.Builder takes everything
 }
 
-func writeCall(b *strings.Builder, x *filter.Explanation, c *filter.ExplainedCall) {
+func writeCall(b *strings.Builder, x *explain.Report, c *explain.Call) {
 	fmt.Fprintf(b, "\nv2 call %s: %s %s\n", c.Operation, c.Method, c.Path)
 	if c.Body != nil {
 		if text, err := json.MarshalIndent(c.Body, "    ", "  "); err == nil {
@@ -125,7 +125,7 @@ func writeCall(b *strings.Builder, x *filter.Explanation, c *filter.ExplainedCal
 // listDecisions shows the latest decisions.
 func listDecisions(ctx context.Context, f *explainFlags, w io.Writer) error {
 	var answer struct {
-		Decisions []filter.Summary `json:"decisions"`
+		Decisions []explain.Summary `json:"decisions"`
 	}
 	if err := f.do(ctx, http.MethodGet, "/admin/decisions?"+url.Values{"org": {f.org}}.Encode(), &answer); err != nil {
 		return err

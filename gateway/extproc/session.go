@@ -75,7 +75,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 		return nil, err
 	}
 	in.Received = se.server.Recorder.Now()
-	se.ex = filter.NewExchange(in, &telemetry.Event{Revision: se.pipeline.Revision})
+	se.ex = se.pipeline.NewExchange(in)
 	se.ctx, _ = se.server.Recorder.Begin(ctx)
 	if err := checkFilter(req); err != nil {
 		return nil, err
@@ -134,11 +134,12 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 	if !se.pipeline.Chain.RunContent(se.ctx, ex) {
 		return se.immediate()
 	}
-	auth, err := se.pipeline.Dispatch.Upstream.Authorization(ex.Caller.Org)
+	auth, err := se.pipeline.Authorization(ex.Caller.Org)
 	if err != nil {
-		se.pipeline.Chain.Fail(ex, "dispatch", err)
+		se.pipeline.Chain.Fail(ex, filter.StageDispatch, err)
 		return se.immediate()
 	}
+	ex.Leave()
 	se.phase = awaitResponse
 	want := maps.Clone(ex.Out.Header)
 	want["Authorization"] = []string{auth}
@@ -171,10 +172,9 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 		return se.withoutAnswer(code, details), nil
 	}
 	ex := se.ex
-	ex.Event.UpstreamStatus = code
 	ex.Event.UpstreamLatency = se.server.Recorder.Now().Sub(ex.In.Received)
-	ex.Answer = &filter.Answer{Status: code, Header: header, Relayed: true}
-	if code >= http.StatusBadRequest && !h.EndOfStream {
+	ex.Receive(code, header)
+	if (ex.Out.Whole || code >= http.StatusBadRequest) && !h.EndOfStream {
 		se.phase = awaitResponseBody
 		reply := responseReply(mutation(header, nil)) // bare, like a request whose body is awaited
 		reply.ModeOverride = withAnswer()
@@ -217,7 +217,7 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 	if code == http.StatusGatewayTimeout || code == http.StatusRequestTimeout {
 		cause = context.DeadlineExceeded
 	}
-	se.pipeline.Chain.Fail(se.ex, "dispatch", fmt.Errorf("envoy answered %d (%s): %w", code, details, cause))
+	se.pipeline.Chain.Fail(se.ex, filter.StageDispatch, fmt.Errorf("envoy answered %d (%s): %w", code, details, cause))
 	return se.immediate()
 }
 
@@ -255,7 +255,7 @@ func (se *session) finish() {
 		// The stages that were entered want to be left, whatever became of the call.
 		e := se.ex.Event
 		fault, cause := e.Outcome == telemetry.OutcomeFault, e.Cause
-		se.pipeline.Chain.Fail(se.ex, "dispatch", context.Canceled)
+		se.pipeline.Chain.Fail(se.ex, filter.StageDispatch, context.Canceled)
 		se.pipeline.Chain.RunResponse(se.ctx, se.ex)
 		e.Outcome = telemetry.OutcomeGone
 		if fault {

@@ -332,7 +332,7 @@ func TestSessionsThatBreakOffLeaveTheirStages(t *testing.T) {
 			se, _ := newSession(t)
 			l := new(lodger)
 			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{l}, nil
-			se.pipeline.Dispatch = &filter.Dispatch{Upstream: client}
+			se.pipeline.Authorization = client.Authorization
 			body := &extprocv3.ProcessingRequest{
 				Request: &extprocv3.ProcessingRequest_RequestBody{RequestBody: &extprocv3.HttpBody{Body: []byte("{}"), EndOfStream: true}},
 			}

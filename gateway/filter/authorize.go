@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,6 @@ type Authorize struct {
 	Resolve *Resolve
 	// Changes tells which organisations have policies that may change bodies.
 	Changes map[string]bool
-	// Log gets every decision; nil keeps no log.
-	Log *decisionlog.Log
 }
 
 // Headers that tell the caller what policies had to say: what those in mode
@@ -57,10 +56,10 @@ func (f *Authorize) Request(ctx context.Context, ex *Exchange) error {
 	e.PolicyRevision = d.Revision
 	e.Denied, e.Warned, e.Shadowed = names(d.Deny), names(d.Warn), names(d.Shadow)
 	for _, x := range d.Excepted {
-		e.Excepted = union(e.Excepted, []string{x.Exception})
+		e.Excepted = with(e.Excepted, x.Exception)
 	}
 	for _, m := range d.Mutate {
-		e.Changed = union(e.Changed, []string{m.Policy + ": " + m.Pointer})
+		e.Changed = with(e.Changed, m.Policy+": "+m.Pointer)
 	}
 	if len(d.Deny) > 0 {
 		return forbidden(&d)
@@ -115,7 +114,7 @@ func (f *Authorize) change(ctx context.Context, ex *Exchange, doc any) error {
 	ex.Doc, ex.HasDoc = doc, doc != nil
 	if err := (Validate{}).Request(ctx, ex); err != nil {
 		p := problemOf(err)
-		out := problem.PolicyUnavailable.New("the body as the organisation's policies changed it is not valid: " + p.Detail).Because(err)
+		out := problem.PolicyUnavailable.New("the body as the organisation's policies changed it is not valid: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
 		out.Errors = p.Errors
 		return out
 	}
@@ -157,7 +156,7 @@ func noVerdict(err error) error {
 
 // record writes the decision to the log.
 func (f *Authorize) record(ctx context.Context, ex *Exchange, d policies.Decision, err error, took time.Duration) {
-	if f.Log == nil {
+	if ex.Ports.Decisions == nil {
 		return
 	}
 	e := decisionlog.Event{
@@ -170,7 +169,7 @@ func (f *Authorize) record(ctx context.Context, ex *Exchange, d policies.Decisio
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		e.TraceID, e.SpanID = sc.TraceID().String(), sc.SpanID().String()
 	}
-	f.Log.Record(e)
+	ex.Ports.Decisions.Record(e)
 }
 
 // forbidden is the refusal that lists every denial.
@@ -179,11 +178,19 @@ func forbidden(d *policies.Decision) error {
 	texts := make([]string, len(d.Deny))
 	for i, v := range d.Deny {
 		texts[i] = v.Policy + ": " + v.Message
-		p.Errors = append(p.Errors, location(v.Pointer)+": "+texts[i])
+		p.Errors = append(p.Errors, Location(v.Pointer)+": "+texts[i])
 		p.Policies = append(p.Policies, problem.Violation{Policy: v.Policy, Message: v.Message, Field: v.Pointer})
 	}
 	p.Detail = strings.Join(texts, "; ")
 	return p
+}
+
+// Notes implements Noter.
+func (f *Authorize) Notes(ex *Exchange, stage string) []string {
+	if stage != f.Name() || ex.Verdict.Revision == "" {
+		return nil
+	}
+	return []string{"policies " + ex.Verdict.Revision}
 }
 
 // Response tells the caller of warnings and changes.
@@ -202,17 +209,25 @@ func tell(a *Answer, d *policies.Decision) {
 	}
 }
 
+// with returns list with s in it.
+func with(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
 // names lists the policies of violations, each once.
 func names(vs []policies.Violation) []string {
 	var out []string
 	for _, v := range vs {
-		out = union(out, []string{v.Policy})
+		out = with(out, v.Policy)
 	}
 	return out
 }
 
-// location writes a JSON Pointer the way the platform's errors do: "$.gpu.id".
-func location(pointer string) string {
+// Location writes a JSON Pointer the way the platform's errors do: "$.gpu.id".
+func Location(pointer string) string {
 	if pointer == "" {
 		return "$"
 	}

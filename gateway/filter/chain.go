@@ -30,6 +30,16 @@ type ResponseFilter interface {
 	Response(ctx context.Context, ex *Exchange) error
 }
 
+// Noter is a Filter with something to tell operators.
+type Noter interface {
+	Filter
+	// Notes says what the filter found out about an exchange in one of its
+	// stages, nil for a stage of another filter. It is called for exchanges that
+	// have ended, perhaps long ago and under another configuration: bodies and
+	// headers are gone from those, so it depends on neither.
+	Notes(ex *Exchange, stage string) []string
+}
+
 // Dialect writes refusals in the shape callers of a legacy interface expect.
 type Dialect interface {
 	Refuse(p translate.Problem) *translate.Outgoing
@@ -45,23 +55,37 @@ type Chain struct {
 	Dialects map[route.Dialect]Dialect
 }
 
+// The parts of a chain.
+const (
+	partHead = iota
+	partContent
+	partCall
+	parts
+)
+
+func (c *Chain) part(i int) []Filter { return [parts][]Filter{c.Head, c.Content, c.Call}[i] }
+
 // RunHead runs the head part and reports whether the request may go on.
 func (c *Chain) RunHead(ctx context.Context, ex *Exchange) bool {
-	return c.run(ctx, ex, c.Head)
+	return c.run(ctx, ex, partHead)
 }
 
 // RunContent runs the content part and, for a v2 request, the call part. It
 // reports whether the request is to be dispatched: Out is complete then. When
 // it returns false, ex.Answer is set.
 func (c *Chain) RunContent(ctx context.Context, ex *Exchange) bool {
-	return c.run(ctx, ex, c.Content) && c.run(ctx, ex, c.Call)
+	return c.run(ctx, ex, partContent) && c.run(ctx, ex, partCall)
 }
 
-func (c *Chain) run(ctx context.Context, ex *Exchange, filters []Filter) (ok bool) {
-	for _, f := range filters {
-		ex.stages = append(ex.stages, f)
+func (c *Chain) run(ctx context.Context, ex *Exchange, part int) (ok bool) {
+	if part == partCall {
+		ex.call = len(ex.stages) + 1
+	}
+	for _, f := range c.part(part) {
+		ex.entered[part]++
+		ex.enter(f.Name())
 		if err := guard(ctx, ex, f.Name(), f.Request); err != nil {
-			c.refuse(ex, f.Name(), err)
+			c.refuse(ex, ex.Stage(), err)
 			return false
 		}
 		if ex.Answer != nil {
@@ -71,35 +95,69 @@ func (c *Chain) run(ctx context.Context, ex *Exchange, filters []Filter) (ok boo
 	return true
 }
 
-// Fail makes a fault of the door or of the platform the exchange's answer, in
+// StageDispatch names the stage in which the platform is asked. No filter has
+// it: in the Envoy door it is Envoy that asks.
+const StageDispatch = "dispatch"
+
+// Dispatch sends an exchange that passed the call part. When it returns,
+// ex.Answer is set; done releases what that streams and must be called in the
+// end.
+func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
+	done, err := ex.Ports.Sender.Send(ctx, ex)
+	if err != nil {
+		c.Fail(ex, StageDispatch, err)
+		return func() {}
+	}
+	return done
+}
+
+// Fail makes a fault of the door, or of the platform, the exchange's answer, in
 // the caller's dialect.
-func (c *Chain) Fail(ex *Exchange, stage string, err error) { c.refuse(ex, stage, err) }
+func (c *Chain) Fail(ex *Exchange, stage string, err error) {
+	if !slices.Contains(ex.stages, stage) {
+		ex.enter(stage)
+	}
+	c.refuse(ex, stage, err)
+}
 
 // RunResponse runs the response phase: backwards over the filters entered.
 // Afterwards ex.Answer is what the door writes.
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
-	for _, stage := range slices.Backward(ex.stages) {
-		f, ok := stage.(ResponseFilter)
-		if !ok {
-			continue
-		}
-		if err := guard(ctx, ex, f.Name(), f.Response); err != nil {
-			if ex.Answer != nil && ex.Answer.Stream != nil {
-				_ = ex.Answer.Stream.Close() // the answer is replaced
+	for part := partCall; part >= partHead; part-- {
+		for _, entered := range slices.Backward(c.part(part)[:ex.entered[part]]) {
+			f, ok := entered.(ResponseFilter)
+			if !ok {
+				continue
 			}
-			c.refuse(ex, f.Name(), err)
+			if err := guard(ctx, ex, f.Name(), f.Response); err != nil {
+				if ex.Answer != nil && ex.Answer.Stream != nil {
+					_ = ex.Answer.Stream.Close() // the answer is replaced
+				}
+				c.refuse(ex, f.Name(), err)
+			}
+		}
+		ex.entered[part] = 0
+	}
+	ex.Event.Complete(ex.Answer.Status, len(ex.Answer.Body))
+	if o := ex.Ports.Observer; o != nil && !ex.nested {
+		o.Ended(ex)
+	}
+}
+
+// Notes says what the filters found out about an exchange in a stage.
+func (c *Chain) Notes(ex *Exchange, stage string) []string {
+	var notes []string
+	for part := range parts {
+		for _, f := range c.part(part) {
+			if n, ok := f.(Noter); ok && len(notes) == 0 {
+				notes = n.Notes(ex, stage)
+			}
 		}
 	}
-	ex.stages = ex.stages[:0]
-	e := ex.Event
-	e.Status = ex.Answer.Status
-	e.BytesOut = int64(len(ex.Answer.Body))
-	if e.Outcome == "" {
-		e.Outcome = telemetry.OutcomeOK
-		if e.Status >= http.StatusBadRequest {
-			e.Outcome = telemetry.OutcomeUpstream
-		}
+	if stage == StageDispatch && ex.Event.UpstreamStatus != 0 {
+		notes = append(notes, fmt.Sprintf("the platform answered %d", ex.Event.UpstreamStatus))
 	}
+	return notes
 }
 
 // refuse turns err into the exchange's answer.
@@ -110,6 +168,7 @@ func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 	e.Refusal, e.Stage, e.Detail = string(p.Kind), stage, p.Detail
 	e.Outcome = outcomeOf(p.Kind)
 	e.Cause = p.Unwrap()
+	ex.Faults = p.Errors
 	ex.Answer = c.render(ex.Dialect, p)
 }
 

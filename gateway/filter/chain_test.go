@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -44,7 +43,7 @@ func (p probe) Response(_ context.Context, ex *filter.Exchange) error {
 }
 
 func exchange(path string) *filter.Exchange {
-	return filter.NewExchange(filter.Inbound{Door: "http", Method: http.MethodGet, Path: path, Header: http.Header{}}, new(telemetry.Event))
+	return new(filter.Pipeline).NewExchange(filter.Inbound{Door: "http", Method: http.MethodGet, Path: path, Header: http.Header{}})
 }
 
 func local(ex *filter.Exchange) error {

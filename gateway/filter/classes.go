@@ -24,7 +24,6 @@ type ClassKey struct{ Org, Operation string }
 // stands in the call part, so a legacy request is counted for what it does,
 // once for each v2 call it becomes.
 type Classes struct {
-	Limiter *ratelimit.Limiter
 	// Of holds the classes by organisation and operation.
 	Of       map[ClassKey][]Class
 	Recorder *telemetry.Recorder
@@ -43,7 +42,7 @@ func (f *Classes) Request(ctx context.Context, ex *Exchange) error {
 		if ex.Operation.Mutates {
 			class = ratelimit.ClassWrite
 		}
-		d, err := take(ctx, f.Limiter, f.Recorder, ratelimit.Take{
+		d, err := take(ctx, ex, f.Recorder, ratelimit.Take{
 			Org: ex.Caller.Org, Cost: c.Cost, Class: class,
 			Scopes: []ratelimit.Scope{{Kind: ratelimit.KindClass, ID: c.scope(ex), Limit: c.Limit}},
 		})

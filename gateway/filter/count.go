@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -12,7 +13,6 @@ import (
 // Count takes the request from the quotas of its key, team and organisation in
 // one atomic step. Every authenticated request counts, whatever its end.
 type Count struct {
-	Limiter *ratelimit.Limiter
 	// Quotas holds what the callers are counted in, by organisation and key.
 	Quotas   map[QuotaKey]Quota
 	Recorder *telemetry.Recorder
@@ -51,7 +51,7 @@ func (f *Count) take(ctx context.Context, ex *Exchange, n int64) error {
 	if ex.In.Method == http.MethodGet {
 		class = ratelimit.ClassRead
 	}
-	d, err := take(ctx, f.Limiter, f.Recorder, ratelimit.Take{
+	d, err := take(ctx, ex, f.Recorder, ratelimit.Take{
 		Org: ex.Caller.Org, Scopes: quota.Scopes, Cost: n, Class: class, Failure: quota.Failure[class],
 	})
 	if err != nil {
@@ -65,11 +65,11 @@ func (f *Count) take(ctx context.Context, ex *Exchange, n int64) error {
 	return limited(&d)
 }
 
-// take asks the limiter, inside a span of its own.
-func take(ctx context.Context, l *ratelimit.Limiter, r *telemetry.Recorder, t ratelimit.Take) (ratelimit.Decision, error) {
+// take asks the counter, inside a span of its own.
+func take(ctx context.Context, ex *Exchange, r *telemetry.Recorder, t ratelimit.Take) (ratelimit.Decision, error) {
 	ctx, span := r.Stage(ctx, "count")
 	defer span.End()
-	return l.Take(ctx, t)
+	return ex.Ports.Counter.Take(ctx, t)
 }
 
 // limited is the refusal of a call whose windows are full. Its headers come
@@ -83,6 +83,28 @@ func limited(d *ratelimit.Decision) error {
 		p.Windows = append(p.Windows, v.Window)
 	}
 	return p
+}
+
+// Notes implements Noter.
+func (f *Count) Notes(ex *Exchange, stage string) []string {
+	if stage != f.Name() || ex.Limit == nil {
+		return nil
+	}
+	var notes []string
+	for _, w := range ex.Limit.Windows {
+		note := fmt.Sprintf("%s: %d of %d left", w.Name, w.Remaining, w.Limit)
+		switch {
+		case w.Remaining < 0: // not known
+			note = fmt.Sprintf("%s: quota %d", w.Name, w.Limit)
+		case w.Reset > 0:
+			note += ", resets in " + w.Reset.String()
+		}
+		notes = append(notes, note)
+	}
+	if ex.Limit.Degraded {
+		notes = append(notes, "the shared store was away: decided by "+string(ex.Limit.Source))
+	}
+	return notes
 }
 
 // Response puts the limits on the answer; on a refusal Retry-After too.

@@ -13,16 +13,16 @@ import (
 )
 
 // maxErrorBody bounds what is read of an error answer, maxShort of one that is read
-// before its head is sent, maxAnswer of one that is translated.
+// before its head is sent, maxAnswer of one that must be seen whole.
 const (
 	maxErrorBody = 64 << 10
 	maxShort     = 32 << 10
 	maxAnswer    = 64 << 20
 )
 
-// Dispatch sends the outbound request of an exchange to the platform. The HTTP
-// door and every translated call use it; in the Envoy door, Envoy dispatches.
-type Dispatch struct {
+// Dispatcher is the Sender that asks the platform. The HTTP door and every
+// translated call use it; in the Envoy door, Envoy sends.
+type Dispatcher struct {
 	Upstream *upstream.Client
 	Recorder *telemetry.Recorder
 	// Deadline bounds calls that change something: they are carried to their
@@ -33,12 +33,11 @@ type Dispatch struct {
 	Streams *Streams
 }
 
-// Do sets ex.Answer to the platform's answer. Errors and answers that are known to
-// be short are read whole, so that one which breaks off can still be refused;
-// others are left streaming. done releases what streaming holds and must be called
-// in the end.
-func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error) {
-	ctx, span := d.Recorder.Stage(ctx, "dispatch")
+// Send implements Sender. Errors, answers that are known to be short and those
+// that must be seen whole are read to their end, so that one which breaks off can
+// still be refused; others are left streaming.
+func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err error) {
+	ctx, span := d.Recorder.Stage(ctx, StageDispatch)
 	defer span.End()
 	cancel := func() {}
 	switch {
@@ -48,18 +47,20 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 		ctx, cancel = d.Streams.add(ctx, Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision})
 	}
 	begin := d.Recorder.Now()
+	ex.Leave()
 	res, err := d.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
 		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Live: ex.Out.Stream,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {
+		if errors.Is(err, upstream.ErrCredential) {
+			ex.Sent = NotSent
+		}
 		cancel()
 		return nil, err
 	}
-	ex.Event.UpstreamStatus = res.StatusCode
-	ex.Answer = &Answer{Status: res.StatusCode, Header: res.Header, Relayed: true}
-	ok := res.StatusCode < http.StatusBadRequest
-	if ok && (res.ContentLength < 0 || res.ContentLength > maxShort) {
+	ex.Receive(res.StatusCode, res.Header)
+	if res.StatusCode < http.StatusBadRequest && !ex.Out.Whole && (res.ContentLength < 0 || res.ContentLength > maxShort) {
 		ex.Answer.Stream = res.Body
 		if ex.Out.Stream {
 			ex.Answer.Stream = &cuttable{res.Body, ctx}
@@ -67,16 +68,27 @@ func (d *Dispatch) Do(ctx context.Context, ex *Exchange) (done func(), err error
 		return cancel, nil
 	}
 	defer cancel()
-	if ok {
-		ex.Answer.Body, err = readWhole(res.Body, res.ContentLength)
-	} else {
-		ex.Answer.Body, err = readAll(res.Body, maxErrorBody)
-	}
-	if err != nil && !errors.Is(err, errLong) {
-		ex.Answer = nil
-		return nil, fmt.Errorf("the answer's body: %w", err)
+	if err := ex.readAnswer(res); err != nil {
+		ex.Answer, ex.Sent = nil, SentOut
+		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
 	return func() {}, nil
+}
+
+// readAnswer reads the body of an answer to its end. Of an error that is longer
+// than anything worth relaying, the beginning does.
+func (ex *Exchange) readAnswer(res *http.Response) (err error) {
+	switch {
+	case res.StatusCode >= http.StatusBadRequest:
+		if ex.Answer.Body, err = readAll(res.Body, maxErrorBody); errors.Is(err, errLong) {
+			err = nil
+		}
+	case res.ContentLength >= 0 && res.ContentLength <= maxAnswer:
+		ex.Answer.Body, err = readWhole(res.Body, res.ContentLength)
+	default:
+		ex.Answer.Body, err = readAll(res.Body, maxAnswer)
+	}
+	return err
 }
 
 var errLong = errors.New("answer too long")

@@ -1,9 +1,11 @@
 package filter
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -48,6 +50,9 @@ type Outbound struct {
 	Body        []byte
 	// Stream says that the answer is an event stream.
 	Stream bool
+	// Whole says that the answer's body must be seen before it leaves: it is
+	// read whole, and an answer that breaks off is none.
+	Whole bool
 }
 
 // Target returns path and query as one request target.
@@ -70,11 +75,27 @@ type Answer struct {
 	Relayed bool
 }
 
+// Sent is how far an exchange has come towards the platform.
+type Sent uint8
+
+const (
+	// NotSent means that the platform has seen nothing of the call.
+	NotSent Sent = iota
+	// SentOut means that the call was sent and no usable answer was received: it
+	// may have been carried out.
+	SentOut
+	// Answered means that the platform's answer was received, as far as it has to
+	// be seen.
+	Answered
+)
+
 // Exchange is one request and its answer on their way through the chain. It
 // belongs to one goroutine at a time.
 type Exchange struct {
 	In  Inbound
 	Out Outbound
+	// Ports are where the filters' effects go.
+	Ports *Ports
 
 	// RequestID is the caller's X-Request-Id or a fresh one; DecisionID names
 	// the exchange in explanations and is always fresh.
@@ -101,32 +122,137 @@ type Exchange struct {
 
 	Answer *Answer
 	Event  *telemetry.Event
+	// Faults are the located messages of a refusal, if it has any.
+	Faults []string
 
-	// trail is where the v2 calls of the exchange leave their notes; nil leaves
-	// none.
-	trail *Trail
+	// Sent says whether the call has left.
+	Sent Sent
+	// Calls are the v2 calls that a legacy exchange became, in the order they
+	// ended, at most maxCalls of them.
+	Calls []*Exchange
+
+	// named is the body before what its template supplied was written into it,
+	// nil when nothing was.
+	named any
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error
+	// nested says that the exchange is part of another one.
+	nested bool
 	// shared says that the call was admitted to the account's fair share.
 	shared bool
-	stages []Filter
-	spare  [16]Filter
+	// entered counts the filters entered in each part of the chain.
+	entered [parts]int
+	// stages names the stages entered, in order. call is one more than how many
+	// of them came before the call part, 0 until that began.
+	stages []string
+	spare  [24]string
+	call   int
 }
 
-// NewExchange returns the exchange of a request, with its Event begun.
-func NewExchange(in Inbound, event *telemetry.Event) *Exchange {
-	ex := &Exchange{In: in, Dialect: route.DialectOf(in.Path), Event: event}
-	ex.stages = ex.spare[:0]
-	event.Start = in.Received
-	event.Door = in.Door
-	event.Dialect = string(ex.Dialect)
-	event.Method = methodLabel(in.Method)
-	event.Operation = "unmatched"
-	event.Peer = in.Peer
-	event.Agent = in.Header.Get("User-Agent")
-	event.BytesIn = int64(len(in.Body))
-	return ex
+// child begins the exchange of a v2 call that is made for the sake of ex.
+func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
+	c := &Exchange{
+		In: ex.In, Ports: ex.Ports, RequestID: ex.RequestID, DecisionID: ex.DecisionID, Dialect: route.V2,
+		Operation: op, Caller: caller, Params: params,
+		Event: &telemetry.Event{Dialect: ex.Event.Dialect, Operation: op.ID}, nested: true,
+	}
+	c.stages = c.spare[:0]
+	c.Out.Whole = true
+	return c
+}
+
+// enter makes a stage the one the exchange is in.
+func (ex *Exchange) enter(stage string) { ex.stages = append(ex.stages, stage) }
+
+// Stage returns the name of the stage entered last, "" before the first.
+func (ex *Exchange) Stage() string {
+	if len(ex.stages) == 0 {
+		return ""
+	}
+	return ex.stages[len(ex.stages)-1]
+}
+
+// Stages returns the names of the stages entered so far: those of the request as
+// a whole, and those of the v2 call it is.
+func (ex *Exchange) Stages() (request, call []string) {
+	if ex.call == 0 {
+		return ex.stages, nil
+	}
+	return ex.stages[:ex.call-1], ex.stages[ex.call-1:]
+}
+
+// Target returns path and query of the v2 call that ex is.
+func (ex *Exchange) Target() string {
+	path := expand(ex.Operation.Path, ex.Params)
+	if len(ex.Query) == 0 {
+		return path
+	}
+	return path + "?" + encodeQuery(ex.Query)
+}
+
+// Named returns the body of a v2 call as it names its template; in Doc, what that
+// supplied may stand in its place.
+func (ex *Exchange) Named() any {
+	if ex.named != nil {
+		return ex.named
+	}
+	return ex.Doc
+}
+
+// Record returns a copy that may be kept and shown to operators: it holds no
+// body, header or query, because those hold secrets, and nothing that would
+// retain a configuration.
+func (ex *Exchange) Record() *Exchange {
+	r := &struct {
+		ex    Exchange
+		event telemetry.Event
+		input policies.Input
+	}{*ex, *ex.Event, policies.Input{}}
+	c := &r.ex
+	c.In, c.Out, c.Ports, c.Route, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil
+	c.Doc, c.named, c.Origin, c.Answer, c.Faults, c.misrouted = nil, nil, nil, nil, nil, nil
+	c.stages = append(c.spare[:0], ex.stages...)
+	c.Event = &r.event
+	c.Event.Agent = clip(c.Event.Agent)
+	if cause := c.Event.Cause; cause != nil {
+		c.Event.Cause = errors.New(clip(cause.Error()))
+	}
+	if in := ex.Input; in != nil {
+		c.Input = &r.input
+		c.Input.Cost = in.Cost
+		if t := in.Resource.Template; t != nil {
+			c.Input.Resource.Template = &policies.Template{ID: t.ID, Public: t.Public, Own: t.Own}
+		}
+	}
+	c.Calls = make([]*Exchange, len(ex.Calls))
+	for i, call := range ex.Calls {
+		c.Calls[i] = call.Record()
+	}
+	return c
+}
+
+// maxText bounds what is kept of a string of the caller's.
+const maxText = 256
+
+// clip returns the beginning of s; what is cut off is not held on to.
+func clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.Clone(s[:maxText])
+}
+
+// Leave notes that the call is on its way to the platform.
+func (ex *Exchange) Leave() {
+	ex.Sent = SentOut
+	ex.enter(StageDispatch)
+}
+
+// Receive makes the head of a platform's answer the exchange's answer.
+func (ex *Exchange) Receive(status int, header http.Header) {
+	ex.Sent, ex.Event.UpstreamStatus = Answered, status
+	ex.Answer = &Answer{Status: status, Header: header, Relayed: true}
 }
 
 // methodLabel keeps caller-chosen words out of metrics.
@@ -137,13 +263,4 @@ func methodLabel(m string) string {
 	default:
 		return "other"
 	}
-}
-
-// Pipeline is one compiled configuration as the doors use it: immutable, taken
-// once per exchange.
-type Pipeline struct {
-	Chain    *Chain
-	Dispatch *Dispatch
-	// Revision names the configuration.
-	Revision string
 }

@@ -27,9 +27,21 @@ const apiKey = "api_key"
 // Name implements Filter.
 func (Identify) Name() string { return "identify" }
 
-// Request sets Caller. It refuses with 401, with 429 an address that failed too
+// Request sets Caller, unless a dry run has named it. It refuses with 401, with 429 an address that failed too
 // often, and with 400 when there is more than one credential.
 func (f Identify) Request(_ context.Context, ex *Exchange) error {
+	if ex.Caller == nil {
+		if err := f.find(ex); err != nil || ex.Caller == nil {
+			return err
+		}
+	}
+	c := ex.Caller
+	ex.Event.Org, ex.Event.Team, ex.Event.Key = c.Org, c.Team, c.Key
+	return nil
+}
+
+// find sets the caller, nil where none is needed.
+func (f Identify) find(ex *Exchange) error {
 	key, err := credential(ex)
 	if err != nil && !errors.Is(err, identity.ErrUnknown) {
 		return err
@@ -45,8 +57,22 @@ func (f Identify) Request(_ context.Context, ex *Exchange) error {
 		return err
 	}
 	ex.Caller = caller
-	ex.Event.Org, ex.Event.Team, ex.Event.Key = caller.Org, caller.Team, caller.Key
 	return nil
+}
+
+// Notes implements Noter.
+func (f Identify) Notes(ex *Exchange, stage string) []string {
+	if stage != f.Name() || ex.Caller == nil {
+		return nil
+	}
+	c := ex.Caller
+	note := "organisation " + c.Org
+	for _, part := range []struct{ what, name string }{{"team ", c.Team}, {"key ", c.Key}, {"roles ", strings.Join(c.RoleNames(), ", ")}} {
+		if part.name != "" {
+			note += ", " + part.what + part.name
+		}
+	}
+	return []string{note}
 }
 
 // credential returns the one credential of a request, "" without any.

@@ -71,7 +71,6 @@ const unread = "unread"
 // their callers. It stands right behind Identify, so that it sees every call
 // whose caller is known.
 type Legacy struct {
-	Usage *usage.Recorder
 	// Names holds the dialects with a single route.
 	Names     map[route.Dialect]Namer
 	Brownouts Brownouts
@@ -95,7 +94,10 @@ func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
 	if text := f.Brownouts.of(ex, org).Announce(f.Now()); text != "" {
 		ex.Answer.Header.Set(HeaderBrownout, text)
 	}
-	f.Usage.Note(ctx, usage.Call{
+	if ex.Ports.Usage == nil {
+		return nil
+	}
+	ex.Ports.Usage.Note(ctx, usage.Call{
 		Org: org, Key: key, Dialect: string(ex.Dialect), Operations: f.operations(ex),
 		Agent: ex.Event.Agent, Status: ex.Answer.Status, V2: ex.Event.Calls, Warnings: ex.Answer.Header[headerLegacyWarning],
 	})

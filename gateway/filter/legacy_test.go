@@ -56,7 +56,7 @@ func legacyChain(t *testing.T, now time.Time, message string) *filter.Chain {
 		{Dialects: []brownout.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
 	}, "v1")}
 	return &filter.Chain{
-		Head: []filter.Filter{&filter.Legacy{Usage: newUsage(t, new(ledger)), Brownouts: dark, Now: clock}},
+		Head: []filter.Filter{&filter.Legacy{Brownouts: dark, Now: clock}},
 		Content: []filter.Filter{
 			&filter.Brownout{Brownouts: dark, Now: clock, Dialects: map[route.Dialect]filter.Dimmer{route.V1: shout{}, route.GraphQL: shout{}}},
 			probe{name: "translate", trail: new([]string), request: local},
@@ -181,10 +181,11 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 			kept := new(ledger)
 			r := newUsage(t, kept)
 			chain := &filter.Chain{Head: []filter.Filter{
-				&filter.Legacy{Usage: r, Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}, Anonymous: "acme", Now: func() time.Time { return noon }},
+				&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}, Anonymous: "acme", Now: func() time.Time { return noon }},
 				probe{name: "serve", trail: new([]string), request: tc.request},
 			}}
 			ex := exchange(tc.path)
+			ex.Ports.Usage = r
 			ex.Event.Agent, ex.Route, ex.Doc, ex.HasDoc = "launcher/1.2", tc.route, tc.doc, tc.doc != nil
 			if tc.route != nil {
 				ex.Event.Operation = tc.route.ID

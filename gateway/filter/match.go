@@ -15,6 +15,9 @@ type Match struct {
 	API   *schema.API
 }
 
+// unmatched stands for the operation of a request that matched nothing.
+const unmatched = "unmatched"
+
 // Name implements Filter.
 func (Match) Name() string { return "match" }
 
@@ -39,6 +42,17 @@ func (m Match) find(ex *Exchange) error {
 		ex.Operation = m.API.Operation(found.Route.ID)
 	}
 	return nil
+}
+
+// Notes implements Noter.
+func (m Match) Notes(ex *Exchange, stage string) []string {
+	switch {
+	case stage != m.Name():
+		return nil
+	case ex.Event.Operation == unmatched:
+		return []string{"no operation; refused once the caller is known and counted"}
+	}
+	return []string{string(ex.Dialect) + " operation " + ex.Event.Operation}
 }
 
 // Routed refuses what Match noted.

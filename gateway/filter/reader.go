@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -20,83 +18,46 @@ type Reader struct {
 	Upstream *upstream.Client
 	Recorder *telemetry.Recorder
 	Agent    string
-	// Recent keeps what was read for a moment; required.
-	Recent *Recent
-
-	// rehearsed holds what a rehearsal made, changed or, as nil, deleted;
-	// offline is set where nothing may be read.
-	rehearsed map[recentKey]any
-	offline   bool
 }
-
-// goneDetail is said of what a rehearsal deleted.
-const goneDetail = "it is gone by then"
 
 // Recall is Read, or what Read returned a moment ago: for what does not alone
 // decide about a change.
 func (r *Reader) Recall(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
-	key := recentKey{ex.Caller.Org, expand(op.Path, params)}
-	if _, pretended := r.rehearsed[key]; !pretended {
-		if doc, ok := r.Recent.get(key); ok {
-			return doc, nil, nil
-		}
+	if doc, ok := ex.Ports.Recent.get(recentKey{ex.Caller.Org, expand(op.Path, params)}); ok {
+		return doc, nil, nil
 	}
 	return r.Read(ctx, ex, op, params)
-}
-
-// Forget makes the next Recall of an object a Read.
-func (r *Reader) Forget(org string, op *schema.Operation, params map[string]string) {
-	r.Recent.forget(recentKey{org, expand(op.Path, params)})
 }
 
 // Read gets one object. When the platform refuses, the second result is its
 // answer, fit for the caller.
 func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
-	key := recentKey{ex.Caller.Org, expand(op.Path, params)}
-	if doc, pretended := r.rehearsed[key]; pretended {
-		if doc == nil {
-			return nil, &Answer{Status: http.StatusNotFound, Header: make(http.Header), Body: problem.NotFound.New(goneDetail).JSON()}, nil
-		}
-		return doc, nil, nil
-	}
-	if r.offline {
-		return nil, nil, ErrOffline
-	}
-	began := r.Recent.now()
+	began := r.Recorder.Now()
 	ctx, span := r.Recorder.Stage(ctx, "read")
 	defer span.End()
-	child := &Exchange{
-		In: ex.In, RequestID: ex.RequestID, DecisionID: ex.DecisionID, Dialect: route.V2,
-		Operation: op, Caller: ex.Caller, Params: params, Event: new(telemetry.Event),
-	}
+	child := ex.child(op, ex.Caller, params)
 	if err := (Rebuild{Agent: r.Agent}).Request(ctx, child); err != nil {
 		return nil, nil, err
 	}
-	res, err := r.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // readAll closes it
-		Org: ex.Caller.Org, Method: child.Out.Method, Target: child.Out.Target(), Header: child.Out.Header,
-	})
+	done, err := ex.Ports.Sender.Send(ctx, child)
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := readAll(res.Body, maxAnswer)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
-	}
-	child.Answer = &Answer{Status: res.StatusCode, Header: res.Header, Body: body, Relayed: true}
-	if res.StatusCode != http.StatusOK {
-		if res.StatusCode < http.StatusMultipleChoices { // no object, and no refusal that could be the caller's answer
-			return nil, nil, fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, res.StatusCode)
+	defer done()
+	if status := child.Answer.Status; status != http.StatusOK {
+		if status < http.StatusMultipleChoices { // no object, and no refusal that could be the caller's answer
+			return nil, nil, fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, status)
 		}
 		if err := (Relay{Upstream: r.Upstream}).Response(ctx, child); err != nil {
 			return nil, nil, err
 		}
 		return nil, child.Answer, nil
 	}
-	doc, err := strictjson.DecodeLenient(body)
+	doc, err := strictjson.DecodeLenient(child.Answer.Body)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
 	}
-	r.Recent.put(key, doc, began)
+	ex.Ports.Recent.put(recentKey{ex.Caller.Org, child.Out.Path}, doc, began)
 	return doc, nil, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 )
 
 // maxRecent bounds how many objects a Recent keeps, recentFor how long one may
@@ -65,6 +67,11 @@ func (r *Recent) put(key recentKey, doc any, began time.Time) {
 		return
 	}
 	r.objects.Add(key, recentObject{doc: doc, at: began})
+}
+
+// forget makes the next Recall of an object a Read.
+func (ex *Exchange) forget(op *schema.Operation, params map[string]string) {
+	ex.Ports.Recent.forget(recentKey{ex.Caller.Org, expand(op.Path, params)})
 }
 
 // forget notes that an object was, or may have been, changed just now.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -34,7 +33,6 @@ type Resolve struct {
 	// see policies.Engine.Reads.
 	Looks    func(org string) ([]string, bool)
 	Reader   *Reader
-	Catalog  *catalog.Catalog
 	Recorder *telemetry.Recorder
 }
 
@@ -63,7 +61,7 @@ func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
 			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),
 			Params: ex.Params, Dialect: ex.Event.Dialect,
 		},
-		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: roleNames(ex.Caller.Roles)},
+		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: ex.Caller.RoleNames()},
 		Time:   f.Recorder.Now(),
 	}
 	for name, values := range ex.Query {
@@ -96,17 +94,40 @@ func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
 	return f.price(ctx, ex, verb)
 }
 
+// Notes implements Noter.
+func (f *Resolve) Notes(ex *Exchange, stage string) []string {
+	in := ex.Input
+	if stage != f.Name() || in == nil {
+		return nil
+	}
+	var notes []string
+	if t := in.Resource.Template; t != nil {
+		whose := "somebody else's"
+		if t.Own {
+			whose = "own"
+		}
+		notes = append(notes, fmt.Sprintf("%s template %s is merged in and sent in its place", whose, t.ID))
+	}
+	switch {
+	case in.Cost.Known && in.Cost.Basis != "":
+		notes = append(notes, fmt.Sprintf("at most %s USD per hour: %s", in.Cost.Hourly, in.Cost.Basis))
+	case !in.Cost.Known && in.Cost.Reason != "":
+		notes = append(notes, "the price is unknown: "+in.Cost.Reason)
+	}
+	return notes
+}
+
 // Response forgets what the call may have changed.
 func (f *Resolve) Response(_ context.Context, ex *Exchange) error {
-	op, e := ex.Operation, ex.Event
-	if !op.Mutates || e.Refusal != "" && e.UpstreamStatus == 0 && e.Stage != "dispatch" {
-		return nil // it never left
+	op := ex.Operation
+	if !op.Mutates || ex.Sent == NotSent {
+		return nil
 	}
 	if get := f.Reads[op.ID]; get != nil {
-		f.Reader.Forget(ex.Caller.Org, get, ex.Params)
+		ex.forget(get, ex.Params)
 	}
 	if row, _ := operation.Of(op.ID); row.Kind == operation.KindTemplate {
-		f.Reader.Forget(ex.Caller.Org, f.Templates, nil)
+		ex.forget(f.Templates, nil)
 	}
 	return nil
 }
@@ -144,7 +165,7 @@ func (f *Resolve) price(ctx context.Context, ex *Exchange, verb operation.Verb) 
 	in := ex.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
 	defer span.End()
-	snap, err := f.Catalog.Snapshot(ctx, ex.Caller.Org)
+	snap, err := ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)
 	if err != nil && !errors.Is(err, catalog.ErrUnavailable) {
 		return fmt.Errorf("price list: %w", err)
 	}
@@ -159,12 +180,4 @@ func (f *Resolve) price(ctx context.Context, ex *Exchange, verb operation.Verb) 
 		ex.Event.Priced, ex.Event.Hourly = true, float64(in.Cost.Hourly)/1e6
 	}
 	return nil
-}
-
-func roleNames(roles []identity.Role) []string {
-	out := make([]string, len(roles))
-	for i, r := range roles {
-		out[i] = string(r)
-	}
-	return out
 }

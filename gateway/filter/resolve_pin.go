@@ -32,7 +32,7 @@ func pin(ex *Exchange) error {
 	if faults := ex.Operation.CheckRules(pinned); len(faults) > 0 {
 		return violations(problem.RuleBroken.Newf("what the template %s supplies contradicts the body", t.ID), faults)
 	}
-	ex.Doc = pinned
+	ex.named, ex.Doc = ex.Doc, pinned
 	return nil
 }
 

@@ -161,6 +161,6 @@ func faultProblem(f *effective.Fault) error {
 	if f.Status != p.Status {
 		p.Status, p.Title = f.Status, http.StatusText(f.Status)
 	}
-	p.Errors = []string{location(f.Pointer) + ": " + f.Detail}
+	p.Errors = []string{Location(f.Pointer) + ": " + f.Detail}
 	return p
 }

@@ -7,14 +7,12 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // Share keeps an organisation's teams from using up its platform account's own
 // quota at each other's expense. It stands last in the chain, so that it sees
 // the platform's headers as they came.
 type Share struct {
-	Upstream *ratelimit.Upstream
 	// Weights holds the weights of teams, by organisation and team; absent ones
 	// weigh one.
 	Weights map[TeamKey]int64
@@ -28,7 +26,7 @@ func (*Share) Name() string { return "share" }
 
 // Request refuses with 429 a team that has used its part.
 func (f *Share) Request(_ context.Context, ex *Exchange) error {
-	ok, wait := f.Upstream.Admit(ex.Caller.Org, ex.Caller.Team, f.Weights[TeamKey{ex.Caller.Org, ex.Caller.Team}])
+	ok, wait := ex.Ports.Shares.Admit(ex.Caller.Org, ex.Caller.Team, f.Weights[TeamKey{ex.Caller.Org, ex.Caller.Team}])
 	if !ok {
 		seconds := max(1, int64((wait+time.Second-1)/time.Second))
 		return problem.RateLimited.New("the organisation's platform account is near its own limit and the team has used its share").
@@ -48,6 +46,6 @@ func (f *Share) Response(_ context.Context, ex *Exchange) error {
 	if ex.Answer.Relayed {
 		status, header = ex.Answer.Status, ex.Answer.Header
 	}
-	f.Upstream.Observe(ex.Caller.Org, status, header)
+	ex.Ports.Shares.Observe(ex.Caller.Org, status, header)
 	return nil
 }

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -29,11 +28,9 @@ type Translator interface {
 // Translate answers legacy requests. Each v2 call a translator makes runs the
 // chain's call part and is dispatched like any other.
 type Translate struct {
-	API         *schema.API
-	Translators map[route.Dialect]Translator
-	Chain       *Chain
-	Dispatch    *Dispatch
-	Count       *Count
+	API   *schema.API
+	Chain *Chain
+	Count *Count
 	// Anonymous is the organisation whose credential answers the catalog
 	// questions of GraphQL callers without a key; empty answers none.
 	Anonymous string
@@ -44,7 +41,7 @@ func (*Translate) Name() string { return "translate" }
 
 // Request answers a legacy request; a v2 request passes untouched.
 func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
-	t, ok := f.Translators[ex.Dialect]
+	t, ok := ex.Ports.Translators[ex.Dialect]
 	if !ok {
 		return nil
 	}
@@ -60,19 +57,26 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	}
 	calls := &calls{translate: f, parent: ex}
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
-	ex.Answer = answerOf(out)
-	ex.Event.Calls = out.V2
 	calls.mu.Lock()
 	defer calls.mu.Unlock()
 	calls.over = true
-	if out.Status >= http.StatusBadRequest && calls.outcome != "" {
-		ex.Event.Outcome, ex.Event.Refusal = calls.outcome, calls.refusal
-		ex.Event.Stage, ex.Event.Detail, ex.Event.Cause = calls.stage, calls.detail, calls.cause
+	ex.Answer = answerOf(out)
+	for _, c := range ex.Calls {
+		tell(ex.Answer, &c.Verdict)
 	}
-	if ex.Event.Outcome == "" && out.Status >= http.StatusBadRequest {
-		ex.Event.Outcome = telemetry.OutcomeRefused
+	ex.Event.Calls = out.V2
+	if out.Status >= http.StatusBadRequest {
+		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
 	}
 	return nil
+}
+
+// Notes implements Noter.
+func (f *Translate) Notes(ex *Exchange, stage string) []string {
+	if stage != f.Name() || len(ex.Event.Calls) == 0 {
+		return nil
+	}
+	return []string{"became " + strings.Join(ex.Event.Calls, ", ")}
 }
 
 // calls is the translate.Caller of one legacy request.
@@ -80,15 +84,10 @@ type calls struct {
 	translate *Translate
 	parent    *Exchange
 
-	mu sync.Mutex // guards the parent's event and what follows
+	mu sync.Mutex // guards the parent's Calls and Event, and over
 	// over says that the request is answered: a call that outlives it is no
 	// part of its record.
 	over bool
-	// How the last call that was refused ended; the reason of the whole
-	// request if that fails.
-	outcome                telemetry.Outcome
-	refusal, stage, detail string
-	cause                  error
 }
 
 // Take implements translate.Meter.
@@ -123,96 +122,46 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		}
 		caller = &identity.Caller{Org: f.Anonymous, Key: "anonymous"}
 	}
-	ex := c.child(op, r, caller)
-	if f.Chain.run(ctx, ex, f.Chain.Call) {
-		done, err := f.Dispatch.Do(ctx, ex)
-		if err != nil {
-			if ambiguous(op, err) {
-				err = fmt.Errorf("%w: %w", translate.ErrAmbiguous, err)
-			}
-			f.Chain.Fail(ex, "dispatch", err)
-		} else {
-			defer done()
-		}
+	ex := c.parent.child(op, caller, r.Params)
+	ex.Query, ex.Doc, ex.HasDoc, ex.Origin = r.Query, r.Body, r.Body != nil, r.Origin
+	done := func() {}
+	if f.Chain.run(ctx, ex, partCall) {
+		done = f.Chain.Dispatch(ctx, ex)
 	}
 	f.Chain.RunResponse(ctx, ex)
-	c.note(ex)
-	if err := ex.Event.Cause; errors.Is(err, translate.ErrAmbiguous) || ctx.Err() != nil {
-		return nil, errors.Join(err, ctx.Err())
+	done()
+	answer, err := response(ex)
+	c.end(ex)
+	switch lost := op.Mutates && ex.Sent == SentOut; {
+	case lost:
+		return nil, errors.Join(fmt.Errorf("%w: %w", translate.ErrAmbiguous, ex.Event.Cause), ctx.Err())
+	case ctx.Err() != nil:
+		return nil, errors.Join(ex.Event.Cause, ctx.Err())
 	}
-	return response(ex)
+	return answer, err
 }
 
-// child is the exchange of one v2 call of a legacy request.
-func (c *calls) child(op *schema.Operation, r *translate.Request, caller *identity.Caller) *Exchange {
-	p := c.parent
-	ex := &Exchange{
-		In: p.In, RequestID: p.RequestID, DecisionID: p.DecisionID,
-		Dialect: route.V2, Operation: op, Caller: caller,
-		Params: r.Params, Query: r.Query, Doc: r.Body, HasDoc: r.Body != nil, Origin: r.Origin,
-		trail: p.trail, Event: &telemetry.Event{Dialect: p.Event.Dialect, Operation: op.ID},
-	}
-	ex.stages = ex.spare[:0]
-	return ex
-}
+// maxCalls bounds the calls an exchange holds: a GraphQL document can become a
+// great many.
+const maxCalls = 64
 
-// note copies what the call tells about the request as a whole.
-func (c *calls) note(ex *Exchange) {
+// end makes a call that has ended part of the request's record.
+func (c *calls) end(ex *Exchange) {
+	ex.Answer.Body = nil // the translator has it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
 		return
 	}
-	from, to := ex.Event, c.parent.Event
-	to.Denied = union(to.Denied, from.Denied)
-	to.Warned = union(to.Warned, from.Warned)
-	to.Shadowed = union(to.Shadowed, from.Shadowed)
-	to.Excepted = union(to.Excepted, from.Excepted)
-	to.Changed = union(to.Changed, from.Changed)
-	if from.PolicyRevision != "" {
-		to.PolicyRevision = from.PolicyRevision
+	c.parent.Event.Absorb(ex.Event)
+	if len(c.parent.Calls) < maxCalls {
+		c.parent.Calls = append(c.parent.Calls, ex)
 	}
-	if from.Priced {
-		to.Priced, to.Hourly = true, from.Hourly
-	}
-	if from.UpstreamStatus != 0 {
-		to.UpstreamStatus = from.UpstreamStatus
-		to.UpstreamLatency += from.UpstreamLatency
-	}
-	if from.Outcome != telemetry.OutcomeOK {
-		c.outcome, c.refusal, c.stage, c.detail, c.cause = from.Outcome, from.Refusal, from.Stage, from.Detail, from.Cause
-	}
-}
-
-func union(a, b []string) []string {
-	for _, s := range b {
-		if !slices.Contains(a, s) {
-			a = append(a, s)
-		}
-	}
-	return a
-}
-
-// ambiguous tells whether the platform may have carried out a call whose
-// answer did not arrive.
-func ambiguous(op *schema.Operation, err error) bool {
-	return op.Mutates && (errors.Is(err, upstream.ErrTimeout) || errors.Is(err, upstream.ErrUnreachable))
 }
 
 // response reads the answer of a call for the translator.
 func response(ex *Exchange) (*translate.Response, error) {
 	a := ex.Answer
-	if a.Stream != nil {
-		body, err := readAll(a.Stream, maxAnswer)
-		if err != nil {
-			err = fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
-			if ex.Operation.Mutates {
-				err = fmt.Errorf("%w: %w", translate.ErrAmbiguous, err)
-			}
-			return nil, err
-		}
-		a.Body, a.Stream = body, nil
-	}
 	out := &translate.Response{Status: a.Status, Header: a.Header}
 	if len(a.Body) == 0 {
 		return out, nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -31,8 +32,9 @@ func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, c
 // answered, and a call that outlives it does not touch it.
 func TestCallsAfterTheAnswer(t *testing.T) {
 	l := new(lingering)
-	f := &Translate{Translators: map[route.Dialect]Translator{route.V1: l}}
-	ex := NewExchange(Inbound{Method: "POST", Path: "/v1/pods"}, new(telemetry.Event))
+	f := new(Translate)
+	p := &Pipeline{Ports: Ports{Translators: map[route.Dialect]Translator{route.V1: l}}}
+	ex := p.NewExchange(Inbound{Method: "POST", Path: "/v1/pods"})
 	ex.Route, ex.Caller = &route.Route{ID: "createPod"}, &identity.Caller{Org: "acme", Key: "ann"}
 	if err := f.Request(t.Context(), ex); err != nil {
 		t.Fatal(err)
@@ -45,8 +47,8 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 	if !ok {
 		t.Fatalf("caller is a %T", l.Caller)
 	}
-	c.note(&Exchange{Event: &telemetry.Event{Denied: []string{"p"}, Priced: true, UpstreamStatus: 201, Outcome: telemetry.OutcomeRefused}})
-	if diff := cmp.Diff(written, *ex.Event); diff != "" {
+	c.end(&Exchange{Answer: new(Answer), Event: &telemetry.Event{Denied: []string{"p"}, Priced: true, UpstreamStatus: 201, Outcome: telemetry.OutcomeRefused}})
+	if diff := cmp.Diff(written, *ex.Event, cmpopts.IgnoreUnexported(telemetry.Event{})); diff != "" || len(ex.Calls) > 0 {
 		t.Errorf("the event changed after the answer (-written +now):\n%s", diff)
 	}
 }

@@ -57,6 +57,15 @@ type Caller struct {
 	digest Digest // of the key it came with, zero for callers without one
 }
 
+// RoleNames returns the roles as strings, never nil.
+func (c *Caller) RoleNames() []string {
+	out := make([]string, len(c.Roles))
+	for i, r := range c.Roles {
+		out[i] = string(r)
+	}
+	return out
+}
+
 // ErrUnknown is returned for every credential that is not a known key,
 // whatever is wrong with it.
 var ErrUnknown = errors.New("identity: unknown key")

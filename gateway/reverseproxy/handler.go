@@ -1,7 +1,6 @@
 package reverseproxy
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -35,12 +34,11 @@ type Handler struct {
 // ServeHTTP runs one exchange.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := h.Pipeline()
-	event := &telemetry.Event{Revision: p.Revision}
-	ex := filter.NewExchange(h.inbound(w, r), event)
+	ex := p.NewExchange(h.inbound(w, r))
+	event := ex.Event
 	ctx, _ := h.Recorder.Begin(r.Context(), links(r)...)
 
-	done := run(ctx, p, ex)
-	p.Chain.RunResponse(ctx, ex)
+	done := p.Run(ctx, ex)
 	err := h.write(w, ex)
 	done()
 	switch {
@@ -57,21 +55,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// cleanly: the caller must not take half an answer for a whole one.
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// run drives the request phase and the dispatch. The returned function
-// releases what a streaming answer holds.
-func run(ctx context.Context, p *filter.Pipeline, ex *filter.Exchange) (done func()) {
-	nothing := func() {}
-	if !p.Chain.RunHead(ctx, ex) || !p.Chain.RunContent(ctx, ex) {
-		return nothing
-	}
-	done, err := p.Dispatch.Do(ctx, ex)
-	if err != nil {
-		p.Chain.Fail(ex, "dispatch", err)
-		return nothing
-	}
-	return done
 }
 
 // inbound reads a request, its body included, as far as the cap.

@@ -1,8 +1,11 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
+	"slices"
 	"time"
 )
 
@@ -65,6 +68,57 @@ type Event struct {
 	BytesOut        int64
 	// Cause is the inner error behind a refusal or fault; log only.
 	Cause error
+
+	// failed is the last call absorbed that did not end well, nil for none.
+	failed *Event
+}
+
+// Absorb adds what the event of a v2 call says to that of the legacy exchange
+// it was made for.
+func (e *Event) Absorb(call *Event) {
+	e.Denied = union(e.Denied, call.Denied)
+	e.Warned = union(e.Warned, call.Warned)
+	e.Shadowed = union(e.Shadowed, call.Shadowed)
+	e.Excepted = union(e.Excepted, call.Excepted)
+	e.Changed = union(e.Changed, call.Changed)
+	e.PolicyRevision = cmp.Or(call.PolicyRevision, e.PolicyRevision)
+	if call.Priced {
+		e.Priced, e.Hourly = true, call.Hourly
+	}
+	if call.UpstreamStatus != 0 {
+		e.UpstreamStatus = call.UpstreamStatus
+		e.UpstreamLatency += call.UpstreamLatency
+	}
+	if call.Outcome != OutcomeOK {
+		e.failed = call
+	}
+}
+
+// Complete sets what the answer says. An exchange that failed without a reason of
+// its own failed for the reason of the last call it absorbed that did.
+func (e *Event) Complete(status, bytes int) {
+	e.Status, e.BytesOut = status, int64(bytes)
+	failed := status >= http.StatusBadRequest
+	switch f := e.failed; {
+	case failed && f != nil && e.Refusal == "":
+		e.Outcome, e.Refusal, e.Stage, e.Detail, e.Cause = f.Outcome, f.Refusal, f.Stage, f.Detail, f.Cause
+	case e.Outcome != "":
+	case failed:
+		e.Outcome = OutcomeUpstream
+	default:
+		e.Outcome = OutcomeOK
+	}
+	e.failed = nil
+}
+
+// union returns a with what of b it lacks.
+func union(a, b []string) []string {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
 }
 
 // maxText bounds caller-chosen text in a log line.

@@ -45,6 +45,15 @@ func Table() []Row {
 			Why: "filters use the leaves and know neither the doors nor how they are assembled",
 		},
 		{
+			Package: "gateway/explain/...",
+			May: []string{
+				"gateway/filter", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson",
+				"policies/...", "ratelimit",
+			},
+			Tests: []string{"gateway/telemetry"}, // to make exchanges as the chain leaves them
+			Why:   "explanations stand on the chain, which knows nothing of them",
+		},
+		{
 			Package: "gateway/reverseproxy/...",
 			May:     []string{"gateway/filter", "gateway/route", "gateway/telemetry"},
 			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",

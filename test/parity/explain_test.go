@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
 const changing = `
@@ -114,7 +114,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 		if legacy.Status != 201 {
 			t.Fatalf("v1: %d %s", legacy.Status, legacy.Body)
 		}
-		var x filter.Explanation
+		var x explain.Report
 		if code := d.operator(t, "GET", "/admin/decisions/"+refused.Header.Get("X-Tollgate-Decision"), "", &x); code != 200 {
 			t.Fatalf("explain: %d", code)
 		}
@@ -129,10 +129,10 @@ func TestDecisionsAreExplained(t *testing.T) {
 		if diff := cmp.Diff(want, stages); diff != "" {
 			t.Errorf("stages (-want +got):\n%s", diff)
 		}
-		if x.Verdict != filter.VerdictRefused || x.Status != 403 || x.Calls[0].USDPerHour == "" || len(x.ToPass) != 1 || !strings.HasPrefix(x.ToPass[0], "gpu_allow_list: ") {
+		if x.Verdict != explain.Refused || x.Status != 403 || x.Calls[0].USDPerHour == "" || len(x.ToPass) != 1 || !strings.HasPrefix(x.ToPass[0], "gpu_allow_list: ") {
 			t.Errorf("explanation %+v", x)
 		}
-		var old filter.Explanation
+		var old explain.Report
 		d.operator(t, "GET", "/admin/decisions/"+legacy.Header.Get("X-Tollgate-Decision"), "", &old)
 		var calls []string
 		for _, c := range old.Calls {
@@ -143,9 +143,9 @@ func TestDecisionsAreExplained(t *testing.T) {
 		if diff := cmp.Diff([]string{"createPod refused 403", "createPod allowed 201"}, calls); diff != "" {
 			t.Errorf("calls of the v1 request (-want +got):\n%s", diff)
 		}
-		var list struct{ Decisions []filter.Summary }
+		var list struct{ Decisions []explain.Summary }
 		d.operator(t, "GET", "/admin/decisions?org=acme", "", &list)
-		if len(list.Decisions) != 2 || slices.ContainsFunc(list.Decisions, func(s filter.Summary) bool { return s.Org != "acme" }) {
+		if len(list.Decisions) != 2 || slices.ContainsFunc(list.Decisions, func(s explain.Summary) bool { return s.Org != "acme" }) {
 			t.Errorf("acme's decisions: %+v", list.Decisions)
 		}
 		if code := d.operator(t, "GET", "/admin/decisions/01ARZ3NDEKTSV4RRFFQ69G5FAV", "", &struct{}{}); code != 404 {
@@ -155,7 +155,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 }
 
 // explain asks what would become of a request.
-func (d *door) explain(t *testing.T, q gateway.Question) *filter.Explanation {
+func (d *door) explain(t *testing.T, q gateway.Question) *explain.Report {
 	t.Helper()
 	x, err := d.gateway.Explain(t.Context(), q)
 	if err != nil {
@@ -210,7 +210,7 @@ func TestExplanationsComeTrue(t *testing.T) {
 			if tc.v2 != nil && !slices.Equal(v2, tc.v2) {
 				t.Errorf("%s: calls %v, want %v", tc.name, v2, tc.v2)
 			}
-			if got, want := x.Verdict == filter.VerdictAllowed, tc.status == 0; got != want || tc.status != x.Status {
+			if got, want := x.Verdict == explain.Allowed, tc.status == 0; got != want || tc.status != x.Status {
 				t.Errorf("%s: explained as %s %d %s, want %d", tc.name, x.Verdict, x.Status, x.Detail, tc.status)
 			}
 			a := d.ask(t, request(tc.method, tc.target, tc.key, tc.body))
@@ -219,6 +219,49 @@ func TestExplanationsComeTrue(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A policy that changes bodies does not hide that another one denies.
+func TestAnExplanationOfAChangedBodyComesTrue(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		for count, status := range map[int]int{2: 0, 8: http.StatusForbidden} {
+			pod := fmt.Sprintf(`{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4","count":%d}}`, count)
+			x := d.explain(t, gateway.Question{Method: "POST", Target: "/v2/pods", Key: "key_platform", Body: pod})
+			if (x.Verdict == explain.Allowed) != (status == 0) || x.Status != status {
+				t.Errorf("%d GPUs: explained as %s %d %s, want %d", count, x.Verdict, x.Status, x.Detail, status)
+			}
+			a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod))
+			if status == 0 && a.Status != http.StatusCreated || status != 0 && a.Status != status {
+				t.Errorf("%d GPUs: in fact %d %s, want %d", count, a.Status, a.Body, status)
+			}
+		}
+	}, under(`
+- {policy: gpu_count, params: {max_per_pod: 2}}
+- {policy: disk, params: {max_gb: 1000, default_gb: 20}}
+`))
+}
+
+// Why policies gave no verdict is told to operators, and not to callers.
+func TestWhyThereIsNoVerdictIsExplained(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		const why = "$.disk: must be an integer"
+		x := d.explain(t, gateway.Question{Method: "POST", Target: "/v2/pods", Key: "key_platform", Body: pod4090})
+		a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
+		var recorded explain.Report
+		d.operator(t, "GET", "/admin/decisions/"+a.Header.Get("X-Tollgate-Decision"), "", &recorded)
+		for kind, x := range map[string]*explain.Report{"dry": x, "recorded": &recorded} {
+			last := x.Calls[0].Stages[len(x.Calls[0].Stages)-1]
+			if x.Status != 503 || last.Name != "authorize" || !strings.Contains(strings.Join(last.Notes, "\n"), "because: ") || !strings.Contains(strings.Join(last.Notes, "\n"), why) {
+				t.Errorf("%s: %d, %s: %q, want 503 by authorize because of %s", kind, x.Status, last.Name, last.Notes, why)
+			}
+		}
+		if strings.Contains(a.Body, "because") {
+			t.Errorf("the caller is told: %s", a.Body)
+		}
+	}, under(`
+- policy: field_values
+  params: {force: {createPod: {/disk/size: 1}}}
+`))
 }
 
 // left is what a key has left this minute.

@@ -1,0 +1,142 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// DryRun runs the chain of a pipeline on ports that change nothing.
+type DryRun struct {
+	Pipeline *filter.Pipeline
+	// Translators serve the legacy dialects and remember nothing.
+	Translators map[route.Dialect]filter.Translator
+	// Counted returns what an organisation's quotas have counted so far.
+	Counted func(ctx context.Context, org string) ([]ratelimit.WindowState, error)
+	// Reads maps operations to those that read their object, which Reader does.
+	Reads  map[string]*schema.Operation
+	Reader *filter.Reader
+	// Entries lists the policies an organisation has switched on; Decide asks
+	// them.
+	Entries func(org string) []policies.Entry
+	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
+	Now     func() time.Time
+	// Offline reads nothing, neither from the platform nor from the shared store.
+	// What would have to be read to know is then unknown.
+	Offline bool
+}
+
+// ErrOffline is why an offline run does not read.
+var ErrOffline = errors.New("the platform is not asked in an offline explanation")
+
+// Run reports what would become of a request if caller made it.
+func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Report, error) {
+	recent, err := filter.NewRecent(r.Now)
+	if err != nil {
+		return nil, err
+	}
+	ports := filter.Ports{
+		Counter: counter{r}, Shares: shares{}, Prices: r.Pipeline.Ports.Prices, Recent: recent, Translators: r.Translators,
+		Sender: &sender{DryRun: r, made: make(map[string]any)},
+	}
+	if r.Offline {
+		ports.Prices = noPrices{}
+	}
+	in.Received = r.Now()
+	ex := r.Pipeline.NewExchange(in)
+	ex.Ports, ex.Caller = &ports, caller
+	defer r.Pipeline.Run(ctx, ex)()
+	return (&words{chain: r.Pipeline.Chain, dry: r}).report(ex), nil
+}
+
+// silent adds the policies of the caller's organisation that said nothing.
+func (r *DryRun) silent(caller *identity.Caller, said []Policy) []Policy {
+	out := said
+	for _, e := range r.Entries(caller.Org) {
+		if slices.ContainsFunc(said, func(p Policy) bool { return p.Policy == e.Policy }) {
+			continue
+		}
+		p := Policy{Policy: e.Policy, Verdict: saysPasses}
+		if !concerns(&e, caller) {
+			p.Verdict = saysNothing
+		}
+		if e.Mode != "" && e.Mode != policies.ModeEnforce {
+			p.Message = "mode " + string(e.Mode)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// concerns reports whether an entry is for a caller.
+func concerns(e *policies.Entry, c *identity.Caller) bool {
+	has := func(list []string, names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(list, n) })
+	}
+	roles := c.RoleNames()
+	return (len(e.Teams) == 0 || has(e.Teams, c.Team)) && !has(e.ExceptTeams, c.Team) &&
+		(len(e.Roles) == 0 || has(e.Roles, roles...)) && !has(e.ExceptRoles, roles...)
+}
+
+// counter is a filter.Counter that shows each window of each scope and takes
+// nothing.
+type counter struct{ *DryRun }
+
+// Take implements filter.Counter.
+func (c counter) Take(ctx context.Context, t ratelimit.Take) (ratelimit.Decision, error) {
+	d := ratelimit.Decision{Allowed: true}
+	var states []ratelimit.WindowState
+	if !c.Offline {
+		var err error
+		if states, err = c.Counted(ctx, t.Org); err != nil {
+			return ratelimit.Decision{Allowed: true, Degraded: true, Source: "the dry run"}, nil //nolint:nilerr // what the live counter would do then is no question of this request
+		}
+	}
+	for _, s := range t.Scopes {
+		for i := range ratelimit.Windows {
+			limit := s.Limit.Quota(i)
+			if limit <= 0 {
+				continue
+			}
+			w := ratelimit.Window{Name: s.Ref().String() + ", " + ratelimit.WindowName(i), Limit: limit, Remaining: limit}
+			for _, state := range states {
+				if state.Scope == s.Ref() && state.Window == ratelimit.WindowName(i) {
+					w.Remaining, w.Reset = max(0, limit-state.Used), state.Reset
+				}
+			}
+			if c.Offline {
+				w.Remaining = -1
+			} else if w.Remaining < max(1, t.Cost) {
+				d.Allowed, d.RetryAfter = false, max(d.RetryAfter, w.Reset)
+				d.Violated = append(d.Violated, ratelimit.Violation{Scope: s.Ref(), Window: ratelimit.WindowName(i)})
+			}
+			d.Windows = append(d.Windows, w)
+		}
+	}
+	return d, nil
+}
+
+// shares is a filter.Shares that admits every call.
+type shares struct{}
+
+// Admit implements filter.Shares.
+func (shares) Admit(string, string, int64) (bool, time.Duration) { return true, 0 }
+
+// Observe implements filter.Shares.
+func (shares) Observe(string, int, http.Header) {}
+
+// noPrices is a filter.Prices that knows none.
+type noPrices struct{}
+
+// Snapshot implements filter.Prices.
+func (noPrices) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil } //nolint:nilnil // a nil Snapshot prices nothing

@@ -1,0 +1,120 @@
+package explain
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+// Report says stage by stage what became of an exchange, or what would become of
+// a request.
+type Report struct {
+	// Dry says that nothing was sent and nothing was counted.
+	Dry        bool      `json:"dry"`
+	DecisionID string    `json:"decisionId,omitempty"`
+	RequestID  string    `json:"requestId,omitempty"`
+	Time       time.Time `json:"time"`
+	// Revision names the configuration.
+	Revision  string  `json:"revision"`
+	Method    string  `json:"method"`
+	Path      string  `json:"path"`
+	Dialect   string  `json:"dialect"`
+	Operation string  `json:"operation"`
+	Caller    Caller  `json:"caller"`
+	Verdict   Verdict `json:"verdict"`
+	// Status is the answer's. Of a dry run it is that of a refusal, and 0 when
+	// the platform would have answered.
+	Status int `json:"status,omitempty"`
+	// Refusal is the kind of problem, Stage the stage that raised it, Detail what
+	// the caller was told.
+	Refusal string `json:"refusal,omitempty"`
+	Stage   string `json:"stage,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+	// Stages are those of the request as a whole, in order.
+	Stages []Stage `json:"stages"`
+	// Calls are the v2 calls it became; of a v2 request, itself.
+	Calls []Call `json:"calls"`
+	// ToPass says what would have to change for the request to pass.
+	ToPass []string `json:"toPass,omitempty"`
+}
+
+// Verdict is how a request fares in the gateway.
+type Verdict string
+
+// The verdicts. Unknown is for a dry run that could not see what would decide.
+const (
+	Allowed Verdict = "allowed"
+	Refused Verdict = "refused"
+	Unknown Verdict = "unknown"
+)
+
+// Caller is who called, or is taken to.
+type Caller struct {
+	Org   string   `json:"org"`
+	Team  string   `json:"team,omitempty"`
+	Key   string   `json:"key,omitempty"`
+	Roles []string `json:"roles,omitempty"`
+}
+
+func callerOf(c *identity.Caller) Caller {
+	return Caller{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}
+}
+
+// Stage is one stage and what it found out.
+type Stage struct {
+	Name string `json:"name"`
+	// Result is passed, refused, answers or unknown.
+	Result string   `json:"result"`
+	Notes  []string `json:"notes,omitempty"`
+}
+
+// Results of a stage.
+const (
+	resultPassed  = "passed"
+	resultRefused = "refused"
+	resultUnknown = "unknown"
+	resultAnswers = "answers"
+)
+
+// Call is one v2 call.
+type Call struct {
+	Operation string `json:"operation"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+	// Body is what the caller would have to send to v2, of a dry run only.
+	Body any `json:"body,omitempty"`
+	// Verdict, Status, Refusal and Detail are as those of the request.
+	Verdict Verdict `json:"verdict"`
+	Status  int     `json:"status,omitempty"`
+	Refusal string  `json:"refusal,omitempty"`
+	Detail  string  `json:"detail,omitempty"`
+	Stages  []Stage `json:"stages"`
+	// PolicyRevision names what decided, Policies what each policy said.
+	PolicyRevision string   `json:"policyRevision,omitempty"`
+	Policies       []Policy `json:"policies,omitempty"`
+	// USDPerHour is the worst case of what would run, Basis how it came about.
+	USDPerHour string `json:"usdPerHour,omitempty"`
+	Basis      string `json:"basis,omitempty"`
+}
+
+// Policy is what one policy said.
+type Policy struct {
+	Policy string `json:"policy"`
+	// Verdict is denies, warns, would deny, excepted, changes, passes, or does
+	// not apply.
+	Verdict string `json:"verdict"`
+	Message string `json:"message,omitempty"`
+	Field   string `json:"field,omitempty"`
+	Doc     string `json:"doc,omitempty"`
+}
+
+// What a policy said.
+const (
+	saysDenies   = "denies"
+	saysWarns    = "warns"
+	saysWould    = "would deny"
+	saysExcepted = "excepted"
+	saysChanges  = "changes"
+	saysPasses   = "passes"
+	saysNothing  = "does not apply"
+)

@@ -1,0 +1,229 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// refusalOfPlatform is the kind of a refusal that is not the gateway's.
+const refusalOfPlatform = "platform"
+
+// words finds the words for an exchange that has ended.
+type words struct {
+	chain *filter.Chain
+	// dry is the run the exchange was part of, nil for one that took place.
+	dry *DryRun
+}
+
+// end is how an exchange, or one call of it, ended.
+type end struct {
+	verdict                Verdict
+	status                 int
+	refusal, stage, detail string
+}
+
+// end reads off an exchange how it ended.
+func (w *words) end(ex *filter.Exchange) end {
+	e := ex.Event
+	out := end{Allowed, e.Status, e.Refusal, e.Stage, e.Detail}
+	switch {
+	case w.dry == nil:
+		if e.Refusal != "" {
+			out.verdict = Refused
+		}
+		return out
+	case e.Refusal == "" && !failed(ex):
+		return end{verdict: Allowed}
+	case e.Refusal == "":
+		out.refusal, out.stage = refusalOfPlatform, ex.Stage()
+		for _, c := range ex.Calls { // GraphQL tells of errors with status 200
+			if inner := w.end(c); inner.verdict != Allowed {
+				out.refusal, out.detail = inner.refusal, inner.detail
+			}
+		}
+	}
+	out.verdict = Refused
+	if w.unknown(ex) {
+		out.verdict = Unknown
+	}
+	return out
+}
+
+// unknown reports whether what ended an exchange is only that something was not
+// read.
+func (w *words) unknown(ex *filter.Exchange) bool {
+	return errors.Is(ex.Event.Cause, ErrOffline) || slices.ContainsFunc(ex.Calls, w.unknown) || w.hangsOnPrice(ex)
+}
+
+// hangsOnPrice reports whether policies deny only because the price was not
+// read.
+func (w *words) hangsOnPrice(ex *filter.Exchange) bool {
+	if !w.dry.Offline || len(ex.Verdict.Deny) == 0 || ex.Input.Cost.Known {
+		return false
+	}
+	free := *ex.Input
+	free.Cost = policies.Cost{Known: true}
+	d, err := w.dry.Decide(context.Background(), ex.Caller.Org, &free)
+	return err == nil && len(d.Deny) == 0
+}
+
+// report says what became of an exchange.
+func (w *words) report(ex *filter.Exchange) *Report {
+	e := ex.Event
+	how := w.end(ex)
+	x := &Report{
+		Dry: w.dry != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path, Dialect: e.Dialect, Operation: e.Operation,
+		Caller: callerOf(ex.Caller), Calls: []Call{},
+		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
+	}
+	if !x.Dry {
+		x.DecisionID, x.RequestID = e.DecisionID, e.RequestID
+	}
+	request, call := ex.Stages()
+	x.Stages = w.stages(ex, request)
+	if len(call) > 0 && ex.Dialect == route.V2 {
+		x.Calls = append(x.Calls, w.call(ex))
+	}
+	for _, c := range ex.Calls {
+		x.Calls = append(x.Calls, w.call(c))
+	}
+	x.ToPass = toPass(x)
+	return x
+}
+
+// call says what became of a v2 call.
+func (w *words) call(ex *filter.Exchange) Call {
+	how := w.end(ex)
+	_, stages := ex.Stages()
+	c := Call{
+		Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(),
+		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages),
+		PolicyRevision: ex.Verdict.Revision, Policies: spoken(&ex.Verdict),
+	}
+	if in := ex.Input; in != nil {
+		switch {
+		case ex.Event.Priced:
+			c.USDPerHour, c.Basis = in.Cost.Hourly.String(), in.Cost.Basis
+		case w.dry != nil && w.dry.Offline && !in.Cost.Known:
+			c.Basis = "unknown: " + ErrOffline.Error()
+		case in.Cost.Reason != "":
+			c.Basis = "unknown: " + in.Cost.Reason
+		}
+	}
+	if w.dry != nil {
+		c.Body = ex.Named()
+		if c.PolicyRevision != "" {
+			c.Policies = w.dry.silent(ex.Caller, c.Policies)
+		}
+	}
+	return c
+}
+
+// stages says what each of the stages found out.
+func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
+	e := ex.Event
+	out := []Stage{}
+	for _, name := range names {
+		if name == "stamp" || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
+			continue // gives ids and is of no interest; the size is looked at twice
+		}
+		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.chain.Notes(ex, name)})
+	}
+	if len(out) == 0 {
+		return out
+	}
+	last := &out[len(out)-1]
+	at := last
+	if i := slices.IndexFunc(out, func(s Stage) bool { return s.Name == e.Stage }); i >= 0 {
+		at = &out[i]
+	}
+	how := w.end(ex)
+	switch {
+	case how.verdict == Unknown && errors.Is(e.Cause, ErrOffline):
+		at.Result, at.Notes = resultUnknown, append(at.Notes, ErrOffline.Error())
+	case e.Refusal != "" && at.Name == e.Stage:
+		at.Result = resultRefused
+		at.Notes = append(at.Notes, e.Detail)
+		if len(ex.Verdict.Deny) == 0 { // the policies are listed by themselves
+			at.Notes = append(at.Notes, ex.Faults...)
+		}
+		if e.Cause != nil {
+			at.Notes = append(at.Notes, "because: "+e.Cause.Error())
+		}
+	case how.verdict != Allowed && last.Name == ex.Stage():
+		last.Result = string(how.verdict)
+		last.Notes = append(last.Notes, fmt.Sprintf("%d %s", e.Status, how.detail))
+	case last.Name == "local":
+		last.Result = resultAnswers
+	}
+	return out
+}
+
+// failed reports whether an answer refuses. GraphQL answers 200 whatever happens.
+func failed(ex *filter.Exchange) bool {
+	return ex.Answer.Status >= http.StatusBadRequest || ex.Dialect == route.GraphQL && graphQLErrors(ex.Answer.Body)
+}
+
+// spoken lists what policies said, in the order of its weight.
+func spoken(d *policies.Decision) []Policy {
+	var out []Policy
+	add := func(verdict string, list []policies.Violation) {
+		for _, v := range list {
+			out = append(out, Policy{Policy: v.Policy, Verdict: verdict, Message: v.Message, Field: v.Pointer, Doc: v.Doc})
+		}
+	}
+	add(saysDenies, d.Deny)
+	add(saysWarns, d.Warn)
+	add(saysWould, d.Shadow)
+	for _, x := range d.Excepted {
+		out = append(out, Policy{
+			Policy: x.Policy, Verdict: saysExcepted, Field: x.Pointer, Doc: x.Doc,
+			Message: fmt.Sprintf("%s (lifted by %s until %s, granted by %s: %s)",
+				x.Message, x.Exception, x.Until.UTC().Format(time.RFC3339), x.GrantedBy, x.Reason),
+		})
+	}
+	for _, m := range d.Mutate {
+		out = append(out, Policy{Policy: m.Policy, Verdict: saysChanges, Message: m.Message, Field: m.Pointer})
+	}
+	return out
+}
+
+// toPass collects what would have to change.
+func toPass(x *Report) []string {
+	if x.Verdict == Allowed {
+		return nil // a candidate that was refused has found a better one
+	}
+	var out []string
+	for _, c := range x.Calls {
+		for _, p := range c.Policies {
+			line := p.Policy + ": " + p.Message
+			if p.Field != "" {
+				line += " (at " + filter.Location(p.Field) + ")"
+			}
+			if p.Verdict == saysDenies && !slices.Contains(out, line) {
+				out = append(out, line)
+			}
+		}
+	}
+	if len(out) > 0 || x.Refusal == "" {
+		return out
+	}
+	switch {
+	case x.Status == http.StatusTooManyRequests:
+		return []string{"wait: " + x.Detail}
+	case x.Status == http.StatusUnauthorized:
+		return []string{"send a key this gateway knows"}
+	case x.Status >= http.StatusInternalServerError:
+		return []string{"try again later: " + strings.TrimSpace(x.Detail)}
+	}
+	return []string{x.Detail}
+}

@@ -1,0 +1,114 @@
+package filter
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/translate/usage"
+)
+
+// Ports are the effects of the chain on the world outside it. Filters reach them
+// through their Exchange and in no other way, so an exchange with other ports
+// runs the same chain without effect: that is what a dry run is.
+type Ports struct {
+	// Counter counts calls against quotas.
+	Counter Counter
+	// Shares divides the platform account's own quota among teams.
+	Shares Shares
+	// Sender sends what was judged to the platform.
+	Sender Sender
+	// Recent holds what was read from the platform a moment ago.
+	Recent *Recent
+	// Prices returns price lists.
+	Prices Prices
+	// Translators serve the legacy dialects. What they remember is theirs.
+	Translators map[route.Dialect]Translator
+	// Decisions logs the decisions of policies; nil logs none.
+	Decisions Decisions
+	// Usage counts legacy calls for the migration report; nil counts none.
+	Usage Usage
+	// Observer is told of exchanges that have ended; nil for none.
+	Observer Observer
+}
+
+// Counter is implemented by *ratelimit.Limiter.
+type Counter interface {
+	Take(ctx context.Context, t ratelimit.Take) (ratelimit.Decision, error)
+}
+
+// Shares is implemented by *ratelimit.Upstream.
+type Shares interface {
+	Admit(org, team string, weight int64) (ok bool, retryAfter time.Duration)
+	Observe(org string, status int, h http.Header)
+}
+
+// Sender sends the Out of an exchange and sets its Answer, or returns an error
+// when no answer was received. It keeps Sent up to date. done releases what a
+// streaming answer holds; it is not nil unless err is, and must be called.
+type Sender interface {
+	Send(ctx context.Context, ex *Exchange) (done func(), err error)
+}
+
+// Prices is implemented by *catalog.Catalog.
+type Prices interface {
+	Snapshot(ctx context.Context, org string) (*catalog.Snapshot, error)
+}
+
+// Decisions is implemented by *decisionlog.Log.
+type Decisions interface {
+	Record(e decisionlog.Event)
+}
+
+// Usage is implemented by *usage.Recorder.
+type Usage interface {
+	Note(ctx context.Context, c usage.Call)
+}
+
+// Observer is told of each exchange once its answer is complete, before the
+// answer is written. The v2 calls of a legacy exchange are its Calls; they are
+// not reported on their own. The exchange must not be retained: what is kept of
+// it is copied.
+type Observer interface {
+	Ended(ex *Exchange)
+}
+
+// Pipeline is one compiled configuration as the doors use it. It is immutable
+// and taken once per exchange.
+type Pipeline struct {
+	Chain *Chain
+	Ports Ports
+	// Authorization returns the credential a request of an organisation is sent
+	// with, for a door whose requests are sent by somebody else.
+	Authorization func(org string) (string, error)
+	// Revision names the configuration.
+	Revision string
+}
+
+// NewExchange begins the exchange of a request, with the pipeline's own ports.
+func (p *Pipeline) NewExchange(in Inbound) *Exchange {
+	dialect := route.DialectOf(in.Path)
+	ex := &Exchange{In: in, Dialect: dialect, Ports: &p.Ports, Event: &telemetry.Event{
+		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
+		Operation: unmatched, Peer: in.Peer, Agent: in.Header.Get("User-Agent"), BytesIn: int64(len(in.Body)),
+	}}
+	ex.stages = ex.spare[:0]
+	return ex
+}
+
+// Run takes an exchange with its whole body through the chain and to the
+// platform. The answer is complete when it returns, but for what it streams:
+// done releases that, and must be called in the end.
+func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
+	done = func() {}
+	if p.Chain.RunHead(ctx, ex) && p.Chain.RunContent(ctx, ex) {
+		done = p.Chain.Dispatch(ctx, ex)
+	}
+	p.Chain.RunResponse(ctx, ex)
+	return done
+}
