@@ -95,10 +95,9 @@ type LeaseConfig struct {
 	Horizon time.Duration `yaml:"horizon,omitempty"`
 	// Max is the largest block of one window, in units. Default: 10000.
 	Max int64 `yaml:"max,omitempty"`
-	// Share is the part of what is left in a window, in percent, that the
-	// blocks taken by all live gateways at one time may reach together. Near the
-	// end of a quota blocks therefore shrink to nothing and every call is counted
-	// exactly. Default: 20.
+	// Share is the part of what is left in a window, in percent, that all live
+	// gateways together may hold. Near the end of a quota blocks therefore shrink
+	// to nothing and every call is counted exactly. Default: 20.
 	Share int `yaml:"share,omitempty"`
 	// Idle is how long permits may lie unused before they are returned.
 	// Default: 2s.

@@ -78,8 +78,8 @@ type Op struct {
 	Cost int64
 	// Draws, if not empty, has one entry per scope and takes the place of Cost.
 	Draws []Draw
-	// Divisor bounds what Draws may get beyond their need: a window with r units
-	// left gives at most r/Divisor of them. At least 1.
+	// Divisor bounds what a gateway holds after Draws: of a window with r units
+	// left, those that it holds included, at most r/Divisor. At least 1.
 	Divisor int64
 	// Gateway is the name under which the leases of Draws are listed.
 	Gateway string
@@ -96,8 +96,7 @@ type Draw struct {
 	Need [Windows]int64
 	// Want is what the gateway would like to have beyond that.
 	Want [Windows]int64
-	// Held is what the gateway will hold if it gets nothing of Want; told for
-	// the operator's view only.
+	// Held is what the gateway will hold if it gets nothing of Want.
 	Held [Windows]int64
 	// Granted is the part of Want it got, charged with the need. Nothing if the
 	// call was refused.

@@ -48,18 +48,22 @@ for k = 1, nk do
   p = p + 17
 end
 
+-- The counts are written last: what the server refuses (ACL, memory) changes none.
+local function expiry(s) return (s[6] + 1) * SIZE[3] + RETENTION end
 for k = 1, nk do
   local changed, s, lease = writes[k][1], writes[k][2], writes[k][3]
-  local expire = (s[6] + 1) * SIZE[3] + RETENTION
-  if changed then
-    redis.call('SET', KEYS[k], '[' .. table.concat(s, ',') .. ']', 'EXAT', expire)
-    redis.call('SADD', KEYS[nk + 1], KEYS[k])
-    redis.call('EXPIREAT', KEYS[nk + 1], expire)
-  end
   if lease then
     local leases = KEYS[nk + 2 + s[6] % 2]
     redis.call('HSET', leases, KEYS[k] .. '|' .. ARGV[2], lease)
-    redis.call('EXPIREAT', leases, expire)
+    redis.call('EXPIREAT', leases, expiry(s))
   end
+  if changed then
+    redis.call('SADD', KEYS[nk + 1], KEYS[k])
+    redis.call('EXPIREAT', KEYS[nk + 1], expiry(s))
+  end
+end
+for k = 1, nk do
+  local changed, s = writes[k][1], writes[k][2]
+  if changed then redis.call('SET', KEYS[k], '[' .. table.concat(s, ',') .. ']', 'EXAT', expiry(s)) end
 end
 return nk

@@ -21,7 +21,8 @@
 -- not) three grants per scope; then generation, index and count (three times)
 -- of each scope key.
 --
--- All that is written is computed first: a fault leaves nothing half done.
+-- All that is written is computed first, and the counts are written last: a fault,
+-- or a command that the server refuses (ACL, memory), charges nothing.
 
 local UNLIMITED = 1e12
 local SIZE = {60, 3600, 86400}
@@ -102,7 +103,8 @@ while req[p] do
           s[w + 7] = q
           if q == 0 then q = UNLIMITED end
           s[2 * w + 1] = s[2 * w + 1] + need
-          grant = math.max(0, math.min(want, math.floor((q - s[2 * w + 1]) / divisor)))
+          -- what the gateway holds in sum is a part of what is left, its own included
+          grant = math.max(0, math.min(want, math.floor((q - s[2 * w + 1] + held) / divisor) - held))
           s[2 * w + 1] = s[2 * w + 1] + grant
         end
         out[#out + 1] = grant
@@ -117,20 +119,20 @@ while req[p] do
   end
 end
 
+local function expiry(day) return (day + 1) * SIZE[3] + RETENTION end
+for _, l in ipairs(leases) do
+  redis.call('HSET', l[1], l[2], l[3])
+  redis.call('EXPIREAT', l[1], expiry(l[4]))
+end
+for k = 1, nk do
+  if dirty[k] and index[k] then
+    redis.call('SADD', KEYS[index[k]], KEYS[k])
+    redis.call('EXPIREAT', KEYS[index[k]], expiry(state[k][6]))
+  end
+end
 for k = 1, nk do
   local s = state[k]
   for i = 1, 7 do out[#out + 1] = s[i] end
-  if dirty[k] then
-    local expire = (s[6] + 1) * SIZE[3] + RETENTION
-    redis.call('SET', KEYS[k], '[' .. table.concat(s, ',') .. ']', 'EXAT', expire)
-    if index[k] then
-      redis.call('SADD', KEYS[index[k]], KEYS[k])
-      redis.call('EXPIREAT', KEYS[index[k]], expire)
-    end
-  end
-end
-for _, l in ipairs(leases) do
-  redis.call('HSET', l[1], l[2], l[3])
-  redis.call('EXPIREAT', l[1], (l[4] + 1) * SIZE[3] + RETENTION)
+  if dirty[k] then redis.call('SET', KEYS[k], '[' .. table.concat(s, ',') .. ']', 'EXAT', expiry(s[6])) end
 end
 return table.concat(out, ' ')

@@ -302,6 +302,46 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestRefusedCommandChargesNothing takes one right after the other from a user:
+// whichever command the server refuses, no count has changed.
+func TestRefusedCommandChargesNothing(t *testing.T) {
+	addr := redistest.Start(t)
+	admin := open(t, "redis://"+addr)
+	whole := newStore(t, admin)
+	for _, command := range []string{"set", "sadd", "hset", "expireat"} {
+		t.Run(command, func(t *testing.T) {
+			if err := admin.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			grant(t, admin, "without_"+command, "secret")
+			if err := admin.Do(t.Context(), "ACL", "SETUSER", "without_"+command, "-"+command).Err(); err != nil {
+				t.Fatal(err)
+			}
+			s := newStore(t, open(t, "redis://without_"+command+":secret@"+addr))
+			draw := one(5)
+			draw[0].Gateway, draw[0].Divisor = "gw", 1
+			draw[0].Draws = []ratelimit.Draw{{Need: [3]int64{1, 1, 1}, Want: [3]int64{2, 2, 2}}}
+			if _, err := s.Apply(t.Context(), draw); err == nil {
+				t.Fatal("a call passed that could not be written down")
+			}
+			state := ratelimit.State{Index: [3]int64{1 << 40, 1 << 40, 1 << 40}}
+			err := s.Adjust(t.Context(), "org_a", []ratelimit.Adjustment{{
+				Ref: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, State: state, Delta: [3]int64{1, 1, 1}, Gateway: "gw",
+			}})
+			if err == nil {
+				t.Error("a correction passed that could not be written down")
+			}
+			snap, err := whole.Show(t.Context(), "org_a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, scope := range snap.Scopes {
+				t.Errorf("%s has %v", scope.Ref, scope.State.Count)
+			}
+		})
+	}
+}
+
 // grant makes a user as the documentation says.
 func grant(t *testing.T, admin redis.UniversalClient, user, password string) {
 	t.Helper()

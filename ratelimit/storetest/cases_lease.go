@@ -52,6 +52,13 @@ func testDrawsShrink(h *harness) {
 	h.want("a tenth of what is left of each", got, [ratelimit.Windows]int64{10, 50, 50})
 	_, got = h.lease(k, 0, 50, 1000)
 	h.want("less than one", got, [ratelimit.Windows]int64{0, 0, 50})
+
+	// What a gateway holds already counts: the bound is on the sum.
+	many := key("many", ratelimit.Limit{Minute: 100, Hour: 1000})
+	ops := []ratelimit.Op{h.leaseOp(many, 30, 50, 5)}
+	ops[0].Draws[0].Held = [ratelimit.Windows]int64{10, 190, 300}
+	h.apply(ops...)
+	h.want("no more than a fifth of what is left in sum", ops[0].Draws[0].Granted, [ratelimit.Windows]int64{6, 42, 50})
 }
 
 func testDrawRefused(h *harness) {

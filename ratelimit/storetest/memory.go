@@ -182,12 +182,20 @@ func draw(op *ratelimit.Op, rooms []*room) {
 		r.charge(d.Need)
 		lease := ratelimit.LeaseState{Gateway: op.Gateway, Index: r.state.Index, Held: d.Held}
 		for w, want := range d.Want {
-			d.Granted[w] = max(0, min(want, r.left(w)/op.Divisor))
+			d.Granted[w] = max(0, min(want, floor(r.left(w)+d.Held[w], op.Divisor)-d.Held[w]))
 			lease.Held[w] += d.Granted[w]
 		}
 		r.charge(d.Granted)
 		r.scope.leases[op.Gateway] = lease
 	}
+}
+
+// floor is a divided by b, which is positive, rounded down.
+func floor(a, b int64) int64 {
+	if a < 0 {
+		return -((-a + b - 1) / b)
+	}
+	return a / b
 }
 
 // Adjust implements [ratelimit.Store].

@@ -39,6 +39,7 @@ type fleet struct {
 	server   *redistest.Server
 	redis    *redis.Client
 	gateways []string
+	kills    []func()
 	client   *http.Client
 }
 
@@ -52,9 +53,17 @@ func newFleet(t *testing.T, mode string, n int, keys ...string) *fleet {
 	t.Cleanup(f.client.CloseIdleConnections)
 	file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", mode, keys...)
 	for i := range n {
-		f.gateways = append(f.gateways, serve(t, i, file, "redis://"+addr))
+		url, kill := serve(t, i, file, "redis://"+addr)
+		f.gateways, f.kills = append(f.gateways, url), append(f.kills, kill)
 	}
 	return f
+}
+
+// kill ends gateway g at once, as a crash would.
+func (f *fleet) kill(t *testing.T, g int) {
+	t.Helper()
+	f.client.CloseIdleConnections()
+	f.kills[g]()
 }
 
 // configuration is a gateway's file. A key is its identifier and its quotas; the
@@ -78,9 +87,9 @@ orgs:
 	return b.String()
 }
 
-// serve runs one gateway process until the test ends, when it must stop cleanly,
-// and returns its address.
-func serve(t *testing.T, n int, file, redisURL string) string {
+// serve runs one gateway process until the test ends, when it must stop cleanly
+// unless it was killed. It returns the gateway's address.
+func serve(t *testing.T, n int, file, redisURL string) (url string, kill func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), fmt.Sprintf("tollgate-%d.yaml", n))
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
@@ -97,9 +106,19 @@ func serve(t *testing.T, n int, file, redisURL string) string {
 	}
 	log := &journal{serving: make(chan string, 1), ended: make(chan struct{})}
 	go log.read(out)
+	killed := false
+	kill = func() {
+		killed = true
+		_ = cmd.Process.Kill()
+		<-log.ended
+		_ = cmd.Wait() // it was killed: that is its exit status
+	}
 	t.Cleanup(func() {
-		kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-		defer kill.Stop()
+		if killed {
+			return
+		}
+		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("gateway %d: %v", n, err)
 		}
@@ -110,12 +129,12 @@ func serve(t *testing.T, n int, file, redisURL string) string {
 	})
 	select {
 	case addr := <-log.serving:
-		return "http://" + addr
+		return "http://" + addr, kill
 	case <-log.ended:
 	case <-time.After(patience):
 	}
 	t.Fatalf("gateway %d does not serve:\n%s", n, log)
-	return ""
+	return "", nil
 }
 
 // journal keeps what a gateway logs, and tells when it serves.

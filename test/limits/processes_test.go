@@ -152,3 +152,33 @@ func (f *fleet) use(t *testing.T, g int, key string, quota int64, admitted *atom
 		<-pace.C
 	}
 }
+
+// TestKilledGatewayTakesItsShare kills a gateway after a burst: what it had leased
+// and not spent is no more than the configured share of what is left of the day, a
+// fifth.
+func TestKilledGatewayTakesItsShare(t *testing.T) {
+	const quota, burst, callers = 2000, 1000, 8
+	f := newFleet(t, "leased", 2, fmt.Sprintf("a {day: %d}", quota), fmt.Sprintf("b {day: %d}", quota))
+	f.within(t, 24*time.Hour, [2]string{"a", "b"}, func(key string) []string {
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				for range burst / callers {
+					if a := f.ask(t, 0, key); a.Status != http.StatusOK {
+						t.Errorf("%+v, want 200", a)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		f.kill(t, 0)
+		// The other gateway knows only what is charged.
+		left := f.ask(t, 1, key).Remaining + 1
+		lost, most := quota-burst-left, (quota-burst)/5
+		t.Logf("%d permits are lost", lost)
+		if lost > most {
+			return []string{fmt.Sprintf("%d of %d calls that were left are lost, want at most %d", lost, quota-burst, most)}
+		}
+		return nil
+	})
+}

@@ -44,7 +44,7 @@ func TestRightsOfAGateway(t *testing.T) {
 			t.Errorf("Redis refused for %s: %s", d.Reason, d.Object)
 		}
 	})
-	gateway := serve(t, 0, configuration(upstream.URL, "{url: {env: REDIS_URL}}", "leased", "a {minute: 1000}"), "redis://tollgate:secret@"+addr)
+	gateway, _ := serve(t, 0, configuration(upstream.URL, "{url: {env: REDIS_URL}}", "leased", "a {minute: 1000}"), "redis://tollgate:secret@"+addr)
 	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 	t.Cleanup(client.CloseIdleConnections)
 	for _, call := range []struct{ method, path, body string }{
