@@ -33,6 +33,13 @@ type account struct {
 	// held is the number of permits of each window of state that were charged
 	// and not yet spent.
 	held [Windows]int64
+	// listed is what the store lists of that, as of the last exchange.
+	listed [Windows]int64
+	// refused is when the store last refused a call, 0 if it never did; back is how
+	// long permits that other gateways held then may take to come back, 0 for a
+	// window of which there were none.
+	refused tick
+	back    [Windows]time.Duration
 	// renewing is set while new permits are on their way, dry until when it is
 	// no use to ask for more.
 	renewing bool
@@ -58,12 +65,12 @@ func (a *account) reset(w int, now tick) time.Duration {
 }
 
 // full reports whether window w is known to have no room for a call of cost under
-// limit, permits held here included. What was told is believed for a time only
-// if trust is not zero: permits of other gateways may be returned.
+// limit, permits held here included. If trust is not zero, only a refusal of the
+// store is believed, and for that time: other gateways may return permits.
 func (a *account) full(w int, limit Limit, cost int64, now tick, trust time.Duration) bool {
 	need := cost - a.held[w]
 	return !a.doubted && a.runs(w, now) && need > 0 && a.state.Count[w]+need > limit.room(w) &&
-		(trust == 0 || now < a.told+trust)
+		(trust == 0 || a.refused > 0 && now < a.refused+trust)
 }
 
 // answer is what the store told in an exchange that began at sent and ended at

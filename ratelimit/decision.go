@@ -96,8 +96,8 @@ type Decision struct {
 	Windows []Window
 	// Violated lists every window the call did not fit; empty if Allowed.
 	Violated []Violation
-	// RetryAfter is the time until every violated window has turned; zero if
-	// Allowed.
+	// RetryAfter is the time until every violated window has ended, or permits of
+	// it that other gateways hold may have come back; zero if Allowed.
 	RetryAfter time.Duration
 }
 
@@ -137,6 +137,9 @@ type view struct {
 	// count is what is charged and cannot be spent any more.
 	count [Windows]int64
 	reset [Windows]time.Duration
+	// back is how long permits of other gateways may take to come back, 0 if there
+	// are none.
+	back [Windows]time.Duration
 }
 
 // viewOf is a scope as the store told it, at now (Unix milliseconds).
@@ -174,7 +177,11 @@ func decide(scopes []Scope, views []view, cost int64, allowed bool, source Sourc
 				TooLarge: cost > room,
 			}
 			d.Violated = append(d.Violated, v)
-			d.RetryAfter = max(d.RetryAfter, v.Reset)
+			wait := v.Reset
+			if back := views[s].back[w]; back > 0 {
+				wait = min(wait, back)
+			}
+			d.RetryAfter = max(d.RetryAfter, wait)
 		}
 	}
 	return d

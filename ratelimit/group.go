@@ -59,6 +59,8 @@ type flight struct {
 	draws  [MaxScopes]Draw
 	// drawn has, for each scope, what the call brings along.
 	drawn [MaxScopes]drawn
+	// back has, for each scope of a refused call, [account.back].
+	back [MaxScopes][Windows]time.Duration
 }
 
 type signal int
@@ -93,7 +95,7 @@ func (c *commit) get(k *call) *flight {
 		Org: k.org, Scopes: append(f.scopes[:0], k.scopes()...), Calls: 1, Cost: k.cost, After: f.after[:0],
 	}
 	for i := range k.n {
-		f.drawn[i] = drawn{}
+		f.drawn[i], f.back[i] = drawn{}, [Windows]time.Duration{}
 	}
 	f.group, f.leads, f.err = c.store.Group(k.org), false, nil
 	return f

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"context"
 	"math"
 	"time"
 )
@@ -213,6 +214,9 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 			a.receive(after, &f.op.Draws[i], d.renews, now)
 		}
 		d.left = a.held
+		if !admitted && a.held == [Windows]int64{} {
+			l.giveBack(a, now) // there is nothing that others could wait for
+		}
 	}
 	return turned
 }
@@ -226,6 +230,7 @@ func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 	for w, n := range d.Granted {
 		if after.Index[w] == a.state.Index[w] && after.Generation == a.state.Generation {
 			a.held[w] += n
+			a.listed[w] = d.Held[w] + n
 		}
 		dry = dry || n == 0 && d.Want[w] > 0
 	}
@@ -238,9 +243,64 @@ func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 // dryFor is how long no block is asked for after a window had none to give.
 const dryFor = 100 * time.Millisecond
 
-// giveBack empties a's permits into the list of those to return.
+// lookAround finds out, for a call that the store refused, of which of its windows
+// other gateways hold permits, which come back when they have lain idle. What was
+// found out just now is left as it is.
+func (l *Limiter) lookAround(ctx context.Context, f *flight) {
+	after := f.op.After
+	refs := make([]Ref, len(f.op.Scopes))
+	for i := range f.op.Scopes {
+		refs[i] = f.op.Scopes[i].Ref()
+	}
+	defer l.eachOf(f.op.Org, refs, func(i int, a *account) { f.back[i] = a.back })
+	soon := time.Duration(0)
+	if l.config.Mode == ModeLeased && l.live.Load() > 1 {
+		soon = l.config.Lease.Idle + Beat
+	}
+	now, due := l.tick(), false
+	l.eachOf(f.op.Org, refs, func(_ int, a *account) {
+		if a.refused == 0 || now-a.refused >= l.config.Memory.Refusal {
+			// Until it is known, permits may be elsewhere.
+			a.refused, a.back, due = now, [Windows]time.Duration{soon, soon, soon}, true
+		}
+	})
+	if !due || soon == 0 {
+		return
+	}
+	ctx, cancel := l.bounded(context.WithoutCancel(ctx))
+	defer cancel()
+	leases, err := l.store.Leases(ctx, f.op.Org, after[0].Index[Windows-1], refs)
+	if err != nil {
+		return
+	}
+	l.eachOf(f.op.Org, refs, func(i int, a *account) {
+		a.back = [Windows]time.Duration{}
+		for _, lease := range leases[i] {
+			for w, n := range lease.Held {
+				if n > 0 && lease.Gateway != l.config.Gateway && lease.Index[w] == after[i].Index[w] {
+					a.back[w] = soon
+				}
+			}
+		}
+	})
+}
+
+// eachOf calls do for those of an organisation's scopes that have an account, with
+// their shard locked.
+func (l *Limiter) eachOf(org string, refs []Ref, do func(i int, a *account)) {
+	s := l.book.shard(org)
+	defer s.mu.Unlock()
+	for i, ref := range refs {
+		if a := s.find(org, ref); a != nil {
+			do(i, a)
+		}
+	}
+}
+
+// giveBack empties a's permits into the list of those to return, and has the store
+// list none.
 func (l *Limiter) giveBack(a *account, now tick) {
-	if a.held == [Windows]int64{} {
+	if a.held == [Windows]int64{} && a.listed == [Windows]int64{} {
 		return
 	}
 	adj := Adjustment{
@@ -251,6 +311,7 @@ func (l *Limiter) giveBack(a *account, now tick) {
 	}
 	some := false
 	for w, n := range a.held {
+		some = some || a.listed[w] > 0 && a.runs(w, now)
 		if n > 0 && a.runs(w, now) {
 			adj.Delta[w] = -n
 			// What is known of the count must follow, or it would be taken to be
@@ -259,7 +320,7 @@ func (l *Limiter) giveBack(a *account, now tick) {
 			some = true
 		}
 	}
-	a.held = [Windows]int64{}
+	a.held, a.listed = [Windows]int64{}, [Windows]int64{}
 	if some {
 		l.mu.Lock()
 		l.returns[a.org] = append(l.returns[a.org], adj)

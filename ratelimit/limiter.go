@@ -213,7 +213,7 @@ func (a *account) view(v *view, now tick) {
 	for w := range Windows {
 		v.known[w] = a.runs(w, now)
 		v.count[w] = max(0, a.state.Count[w]-a.held[w])
-		v.reset[w] = a.reset(w, now)
+		v.reset[w], v.back[w] = a.reset(w, now), a.back[w]
 	}
 }
 
@@ -233,9 +233,13 @@ func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, e
 	if turned {
 		return Decision{}, true, nil
 	}
+	if f.op.Admitted == 0 {
+		l.lookAround(ctx, f)
+	}
 	var views [MaxScopes]view
 	for i := range c.n {
 		views[i] = viewOf(&f.op.After[i], f.ans.now)
+		views[i].back = f.back[i]
 		for w, held := range f.drawn[i].left {
 			views[i].count[w] = max(0, views[i].count[w]-held)
 		}

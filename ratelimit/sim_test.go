@@ -126,7 +126,7 @@ func TestSimulation(t *testing.T) {
 		{"exact", nil, 1, 1},
 		{"leased, 100 ms", func(c *ratelimit.Config) { leased(c); c.Lease.Horizon = 100 * time.Millisecond }, 0.97, 0.3},
 		{"leased, 500 ms", leased, 0.95, 0.2},
-		{"leased, 2 s", func(c *ratelimit.Config) { leased(c); c.Lease.Horizon = 2 * time.Second }, 0.9, 0.15},
+		{"leased, 2 s", func(c *ratelimit.Config) { leased(c); c.Lease.Horizon = 2 * time.Second }, 0.9, 0.18},
 	} {
 		r := simulate(t, sim, tt.change)
 		if tt.name == "exact" {

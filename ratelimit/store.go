@@ -39,6 +39,10 @@ type Store interface {
 	// done so.
 	Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error
 
+	// Leases returns what gateways that are alive last said they hold of scopes of
+	// an organisation on a day, a list for each scope.
+	Leases(ctx context.Context, org string, day int64, scopes []Ref) ([][]LeaseState, error)
+
 	// Show returns what is counted for an organisation, without charging.
 	Show(ctx context.Context, org string) (Snapshot, error)
 

@@ -279,13 +279,9 @@ func decodeLeases(key string, tables [2]map[string]string, day int64) ([]ratelim
 		if at < 0 || field[:at] != key {
 			continue
 		}
-		words, err := decodeWords(text, 2*ratelimit.Windows)
+		l, err := decodeLease(field[at+1:], text)
 		if err != nil {
 			return nil, err
-		}
-		l := ratelimit.LeaseState{Gateway: field[at+1:]}
-		for w := range ratelimit.Windows {
-			l.Index[w], l.Held[w] = words[2*w], words[2*w+1]
 		}
 		if l.Index[2] == day {
 			leases = append(leases, l)
@@ -293,6 +289,19 @@ func decodeLeases(key string, tables [2]map[string]string, day int64) ([]ratelim
 	}
 	slices.SortFunc(leases, func(a, b ratelimit.LeaseState) int { return strings.Compare(a.Gateway, b.Gateway) })
 	return leases, nil
+}
+
+// decodeLease reads what apply.lua wrote for a lease.
+func decodeLease(gateway, text string) (ratelimit.LeaseState, error) {
+	words, err := decodeWords(text, 2*ratelimit.Windows)
+	if err != nil {
+		return ratelimit.LeaseState{}, err
+	}
+	l := ratelimit.LeaseState{Gateway: gateway}
+	for w := range ratelimit.Windows {
+		l.Index[w], l.Held[w] = words[2*w], words[2*w+1]
+	}
+	return l, nil
 }
 
 func decodeWords(text string, n int) ([]int64, error) {

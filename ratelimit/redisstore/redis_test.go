@@ -367,6 +367,7 @@ func useAll(t *testing.T, s *redisstore.Store) {
 			Ref: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, State: ops[0].After[0], Delta: [3]int64{1, 1, 1}, Gateway: "gw",
 		}})
 	}
+	_, steps["Leases"] = s.Leases(t.Context(), "org_a", 0, []ratelimit.Ref{{Kind: ratelimit.KindKey, ID: "k"}})
 	_, steps["Show"] = s.Show(t.Context(), "org_a")
 	_, steps["Beat"] = s.Beat(t.Context(), "gw", time.Minute)
 	steps["Reset"] = s.Reset(t.Context(), "org_a", ratelimit.Ref{})
@@ -379,7 +380,7 @@ func useAll(t *testing.T, s *redisstore.Store) {
 
 // rightsNeeded is the rule in docs/ratelimits.md.
 const rightsNeeded = `resetchannels resetkeys -@all ~tollgate:rl:*
-    +evalsha +eval +get +set +sadd +expireat +hset +smembers +mget +hgetall +time +info +incr
+    +evalsha +eval +get +set +sadd +expireat +hset +smembers +mget +hgetall +hmget +time +info +incr
     +zadd +zremrangebyscore +zrange +pexpire`
 
 func TestRightsAreDocumented(t *testing.T) {

@@ -223,6 +223,39 @@ func (s *Store) Restore(ctx context.Context, gateway string, within time.Duratio
 	return wrap("restore", s.watch.check(ctx, epoch))
 }
 
+// Leases implements [ratelimit.Store].
+func (s *Store) Leases(ctx context.Context, org string, day int64, scopes []ratelimit.Ref) ([][]ratelimit.LeaseState, error) {
+	leases := make([][]ratelimit.LeaseState, len(scopes))
+	gateways := s.watch.alive()
+	if len(gateways) == 0 {
+		return leases, nil
+	}
+	fields := make([]string, 0, len(scopes)*len(gateways))
+	for _, ref := range scopes {
+		for _, gateway := range gateways {
+			fields = append(fields, scopeKey(s.prefix, org, ref)+"|"+gateway)
+		}
+	}
+	values, err := s.client.HMGet(ctx, leasesKey(s.prefix, org, day), fields...).Result()
+	if err != nil {
+		return nil, wrap("leases", err)
+	}
+	for i, value := range values {
+		text, ok := value.(string)
+		if !ok {
+			continue
+		}
+		lease, err := decodeLease(gateways[i%len(gateways)], text)
+		if err != nil {
+			return nil, wrap("leases", err)
+		}
+		if lease.Index[2] == day {
+			leases[i/len(gateways)] = append(leases[i/len(gateways)], lease)
+		}
+	}
+	return leases, nil
+}
+
 // Show implements [ratelimit.Store]. It reads keys one after the other: counts
 // of different scopes may be moments apart.
 func (s *Store) Show(ctx context.Context, org string) (ratelimit.Snapshot, error) {

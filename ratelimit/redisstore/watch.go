@@ -120,7 +120,7 @@ func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
-// pausing tells whether a pause goes on.
+// pausing reports whether a pause goes on.
 func (w *watch) pausing() bool { return w.now().UnixNano() < w.until.Load() }
 
 // roll is the name of the set of gateways that have restored what they remember
@@ -160,6 +160,13 @@ func (w *watch) heard(epoch int64, alive, restored []string, within time.Duratio
 	}
 }
 
+// alive returns the gateways lately heard of, sorted.
+func (w *watch) alive() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.peers))
+}
+
 // enter returns the epoch an exchange begins in, or an error during the pause
 // after a change.
 func (w *watch) enter() (int64, error) {
@@ -170,7 +177,7 @@ func (w *watch) enter() (int64, error) {
 	return epoch, nil
 }
 
-// check tells whether the outcome of an exchange that began in epoch counts.
+// check reports whether the outcome of an exchange that began in epoch counts.
 func (w *watch) check(ctx context.Context, epoch int64) error {
 	if w.pause < 0 {
 		return nil

@@ -183,6 +183,26 @@ func testShow(h *harness) {
 	h.want("lease after its return", h.show(h.org).Scopes[1].Leases[0].Held, each(0))
 }
 
+func testLeases(h *harness) {
+	k, other := key("k", perMinute(10)), key("other", perMinute(10))
+	h.lease(k, 1, 4, 1)
+	day := h.running(k).Index[2]
+	leases := func() [][]ratelimit.LeaseState {
+		h.Helper()
+		got, err := h.Store.Leases(h.Context(), h.org, day, []ratelimit.Ref{other.Ref(), k.Ref()})
+		if err != nil {
+			h.Fatalf("Leases: %v", err)
+		}
+		return got
+	}
+	h.want("before the gateway has beaten", leases(), [][]ratelimit.LeaseState{nil, nil})
+	h.beat("gw", time.Hour)
+	h.beat("gw-2", time.Hour)
+	h.want("of a gateway that lives", leases(), [][]ratelimit.LeaseState{
+		nil, {{Gateway: "gw", Index: h.running(k).Index, Held: each(4)}},
+	})
+}
+
 func (h *harness) beat(gateway string, within time.Duration) int {
 	h.Helper()
 	return h.pulse(gateway, within).Live

@@ -259,6 +259,25 @@ func (m *Memory) Reset(_ context.Context, org string, ref ratelimit.Ref) error {
 	return nil
 }
 
+// Leases implements [ratelimit.Store].
+func (m *Memory) Leases(_ context.Context, org string, day int64, scopes []ratelimit.Ref) ([][]ratelimit.LeaseState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.enter(); err != nil {
+		return nil, err
+	}
+	leases := make([][]ratelimit.LeaseState, len(scopes))
+	for i, ref := range scopes {
+		for gateway, l := range m.scope(scopeID{org, ref}).leases {
+			if _, alive := m.gateways[gateway]; alive && l.Index[2] == day {
+				leases[i] = append(leases[i], l)
+			}
+		}
+		slices.SortFunc(leases[i], func(a, b ratelimit.LeaseState) int { return strings.Compare(a.Gateway, b.Gateway) })
+	}
+	return leases, nil
+}
+
 // Show implements [ratelimit.Store].
 func (m *Memory) Show(_ context.Context, org string) (ratelimit.Snapshot, error) {
 	m.mu.Lock()

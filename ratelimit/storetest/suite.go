@@ -40,6 +40,7 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"restored counts", testRestore},
 		{"reset", testReset},
 		{"show", testShow},
+		{"leases of the living", testLeases},
 		{"beat", testBeat},
 		{"concurrent calls", testConcurrent},
 		{"windows turn", testTurn},

@@ -182,3 +182,37 @@ func TestKilledGatewayTakesItsShare(t *testing.T) {
 		return nil
 	})
 }
+
+// TestRefusedUntilPermitsReturn has one gateway hold permits of a day that the other
+// one runs out of. That one says to come back when they may have been returned,
+// which is true, and says midnight once the day is used up.
+func TestRefusedUntilPermitsReturn(t *testing.T) {
+	const quota, burst, soon = 600, 300, 3
+	f := newFleet(t, "leased", 2, fmt.Sprintf("a {day: %d}", quota), fmt.Sprintf("b {day: %d}", quota))
+	f.within(t, 24*time.Hour, [2]string{"a", "b"}, func(key string) []string {
+		admitted := 0
+		for range burst {
+			if f.ask(t, 0, key).Status == http.StatusOK {
+				admitted++
+			}
+		}
+		a := f.ask(t, 1, key)
+		for ; a.Status == http.StatusOK; a = f.ask(t, 1, key) {
+			admitted++
+		}
+		var wrong []string
+		if admitted < quota && a.RetryAfter > soon {
+			wrong = append(wrong, fmt.Sprintf("after %d of %d calls told to come back in %d s, want at most %d", admitted, quota, a.RetryAfter, soon))
+		}
+		pace := time.NewTicker(50 * time.Millisecond)
+		defer pace.Stop()
+		for end := time.Now().Add(patience / 2); time.Now().Before(end); <-pace.C {
+			if a = f.ask(t, 1, key); a.Status == http.StatusOK {
+				admitted++
+			} else if admitted == quota && a.RetryAfter == a.Reset {
+				return wrong
+			}
+		}
+		return append(wrong, fmt.Sprintf("after %d of %d calls: %+v, want the whole quota and then the end of the day", admitted, quota, a))
+	})
+}
