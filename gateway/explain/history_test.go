@@ -1,0 +1,58 @@
+package explain
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// happened is an exchange of an organisation at a second.
+func happened(org string, second int, method string, status int) *filter.Exchange {
+	return &filter.Exchange{Caller: new(identity.Caller), Event: &telemetry.Event{
+		DecisionID: fmt.Sprintf("%s-%d", org, second), Org: org, Start: time.Unix(int64(second), 0), Method: method, Status: status,
+	}}
+}
+
+func ids(list []Summary) []string {
+	out := []string{}
+	for _, s := range list {
+		out = append(out, s.DecisionID)
+	}
+	return out
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	h := NewHistory(6) // three that tell something, three plain reads
+	h.add(happened("acme", 1, "POST", 201))
+	for i := 2; i < 50; i++ {
+		h.add(happened("acme", i, "GET", 200))
+	}
+	h.add(happened("globex", 50, "GET", 404))
+	if diff := cmp.Diff([]string{"globex-50", "acme-49", "acme-48", "acme-47", "acme-1"}, ids(h.List("", 100))); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"acme-49", "acme-48"}, ids(h.List("acme", 2))); diff != "" {
+		t.Errorf("acme's latest two (-want +got):\n%s", diff)
+	}
+	if _, ok := h.Find(new(filter.Chain), "acme-2"); ok {
+		t.Error("a read that was pushed out is still found")
+	}
+	if x, ok := h.Find(new(filter.Chain), "acme-1"); !ok || x.Status != 201 {
+		t.Errorf("the create was pushed out by reads: %+v", x)
+	}
+	for i := 60; i < 70; i++ {
+		h.add(happened("acme", i, "POST", 403))
+	}
+	if len(h.byID) != 6 {
+		t.Errorf("%d exchanges are kept, want 6", len(h.byID))
+	}
+	if got := ids(NewHistory(0).List("", 10)); len(got) != 0 {
+		t.Errorf("an empty history lists %v", got)
+	}
+}
