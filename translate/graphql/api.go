@@ -46,7 +46,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		Interface: "GraphQL", RollOut: cfg.TemplateRollout, GPUsField: "gpuIds", DefaultIdle: 10,
 		RaisedSize: "raised to the minimum of 10", NoVolume: "serverless templates have no volume",
 		NoCPUVolume:   "CPU pods have no persistent volume",
-		RestartEdited: cfg.RestartAfterEdit, DataCentersField: "dataCenterId", CountriesField: "countryCode", UnknownTypes: "GPU type not found",
+		RestartEdited: cfg.RestartAfterEdit, DataCentersField: "dataCenterId", CountriesField: "countryCode", VCPUsField: "minVcpuCount", UnknownTypes: "GPU type not found",
 	}
 	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks}, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
@@ -41,7 +42,7 @@ func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		want.MinMemoryGB, want.MinVCPUs = perGPU(a, "minMemoryInGb", want.Count), perGPU(a, "minVcpuCount", want.Count)
 	}
 	want.Clouds = deployClouds(a, want)
-	return x.createPod(ctx, want)
+	return x.createPod(ctx, in, want)
 }
 
 // perGPU is a figure per GPU, of which callers give the total of the pod.
@@ -86,13 +87,13 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		}
 		want.MemoryGB, _ = a.int("minMemoryInGb")
 	}
-	p, err := x.createPod(ctx, want)
+	p, err := x.createPod(ctx, in, want)
 	if legacy.IsMissing(err) && want.Template != "" && want.Image.Value() != "" {
 		// The official SDK sends the name of a default template with every CPU
 		// pod, which need not exist.
 		x.Warn("templateId", "unknown template was left out")
 		want.Template, want.Ports = "", legacy.Given(want.Ports.Value())
-		return x.createPod(ctx, want)
+		return x.createPod(ctx, in, want)
 	}
 	return p, err
 }
@@ -197,12 +198,41 @@ func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) e
 	return nil
 }
 
-func (x *exchange) createPod(ctx context.Context, want *legacy.PodCreate) (any, error) {
+// createPod makes the pod. Clients that select its machine know the pod by it from
+// then on, so it is waited for a little.
+func (x *exchange) createPod(ctx context.Context, in input, want *legacy.PodCreate) (any, error) {
 	made, err := x.CreatePod(ctx, want)
 	if err != nil {
 		return nil, err
 	}
+	if in.Selects("machineId", "machine") {
+		made.Pod = x.awaitMachine(ctx, made.Pod)
+	}
 	return &pod{Pod: made.Pod, status: translate.Running, note: &made.Note}, nil
+}
+
+// machineLooks is how often a new pod is read, a second apart, until its machine
+// is known.
+const machineLooks = 3
+
+func (x *exchange) awaitMachine(ctx context.Context, p v2.Pod) v2.Pod {
+	for range machineLooks {
+		if _, machine := p.Host(); machine != "" {
+			return p
+		}
+		if x.Pause(ctx, time.Second) != nil {
+			break
+		}
+		now, err := x.Pod(ctx, p.ID())
+		if x.Forget(); err != nil {
+			break
+		}
+		p = now
+	}
+	if _, machine := p.Host(); machine == "" {
+		x.Warn("machineId", "the platform has not told the machine yet")
+	}
+	return p
 }
 
 // cudaOf reads allowedCudaVersions, cudaVersion and minCudaVersion.

@@ -213,7 +213,7 @@ func machineFields() objectType {
 		"location":        get(func(p *pod) any { return translate.Location(p.DataCenter()) }),
 		"dataCenterId":    get(func(p *pod) any { return orNull(p.DataCenter()) }),
 		"secureCloud":     get(func(p *pod) any { return p.Cloud() == "SECURE" }),
-		"supportPublicIp": get(func(p *pod) any { return slices.ContainsFunc(p.ports(), port.public) }),
+		"supportPublicIp": get(func(p *pod) any { return slices.ContainsFunc(p.reachable(), isPublic) }),
 		"costPerHr":       get(func(p *pod) any { return number(p.Cost()) }),
 		"currentPricePerGpu": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
 			entry, err := x.gpuEntry(ctx, p.GPU())
@@ -261,7 +261,7 @@ func runtimeFields() objectType {
 		}),
 		"ports": get(func(p *pod) any {
 			out := []any{}
-			for _, q := range p.ports() {
+			for _, q := range p.reachable() {
 				out = append(out, q)
 			}
 			return out
@@ -289,50 +289,29 @@ func containerFields() objectType {
 	}
 }
 
-// port is one reachable port of a running pod.
-type port struct {
-	ip, kind          string
-	private, external int64
-}
-
-// ports lists those that have an address and a public number.
-func (p *pod) ports() []port {
-	var out []port
-	for _, q := range translate.Items(p.runtime(), "ports") {
-		ip := translate.Text(q, "ip")
-		external := either(q, "public", "publicPort")
-		if ip == "" || external == 0 {
-			continue
-		}
-		out = append(out, port{
-			ip: ip, kind: translate.Text(q, "type"), private: either(q, "private", "privatePort"), external: external,
-		})
+// reachable lists the ports that have an address and a public number.
+func (p *pod) reachable() []v2.Port {
+	if p.runtime() == nil {
+		return nil
 	}
-	return out
+	return slices.DeleteFunc(p.OpenPorts(), func(q v2.Port) bool { return q.IP == "" || q.Public == 0 })
 }
 
-func either(v any, name, other string) int64 {
-	if n := translate.Whole(v, name); n != 0 {
-		return n
-	}
-	return translate.Whole(v, other)
-}
-
-// public reports a TCP port on a public address. The shared space of RFC 6598 is
-// not one, although netip does not call it private.
-func (q port) public() bool {
-	ip, err := netip.ParseAddr(q.ip)
+// isPublic reports a TCP port on a public address. The shared space of RFC 6598,
+// where http ports are, is not one, although netip does not call it private.
+func isPublic(q v2.Port) bool {
+	ip, err := netip.ParseAddr(q.IP)
 	shared := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
-	return q.kind == "tcp" && err == nil && !ip.IsPrivate() && !ip.IsLoopback() && !shared.Contains(ip)
+	return q.Type == "tcp" && err == nil && !ip.IsPrivate() && !ip.IsLoopback() && !shared.Contains(ip)
 }
 
 func portFields() objectType {
 	return objectType{
-		"ip":          get(func(q port) any { return q.ip }),
-		"isIpPublic":  get(func(q port) any { return q.public() }),
-		"privatePort": get(func(q port) any { return q.private }),
-		"publicPort":  get(func(q port) any { return q.external }),
-		"type":        get(func(q port) any { return q.kind }),
+		"ip":          get(func(q v2.Port) any { return q.IP }),
+		"isIpPublic":  get(func(q v2.Port) any { return isPublic(q) }),
+		"privatePort": get(func(q v2.Port) any { return q.Private }),
+		"publicPort":  get(func(q v2.Port) any { return q.Public }),
+		"type":        get(func(q v2.Port) any { return q.Type }),
 	}
 }
 

@@ -73,11 +73,12 @@ func IDs(records []any) []string {
 
 // FlavourWishes are what a caller says about CPU flavours.
 type FlavourWishes struct {
-	// IDs are the flavours in the caller's order, none for the cheapest in stock;
-	// Field is the caller's name of them.
-	IDs   []string
-	Field string
-	VCPUs int64
+	// IDs are the flavours in the caller's order, none for the cheapest in stock.
+	// Field and VCPUsField are the caller's names.
+	IDs        []string
+	Field      string
+	VCPUs      int64
+	VCPUsField string
 	// MemoryGB is the least memory of flavours that are chosen for the caller.
 	MemoryGB int64
 }
@@ -94,9 +95,12 @@ func (s *Session) Flavours(ctx context.Context, w *FlavourWishes, product, price
 	case err != nil:
 		return given, nil, nil
 	case len(given) == 0:
-		fit := slices.DeleteFunc(slices.Clone(records), func(f any) bool {
-			return !comesWith(f, w.VCPUs) || translate.Text(f, "availability") == "NONE" ||
-				number(f, "ramGbPerVcpu")*float64(w.VCPUs) < float64(w.MemoryGB)
+		fit := slices.DeleteFunc(slices.Clone(records), func(f any) bool { return !comesWith(f, w.VCPUs) })
+		if len(fit) == 0 {
+			return nil, nil, invalid(w.VCPUsField, "no CPU flavour comes with %d vCPUs", w.VCPUs)
+		}
+		fit = slices.DeleteFunc(fit, func(f any) bool {
+			return translate.Text(f, "availability") == "NONE" || number(f, "ramGbPerVcpu")*float64(w.VCPUs) < float64(w.MemoryGB)
 		})
 		fit = ByPrice(fit, "price", price)
 		return IDs(fit[:min(len(fit), most)]), records, nil

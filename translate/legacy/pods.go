@@ -26,14 +26,18 @@ func TemplateIDOfPod(p v2.Pod, note translate.PodNote) string {
 	return cmp.Or(note.TemplateID, p.Template())
 }
 
-// LastStatusChange is the sentence the retired interfaces showed to people.
+// LastStatusChange is the sentence the retired interfaces showed to people, ""
+// for a worker of which no time is known.
 func LastStatusChange(p v2.Pod) string {
-	what, when := "Rented by User: ", p.CreatedAt()
+	what, when := "Rented by User: ", cmp.Or(p.CreatedAt(), p.StartedAt())
 	switch p.Status() {
 	case v2.StatusExited:
 		what, when = "Exited by User: ", cmp.Or(p.StartedAt(), when)
 	case v2.StatusError:
 		what, when = "Exited with error: ", cmp.Or(p.StartedAt(), when)
+	}
+	if when == "" {
+		return ""
 	}
 	return what + translate.FormatTime(when, translate.ScriptTime)
 }
@@ -47,6 +51,25 @@ func (s *Session) Pods(ctx context.Context, query url.Values) ([]any, error) {
 func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
 	body, err := s.Read(ctx, aboutPod("get"), "getPod", id)
 	return v2.PodOf(body), err
+}
+
+// PodNotes returns what is remembered of listed pods by id, never nil. What is
+// seen for the first time is remembered: billing asks for the GPU types of pods
+// after they are gone.
+func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
+	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Dialogue, translate.KindPod, IDs(listed))
+	fresh := make(map[string]translate.PodNote)
+	for _, body := range listed {
+		p := v2.PodOf(body)
+		if _, seen := notes[p.ID()]; !seen && p.ID() != "" && p.Status() != v2.StatusTerminated {
+			fresh[p.ID()] = firstSight(p)
+			notes[p.ID()] = fresh[p.ID()]
+		}
+	}
+	if err == nil {
+		translate.AddNotes(ctx, s.Dialogue, translate.KindPod, fresh)
+	}
+	return notes
 }
 
 // DeletePod deletes a pod. What is remembered of it stays: billing asks for its
@@ -139,9 +162,9 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	return s.act(ctx, about, id, Restart)
 }
 
-// FirstSight is what is remembered of a pod that was made elsewhere: billing asks
+// firstSight is what is remembered of a pod that was made elsewhere: billing asks
 // for its GPU type after it is gone.
-func FirstSight(p v2.Pod) translate.PodNote {
+func firstSight(p v2.Pod) translate.PodNote {
 	note := translate.PodNote{GPUTypeID: p.GPU(), GPUCount: p.GPUCount()}
 	if p.IsCPU() {
 		note.GPUTypeID = CPUPods

@@ -25,8 +25,8 @@ type Quirks struct {
 	// StrictFamily refuses any GPU option for a CPU endpoint: v1 did; GraphQL's
 	// clients write back all options whatever the endpoint runs on.
 	StrictFamily bool
-	// DataCentersField and CountriesField are the dialect's names of those lists.
-	DataCentersField, CountriesField string
+	// DataCentersField, CountriesField and VCPUsField are the dialect's names.
+	DataCentersField, CountriesField, VCPUsField string
 	// UnknownTypes is said of GPU types of which the catalog has none.
 	UnknownTypes string
 	// CountriesApart asks the catalog twice when countries are named: v1 also

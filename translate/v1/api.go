@@ -72,7 +72,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		GPUsField: "gpuTypeIds", PicksPools: true, StrictFamily: true,
 		NoCPUVolume: "CPU pods have no volume, ignored",
 		ExecArrays:  cfg.ExecForm == ExecArrays, RestartEdited: cfg.RestartAfterUpdate, CountriesApart: true,
-		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", UnknownTypes: "gpuTypeIds: none of them is in the catalog",
+		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds: none of them is in the catalog",
 	}
 	if cfg.GoTimeFormat {
 		a.timeLayout = translate.GoTime

@@ -15,11 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// What billing calls a pod without a GPU, and one whose type nobody knows.
-const (
-	cpuPods     = "CPU"
-	unknownType = "unknown"
-)
+// unknownType is what billing calls the type of a pod or endpoint of which it is
+// not known.
+const unknownType = "unknown"
 
 var buckets = []string{"hour", "day", "week", "month", "year"}
 
@@ -196,11 +194,8 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 		if err != nil {
 			r.Warn("gpuTypeId", "the pods could not be read, their types are unknown")
 		}
-		for _, pod := range live {
-			known[translate.Text(pod, "id")] = translate.Text(pod, "gpu", "id")
-			if translate.Members(pod, "cpu") != nil {
-				known[translate.Text(pod, "id")] = cpuPods
-			}
+		for id, note := range r.PodNotes(ctx, live) { // which keeps the types of those that are new
+			known[id] = note.GPUTypeID
 		}
 	}
 	return func(id string) string { return cmp.Or(known[id], unknownType) }

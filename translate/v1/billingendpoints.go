@@ -121,7 +121,7 @@ func (e billedEndpoint) matches(f endpointFilter) bool {
 func (e billedEndpoint) kind() string {
 	switch {
 	case e.cpu:
-		return cpuPods
+		return legacy.CPUPods
 	case len(e.types) == 1:
 		return e.types[0]
 	}

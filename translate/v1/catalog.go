@@ -61,7 +61,7 @@ func (r *request) flavourIDs() []string {
 
 // flavours chooses the CPU flavours for a body, at most limit.
 func (r *request) flavours(ctx context.Context, product, price string, vcpus int64, limit int) ([]string, []any, error) {
-	w := &legacy.FlavourWishes{IDs: r.flavourIDs(), Field: "cpuFlavorIds", VCPUs: vcpus}
+	w := &legacy.FlavourWishes{IDs: r.flavourIDs(), Field: "cpuFlavorIds", VCPUs: vcpus, VCPUsField: "vcpuCount"}
 	return r.Flavours(ctx, w, product, price, limit)
 }
 

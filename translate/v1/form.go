@@ -215,7 +215,7 @@ func (f field) list(v any) (any, bool) {
 // splitLists names the lists that clients also send as one comma separated text.
 var splitLists = map[string]bool{
 	"gpuTypeIds": true, "dataCenterIds": true, "cpuFlavorIds": true, "countryCodes": true,
-	"allowedCudaVersions": true, "networkVolumeIds": true,
+	"networkVolumeIds": true,
 }
 
 // splits tells that a list may come as one comma separated text.

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"strconv"
-	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // podView is what a pod response is made of besides the v2 pod.
@@ -31,13 +32,13 @@ type podView struct {
 // wire together. It is written from the pod at the end.
 type shownPod struct {
 	podView
-	pod any
+	v2.Pod
 	// user and timeLayout are the same for all pods of an answer.
 	user, timeLayout string
 }
 
-func (r *request) pod(pod any, view podView) *shownPod {
-	return &shownPod{podView: view, pod: pod, user: r.user(), timeLayout: r.api.timeLayout}
+func (r *request) pod(body any, view podView) *shownPod {
+	return &shownPod{podView: view, Pod: v2.PodOf(body), user: r.user(), timeLayout: r.api.timeLayout}
 }
 
 func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
@@ -48,30 +49,27 @@ func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
 
 // members writes the pod's members, by name.
 func (p *shownPod) members(w *objectWriter) {
-	pod, isCPU, family := p.pod, p.isCPU(), "gpu"
-	if isCPU {
-		family = "cpu"
-	}
-	command, rate, gpu, gpuTypeID := translate.CommandOf(pod), cost(pod), gpuOf(pod, p.types), p.gpuTypeID()
+	isCPU, volume := p.IsCPU(), p.volumeID()
+	command, rate, gpu, gpuTypeID := p.Command(), p.cost(), p.gpu(), p.gpuTypeID()
 	w.value("adjustedCostPerHr", rate)
 	if p.worker != nil {
 		w.value("aiApiId", nil)
 	}
 	w.text("consumerUserId", p.user)
-	w.whole("containerDiskInGb", translate.Whole(pod, "disk"))
-	w.text("containerRegistryAuthId", translate.Text(pod, "registry"))
+	w.whole("containerDiskInGb", p.Disk())
+	w.text("containerRegistryAuthId", p.Registry())
 	w.value("costPerHr", rate)
 	if isCPU {
-		w.text("cpuFlavorId", translate.Text(pod, "cpu", "id"))
+		w.text("cpuFlavorId", p.CPU())
 	}
-	w.text("createdAt", translate.FormatTime(translate.Text(pod, "createdAt"), p.timeLayout))
+	w.text("createdAt", translate.FormatTime(p.CreatedAt(), p.timeLayout))
 	w.text("desiredStatus", p.status())
 	w.texts("dockerEntrypoint", command.Entrypoint)
 	w.texts("dockerStartCmd", command.Cmd)
 	if p.worker != nil {
 		w.text("endpointId", p.endpointID)
 	}
-	w.value("env", withoutKeys(object(pod, "env"), p.note.InjectedEnv))
+	w.value("env", withoutKeys(object(p.Env()), p.note.InjectedEnv))
 	if gpuTypeID != "" {
 		w.name("gpu").object(gpu.card)
 	}
@@ -79,26 +77,27 @@ func (p *shownPod) members(w *objectWriter) {
 	if gpuTypeID != "" {
 		w.text("gpuTypeId", gpuTypeID)
 	}
-	w.text("id", translate.Text(pod, "id"))
-	w.text("image", translate.Text(pod, "image"))
-	w.text("imageName", translate.Text(pod, "image"))
+	w.text("id", p.ID())
+	w.text("image", p.Image())
+	w.text("imageName", p.Image())
 	w.flag("interruptible", false)
-	w.text("lastStartedAt", translate.FormatTime(startedAt(pod), p.timeLayout))
-	w.text("lastStatusChange", lastStatusChange(pod))
-	w.flag("locked", translate.Flag(pod, "locked"))
+	w.text("lastStartedAt", translate.FormatTime(cmp.Or(p.StartedAt(), p.CreatedAt()), p.timeLayout))
+	w.text("lastStatusChange", legacy.LastStatusChange(p.Pod))
+	w.flag("locked", p.Locked())
 	w.name("machine").object(func(w *objectWriter) { p.machineMembers(w, gpu) })
-	w.text("machineId", machineID(pod))
-	w.whole("memoryInGb", translate.Whole(pod, family, "memory"))
-	w.text("name", translate.Text(pod, "name"))
+	_, machine := p.Host()
+	w.text("machineId", machine)
+	w.whole("memoryInGb", p.Memory())
+	w.text("name", p.Name())
 	if p.volume != nil {
 		w.value("networkVolume", p.volume)
 	}
-	if id := volumeOf(pod); id != "" {
-		w.text("networkVolumeId", id)
+	if volume != "" {
+		w.text("networkVolumeId", volume)
 	}
-	w.value("portMappings", portMappings(pod))
-	w.texts("ports", translate.Texts(pod, "ports"))
-	w.text("publicIp", publicIP(pod))
+	w.value("portMappings", p.portMappings())
+	w.texts("ports", p.Ports())
+	w.text("publicIp", p.publicIP())
 	w.texts("savingsPlans", nil)
 	if p.worker != nil {
 		w.whole("slsVersion", translate.Whole(p.worker, "version"))
@@ -106,28 +105,26 @@ func (p *shownPod) members(w *objectWriter) {
 	if p.template != nil {
 		w.value("template", p.template)
 	}
-	w.text("templateId", templateOf(pod, p.note))
-	w.whole("vcpuCount", translate.Whole(pod, family, "vcpuCount"))
+	w.text("templateId", legacy.TemplateIDOfPod(p.Pod, p.note))
+	w.whole("vcpuCount", p.VCPUs())
 	w.flag("volumeEncrypted", false)
-	w.whole("volumeInGb", translate.Whole(pod, "mounts", "persistent", "size"))
-	w.text("volumeMountPath", mountPath(pod))
+	w.whole("volumeInGb", p.SizeOfPersistent())
+	w.text("volumeMountPath", cmp.Or(p.MountPath(), defaultPath))
 	if p.worker != nil {
 		w.text("workerStatus", translate.Text(p.worker, "status"))
 	}
 }
 
-func (p *shownPod) isCPU() bool { return translate.Members(p.pod, "cpu") != nil }
-
 // gpuTypeID is the type of a GPU pod, "" of any other.
 func (p *shownPod) gpuTypeID() string {
-	if p.isCPU() {
+	if p.IsCPU() {
 		return ""
 	}
-	return translate.Text(p.pod, "gpu", "id")
+	return p.GPU()
 }
 
 func (p *shownPod) status() string {
-	return cmp.Or(p.intent, translate.DesiredStatus(translate.Text(p.pod, "status")))
+	return cmp.Or(p.intent, translate.DesiredStatus(p.Status()))
 }
 
 // gpuType is the GPU of a pod; one without an id is none.
@@ -138,10 +135,10 @@ type gpuType struct {
 	listed any
 }
 
-func gpuOf(pod any, types []any) gpuType {
-	gpu := gpuType{id: translate.Text(pod, "gpu", "id"), count: translate.Whole(pod, "gpu", "count")}
+func (p *shownPod) gpu() gpuType {
+	gpu := gpuType{id: p.GPU(), count: p.GPUCount()}
 	if gpu.id != "" {
-		gpu.listed = translate.ByID(types, gpu.id)
+		gpu.listed = translate.ByID(p.types, gpu.id)
 	}
 	return gpu
 }
@@ -166,12 +163,17 @@ func (g gpuType) card(w *objectWriter) {
 }
 
 // cost is the pod's rate, 0 of one that was stopped.
-func cost(pod any) any {
-	switch translate.Text(pod, "status") {
-	case "EXITED", translate.Terminated:
+func (p *shownPod) cost() any {
+	switch p.Status() {
+	case v2.StatusExited, v2.StatusTerminated:
 		return 0
 	}
-	return money(pod, "cost")
+	return money(p.Cost())
+}
+
+func (p *shownPod) volumeID() string {
+	id, _ := p.NetworkVolume()
+	return id
 }
 
 func withoutKeys(vars map[string]any, hidden []string) map[string]any {
@@ -186,48 +188,13 @@ func withoutKeys(vars map[string]any, hidden []string) map[string]any {
 	return out
 }
 
-func mountPath(pod any) string {
-	if path := translate.Text(pod, "mounts", "persistent", "path"); path != "" {
-		return path
-	}
-	for _, mount := range translate.Items(pod, "mounts", "network") {
-		if path := translate.Text(mount, "path"); path != "" {
-			return path
-		}
-	}
-	return defaultPath
-}
-
-func volumeOf(pod any) string {
-	for _, mount := range translate.Items(pod, "mounts", "network") {
-		return translate.Text(mount, "volumeId")
-	}
-	return ""
-}
-
-func templateOf(pod any, note translate.PodNote) string {
-	if note.TemplateID != "" {
-		return note.TemplateID
-	}
-	return translate.Text(pod, "template")
-}
-
-// machineID is the machine's part of the SSH proxy's user name.
-func machineID(pod any) string {
-	id, ok := strings.CutPrefix(translate.Text(pod, "ssh", "proxy", "username"), translate.Text(pod, "id")+"-")
-	if !ok {
-		return ""
-	}
-	return id
-}
-
 // machineMembers writes the machine. Only what v2 tells is in the short form.
 func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType) {
-	cloud, centre, full := translate.Text(p.pod, "cloud"), translate.Text(p.pod, "dataCenterId"), p.machine
+	cloud, centre, full := p.Cloud(), p.DataCenter(), p.machine
 	if full {
-		w.value("costPerHr", cost(p.pod))
-		w.whole("cpuCount", max(translate.Whole(p.pod, "gpu", "vcpuCount"), translate.Whole(p.pod, "cpu", "vcpuCount")))
-		w.value("currentPricePerGpu", pricePerGPU(p.pod, gpu.count))
+		w.value("costPerHr", p.cost())
+		w.whole("cpuCount", p.VCPUs())
+		w.value("currentPricePerGpu", p.pricePerGPU())
 	}
 	if centre != "" {
 		w.text("dataCenterId", centre)
@@ -259,23 +226,24 @@ func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType) {
 		w.flag("secureCloud", cloud == "SECURE")
 	}
 	if full {
-		w.flag("supportPublicIp", cloud == "SECURE" || publicIP(p.pod) != "")
+		w.flag("supportPublicIp", cloud == "SECURE" || p.publicIP() != "")
 	}
 }
 
-func pricePerGPU(pod any, count int64) any {
-	hourly, _ := translate.Number(cost(pod))
+func (p *shownPod) pricePerGPU() any {
+	count := p.GPUCount()
 	if count < 2 {
-		return cost(pod)
+		return p.cost()
 	}
+	hourly, _ := translate.Number(p.cost())
 	return hourly / float64(count)
 }
 
 // publicIP is the address of the first open TCP port, "" until there is one.
-func publicIP(pod any) string {
-	for _, port := range openPorts(pod) {
-		if ip := translate.Text(port, "ip"); ip != "" {
-			return ip
+func (p *shownPod) publicIP() string {
+	for _, port := range p.OpenPorts() {
+		if port.Open() && port.IP != "" {
+			return port.IP
 		}
 	}
 	return ""
@@ -283,44 +251,17 @@ func publicIP(pod any) string {
 
 // portMappings maps private to public TCP ports; null while the pod has no
 // runtime.
-func portMappings(pod any) any {
-	if len(translate.Members(pod, "runtime")) == 0 {
+func (p *shownPod) portMappings() any {
+	if len(p.Runtime()) == 0 {
 		return nil
 	}
 	out := map[string]any{}
-	for _, port := range openPorts(pod) {
-		out[strconv.FormatInt(translate.Whole(port, "private"), 10)] = translate.Whole(port, "public")
-	}
-	return out
-}
-
-// openPorts are the TCP ports that can be reached from outside.
-func openPorts(pod any) []any {
-	var open []any
-	for _, port := range translate.Items(pod, "runtime", "ports") {
-		if translate.Text(port, "type") == "tcp" && translate.Whole(port, "public") > 0 {
-			open = append(open, port)
+	for _, port := range p.OpenPorts() {
+		if port.Open() {
+			out[strconv.FormatInt(port.Private, 10)] = port.Public
 		}
 	}
-	return open
-}
-
-func startedAt(pod any) string {
-	if s := translate.Text(pod, "startedAt"); s != "" {
-		return s
-	}
-	return translate.Text(pod, "createdAt")
-}
-
-// lastStatusChange is a line for people; clients only display it.
-func lastStatusChange(pod any) string {
-	switch translate.Text(pod, "status") {
-	case "EXITED":
-		return "Exited by User: " + translate.FormatTime(startedAt(pod), translate.ScriptTime)
-	case "ERROR":
-		return "Exited with error: " + translate.FormatTime(startedAt(pod), translate.ScriptTime)
-	}
-	return "Rented by User: " + translate.FormatTime(translate.Text(pod, "createdAt"), translate.ScriptTime)
+	return out
 }
 
 // worker writes a serverless worker as the pod v1 showed it as.

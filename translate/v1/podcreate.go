@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 func createPod(ctx context.Context, r *request) (*reply, error) {
@@ -130,12 +131,12 @@ func (r *request) minimum(name string, absent int64) int64 {
 func updatePod(ctx context.Context, r *request) (*reply, error) {
 	want := podWishes(r.body)
 	pod, err := r.UpdatePod(ctx, r.param("podId"), &want)
-	return r.podReply(ctx, pod.Members, "", err)
+	return r.podReply(ctx, pod, "", err)
 }
 
 // podReply answers with a pod. intent is the desiredStatus to report, "" for the
 // pod's own.
-func (r *request) podReply(ctx context.Context, pod map[string]any, intent string, err error) (*reply, error) {
+func (r *request) podReply(ctx context.Context, pod v2.Pod, intent string, err error) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -146,13 +147,13 @@ func (r *request) podReply(ctx context.Context, pod map[string]any, intent strin
 func podAction(a legacy.Action) func(context.Context, *request) (*reply, error) {
 	return func(ctx context.Context, r *request) (*reply, error) {
 		pod, err := r.Act(ctx, r.param("podId"), a)
-		return r.podReply(ctx, pod.Members, a.Intent(), err)
+		return r.podReply(ctx, pod, a.Intent(), err)
 	}
 }
 
 func resetPod(ctx context.Context, r *request) (*reply, error) {
 	pod, err := r.ResetPod(ctx, r.param("podId"))
-	return r.podReply(ctx, pod.Members, translate.Running, err)
+	return r.podReply(ctx, pod, translate.Running, err)
 }
 
 func deletePod(ctx context.Context, r *request) (*reply, error) {

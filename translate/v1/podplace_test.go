@@ -23,7 +23,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 	fields := map[string]form{
 		"gpuTypeIds": podCreateForm, "dataCenterIds": endpointUpdateForm, "cpuFlavorIds": podCreateForm, "countryCodes": podCreateForm,
-		"allowedCudaVersions": endpointUpdateForm, "networkVolumeIds": endpointUpdateForm, "ports": templateUpdateForm,
+		"networkVolumeIds": endpointUpdateForm, "ports": templateUpdateForm,
 	}
 	for name := range splitLists {
 		if fields[name] == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // podIncludes are the include flags of pod reads.
@@ -42,17 +43,17 @@ func (r *request) podFilter() podFilter {
 // matches reports whether a pod passes every filter that was set.
 func (f podFilter) matches(p *shownPod) bool {
 	family := "GPU"
-	if p.isCPU() {
+	if p.IsCPU() {
 		family = "CPU"
 	}
 	equal := func(want, have string) bool { return want == "" || have == want }
 	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }
 	return equal(f.compute, family) &&
-		equal(f.status, p.status()) && equal(f.endpoint, p.endpointID) && equal(f.id, translate.Text(p.pod, "id")) &&
-		equal(f.image, translate.Text(p.pod, "image")) && equal(f.name, translate.Text(p.pod, "name")) &&
-		equal(f.volume, volumeOf(p.pod)) && equal(f.template, templateOf(p.pod, p.note)) &&
-		among(f.flavours, translate.Text(p.pod, "cpu", "id")) &&
-		among(f.centres, translate.Text(p.pod, "dataCenterId")) && among(f.types, p.gpuTypeID())
+		equal(f.status, p.status()) && equal(f.endpoint, p.endpointID) && equal(f.id, p.ID()) &&
+		equal(f.image, p.Image()) && equal(f.name, p.Name()) &&
+		equal(f.volume, p.volumeID()) && equal(f.template, legacy.TemplateIDOfPod(p.Pod, p.note)) &&
+		among(f.flavours, p.CPU()) &&
+		among(f.centres, p.DataCenter()) && among(f.types, p.gpuTypeID())
 }
 
 func listPods(ctx context.Context, r *request) (*reply, error) {
@@ -64,26 +65,18 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(listed))
-	for i, pod := range listed {
-		ids[i] = translate.Text(pod, "id")
-	}
-	notes, err := translate.FindNotes[translate.PodNote](ctx, r.Dialogue, translate.KindPod, ids)
-	if err == nil {
-		translate.AddNotes(ctx, r.Dialogue, translate.KindPod, firstSight(listed, notes))
-	}
+	notes := r.PodNotes(ctx, listed)
 	types := r.cards(ctx, listed...)
 	extras := r.podExtras(ctx, include, listed, notes)
 	pods := []any{}
-	for _, pod := range listed {
-		id := translate.Text(pod, "id")
-		if translate.Text(pod, "status") == translate.Terminated {
+	for _, body := range listed {
+		shown := r.pod(body, podView{types: types, machine: include.machine})
+		if shown.Status() == v2.StatusTerminated {
 			continue // v1 did not list them either
 		}
-		note := notes[id]
-		view := podView{note: note, types: types, machine: include.machine}
-		view.volume, view.template = extras.volumes[volumeOf(pod)], extras.templates[templateOf(pod, note)]
-		if shown := r.pod(pod, view); filter.matches(shown) {
+		shown.note = notes[shown.ID()]
+		shown.volume, shown.template = extras.volumes[shown.volumeID()], extras.templates[legacy.TemplateIDOfPod(shown.Pod, shown.note)]
+		if filter.matches(shown) {
 			pods = append(pods, shown)
 		}
 	}
@@ -95,24 +88,6 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 		pods = append(pods, slices.DeleteFunc(workers, func(w any) bool { return !filter.matches(w.(*shownPod)) })...)
 	}
 	return ok(pods), nil
-}
-
-// firstSight notes the GPU types of the pods nothing is known of, which were made
-// elsewhere: billing asks for them after the pods are gone.
-func firstSight(pods []any, known map[string]translate.PodNote) map[string]translate.PodNote {
-	fresh := make(map[string]translate.PodNote)
-	for _, pod := range pods {
-		id := translate.Text(pod, "id")
-		if _, seen := known[id]; seen || id == "" || translate.Text(pod, "status") == translate.Terminated {
-			continue
-		}
-		note := translate.PodNote{GPUTypeID: translate.Text(pod, "gpu", "id"), GPUCount: translate.Whole(pod, "gpu", "count")}
-		if translate.Members(pod, "cpu") != nil {
-			note.GPUTypeID = cpuPods
-		}
-		fresh[id] = note
-	}
-	return fresh
 }
 
 // podExtras are the volumes and templates to show inside pods, by id.
@@ -134,8 +109,9 @@ func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any
 	}
 	if include.template {
 		var wanted []string
-		for _, pod := range pods {
-			wanted = append(wanted, templateOf(pod, notes[translate.Text(pod, "id")]))
+		for _, body := range pods {
+			pod := v2.PodOf(body)
+			wanted = append(wanted, legacy.TemplateIDOfPod(pod, notes[pod.ID()]))
 		}
 		extras.templates = r.templatesByID(ctx, translate.Unique(wanted))
 	}
@@ -199,7 +175,7 @@ func getPod(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(r.podWith(ctx, pod.Members, include, "")), nil
+	return ok(r.podWith(ctx, pod, include, "")), nil
 }
 
 // getWorker looks for an id among the serverless workers, which v1 knew as pods.
@@ -209,7 +185,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 		return nil, err
 	}
 	for _, worker := range workers {
-		if translate.Text(worker.(*shownPod).pod, "id") == id {
+		if worker.(*shownPod).ID() == id {
 			return ok(worker), nil
 		}
 	}
@@ -217,19 +193,18 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 }
 
 // podWith writes one pod with what was asked to be included.
-func (r *request) podWith(ctx context.Context, pod any, include podIncludes, intent string) *shownPod {
-	id := translate.Text(pod, "id")
-	note, _, _ := translate.LoadNote[translate.PodNote](ctx, r.Dialogue, r.Key(translate.KindPod, id))
-	view := podView{note: note, types: r.cards(ctx, pod), machine: include.machine, intent: intent}
-	if volumeID := volumeOf(pod); include.volume && volumeID != "" {
-		if volume, err := r.Volume(ctx, volumeID); err == nil {
-			view.volume = networkVolume(volume)
+func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, intent string) *shownPod {
+	note, _, _ := r.PodNote(ctx, pod.ID())
+	shown := r.pod(pod.Members, podView{note: note, types: r.cards(ctx, pod.Members), machine: include.machine, intent: intent})
+	if id := shown.volumeID(); include.volume && id != "" {
+		if volume, err := r.Volume(ctx, id); err == nil {
+			shown.volume = networkVolume(volume)
 		} else {
 			r.Warn("includeNetworkVolume", "the network volume could not be read")
 		}
 	}
-	if templateID := templateOf(pod, note); include.template && templateID != "" {
-		view.template = r.templatesByID(ctx, []string{templateID})[templateID]
+	if id := legacy.TemplateIDOfPod(pod, note); include.template && id != "" {
+		shown.template = r.templatesByID(ctx, []string{id})[id]
 	}
-	return r.pod(pod, view)
+	return shown
 }

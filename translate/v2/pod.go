@@ -168,5 +168,31 @@ func (p Pod) Host() (user, machine string) {
 // Runtime returns the live part, empty of a pod that has none.
 func (p Pod) Runtime() map[string]any { return translate.Members(p.at("runtime")) }
 
+// Port is an open port of a running pod.
+type Port struct {
+	// IP is the address it is reached at, "" when there is none.
+	IP string
+	// Type is tcp or http; http ports are reached through the platform's proxy.
+	Type string
+	// Public is the number it is reached at, 0 when there is none.
+	Private, Public int64
+}
+
+// Open reports whether the port is reached from outside by its own number.
+func (p Port) Open() bool { return p.Type == "tcp" && p.Public > 0 }
+
+// OpenPorts returns the open ports.
+func (p Pod) OpenPorts() []Port {
+	items := p.items("runtime", "ports")
+	ports := make([]Port, len(items))
+	for i, item := range items {
+		ports[i] = Port{
+			IP: translate.Text(item, "ip"), Type: translate.Text(item, "type"),
+			Private: translate.Whole(item, "private"), Public: translate.Whole(item, "public"),
+		}
+	}
+	return ports
+}
+
 // Cluster returns the pod's cluster and its address there.
 func (p Pod) Cluster() (id, ip string) { return p.text("cluster", "id"), p.text("cluster", "ip") }
