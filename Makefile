@@ -95,6 +95,11 @@ fuzz: ## Run every fuzz target for FUZZTIME each, 10 s by default
 contract: ## What we believe of the platform, on the emulator; on a real one with TOLLGATE_CONTRACT_* set (see test/contract/doc.go)
 	@go test -count=1 ./test/contract
 
+.PHONY: clients
+clients: ## Drive public client programs, unmodified, through the gateway over the emulator (TESTFLAGS)
+	@.ci/install-tools clients
+	@TOLLGATE_REQUIRE_CLIENTS=1 go test -count=1 $(TESTFLAGS) ./test/clients
+
 .PHONY: schemathesis
 schemathesis: build ## Hold the emulator against the API description with generated requests (EXAMPLES, 25 each)
 	@.ci/install-tools schemathesis

@@ -1,0 +1,9 @@
+// Package clients runs public client programs, unmodified and of pinned versions,
+// through the gateway over the emulator: the Python SDK, the MCP server, the price
+// collector and the OpenAI client. Each is driven by a small script beside the
+// tests that makes every call the program has and prints what it returned; the
+// tests say what that must be.
+//
+// .ci/install-tools clients installs the programs. Without them the tests are
+// skipped, unless TOLLGATE_REQUIRE_CLIENTS is set.
+package clients

@@ -1,0 +1,15 @@
+package clients
+
+import "testing"
+
+// The oldest version whose package has the pod calls, one from between, and the
+// newest.
+func TestPythonSDK(t *testing.T) {
+	for _, version := range []string{"0.10.0", "1.6.2", "1.12.0"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			python := installed(t, "runpod-"+version+"/bin/python")
+			drive[report](t, newStack(t, standing()), python, "sdk.py").check(t, "sdk-"+version+".json")
+		})
+	}
+}
