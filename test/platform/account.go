@@ -20,7 +20,7 @@ type account struct {
 	policy     string
 
 	touched     bool // changed apart from its tables since it was written down
-	purse       purse
+	funds       funds
 	sshKeys     []string
 	pods        table[pod]
 	volumes     table[volume]
@@ -80,7 +80,7 @@ func newAccount(o Account, now time.Time) *account {
 		deniedGPUs:  slices.Clone(o.DeniedGPUs),
 		windows:     windows,
 		policy:      policyHeader(windows),
-		purse:       purse{Balance: balance, SettledAt: now},
+		funds:       funds{Balance: balance, SettledAt: now},
 		sshKeys:     slices.Clone(o.SSHKeys),
 		pods:        newTable[pod](),
 		volumes:     newTable[volume](),
@@ -102,7 +102,7 @@ func (s *Server) account(secret string) (*account, Access, bool) {
 	return c.account, c.access, known
 }
 
-// mayUse tells whether the account may rent gpu (empty for CPU) on cloud.
+// mayUse reports whether the account may rent gpu (empty for CPU) on cloud.
 func (a *account) mayUse(cloud, gpu string) error {
 	if len(a.clouds) > 0 && !slices.Contains(a.clouds, cloud) {
 		return refuse(403, "access denied: this account may not use the "+cloud+" cloud")
@@ -122,10 +122,10 @@ func (s *Server) SetBalance(accountID string, usd float64) error {
 		return err
 	}
 	s.advanceLocked(a, s.clock.Now())
-	a.purse.Balance, a.touched = usd, true
-	a.purse.settle(a.purse.SettledAt)
+	a.funds.Balance, a.touched = usd, true
+	a.funds.settle(a.funds.SettledAt)
 	for _, e := range a.endpoints.order {
-		s.scheduleLocked(a, e, a.purse.SettledAt)
+		s.scheduleLocked(a, e, a.funds.SettledAt)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *Server) Balance(accountID string) (left, perHour float64, err error) {
 		return 0, 0, err
 	}
 	s.advanceLocked(a, s.clock.Now())
-	return a.purse.Balance, a.purse.burn, nil
+	return a.funds.Balance, a.funds.burn, nil
 }
 
 // SetQuota changes the request quota of an account and empties its windows.

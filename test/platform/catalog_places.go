@@ -103,7 +103,7 @@ func (x *exchange) dcQuery() (dcQuery, error) {
 	return q, p.err()
 }
 
-// wants tells whether a data center passes every filter: any of the regions,
+// wants reports whether a data center passes every filter: any of the regions,
 // all of the tiers, all of the certificates.
 func (q dcQuery) wants(dc *DataCenter) bool {
 	all := func(wanted, has []string) bool {

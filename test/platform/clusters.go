@@ -197,7 +197,7 @@ func (x *exchange) appendClusterLocked(b []byte, c *cluster) []byte {
 	return append(appendTime(append(b, `,"createdAt":`...), c.CreatedAt), '}')
 }
 
-// appendSummary counts members by status; statuses nobody has are left out.
+// appendSummary counts members by status; a status that no member has is left out.
 func (x *exchange) appendSummary(b []byte, members []*pod) []byte {
 	byStatus := map[string]int{}
 	for _, p := range members {

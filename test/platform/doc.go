@@ -11,8 +11,8 @@
 // # Time
 //
 // Nothing runs in the background. The state of every resource is a function of
-// what was asked of it and of the emulator's [Clock], worked out when somebody
-// looks. A clock may follow real time, run fast, or stand still until
+// what was asked of it and of the emulator's [Clock], worked out when it is
+// asked for. A clock may follow real time, run fast, or stand still until
 // [Clock.Advance] is called.
 //
 // # Use

@@ -236,7 +236,7 @@ func (x *exchange) createEndpoint() (reply, error) {
 }
 
 // applyEndpointLocked applies a request to an endpoint and checks the rules
-// across fields. On an error the endpoint is spoilt: work on a copy.
+// across fields. On an error the endpoint is left half changed: work on a copy.
 func (x *exchange) applyEndpointLocked(e *endpoint, r *endpointRequest, mode envMode) error {
 	var err error
 	if e.Container, err = r.container.over(e.Container, mode); err != nil {

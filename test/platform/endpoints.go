@@ -68,7 +68,7 @@ const (
 	defaultQuota   = 30      // workers over all endpoints
 )
 
-// hidesIdle tells whether the idle timeout is meaningless here: it is neither
+// hidesIdle reports whether the idle timeout is meaningless here: it is neither
 // taken nor shown.
 func (e *endpoint) hidesIdle() bool {
 	return e.Type == typeQueue && e.Scaling.Type == requestCount

@@ -102,14 +102,14 @@ func (x *exchange) perform() {
 	}
 	fault, hit := x.s.faults.pick(x.route.operation, account)
 	var rep reply
-	if !hit || fault.spoilsAnswer() {
+	if !hit || fault.needsAnswer() {
 		var err error
 		if rep, err = x.route.handle(x); err != nil {
 			rep = x.refusal(err)
 		}
 	}
 	if hit {
-		x.spoil(fault, rep)
+		x.misbehave(fault, rep)
 		return
 	}
 	x.send(rep)
@@ -308,7 +308,7 @@ func (x *exchange) head(rep reply) {
 func (x *exchange) send(rep reply) {
 	x.head(rep)
 	if rep.stream == nil {
-		_, _ = x.w.Write(rep.body) // the client may be gone; there is nobody to tell
+		_, _ = x.w.Write(rep.body) // the client may be gone
 		return
 	}
 	if err := rep.stream(); err != nil {

@@ -14,7 +14,7 @@ import (
 // FaultKind is a way in which the platform can misbehave.
 type FaultKind string
 
-// The ways to misbehave. Those that need an answer to spoil (FaultCut,
+// The ways to misbehave. Those that need an answer to begin with (FaultCut,
 // FaultMalformed, FaultHuge, FaultBomb, FaultSlow, FaultTrickle) carry the operation
 // out; the others do so only when Fault.After is set.
 const (
@@ -47,7 +47,7 @@ type Fault struct {
 	Probability float64 `json:"probability,omitempty"`
 	// Times is how many calls are hit before the fault is spent; zero is no end.
 	Times int `json:"times,omitempty"`
-	// After carries the operation out before it is spoiled: the ambiguous case,
+	// After carries the operation out before the fault: the ambiguous case,
 	// where the caller cannot know that its pod now exists.
 	After bool `json:"after,omitempty"`
 	// Status is the answer's status for FaultStatus; zero is 500.
@@ -106,8 +106,8 @@ func (s *Server) validateFault(f Fault) error {
 	return err
 }
 
-// spoilsAnswer reports whether the fault needs the operation's own answer.
-func (f Fault) spoilsAnswer() bool {
+// needsAnswer reports whether the fault needs the operation's own answer.
+func (f Fault) needsAnswer() bool {
 	switch f.Kind {
 	case FaultSlow, FaultTrickle, FaultCut, FaultMalformed, FaultHuge, FaultBomb:
 		return true

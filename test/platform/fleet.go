@@ -44,19 +44,19 @@ func (s *Server) advanceLocked(a *account, now time.Time) {
 		if e == nil || at.After(now) {
 			at = now
 		}
-		if empty, when := a.purse.emptyBy(at); empty {
-			a.purse.settle(when)
-			a.purse.Balance = 0
+		if empty, when := a.funds.emptyBy(at); empty {
+			a.funds.settle(when)
+			a.funds.Balance = 0
 			s.stopUnpaidLocked(a, when)
 			continue
 		}
 		if e == nil || e.NextAt.After(now) {
 			break
 		}
-		a.purse.settle(at)
+		a.funds.settle(at)
 		s.stepLocked(a, e, at)
 	}
-	a.purse.settle(now)
+	a.funds.settle(now)
 	for _, e := range a.endpoints.order {
 		if e.throttled {
 			s.scheduleLocked(a, e, now)
@@ -150,14 +150,15 @@ func (e *endpoint) worker(id string) *worker {
 // free makes a worker idle.
 func (w *worker) free(at time.Time) { w.Status, w.Job, w.IdleSince = workerIdle, "", at }
 
-// scheduleLocked puts jobs on workers, workers where there are jobs, and lets
-// workers go that nobody needs. It must follow every change of an endpoint.
+// scheduleLocked puts jobs on workers, brings up workers where there are jobs, and
+// dismisses those that are not needed any more. It must follow every change of an
+// endpoint.
 func (s *Server) scheduleLocked(a *account, e *endpoint, at time.Time) {
 	e.forget(at)
 	s.replaceStaleLocked(e)
 	s.assignLocked(e, at)
 	target := e.target(at)
-	if a.purse.Dry {
+	if a.funds.Dry {
 		target = 0
 	}
 	for len(e.Fleet) < target {

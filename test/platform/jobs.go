@@ -224,7 +224,7 @@ func (e *endpoint) forget(now time.Time) {
 	})
 }
 
-// forgotten tells whether the result of a final job is no longer kept.
+// forgotten reports whether the result of a final job is no longer kept.
 func (j *job) forgotten(now time.Time) bool {
 	return j.final() && !now.Before(j.Ends.Add(j.Keep))
 }

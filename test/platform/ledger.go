@@ -85,9 +85,9 @@ func (a *account) meter(kind, id string) *meter {
 }
 
 // chargeLocked makes a resource cost rate from now on, now being an instant the
-// purse is settled at.
+// funds is settled at.
 func (a *account) chargeLocked(kind, id string, rate amounts, now time.Time) {
-	a.purse.settle(now)
+	a.funds.settle(now)
 	m := a.meter(kind, id)
 	before := 0.0
 	if n := len(m.Spans); n > 0 && m.Spans[n-1].To.IsZero() {
@@ -106,7 +106,7 @@ func (a *account) chargeLocked(kind, id string, rate amounts, now time.Time) {
 	if after > 0 {
 		m.Spans = append(m.Spans, span{From: now, Rate: rate})
 	}
-	a.purse.charge(after - before)
+	a.funds.charge(after - before)
 }
 
 // spendLocked takes a lump sum for a resource.
@@ -114,5 +114,5 @@ func (a *account) spendLocked(kind, id string, amount amounts, now time.Time) {
 	m := a.meter(kind, id)
 	m.Lumps = append(m.Lumps, lump{At: now, Amount: amount})
 	a.meters.touch(kind + "/" + id)
-	a.purse.spend(amount.total())
+	a.funds.spend(amount.total())
 }

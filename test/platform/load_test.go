@@ -102,7 +102,7 @@ func TestManyCallers(t *testing.T) {
 	}
 	for key, s := range r.catalog.stock {
 		if s.Used != 0 {
-			t.Errorf("%v: %d in use by nobody", key, s.Used)
+			t.Errorf("%v: %d in use by no resource", key, s.Used)
 		}
 	}
 }

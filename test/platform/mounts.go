@@ -22,7 +22,7 @@ type mountsPatch struct {
 	emptyNetwork bool
 }
 
-// mounts reads the mounts member; network tells whether that kind is known here.
+// mounts reads the mounts member; network reports whether that kind is known here.
 func (f fields) mounts(network bool) mountsPatch {
 	var p mountsPatch
 	known := []string{"persistent"}

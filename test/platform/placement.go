@@ -142,7 +142,7 @@ func (c *catalog) placeGPULocked(r *gpuRequest, n need) (dc, cuda string, err er
 	return "", "", badRequest(noCapacity)
 }
 
-// takesCUDA tells whether a host with this version will do.
+// takesCUDA reports whether a host with this version will do.
 func (r *gpuRequest) takesCUDA(version string) bool {
 	if len(r.cuda) > 0 {
 		return slices.Contains(r.cuda, version)
@@ -185,7 +185,7 @@ func (c *catalog) putBackLocked(key stockKey, n int) {
 	}
 }
 
-// isNVIDIA tells whether a GPU id names a type of that maker.
+// isNVIDIA reports whether a GPU id names a type of that maker.
 func (c *catalog) isNVIDIA(id string) bool {
 	g := c.gpus[id]
 	return g != nil && !g.AMD && !strings.HasPrefix(g.ID, "AMD")

@@ -83,7 +83,7 @@ func (p *pod) statusAt(now time.Time) string {
 	}
 }
 
-// placed tells whether a machine was ever assigned; it stays assigned.
+// placed reports whether a machine was ever assigned; it stays assigned.
 func (p *pod) placed(now time.Time) bool {
 	if len(p.Runs) > 1 {
 		return true
@@ -114,7 +114,7 @@ func actions(status string) []string {
 	}
 }
 
-// holdsMachine tells whether the pod takes up stock and costs money.
+// holdsMachine reports whether the pod takes up stock and costs money.
 func (p *pod) holdsMachine() bool { return p.Failed || p.lastRun().Ended.IsZero() }
 
 // kind is the stock the pod is made of, and how much of it.

@@ -159,7 +159,7 @@ func (x *exchange) rentCPULocked(p *pod, r *cpuRequest, n need) error {
 
 // canPay wants one hour of a rate to be covered.
 func (x *exchange) canPay(rate float64) error {
-	if x.acct.purse.Balance < rate || x.acct.purse.Balance <= 0 {
+	if x.acct.funds.Balance < rate || x.acct.funds.Balance <= 0 {
 		return refuse(http.StatusPaymentRequired, "insufficient balance: one hour costs "+string(appendNumber(nil, rate))+" USD")
 	}
 	return nil

@@ -162,7 +162,7 @@ type PodChange struct {
 	Locked *bool    `json:"locked,omitempty"`
 }
 
-// ChangePod changes a pod, whoever owns it, as nobody asked for.
+// ChangePod changes a pod of any account, as the platform might by itself.
 func (s *Server) ChangePod(podID string, c PodChange) error {
 	s.mu.Lock()
 	defer s.release()
@@ -224,7 +224,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// podLocked finds a pod whoever owns it.
+// podLocked finds a pod of any account.
 func (s *Server) podLocked(id string) (*account, *pod) {
 	for _, a := range s.accounts {
 		if p := a.pods.get(id); p != nil {

@@ -52,6 +52,6 @@ func (s *Server) resetAccountLocked(o Account, now time.Time) {
 		t.empty()
 	}
 	n := newAccount(o, now)
-	a.windows, a.policy, a.purse, a.sshKeys = n.windows, n.policy, n.purse, n.sshKeys
+	a.windows, a.policy, a.funds, a.sshKeys = n.windows, n.policy, n.funds, n.sshKeys
 	a.touched = true
 }

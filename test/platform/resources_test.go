@@ -36,7 +36,7 @@ func TestTemplates(t *testing.T) {
 	}
 	r.want(200, "PATCH", "/v2/templates/"+id, `{}`)
 	if seen := b.want(200, "GET", "/v2/templates/"+id, ""); seen.at("registry") != nil {
-		t.Errorf("somebody else's template shows its registry: %s", seen.raw)
+		t.Errorf("another account's template shows its registry: %s", seen.raw)
 	}
 	if raw := b.want(200, "GET", "/v2/catalog/templates?source=community", "").raw; !strings.Contains(raw, id) {
 		t.Errorf("a published template is not in the catalog: %s", raw)

@@ -297,7 +297,7 @@ func (x *exchange) awaitLocked(j *job, deadline time.Time, next func() (time.Tim
 		err := x.s.clock.Wait(ctx, until, changed)
 		x.lock()
 		if err != nil {
-			return ok(j.brief()), nil // nobody is left to read it
+			return ok(j.brief()), nil // the caller has left
 		}
 	}
 }

@@ -151,7 +151,7 @@ func (x *exchange) purgeQueue() (reply, error) {
 	removed := 0
 	for _, j := range append([]*job(nil), e.Active...) {
 		if j.Status == jobQueued {
-			j.Status, j.Ends = jobCancelled, x.now // for whoever still waits for it
+			j.Status, j.Ends = jobCancelled, x.now // for calls that still wait for it
 			e.drop(j)
 			removed++
 		}

@@ -133,7 +133,7 @@ func (x *exchange) runPublicLocked(m model, j *job) (reply, error) {
 		return reply{}, badRequest("the input is not valid", c.errs...)
 	}
 	cost := m.price(f)
-	if x.acct.purse.Balance < cost {
+	if x.acct.funds.Balance < cost {
 		return reply{}, refuse(http.StatusPaymentRequired, "insufficient balance")
 	}
 	x.identifyJobLocked(j)

@@ -238,8 +238,8 @@ func TestRunRefusals(t *testing.T) {
 	j.ask(405, "GET", "/run", "")
 	big := `{"input":{"a":"` + strings.Repeat("a", maxRun) + `"}}`
 	j.ask(413, "POST", "/run", big)
-	nobody := &jobs{rig: j.as(""), h: j.h, base: j.base}
-	nobody.ask(401, "POST", "/run", `{"input":{}}`)
+	keyless := &jobs{rig: j.as(""), h: j.h, base: j.base}
+	keyless.ask(401, "POST", "/run", `{"input":{}}`)
 	stranger := newRig(t, Options{Accounts: []Account{{ID: "a", Key: DefaultKey}, {ID: "b", Key: "b"}}})
 	id := stranger.newEndpoint(queueEndpoint)
 	(&jobs{rig: stranger.as("b"), h: stranger.RunHandler(), base: "/v2/" + id}).ask(404, "POST", "/run", `{"input":{}}`)

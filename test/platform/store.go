@@ -36,7 +36,7 @@ func (a *account) kept() map[string]kept {
 
 // accountRecord is what is kept of the account itself.
 type accountRecord struct {
-	Purse   purse
+	Funds   funds
 	SSHKeys []string
 }
 
@@ -143,7 +143,7 @@ func (a *account) load(b *bbolt.Bucket) error {
 	if err := json.Unmarshal(b.Get([]byte("account")), &r); err != nil {
 		return err
 	}
-	a.purse, a.sshKeys = r.Purse, r.SSHKeys
+	a.funds, a.sshKeys = r.Funds, r.SSHKeys
 	for name, t := range a.kept() {
 		if one := b.Bucket([]byte(name)); one != nil {
 			if err := t.load(one); err != nil {
@@ -174,7 +174,7 @@ func (s *Server) recount(a *account) {
 	}
 	for _, m := range a.meters.order {
 		if n := len(m.Spans); n > 0 && m.Spans[n-1].To.IsZero() {
-			a.purse.charge(m.Spans[n-1].Rate.total())
+			a.funds.charge(m.Spans[n-1].Rate.total())
 		}
 	}
 }
@@ -253,7 +253,7 @@ func (a *account) save(tx *bbolt.Tx, name string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(accountRecord{Purse: a.purse, SSHKeys: a.sshKeys})
+	text, err := json.Marshal(accountRecord{Funds: a.funds, SSHKeys: a.sshKeys})
 	if err != nil {
 		return err
 	}

@@ -112,8 +112,8 @@ func (s *Server) publicTemplatesLocked(source string) []*template {
 	return list
 }
 
-// append writes the record; somebody else's never tells which registry
-// credential it uses.
+// append writes the record; that of another account's template omits the registry
+// credential.
 func (t *template) append(b []byte, own bool) []byte {
 	shown := t.Container
 	if !own {

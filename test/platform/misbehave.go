@@ -11,9 +11,9 @@ import (
 // bombSize is what the oversized answers expand to.
 const bombSize = 64 << 20
 
-// spoil answers with what fault f makes of rep, which is the operation's own
+// misbehave answers with what fault f makes of rep, which is the operation's own
 // answer where the operation was carried out.
-func (x *exchange) spoil(f Fault, rep reply) {
+func (x *exchange) misbehave(f Fault, rep reply) {
 	x.s.calls.edit(x.call, func(c *Call) { c.Fault = f.Kind })
 	if p := f.refusal(); p != nil {
 		x.send(x.refusal(p))
