@@ -71,6 +71,10 @@ lint: ## Formatting, linters and the layering of the packages
 generate: ## Run go generate
 	@go generate ./...
 
+.PHONY: vendor-reference
+vendor-reference: ## Fetch the viewers of the reference at /docs from npm, in the versions .ci/vendor-reference names
+	@.ci/vendor-reference
+
 .PHONY: golden
 golden: ## Rewrite golden files; look at the diff before you commit it
 	@grep -rlE 'flag\.Bool\("update"' --include='*_test.go' --exclude-dir=.tools . | xargs -n1 dirname | sort -u | \

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
@@ -52,7 +53,11 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		return nil, err
 	}
 	dialects := map[route.Dialect]dialect{route.V1: first, route.GraphQL: gql}
-	table, err := newTable(g.api, legacyRoutes(cfg, first))
+	pages, err := reference.Files()
+	if err != nil {
+		return nil, err
+	}
+	table, err := newTable(g.api, append(localRoutes(pages), legacyRoutes(cfg, first)...))
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +99,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Content = []filter.Filter{
 		filter.Size{},
-		filter.Local{Documents: map[string]filter.Document{
-			"getOpenAPI": {ContentType: "application/json", Body: g.api.Document()},
-		}},
+		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{Limits: strictjson.DefaultLimits()},
 		&filter.Brownout{Brownouts: dark, Dialects: dimmers, Anonymous: cfg.AnonymousCatalog, Now: g.deps.Now},
 		&filter.Translate{API: g.api, Chain: chain, Count: count, Anonymous: cfg.AnonymousCatalog},
@@ -272,16 +275,17 @@ func moves(first *v1.API) map[string][]string {
 	return m
 }
 
-// newTable builds the one table of all dialects' routes.
-func newTable(api *schema.API, legacy []route.Route) (*route.Table, error) {
-	routes := make([]route.Route, 0, len(legacy)+64)
+// newTable builds the one table of all dialects' routes: those of the API's
+// description, and others.
+func newTable(api *schema.API, others []route.Route) (*route.Table, error) {
+	routes := make([]route.Route, 0, len(others)+64)
 	for _, op := range api.Operations() {
 		row, _ := operation.Of(op.ID)
 		routes = append(routes, route.Route{
 			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
 		})
 	}
-	t, err := route.NewTable(append(routes, legacy...))
+	t, err := route.NewTable(append(routes, others...))
 	if err != nil {
 		return nil, fmt.Errorf("routes: %w", err)
 	}

@@ -67,7 +67,7 @@ func (r *DryRun) silent(caller *identity.Caller, said []Policy) []Policy {
 			continue
 		}
 		p := Policy{Policy: e.Policy, Verdict: saysPasses}
-		if !concerns(&e, caller) {
+		if !e.Concerns(caller.Team, caller.RoleNames()) {
 			p.Verdict = saysNothing
 		}
 		if e.Mode != "" && e.Mode != policies.ModeEnforce {
@@ -76,16 +76,6 @@ func (r *DryRun) silent(caller *identity.Caller, said []Policy) []Policy {
 		out = append(out, p)
 	}
 	return out
-}
-
-// concerns reports whether an entry is for a caller.
-func concerns(e *policies.Entry, c *identity.Caller) bool {
-	has := func(list []string, names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(list, n) })
-	}
-	roles := c.RoleNames()
-	return (len(e.Teams) == 0 || has(e.Teams, c.Team)) && !has(e.ExceptTeams, c.Team) &&
-		(len(e.Roles) == 0 || has(e.Roles, roles...)) && !has(e.ExceptRoles, roles...)
 }
 
 // counter is a filter.Counter that shows each window of each scope and takes

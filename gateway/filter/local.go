@@ -3,33 +3,37 @@ package filter
 import (
 	"context"
 	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
-// Document is an answer made at load.
-type Document struct {
-	ContentType string
-	Body        []byte
+// Responder makes the answer to a request that the gateway answers itself.
+type Responder func(ctx context.Context, ex *Exchange) (*Answer, error)
+
+// Document answers with the same header and body, always. Neither may change.
+func Document(header http.Header, body []byte) Responder {
+	return func(context.Context, *Exchange) (*Answer, error) {
+		return &Answer{Status: http.StatusOK, Header: header.Clone(), Body: body}, nil
+	}
 }
 
-// Local answers the routes whose answer the gateway has itself.
+// Local answers the v2 routes whose answer the gateway has itself. Legacy dialects
+// answer theirs by translation.
 type Local struct {
-	// Documents holds the answers by route id.
-	Documents map[string]Document
+	// Answers holds what answers, by route id.
+	Answers map[string]Responder
 }
 
 // Name implements Filter.
 func (Local) Name() string { return "local" }
 
 // Request answers a local route.
-func (f Local) Request(_ context.Context, ex *Exchange) error {
-	d, ok := f.Documents[ex.Route.ID]
-	if !ok {
+func (f Local) Request(ctx context.Context, ex *Exchange) (err error) {
+	if ex.Route.Dialect != route.V2 {
 		return nil
 	}
-	ex.Answer = &Answer{
-		Status: http.StatusOK,
-		Header: http.Header{"Content-Type": {d.ContentType}, "Cache-Control": {"max-age=300"}},
-		Body:   d.Body,
+	if respond := f.Answers[ex.Route.ID]; respond != nil {
+		ex.Answer, err = respond(ctx, ex)
 	}
-	return nil
+	return err
 }

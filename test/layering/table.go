@@ -78,6 +78,7 @@ func Table() []Row {
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
+		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),
 		leaf("gateway/route/...", "a leaf: what matches, from data"),
 		leaf("gateway/schema/...", "a leaf: the API's description"),
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),

@@ -79,6 +79,13 @@ func table() []behaviour {
 		{name: "api_key is for GraphQL only", request: request("GET", "/v2/pods?api_key=key_research", "", ""), status: 401},
 		{name: "unknown path without a key", request: request("GET", "/v2/nope", "", ""), status: 401},
 
+		// The reference.
+		{name: "reference page", request: request("GET", "/docs", "", ""), status: 200, header: []string{"Content-Type: text/html; charset=utf-8"}},
+		{name: "reference script", request: request("GET", "/docs/docs.js", "", ""), status: 200},
+		{name: "unknown part of the reference", request: get("/docs/other.js"), status: 404},
+		{name: "access without a key", request: request("GET", "/docs/access", "", ""), status: 401},
+		{name: "access", request: get("/docs/access"), status: 200, header: append([]string{"Cache-Control: no-store"}, limits...)},
+
 		// Where to.
 		{name: "unknown path", request: get("/v2/nope"), status: 404, header: limits},
 		{name: "future version", request: get("/v3/pods"), status: 404},

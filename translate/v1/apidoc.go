@@ -107,9 +107,8 @@ func isTypeList(list []any) bool {
 	return false
 }
 
-// getDocs serves the page the Deprecation header links to.
-func getDocs(_ context.Context, r *request) (*reply, error) {
-	page := bytes.ReplaceAll(docsPage, []byte("__SUNSET__"), []byte(r.api.cfg.Sunset))
-	page = bytes.ReplaceAll(page, []byte("__DEPRECATED__"), []byte(r.api.cfg.Deprecated))
-	return &reply{status: 200, contentType: "text/html; charset=utf-8", encoded: page}, nil
+// getDocs serves the page the Deprecation header links to, which leads on to the
+// gateway's reference.
+func getDocs(context.Context, *request) (*reply, error) {
+	return &reply{status: 200, contentType: "text/html; charset=utf-8", encoded: docsPage}, nil
 }

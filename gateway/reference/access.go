@@ -1,0 +1,59 @@
+package reference
+
+// Access is what a caller may do, as the page shows it.
+type Access struct {
+	Org   string   `json:"org"`
+	Team  string   `json:"team,omitempty"`
+	Key   string   `json:"key"`
+	Roles []string `json:"roles,omitempty"`
+	// Limits are the windows the caller is counted in.
+	Limits []Limit `json:"limits"`
+	// Policies are those in force for this caller, in the order they are
+	// configured.
+	Policies []Policy `json:"policies"`
+	// Operations are those of v2.
+	Operations []Operation `json:"operations"`
+	// Prices are those of one GPU, an hour; empty while the price list is away.
+	Prices []Price `json:"prices"`
+}
+
+// Limit is one window of one scope.
+type Limit struct {
+	Scope  string `json:"scope"`
+	Window string `json:"window"`
+	Limit  int64  `json:"limit"`
+	// Remaining is absent while the shared store is away.
+	Remaining *int64 `json:"remaining,omitempty"`
+	// ResetSeconds is how long until the window resets.
+	ResetSeconds int64 `json:"resetSeconds"`
+}
+
+// Policy is one entry of the organisation's policies.
+type Policy struct {
+	Name string `json:"name"`
+	// Mode is enforce, warn or shadow.
+	Mode string `json:"mode"`
+	// Title says what the policy is about; empty for policies of the
+	// organisation's own.
+	Title  string         `json:"title,omitempty"`
+	Params map[string]any `json:"params,omitempty"`
+}
+
+// Operation is what the policies make of one operation for the caller, whatever
+// the call's content.
+type Operation struct {
+	ID string `json:"id"`
+	// Refused are the reasons why no call of it can pass; empty when one may.
+	Refused []string `json:"refused,omitempty"`
+	// JudgedBy are the policies that decide by the content of a call.
+	JudgedBy []string `json:"judgedBy,omitempty"`
+}
+
+// Price is what one GPU of a type costs an hour, in US dollars as a decimal string;
+// empty where it is not offered.
+type Price struct {
+	ID        string `json:"id"`
+	Name      string `json:"name,omitempty"`
+	Secure    string `json:"secure,omitempty"`
+	Community string `json:"community,omitempty"`
+}
