@@ -68,8 +68,8 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 			t.Errorf("%s: %v", tc.section, err)
 		case tc.want == "":
 			data, admin := strings.HasPrefix(tc.section, "tls"), strings.HasPrefix(tc.section, "admin")
-			if c := l.Gateway.Certificates; (c.Data != nil) != data || (c.Admin != nil) != admin {
-				t.Errorf("%s: got certificates of data %t, admin %t", tc.section, c.Data != nil, c.Admin != nil)
+			if c := l.Config; (c.TLS.Pair != nil) != data || (c.Admin.TLS.Pair != nil) != admin {
+				t.Errorf("%s: got certificates of data %t, admin %t", tc.section, c.TLS.Pair != nil, c.Admin.TLS.Pair != nil)
 			}
 		case err == nil || err.Error() != tc.want:
 			t.Errorf("%s:\ngot  %v\nwant %s", tc.section, err, tc.want)

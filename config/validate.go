@@ -4,92 +4,79 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/gateway/connlimit"
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// maxKept bounds the exchanges kept in memory; each takes a few kilobytes.
-const maxKept = 100_000
+const (
+	// maxKept bounds the exchanges kept in memory; each takes a few kilobytes.
+	maxKept = 100_000
+	// minToken is the least length of an admin token, in bytes.
+	minToken = 16
+)
 
-// validate reports the faults of the file's own sections.
-func (f *File) validate(demoKeys bool) error {
-	errs := []error{
-		fault.At("limits", f.Limits.Config.Validate()),
-		fault.At("limits", redisstore.Config{Recovery: f.Limits.Recovery}.Validate()),
-		fault.At("limits.anonymous", f.Limits.Anonymous.Validate()),
-		fault.At("limits.fair_share", f.Limits.FairShare.Validate()),
-		fault.At("policies", f.Policies.Validate()),
-		fault.At("decisions", f.Decisions.Validate()),
-		fault.At("catalog", f.Catalog.Validate()),
-		fault.At("telemetry", f.Telemetry.Validate()),
-		fault.At("v1", f.V1.Validate()),
-		fault.At("graphql", f.GraphQL.Validate()),
-		address("listen", f.Listen),
-		address("admin.listen", f.Admin.Listen),
-	}
-	if f.Envoy.Listen != "" {
-		errs = append(errs, address("envoy.listen", f.Envoy.Listen))
-		// Whoever speaks ext_proc to this door and has any caller's key is told
-		// the organisation's platform key, for Envoy to send.
-		if !loopback(f.Envoy.Listen) {
-			errs = append(errs, fault.Errorf("envoy.listen", "must be on loopback, beside Envoy: the door hands out platform keys and has no TLS"))
+// validate reports the faults of each section by itself.
+func validate(c *gateway.Config, demoKeys bool) error {
+	var errs []error
+	bad := func(fine bool, path, format string, args ...any) {
+		if !fine {
+			errs = append(errs, fault.Errorf(path, format, args...))
 		}
 	}
-	if err := (&connlimit.Config{Total: f.Connections.Total, PerAddress: f.Connections.PerAddress}).Validate(); err != nil {
-		errs = append(errs, fault.At("connections", err))
-	}
-	for i, p := range f.Limits.AnonymousExempt {
-		if _, err := netip.ParsePrefix(p); err != nil {
-			errs = append(errs, fault.Errorf(fault.Index("limits.anonymous_exempt", i), "must be a prefix such as 10.0.0.5/32"))
-		}
-	}
-	if !loopback(f.Admin.Listen) && f.Admin.Token.IsZero() {
-		errs = append(errs, fault.Errorf("admin.token", "is required when the admin listener is not on loopback"))
-	}
-	for path, t := range map[string]TLS{"tls": f.TLS, "admin.tls": f.Admin.TLS} {
-		_, err := t.pair()
+	for path, err := range map[string]error{
+		"limits":            errors.Join(c.Limits.Validate(), redisstore.Config{Recovery: c.Limits.Recovery}.Validate()),
+		"limits.anonymous":  c.Limits.Anonymous.Validate(),
+		"limits.fair_share": c.Limits.FairShare.Validate(),
+		"connections":       c.Connections.Validate(),
+		"policies":          c.Policies.Validate(),
+		"decisions":         c.Decisions.Validate(),
+		"catalog":           c.Catalog.Validate(),
+		"telemetry":         c.Telemetry.Validate(),
+		"v1":                c.V1.Validate(),
+		"graphql":           c.GraphQL.Validate(),
+		"redis.prefix":      c.Redis.Prefix.Validate(),
+		"platform.base_url": baseURL(c.Platform),
+	} {
 		errs = append(errs, fault.At(path, err))
 	}
-	errs = append(errs, checkToken("admin.token", f.Admin.Token), f.Platform.validate())
-	if f.Decisions.Keep < 0 || f.Decisions.Keep > maxKept {
-		errs = append(errs, fault.Errorf("decisions.keep", "must be between 0 and %d", maxKept))
+	for path, addr := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "envoy.listen": c.Envoy.Listen} {
+		_, _, err := net.SplitHostPort(addr)
+		bad(err == nil || addr == "" && path == "envoy.listen", path, "must be host:port")
 	}
-	if f.Limits.Recovery == 0 {
-		errs = append(errs, fault.Errorf("limits.recovery", "must be at least %v, or negative to trust a new server at once", redisstore.MinRecovery))
-	}
-	if f.Redis.Embedded != f.Redis.URL.IsZero() {
-		errs = append(errs, fault.Errorf("redis", "needs either url or embedded: true"))
-	}
-	errs = append(errs, fault.At("redis.prefix", f.Redis.Prefix.Validate()))
-	for name, d := range map[string]int64{
-		"connect": int64(f.Timeouts.Connect), "response": int64(f.Timeouts.Response), "call": int64(f.Timeouts.Call),
-		"body": int64(f.Timeouts.Body), "write": int64(f.Timeouts.Write), "drain": int64(f.Timeouts.Drain),
+	// Whoever speaks ext_proc to this door and has any caller's key is given the
+	// organisation's platform key, for Envoy to send.
+	bad(loopback(c.Envoy.Listen), "envoy.listen", "must be on loopback, beside Envoy: the door hands out platform keys and has no TLS")
+	bad(loopback(c.Admin.Listen) || !c.Admin.Token.IsZero(), "admin.token", "is required when the admin listener is not on loopback")
+	bad(!c.Admin.Token.Resolved() || len(c.Admin.Token.Reveal()) >= minToken, "admin.token",
+		"must have at least %d characters; openssl rand -hex 32 makes a good one", minToken)
+	bad(c.Decisions.Keep >= 0 && c.Decisions.Keep <= maxKept, "decisions.keep", "must be between 0 and %d", maxKept)
+	bad(c.Limits.Recovery != 0, "limits.recovery", "must be at least %v", redisstore.MinRecovery)
+	bad(c.Redis.Embedded == c.Redis.URL.IsZero(), "redis", "needs either url or embedded: true")
+	t := c.Timeouts
+	for path, d := range map[string]time.Duration{
+		"connect": t.Connect, "response": t.Response, "call": t.Call, "body": t.Body, "write": t.Write, "drain": t.Drain,
 	} {
-		if d <= 0 {
-			errs = append(errs, fault.Errorf("timeouts."+name, "must be positive"))
-		}
+		bad(d > 0, "timeouts."+path, "must be positive")
 	}
-	if len(f.Orgs) == 0 {
-		errs = append(errs, fault.Errorf("orgs", "needs at least one organisation"))
-	}
-	for i := range f.Orgs {
-		errs = append(errs, fault.At(fault.Index("orgs", i), f.Orgs[i].validate(demoKeys)))
+	bad(len(c.Orgs) > 0, "orgs", "needs at least one organisation")
+	for i := range c.Orgs {
+		errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
 	}
 	return errors.Join(errs...)
 }
 
-// pair is the certificate with its key, nil without any. Faults of secrets that
-// could not be read are found elsewhere. That a certificate has ended is none: the
-// configuration must be changeable all the same.
-func (t TLS) pair() (*tls.Certificate, error) {
+// pair parses a certificate with its key, nil without any. That a certificate has
+// expired is no fault: the configuration must be changeable all the same.
+func pair(t *gateway.TLS) (*tls.Certificate, error) {
 	switch {
 	case t.Certificate.IsZero() && t.Key.IsZero():
 		return nil, nil
@@ -100,40 +87,39 @@ func (t TLS) pair() (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair([]byte(t.Certificate.Reveal()), []byte(t.Key.Reveal()))
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "tls: ")) // tells no content
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "tls: ")) // shows no content
 	}
 	return &pair, nil
 }
 
-// validate refuses an address that keys would travel to in the clear.
-func (p *Platform) validate() error {
+// baseURL refuses an address that keys would travel to in the clear.
+func baseURL(p gateway.Platform) error {
 	if _, err := upstream.New(upstream.Config{BaseURL: p.BaseURL}, nil); err != nil {
-		return fault.Errorf("platform.base_url", "must be http or https with a host and nothing else")
+		return errors.New("must be http or https with a host and nothing else")
 	}
 	base, err := url.Parse(p.BaseURL)
 	if err != nil || base.Scheme == "https" || loopbackHost(base.Hostname()) || p.AllowInsecure {
 		return err
 	}
-	return fault.Errorf("platform.base_url", "must be https: platform keys would travel unencrypted (platform.allow_insecure: true if the network is trusted)")
+	return errors.New("must be https: platform keys would travel unencrypted (platform.allow_insecure: true if the network is trusted)")
 }
 
-func (o *Org) validate(demoKeys bool) error {
-	errs := []error{
-		fault.At("limits", o.Limits.Validate()),
-		o.policies().Validate(),
-		o.policies().Check(o.names()),
+func validateOrg(o *gateway.Org, demoKeys bool) error {
+	names := policies.Names{Roles: identity.Role("").Values()}
+	errs := []error{fault.At("limits", o.Limit.Validate())}
+	bad := func(fine bool, path, format string, args ...any) {
+		if !fine {
+			errs = append(errs, fault.Errorf(path, format, args...))
+		}
 	}
 	for i, t := range o.Teams {
 		at := fault.Index("teams", i)
-		errs = append(errs, fault.At(at+".limits", t.Limits.Validate()))
-		if t.Weight < 0 {
-			errs = append(errs, fault.Errorf(at+".weight", "must not be negative"))
-		}
+		names.Teams = append(names.Teams, t.ID)
+		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()))
+		bad(t.Weight >= 0, at+".weight", "must not be negative")
 	}
-	for name, failure := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {
-		if failure != "" && !failure.Valid() {
-			errs = append(errs, fault.Errorf("failure."+name, "must be closed, local or open, got %q", failure))
-		}
+	for name, f := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {
+		bad(f == "" || f.Valid(), "failure."+name, "must be closed, local or open, got %q", f)
 	}
 	for i, b := range o.Brownouts {
 		errs = append(errs, fault.At(fault.Index("brownouts", i), b.Validate()))
@@ -141,48 +127,30 @@ func (o *Org) validate(demoKeys bool) error {
 	classes := make(map[string]bool)
 	for i, c := range o.Classes {
 		at := fault.Index("classes", i)
-		errs = append(errs, fault.At(at+".limits", c.Limits.Validate()), fault.At(at+".id", ratelimit.CheckID(c.ID)))
-		if classes[c.ID] {
-			errs = append(errs, fault.Errorf(at+".id", "class %q is already defined", c.ID))
-		}
+		errs = append(errs, fault.At(at+".limits", c.Limit.Validate()), fault.At(at+".id", ratelimit.CheckID(c.ID)))
+		bad(!classes[c.ID], at+".id", "class %q is already defined", c.ID)
 		classes[c.ID] = true
-		if c.Limits.Unlimited() {
-			errs = append(errs, fault.Errorf(at+".limits", "limits nothing"))
-		}
-		if c.Cost < 0 || c.Cost > ratelimit.MaxCost {
-			errs = append(errs, fault.Errorf(at+".cost", "must be between 0 and %d", ratelimit.MaxCost))
-		} else if window, ok := c.Limits.Refuses(c.Cost); ok {
-			errs = append(errs, fault.Errorf(at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window))
+		bad(!c.Limit.Unlimited(), at+".limits", "limits nothing")
+		bad(c.Cost >= 0 && c.Cost <= ratelimit.MaxCost, at+".cost", "must be between 0 and %d", ratelimit.MaxCost)
+		if window, ok := c.Limit.Refuses(c.Cost); ok {
+			bad(false, at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window)
 		}
 	}
 	for i, k := range o.Keys {
 		at := fault.Index("keys", i)
-		errs = append(errs, fault.At(at+".limits", k.Limits.Validate()))
-		digest, err := identity.ParseDigest(k.SHA256)
-		if err != nil {
-			errs = append(errs, fault.At(at+".sha256", err))
-			continue
-		}
-		if name := demoKeyOf(digest); name != "" && !demoKeys {
-			errs = append(errs, fault.Errorf(at+".sha256", "is the documented demo key %s, which anyone can use", name))
-		}
+		names.Keys = append(names.Keys, k.ID)
+		errs = append(errs, fault.At(at+".limits", k.Limit.Validate()))
+		name := demoKeyOf(k.Digest)
+		bad(name == "" || demoKeys, at+".sha256", "is the documented demo key %s, which anyone can use", name)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.Policies.Validate(), o.Policies.Check(names))...)
 }
 
-func address(path, addr string) error {
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return fault.Errorf(path, "must be host:port")
-	}
-	return nil
-}
-
+// loopback reports whether an address is on loopback; malformed ones are a fault of
+// their own.
 func loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return true // already a fault of its own
-	}
-	return loopbackHost(host)
+	return err != nil || loopbackHost(host)
 }
 
 func loopbackHost(host string) bool {

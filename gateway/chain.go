@@ -36,7 +36,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := upstream.New(cfg.Platform, cfg.credentials())
+	client, err := upstream.New(cfg.upstream(), cfg.credentials())
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	ports := filter.Ports{
 		Counter: g.limiter, Shares: g.shares, Recent: recent, Prices: g.catalog, Translators: translators, Usage: g.usage, Observer: g.history,
-		Sender: &filter.Dispatcher{Upstream: client, Recorder: g.recorder, Deadline: cfg.CallDeadline, Streams: g.streams},
+		Sender: &filter.Dispatcher{Upstream: client, Recorder: g.recorder, Deadline: cfg.Timeouts.Call, Streams: g.streams},
 	}
 	if g.decisions != nil {
 		ports.Decisions = g.decisions
@@ -169,7 +169,7 @@ func quotas(cfg *Config) map[filter.QuotaKey]filter.Quota {
 			teams[t.ID] = t.Limit
 		}
 		for _, k := range o.Keys {
-			q := filter.Quota{Failure: o.Failure}
+			q := filter.Quota{Failure: o.Failure.byClass()}
 			add := func(kind ratelimit.ScopeKind, id string, limit ratelimit.Limit) {
 				if !limit.Unlimited() {
 					q.Scopes = append(q.Scopes, ratelimit.Scope{Kind: kind, ID: id, Limit: limit})
@@ -198,7 +198,7 @@ func classes(cfg *Config, api *schema.API) (map[filter.ClassKey][]filter.Class, 
 					continue
 				}
 				key := filter.ClassKey{Org: o.ID, Operation: op}
-				m[key] = append(m[key], c.Class)
+				m[key] = append(m[key], c.class())
 			}
 		}
 	}

@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net/netip"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -16,112 +19,219 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
-// Config is everything a Gateway is made from: data only. Package config reads
-// it from a file.
+// Config is everything a Gateway is made from, as its file says it: package config
+// reads it. Start from Default.
+//
+// The tags are all that is known of a setting besides its type and default: doc
+// describes it, unit says what its number counts, and reload says whether a new
+// value takes effect when the configuration is loaded again ("live") or requires a
+// restart ("restart"); it holds for the settings below, too.
 type Config struct {
-	// Listen, AdminListen and EnvoyListen are addresses; an empty EnvoyListen
-	// opens no Envoy door. A change takes a restart.
-	Listen, AdminListen, EnvoyListen string
-	// Certificates are those of the listeners.
-	Certificates Certificates
-	// AdminToken protects the admin listener beyond its probes; zero leaves it
-	// open, which is for loopback only.
-	AdminToken upstream.Credential
-	Platform   upstream.Config
-	// Connections bounds the connections of the data listener; a change takes a
-	// restart.
-	Connections connlimit.Config
-	// Drain bounds how long requests under way may take to finish at the end,
-	// BodyTimeout how long a caller may take to send a body, CallDeadline how
-	// long a changing call to the platform may take.
-	Drain, BodyTimeout, CallDeadline time.Duration
-	// Notice is how long the doors stay open after readiness has failed.
-	Notice time.Duration
-	// WriteTimeout bounds how long a caller may take to receive one part of an
-	// answer. It, Drain and BodyTimeout take a restart.
-	WriteTimeout time.Duration
+	Listen   string   `yaml:"listen" doc:"address of the data listener" reload:"restart"`
+	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only a proxy on the same host or a trusted network may reach it" reload:"restart"`
+	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
+	Envoy    Envoy    `yaml:"envoy" doc:"the server for Envoy's ext_proc filter" reload:"restart"`
+	Platform Platform `yaml:"platform" doc:"the platform that calls are sent to" reload:"live"`
+	Redis    Redis    `yaml:"redis" doc:"the store that all gateways share" reload:"restart"`
+	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
 
-	// Prefix begins all keys in the store; empty is DefaultPrefix. It and Recovery,
-	// see redisstore.Config, take a restart.
-	Prefix   Prefix
-	Recovery time.Duration
-	// Limits, Anonymous and FairShare take a restart; the quotas, which are the
-	// organisations', do not.
-	Limits    ratelimit.Config
-	Anonymous ratelimit.AddressConfig
-	// AnonymousExempt lists the addresses Anonymous does not slow down.
-	AnonymousExempt []netip.Prefix
-	FairShare       ratelimit.UpstreamConfig
-	Policies        policies.Limits
-	// Decisions says where decisions are logged, KeepDecisions how many
-	// exchanges are kept in memory to be explained; both take a restart.
-	Decisions     decisionlog.Config
-	KeepDecisions int
-	Catalog       catalog.Config
-	Telemetry     telemetry.Config
-	V1            v1.Config
-	GraphQL       graphql.Config
-	Orgs          []Org
-	// AnonymousCatalog is the id of the organisation whose credential answers
-	// the catalog questions of GraphQL callers without a key; empty for none.
-	AnonymousCatalog string
+	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
+
+	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
+	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
+	Decisions Decisions        `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
+	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
+	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces" reload:"restart"`
+	Log       Log              `yaml:"log" doc:"the log on standard error" reload:"restart"`
+	V1        v1.Config        `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
+	GraphQL   graphql.Config   `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
+
+	AnonymousCatalog string `yaml:"anonymous_catalog" doc:"id of the organisation whose credential answers catalog questions of GraphQL callers without a key, as price collectors are; empty answers none" reload:"live"`
+
+	Orgs []Org `yaml:"orgs,required" doc:"the organisations served" reload:"live"`
+
 	// Revision names this configuration in events and on the admin listener.
-	Revision string
+	Revision string `yaml:"-"`
 }
 
-// Certificates are what the listeners speak TLS with; a listener without one does
-// not. Whether it does takes a restart, another certificate does not.
-type Certificates struct {
-	Data, Admin *tls.Certificate
+// TLS is the encryption of a listener; the zero TLS is none.
+type TLS struct {
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"certificate chain in PEM, the listener's own first; only turning TLS on or off requires a restart"`
+	Key         strictyaml.Secret `yaml:"key" doc:"its private key in PEM"`
+	// Pair is both, parsed; nil without TLS.
+	Pair *tls.Certificate `yaml:"-"`
 }
+
+// NeedsRestart implements strictyaml.Restarter: another certificate is served at
+// once, but a listener cannot begin or stop to speak TLS.
+func (t TLS) NeedsRestart(old any) bool { return (t.Pair == nil) != (old.(TLS).Pair == nil) }
+
+// Admin is the operators' listener.
+type Admin struct {
+	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token" reload:"restart"`
+	Token  strictyaml.Secret `yaml:"token" doc:"token required for everything but probes and metrics, at least 16 characters" reload:"live"`
+	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
+}
+
+// Envoy is the Envoy door.
+type Envoy struct {
+	Listen string `yaml:"listen" doc:"address of the ext_proc server, on loopback; empty opens none"`
+}
+
+// Platform says where the platform is.
+type Platform struct {
+	BaseURL string `yaml:"base_url,required" doc:"the platform's REST address, scheme and host only; https, beyond loopback"`
+
+	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
+}
+
+// Redis says where the shared store is: either URL or Embedded is set.
+type Redis struct {
+	URL      strictyaml.Secret `yaml:"url" doc:"redis:// or rediss:// URL"`
+	Embedded bool              `yaml:"embedded" doc:"count in this process, for one gateway, trials and tests: a restart forgets"`
+	Prefix   Prefix            `yaml:"prefix" doc:"begins all keys; installations that share a Redis need different ones"`
+}
+
+// Timeouts bounds waiting.
+type Timeouts struct {
+	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform" reload:"live"`
+	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers" reload:"live"`
+	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left" reload:"live"`
+	Body     time.Duration `yaml:"body" doc:"receiving a request body" reload:"restart"`
+	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of a response" reload:"restart"`
+	Notice   time.Duration `yaml:"notice" doc:"serving on after readiness has failed, so that load balancers notice" reload:"restart"`
+	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping" reload:"restart"`
+}
+
+// Limits says how calls are counted.
+type Limits struct {
+	ratelimit.Config `yaml:",inline"`
+
+	Recovery time.Duration `yaml:"recovery" doc:"how long at most nothing is admitted after Redis restarted or failed over, waiting for gateways to restore what they remember; at least 1s"`
+
+	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
+	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"prefixes that are not slowed down, such as 10.0.0.5/32: load balancers that all callers come through"`
+	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
+}
+
+// Decisions says where decisions are logged and how long they are remembered.
+type Decisions struct {
+	decisionlog.Config `yaml:",inline"`
+
+	Keep int `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
+}
+
+// Log is the log on standard error.
+type Log struct {
+	Level  LogLevel  `yaml:"level" doc:"least level written"`
+	Format LogFormat `yaml:"format" doc:"form of a line"`
+}
+
+// LogLevel is a log level.
+type LogLevel string
+
+// Values lists the levels.
+func (LogLevel) Values() []string { return []string{"debug", "info", "warn", "error"} }
+
+// LogFormat is the form of log lines.
+type LogFormat string
+
+// Values lists the formats.
+func (LogFormat) Values() []string { return []string{"json", "text"} }
 
 // Org is one organisation.
 type Org struct {
-	ID string
-	// Credential is its platform key.
-	Credential upstream.Credential
-	// Limit is what all its callers share; the zero value does not limit.
-	Limit ratelimit.Limit
-	// Failure overrides, for a class of call, what happens to its callers while
-	// the store is away.
-	Failure map[ratelimit.Class]ratelimit.Failure
-	// Classes are groups of operations with quotas of their own.
-	Classes []Class
-	// Brownouts are the windows in which its legacy calls are refused.
-	Brownouts []brownout.Config
-	Policies  policies.Config
-	Teams     []Team
-	Keys      []Key
-}
-
-// Class is a group of v2 operations with quotas of their own.
-type Class struct {
-	filter.Class
-	Operations []string
+	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
+	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
+	Limit      ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
+	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
+	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
+	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
+	Policies   policies.Config   `yaml:",inline"`
+	Teams      []Team            `yaml:"teams" doc:"its teams"`
+	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
 }
 
 // Team is a part of an organisation.
 type Team struct {
-	ID    string
-	Limit ratelimit.Limit
-	// Weight is its share of the platform account when that runs low.
-	Weight int64
+	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
+	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
+
+// Failure overrides the failure policies of the limits.
+type Failure struct {
+	Read  ratelimit.Failure `yaml:"read" doc:"calls that change nothing: closed, local or open"`
+	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open"`
+}
+
+// byClass returns the overrides there are.
+func (f Failure) byClass() map[ratelimit.Class]ratelimit.Failure {
+	m := map[ratelimit.Class]ratelimit.Failure{ratelimit.ClassRead: f.Read, ratelimit.ClassWrite: f.Write}
+	maps.DeleteFunc(m, func(_ ratelimit.Class, f ratelimit.Failure) bool { return f == "" })
+	return m
+}
+
+// Class is a group of v2 operations with quotas of their own.
+type Class struct {
+	ID         string          `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Operations []string        `yaml:"operations,required" doc:"operationIds of the v2 API; calls of v1 and GraphQL count as what they become"`
+	Per        Per             `yaml:"per" doc:"whose calls share the quota; empty is key"`
+	Cost       int64           `yaml:"cost" doc:"what one call takes; 0 is 1"`
+	Limit      ratelimit.Limit `yaml:"limits,required" doc:"quotas of the class"`
+}
+
+func (c Class) class() filter.Class {
+	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
+}
+
+// Per says whose calls share a quota.
+type Per string
+
+// Values lists what a quota can be shared by.
+func (Per) Values() []string { return []string{"key", "team", "org"} }
 
 // Key is one key of a caller.
 type Key struct {
-	ID string
-	// Team is the id of a team, empty for none.
-	Team   string
-	Digest identity.Digest
-	Roles  []identity.Role
-	Limit  ratelimit.Limit
-	Exempt bool
+	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
+	Team   string          `yaml:"team" doc:"team the caller belongs to"`
+	Digest identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
+	Roles  []identity.Role `yaml:"roles" doc:"what the caller may be; policies read it"`
+	Limit  ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
+	Exempt bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
+}
+
+// Default returns the configuration a file is decoded over.
+func Default() Config {
+	return Config{
+		Listen:      "127.0.0.1:8080",
+		Admin:       Admin{Listen: "127.0.0.1:8081"},
+		Redis:       Redis{Prefix: DefaultPrefix},
+		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
+		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
+		Limits: Limits{
+			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,
+			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
+		},
+		Policies:  policies.DefaultLimits(),
+		Decisions: Decisions{Config: decisionlog.DefaultConfig(), Keep: 1000},
+		Catalog:   catalog.DefaultConfig(),
+		Telemetry: telemetry.Config{SampleRatio: 0.01},
+		Log:       Log{Level: "info", Format: "json"},
+		V1:        v1.DefaultConfig(),
+		GraphQL:   graphql.DefaultConfig(),
+	}
+}
+
+// upstream is where the platform is, for its client.
+func (c *Config) upstream() upstream.Config {
+	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256}
 }
 
 // directory builds the look-up of callers.
@@ -141,8 +251,8 @@ func (c *Config) directory() (*identity.Directory, error) {
 func (c *Config) credentials() map[string]upstream.Credential {
 	m := make(map[string]upstream.Credential, len(c.Orgs))
 	for _, o := range c.Orgs {
-		if !o.Credential.IsZero() {
-			m[o.ID] = o.Credential
+		if o.Credential.Resolved() {
+			m[o.ID] = upstream.NewCredential(o.Credential.Reveal())
 		}
 	}
 	return m

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"reflect"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
@@ -78,6 +78,7 @@ type Gateway struct {
 	status     *admin.Status
 
 	changing sync.Mutex // held while current is swapped; guards what follows
+	started  *Config    // of the process: what requires a restart is compared with it
 	closed   bool
 	bundles  string // directory of bundles that are persisted nowhere else, "" before the first
 }
@@ -107,39 +108,39 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
-	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Prefix.limits(), Recovery: cfg.Recovery}); err != nil {
+	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	g.limiter, err = ratelimit.New(cfg.Limits, ratelimit.Deps{
+	g.limiter, err = ratelimit.New(cfg.Limits.Config, ratelimit.Deps{
 		Store: g.store, Clock: clock(deps.Now), Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	addresses, err := ratelimit.NewAddressLimiter(cfg.Anonymous, clock(deps.Now))
+	addresses, err := ratelimit.NewAddressLimiter(cfg.Limits.Anonymous, clock(deps.Now))
 	if err != nil {
 		return nil, err
 	}
 	if g.attempts, err = ratelimit.NewAddressLimiter(ratelimit.DefaultAddressConfig(), clock(deps.Now)); err != nil {
 		return nil, err
 	}
-	if g.guard, err = filter.NewGuard(addresses, cfg.AnonymousExempt); err != nil {
+	if g.guard, err = filter.NewGuard(addresses, cfg.Limits.AnonymousExempt); err != nil {
 		return nil, err
 	}
-	if g.shares, err = ratelimit.NewUpstream(cfg.FairShare, clock(deps.Now)); err != nil {
+	if g.shares, err = ratelimit.NewUpstream(cfg.Limits.FairShare, clock(deps.Now)); err != nil {
 		return nil, err
 	}
 	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	g.late.logger = deps.Logger
-	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Prefix.Legacy()), Late: g.late.Go, Logger: deps.Logger}.WithDefaults()
-	g.history = explain.NewHistory(cfg.KeepDecisions)
+	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Redis.Prefix.Legacy()), Late: g.late.Go, Logger: deps.Logger}.WithDefaults()
+	g.history = explain.NewHistory(cfg.Decisions.Keep)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
-	if err := g.newUsage(cfg.Prefix); err != nil {
+	if err := g.newUsage(cfg.Redis.Prefix); err != nil {
 		return nil, err
 	}
 	if err := g.measureCertificates(); err != nil {
@@ -169,10 +170,13 @@ func (g *Gateway) Swap(cfg Config) error {
 	if g.closed {
 		return errors.New("the gateway has ended")
 	}
-	var restart []string
-	if old := g.current.Load(); old != nil {
-		restart = restartOnly(old.config, &cfg)
-		cfg.Certificates = cfg.Certificates.or(old.config.Certificates)
+	if g.started == nil {
+		g.started = &cfg
+	}
+	restart := strictyaml.NeedRestart(*g.started, cfg)
+	if old := g.current.Load(); old != nil { // a listener cannot stop to speak TLS
+		cfg.TLS.Pair = cmp.Or(cfg.TLS.Pair, old.config.TLS.Pair)
+		cfg.Admin.TLS.Pair = cmp.Or(cfg.Admin.TLS.Pair, old.config.Admin.TLS.Pair)
 	}
 	next, err := g.compile(&cfg)
 	if err != nil {
@@ -180,7 +184,7 @@ func (g *Gateway) Swap(cfg Config) error {
 		return err
 	}
 	old := g.current.Swap(next)
-	g.status.Loaded(next.loaded, cfg.Revision)
+	g.status.Loaded(next.loaded, cfg.Revision, restart)
 	if old == nil {
 		return nil
 	}
@@ -196,8 +200,8 @@ func (g *Gateway) Swap(cfg Config) error {
 	}
 	// Requests under way keep the old client; only its idle connections go.
 	old.client.Close()
-	for _, field := range restart {
-		g.deps.Logger.Warn("configuration change takes a restart", "field", field)
+	for _, setting := range restart {
+		g.deps.Logger.Warn("configuration change requires a restart", "field", setting)
 	}
 	return nil
 }
@@ -205,32 +209,6 @@ func (g *Gateway) Swap(cfg Config) error {
 // Rejected notes a configuration that could not even be read, so that the
 // admin listener shows it.
 func (g *Gateway) Rejected(err error) { g.status.Failed(g.deps.Now(), err) }
-
-// restartOnly names what changed and is not swapped.
-func restartOnly(old, next *Config) []string {
-	var fields []string
-	for name, changed := range map[string]bool{
-		"listen":        old.Listen != next.Listen,
-		"tls":           (old.Certificates.Data == nil) != (next.Certificates.Data == nil),
-		"admin.tls":     (old.Certificates.Admin == nil) != (next.Certificates.Admin == nil),
-		"connections":   old.Connections.Total != next.Connections.Total || old.Connections.PerAddress != next.Connections.PerAddress,
-		"admin.listen":  old.AdminListen != next.AdminListen,
-		"envoy.listen":  old.EnvoyListen != next.EnvoyListen,
-		"timeouts.body": old.BodyTimeout != next.BodyTimeout, "timeouts.write": old.WriteTimeout != next.WriteTimeout,
-		"timeouts.drain": old.Drain != next.Drain,
-		"limits": old.Limits != next.Limits || !slices.Equal(old.AnonymousExempt, next.AnonymousExempt) || old.Anonymous != next.Anonymous || old.FairShare != next.FairShare ||
-			old.Recovery != next.Recovery,
-		"redis.prefix": old.Prefix != next.Prefix,
-		"catalog":      old.Catalog != next.Catalog,
-		"telemetry":    old.Telemetry != next.Telemetry,
-		"decisions":    old.KeepDecisions != next.KeepDecisions || !reflect.DeepEqual(old.Decisions, next.Decisions),
-	} {
-		if changed {
-			fields = append(fields, name)
-		}
-	}
-	return fields
-}
 
 // prices reads price lists with the credentials now in force.
 type prices struct{ g *Gateway }
@@ -258,7 +236,7 @@ func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline
 // Handler returns the HTTP door.
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.Load().config
-	return &reverseproxy.Handler{Pipeline: g.pipeline, Recorder: g.recorder, BodyTimeout: cfg.BodyTimeout, WriteTimeout: cfg.WriteTimeout}
+	return &reverseproxy.Handler{Pipeline: g.pipeline, Recorder: g.recorder, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write}
 }
 
 // ExtProc returns the Envoy door.
@@ -271,7 +249,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 	return admin.New(admin.Deps{
 		Status:  g.status,
 		Metrics: g.deps.Providers.Handler(),
-		Token:   func() string { return g.current.Load().config.AdminToken.Reveal() },
+		Token:   func() string { return g.current.Load().config.Admin.Token.Reveal() },
 		Probe:   g.store.Check,
 
 		Attempts: g.attempts,

@@ -24,13 +24,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	adminListener, err := listen(g.deps.Admin, cfg.AdminListen)
+	adminListener, err := listen(g.deps.Admin, cfg.Admin.Listen)
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
 	var envoy net.Listener
-	if g.deps.Envoy != nil || cfg.EnvoyListen != "" {
-		if envoy, err = listen(g.deps.Envoy, cfg.EnvoyListen); err != nil {
+	if g.deps.Envoy != nil || cfg.Envoy.Listen != "" {
+		if envoy, err = listen(g.deps.Envoy, cfg.Envoy.Listen); err != nil {
 			return errors.Join(err, data.Close(), adminListener.Close())
 		}
 	}
@@ -49,7 +49,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		g.status.Serving(false)
-		time.AfterFunc(cfg.Notice, closeDoors)
+		time.AfterFunc(cfg.Timeouts.Notice, closeDoors)
 		return nil
 	})
 	group.Go(func() error {
@@ -57,16 +57,16 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg.Connections), ofData)), g.Handler(), cfg.Drain)
+			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg), ofData)), g.Handler(), cfg.Timeouts.Drain)
 		})
 		if envoy != nil {
-			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Drain) })
+			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Timeouts.Drain) })
 		}
-		defer g.drainLate(context.WithoutCancel(ctx), cfg.Drain)
+		defer g.drainLate(context.WithoutCancel(ctx), cfg.Timeouts.Drain)
 		return both.Wait()
 	})
 	group.Go(func() error {
-		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin), g.AdminHandler(), cfg.Drain)
+		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin), g.AdminHandler(), cfg.Timeouts.Drain)
 	})
 	group.Go(func() error { return background(g.limiter.Run(limit)) })
 	group.Go(func() error { return g.follow(ctx) })
@@ -161,15 +161,17 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 
 // bounded makes a listener hold no more connections than it may. Refusals are
 // counted, and logged once a minute at most: they come in floods.
-func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg connlimit.Config) net.Listener {
+func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *Config) net.Listener {
+	bounds := cfg.Connections
+	bounds.Exempt = cfg.Limits.AnonymousExempt
 	nowAndThen := rate.Sometimes{Interval: time.Minute}
-	cfg.Refused = func(client net.Addr) {
+	bounds.Refused = func(client net.Addr) {
 		g.recorder.Refused(ctx, "connection")
 		nowAndThen.Do(func() {
 			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused without a word", "peer", client.String())
 		})
 	}
-	return connlimit.NewListener(l, cfg)
+	return connlimit.NewListener(l, bounds)
 }
 
 // judged makes a listener pass only requests that have one reading. What it

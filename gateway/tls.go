@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -14,26 +13,21 @@ import (
 // encrypted makes a listener speak TLS if the configuration has a certificate for
 // it, which pick takes out: HTTP/1.1 over TLS 1.2 or later. Each handshake takes
 // the certificate then in force.
-func (g *Gateway) encrypted(l net.Listener, pick func(*Certificates) *tls.Certificate) net.Listener {
-	if pick(&g.current.Load().config.Certificates) == nil {
+func (g *Gateway) encrypted(l net.Listener, pick func(*Config) *tls.Certificate) net.Listener {
+	if pick(g.current.Load().config) == nil {
 		return l
 	}
 	return tls.NewListener(l, &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return pick(&g.current.Load().config.Certificates), nil
+			return pick(g.current.Load().config), nil
 		},
 	})
 }
 
-// or is c with those of old where it has none: a listener cannot stop to speak TLS.
-func (c Certificates) or(old Certificates) Certificates {
-	return Certificates{Data: cmp.Or(c.Data, old.Data), Admin: cmp.Or(c.Admin, old.Admin)}
-}
-
-func ofData(c *Certificates) *tls.Certificate  { return c.Data }
-func ofAdmin(c *Certificates) *tls.Certificate { return c.Admin }
+func ofData(c *Config) *tls.Certificate  { return c.TLS.Pair }
+func ofAdmin(c *Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
 // measureCertificates makes a metric of how long the certificates in force last.
 func (g *Gateway) measureCertificates() error {
@@ -48,8 +42,8 @@ func (g *Gateway) measureCertificates() error {
 		if now == nil {
 			return nil
 		}
-		for listener, pick := range map[string]func(*Certificates) *tls.Certificate{"data": ofData, "admin": ofAdmin} {
-			if c := pick(&now.config.Certificates); c != nil && c.Leaf != nil {
+		for listener, pick := range map[string]func(*Config) *tls.Certificate{"data": ofData, "admin": ofAdmin} {
+			if c := pick(now.config); c != nil && c.Leaf != nil {
 				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(g.deps.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
 			}
 		}

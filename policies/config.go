@@ -15,7 +15,7 @@ type Config struct {
 	Policies []Entry `yaml:"policies"`
 	// Directory holds the organisation's own Rego (*.rego) and data (data.json,
 	// data.yaml); files ending in _test.rego are left out. Default: none.
-	Directory string `yaml:"directory"`
+	Directory string `yaml:"rego"`
 	// Bundle gets the organisation's own Rego as an OPA bundle instead.
 	// Default: none.
 	Bundle *Bundle `yaml:"bundle"`
@@ -72,7 +72,7 @@ func (c Config) Validate() error {
 	}
 	errs := append(validateExceptions(c.Exceptions), c.Bundle.Validate()...)
 	if c.Directory != "" && c.Bundle != nil {
-		errs = append(errs, fault.Errorf("directory", "cannot be given beside bundle"))
+		errs = append(errs, fault.Errorf("rego", "cannot be given beside bundle"))
 	}
 	errs = append(errs, load.Check(c.Policies, scope)...)
 	return errors.Join(append(errs, c.lifted(nil, scope)...)...)

@@ -96,11 +96,11 @@ func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 		return errReported
 	}
 	keys := 0
-	for _, o := range loaded.Gateway.Orgs {
+	for _, o := range loaded.Config.Orgs {
 		keys += len(o.Keys)
 	}
 	_, err = fmt.Fprintf(stdout, "%s: no faults; %s, %s, revision %s\n",
-		path, counted(len(loaded.Gateway.Orgs), "organisation"), counted(keys, "key"), loaded.Gateway.Revision)
+		path, counted(len(loaded.Config.Orgs), "organisation"), counted(keys, "key"), loaded.Config.Revision)
 	return err
 }
 
@@ -108,8 +108,8 @@ func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 // and decisions are written nowhere.
 func compile(ctx context.Context, loaded *config.Loaded) (*gateway.Gateway, error) {
 	url := "redis://127.0.0.1:6379"
-	if !loaded.File.Redis.Embedded {
-		url = loaded.File.Redis.URL.Reveal()
+	if !loaded.Config.Redis.Embedded {
+		url = loaded.Config.Redis.URL.Reveal()
 	}
 	opts, err := redisstore.Options(url)
 	if err != nil {
@@ -121,8 +121,8 @@ func compile(ctx context.Context, loaded *config.Loaded) (*gateway.Gateway, erro
 	if err != nil {
 		return nil, err
 	}
-	cfg := loaded.Gateway
-	cfg.Decisions = decisionlog.DefaultConfig()
+	cfg := loaded.Config
+	cfg.Decisions.Config = decisionlog.DefaultConfig()
 	g, err := gateway.New(cfg, gateway.Deps{
 		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(),
 	})

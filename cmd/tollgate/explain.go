@@ -150,7 +150,7 @@ func explainOffline(ctx context.Context, path string, q gateway.Question) (*expl
 	if err != nil {
 		return nil, err
 	}
-	loaded.File.Redis.Embedded = true // no store is dialled
+	loaded.Config.Redis.Embedded = true // no store is dialled
 	g, err := compile(ctx, loaded)
 	if err != nil {
 		return nil, err

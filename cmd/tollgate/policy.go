@@ -28,16 +28,14 @@ platform or secrets.`,
 // not looked up. The keys of the demo are welcome.
 func loadWithoutSecrets(path string) (*config.Loaded, error) {
 	return config.Load(path, config.Sources{
-		Env:      func(string) (string, bool) { return "unused", true },
-		ReadFile: func(string) ([]byte, error) { return []byte("unused"), nil },
-		DemoKeys: true,
+		WithoutSecrets: true, DemoKeys: true,
 	})
 }
 
 // orgsOf are the policy sections of a configuration.
 func orgsOf(loaded *config.Loaded) map[string]policies.Config {
-	out := make(map[string]policies.Config, len(loaded.Gateway.Orgs))
-	for _, o := range loaded.Gateway.Orgs {
+	out := make(map[string]policies.Config, len(loaded.Config.Orgs))
+	for _, o := range loaded.Config.Orgs {
 		out[o.ID] = o.Policies
 	}
 	return out
@@ -64,7 +62,7 @@ func configured(path string, with func(*policies.Limits, map[string]policies.Con
 	if err != nil {
 		return nil, err
 	}
-	limits, orgs := loaded.Gateway.Policies, orgsOf(loaded)
+	limits, orgs := loaded.Config.Policies, orgsOf(loaded)
 	with(&limits, orgs)
 	e, err := policies.NewEngine(limits, orgs, policies.Deps{})
 	if err != nil {

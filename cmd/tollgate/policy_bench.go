@@ -109,7 +109,7 @@ func benchSets(path, org string) ([]benchSet, error) {
 
 func configSets(loaded *config.Loaded, org string) []benchSet {
 	var sets []benchSet
-	for _, o := range loaded.Gateway.Orgs {
+	for _, o := range loaded.Config.Orgs {
 		if org != "" && o.ID != org {
 			continue
 		}

@@ -81,7 +81,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	}
 	var faults []*load.Error
 	entries := 0
-	for _, o := range loaded.Gateway.Orgs {
+	for _, o := range loaded.Config.Orgs {
 		entries += len(o.Policies.Policies)
 		if b := o.Policies.Bundle; b != nil && b.URL != "" {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: org %s: the bundle at %s is not fetched, so not checked\n", o.ID, b.URL)
@@ -91,12 +91,12 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 			faults = append(faults, policycheck.Faults(err)...)
 		}
 	}
-	_, err = policies.NewEngine(loaded.Gateway.Policies, orgsOf(loaded), policies.Deps{})
+	_, err = policies.NewEngine(loaded.Config.Policies, orgsOf(loaded), policies.Deps{})
 	if err := policycheck.Join(append(faults, policycheck.Faults(err)...)); err != nil {
 		return faulty(cmd, path, placed(loaded, err))
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: no faults; %s, %s switched on\n",
-		path, counted(len(loaded.Gateway.Orgs), "organisation"), policyCount(entries))
+		path, counted(len(loaded.Config.Orgs), "organisation"), policyCount(entries))
 	return err
 }
 

@@ -50,35 +50,28 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	return runGateway(ctx, loaded, runOptions{
-		logger: newLogger(stderr, loaded.File.Log), stdout: stdout,
+		logger: newLogger(stderr, loaded.Config.Log), stdout: stdout,
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs { return reload(g, path, &loaded.File, logger) })
+			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs { return reload(g, path, logger) })
 		},
 	})
 }
 
 // reload puts the file's configuration in force, or says why not, and returns what
-// it was read from. began is the file the process was started with.
-func reload(g *gateway.Gateway, path string, began *config.File, logger *slog.Logger) config.Inputs {
+// it was read from.
+func reload(g *gateway.Gateway, path string, logger *slog.Logger) config.Inputs {
 	loaded, err := config.Load(path, config.Sources{})
 	if err != nil {
 		g.Rejected(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
 		return config.Inputs{}
 	}
-	if err := g.Swap(loaded.Gateway); err != nil {
+	if err := g.Swap(loaded.Config); err != nil {
 		err = loaded.Locate(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
 		return loaded.Inputs
 	}
-	// Swap has named those of the gateway's own settings that take a restart.
-	if loaded.File.Redis.Embedded != began.Redis.Embedded || loaded.File.Redis.URL.Reveal() != began.Redis.URL.Reveal() {
-		logger.Warn("configuration change takes a restart", "field", "redis")
-	}
-	if loaded.File.Log != began.Log {
-		logger.Warn("configuration change takes a restart", "field", "log")
-	}
-	logger.Info("configuration in force", "file", path, "revision", loaded.Gateway.Revision)
+	logger.Info("configuration in force", "file", path, "revision", loaded.Config.Revision)
 	return loaded.Inputs
 }
 
@@ -99,12 +92,12 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	// process's own settings, so they belong here and nowhere below.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.logger.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	redis.SetLogger(redisLog{o.logger})
-	client, stop, err := openRedis(&loaded.File)
+	client, stop, err := openRedis(&loaded.Config)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	providers, err := telemetry.NewProviders(ctx, loaded.Gateway.Telemetry, version())
+	providers, err := telemetry.NewProviders(ctx, loaded.Config.Telemetry, version())
 	if err != nil {
 		return err
 	}
@@ -115,7 +108,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 			o.logger.WarnContext(ctx, "telemetry not flushed", "error", serr.Error())
 		}
 	}()
-	g, err := gateway.New(loaded.Gateway, gateway.Deps{
+	g, err := gateway.New(loaded.Config, gateway.Deps{
 		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(), Stdout: o.stdout,
 		Data: o.data, Admin: o.admin,
 	})
@@ -154,7 +147,7 @@ func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 }
 
 // openRedis opens the shared store, or the embedded one.
-func openRedis(f *config.File) (client redis.UniversalClient, stop func(), err error) {
+func openRedis(f *gateway.Config) (client redis.UniversalClient, stop func(), err error) {
 	if f.Redis.Embedded {
 		m := miniredis.NewMiniRedis()
 		if err := m.StartAddr("127.0.0.1:0"); err != nil {
@@ -187,7 +180,7 @@ func dialRedis(url string, patience time.Duration) (redis.UniversalClient, error
 	return redis.NewUniversalClient(opts), nil
 }
 
-func newLogger(w io.Writer, c config.Log) *slog.Logger {
+func newLogger(w io.Writer, c gateway.Log) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		level = slog.LevelInfo // the configuration admits only known levels

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -43,8 +44,19 @@ type field struct {
 	index    []int
 	required bool
 	doc      string
+	unit     string
+	reload   string // Live, Restart, or "" for that of the section it is in
 	plan     *plan
 }
+
+// The values of the reload tag.
+const (
+	Live    = "live"
+	Restart = "restart"
+)
+
+// reloaded is the reload of a field in a section with one.
+func (f *field) reloaded(section string) string { return cmp.Or(f.reload, section) }
 
 type form uint8
 
@@ -152,7 +164,7 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 			panic(fmt.Sprintf("strictyaml: %s has two fields named %q", pl.typ, name))
 		default:
 			pl.fields = append(pl.fields, &field{
-				name: name, index: at, doc: f.Tag.Get("doc"), plan: p.of(f.Type),
+				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), plan: p.of(f.Type),
 				required: slices.Contains(strings.Split(options, ","), "required"),
 			})
 		}

@@ -14,6 +14,7 @@ type Status struct {
 	loaded   time.Time
 	failed   time.Time
 	fault    string
+	restart  []string
 }
 
 // Report is a copy of a Status, as the admin listener shows it.
@@ -24,6 +25,9 @@ type Report struct {
 	// Fault is why the newest configuration was not taken, empty when it was.
 	Fault  string     `json:"fault,omitempty"`
 	Failed *time.Time `json:"failed,omitempty"`
+	// Restart names the settings that differ from those the process was started
+	// with and require a restart.
+	Restart []string `json:"restart,omitempty"`
 	// Policies lists the organisations' policies; the caller of Report adds them.
 	Policies []PolicyStatus `json:"policies,omitempty"`
 }
@@ -49,10 +53,11 @@ func (s *Status) Serving(on bool) {
 }
 
 // Loaded notes that a configuration is in force; an earlier fault is over.
-func (s *Status) Loaded(at time.Time, revision string) {
+// restart names the settings whose new values require a restart.
+func (s *Status) Loaded(at time.Time, revision string, restart []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.loaded, s.revision = at, revision
+	s.loaded, s.revision, s.restart = at, revision, restart
 	s.failed, s.fault = time.Time{}, ""
 }
 
@@ -67,7 +72,7 @@ func (s *Status) Failed(at time.Time, err error) {
 func (s *Status) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Serving: s.serving, Revision: s.revision, Loaded: s.loaded, Fault: s.fault}
+	r := Report{Serving: s.serving, Revision: s.revision, Loaded: s.loaded, Fault: s.fault, Restart: s.restart}
 	if s.fault != "" {
 		at := s.failed
 		r.Failed = &at

@@ -14,13 +14,14 @@ import (
 type Config struct {
 	// Total bounds all connections together, PerAddress those of one address; 0 is
 	// no bound.
-	Total, PerAddress int
+	Total      int `yaml:"total" doc:"connections of the data listener, of all callers together; 0 is no bound"`
+	PerAddress int `yaml:"per_address" doc:"those from one address, IPv6 by /64 network; addresses in limits.anonymous_exempt have no such bound; 0 is no bound"`
 	// Exempt lists addresses that PerAddress does not hold for: load balancers, which
 	// all callers come through. Total holds for them, too.
-	Exempt []netip.Prefix
+	Exempt []netip.Prefix `yaml:"-"`
 	// Refused is told of each connection that is refused, from the goroutine that
 	// accepts; nil tells nobody.
-	Refused func(client net.Addr)
+	Refused func(client net.Addr) `yaml:"-"`
 }
 
 // Validate reports every fault.

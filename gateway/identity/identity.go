@@ -27,6 +27,13 @@ func ParseDigest(s string) (Digest, error) {
 	return d, nil
 }
 
+// UnmarshalText is ParseDigest.
+func (d *Digest) UnmarshalText(text []byte) error {
+	var err error
+	*d, err = ParseDigest(string(text))
+	return err
+}
+
 // String returns the digest as 64 lower-case hexadecimal digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 

@@ -114,13 +114,13 @@ func TestConfigurations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			org := loaded.File.Orgs[0]
+			org := loaded.Config.Orgs[0]
 			want := 5
 			if tg.gateway.ten {
 				want = 10
 			}
-			if len(org.Policies) != want || len(org.Keys) != callers+1 {
-				t.Errorf("%d policies and %d keys, want %d and %d", len(org.Policies), len(org.Keys), want, callers+1)
+			if len(org.Policies.Policies) != want || len(org.Keys) != callers+1 {
+				t.Errorf("%d policies and %d keys, want %d and %d", len(org.Policies.Policies), len(org.Keys), want, callers+1)
 			}
 		})
 	}

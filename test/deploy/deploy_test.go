@@ -69,7 +69,7 @@ func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
 	t.Parallel()
 	gateway := parse(t).Services["gateway"]
 	loaded := load(t, gateway.Environment)
-	for name, addr := range map[string]string{"listen": loaded.File.Listen, "admin.listen": loaded.File.Admin.Listen} {
+	for name, addr := range map[string]string{"listen": loaded.Config.Listen, "admin.listen": loaded.Config.Admin.Listen} {
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			t.Fatal(err)
@@ -84,8 +84,8 @@ func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
 			t.Errorf("%s is on port %s, which the image does not expose", name, port)
 		}
 	}
-	if gateway.StopGracePeriod <= loaded.File.Timeouts.Drain {
-		t.Errorf("stop_grace_period %s is not longer than the drain of %s", gateway.StopGracePeriod, loaded.File.Timeouts.Drain)
+	if gateway.StopGracePeriod <= loaded.Config.Timeouts.Drain {
+		t.Errorf("stop_grace_period %s is not longer than the drain of %s", gateway.StopGracePeriod, loaded.Config.Timeouts.Drain)
 	}
 }
 

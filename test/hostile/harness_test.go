@@ -3,6 +3,7 @@ package hostile
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ type settings struct {
 	bodyTimeout  string
 	writeTimeout string
 	perAddress   string
-	certificates gateway.Certificates
+	data, admin  *tls.Certificate
 }
 
 // answering replaces what the platform says to calls.
@@ -103,7 +104,9 @@ func writeWithin(d time.Duration) option { return func(s *settings) { s.writeTim
 func holding(n int) option { return func(s *settings) { s.perAddress = strconv.Itoa(n) } }
 
 // encrypted has the listeners speak TLS.
-func encrypted(c gateway.Certificates) option { return func(s *settings) { s.certificates = c } }
+func encrypted(data, admin *tls.Certificate) option {
+	return func(s *settings) { s.data, s.admin = data, admin }
+}
 
 // open starts a site and waits until it has read the price lists, so that every
 // byte the recorder gets from then on is a caller's doing.
@@ -129,7 +132,7 @@ func (s *site) run(t *testing.T, set settings) {
 	s.config = world.Configuration(t, text, map[string]string{
 		"ACME": pk, "GLOBEX": "pk-globex-" + canary, "STRICT": "pk-strict-" + canary,
 	})
-	s.config.Certificates = set.certificates
+	s.config.TLS.Pair, s.config.Admin.TLS.Pair = set.data, set.admin
 	store := miniredis.RunT(t)
 	store.SetTime(start)
 	providers := world.Providers(t, s.config.Telemetry)

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/gateway"
 )
 
 // selfSigned is a certificate for gw, with its serial number.
@@ -78,7 +76,7 @@ func one(t *testing.T, conn io.ReadWriter, raw string) answer {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert := selfSigned(t, 1)
-	s := open(t, encrypted(gateway.Certificates{Data: cert}))
+	s := open(t, encrypted(cert, nil))
 	conn, err := handshake(t, s, trusting(cert))
 	if err != nil {
 		t.Fatal(err)
@@ -123,20 +121,20 @@ func TestTLS(t *testing.T) {
 func TestCertificatesAreRenewed(t *testing.T) {
 	t.Parallel()
 	first, second := selfSigned(t, 1), selfSigned(t, 2)
-	s := open(t, encrypted(gateway.Certificates{Data: first, Admin: first}))
+	s := open(t, encrypted(first, first))
 	old, err := handshake(t, s, trusting(first))
 	if err != nil {
 		t.Fatal(err)
 	}
-	swap := func(c gateway.Certificates) {
+	swap := func(c *tls.Certificate) {
 		t.Helper()
 		cfg := s.config
-		cfg.Certificates = c
+		cfg.TLS.Pair, cfg.Admin.TLS.Pair = c, c
 		if err := s.gateway.Swap(cfg); err != nil {
 			t.Fatal(err)
 		}
 	}
-	swap(gateway.Certificates{Data: second, Admin: second})
+	swap(second)
 	if _, err := handshake(t, s, trusting(first)); err == nil {
 		t.Error("the old certificate is still served")
 	}
@@ -157,12 +155,12 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Errorf("admin listener: status %d, want 200", res.StatusCode)
 	}
 
-	swap(gateway.Certificates{})
+	swap(nil)
 	if _, err := handshake(t, s, trusting(second)); err != nil {
 		t.Errorf("a certificate taken away: %v, want the last one served until a restart", err)
 	}
 	for _, field := range []string{"tls", "admin.tls"} {
-		if want := `"configuration change takes a restart","field":"` + field + `"`; !strings.Contains(s.logs.String(), want) {
+		if want := `"configuration change requires a restart","field":"` + field + `"`; !strings.Contains(s.logs.String(), want) {
 			t.Errorf("the log does not say %s", want)
 		}
 	}

@@ -32,7 +32,7 @@ func Table() []Row {
 		leaf("config/fault", "faults of a configuration are values that every package can make"),
 		{
 			Package: "gateway",
-			May:     []string{"config/fault", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
 			Tests:   []string{"test/world"}, // a gateway is configured as users do it
 			Why:     "gateway assembles everything below it; configuration reaches it as data",
 		},

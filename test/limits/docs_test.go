@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
 )
 
 func document(t *testing.T) string {
@@ -33,7 +34,7 @@ func TestTheExampleIsGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := loaded.Gateway.Prefix; got != "production:" {
+	if got := loaded.Config.Redis.Prefix; got != "production:" {
 		t.Errorf("the prefix that is passed on is %q, want the example's", got)
 	}
 }
@@ -42,7 +43,7 @@ func TestTheExampleIsGood(t *testing.T) {
 // with the configuration.
 func TestEverySettingIsDocumented(t *testing.T) {
 	want := make(map[string]string)
-	settings(reflect.ValueOf(config.Default().Limits), "", want)
+	settings(reflect.ValueOf(gateway.Default().Limits), "", want)
 	want["gateway"] = "random"
 	got := make(map[string]string)
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)` \\| `?([^`|]+?)`? \\| [^|]+\\|$").FindAllStringSubmatch(document(t), -1) {

@@ -39,7 +39,7 @@ func Configuration(t testing.TB, text string, secrets map[string]string) gateway
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loaded.Gateway
+	return loaded.Config
 }
 
 // Redis returns a client of the Redis at an address, real or embedded, such as a

@@ -1,0 +1,54 @@
+package strictyaml
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Restarter is implemented by sections of which only some changes require a restart.
+type Restarter interface {
+	// NeedsRestart reports whether the section requires a restart to take the place of old, which has its type.
+	NeedsRestart(old any) bool
+}
+
+// NeedRestart returns the paths of the settings tagged `reload:"restart"`, themselves or by a section they are in, that differ between
+// two values of a configuration struct.
+func NeedRestart(old, next any) []string {
+	a, b := reflect.ValueOf(old), reflect.ValueOf(next)
+	if a.Type() != b.Type() {
+		panic(fmt.Sprintf("strictyaml: compare %T with %T", old, next))
+	}
+	return needRestart(planner{}.of(a.Type()), a, b, "", "")
+}
+
+func needRestart(pl *plan, old, next reflect.Value, path, reload string) []string {
+	if r, ok := reflect.TypeAssert[Restarter](next); ok && reload == Restart {
+		if r.NeedsRestart(old.Interface()) {
+			return []string{path}
+		}
+		return nil
+	}
+	switch {
+	case pl.form == formStruct:
+		var changed []string
+		for _, f := range pl.fields {
+			changed = append(changed, needRestart(f.plan, old.FieldByIndex(f.index), next.FieldByIndex(f.index), fault.Key(path, f.name), f.reloaded(reload))...)
+		}
+		return changed
+	case pl.form == formPointer && !old.IsNil() && !next.IsNil():
+		return needRestart(pl.elem, old.Elem(), next.Elem(), path, reload)
+	case reload != Restart || same(pl, old, next):
+		return nil
+	}
+	return []string{path}
+}
+
+// same compares secrets by their values: the same one may be referred to otherwise.
+func same(pl *plan, old, next reflect.Value) bool {
+	if pl.form == formSecret {
+		return old.Interface().(Secret).Reveal() == next.Interface().(Secret).Reveal()
+	}
+	return reflect.DeepEqual(old.Interface(), next.Interface())
+}

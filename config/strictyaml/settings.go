@@ -1,0 +1,115 @@
+package strictyaml
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Setting describes one key of a configuration, from the tags of its field.
+type Setting struct {
+	// Path names it from the top; [] stands for each entry of a list and <name> for each key of a map: orgs[].keys[].id.
+	Path string
+	// Doc is its description and Unit what its number counts, "" for none.
+	Doc, Unit string
+	// Type is how it is written; "" for a section, whose settings follow it.
+	Type string
+	// Default is as a file would say it, "" for none.
+	Default string
+	// Required is set when it cannot be left out.
+	Required bool
+	// Reload is Live or Restart, by its own tag or that of a section it is in; "" when neither says.
+	Reload string
+}
+
+// Settings lists the settings of the configuration struct v, which holds the defaults, in the order of its fields.
+func Settings(v any) []Setting {
+	value := reflect.ValueOf(v)
+	return settings(planner{}.of(value.Type()), value, "", "", nil)
+}
+
+// settings lists those below path. within are the plans above, so that a type that holds itself ends.
+func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []Setting {
+	for _, above := range within {
+		if above == pl {
+			return nil
+		}
+	}
+	within = append(within, pl)
+	switch pl.form { //nolint:exhaustive // the others are settings themselves
+	case formPointer:
+		elem := pl.elem.fresh()
+		if !v.IsNil() {
+			elem = v.Elem()
+		}
+		return settings(pl.elem, elem, path, reload, within)
+	case formList:
+		return settings(pl.elem, pl.elem.fresh(), path+"[]", reload, within)
+	case formMap:
+		return settings(pl.elem, pl.elem.fresh(), path+".<name>", reload, within)
+	case formStruct:
+		var all []Setting
+		for _, f := range pl.fields {
+			field := v.FieldByIndex(f.index)
+			s := Setting{
+				Path: fault.Key(path, f.name), Doc: f.doc, Unit: f.unit, Type: f.plan.name(), Required: f.required, Reload: f.reloaded(reload),
+			}
+			if path != "" && strings.HasSuffix(path, ">") {
+				s.Path = path + "." + f.name
+			}
+			if def, ok := written(f.plan, field); ok && s.Type != "" {
+				text, err := json.Marshal(def)
+				if err == nil {
+					s.Default = strings.Trim(string(text), `"`)
+				}
+			}
+			all = append(append(all, s), settings(f.plan, field, s.Path, s.Reload, within)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// name says how the type is written, "" for a section.
+func (pl *plan) name() string {
+	switch pl.form {
+	case formStruct:
+		return ""
+	case formPointer:
+		return pl.elem.name()
+	case formBool:
+		return "boolean"
+	case formInt, formUint:
+		return "integer"
+	case formFloat:
+		return "number"
+	case formDuration:
+		return "duration"
+	case formSecret:
+		return "secret"
+	case formAny:
+		return "any"
+	case formList:
+		if name := pl.elem.name(); name != "" {
+			return "list of " + name
+		}
+		return "list"
+	case formMap:
+		if name := pl.elem.name(); name != "" {
+			return "mapping to " + name
+		}
+		return "mapping"
+	case formString, formText:
+	}
+	switch {
+	case pl.values != nil:
+		return strings.Join(pl.values, ", ")
+	case pl.text && pl.number:
+		return "string or number"
+	case pl.number:
+		return "number"
+	}
+	return "string"
+}

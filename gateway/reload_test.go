@@ -1,0 +1,124 @@
+package gateway_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// leaves calls visit with a pointer to each setting below v that is no section, and its path.
+func leaves(v reflect.Value, path string, visit func(path string, v reflect.Value)) {
+	for i := range v.NumField() {
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		at := strings.TrimPrefix(path+"."+name, ".")
+		switch f := v.Field(i); {
+		case name == "-" || name == "orgs":
+		case strings.Contains(options, "inline"):
+			leaves(f, path, visit)
+		case f.Type() == reflect.TypeFor[gateway.TLS](), f.Type() == reflect.TypeFor[strictyaml.Secret](), f.Kind() != reflect.Struct:
+			visit(at, f)
+		default:
+			leaves(f, at, visit)
+		}
+	}
+}
+
+// change gives a setting another value.
+func change(v reflect.Value) {
+	switch {
+	case v.Type() == reflect.TypeFor[gateway.TLS]():
+		v.Set(reflect.ValueOf(gateway.TLS{Pair: new(tls.Certificate)}))
+	case v.Type() == reflect.TypeFor[strictyaml.Secret]():
+		v.Set(reflect.ValueOf(strictyaml.NewSecret("another secret")))
+	case v.Kind() == reflect.Bool:
+		v.SetBool(!v.Bool())
+	case v.CanInt():
+		v.SetInt(v.Int() + 1)
+	case v.CanFloat():
+		v.SetFloat(v.Float() / 2)
+	case v.Kind() == reflect.String:
+		v.SetString(v.String() + "1")
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case v.Kind() == reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+}
+
+// TestChangesThatRequireARestartAreNamed changes each setting there is, one at a time: those that are tagged so, and no others, are
+// named in the log and by the admin listener.
+func TestChangesThatRequireARestartAreNamed(t *testing.T) {
+	reload := make(map[string]string)
+	for _, s := range strictyaml.Settings(gateway.Default()) {
+		reload[s.Path] = s.Reload
+	}
+	cfg := gateway.Default()
+	cfg.Platform.BaseURL, cfg.Redis.Embedded = "http://127.0.0.1:1", true
+	logs := new(world.Buffer)
+	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr()), Logger: logs.Logger()})
+
+	restarts := 0
+	var paths []string
+	leaves(reflect.ValueOf(&cfg).Elem(), "", func(path string, _ reflect.Value) { paths = append(paths, path) })
+	for _, path := range paths {
+		next := cfg
+		leaves(reflect.ValueOf(&next).Elem(), "", func(p string, v reflect.Value) {
+			if p == path {
+				change(v)
+			}
+		})
+		var want []string
+		switch reload[path] {
+		case strictyaml.Restart:
+			want = []string{path}
+			restarts++
+		case strictyaml.Live:
+		default:
+			t.Errorf("%s: no reload tag says whether a new value requires a restart", path)
+		}
+		got := strictyaml.NeedRestart(cfg, next)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: settings that require a restart (-want +got):\n%s", path, diff)
+		}
+		if len(want) == 0 {
+			continue
+		}
+		if err := g.Swap(next); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if line := `"configuration change requires a restart","field":"` + path + `"`; !strings.Contains(logs.String(), line) {
+			t.Errorf("the log does not say %s", line)
+		}
+		if status := get(g, "/admin/status"); !strings.Contains(status, `"`+path+`"`) {
+			t.Errorf("/admin/status does not name %s: %s", path, status)
+		}
+	}
+	if restarts < 50 {
+		t.Errorf("only %d settings require a restart", restarts)
+	}
+	if err := g.Swap(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if status := get(g, "/admin/status"); strings.Contains(status, "restart") {
+		t.Errorf("with the settings it was started with, /admin/status says %s", status)
+	}
+}
+
+func get(g *gateway.Gateway, path string) string {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil)
+	g.AdminHandler().ServeHTTP(w, r)
+	return w.Body.String()
+}
