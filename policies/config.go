@@ -10,33 +10,18 @@ import (
 
 // Config is one organisation's policy section.
 type Config struct {
-	// Policies switches policies on, in the order given. The order does not
-	// change a decision. Default: none, which allows everything the budgets do.
-	Policies []Entry `yaml:"policies"`
-	// Directory holds the organisation's own Rego (*.rego) and data (data.json,
-	// data.yaml); files ending in _test.rego are left out. Default: none.
-	Directory string `yaml:"rego"`
-	// Bundle gets the organisation's own Rego as an OPA bundle instead.
-	// Default: none.
-	Bundle *Bundle `yaml:"bundle"`
-	// Exceptions lift policies for somebody, for a time. Default: none.
-	Exceptions []Exception `yaml:"exceptions"`
+	Policies   []Entry     `yaml:"policies" doc:"policies in force, in any order; account_changes is, with its defaults, even when not listed"`
+	Directory  string      `yaml:"rego" doc:"directory with the organisation's own policies (*.rego) and data (data.json, data.yaml); files ending in _test.rego are left out"`
+	Bundle     *Bundle     `yaml:"bundle" doc:"OPA bundle with the organisation's own policies, instead of rego"`
+	Exceptions []Exception `yaml:"exceptions" doc:"what some callers may do although a policy denies it, until when, and who allowed it"`
 }
 
 // Limits bound what evaluations may use.
 type Limits struct {
-	// Deadline bounds one decision, waiting for a free place included; past it
-	// the call is refused. Default 200ms.
-	Deadline time.Duration `yaml:"deadline"`
-	// Concurrency bounds the evaluations that run at once. Where there are several
-	// organisations, one may have half of them, rounded up, so that with two or
-	// more none can keep the others waiting. Default 2 x cores, said as 0.
-	Concurrency int `yaml:"concurrency"`
-	// Remember is how many verdicts are kept per organisation, where that is
-	// sound. 0 keeps none. Default 4096.
-	Remember int `yaml:"remember"`
-	// MaxMutations bounds the changes one decision may ask for. Default 32.
-	MaxMutations int `yaml:"max_mutations"`
+	Deadline     time.Duration `yaml:"deadline" doc:"bounds one decision, waiting for a free place included; past it the call is refused"`
+	Concurrency  int           `yaml:"concurrency" doc:"bounds the evaluations that run at once. Where there are several organisations, one may have half of them, rounded up, so that none can keep the others waiting; 0 is twice the number of cores"`
+	Remember     int           `yaml:"remember" doc:"how many verdicts are kept per organisation, where that is sound. 0 keeps none"`
+	MaxMutations int           `yaml:"max_mutations" doc:"bounds the changes one decision may ask for"`
 }
 
 // DefaultLimits are the limits used where nothing is said.

@@ -17,30 +17,17 @@ import (
 // reason. It is an object of its own, never a hole in a policy: a decision
 // names it, and it ends by itself.
 type Exception struct {
-	// ID names it in decisions and logs; unique in the organisation. Required.
-	ID string `yaml:"id"`
-	// Policy is the policy it lifts. Required.
-	Policy string `yaml:"policy"`
-	// Teams and Keys are who it is for: callers of one of the teams, or with one
-	// of the keys (public identifiers). At least one is required.
-	Teams []string `yaml:"teams"`
-	Keys  []string `yaml:"keys"`
-	// Operations are the calls it is for. Default: all the policy judges.
-	Operations []string `yaml:"operations"`
-	// Where narrows the shape of the call: a pointer into the state after the
-	// call (or into the body, where there is none) and the values it may have
-	// there. All must hold. Default: any shape.
-	Where map[string][]any `yaml:"where"`
-	// MaxUSDPerHour is the most the call may cost per hour, e.g. "5". Default:
-	// any cost.
-	MaxUSDPerHour string `yaml:"max_usd_per_hour"`
-	// From and Until bound it in time, From included, Until not. Until is
-	// required.
-	From  time.Time `yaml:"from"`
-	Until time.Time `yaml:"until"`
-	// Reason and GrantedBy say why and by whom. Required.
-	Reason    string `yaml:"reason"`
-	GrantedBy string `yaml:"granted_by"`
+	ID            string           `yaml:"id" doc:"its name in decisions and logs, unique in the organisation"`
+	Policy        string           `yaml:"policy" doc:"the policy it overrides"`
+	Teams         []string         `yaml:"teams" doc:"callers of these teams it is for; teams or keys must name someone"`
+	Keys          []string         `yaml:"keys" doc:"ids of the keys it is for"`
+	Operations    []string         `yaml:"operations" doc:"operations it is for; empty is all"`
+	Where         map[string][]any `yaml:"where" doc:"narrows the shape of the call: a pointer into the state after the call (or into the body, where there is none) and the values it may have there. All must hold"`
+	MaxUSDPerHour string           `yaml:"max_usd_per_hour" doc:"the most the call may cost per hour, e.g. '5'"`
+	From          time.Time        `yaml:"from" doc:"when it begins, RFC 3339; empty is at once"`
+	Until         time.Time        `yaml:"until" doc:"when it has ended, RFC 3339"`
+	Reason        string           `yaml:"reason" doc:"why it was granted"`
+	GrantedBy     string           `yaml:"granted_by" doc:"who granted it"`
 }
 
 // Excepted is a violation that an exception lifted.

@@ -10,17 +10,10 @@ import (
 
 // AddressConfig is how callers that are not known are slowed down.
 type AddressConfig struct {
-	// Rate is how many failed attempts an address has per minute in the long
-	// run. Default: 30.
-	Rate int64 `yaml:"rate,omitempty"`
-	// Burst is how many it has at once. Default: 20.
-	Burst int64 `yaml:"burst,omitempty"`
-	// Addresses is the largest number remembered, about 100 bytes each. With
-	// more, the ones with the fewest attempts are forgotten. Default: 65536.
-	Addresses int `yaml:"addresses,omitempty"`
-	// IPv6Prefix is the length of the prefix that counts as one address, since
-	// one host commonly has a whole network. Default: 64.
-	IPv6Prefix int `yaml:"ipv6_prefix,omitempty"`
+	Rate       int64 `yaml:"rate" doc:"how many failed attempts an address has per minute in the long run"`
+	Burst      int64 `yaml:"burst" doc:"how many it has at once"`
+	Addresses  int   `yaml:"addresses" doc:"the largest number remembered, about 100 bytes each. With more, the ones with the fewest attempts are forgotten"`
+	IPv6Prefix int   `yaml:"ipv6_prefix" doc:"the length of the prefix that counts as one address, since one host commonly has a whole network"`
 }
 
 // DefaultAddressConfig returns the defaults.

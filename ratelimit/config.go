@@ -47,87 +47,49 @@ func (f Failure) Valid() bool {
 // Config is how a Limiter counts. Quotas are not part of it: they come with
 // each call. Start from [DefaultConfig].
 type Config struct {
-	// Mode is exact or leased. Default: exact.
-	Mode Mode `yaml:"mode,omitempty"`
-	// Timeout bounds one exchange with the store, waiting for a connection
-	// included. Default: 100ms.
-	Timeout time.Duration `yaml:"timeout,omitempty"`
-	// Gateway is the name of this gateway among those sharing the store; it
-	// must be unique. Default: random.
-	Gateway string `yaml:"gateway,omitempty"`
-	// Gateways is the largest number of gateways expected to share the store;
-	// the failure policy local gives each that part of a quota. Default: 8.
-	Gateways int `yaml:"gateways,omitempty"`
-	// Failure is the failure policy per class.
-	Failure FailureConfig `yaml:"failure,omitempty"`
-	// Commit is how exact calls travel together.
-	Commit CommitConfig `yaml:"commit,omitempty"`
-	// Lease is how permits are leased; used by mode leased only.
-	Lease LeaseConfig `yaml:"lease,omitempty"`
-	// Breaker is when to stop asking a store that does not answer.
-	Breaker BreakerConfig `yaml:"breaker,omitempty"`
-	// Memory is what a gateway remembers.
-	Memory MemoryConfig `yaml:"memory,omitempty"`
+	Mode     Mode          `yaml:"mode" doc:"exact or leased"`
+	Timeout  time.Duration `yaml:"timeout" doc:"bounds one exchange with the store, waiting for a connection included"`
+	Gateway  string        `yaml:"gateway" doc:"the name of this gateway among those sharing the store; it must be unique; empty is a random one"`
+	Gateways int           `yaml:"gateways" doc:"the largest number of gateways expected to share the store; the failure policy local gives each that part of a quota"`
+	Failure  FailureConfig `yaml:"failure" doc:"the failure policy per class"`
+	Commit   CommitConfig  `yaml:"commit" doc:"how exact calls travel together"`
+	Lease    LeaseConfig   `yaml:"lease" doc:"how permits are leased; used by mode leased only"`
+	Breaker  BreakerConfig `yaml:"breaker" doc:"when to stop asking a store that does not answer"`
+	Memory   MemoryConfig  `yaml:"memory" doc:"what a gateway remembers"`
 }
 
 // FailureConfig is the failure policy for each class of call.
 type FailureConfig struct {
-	// Read is for calls that change nothing. Default: local.
-	Read Failure `yaml:"read,omitempty"`
-	// Write is for calls that change or cost something. Default: closed.
-	Write Failure `yaml:"write,omitempty"`
+	Read  Failure `yaml:"read" doc:"for calls that change nothing: closed, local or open"`
+	Write Failure `yaml:"write" doc:"for calls that change or cost something: closed, local or open"`
 }
 
 // CommitConfig bounds group commit.
 type CommitConfig struct {
-	// Flights is how many exchanges may be under way at once (per group of
-	// organisations). More shortens the wait behind a slow exchange, fewer make
-	// larger groups. Default: 4.
-	Flights int `yaml:"flights,omitempty"`
-	// Batch is the largest number of calls in one exchange. Default: 256.
-	Batch int `yaml:"batch,omitempty"`
+	Flights int `yaml:"flights" doc:"how many exchanges may be under way at once (per group of organisations). More shortens the wait behind a slow exchange, fewer make larger groups"`
+	Batch   int `yaml:"batch" doc:"the largest number of calls in one exchange"`
 }
 
 // LeaseConfig bounds leased permits.
 type LeaseConfig struct {
-	// Horizon is how far ahead a gateway provides for: a block covers what was
-	// used in that time lately. Default: 500ms.
-	Horizon time.Duration `yaml:"horizon,omitempty"`
-	// Max is the largest block of one window, in units. Default: 10000.
-	Max int64 `yaml:"max,omitempty"`
-	// Share is the part of what is left in a window, in percent, that all live
-	// gateways together may hold. Near the end of a quota blocks therefore shrink
-	// to nothing and every call is counted exactly. Default: 20.
-	Share int `yaml:"share,omitempty"`
-	// Idle is how long permits may lie unused before they are returned.
-	// Default: 2s.
-	Idle time.Duration `yaml:"idle,omitempty"`
-	// Margin is taken off the end of a window, against clocks that do not run
-	// at quite the same rate. Default: 5ms.
-	Margin time.Duration `yaml:"margin,omitempty"`
+	Horizon time.Duration `yaml:"horizon" doc:"how far ahead a gateway provides for: a block covers what was used in that time lately"`
+	Max     int64         `yaml:"max" doc:"the largest block of one window, in units"`
+	Share   int           `yaml:"share" doc:"the part of what is left in a window that all live gateways together may hold. Near the end of a quota blocks therefore shrink to nothing and every call is counted exactly" unit:"percent"`
+	Idle    time.Duration `yaml:"idle" doc:"how long permits may lie unused before they are returned"`
+	Margin  time.Duration `yaml:"margin" doc:"taken off the end of a window, against clocks that do not run at quite the same rate"`
 }
 
 // BreakerConfig says when a store is taken to be down.
 type BreakerConfig struct {
-	// Failures is the number of exchanges that must fail in a row. Default: 3.
-	Failures int `yaml:"failures,omitempty"`
-	// Cooldown is the time until one exchange is tried again; it doubles while
-	// that fails, up to MaxCooldown, and is spread by up to a quarter so that
-	// gateways do not come back together. Defaults: 250ms and 5s.
-	Cooldown    time.Duration `yaml:"cooldown,omitempty"`
-	MaxCooldown time.Duration `yaml:"max_cooldown,omitempty"`
+	Failures    int           `yaml:"failures" doc:"the number of exchanges that must fail in a row"`
+	Cooldown    time.Duration `yaml:"cooldown" doc:"the time until one exchange is tried again; it doubles while that fails, up to max_cooldown, and is spread by up to a quarter so that gateways do not come back together"`
+	MaxCooldown time.Duration `yaml:"max_cooldown" doc:"the longest cooldown"`
 }
 
 // MemoryConfig bounds what a gateway remembers of the store's answers.
 type MemoryConfig struct {
-	// Scopes is the largest number of scopes remembered, of all organisations
-	// together, about 400 bytes each. Default: 100000.
-	Scopes int `yaml:"scopes,omitempty"`
-	// Refusal is how long a window that was full is taken to be full still,
-	// without asking again. Default: 0, which is until the window ends in mode
-	// exact (or an operator resets it), and one second in mode leased, where
-	// other gateways return permits.
-	Refusal time.Duration `yaml:"refusal,omitempty"`
+	Scopes  int           `yaml:"scopes" doc:"the largest number of scopes remembered, of all organisations together, about 400 bytes each"`
+	Refusal time.Duration `yaml:"refusal" doc:"how long a window that was full is taken to be full still, without asking again; 0 is until the window ends in mode exact, or an operator resets it, and 1s in mode leased, where other gateways return permits"`
 }
 
 // DefaultConfig returns the defaults.

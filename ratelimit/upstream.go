@@ -13,14 +13,9 @@ import (
 
 // UpstreamConfig is how the platform's own limits are respected.
 type UpstreamConfig struct {
-	// Enabled turns it on. Default: off.
-	Enabled bool `yaml:"enabled,omitempty"`
-	// Threshold is the part of a quota, in percent, below which what is left is
-	// shared among teams. Default: 20.
-	Threshold int `yaml:"threshold,omitempty"`
-	// Active is how long after its latest call a team still has its part kept
-	// for it. Default: 10s.
-	Active time.Duration `yaml:"active,omitempty"`
+	Enabled   bool          `yaml:"enabled" doc:"turns it on"`
+	Threshold int           `yaml:"threshold" doc:"the part of a quota below which what is left is shared among teams" unit:"percent"`
+	Active    time.Duration `yaml:"active" doc:"how long after its latest call a team still has its part kept for it"`
 }
 
 // DefaultUpstreamConfig returns the defaults.

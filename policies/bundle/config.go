@@ -14,42 +14,23 @@ import (
 
 // Config says where an organisation's own Rego comes from as an OPA bundle.
 type Config struct {
-	// URL is where the bundle is polled, http or https. One of URL and File is
-	// required.
-	URL string `yaml:"url"`
-	// File is a bundle on disk, looked at as often.
-	File string `yaml:"file"`
-	// Poll is the time between looks; a tenth more or less is added by chance,
-	// and failures double it up to ten times. Default 1m.
-	Poll time.Duration `yaml:"poll"`
-	// Timeout bounds one download. Default 30s.
-	Timeout time.Duration `yaml:"timeout"`
-	// TokenFile holds a bearer token for URL, read at every look. Default: none.
-	TokenFile string `yaml:"token_file"`
-	// Key verifies the bundle's signature. Required unless AllowUnsigned.
-	Key *Key `yaml:"key"`
-	// AllowUnsigned takes bundles without looking at signatures.
-	AllowUnsigned bool `yaml:"allow_unsigned"`
-	// Persist is a file that keeps the last good bundle for the next start.
-	// Default: none.
-	Persist string `yaml:"persist"`
-	// MayDrop takes a bundle that holds no policy, or that lacks one the last
-	// good bundle had. Without it such a bundle is refused, since policies are
-	// switched on by being there. What an entry or an exception names must be
-	// there in any case. Default: false.
-	MayDrop bool `yaml:"may_drop"`
+	URL           string        `yaml:"url" doc:"where the bundle is polled, http or https; one of url and file is required"`
+	File          string        `yaml:"file" doc:"a bundle on disk, looked at as often"`
+	Poll          time.Duration `yaml:"poll" doc:"the time between looks; a tenth more or less is added by chance, and failures double it up to ten times; 0 is 1m"`
+	Timeout       time.Duration `yaml:"timeout" doc:"bounds one download; 0 is 30s"`
+	TokenFile     string        `yaml:"token_file" doc:"holds a bearer token for url, read at every look"`
+	Key           *Key          `yaml:"key" doc:"verifies the bundle's signature. Required unless allow_unsigned"`
+	AllowUnsigned bool          `yaml:"allow_unsigned" doc:"takes bundles without looking at signatures"`
+	Persist       string        `yaml:"persist" doc:"a file that keeps the last good bundle for the next start"`
+	MayDrop       bool          `yaml:"may_drop" doc:"takes a bundle that holds no policy, or that lacks one the last good bundle had. Without it such a bundle is refused, since policies are switched on by being there. What an entry or an exception names must be there in any case"`
 }
 
 // Key verifies signatures.
 type Key struct {
-	// ID is the key's name; a signature may name it.
-	ID string `yaml:"id"`
-	// File holds the public key in PEM, or the secret of an HMAC.
-	File string `yaml:"file"`
-	// Algorithm is the signature's, e.g. ES256. Default RS256.
-	Algorithm string `yaml:"algorithm"`
-	// Scope must equal the signature's. Default: none.
-	Scope string `yaml:"scope"`
+	ID        string `yaml:"id" doc:"the key's name; a signature may name it"`
+	File      string `yaml:"file" doc:"holds the public key in PEM, or the secret of an HMAC"`
+	Algorithm string `yaml:"algorithm" doc:"the signature's algorithm, such as ES256; empty is RS256"`
+	Scope     string `yaml:"scope" doc:"must equal the signature's"`
 }
 
 // Validate reports the faults of the section; nil has none.

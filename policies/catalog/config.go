@@ -13,18 +13,11 @@ const hoursPerMonth = 730
 
 // Config is how price lists are kept.
 type Config struct {
-	// Refresh is how old a list may get before Run reads it again. Default 5m.
-	Refresh time.Duration `yaml:"refresh"`
-	// MaxAge is how old a list may be and still be believed; beyond it every
-	// price is unknown and what costs is refused. Default 1h.
-	MaxAge time.Duration `yaml:"max_age"`
-	// Timeout bounds one read of a list. Default 10s.
-	Timeout time.Duration `yaml:"timeout"`
-	// Retry is the least time between two failing reads of one organisation's
-	// list. Default 5s.
-	Retry time.Duration `yaml:"retry"`
-	// Storage holds the rates the platform's catalog does not list.
-	Storage Storage `yaml:"storage"`
+	Refresh time.Duration `yaml:"refresh" doc:"how old a list may get before it is read again"`
+	MaxAge  time.Duration `yaml:"max_age" doc:"how old a list may be and still be believed; beyond it every price is unknown and what costs is refused"`
+	Timeout time.Duration `yaml:"timeout" doc:"bounds one read of a list"`
+	Retry   time.Duration `yaml:"retry" doc:"the least time between two failing reads of one organisation's list"`
+	Storage Storage       `yaml:"storage" doc:"the rates the platform's catalog does not list"`
 }
 
 // Storage is the price of storage in USD per GB and month of 730 hours. An
@@ -32,24 +25,12 @@ type Config struct {
 // refused where a price is needed. Disks always have a rate; "0" leaves them out
 // of the price.
 type Storage struct {
-	// Standard is the rate of STANDARD network volumes. Default 0.07.
-	Standard string `yaml:"standard"`
-	// HighPerformance is the rate of HIGH_PERFORMANCE network volumes, which
-	// differs by data centre: set the highest in use. Default: unknown.
-	HighPerformance string `yaml:"high_performance"`
-	// Container is the rate of the container disks of pods, workers and cluster
-	// members, which cost while they run. Default 0.10.
-	Container string `yaml:"container"`
-	// Persistent is the rate of storage on the host of a running pod. Default
-	// 0.10.
-	Persistent string `yaml:"persistent"`
-	// PersistentStopped is the rate of the same while the pod is stopped.
-	// Default 0.20.
-	PersistentStopped string `yaml:"persistent_stopped"`
-	// DefaultDisk is the size in GB of a container disk whose size neither a
-	// request nor its template says. The platform does not tell what it gives
-	// then; 20 is what its command-line client asks for. Default 20.
-	DefaultDisk int64 `yaml:"default_disk"`
+	Standard          string `yaml:"standard" doc:"the rate of STANDARD network volumes"`
+	HighPerformance   string `yaml:"high_performance" doc:"the rate of HIGH_PERFORMANCE network volumes, which differs by data centre: set the highest in use"`
+	Container         string `yaml:"container" doc:"the rate of the container disks of pods, workers and cluster members, which cost while they run"`
+	Persistent        string `yaml:"persistent" doc:"the rate of storage on the host of a running pod"`
+	PersistentStopped string `yaml:"persistent_stopped" doc:"the rate of the same while the pod is stopped"`
+	DefaultDisk       int64  `yaml:"default_disk" doc:"size of a container disk whose size neither a request nor its template says; the platform does not say what it gives then" unit:"GB"`
 }
 
 // DefaultConfig is the configuration used where nothing is said.

@@ -10,52 +10,31 @@ import (
 
 // Config is the decision_log section.
 type Config struct {
-	// File writes events to a file, one JSON object per line. Default: none.
-	File *File `yaml:"file"`
-	// Stdout writes them to standard output. Default: false.
-	Stdout bool `yaml:"stdout"`
-	// Service posts them to an HTTP service. Default: none.
-	Service *Service `yaml:"service"`
-	// Mask lists more places to hide, as pointers below the event
-	// (/input/request/body/args); * stands for any one member or item. The value
-	// is replaced by "***". Default: none beside the built-in ones.
-	Mask []string `yaml:"mask"`
-	// Buffer is how many events may wait. Default 4096.
-	Buffer int `yaml:"buffer"`
-	// BufferBytes is how long the bodies in waiting events may be together, as
-	// they were sent; in memory they take a few times that. Default 32 MB.
-	BufferBytes int64 `yaml:"buffer_bytes"`
-	// SampleAllowed is the share of decisions without anything to say that are
-	// recorded, from 0 to 1. Denials, warnings, shadow results, exceptions,
-	// changes and errors always are. Default 1.
-	SampleAllowed float64 `yaml:"sample_allowed"`
-	// Labels are put on every event. Default: none.
-	Labels map[string]string `yaml:"labels"`
+	File          *File             `yaml:"file" doc:"writes events to a file, one JSON object per line"`
+	Stdout        bool              `yaml:"stdout" doc:"writes them to standard output"`
+	Service       *Service          `yaml:"service" doc:"posts them to an HTTP service"`
+	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/args); * stands for any one member or item. The value is replaced by '***'"`
+	Buffer        int               `yaml:"buffer" doc:"how many events may wait" unit:"events"`
+	BufferBytes   int64             `yaml:"buffer_bytes" doc:"size of the bodies in waiting events together, as they were sent; in memory they take a few times that" unit:"bytes"`
+	SampleAllowed float64           `yaml:"sample_allowed" doc:"the share of decisions without anything to say that are recorded, 0 to 1; denials, warnings, shadow results, exceptions, changes and errors always are"`
+	Labels        map[string]string `yaml:"labels" doc:"put on every event"`
 }
 
 // File is a log file of this package's own.
 type File struct {
-	// Path is where it is; its directory must exist.
-	Path string `yaml:"path"`
-	// MaxBytes is the size at which it is put aside. Default 100 MB.
-	MaxBytes int64 `yaml:"max_bytes"`
-	// Keep is how many files are kept aside, as Path.1, Path.2, ... Default 5.
-	Keep int `yaml:"keep"`
+	Path     string `yaml:"path" doc:"where it is; its directory must exist"`
+	MaxBytes int64  `yaml:"max_bytes" doc:"size at which it is rotated; 0 is 100 MB" unit:"bytes"`
+	Keep     int    `yaml:"keep" doc:"how many rotated files are kept, as path.1, path.2 and so on; 0 is 5" unit:"files"`
 }
 
 // Service is an HTTP service that takes batches as OPA sends them: a gzipped
 // JSON array, posted.
 type Service struct {
-	// URL is the whole address, e.g. https://logs.example/logs.
-	URL string `yaml:"url"`
-	// TokenFile holds a bearer token, read for every batch. Default: none.
-	TokenFile string `yaml:"token_file"`
-	// Batch is the most events in one post. Default 500.
-	Batch int `yaml:"batch"`
-	// Delay is how long an event may wait for others. Default 5s.
-	Delay time.Duration `yaml:"delay"`
-	// Timeout bounds one post. Default 10s.
-	Timeout time.Duration `yaml:"timeout"`
+	URL       string        `yaml:"url" doc:"the whole address, e.g. https://logs.example/logs"`
+	TokenFile string        `yaml:"token_file" doc:"holds a bearer token, read for every batch"`
+	Batch     int           `yaml:"batch" doc:"the most events in one post; 0 is 500" unit:"events"`
+	Delay     time.Duration `yaml:"delay" doc:"how long an event may wait for others; 0 is 5s"`
+	Timeout   time.Duration `yaml:"timeout" doc:"bounds one post; 0 is 10s"`
 }
 
 // DefaultConfig records everything nowhere: name a sink.

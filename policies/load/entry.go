@@ -10,22 +10,13 @@ import (
 
 // Entry switches one policy on.
 type Entry struct {
-	// Policy names a policy of the library (see Library), or a package
-	// policies.<name> of the organisation's own Rego.
-	Policy string `yaml:"policy"`
-	// Mode says what a violation does. Default: enforce.
-	Mode Mode `yaml:"mode"`
-	// Teams limits the entry to callers of these teams. Default: all.
-	Teams []string `yaml:"teams"`
-	// ExceptTeams exempts the callers of these teams. Default: none.
-	ExceptTeams []string `yaml:"except_teams"`
-	// Roles limits the entry to callers with at least one of these roles.
-	// Default: all.
-	Roles []string `yaml:"roles"`
-	// ExceptRoles exempts callers with one of these roles. Default: none.
-	ExceptRoles []string `yaml:"except_roles"`
-	// Params are the policy's parameters; see docs/policies.md.
-	Params map[string]any `yaml:"params"`
+	Policy      string         `yaml:"policy" doc:"a policy of the library, or a package policies.<name> of the organisation's own Rego"`
+	Mode        Mode           `yaml:"mode" doc:"what a violation does: enforce, warn or shadow; empty is enforce"`
+	Teams       []string       `yaml:"teams" doc:"the entry is for callers of these teams only; empty is all"`
+	ExceptTeams []string       `yaml:"except_teams" doc:"exempts the callers of these teams"`
+	Roles       []string       `yaml:"roles" doc:"the entry is for callers with at least one of these roles only; empty is all"`
+	ExceptRoles []string       `yaml:"except_roles" doc:"exempts callers with one of these roles"`
+	Params      map[string]any `yaml:"params" doc:"the policy's parameters; see docs/policies.md"`
 }
 
 // Mode says what happens when a policy finds a violation.

@@ -11,43 +11,18 @@ import (
 // Config are the settings of the v1 dialect. Start from DefaultConfig: the zero
 // value is not valid.
 type Config struct {
-	// Brand is the platform's name as old clients spell it inside names on the
-	// wire: include<Brand>Templates, is<Brand>. Letters and digits. Default
-	// "Platform".
-	Brand string `yaml:"brand"`
-	// CapacityStatus is the status of "nothing is free": old clients take a 4xx
-	// as "never again" and a 5xx as "try the next". Default 500.
-	CapacityStatus int `yaml:"capacity_status"`
-	// StartSSHDefault asks v2 to start the SSH server on pods without a template
-	// whose ports hold 22/tcp, as v1 did by itself. Default true.
-	StartSSHDefault bool `yaml:"start_ssh_default"`
-	// RestartAfterUpdate restarts a running pod after a change of its container,
-	// which v1 re-created. Default true.
-	RestartAfterUpdate bool `yaml:"restart_after_update"`
-	// TemplateRollout applies an edited template to the endpoints made from it,
-	// which followed it in v1. Default true.
-	TemplateRollout bool `yaml:"template_rollout"`
-	// GoTimeFormat prints times as v1 did ("2006-01-02 15:04:05.000 +0000 UTC")
-	// instead of RFC 3339. Default false.
-	GoTimeFormat bool `yaml:"go_time_format"`
-	// GPUMinimums sends the memory and vCPU minimums per GPU. Turn it off for a
-	// platform whose bodies do not know them. Default true.
-	GPUMinimums bool `yaml:"gpu_minimums"`
-	// ExecForm is how the command of a pod is sent: "arrays" (entrypoint and
-	// cmd) or "args" (the JSON object text). Default "arrays".
-	ExecForm string `yaml:"exec_form"`
-	// Deprecated is the day v1 was retired, told in the Deprecation header (RFC
-	// 9745). RFC 3339 date. Default 2026-11-15.
-	Deprecated string `yaml:"deprecated"`
-	// Sunset is the day this translation may end, told in the Sunset header (RFC
-	// 8594). RFC 3339 date, not before deprecated. Default 2026-11-15.
-	Sunset string `yaml:"sunset"`
-	// Budget is the time one request may take; old clients give up after 30 s.
-	// 1s to 29s. Default 25s.
-	Budget time.Duration `yaml:"budget"`
-	// VolumeBudget is the same for network volumes, whose clients give up after
-	// 10 s. 1s to budget. Default 9s.
-	VolumeBudget time.Duration `yaml:"volume_budget"`
+	Brand              string        `yaml:"brand" doc:"the platform's name as old clients spell it inside names on the wire: include<Brand>Templates, is<Brand>. Letters and digits"`
+	CapacityStatus     int           `yaml:"capacity_status" doc:"the status of 'nothing is free': old clients take a 4xx as 'never again' and a 5xx as 'try the next'"`
+	StartSSHDefault    bool          `yaml:"start_ssh_default" doc:"ask v2 to start the SSH server on pods without a template whose ports hold 22/tcp, as v1 did by itself"`
+	RestartAfterUpdate bool          `yaml:"restart_after_update" doc:"restarts a running pod after a change of its container, which v1 re-created"`
+	TemplateRollout    bool          `yaml:"template_rollout" doc:"applies an edited template to the endpoints made from it, which followed it in v1"`
+	GoTimeFormat       bool          `yaml:"go_time_format" doc:"prints times as v1 did ('2006-01-02 15:04:05.000 +0000 UTC') instead of RFC 3339"`
+	GPUMinimums        bool          `yaml:"gpu_minimums" doc:"sends the memory and vCPU minimums per GPU. Turn it off for a platform whose bodies do not know them"`
+	ExecForm           string        `yaml:"exec_form" doc:"how the command of a pod is sent: 'arrays' (entrypoint and cmd) or 'args' (the JSON object text)"`
+	Deprecated         string        `yaml:"deprecated" doc:"the day v1 was retired, sent in the Deprecation header (RFC 9745). RFC 3339 date"`
+	Sunset             string        `yaml:"sunset" doc:"the day this translation may end, sent in the Sunset header (RFC 8594). RFC 3339 date, not before deprecated"`
+	Budget             time.Duration `yaml:"budget" doc:"the time one request may take; old clients give up after 30 s. 1s to 29s"`
+	VolumeBudget       time.Duration `yaml:"volume_budget" doc:"the same for network volumes, whose clients give up after 10 s. 1s to budget"`
 }
 
 // The values of Config.ExecForm.

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway"
+)
+
+// docsHead begins the page that describes the settings.
+const docsHead = `# Configuration
+
+One YAML file, read by ` + "`tollgate serve -c tollgate.yaml`" + ` and checked by ` + "`tollgate check -c tollgate.yaml`" + `, which reports
+every fault with line, column and path. This page lists every setting; it is generated from the code, as is the JSON Schema for editors
+that ` + "`tollgate check --print-schema`" + ` prints.
+
+The file is reloaded on SIGHUP and when it, the file of a secret or a directory of policies it names changes. A file with a fault never
+replaces the configuration in force. **Reload** says what a new value of a setting needs: *live* ones take effect at once, the others
+require a *restart*; until then they are named in the log and, under ` + "`restart`" + `, by ` + "`GET /admin/status`" + `.
+
+- A *duration* is written with its unit: ` + "`250ms`, `1m30s`, `24h`" + `.
+- A *secret* is never written in the file, but referred to: ` + "`{env: NAME}` or `{file: PATH}`" + `.
+- In paths, ` + "`[]`" + ` stands for each entry of a list and ` + "`<name>`" + ` for each key of a mapping. Unknown and duplicate keys are faults.
+`
+
+// Docs returns the page that describes every setting, in Markdown.
+func Docs() string {
+	var b strings.Builder
+	b.WriteString(docsHead)
+	single := true // the settings outside sections share a table
+	for _, s := range strictyaml.Settings(gateway.Default()) {
+		if section := s.Type == "" || s.Type == "list"; section && !strings.Contains(s.Path, ".") {
+			fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n%s", s.Path, upper(s.Doc), docsTable)
+			single = false
+			continue
+		} else if !section && !strings.Contains(s.Path, ".") && !single || single && s.Path == "listen" {
+			fmt.Fprintf(&b, "\n## %s\n\n%s", s.Path, docsTable)
+			single = true
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Path, typeOf(s), code(s.Default), s.Reload, strings.ReplaceAll(s.Doc, "|", `\|`))
+	}
+	return b.String()
+}
+
+const docsTable = "| Setting | Type | Default | Reload | Meaning |\n|---|---|---|---|---|\n"
+
+func typeOf(s strictyaml.Setting) string {
+	t := s.Type
+	if t == "" {
+		t = "section"
+	}
+	if s.Unit != "" {
+		t += " (" + s.Unit + ")"
+	}
+	if s.Required {
+		t += ", **required**"
+	}
+	return t
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
