@@ -79,22 +79,3 @@ func parseArgsObject(args string) (Command, bool) {
 	c := Command{Entrypoint: Texts(object, "entrypoint"), Cmd: Texts(object, "cmd")}
 	return c, !c.Empty() || len(object) == 0
 }
-
-// CommandOf reads the command of a v2 pod, endpoint or template: entrypoint and
-// cmd when either is there, else args.
-func CommandOf(resource any) Command {
-	c := Command{Entrypoint: Texts(resource, "entrypoint"), Cmd: Texts(resource, "cmd")}
-	if c.Empty() {
-		return ParseArgs(Text(resource, "args"))
-	}
-	return c
-}
-
-// ShellOf reads the command of a v2 resource as one line: args as stored, else
-// the arrays joined.
-func ShellOf(resource any) string {
-	if args := Text(resource, "args"); args != "" {
-		return args
-	}
-	return CommandOf(resource).Shell()
-}

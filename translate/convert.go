@@ -32,7 +32,7 @@ func Env(v any) (map[string]string, error) {
 		case nil:
 			env[key] = ""
 		default:
-			return nil, fmt.Errorf("%q: expected string", clip(key, 64))
+			return nil, fmt.Errorf("%q: expected string", Clip(key, 64))
 		}
 	}
 	return env, nil
@@ -175,8 +175,8 @@ func AtLeastCUDA(versions []string, floor string) []string {
 	})
 }
 
-// clip shortens a text of the caller's for use in a message.
-func clip(s string, limit int) string {
+// Clip shortens a string of the caller's for use in a message.
+func Clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

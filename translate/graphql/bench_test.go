@@ -30,22 +30,22 @@ func benchmark(b *testing.B, document, v2 string) {
 }
 
 func BenchmarkQueryPods(b *testing.B) {
-	parts := sections(b, "testdata/myself.pods.txtar")
+	parts := sections(b, "testdata/account/myself.pods.txtar")
 	benchmark(b, parts["request.graphql"], parts["v2"])
 }
 
 func BenchmarkQueryPodNames(b *testing.B) {
-	parts := sections(b, "testdata/myself.idname.txtar")
+	parts := sections(b, "testdata/account/myself.idname.txtar")
 	benchmark(b, parts["request.graphql"], parts["v2"])
 }
 
 func BenchmarkDeploy(b *testing.B) {
-	parts := sections(b, "testdata/podFindAndDeployOnDemand.literals.txtar")
+	parts := sections(b, "testdata/pods/podFindAndDeployOnDemand.literals.txtar")
 	benchmark(b, parts["request.graphql"], parts["v2"])
 }
 
 func BenchmarkPrices(b *testing.B) {
-	parts := sections(b, "testdata/gpuTypes.aliases.txtar")
+	parts := sections(b, "testdata/catalog/gpuTypes.aliases.txtar")
 	benchmark(b, parts["request.graphql"], parts["v2"])
 }
 
@@ -79,7 +79,7 @@ func BenchmarkRepeatedVariable(b *testing.B) {
 // BenchmarkLongVariable is the same document without the fault: every price of
 // every type reads the variable.
 func BenchmarkLongVariable(b *testing.B) {
-	parts := sections(b, "testdata/gpuTypes.aliases.txtar")
+	parts := sections(b, "testdata/catalog/gpuTypes.aliases.txtar")
 	r := newRig(b)
 	s := newScript(b, parts["v2"])
 	in := &translate.Incoming{Account: account, HasBody: true, Body: map[string]any{

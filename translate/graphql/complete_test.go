@@ -43,7 +43,7 @@ var neverSelected = []string{
 func TestEveryFieldHasGolden(t *testing.T) {
 	s := schema(t)
 	seen := map[string]bool{}
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	files, err := filepath.Glob(filepath.Join("testdata", "*", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

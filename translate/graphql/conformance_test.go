@@ -70,7 +70,7 @@ func TestRequestsFitV2(t *testing.T) {
 	if err := compiler.AddResource("v2.json", bytes.NewReader(api.raw)); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	files, err := filepath.Glob(filepath.Join("testdata", "*", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestSuccessors(t *testing.T) {
 // goldenCalls lists the v2 operations that the golden cases of a field call.
 func goldenCalls(t *testing.T, field string) map[string]bool {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", field+".*.txtar"))
+	names, err := filepath.Glob(filepath.Join("testdata", "*", field+".*.txtar"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%s: %d golden cases, %v", field, len(names), err)
 	}

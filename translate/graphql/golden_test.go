@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the expected parts of the golde
 // answer. request.graphql and variables.json are the usual form, request.json a
 // whole body.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	files, err := filepath.Glob(filepath.Join("testdata", "*", "*.txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no golden files", err)
 	}

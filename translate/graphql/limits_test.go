@@ -357,7 +357,7 @@ func FuzzServe(f *testing.F) {
 	for _, p := range probes() {
 		f.Add(p.document, `{"v":`+p.base+`}`, "A")
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	files, err := filepath.Glob(filepath.Join("testdata", "*", "*.txtar"))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -150,10 +150,7 @@ func (f form) extra(body map[string]any) []string {
 		if slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
 			continue
 		}
-		if len(key) > 64 {
-			key = strings.ToValidUTF8(key[:64], "") + "..."
-		}
-		problems = append(problems, "key provided in request body which is not in input schema: '"+key+"'")
+		problems = append(problems, "key provided in request body which is not in input schema: '"+translate.Clip(key, 64)+"'")
 		if len(problems) == maxProblems {
 			break
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden sections of testdata/*.txtar")
+var update = flag.Bool("update", false, "rewrite the golden sections of testdata/*/*.txtar")
 
 // golden is one file of testdata. Its inputs:
 //
@@ -198,7 +198,7 @@ func (g *golden) notes(t *testing.T) string {
 
 func goldenFiles(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.txtar")
+	files, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no goldens: %v", err)
 	}

@@ -43,7 +43,7 @@ func (c *coercer) spend() *Error {
 func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionList) (map[string]any, *Error) {
 	out := map[string]any{}
 	for _, g := range given {
-		v, fault := c.literal(g.Value, want.ForName(g.Name).Type, g.Name)
+		v, fault := c.value(g.Value, want.ForName(g.Name).Type, g.Name)
 		if fault != nil {
 			return nil, fault.at(g.Position)
 		}
@@ -54,65 +54,127 @@ func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionL
 	return out, nil
 }
 
-// literal coerces a value written in the document. nil means absent.
-func (c *coercer) literal(v *ast.Value, t *ast.Type, path string) (any, *Error) {
-	if v == nil {
-		return nil, nil
+// word is an enumeration literal, members are those of an object.
+type word string
+
+type member struct {
+	name  string
+	value any
+	at    *ast.Position
+}
+
+// plain turns a literal other than null and variables into what JSON would decode
+// to. The elements of lists and objects are left as they are.
+func plain(v *ast.Value) any {
+	switch v.Kind {
+	case ast.IntValue, ast.FloatValue:
+		return json.Number(v.Raw)
+	case ast.StringValue, ast.BlockValue:
+		return v.Raw
+	case ast.BooleanValue:
+		return v.Raw == "true"
+	case ast.EnumValue:
+		return word(v.Raw)
+	case ast.ListValue:
+		return list(v.Children, func(child *ast.ChildValue) any { return child.Value })
+	case ast.ObjectValue:
+		members := make([]member, len(v.Children))
+		for i, child := range v.Children {
+			members[i] = member{child.Name, child.Value, child.Position}
+		}
+		return members
+	case ast.NullValue, ast.Variable:
 	}
+	return nil
+}
+
+// value coerces a literal of the document or a decoded JSON value. nil means
+// absent.
+func (c *coercer) value(v any, t *ast.Type, path string) (any, *Error) {
 	if fault := c.spend(); fault != nil {
 		return nil, fault
 	}
-	if v.Kind == ast.NullValue {
+	if literal, ok := v.(*ast.Value); ok {
+		if literal.Kind == ast.Variable {
+			return c.variable(literal.Raw, t)
+		}
+		v = plain(literal)
+	}
+	switch items, isList := v.([]any); {
+	case v == nil:
 		return nil, nil
-	}
-	if v.Kind == ast.Variable {
-		return c.variable(v.Raw, t)
-	}
-	if t.Elem != nil {
-		if v.Kind != ast.ListValue {
-			return c.single(c.literal(v, t.Elem, path))
+	case t.Elem != nil && isList:
+		return c.list(items, t.Elem, path)
+	case t.Elem != nil: // a lone value means the list of it
+		item, fault := c.value(v, t.Elem, path)
+		if fault != nil || item == nil {
+			return nil, fault
 		}
-		return collect(len(v.Children), path, func(i int, path string) (any, *Error) {
-			return c.literal(v.Children[i].Value, t.Elem, path)
-		})
+		return []any{item}, nil
 	}
-	def := c.schema.Types[t.NamedType]
-	switch v.Kind {
-	case ast.ListValue:
+	switch v := v.(type) {
+	case []member:
+		return c.object(v, t, path)
+	case map[string]any:
+		members := make([]member, 0, len(v))
+		for name, value := range v {
+			members = append(members, member{name: name, value: value})
+		}
+		return c.object(members, t, path)
+	case []any:
 		return nil, mismatch(path, t, "a list")
-	case ast.ObjectValue:
-		if def == nil || def.Kind != ast.InputObject {
-			return nil, mismatch(path, t, "an object")
-		}
-		out := map[string]any{}
-		for _, child := range v.Children {
-			field := def.Fields.ForName(child.Name)
-			if field == nil {
-				return nil, unknownInput(child.Name, def).at(child.Position)
-			}
-			v, err := c.literal(child.Value, field.Type, path+"."+child.Name)
-			if err != nil {
-				return nil, err.at(child.Position)
-			}
-			if v != nil {
-				out[child.Name] = v
-			}
-		}
-		return out, nil
-	case ast.IntValue, ast.FloatValue:
-		return c.number(v.Raw, t, path)
-	case ast.StringValue, ast.BlockValue:
-		return c.text(v.Raw, t, path)
-	case ast.EnumValue:
+	case string:
+		return c.text(v, t, path)
+	case word:
 		if _, ok := c.words[t.NamedType]; !ok {
 			return nil, mismatch(path, t, "an enumeration literal")
 		}
-		return c.text(v.Raw, t, path)
-	case ast.BooleanValue:
-		return c.boolean(v.Raw == "true", t, path)
-	default: // variables and null were dealt with above
-		return nil, mismatch(path, t, "an unknown value")
+		return c.text(string(v), t, path)
+	case bool:
+		if t.NamedType != "Boolean" {
+			return nil, mismatch(path, t, "a boolean")
+		}
+		return v, nil
+	case json.Number:
+		return c.number(v.String(), t, path)
 	}
+	return nil, mismatch(path, t, "an unknown value")
+}
+
+func (c *coercer) list(items []any, of *ast.Type, path string) (any, *Error) {
+	out := make([]any, 0, len(items))
+	for i, item := range items {
+		v, fault := c.value(item, of, path+"["+strconv.Itoa(i)+"]")
+		if fault != nil {
+			return nil, fault
+		}
+		if v != nil {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Error) {
+	def := c.schema.Types[t.NamedType]
+	if def == nil || def.Kind != ast.InputObject {
+		return nil, mismatch(path, t, "an object")
+	}
+	out := make(map[string]any, len(members))
+	for _, m := range members {
+		field := def.Fields.ForName(m.name)
+		if field == nil {
+			return nil, badInput(`Field "` + Clip(m.name) + `" is not defined by type "` + def.Name + `".`).at(m.at)
+		}
+		v, fault := c.value(m.value, field.Type, path+"."+m.name)
+		if fault != nil {
+			return nil, fault.at(m.at)
+		}
+		if v != nil {
+			out[m.name] = v
+		}
+	}
+	return out, nil
 }
 
 // variable coerces what the request gives for $name, or its default.
@@ -121,96 +183,18 @@ func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 	if v, ok := c.done[key]; ok {
 		return v, nil
 	}
-	var out any
-	var f *Error
-	if v, ok := c.variables[name]; ok {
-		out, f = c.decoded(v, t, "$"+name)
-	} else {
-		out, f = c.literal(c.operation.VariableDefinitions.ForName(name).DefaultValue, t, "$"+name)
+	v, given := c.variables[name]
+	if def := c.operation.VariableDefinitions.ForName(name); !given && def.DefaultValue != nil {
+		v = def.DefaultValue
 	}
-	if f != nil {
-		return nil, f
+	out, fault := c.value(v, t, "$"+name)
+	if fault != nil {
+		return nil, fault
 	}
 	if c.done == nil {
 		c.done = map[use]any{}
 	}
 	c.done[key] = out
-	return out, nil
-}
-
-// decoded coerces a decoded JSON value. nil means absent.
-func (c *coercer) decoded(v any, t *ast.Type, path string) (any, *Error) {
-	if fault := c.spend(); fault != nil {
-		return nil, fault
-	}
-	if v == nil {
-		return nil, nil
-	}
-	if t.Elem != nil {
-		list, ok := v.([]any)
-		if !ok {
-			return c.single(c.decoded(v, t.Elem, path))
-		}
-		return collect(len(list), path, func(i int, path string) (any, *Error) {
-			return c.decoded(list[i], t.Elem, path)
-		})
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		return c.decodedObject(v, t, path)
-	case []any:
-		return nil, mismatch(path, t, "a list")
-	case string:
-		return c.text(v, t, path)
-	case bool:
-		return c.boolean(v, t, path)
-	case json.Number:
-		return c.number(v.String(), t, path)
-	}
-	return nil, mismatch(path, t, "an unknown value")
-}
-
-func (c *coercer) decodedObject(v map[string]any, t *ast.Type, path string) (any, *Error) {
-	def := c.schema.Types[t.NamedType]
-	if def == nil || def.Kind != ast.InputObject {
-		return nil, mismatch(path, t, "an object")
-	}
-	out := map[string]any{}
-	for name, child := range v {
-		field := def.Fields.ForName(name)
-		if field == nil {
-			return nil, unknownInput(name, def)
-		}
-		v, err := c.decoded(child, field.Type, path+"."+name)
-		if err != nil {
-			return nil, err
-		}
-		if v != nil {
-			out[name] = v
-		}
-	}
-	return out, nil
-}
-
-// single makes the list of one that a lone value in a list position means.
-func (c *coercer) single(v any, err *Error) (any, *Error) {
-	if err != nil || v == nil {
-		return nil, err
-	}
-	return []any{v}, nil
-}
-
-func collect(n int, path string, item func(int, string) (any, *Error)) (any, *Error) {
-	out := make([]any, 0, n)
-	for i := range n {
-		v, err := item(i, path+"["+strconv.Itoa(i)+"]")
-		if err != nil {
-			return nil, err
-		}
-		if v != nil {
-			out = append(out, v)
-		}
-	}
 	return out, nil
 }
 
@@ -274,13 +258,6 @@ func (c *coercer) text(s string, t *ast.Type, path string) (any, *Error) {
 	return s, nil
 }
 
-func (c *coercer) boolean(b bool, t *ast.Type, path string) (any, *Error) {
-	if t.NamedType != "Boolean" {
-		return nil, mismatch(path, t, "a boolean")
-	}
-	return b, nil
-}
-
 // number accepts an integral fraction where an Int is wanted, and the reverse.
 func (c *coercer) number(raw string, t *ast.Type, path string) (any, *Error) {
 	switch t.NamedType {
@@ -307,8 +284,4 @@ func (c *coercer) number(raw string, t *ast.Type, path string) (any, *Error) {
 // a password.
 func mismatch(path string, t *ast.Type, found string) *Error {
 	return badInput(path + ": expected " + t.String() + ", found " + found)
-}
-
-func unknownInput(name string, def *ast.Definition) *Error {
-	return badInput(`Field "` + Clip(name) + `" is not defined by type "` + def.Name + `".`)
 }

@@ -212,7 +212,7 @@ func (p *planner[X]) included(list ast.DirectiveList) (bool, *Error) {
 		if d.Name != "skip" && d.Name != "include" {
 			return false, invalid(`Unknown directive "@` + Clip(d.Name) + `".`).at(d.Position)
 		}
-		v, fault := p.coerce.literal(d.Arguments.ForName("if").Value, ast.NonNullNamedType("Boolean", nil), "if")
+		v, fault := p.coerce.value(d.Arguments.ForName("if").Value, ast.NonNullNamedType("Boolean", nil), "if")
 		if fault != nil {
 			return false, fault.at(d.Position)
 		}
