@@ -268,3 +268,16 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 		}
 	}
 }
+
+// TestWithoutSecrets: what only reads policies needs none of the secrets, also those that are checked when they are there.
+func TestWithoutSecrets(t *testing.T) {
+	const file = `platform: {base_url: "https://platform.test"}
+redis: {url: {env: REDIS_URL}}
+tls: {certificate: {file: /absent/chain.pem}, key: {file: /absent/key.pem}}
+admin: {listen: "0.0.0.0:8081", token: {env: ABSENT}, tls: {certificate: {env: ABSENT}, key: {env: ABSENT}}}
+orgs: [{id: acme, credential: {env: ABSENT}}]
+`
+	if _, err := config.Parse("tollgate.yaml", []byte(file), config.Sources{WithoutSecrets: true}); err != nil {
+		t.Errorf("Parse: %v", err)
+	}
+}
