@@ -57,7 +57,11 @@ func depguard() string {
 		}
 		var b strings.Builder
 		root, tree := strings.CutSuffix(row.Package, "/...")
-		fmt.Fprintf(&b, "        %s:\n          list-mode: lax\n          files:\n            - \"**/%s/*.go\"\n", root, root)
+		name := root
+		if tree {
+			name += "-tree" // a package and the tree below it may have a row each
+		}
+		fmt.Fprintf(&b, "        %s:\n          list-mode: lax\n          files:\n            - \"**/%s/*.go\"\n", name, root)
 		if tree {
 			fmt.Fprintf(&b, "            - \"**/%s/**/*.go\"\n", root)
 		}
