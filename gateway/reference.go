@@ -48,7 +48,7 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 
 // answerAccess answers what the caller may do.
 func (g *Gateway) answerAccess(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	access, err := g.access(ctx, ex.Caller)
+	access, err := g.access(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (g *Gateway) answerAccess(ctx context.Context, ex *filter.Exchange) (*filte
 }
 
 // access collects limits, policies and prices for a caller.
-func (g *Gateway) access(ctx context.Context, caller *identity.Caller) (*reference.Access, error) {
+func (g *Gateway) access(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) (*reference.Access, error) {
 	now := g.current.Load()
 	a := &reference.Access{
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
@@ -71,7 +71,7 @@ func (g *Gateway) access(ctx context.Context, caller *identity.Caller) (*referen
 	}
 	counted, err := g.limiter.Show(ctx, caller.Org)
 	known := err == nil // without the store only the quotas are
-	for _, s := range quotas(now.config)[filter.QuotaKey{Org: caller.Org, Key: caller.Key}].Scopes {
+	for _, s := range tenant.Scopes[caller.Key] {
 		for w := range ratelimit.Windows {
 			if limit := s.Limit.Quota(w); limit > 0 {
 				a.Limits = append(a.Limits, limitOf(s.Ref(), ratelimit.WindowName(w), limit, counted, known))

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -40,19 +39,12 @@ type Noter interface {
 	Notes(ex *Exchange, stage string) []string
 }
 
-// Dialect writes refusals in the shape callers of a legacy interface expect.
-type Dialect interface {
-	Refuse(p translate.Problem) *translate.Outgoing
-}
-
 // Chain runs filters over exchanges. It is immutable and safe for concurrent
 // use.
 type Chain struct {
 	// Head holds the stages that need headers only, Content those that need
 	// the body, Call those that judge one v2 call.
 	Head, Content, Call []Filter
-	// Dialects holds the legacy dialects by name.
-	Dialects map[route.Dialect]Dialect
 }
 
 // The parts of a chain.
@@ -169,12 +161,12 @@ func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 	e.Outcome = outcomeOf(p.Kind)
 	e.Cause = p.Unwrap()
 	ex.Faults = p.Errors
-	ex.Answer = c.render(ex.Dialect, p)
+	ex.Answer = ex.render(p)
 }
 
-// render writes a problem in a dialect.
-func (c *Chain) render(dialect route.Dialect, p *problem.Problem) *Answer {
-	d, ok := c.Dialects[dialect]
+// render writes a problem in the dialect of an exchange.
+func (ex *Exchange) render(p *problem.Problem) *Answer {
+	d, ok := ex.Ports.Translators[ex.Dialect]
 	if !ok {
 		a := &Answer{Status: p.Status, Header: p.Header.Clone(), Body: p.JSON()}
 		if a.Header == nil {

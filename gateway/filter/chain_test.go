@@ -130,13 +130,15 @@ func (shout) Refuse(p translate.Problem) *translate.Outgoing {
 	return &translate.Outgoing{Status: p.Status, ContentType: "text/shout", Body: []byte(strings.ToUpper(p.Detail))}
 }
 
+func (shout) Serve(context.Context, string, *translate.Incoming, translate.Caller) *translate.Outgoing {
+	return &translate.Outgoing{Status: 200}
+}
+
 func TestRefusalsLeaveInTheCallersDialect(t *testing.T) {
-	chain := &filter.Chain{
-		Head:     []filter.Filter{filter.Size{}},
-		Dialects: map[route.Dialect]filter.Dialect{route.V1: shout{}},
-	}
+	chain := &filter.Chain{Head: []filter.Filter{filter.Size{}}}
 	for path, want := range map[string]string{"/v1/pods": "text/shout", "/v2/pods": problem.ContentType, "/elsewhere": problem.ContentType} {
 		ex := exchange(path)
+		ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}}
 		ex.In.Oversize = true
 		if chain.RunHead(t.Context(), ex) {
 			t.Fatal("not refused")

@@ -17,15 +17,10 @@ type Class struct {
 	Limit ratelimit.Limit
 }
 
-// ClassKey names an operation of an organisation.
-type ClassKey struct{ Org, Operation string }
-
 // Classes counts v2 calls in the quotas of their operation's classes. It
 // stands in the call part, so a legacy request is counted for what it does,
 // once for each v2 call it becomes.
 type Classes struct {
-	// Of holds the classes by organisation and operation.
-	Of       map[ClassKey][]Class
 	Recorder *telemetry.Recorder
 }
 
@@ -37,7 +32,7 @@ func (f *Classes) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller.Exempt {
 		return nil
 	}
-	for _, c := range f.Of[ClassKey{ex.Caller.Org, ex.Operation.ID}] {
+	for _, c := range ex.Tenant.Classes[ex.Operation.ID] {
 		class := ratelimit.ClassRead
 		if ex.Operation.Mutates {
 			class = ratelimit.ClassWrite

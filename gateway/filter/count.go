@@ -13,20 +13,7 @@ import (
 // Count takes the request from the quotas of its key, team and organisation in
 // one atomic step. Every authenticated request counts, whatever its end.
 type Count struct {
-	// Quotas holds what the callers are counted in, by organisation and key.
-	Quotas   map[QuotaKey]Quota
 	Recorder *telemetry.Recorder
-}
-
-// QuotaKey names a caller.
-type QuotaKey struct{ Org, Key string }
-
-// Quota is what one caller is counted in.
-type Quota struct {
-	Scopes []ratelimit.Scope
-	// Failure overrides, for a class of call, what happens while the store is
-	// away.
-	Failure map[ratelimit.Class]ratelimit.Failure
 }
 
 // Name implements Filter.
@@ -43,8 +30,8 @@ func (f *Count) take(ctx context.Context, ex *Exchange, n int64) error {
 	if ex.Caller == nil || ex.Caller.Exempt {
 		return nil
 	}
-	quota := f.Quotas[QuotaKey{ex.Caller.Org, ex.Caller.Key}]
-	if len(quota.Scopes) == 0 {
+	scopes := ex.Tenant.Scopes[ex.Caller.Key]
+	if len(scopes) == 0 {
 		return nil
 	}
 	class := ratelimit.ClassWrite
@@ -52,7 +39,7 @@ func (f *Count) take(ctx context.Context, ex *Exchange, n int64) error {
 		class = ratelimit.ClassRead
 	}
 	d, err := take(ctx, ex, f.Recorder, ratelimit.Take{
-		Org: ex.Caller.Org, Scopes: quota.Scopes, Cost: n, Class: class, Failure: quota.Failure[class],
+		Org: ex.Caller.Org, Scopes: scopes, Cost: n, Class: class, Failure: ex.Tenant.Failure[class],
 	})
 	if err != nil {
 		return err

@@ -110,7 +110,10 @@ type Exchange struct {
 	// Operation is the v2 operation; nil for a legacy request.
 	Operation *schema.Operation
 	Caller    *identity.Caller
-	Limit     *ratelimit.Decision
+	// Tenant is the caller's organisation; for a caller without a key, the one
+	// that answers it, nil for none.
+	Tenant *Tenant
+	Limit  *ratelimit.Decision
 	// Doc is the decoded body, meaningful when HasDoc.
 	Doc    any
 	HasDoc bool
@@ -134,6 +137,8 @@ type Exchange struct {
 	// named is the body before what its template supplied was written into it,
 	// nil when nothing was.
 	named any
+	// checks counts how often a body was held against the schema.
+	checks int
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error
@@ -154,7 +159,7 @@ type Exchange struct {
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
 	c := &Exchange{
 		In: ex.In, Ports: ex.Ports, RequestID: ex.RequestID, DecisionID: ex.DecisionID, Dialect: route.V2,
-		Operation: op, Caller: caller, Params: params,
+		Operation: op, Caller: caller, Tenant: ex.Tenant, Params: params,
 		Event: &telemetry.Event{Dialect: ex.Event.Dialect, Operation: op.ID}, nested: true,
 	}
 	c.stages = c.spare[:0]
@@ -210,7 +215,7 @@ func (ex *Exchange) Record() *Exchange {
 		input policies.Input
 	}{*ex, *ex.Event, policies.Input{}}
 	c := &r.ex
-	c.In, c.Out, c.Ports, c.Route, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil
+	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
 	c.Doc, c.named, c.Origin, c.Answer, c.Faults, c.misrouted = nil, nil, nil, nil, nil, nil
 	c.stages = append(c.spare[:0], ex.stages...)
 	c.Event = &r.event

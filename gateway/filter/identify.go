@@ -17,6 +17,10 @@ import (
 // nobody, and beside a token it is a second credential all the same.
 type Identify struct {
 	Directory *identity.Directory
+	// Tenants holds the organisations by id; Anonymous is the id of the one that
+	// answers GraphQL callers without a key, "" for none.
+	Tenants   map[string]*Tenant
+	Anonymous string
 	// Guard slows down addresses that fail; required.
 	Guard *Guard
 }
@@ -27,7 +31,7 @@ const apiKey = "api_key"
 // Name implements Filter.
 func (Identify) Name() string { return "identify" }
 
-// Request sets Caller, unless a dry run has named it. It refuses with 401, with 429 an address that failed too
+// Request sets Tenant and Caller, unless a dry run has named it. It refuses with 401, with 429 an address that failed too
 // often, and with 400 when there is more than one credential.
 func (f Identify) Request(_ context.Context, ex *Exchange) error {
 	if ex.Caller == nil {
@@ -36,6 +40,7 @@ func (f Identify) Request(_ context.Context, ex *Exchange) error {
 		}
 	}
 	c := ex.Caller
+	ex.Tenant = f.Tenants[c.Org]
 	ex.Event.Org, ex.Event.Team, ex.Event.Key = c.Org, c.Team, c.Key
 	return nil
 }
@@ -47,6 +52,9 @@ func (f Identify) find(ex *Exchange) error {
 		return err
 	}
 	if err == nil && key == "" && ex.Route != nil && ex.Route.Public {
+		if ex.Dialect == route.GraphQL {
+			ex.Tenant = f.Tenants[f.Anonymous]
+		}
 		return f.Guard.anonymous(ex)
 	}
 	caller, err := f.Directory.Find(key)

@@ -23,7 +23,6 @@ import (
 // noon is when the tests' brownouts begin.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// Brownout implements filter.Dimmer.
 func (shout) Brownout(text string) *translate.Outgoing {
 	return &translate.Outgoing{Status: 503, ContentType: "text/shout", Body: []byte(strings.ToUpper(text))}
 }
@@ -47,18 +46,21 @@ func newUsage(t *testing.T, w usage.Writer) *usage.Recorder {
 	return r
 }
 
-// legacyChain has the filters about retired interfaces and an answer behind
-// them. v1 of acme is off from noon to one.
-func legacyChain(t *testing.T, now time.Time, message string) *filter.Chain {
-	t.Helper()
-	clock := func() time.Time { return now }
-	dark := filter.Brownouts{{Org: "acme", Dialect: route.V1}: brownout.New([]brownout.Config{
+// acme is an organisation whose v1 is off from noon to one.
+func acme(message string) *filter.Tenant {
+	return &filter.Tenant{ID: "acme", Brownouts: map[route.Dialect]*brownout.Schedule{route.V1: brownout.New([]brownout.Config{
 		{Dialects: []brownout.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
-	}, "v1")}
+	}, "v1")}}
+}
+
+// legacyChain has the filters about retired interfaces and an answer behind
+// them.
+func legacyChain(now time.Time) *filter.Chain {
+	clock := func() time.Time { return now }
 	return &filter.Chain{
-		Head: []filter.Filter{&filter.Legacy{Brownouts: dark, Now: clock}},
+		Head: []filter.Filter{&filter.Legacy{Now: clock}},
 		Content: []filter.Filter{
-			&filter.Brownout{Brownouts: dark, Now: clock, Dialects: map[route.Dialect]filter.Dimmer{route.V1: shout{}, route.GraphQL: shout{}}},
+			&filter.Brownout{Now: clock},
 			probe{name: "translate", trail: new([]string), request: local},
 		},
 	}
@@ -86,11 +88,15 @@ func TestBrownouts(t *testing.T) {
 		"a stranger":           {"/v1/docs", "", true, noon, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain := legacyChain(t, tc.now, "")
+			chain := legacyChain(tc.now)
 			ex := exchange(tc.path)
+			ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}, route.GraphQL: shout{}}
 			ex.Route = &route.Route{Public: tc.public}
 			if tc.org != "" {
-				ex.Caller = &identity.Caller{Org: tc.org, Key: "ann"}
+				ex.Caller, ex.Tenant = &identity.Caller{Org: tc.org, Key: "ann"}, &filter.Tenant{ID: tc.org}
+			}
+			if tc.org == "acme" {
+				ex.Tenant = acme("")
 			}
 			if chain.RunHead(t.Context(), ex) {
 				chain.RunContent(t.Context(), ex)
@@ -114,9 +120,10 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 		"ask the platform team": "ASK THE PLATFORM TEAM",
 		"":                      "THE V1 INTERFACE IS RETIRED AND SWITCHED OFF ON PURPOSE UNTIL 2026-11-21T13:00:00Z; MOVE TO /V2",
 	} {
-		chain := legacyChain(t, noon.Add(59*time.Minute+500*time.Millisecond), message)
+		chain := legacyChain(noon.Add(59*time.Minute + 500*time.Millisecond))
 		ex := exchange("/v1/pods")
-		ex.Route, ex.Caller = &route.Route{ID: "listPods"}, &identity.Caller{Org: "acme", Key: "ann"}
+		ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}}
+		ex.Route, ex.Caller, ex.Tenant = &route.Route{ID: "listPods"}, &identity.Caller{Org: "acme", Key: "ann"}, acme(message)
 		if chain.RunHead(t.Context(), ex) {
 			chain.RunContent(t.Context(), ex)
 		}
@@ -166,22 +173,23 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 		doc     any
 		request func(*filter.Exchange) error
 		want    []usage.Row
+		tenant  bool // the organisation is known
 	}{
-		"v1":                 {"/v1/pods", &route.Route{ID: "createPod"}, "ann", nil, answer, []usage.Row{made}},
-		"v1, failed":         {"/v1/pods", &route.Route{ID: "createPod"}, "ann", nil, refuse, []usage.Row{row("ann", "v1", "createPod", "5xx")}},
-		"v1, no such path":   {"/v1/nope", nil, "ann", nil, refuse, []usage.Row{row("ann", "v1", "unmatched", "5xx")}},
-		"v1, a stranger":     {"/v1/docs", &route.Route{ID: "getDocs", Public: true}, "", nil, answer, nil},
-		"graphql":            {"/graphql", &route.Route{ID: "graphql"}, "ann", map[string]any{"query": "myself"}, answer, []usage.Row{asked}},
-		"graphql, unread":    {"/graphql", &route.Route{ID: "graphql"}, "ann", nil, refuse, []usage.Row{row("ann", "graphql", "unread", "5xx")}},
-		"graphql, no key":    {"/graphql", &route.Route{ID: "graphql", Public: true}, "", map[string]any{"query": "myself"}, answer, []usage.Row{nobody}},
-		"graphql, a no-path": {"/graphql/x", nil, "ann", nil, refuse, []usage.Row{row("ann", "graphql", "unmatched", "5xx")}},
-		"v2":                 {"/v2/pods", &route.Route{ID: "createPod"}, "ann", nil, answer, nil},
+		"v1":                 {"/v1/pods", &route.Route{ID: "createPod"}, "ann", nil, answer, []usage.Row{made}, true},
+		"v1, failed":         {"/v1/pods", &route.Route{ID: "createPod"}, "ann", nil, refuse, []usage.Row{row("ann", "v1", "createPod", "5xx")}, true},
+		"v1, no such path":   {"/v1/nope", nil, "ann", nil, refuse, []usage.Row{row("ann", "v1", "unmatched", "5xx")}, true},
+		"v1, a stranger":     {"/v1/docs", &route.Route{ID: "getDocs", Public: true}, "", nil, answer, nil, false},
+		"graphql":            {"/graphql", &route.Route{ID: "graphql"}, "ann", map[string]any{"query": "myself"}, answer, []usage.Row{asked}, true},
+		"graphql, unread":    {"/graphql", &route.Route{ID: "graphql"}, "ann", nil, refuse, []usage.Row{row("ann", "graphql", "unread", "5xx")}, true},
+		"graphql, no key":    {"/graphql", &route.Route{ID: "graphql", Public: true}, "", map[string]any{"query": "myself"}, answer, []usage.Row{nobody}, true},
+		"graphql, a no-path": {"/graphql/x", nil, "ann", nil, refuse, []usage.Row{row("ann", "graphql", "unmatched", "5xx")}, true},
+		"v2":                 {"/v2/pods", &route.Route{ID: "createPod"}, "ann", nil, answer, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := new(ledger)
 			r := newUsage(t, kept)
 			chain := &filter.Chain{Head: []filter.Filter{
-				&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}, Anonymous: "acme", Now: func() time.Time { return noon }},
+				&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}, Now: func() time.Time { return noon }},
 				probe{name: "serve", trail: new([]string), request: tc.request},
 			}}
 			ex := exchange(tc.path)
@@ -192,6 +200,9 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 			}
 			if tc.key != "" {
 				ex.Caller = &identity.Caller{Org: "acme", Key: tc.key}
+			}
+			if tc.tenant {
+				ex.Tenant = acme("")
 			}
 			if chain.RunHead(t.Context(), ex) {
 				t.Fatal("the request went on")

@@ -9,32 +9,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
-
-// Resolve finds out what policies must see besides the request: the body with
-// the platform's defaults, the state a change would lead to with the template
-// it names, and its price. A policy judges what will be, never the request
-// alone.
-//
-// An object that is changed is read for the change, however recently it was
-// read before. A template may be as old as Recent allows, because what was
-// judged of it is what is sent; see pin.
-type Resolve struct {
-	// Reads maps a changing operation to the one that reads its object; see
-	// ReadsOf.
-	Reads map[string]*schema.Operation
-	// Template and Templates read one template and the account's own.
-	Template, Templates *schema.Operation
-	// Looks lists the input paths that an organisation's policies read, dotted;
-	// see policies.Engine.Reads.
-	Looks    func(org string) ([]string, bool)
-	Reader   *Reader
-	Recorder *telemetry.Recorder
-}
 
 // ReadsOf returns, for every operation about one object, the operation that
 // reads the object.
@@ -48,12 +26,15 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 	return reads
 }
 
-// Name implements Filter.
-func (*Resolve) Name() string { return "resolve" }
-
-// Request sets ex.Input. It answers with the platform's own refusal when the
-// object or the template a change is about cannot be read.
-func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
+// resolve finds out what policies must see besides the request and sets
+// ex.Input: the body with the platform's defaults, the state a change would lead
+// to with the template it names, and its price. A policy judges what will be,
+// never the request alone.
+//
+// An object that is changed is read for the change, however recently it was
+// read before. A template may be as old as Recent allows, because what was
+// judged of it is what is sent; see seal.
+func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
 	before := ex.Input // what was resolved before a policy changed the body
 	in := &policies.Input{
@@ -94,12 +75,7 @@ func (f *Resolve) Request(ctx context.Context, ex *Exchange) error {
 	return f.price(ctx, ex, verb)
 }
 
-// Notes implements Noter.
-func (f *Resolve) Notes(ex *Exchange, stage string) []string {
-	in := ex.Input
-	if stage != f.Name() || in == nil {
-		return nil
-	}
+func resolveNotes(in *policies.Input) []string {
 	var notes []string
 	if t := in.Resource.Template; t != nil {
 		whose := "somebody else's"
@@ -117,29 +93,14 @@ func (f *Resolve) Notes(ex *Exchange, stage string) []string {
 	return notes
 }
 
-// Response forgets what the call may have changed.
-func (f *Resolve) Response(_ context.Context, ex *Exchange) error {
-	op := ex.Operation
-	if !op.Mutates || ex.Sent == NotSent {
-		return nil
-	}
-	if get := f.Reads[op.ID]; get != nil {
-		ex.forget(get, ex.Params)
-	}
-	if row, _ := operation.Of(op.ID); row.Kind == operation.KindTemplate {
-		ex.forget(f.Templates, nil)
-	}
-	return nil
-}
-
 // look reads the object of a call that changes nothing the caller chose (its
 // logs, a stop, a delete), if a policy of the organisation looks at it.
-func (f *Resolve) look(ctx context.Context, ex *Exchange, verb operation.Verb) error {
+func (f *Judge) look(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	get := f.Reads[ex.Operation.ID]
 	if get == nil || verb == operation.VerbRead {
 		return nil
 	}
-	if paths, ok := f.Looks(ex.Caller.Org); !ok || !slices.ContainsFunc(paths, atCurrent) {
+	if paths, ok := f.Policies.Reads(ex.Caller.Org); !ok || !slices.ContainsFunc(paths, atCurrent) {
 		return nil
 	}
 	params := map[string]string{}
@@ -161,7 +122,7 @@ func atCurrent(path string) bool {
 }
 
 // price fills in the worst case of the state after.
-func (f *Resolve) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
+func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	in := ex.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
 	defer span.End()

@@ -15,7 +15,7 @@ import (
 
 // settle fills in the state before and after. before is the input of an
 // earlier round of the same exchange, nil in the first.
-func (f *Resolve) settle(ctx context.Context, ex *Exchange, verb operation.Verb, before *policies.Input) error {
+func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, before *policies.Input) error {
 	in := ex.Input
 	body, isObject := ex.Doc.(map[string]any)
 	if ex.HasDoc && !isObject {
@@ -53,7 +53,7 @@ func (f *Resolve) settle(ctx context.Context, ex *Exchange, verb operation.Verb,
 
 // origin shows policies the template a body was made from as if it was named.
 // The state after is that of the body, which holds all that was taken of it.
-func (f *Resolve) origin(ctx context.Context, ex *Exchange) error {
+func (f *Judge) origin(ctx context.Context, ex *Exchange) error {
 	in, id := ex.Input, ex.Origin.TemplateID
 	in.Request.Body = named(ex, in.Request.Body)
 	if ex.Origin.Record != nil {
@@ -90,7 +90,7 @@ func stateAfter(in *policies.Input, body, template map[string]any, verb operatio
 
 // current reads the object that is changed: once for an exchange, but for each
 // exchange anew.
-func (f *Resolve) current(ctx context.Context, ex *Exchange, before *policies.Input) error {
+func (f *Judge) current(ctx context.Context, ex *Exchange, before *policies.Input) error {
 	in := ex.Input
 	if before != nil && before.Resource.Current != nil {
 		in.Resource.Current = before.Resource.Current
@@ -109,7 +109,7 @@ func (f *Resolve) current(ctx context.Context, ex *Exchange, before *policies.In
 }
 
 // template reads the template a body names, the account's own or a public one.
-func (f *Resolve) template(ctx context.Context, ex *Exchange, id string) error {
+func (f *Judge) template(ctx context.Context, ex *Exchange, id string) error {
 	if !f.Template.ValidPathParam("id", id) {
 		return problem.NotFound.New("no template has this id")
 	}
@@ -136,7 +136,7 @@ func (f *Resolve) template(ctx context.Context, ex *Exchange, id string) error {
 	return nil
 }
 
-func (f *Resolve) owns(ctx context.Context, ex *Exchange, id string) (bool, *Answer, error) {
+func (f *Judge) owns(ctx context.Context, ex *Exchange, id string) (bool, *Answer, error) {
 	doc, refusal, err := f.Reader.Recall(ctx, ex, f.Templates, nil)
 	if err != nil || refusal != nil {
 		return false, refusal, err

@@ -12,21 +12,14 @@ import (
 // Share keeps an organisation's teams from using up its platform account's own
 // quota at each other's expense. It stands last in the chain, so that it sees
 // the platform's headers as they came.
-type Share struct {
-	// Weights holds the weights of teams, by organisation and team; absent ones
-	// weigh one.
-	Weights map[TeamKey]int64
-}
-
-// TeamKey names a team.
-type TeamKey struct{ Org, Team string }
+type Share struct{}
 
 // Name implements Filter.
-func (*Share) Name() string { return "share" }
+func (Share) Name() string { return "share" }
 
 // Request refuses with 429 a team that has used its part.
-func (f *Share) Request(_ context.Context, ex *Exchange) error {
-	ok, wait := ex.Ports.Shares.Admit(ex.Caller.Org, ex.Caller.Team, f.Weights[TeamKey{ex.Caller.Org, ex.Caller.Team}])
+func (Share) Request(_ context.Context, ex *Exchange) error {
+	ok, wait := ex.Ports.Shares.Admit(ex.Caller.Org, ex.Caller.Team, ex.Tenant.Weights[ex.Caller.Team])
 	if !ok {
 		seconds := max(1, int64((wait+time.Second-1)/time.Second))
 		return problem.RateLimited.New("the organisation's platform account is near its own limit and the team has used its share").
@@ -37,7 +30,7 @@ func (f *Share) Request(_ context.Context, ex *Exchange) error {
 }
 
 // Response learns from the platform's answer what is left.
-func (f *Share) Response(_ context.Context, ex *Exchange) error {
+func (Share) Response(_ context.Context, ex *Exchange) error {
 	if !ex.shared {
 		return nil
 	}

@@ -20,7 +20,12 @@ import (
 
 // Translator serves the calls of a legacy dialect.
 type Translator interface {
-	Dialect
+	// Refuse writes a refusal in the shape callers of the dialect expect.
+	Refuse(p translate.Problem) *translate.Outgoing
+	// Brownout is the refusal of a call inside a brownout. Its words are for the
+	// callers, unlike those of other server errors, which old clients expect as
+	// they were.
+	Brownout(text string) *translate.Outgoing
 	// Serve answers the operation op by making v2 calls.
 	Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing
 }
@@ -31,9 +36,6 @@ type Translate struct {
 	API   *schema.API
 	Chain *Chain
 	Count *Count
-	// Anonymous is the organisation whose credential answers the catalog
-	// questions of GraphQL callers without a key; empty answers none.
-	Anonymous string
 }
 
 // Name implements Filter.
@@ -117,10 +119,10 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	caller := c.parent.Caller
 	if caller == nil {
-		if f.Anonymous == "" || !open(op.ID) {
+		if c.parent.Tenant == nil || !open(op.ID) {
 			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": "missing or unknown key"}}, nil
 		}
-		caller = &identity.Caller{Org: f.Anonymous, Key: "anonymous"}
+		caller = &identity.Caller{Org: c.parent.Tenant.ID, Key: anonymousKey}
 	}
 	ex := c.parent.child(op, caller, r.Params)
 	ex.Query, ex.Doc, ex.HasDoc, ex.Origin = r.Query, r.Body, r.Body != nil, r.Origin

@@ -23,6 +23,8 @@ func (l *lingering) Refuse(translate.Problem) *translate.Outgoing {
 	return &translate.Outgoing{Status: 500}
 }
 
+func (l *lingering) Brownout(string) *translate.Outgoing { return &translate.Outgoing{Status: 503} }
+
 func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	l.Caller, l.in = call, in
 	return &translate.Outgoing{Status: 504}

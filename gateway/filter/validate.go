@@ -1,24 +1,18 @@
 package filter
 
 import (
-	"context"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 )
 
-// Validate holds a v2 call against the operation's description: ids, query,
-// the body's schema, then the rules across members that a schema cannot say.
-type Validate struct{}
-
-// Name implements Filter.
-func (Validate) Name() string { return "validate" }
-
-// Request refuses with 422 for the schema and 400 for everything else, one
-// located message per violation. It replaces Query by what the operation knows,
-// and Doc by its canonical form.
-func (Validate) Request(_ context.Context, ex *Exchange) error {
+// validate holds a v2 call against the operation's description: ids, query,
+// the body's schema, then the rules across members that a schema cannot say. It
+// refuses with 422 for the schema and 400 for everything else, one located
+// message per violation. It replaces Query by what the operation knows, and Doc
+// by its canonical form.
+func validate(ex *Exchange) error {
 	op := ex.Operation
 	for name, value := range ex.Params {
 		if !op.ValidPathParam(name, value) {
@@ -37,14 +31,25 @@ func (Validate) Request(_ context.Context, ex *Exchange) error {
 	if !ex.HasDoc {
 		return nil
 	}
-	if faults := op.ValidateBody(ex.Doc); len(faults) > 0 {
-		return violations(problem.Invalid.New("Request validation failed."), faults)
-	}
-	if faults := op.CheckRules(ex.Doc); len(faults) > 0 {
-		return violations(problem.RuleBroken.New("members of the body contradict each other"), faults)
+	invalid, broken := ex.check(ex.Doc)
+	switch {
+	case len(invalid) > 0:
+		return violations(problem.Invalid.New("Request validation failed."), invalid)
+	case len(broken) > 0:
+		return violations(problem.RuleBroken.New("members of the body contradict each other"), broken)
 	}
 	ex.Doc = schema.CanonicalBody(ex.Doc)
 	return nil
+}
+
+// check holds a body against the schema of its operation and, when it fits,
+// against the rules across members.
+func (ex *Exchange) check(body any) (invalid, broken []schema.Violation) {
+	ex.checks++
+	if invalid = ex.Operation.ValidateBody(body); len(invalid) == 0 {
+		broken = ex.Operation.CheckRules(body)
+	}
+	return invalid, broken
 }
 
 func violations(p *problem.Problem, faults []schema.Violation) *problem.Problem {

@@ -10,20 +10,42 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Authorize asks the organisation's policies. No verdict is a refusal. What
-// they want changed in the body is changed, held against the schema, resolved
-// and judged again, until they want nothing more.
-type Authorize struct {
-	Engine  *policies.Engine
-	Resolve *Resolve
-	// Changes tells which organisations have policies that may change bodies.
-	Changes map[string]bool
+// Judge finds out whether a v2 call may be made, in three stages: the call is
+// validated against the operation's description, resolved to the state it leads
+// to, and authorized by the organisation's policies. When policies change its
+// body, all three look at the changed body, until it stands still. Then it is
+// sealed: what was judged is what is sent.
+type Judge struct {
+	Policies Policies
+	// Reads maps operations to those that read their object; see ReadsOf.
+	Reads map[string]*schema.Operation
+	// Template and Templates read one template and the account's own.
+	Template, Templates *schema.Operation
+	Reader              *Reader
+	Recorder            *telemetry.Recorder
 }
+
+// Policies is implemented by *policies.Engine.
+type Policies interface {
+	Decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
+	// Reads lists the input paths that an organisation's policies read, dotted;
+	// ok is false when it has none.
+	Reads(org string) (paths []string, ok bool)
+}
+
+// The stages of a Judge, as users see them.
+const (
+	stageValidate  = "validate"
+	stageResolve   = "resolve"
+	stageAuthorize = "authorize"
+)
 
 // Headers that tell the caller what policies had to say: what those in mode
 // warn would have refused, and what was changed in the body.
@@ -35,22 +57,116 @@ const (
 // maxRounds bounds how often policies may change a body.
 const maxRounds = 3
 
-// Name implements Filter.
-func (*Authorize) Name() string { return "authorize" }
+// Name returns the name of the first stage; Request enters the others.
+func (*Judge) Name() string { return stageValidate }
 
-// Request refuses with 403, naming every policy that denied, and with 503 when
-// the policies gave no verdict. When it lets the call pass, ex.Doc is the body
-// that was judged, with what its template supplied.
-func (f *Authorize) Request(ctx context.Context, ex *Exchange) error {
-	began := f.Resolve.Recorder.Now()
-	d, err := f.settled(ctx, ex)
+// Request refuses what is not valid, with 403 what policies deny, naming each of
+// them, and with 503 what they gave no verdict on. It answers with the platform's
+// own refusal when an object or a template that the call is about cannot be
+// read. When it lets the call pass, ex.Doc is the body to be sent.
+func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
+	if err := validate(ex); err != nil {
+		return err
+	}
+	ex.enter(stageResolve)
+	if err := f.resolve(ctx, ex); err != nil || ex.Answer != nil {
+		return err
+	}
+	ex.enter(stageAuthorize)
+	began := f.Recorder.Now()
+	d, err := f.decide(ctx, ex)
 	if ex.Answer != nil {
 		return nil // what a policy wrote into the body does not exist
 	}
-	f.record(ctx, ex, d, err, f.Resolve.Recorder.Now().Sub(began))
+	f.record(ctx, ex, d, err, f.Recorder.Now().Sub(began))
 	if err != nil {
 		return err
 	}
+	ex.authorized(d)
+	if len(d.Deny) > 0 {
+		return forbidden(&d)
+	}
+	return seal(ex)
+}
+
+// decide asks until no policy wants the body changed any more. The decision it
+// returns was made on ex.Input as it then is; its Mutate lists what was done on
+// the way.
+func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, error) {
+	given := ex.Doc
+	var done []policies.Mutation
+	revision := ""
+	for range maxRounds + 1 {
+		d, err := f.ask(ctx, ex)
+		if err != nil {
+			return d, err
+		}
+		doc := given
+		switch {
+		case len(done) > 0 && d.Revision != revision:
+			// Other policies than those that changed the body: they start from what
+			// the caller sent.
+			done = nil
+		case len(d.Mutate) == 0:
+			d.Mutate = done
+			return d, nil
+		default:
+			if doc, err = policies.Apply(ex.Doc, d.Mutate); err != nil {
+				return d, noVerdict(err)
+			}
+			done, revision = append(done, d.Mutate...), d.Revision
+		}
+		if err := f.change(ctx, ex, doc); err != nil || ex.Answer != nil {
+			return d, err
+		}
+	}
+	return policies.Decision{}, noVerdict(fmt.Errorf("policies still change the body after %d rounds", maxRounds))
+}
+
+// change gives the exchange another body, which is validated and resolved like
+// the caller's own.
+func (f *Judge) change(ctx context.Context, ex *Exchange, doc any) error {
+	ex.Doc, ex.HasDoc = doc, doc != nil
+	if err := validate(ex); err != nil {
+		p := problemOf(err)
+		out := problem.PolicyUnavailable.New("the body as the organisation's policies changed it is not valid: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
+		out.Errors = p.Errors
+		return out
+	}
+	return f.resolve(ctx, ex)
+}
+
+// ask makes one decision. Whether a field is absent, and its default to be set
+// by a policy, is seen on the body as it is sent; everything else is judged on
+// the body as it works, with the platform's defaults.
+func (f *Judge) ask(ctx context.Context, ex *Exchange) (policies.Decision, error) {
+	row, _ := operation.Of(ex.Operation.ID)
+	twice := row.Verb == operation.VerbCreate && ex.Tenant.ChangesBodies
+	for {
+		var sent policies.Decision
+		var err error
+		if twice {
+			in := *ex.Input
+			in.Request.Body = named(ex, ex.Doc)
+			if sent, err = f.Policies.Decide(ctx, ex.Caller.Org, &in); err != nil {
+				return sent, noVerdict(err)
+			}
+			if len(sent.Mutate) > 0 {
+				return sent, nil
+			}
+		}
+		d, err := f.Policies.Decide(ctx, ex.Caller.Org, ex.Input)
+		if err != nil {
+			return d, noVerdict(err)
+		}
+		if !twice || d.Revision == sent.Revision {
+			return d, nil
+		}
+	}
+}
+
+// authorized notes what the policies said.
+func (ex *Exchange) authorized(d policies.Decision) {
 	ex.Verdict = d
 	e := ex.Event
 	e.PolicyRevision = d.Revision
@@ -61,93 +177,6 @@ func (f *Authorize) Request(ctx context.Context, ex *Exchange) error {
 	for _, m := range d.Mutate {
 		e.Changed = with(e.Changed, m.Policy+": "+m.Pointer)
 	}
-	if len(d.Deny) > 0 {
-		return forbidden(&d)
-	}
-	if err := pin(ex); err != nil {
-		return err
-	}
-	return whole(ex)
-}
-
-// settled asks until no policy wants the body changed any more. The decision it
-// returns was made on ex.Input as it then is; its Mutate lists what was done on
-// the way.
-func (f *Authorize) settled(ctx context.Context, ex *Exchange) (policies.Decision, error) {
-	given := ex.Doc
-	var done []policies.Mutation
-	revision := ""
-	for range maxRounds + 1 {
-		d, err := f.ask(ctx, ex)
-		if err != nil {
-			return d, err
-		}
-		if len(done) > 0 && d.Revision != revision {
-			// Other policies than those that changed it: they start from what
-			// the caller sent.
-			done = nil
-			if err := f.change(ctx, ex, given); err != nil || ex.Answer != nil {
-				return d, err
-			}
-			continue
-		}
-		revision = d.Revision
-		if len(d.Mutate) == 0 {
-			d.Mutate = done
-			return d, nil
-		}
-		doc, err := policies.Apply(ex.Doc, d.Mutate)
-		if err != nil {
-			return d, noVerdict(err)
-		}
-		done = append(done, d.Mutate...)
-		if err := f.change(ctx, ex, doc); err != nil || ex.Answer != nil {
-			return d, err
-		}
-	}
-	return policies.Decision{}, noVerdict(fmt.Errorf("policies still change the body after %d rounds", maxRounds))
-}
-
-// change gives the exchange another body, which is held against the operation
-// and resolved like the caller's own.
-func (f *Authorize) change(ctx context.Context, ex *Exchange, doc any) error {
-	ex.Doc, ex.HasDoc = doc, doc != nil
-	if err := (Validate{}).Request(ctx, ex); err != nil {
-		p := problemOf(err)
-		out := problem.PolicyUnavailable.New("the body as the organisation's policies changed it is not valid: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
-		out.Errors = p.Errors
-		return out
-	}
-	return f.Resolve.Request(ctx, ex)
-}
-
-// ask makes one decision. Whether a field is absent, and its default to be set
-// by a policy, is seen on the body as it is sent; everything else is judged on
-// the body as it works, with the platform's defaults.
-func (f *Authorize) ask(ctx context.Context, ex *Exchange) (policies.Decision, error) {
-	row, _ := operation.Of(ex.Operation.ID)
-	twice := row.Verb == operation.VerbCreate && f.Changes[ex.Caller.Org]
-	for {
-		var sent policies.Decision
-		var err error
-		if twice {
-			in := *ex.Input
-			in.Request.Body = named(ex, ex.Doc)
-			if sent, err = f.Engine.Decide(ctx, ex.Caller.Org, &in); err != nil {
-				return sent, noVerdict(err)
-			}
-			if len(sent.Mutate) > 0 {
-				return sent, nil
-			}
-		}
-		d, err := f.Engine.Decide(ctx, ex.Caller.Org, ex.Input)
-		if err != nil {
-			return d, noVerdict(err)
-		}
-		if !twice || d.Revision == sent.Revision {
-			return d, nil
-		}
-	}
 }
 
 func noVerdict(err error) error {
@@ -155,7 +184,7 @@ func noVerdict(err error) error {
 }
 
 // record writes the decision to the log.
-func (f *Authorize) record(ctx context.Context, ex *Exchange, d policies.Decision, err error, took time.Duration) {
+func (*Judge) record(ctx context.Context, ex *Exchange, d policies.Decision, err error, took time.Duration) {
 	if ex.Ports.Decisions == nil {
 		return
 	}
@@ -186,16 +215,29 @@ func forbidden(d *policies.Decision) error {
 }
 
 // Notes implements Noter.
-func (f *Authorize) Notes(ex *Exchange, stage string) []string {
-	if stage != f.Name() || ex.Verdict.Revision == "" {
-		return nil
+func (*Judge) Notes(ex *Exchange, stage string) []string {
+	switch {
+	case stage == stageResolve && ex.Input != nil:
+		return resolveNotes(ex.Input)
+	case stage == stageAuthorize && ex.Verdict.Revision != "":
+		return []string{"policies " + ex.Verdict.Revision}
 	}
-	return []string{"policies " + ex.Verdict.Revision}
+	return nil
 }
 
-// Response tells the caller of warnings and changes.
-func (*Authorize) Response(_ context.Context, ex *Exchange) error {
+// Response tells the caller of warnings and changes, and forgets what the call
+// may have changed.
+func (f *Judge) Response(_ context.Context, ex *Exchange) error {
 	tell(ex.Answer, &ex.Verdict)
+	if !ex.Operation.Mutates || ex.Sent == NotSent {
+		return nil
+	}
+	if get := f.Reads[ex.Operation.ID]; get != nil {
+		ex.forget(get, ex.Params)
+	}
+	if row, _ := operation.Of(ex.Operation.ID); row.Kind == operation.KindTemplate {
+		ex.forget(f.Templates, nil)
+	}
 	return nil
 }
 

@@ -61,7 +61,7 @@ func TestWholeSaysAllOfWhatCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ex := &Exchange{Operation: api.Operation(tc.op), Doc: tc.body, HasDoc: true, Input: &policies.Input{Resource: policies.Resource{After: tc.after}}}
-			if err := whole(ex); err != nil {
+			if err := seal(ex); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(any(tc.want), ex.Doc); diff != "" {

@@ -1,0 +1,196 @@
+package filter
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// seal makes the body say all of what was judged, so that nothing that changes
+// between the verdict and the call has a part in it.
+//
+// What a template supplied is written into the body, and the template's id taken
+// out of it: a later edit of the template is judged when it is used. The platform
+// keeps no link from what was made to the template it was made from (reference
+// platform-v2, section 4.2), so nothing is lost but the registry credential of
+// somebody else's template, which the platform shows to nobody. An image that
+// only such a credential can fetch cannot be judged, nor used, through the
+// gateway.
+//
+// A change of what an endpoint costs says all of that. An endpoint costs its
+// workers times their GPUs, and the platform merges each change into what it
+// finds: two changes that arrive together, one of the workers and one of the
+// GPUs, would both be judged on the state before either, and add up to one that
+// was never judged. When each carries both factors as they were judged, the one
+// that comes last leaves a state that was judged as a whole.
+func seal(ex *Exchange) error {
+	body, isObject := ex.Doc.(map[string]any)
+	if !isObject {
+		return nil
+	}
+	after, _ := ex.Input.Resource.After.(map[string]any)
+	t := ex.Input.Resource.Template
+	if body["templateId"] == nil {
+		t = nil // nothing of a template is left to take
+	}
+	sealed := body
+	if t != nil {
+		record, _ := t.Record.(map[string]any)
+		row, _ := operation.Of(ex.Operation.ID)
+		sealed = pinnedBody(body, record, after, row.Verb)
+	}
+	costs := ex.Operation.ID == "updateEndpoint" && (body["gpu"] != nil || body["cpu"] != nil || body["workers"] != nil)
+	if costs {
+		sealed = wholeBody(sealed, after)
+	}
+	if t == nil && !costs {
+		return nil
+	}
+	invalid, broken := ex.check(sealed)
+	switch {
+	case len(invalid) > 0 && t == nil:
+		return noVerdict(fmt.Errorf("%s as a whole: %s", operation.KindEndpoint, invalid[0]))
+	case len(invalid) > 0:
+		return violations(problem.Invalid.Newf("what the template %s supplies does not fit the operation", t.ID), invalid)
+	case len(broken) > 0 && t != nil:
+		return violations(problem.RuleBroken.Newf("what the template %s supplies contradicts the body", t.ID), broken)
+	}
+	if t != nil {
+		ex.named = body
+	}
+	ex.Doc = sealed
+	return nil
+}
+
+// pinnedBody is body with the members that only the template gave, as they
+// stand in the state after.
+func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[string]any {
+	out := maps.Clone(body)
+	if !leansOn(body, verb) {
+		delete(out, "templateId")
+	}
+	take := func(name string) {
+		if _, given := body[name]; given {
+			return
+		}
+		v, has := after[name]
+		// In an update, null is a value that clears; in a create it is what
+		// leaving out means.
+		if has && (v != nil || verb == operation.VerbUpdate) {
+			out[name] = v
+		}
+	}
+	for _, name := range []string{"image", "disk", "ports", "registry"} {
+		if _, supplied := template[name]; supplied {
+			take(name)
+		}
+	}
+	takeCommand(body, template, take)
+	if v, has := after["env"]; has && template["env"] != nil {
+		out["env"] = v // merged key by key, whatever the body gave
+	}
+	if verb != operation.VerbCreate {
+		return out // an update takes the container's settings and nothing else
+	}
+	for _, flag := range []string{"startSsh", "startJupyter"} {
+		take(flag)
+	}
+	if mounts, _ := body["mounts"].(map[string]any); len(mounts) == 0 && after["mounts"] != nil {
+		out["mounts"] = after["mounts"]
+	}
+	pinCUDA(out, after)
+	return out
+}
+
+// leansOn tells whether a body leaves more to its template than the platform
+// shows: a new endpoint may leave out its name and type beside one. It keeps the
+// template's id then; what is sent beside it wins.
+func leansOn(body map[string]any, verb operation.Verb) bool {
+	if verb != operation.VerbCreate {
+		return false
+	}
+	_, named := body["name"]
+	_, scaled := body["scaling"] // an endpoint's own member
+	_, typed := body["type"]
+	return !named || scaled && !typed
+}
+
+// takeCommand takes the template's command in the one form it is stored in;
+// the other is read out of it.
+func takeCommand(body, template map[string]any, take func(string)) {
+	for name := range body {
+		if name == "args" || name == "cmd" || name == "entrypoint" {
+			return // the body's own command replaces the template's
+		}
+	}
+	if args, stored := template["args"].(string); stored && strings.TrimSpace(args) != "" {
+		take("args")
+		return
+	}
+	for _, name := range []string{"args", "cmd", "entrypoint"} {
+		if _, supplied := template[name]; supplied {
+			take(name)
+		}
+	}
+}
+
+func pinCUDA(out, after map[string]any) {
+	mine, ok1 := out["gpu"].(map[string]any)
+	theirs, ok2 := after["gpu"].(map[string]any)
+	if !ok1 || !ok2 {
+		return
+	}
+	versions, supplied := theirs["allowedCudaVersions"]
+	if _, given := mine["allowedCudaVersions"]; given || !supplied {
+		return
+	}
+	gpu := maps.Clone(mine)
+	gpu["allowedCudaVersions"] = versions
+	out["gpu"] = gpu
+}
+
+// wholeBody is the body of a change to an endpoint with all of what the endpoint
+// costs, as it stands in the state after.
+func wholeBody(body, after map[string]any) map[string]any {
+	out := maps.Clone(body)
+	complete(out, after, "workers", "min", "max")
+	complete(out, after, "gpu", "count", "pools", "excludedTypes")
+	if flavours, ok := after["cpu"].([]any); ok && body["cpu"] == nil {
+		out["cpu"] = requestable(flavours)
+	}
+	return out
+}
+
+// complete gives the section of a body the members it lacks, as they stand in
+// the state after.
+func complete(body, after map[string]any, section string, names ...string) {
+	judged, ok := after[section].(map[string]any)
+	if !ok {
+		return
+	}
+	given, _ := body[section].(map[string]any)
+	all := make(map[string]any, len(given)+len(names))
+	for _, name := range names {
+		if v := judged[name]; v != nil {
+			all[name] = v
+		}
+	}
+	maps.Copy(all, given)
+	body[section] = all
+}
+
+// requestable writes the CPU flavours of an endpoint as a request names them.
+func requestable(flavours []any) []any {
+	out := make([]any, len(flavours))
+	for i, v := range flavours {
+		f, ok := v.(map[string]any)
+		if !ok {
+			return flavours // the schema will say so
+		}
+		out[i] = map[string]any{"id": f["id"], "vcpuCount": f["vcpuCount"]}
+	}
+	return out
+}
