@@ -182,7 +182,7 @@ func parseQuestion(body []byte) (Question, error) {
 		switch to := text[name]; {
 		case to != nil:
 			if *to, ok = v.(string); !ok {
-				return q, fmt.Errorf("%s: want a text", name)
+				return q, fmt.Errorf("%s: want a string", name)
 			}
 		case name == "roles":
 			list, _ := v.([]any)

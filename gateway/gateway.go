@@ -223,7 +223,7 @@ func (p prices) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
 	return p.g.current.Load().reader.CPUs(ctx, org)
 }
 
-// streamAllowed tells whether an open event stream may go on under the
+// streamAllowed reports whether an open event stream may go on under the
 // configuration now in force.
 func (g *Gateway) streamAllowed(s filter.Stream) bool {
 	now := g.current.Load()

@@ -9,13 +9,13 @@ import (
 )
 
 // lingering runs work that outlives the request it was begun for. Unlike a
-// sync.WaitGroup it may be given work while somebody waits.
+// sync.WaitGroup it may be given work during a wait.
 type lingering struct {
 	logger *slog.Logger
 
 	mu      sync.Mutex // guards what follows
 	running int
-	idle    chan struct{} // closed when nothing runs; nil when nobody waits
+	idle    chan struct{} // closed when nothing runs; nil when there is no wait
 }
 
 // Go runs f. A panic in it costs no more than its own work.

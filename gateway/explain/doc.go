@@ -1,5 +1,5 @@
 // Package explain says in words what a chain did to an exchange, stage by stage,
-// and what it would do to a request that nobody made.
+// and what it would do to a request that was not made.
 //
 // It knows no stage: filters say their own notes (filter.Noter), and the chain
 // records which stages were entered. A dry run is the same chain on other ports

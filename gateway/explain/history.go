@@ -11,7 +11,7 @@ import (
 
 // History is a filter.Observer that keeps the latest exchanges of known callers
 // in memory, a bounded number of them. What only read and was answered has a part
-// of its own, so that polling does not push out what somebody will ask about. It
+// of its own, so that polling does not push out what operators ask about. It
 // is safe for concurrent use.
 type History struct {
 	mu             sync.Mutex // guards what follows

@@ -41,7 +41,7 @@ func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), er
 	case known:
 		return done, answer(ex, http.StatusOK, doc)
 	case !ex.Out.Whole:
-		return done, answer(ex, ex.Operation.SuccessStatus, map[string]any{}) // nobody looks at it
+		return done, answer(ex, ex.Operation.SuccessStatus, map[string]any{}) // its body is not looked at
 	case s.Offline:
 		return nil, ErrOffline
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // problemOf maps an error of any package to what the caller may know of it.
-// An error nobody foresaw is a 500 with fixed text; its cause goes to the log.
+// An unforeseen error is a 500 with fixed text; its cause goes to the log.
 func problemOf(err error) *problem.Problem {
 	if p, ok := errors.AsType[*problem.Problem](err); ok {
 		return p

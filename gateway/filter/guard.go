@@ -48,7 +48,7 @@ func NewGuard(addresses *ratelimit.AddressLimiter, exempt []netip.Prefix) (*Guar
 }
 
 // admit refuses an address with too many failures. caller is who the request
-// turned out to come from, nil for nobody.
+// turned out to come from, nil if unknown.
 func (g *Guard) admit(peer string, caller *identity.Caller) error {
 	addr, _ := netip.ParseAddr(peer)
 	addr = addr.Unmap()

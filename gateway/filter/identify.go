@@ -14,7 +14,7 @@ import (
 // Identify finds out who calls. A request carries exactly one credential: a
 // Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
 // the api_key parameter its clients send. Elsewhere that parameter identifies
-// nobody, and beside a token it is a second credential all the same.
+// no caller, and beside a token it is a second credential all the same.
 type Identify struct {
 	Directory *identity.Directory
 	// Tenants holds the organisations by id; Anonymous is the id of the one that

@@ -33,7 +33,7 @@ type Ports struct {
 	Decisions Decisions
 	// Usage counts legacy calls for the migration report; nil counts none.
 	Usage Usage
-	// Observer is told of exchanges that have ended; nil for none.
+	// Observer receives exchanges that have ended; nil for none.
 	Observer Observer
 }
 
@@ -70,7 +70,7 @@ type Usage interface {
 	Note(ctx context.Context, c usage.Call)
 }
 
-// Observer is told of each exchange once its answer is complete, before the
+// Observer receives each exchange once its answer is complete, before the
 // answer is written. The v2 calls of a legacy exchange are its Calls; they are
 // not reported on their own. The exchange must not be retained: what is kept of
 // it is copied.
@@ -84,7 +84,7 @@ type Pipeline struct {
 	Chain *Chain
 	Ports Ports
 	// Authorization returns the credential a request of an organisation is sent
-	// with, for a door whose requests are sent by somebody else.
+	// with, for a door whose requests Envoy sends.
 	Authorization func(org string) (string, error)
 	// Revision names the configuration.
 	Revision string

@@ -78,7 +78,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 func resolveNotes(in *policies.Input) []string {
 	var notes []string
 	if t := in.Resource.Template; t != nil {
-		whose := "somebody else's"
+		whose := "foreign"
 		if t.Own {
 			whose = "own"
 		}

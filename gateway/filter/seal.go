@@ -16,7 +16,7 @@ import (
 // out of it: a later edit of the template is judged when it is used. The platform
 // keeps no link from what was made to the template it was made from (reference
 // platform-v2, section 4.2), so nothing is lost but the registry credential of
-// somebody else's template, which the platform shows to nobody. An image that
+// a foreign template, which the platform does not show. An image that
 // only such a credential can fetch cannot be judged, nor used, through the
 // gateway.
 //
@@ -105,7 +105,7 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 	return out
 }
 
-// leansOn tells whether a body leaves more to its template than the platform
+// leansOn reports whether a body leaves more to its template than the platform
 // shows: a new endpoint may leave out its name and type beside one. It keeps the
 // template's id then; what is sent beside it wins.
 func leansOn(body map[string]any, verb operation.Verb) bool {

@@ -24,7 +24,7 @@ type Stream struct {
 // caller's roles changed, the organisation's policies replaced. Recheck cuts
 // those; a reader who is still allowed connects again and is judged anew.
 type Streams struct {
-	// allowed tells whether a stream may go on.
+	// allowed reports whether a stream may go on.
 	allowed func(Stream) bool
 
 	mu   sync.Mutex

@@ -128,7 +128,7 @@ func (d *Directory) Find(key string) (*Caller, error) {
 	return e.caller, nil
 }
 
-// Holds tells whether a caller found in this or another Directory is here too:
+// Holds reports whether a caller found in this or another Directory is here too:
 // the same key, with the same organisation, team, id and roles.
 func (d *Directory) Holds(c *Caller) bool {
 	now := d.byDigest[c.digest].caller

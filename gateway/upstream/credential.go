@@ -18,7 +18,7 @@ func NewCredential(secret string) Credential { return Credential{secret: secret}
 // Reveal returns the key itself.
 func (c Credential) Reveal() string { return c.secret }
 
-// IsZero tells whether there is no key.
+// IsZero reports whether there is no key.
 func (c Credential) IsZero() bool { return c.secret == "" }
 
 // Scrub returns b with every occurrence of the key masked.

@@ -16,7 +16,7 @@ import (
 
 // Errors of Do. Each is wrapped together with its cause.
 var (
-	// ErrUnreachable means that no answer was had.
+	// ErrUnreachable means that no answer was received.
 	ErrUnreachable = errors.New("upstream: no answer")
 	// ErrTimeout means that the answer did not come in time.
 	ErrTimeout = errors.New("upstream: no answer in time")
