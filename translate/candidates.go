@@ -208,6 +208,7 @@ func (c *candidateRun) settle(ctx context.Context, candidate *Candidate) (*Respo
 		found, mayRepeat := c.recover(ctx, candidate, faults)
 		if found != nil {
 			c.out.Adopted = true
+			c.d.Adopt(candidate.Request, Text(found.Body, "id"))
 			return found, nil
 		}
 		faults++

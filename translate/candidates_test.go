@@ -35,7 +35,10 @@ type script struct {
 	pods    []any
 	listErr error
 	calls   []string
+	adopted []string // the ids
 }
+
+func (s *script) Adopt(_ *Request, id string) { s.adopted = append(s.adopted, id) }
 
 func (s *script) Call(_ context.Context, r *Request) (*Response, error) {
 	if r.Operation == "listPods" {
@@ -216,6 +219,9 @@ func TestTwoLostCreatesNeverAdoptOnePod(t *testing.T) {
 	d := NewDialogue(deps, first, "acct", 0)
 	if got := RunCandidates(t.Context(), d, PodPlan(d, pods("a"))); Text(got.Response.Body, "id") != "p1" || !got.Adopted {
 		t.Fatalf("first create got %+v, want the pod adopted", got)
+	}
+	if diff := cmp.Diff([]string{"p1"}, first.adopted); diff != "" {
+		t.Errorf("the caller is told of (-want +got):\n%s", diff)
 	}
 	second := &script{answers: []any{500, 201}, pods: list}
 	d = NewDialogue(deps, second, "acct", 0)

@@ -99,6 +99,13 @@ func (d *Dialogue) Call(ctx context.Context, r *Request) (*Response, error) {
 	return resp, nil
 }
 
+// Adopt implements Adopter, for a Caller that does.
+func (d *Dialogue) Adopt(r *Request, id string) {
+	if a, ok := d.call.(Adopter); ok {
+		a.Adopt(r, id)
+	}
+}
+
 // Repeat says how often a call may be sent again.
 type Repeat int
 

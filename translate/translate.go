@@ -65,6 +65,14 @@ type Meter interface {
 	Take(ctx context.Context, n int64) (*Response, error)
 }
 
+// Adopter is a Caller that is told what became of calls whose answer was lost.
+type Adopter interface {
+	Caller
+	// Adopt says that a create whose answer was lost made the resource id, which
+	// was found afterwards.
+	Adopt(r *Request, id string)
+}
+
 // Incoming is a legacy request as the gateway parsed it.
 type Incoming struct {
 	// Params holds the path parameters by name, decoded.

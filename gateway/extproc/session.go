@@ -110,7 +110,7 @@ func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
 
 // requestBody completes the request. A body that does not end the stream is
 // whole all the same, since checkFilter has seen to that: trailers follow, which
-// nobody reads.
+// are not read.
 func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
 	se.ex.In.Body = b.Body
 	se.ex.Event.BytesIn = int64(len(b.Body))
@@ -149,8 +149,9 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 }
 
 // responseHeaders sees an answer: the platform's, or Envoy's own when it gave
-// up. Of the platform's, errors are rewritten, which takes their body;
-// everything else passes with its headers filtered and its body unseen.
+// up. Of the platform's, errors are rewritten, which takes their body, and so
+// does what a stage wants whole; everything else passes with its headers filtered
+// and its body unseen.
 func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (*extprocv3.ProcessingResponse, error) {
 	header, pseudo := readHeaders(h.Headers)
 	code, err := strconv.Atoi(pseudo[":status"])
@@ -221,9 +222,16 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 	return se.immediate()
 }
 
-// responseBody replaces an error of the platform by what may be shown of it.
+// responseBody completes an answer whose body must be seen: an error, or one that
+// a stage wants whole. Envoy sends the beginning of a body that exceeds its
+// buffer; of an error that does.
 func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	se.ex.Answer.Body = b.Body
+	ex := se.ex
+	ex.Answer.Body = b.Body
+	if ex.Answer.Status < http.StatusBadRequest && !b.EndOfStream {
+		ex.Sent = filter.SentOut
+		se.pipeline.Chain.Fail(ex, filter.StageDispatch, fmt.Errorf("the answer exceeds Envoy's buffer: %w", context.Canceled))
+	}
 	se.pipeline.Chain.RunResponse(se.ctx, se.ex)
 	se.phase = finished
 	return immediate(se.ex.Answer), nil

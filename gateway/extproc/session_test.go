@@ -359,3 +359,62 @@ func TestSessionsThatBreakOffLeaveTheirStages(t *testing.T) {
 		})
 	}
 }
+
+// wanting is a stage that wants the answer's body seen.
+type wanting struct{ whole bool }
+
+func (wanting) Name() string { return "wanting" }
+
+func (w wanting) Request(_ context.Context, ex *filter.Exchange) error {
+	ex.Caller, ex.Out.Header, ex.Out.Whole = &identity.Caller{Org: "acme"}, http.Header{}, w.whole
+	return nil
+}
+
+// An answer whose body a stage wants whole is asked for, and is none when only a
+// part of it comes.
+func TestAnswersWantedWhole(t *testing.T) {
+	answered := func(end bool) *extprocv3.ProcessingRequest {
+		return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseBody{
+			ResponseBody: &extprocv3.HttpBody{Body: []byte(`{"id":"p1"}`), EndOfStream: end},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		whole, end bool
+		status     int // of the immediate response, 0 for none
+		sent       filter.Sent
+	}{
+		"not wanted": {false, false, 0, filter.Answered},
+		"whole":      {true, true, 201, filter.Answered},
+		"in part":    {true, false, 502, filter.SentOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			se, _ := newSession(t)
+			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{wanting{tc.whole}}, nil
+			se.pipeline.Authorization = func(string) (string, error) { return "Bearer pk", nil }
+			if _, err := se.handle(t.Context(), headers(true, "authorization", "Bearer k")); err != nil {
+				t.Fatal(err)
+			}
+			if se.ex.Sent != filter.SentOut {
+				t.Errorf("judged: sent %d, want SentOut", se.ex.Sent)
+			}
+			res, err := se.handle(t.Context(), response("201", viaUpstream))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked := res.ModeOverride != nil; asked != tc.whole {
+				t.Fatalf("the body is asked for: %t, want %t", asked, tc.whole)
+			}
+			if tc.whole {
+				if res, err = se.handle(t.Context(), answered(tc.end)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := int(res.GetImmediateResponse().GetStatus().GetCode()); got != tc.status || se.ex.Sent != tc.sent {
+				t.Errorf("answered %d with sent %d, want %d with %d", got, se.ex.Sent, tc.status, tc.sent)
+			}
+			if body := string(res.GetImmediateResponse().GetBody()); tc.status == 201 && body != `{"id":"p1"}` {
+				t.Errorf("body %s", body)
+			}
+		})
+	}
+}

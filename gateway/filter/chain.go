@@ -146,8 +146,14 @@ func (c *Chain) Notes(ex *Exchange, stage string) []string {
 			}
 		}
 	}
-	if stage == StageDispatch && ex.Event.UpstreamStatus != 0 {
+	if stage != StageDispatch {
+		return notes
+	}
+	if ex.Event.UpstreamStatus != 0 {
 		notes = append(notes, fmt.Sprintf("the platform answered %d", ex.Event.UpstreamStatus))
+	}
+	if ex.Adopted != "" {
+		notes = append(notes, fmt.Sprintf("%s was made all the same and found afterwards", ex.Adopted))
 	}
 	return notes
 }

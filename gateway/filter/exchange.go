@@ -130,6 +130,9 @@ type Exchange struct {
 
 	// Sent says whether the call has left.
 	Sent Sent
+	// Adopted is the id of the resource that a create made although its answer was
+	// lost, "" unless it was found afterwards.
+	Adopted string
 	// Calls are the v2 calls that a legacy exchange became, in the order they
 	// ended, at most maxCalls of them.
 	Calls []*Exchange

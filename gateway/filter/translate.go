@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -141,6 +142,18 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		return nil, errors.Join(ex.Event.Cause, ctx.Err())
 	}
 	return answer, err
+}
+
+// Adopt implements translate.Adopter.
+func (c *calls) Adopt(r *translate.Request, id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range slices.Backward(c.parent.Calls) {
+		if call.Operation.ID == r.Operation && call.Adopted == "" && call.Event.Outcome == telemetry.OutcomeUpstream {
+			call.Adopted = id
+			return
+		}
+	}
 }
 
 // maxCalls bounds the calls an exchange holds: a GraphQL document can become a

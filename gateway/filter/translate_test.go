@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -52,5 +53,22 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 	c.end(&Exchange{Answer: new(Answer), Event: &telemetry.Event{Denied: []string{"p"}, Priced: true, UpstreamStatus: 201, Outcome: telemetry.OutcomeRefused}})
 	if diff := cmp.Diff(written, *ex.Event, cmpopts.IgnoreUnexported(telemetry.Event{})); diff != "" || len(ex.Calls) > 0 {
 		t.Errorf("the event changed after the answer (-written +now):\n%s", diff)
+	}
+}
+
+// What is found after its answer was lost belongs to the call that lost it.
+func TestAdoptedResources(t *testing.T) {
+	call := func(op string, outcome telemetry.Outcome) *Exchange {
+		return &Exchange{Operation: &schema.Operation{ID: op}, Event: &telemetry.Event{Outcome: outcome}}
+	}
+	ok, lost, read := call("createPod", telemetry.OutcomeOK), call("createPod", telemetry.OutcomeUpstream), call("listPods", telemetry.OutcomeUpstream)
+	c := &calls{parent: &Exchange{Calls: []*Exchange{ok, lost, read}}}
+	c.Adopt(&translate.Request{Operation: "createPod"}, "p1")
+	c.Adopt(&translate.Request{Operation: "createPod"}, "p2") // of a call that is not on record
+	if got, want := []string{ok.Adopted, lost.Adopted, read.Adopted}, []string{"", "p1", ""}; !cmp.Equal(got, want) {
+		t.Errorf("adopted %q, want %q", got, want)
+	}
+	if got, want := new(Chain).Notes(lost, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
+		t.Errorf("notes %q, want %q", got, want)
 	}
 }

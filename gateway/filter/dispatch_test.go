@@ -1,0 +1,73 @@
+package filter
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+)
+
+// How far a call has come is a state, whatever became of its answer.
+func TestSent(t *testing.T) {
+	long := strings.Repeat("x", 2*maxShort)
+	for name, tc := range map[string]struct {
+		org    string
+		whole  bool
+		answer func(w http.ResponseWriter)
+		sent   Sent
+		body   string // of the answer, "" for a stream or none
+		fails  bool
+	}{
+		"short":               {"acme", false, func(w http.ResponseWriter) { _, _ = io.WriteString(w, "{}") }, Answered, "{}", false},
+		"long, streamed":      {"acme", false, func(w http.ResponseWriter) { _, _ = io.WriteString(w, long) }, Answered, "", false},
+		"long, wanted whole":  {"acme", true, func(w http.ResponseWriter) { _, _ = io.WriteString(w, long) }, Answered, long, false},
+		"an error":            {"acme", false, func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot); _, _ = io.WriteString(w, "no") }, Answered, "no", false},
+		"no answer":           {"acme", false, func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, SentOut, "", true},
+		"breaks off":          {"acme", true, breakOff, SentOut, "", true},
+		"breaks off, streams": {"acme", false, breakOff, Answered, "", false},
+		"no credential":       {"globex", false, nil, NotSent, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { tc.answer(w) }))
+			defer s.Close()
+			client, err := upstream.New(upstream.Config{BaseURL: s.URL}, map[string]upstream.Credential{"acme": upstream.NewCredential("pk")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			d := &Dispatcher{Upstream: client, Recorder: newRecorder(t), Deadline: time.Minute}
+			ex := new(Pipeline).NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
+			ex.Operation, ex.Caller = &schema.Operation{ID: "createPod", Mutates: true}, &identity.Caller{Org: tc.org}
+			ex.Out = Outbound{Method: http.MethodPost, Path: "/v2/pods", Header: http.Header{}, Whole: tc.whole}
+			done, err := d.Send(t.Context(), ex)
+			if (err != nil) != tc.fails || ex.Sent != tc.sent || (ex.Answer == nil) != tc.fails {
+				t.Fatalf("Send = %v, sent %d, answer %v; want sent %d, an error: %t", err, ex.Sent, ex.Answer, tc.sent, tc.fails)
+			}
+			if err != nil {
+				return
+			}
+			if got := string(ex.Answer.Body); got != tc.body {
+				t.Errorf("body of %d bytes, want %d", len(got), len(tc.body))
+			}
+			if ex.Answer.Stream != nil {
+				_ = ex.Answer.Stream.Close()
+			}
+			done()
+		})
+	}
+}
+
+// breakOff sends less than it announced.
+func breakOff(w http.ResponseWriter) {
+	w.Header().Set("Content-Length", strconv.Itoa(4*maxShort))
+	_, _ = io.WriteString(w, strings.Repeat("x", maxShort))
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
