@@ -8,6 +8,32 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
+// The idle timeout of endpoints in seconds, by default and at most.
+const (
+	defaultIdle = 5
+	maxIdle     = 3600
+)
+
+var (
+	scalers = []string{v2.ByDelay, v2.ByCount}
+
+	// endpointCreateForm is EndpointCreateInput, endpointUpdateForm
+	// EndpointUpdateInput, whose defaults do not apply.
+	endpointCreateForm = append(form{{name: "templateId", required: true}, {name: "computeType", enum: computes}}, endpointFields...)
+	endpointUpdateForm = append(form{{name: "templateId"}}, endpointFields...)
+
+	endpointFields = form{
+		{name: "name", maxLen: maxName}, {name: "gpuTypeIds", kind: kindStrings}, {name: "gpuCount", kind: kindInteger, atLeast: 1},
+		{name: "allowedCudaVersions", kind: kindStrings}, {name: "minCudaVersion", keepEmpty: true},
+		{name: "cpuFlavorIds", kind: kindStrings}, {name: "vcpuCount", kind: kindInteger, atLeast: anyInt},
+		{name: "workersMin", kind: kindInteger}, {name: "workersMax", kind: kindInteger},
+		{name: "idleTimeout", kind: kindInteger, atLeast: 1, atMost: maxIdle},
+		{name: "scalerType", enum: scalers}, {name: "scalerValue", kind: kindInteger, atLeast: 1},
+		{name: "executionTimeoutMs", kind: kindInteger}, {name: "flashboot", kind: kindBoolean},
+		{name: "dataCenterIds", kind: kindStrings}, {name: "networkVolumeId", keepEmpty: true}, {name: "networkVolumeIds", kind: kindStrings},
+	}
+)
+
 func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 	in, w := r.body, r.endpointWishes()
 	w.IdleTimeout = legacy.Given(w.IdleTimeout.Or(defaultIdle))

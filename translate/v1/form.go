@@ -15,33 +15,32 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// Fate is what becomes of a v1 input field.
-type Fate string
+// handling is what becomes of an input field.
+type handling int
 
-// The fates. Every field of every v1 input has one; a test holds the tables
-// against the v1 description and tries each field.
+// Every field of every input has one; a test tries each field.
 const (
-	// Mapped: it has a place in v2.
-	Mapped Fate = "mapped"
-	// Emulated: its effect is produced by other calls or by memory.
-	Emulated Fate = "emulated"
-	// Warned: it is not sent, and the answer says so.
-	Warned Fate = "warned"
-	// Refused: a value that asks for something gone is a 400.
-	Refused Fate = "refused"
+	mapped   handling = iota // it has a place in v2
+	emulated                 // its effect is produced by other calls or by memory
+	warned                   // it is not sent, and the answer says so
+	refused                  // a value that asks for something gone is a 400
 )
+
+func (h handling) String() string {
+	return [...]string{"mapped", "emulated", "warned", "refused"}[h]
+}
 
 // kind is the JSON type of a field.
 type kind int
 
 const (
-	aText kind = iota
-	aWhole
-	aNumber
-	aFlag
-	aList
-	anEnv
-	aPortList
+	kindString kind = iota
+	kindInteger
+	kindNumber
+	kindBoolean
+	kindStrings
+	kindEnv
+	kindPorts
 )
 
 func (k kind) String() string {
@@ -52,7 +51,7 @@ func (k kind) String() string {
 type field struct {
 	name string
 	kind kind
-	fate Fate
+	handling
 	// enum closes the values; empty ones count as absent.
 	enum []string
 	// atLeast and atMost bound an integer; maxLen bounds a text in characters.
@@ -163,31 +162,31 @@ func (f form) extra(body map[string]any) []string {
 // clients send them.
 func (f field) convert(v any) (any, bool) {
 	switch f.kind {
-	case aText:
+	case kindString:
 		s, ok := v.(string)
 		return s, ok
-	case aWhole:
+	case kindInteger:
 		if _, ok := v.(json.Number); !ok {
 			return nil, false
 		}
 		n, ok := translate.Integer(v)
 		return n, ok
-	case aNumber:
+	case kindNumber:
 		if _, ok := v.(json.Number); !ok {
 			return nil, false
 		}
 		n, ok := translate.Number(v)
 		return n, ok
-	case aFlag:
+	case kindBoolean:
 		b, ok := v.(bool)
 		return b, ok
-	case anEnv:
+	case kindEnv:
 		m, err := translate.Env(v)
 		return m, err == nil
-	case aPortList:
+	case kindPorts:
 		l, err := translate.Ports(v)
 		return l, err == nil
-	case aList:
+	case kindStrings:
 		return f.list(v)
 	}
 	return nil, false
@@ -216,7 +215,7 @@ var splitLists = map[string]bool{
 }
 
 // splits tells that a list may come as one comma separated text.
-func (f field) splits() bool { return f.kind == aPortList || splitLists[f.name] }
+func (f field) splits() bool { return f.kind == kindPorts || splitLists[f.name] }
 
 // check holds a given value against the field's bounds.
 func (f field) check(v any) *fault {

@@ -51,22 +51,22 @@ func drawField(t *rapid.T, f field) any {
 		pick = []string{"a", "b c", "", `quote"'\`, "ü", "x:1"}
 	}
 	switch f.kind {
-	case aText:
+	case kindString:
 		if len(f.enum) > 0 {
 			return rapid.SampledFrom(f.enum).Draw(t, label)
 		}
 		return rapid.SampledFrom(pick).Draw(t, label)
-	case aWhole:
+	case kindInteger:
 		low, high := max(f.atLeast, -5), int64(5000)
 		if f.atMost > 0 {
 			high = f.atMost
 		}
 		return translate.Int(rapid.Int64Range(low, high).Draw(t, label))
-	case aNumber:
+	case kindNumber:
 		return json.Number(rapid.SampledFrom([]string{"0", "1.5", "100", "2e3"}).Draw(t, label))
-	case aFlag:
+	case kindBoolean:
 		return rapid.Bool().Draw(t, label)
-	case anEnv:
+	case kindEnv:
 		env := map[string]any{}
 		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "PUBLIC_KEY"}), 0, 3).Draw(t, label) {
 			env[name] = rapid.SampledFrom([]any{"v", true, json.Number("1.5"), nil}).Draw(t, label+" "+name)

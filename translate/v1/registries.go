@@ -7,9 +7,7 @@ import (
 )
 
 var registryCreateForm = form{
-	{name: "name", kind: aText, fate: Mapped, required: true},
-	{name: "username", kind: aText, fate: Mapped, required: true},
-	{name: "password", kind: aText, fate: Mapped, required: true},
+	{name: "name", required: true}, {name: "username", required: true}, {name: "password", required: true},
 }
 
 // registryAuth writes registry credentials in v1's shape: never more than id and

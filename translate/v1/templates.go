@@ -15,29 +15,20 @@ var categories = []string{"NVIDIA", "AMD", "CPU"}
 
 // templateCreateForm is TemplateCreateInput.
 var templateCreateForm = append(form{
-	{name: "category", kind: aText, fate: Mapped, enum: categories},
-	{name: "isServerless", kind: aFlag, fate: Mapped},
-	{name: "name", kind: aText, fate: Mapped, required: true},
-	{name: "imageName", kind: aText, fate: Mapped, required: true},
+	{name: "category", enum: categories}, {name: "isServerless", kind: kindBoolean}, {name: "name", required: true},
+	{name: "imageName", required: true},
 }, templateFields...)
 
 // templateUpdateForm is TemplateUpdateInput; its defaults do not apply.
 var templateUpdateForm = append(form{
-	{name: "name", kind: aText, fate: Mapped},
-	{name: "imageName", kind: aText, fate: Mapped},
+	{name: "name"}, {name: "imageName"},
 }, templateFields...)
 
 var templateFields = form{
-	{name: "containerDiskInGb", kind: aWhole, fate: Mapped},
-	{name: "volumeInGb", kind: aWhole, fate: Mapped},
-	{name: "volumeMountPath", kind: aText, fate: Mapped},
-	{name: "ports", kind: aPortList, fate: Mapped},
-	{name: "env", kind: anEnv, fate: Mapped},
-	{name: "dockerEntrypoint", kind: aList, fate: Mapped},
-	{name: "dockerStartCmd", kind: aList, fate: Mapped},
-	{name: "containerRegistryAuthId", kind: aText, fate: Mapped, keepEmpty: true},
-	{name: "isPublic", kind: aFlag, fate: Mapped},
-	{name: "readme", kind: aText, fate: Emulated, keepEmpty: true},
+	{name: "containerDiskInGb", kind: kindInteger}, {name: "volumeInGb", kind: kindInteger}, {name: "volumeMountPath"},
+	{name: "ports", kind: kindPorts}, {name: "env", kind: kindEnv}, {name: "dockerEntrypoint", kind: kindStrings},
+	{name: "dockerStartCmd", kind: kindStrings}, {name: "containerRegistryAuthId", keepEmpty: true},
+	{name: "isPublic", kind: kindBoolean}, {name: "readme", handling: emulated, keepEmpty: true},
 }
 
 // templateWishes reads what both bodies say about a template.

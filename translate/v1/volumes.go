@@ -11,14 +11,12 @@ import (
 const maxVolume = 4000
 
 var volumeCreateForm = form{
-	{name: "name", kind: aText, fate: Mapped, required: true},
-	{name: "size", kind: aWhole, fate: Mapped, required: true, atMost: maxVolume},
-	{name: "dataCenterId", kind: aText, fate: Mapped, required: true},
+	{name: "name", required: true}, {name: "size", kind: kindInteger, required: true, atMost: maxVolume},
+	{name: "dataCenterId", required: true},
 }
 
 var volumeUpdateForm = form{
-	{name: "name", kind: aText, fate: Mapped},
-	{name: "size", kind: aWhole, fate: Mapped, atMost: maxVolume},
+	{name: "name"}, {name: "size", kind: kindInteger, atMost: maxVolume},
 }
 
 // networkVolume writes a volume in v1's shape: exactly these four keys.

@@ -18,7 +18,7 @@ type trial struct {
 }
 
 // trials hold one value for every input field of every body. A field without a
-// trial fails TestEveryInputFieldMeetsItsFate.
+// trial fails TestEveryInputFieldIsHandled.
 var trials = map[string]map[string]trial{
 	"createPod": {
 		"name": {with: `{"name":"x"}`}, "imageName": {with: `{"imageName":"x"}`},
@@ -153,9 +153,9 @@ func traceOf(t *testing.T, target, body, endpoint string) trace {
 	return trace{out.Status, calls, out.Warnings, notes}
 }
 
-// TestEveryInputFieldMeetsItsFate tries every input field and sees what became
+// TestEveryInputFieldIsHandled tries every input field and sees what became
 // of it.
-func TestEveryInputFieldMeetsItsFate(t *testing.T) {
+func TestEveryInputFieldIsHandled(t *testing.T) {
 	for _, row := range operations() {
 		if row.form == nil || strings.HasSuffix(row.ID, "ByPost") {
 			continue
@@ -177,41 +177,41 @@ func TestEveryInputFieldMeetsItsFate(t *testing.T) {
 				without := traceOf(t, usual[row.ID].target, indent(body), endpoint)
 				body[field.name] = translate.At(mustJSON(trial.with), field.name)
 				with := traceOf(t, usual[row.ID].target, indent(body), endpoint)
-				checkFate(t, field, without, with)
+				checkHandling(t, field, without, with)
 			})
 		}
 	}
 }
 
-func checkFate(t *testing.T, field field, without, with trace) {
+func checkHandling(t *testing.T, field field, without, with trace) {
 	t.Helper()
 	calls := cmp.Diff(without.calls, with.calls, cmp.AllowUnexported(sent{}))
 	notes := cmp.Diff(without.notes, with.notes)
-	warned := false
+	told := false
 	for _, line := range with.warnings {
-		warned = warned || strings.HasPrefix(line, field.name+":")
+		told = told || strings.HasPrefix(line, field.name+":")
 	}
-	if field.fate != Refused && with.status >= 300 {
-		t.Errorf("%s: status %d", field.fate, with.status)
+	if field.handling != refused && with.status >= 300 {
+		t.Errorf("%s: status %d", field.handling, with.status)
 	}
-	switch field.fate {
-	case Mapped:
+	switch field.handling {
+	case mapped:
 		if calls == "" {
 			t.Error("mapped, but the v2 calls are the same without it")
 		}
-	case Emulated:
+	case emulated:
 		if calls == "" && notes == "" {
 			t.Error("emulated, but neither calls nor memory differ without it")
 		}
-	case Warned:
-		if calls != "" || !warned {
+	case warned:
+		if calls != "" || !told {
 			t.Errorf("warned, but warnings are %q and calls differ by:\n%s", with.warnings, calls)
 		}
-	case Refused:
+	case refused:
 		if with.status != 400 || len(with.calls) > 0 {
 			t.Errorf("refused, but the answer is %d after %d calls", with.status, len(with.calls))
 		}
 	default:
-		t.Errorf("unknown fate %q", field.fate)
+		t.Errorf("unknown handling %q", field.handling)
 	}
 }
