@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -22,9 +23,16 @@ func (s *Session) catalog(ctx context.Context, operation, member string, query u
 	return items, err
 }
 
-// GPUs lists GPU types.
+// GPUs lists GPU types. An answer may ask for the same list once per type, so the
+// query is encoded only for the first.
 func (s *Session) GPUs(ctx context.Context, q translate.GPUQuery) ([]any, error) {
-	return s.catalog(ctx, "listGpuTypes", "gpus", q.Values())
+	key := strings.Join([]string{
+		q.Product, translate.Int(q.Count).String(), q.Cloud,
+		strings.Join(q.CountryCodes, ","), strings.Join(q.CUDAVersions, ","), q.MinCUDA,
+	}, "\x00")
+	list, err := s.Lasting(key, func() (any, error) { return s.catalog(ctx, "listGpuTypes", "gpus", q.Values()) })
+	items, _ := list.([]any)
+	return items, err
 }
 
 // CPUs lists CPU flavours with their availability for the product (POD or

@@ -23,14 +23,23 @@ var (
 	endpointUpdateForm = append(form{{name: "templateId"}}, endpointFields...)
 
 	endpointFields = form{
-		{name: "name", maxLen: maxName}, {name: "gpuTypeIds", kind: kindStrings}, {name: "gpuCount", kind: kindInteger, atLeast: 1},
-		{name: "allowedCudaVersions", kind: kindStrings}, {name: "minCudaVersion", keepEmpty: true},
-		{name: "cpuFlavorIds", kind: kindStrings}, {name: "vcpuCount", kind: kindInteger, atLeast: anyInt},
-		{name: "workersMin", kind: kindInteger}, {name: "workersMax", kind: kindInteger},
+		{name: "name", maxLen: maxName},
+		{name: "gpuTypeIds", kind: kindStrings},
+		{name: "gpuCount", kind: kindInteger, atLeast: 1},
+		{name: "allowedCudaVersions", kind: kindStrings},
+		{name: "minCudaVersion", keepEmpty: true},
+		{name: "cpuFlavorIds", kind: kindStrings},
+		{name: "vcpuCount", kind: kindInteger, atLeast: anyInt},
+		{name: "workersMin", kind: kindInteger},
+		{name: "workersMax", kind: kindInteger},
 		{name: "idleTimeout", kind: kindInteger, atLeast: 1, atMost: maxIdle},
-		{name: "scalerType", enum: scalers}, {name: "scalerValue", kind: kindInteger, atLeast: 1},
-		{name: "executionTimeoutMs", kind: kindInteger}, {name: "flashboot", kind: kindBoolean},
-		{name: "dataCenterIds", kind: kindStrings}, {name: "networkVolumeId", keepEmpty: true}, {name: "networkVolumeIds", kind: kindStrings},
+		{name: "scalerType", enum: scalers},
+		{name: "scalerValue", kind: kindInteger, atLeast: 1},
+		{name: "executionTimeoutMs", kind: kindInteger},
+		{name: "flashboot", kind: kindBoolean},
+		{name: "dataCenterIds", kind: kindStrings},
+		{name: "networkVolumeId", keepEmpty: true},
+		{name: "networkVolumeIds", kind: kindStrings},
 	}
 )
 

@@ -3,7 +3,6 @@ package v1
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -15,7 +14,9 @@ var categories = []string{"NVIDIA", "AMD", "CPU"}
 
 // templateCreateForm is TemplateCreateInput.
 var templateCreateForm = append(form{
-	{name: "category", enum: categories}, {name: "isServerless", kind: kindBoolean}, {name: "name", required: true},
+	{name: "category", enum: categories},
+	{name: "isServerless", kind: kindBoolean},
+	{name: "name", required: true},
 	{name: "imageName", required: true},
 }, templateFields...)
 
@@ -25,10 +26,16 @@ var templateUpdateForm = append(form{
 }, templateFields...)
 
 var templateFields = form{
-	{name: "containerDiskInGb", kind: kindInteger}, {name: "volumeInGb", kind: kindInteger}, {name: "volumeMountPath"},
-	{name: "ports", kind: kindPorts}, {name: "env", kind: kindEnv}, {name: "dockerEntrypoint", kind: kindStrings},
-	{name: "dockerStartCmd", kind: kindStrings}, {name: "containerRegistryAuthId", keepEmpty: true},
-	{name: "isPublic", kind: kindBoolean}, {name: "readme", handling: emulated, keepEmpty: true},
+	{name: "containerDiskInGb", kind: kindInteger},
+	{name: "volumeInGb", kind: kindInteger},
+	{name: "volumeMountPath"},
+	{name: "ports", kind: kindPorts},
+	{name: "env", kind: kindEnv},
+	{name: "dockerEntrypoint", kind: kindStrings},
+	{name: "dockerStartCmd", kind: kindStrings},
+	{name: "containerRegistryAuthId", keepEmpty: true},
+	{name: "isPublic", kind: kindBoolean},
+	{name: "readme", handling: emulated, keepEmpty: true},
 }
 
 // templateWishes reads what both bodies say about a template.
@@ -140,8 +147,7 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 }
 
 func (r *request) publicTemplates(ctx context.Context, source string) ([]any, error) {
-	about := legacy.About{Verb: "list templates", Noun: legacy.NounTemplate}
-	list, err := r.List(ctx, about, "listPublicTemplates", "templates", url.Values{"source": {source}})
+	list, err := r.PublicTemplates(ctx, source)
 	if len(list) >= maxPublic {
 		r.Warn("templates", "only the first 100 "+source+" ones are listed")
 	}

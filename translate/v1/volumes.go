@@ -11,7 +11,8 @@ import (
 const maxVolume = 4000
 
 var volumeCreateForm = form{
-	{name: "name", required: true}, {name: "size", kind: kindInteger, required: true, atMost: maxVolume},
+	{name: "name", required: true},
+	{name: "size", kind: kindInteger, required: true, atMost: maxVolume},
 	{name: "dataCenterId", required: true},
 }
 
