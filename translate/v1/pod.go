@@ -49,7 +49,7 @@ func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
 
 // members writes the pod's members, by name.
 func (p *shownPod) members(w *objectWriter) {
-	isCPU, volume := p.IsCPU(), p.volumeID()
+	isCPU, volume, ports := p.IsCPU(), p.volumeID(), p.OpenPorts()
 	command, rate, gpu, gpuTypeID := p.Command(), p.cost(), p.gpu(), p.gpuTypeID()
 	w.value("adjustedCostPerHr", rate)
 	if p.worker != nil {
@@ -84,7 +84,7 @@ func (p *shownPod) members(w *objectWriter) {
 	w.text("lastStartedAt", translate.FormatTime(cmp.Or(p.StartedAt(), p.CreatedAt()), p.timeLayout))
 	w.text("lastStatusChange", legacy.LastStatusChange(p.Pod))
 	w.flag("locked", p.Locked())
-	w.name("machine").object(func(w *objectWriter) { p.machineMembers(w, gpu) })
+	w.name("machine").object(func(w *objectWriter) { p.machineMembers(w, gpu, ports) })
 	_, machine := p.Host()
 	w.text("machineId", machine)
 	w.whole("memoryInGb", p.Memory())
@@ -95,9 +95,9 @@ func (p *shownPod) members(w *objectWriter) {
 	if volume != "" {
 		w.text("networkVolumeId", volume)
 	}
-	w.value("portMappings", p.portMappings())
+	w.value("portMappings", p.portMappings(ports))
 	w.texts("ports", p.Ports())
-	w.text("publicIp", p.publicIP())
+	w.text("publicIp", publicIP(ports))
 	w.texts("savingsPlans", nil)
 	if p.worker != nil {
 		w.whole("slsVersion", translate.Whole(p.worker, "version"))
@@ -189,7 +189,7 @@ func withoutKeys(vars map[string]any, hidden []string) map[string]any {
 }
 
 // machineMembers writes the machine. Only what v2 tells is in the short form.
-func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType) {
+func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType, ports []v2.Port) {
 	cloud, centre, full := p.Cloud(), p.DataCenter(), p.machine
 	if full {
 		w.value("costPerHr", p.cost())
@@ -226,7 +226,7 @@ func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType) {
 		w.flag("secureCloud", cloud == "SECURE")
 	}
 	if full {
-		w.flag("supportPublicIp", cloud == "SECURE" || p.publicIP() != "")
+		w.flag("supportPublicIp", cloud == "SECURE" || publicIP(ports) != "")
 	}
 }
 
@@ -240,8 +240,8 @@ func (p *shownPod) pricePerGPU() any {
 }
 
 // publicIP is the address of the first open TCP port, "" until there is one.
-func (p *shownPod) publicIP() string {
-	for _, port := range p.OpenPorts() {
+func publicIP(ports []v2.Port) string {
+	for _, port := range ports {
 		if port.Open() && port.IP != "" {
 			return port.IP
 		}
@@ -251,12 +251,12 @@ func (p *shownPod) publicIP() string {
 
 // portMappings maps private to public TCP ports; null while the pod has no
 // runtime.
-func (p *shownPod) portMappings() any {
+func (p *shownPod) portMappings(ports []v2.Port) any {
 	if len(p.Runtime()) == 0 {
 		return nil
 	}
 	out := map[string]any{}
-	for _, port := range p.OpenPorts() {
+	for _, port := range ports {
 		if port.Open() {
 			out[strconv.FormatInt(port.Private, 10)] = port.Public
 		}
