@@ -48,3 +48,33 @@ func TestACreateThatOutlivesItsRequest(t *testing.T) {
 		})
 	}
 }
+
+// TestAGraphQLCreateThatOutlivesItsRequest: the same, for clients of GraphQL.
+func TestAGraphQLCreateThatOutlivesItsRequest(t *testing.T) {
+	answered := make(chan struct{})
+	hold := func(_ *door, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == "/v2/pods" {
+			<-answered
+		}
+	}
+	brief := func(d *door) {
+		d.text = strings.Replace(d.text, "log:", "graphql: {create_budget: 1s, create_timeout: 1s}\nlog:", 1)
+	}
+	d := openDoor(t, "http", brief, between(t, func(*door, *http.Request) {}, hold))
+	const create = `mutation { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`
+	first := d.ask(t, graphql(create))
+	if first.Status != 200 || !strings.Contains(first.Body, "Send the same request again") {
+		t.Errorf("first answer: %d %s", first.Status, first.Body)
+	}
+	close(answered)
+	again := d.ask(t, graphql(create))
+	for strings.Contains(again.Body, "Send the same request again") { // as it says
+		again = d.ask(t, graphql(create))
+	}
+	if strings.Contains(again.Body, "errors") {
+		t.Fatalf("repeat: %s", again.Body)
+	}
+	if n := len(d.platform.CallsTo("createPod")); n != 1 {
+		t.Errorf("%d pods made, want 1", n)
+	}
+}
