@@ -91,8 +91,10 @@ func TestV1PodRefusals(t *testing.T) {
 		}{
 			"vcpuCount":    {`{"imageName":"i","computeType":"CPU","vcpuCount":4096}`, 400, "vcpuCount: no CPU flavour comes with 4096 vCPUs"},
 			"CUDA as text": {`{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"allowedCudaVersions":"12.4"}`, 400, "allowedCudaVersions: expected array of strings"},
-			"made too large": {`{"templateId":"` + id + `","gpuTypeIds":["NVIDIA L4"],"volumeInGb":0,"env":{"E":"` + large + `"}}`, 413,
-				"with the settings of the template the body exceeds 102400 bytes"},
+			"made too large": {
+				`{"templateId":"` + id + `","gpuTypeIds":["NVIDIA L4"],"volumeInGb":0,"env":{"E":"` + large + `"}}`, 413,
+				"with the settings of the template the body exceeds 102400 bytes",
+			},
 		} {
 			before := len(d.platform.CallsTo("createPod"))
 			a := d.ask(t, request("POST", "/v1/pods", "key_research", c.body))

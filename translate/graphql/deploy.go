@@ -193,7 +193,7 @@ func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) e
 		centres = slices.DeleteFunc(centres, func(id string) bool { return !slices.Contains(p.DataCenters, id) })
 	}
 	if p.DataCenters = centres; len(centres) == 0 {
-		return &legacy.Shortage{}
+		return &legacy.ShortageError{}
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func asFault(err error) *fault {
 	if i, ok := errors.AsType[*legacy.InvalidError](err); ok {
 		return badInput(i.Error())
 	}
-	if e, ok := errors.AsType[*legacy.Shortage](err); ok {
+	if e, ok := errors.AsType[*legacy.ShortageError](err); ok {
 		return noCapacity(e.Status())
 	}
 	if errors.Is(err, legacy.ErrUnfinished) {

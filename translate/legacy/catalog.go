@@ -101,7 +101,7 @@ func (s *Session) Flavours(ctx context.Context, w *FlavourWishes, product, price
 	case err != nil && len(given) == 0:
 		return nil, nil, err
 	case err != nil:
-		return given, nil, nil
+		return given, nil, nil //nolint:nilerr // the platform decides about what was given
 	case len(given) == 0:
 		fit := slices.DeleteFunc(slices.Clone(records), func(f any) bool { return !comesWith(f, w.VCPUs) })
 		if len(fit) == 0 {

@@ -41,7 +41,7 @@ func (s *Session) CreateCluster(ctx context.Context, w *ClusterCreate) (v2.Clust
 		List: "listClusters", Member: "clusters", Claims: "cluster",
 	})
 	if r, ok := errors.AsType[*RefusedError](err); ok && r.Response != nil && translate.IsCapacity(r.Response.Detail()) {
-		return v2.Cluster{}, &Shortage{r.Response}
+		return v2.Cluster{}, &ShortageError{r.Response}
 	}
 	return v2.ClusterOf(made), err
 }

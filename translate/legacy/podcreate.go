@@ -247,17 +247,17 @@ func (c *podCreate) origin() *translate.Origin {
 	return c.template.Origin()
 }
 
-// Shortage is a create for which nothing is free.
-type Shortage struct {
+// ShortageError is a create for which nothing is free.
+type ShortageError struct {
 	// Response is the platform's last answer, nil when it was not asked.
 	Response *translate.Response
 }
 
 // Error implements error.
-func (e *Shortage) Error() string { return "nothing is free: " + e.Response.Detail() }
+func (e *ShortageError) Error() string { return "nothing is free: " + e.Response.Detail() }
 
 // Status is that of the platform's last answer, 0 when it was not asked.
-func (e *Shortage) Status() int {
+func (e *ShortageError) Status() int {
 	if e.Response == nil {
 		return 0
 	}
@@ -272,7 +272,7 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 		return ErrUnfinished
 	case translate.Shortage:
 		if out.Err == nil || len(out.Attempts) > 0 {
-			return &Shortage{out.Response}
+			return &ShortageError{out.Response}
 		}
 	case translate.Stopped:
 		about.Noun, about.Given = c.missing(out.Response.Detail())

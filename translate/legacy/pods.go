@@ -103,6 +103,7 @@ func (a Action) done(status string) bool {
 		return status == v2.StatusExited || status == v2.StatusError
 	case Start:
 		return status == v2.StatusRunning || starting(status)
+	case Restart:
 	}
 	return starting(status)
 }

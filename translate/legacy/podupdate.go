@@ -125,7 +125,7 @@ func recreated(b, now v2.Pod) bool {
 			continue
 		}
 		was := now.Members[name]
-		if !reflect.DeepEqual(value, was) && !(empty(value) && empty(was)) {
+		if !reflect.DeepEqual(value, was) && (!empty(value) || !empty(was)) {
 			return true
 		}
 	}

@@ -103,7 +103,7 @@ func (a *API) faultOf(err error) *fault {
 	if i, ok := errors.AsType[*legacy.InvalidError](err); ok {
 		return bad("%s", i.Error())
 	}
-	if e, ok := errors.AsType[*legacy.Shortage](err); ok {
+	if e, ok := errors.AsType[*legacy.ShortageError](err); ok {
 		return a.podShortage(e)
 	}
 	if errors.Is(err, legacy.ErrUnfinished) {

@@ -161,6 +161,6 @@ func deletePod(ctx context.Context, r *request) (*reply, error) {
 }
 
 // podShortage is the answer to a create for which nothing is free.
-func (a *API) podShortage(e *legacy.Shortage) *fault {
+func (a *API) podShortage(e *legacy.ShortageError) *fault {
 	return &fault{status: a.cfg.CapacityStatus, text: "create pod: " + textNoCapacity, detail: e.Response.Detail()}
 }

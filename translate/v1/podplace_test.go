@@ -67,7 +67,7 @@ func TestPlacementIsBounded(t *testing.T) {
 			Types: numbered("GPU", types), InOrder: true, Clouds: []string{"SECURE"}, Count: 1,
 			DataCenters: numbered("DC", centres), OneByOne: true,
 		}})
-		if _, ok := errors.AsType[*legacy.Shortage](err); !ok {
+		if _, ok := errors.AsType[*legacy.ShortageError](err); !ok {
 			t.Fatalf("got %v, want a shortage", err)
 		}
 	}

@@ -86,21 +86,32 @@ func TestExecute(t *testing.T) {
 		name, query, variables, want string
 		failed                       []string // "path: error"
 	}{
-		{"order of the document", `{ b: book(id: "1") { weight id } book(id: "1") { pages } }`, "",
-			`{"b":{"weight":0.5,"id":"b\"1"},"book":{"pages":100}}`, nil},
+		{
+			"order of the document", `{ b: book(id: "1") { weight id } book(id: "1") { pages } }`, "",
+			`{"b":{"weight":0.5,"id":"b\"1"},"book":{"pages":100}}`, nil,
+		},
 		{"lists keep null", `{ shelf { __typename } }`, "", `{"shelf":[{"__typename":"Book"},null,{"__typename":"Book"}]}`, nil},
-		{"merged", `{ book(id: "1") { id } ...F } fragment F on Query { book(id: "1") { next { id } } }`, "",
-			`{"book":{"id":"b\"1","next":{"id":"b\"1"}}}`, nil},
+		{
+			"merged", `{ book(id: "1") { id } ...F } fragment F on Query { book(id: "1") { next { id } } }`, "",
+			`{"book":{"id":"b\"1","next":{"id":"b\"1"}}}`, nil,
+		},
 		{"skipped", `query($no: Boolean) { book(id: "1") { id pages @include(if: $no) } }`, `{"no":false}`, `{"book":{"id":"b\"1"}}`, nil},
-		{"failed", `{ shelf { fail } }`, "", `{"shelf":[{"fail":null},null,{"fail":null}]}`,
-			[]string{`["shelf",0,"fail"]: torn`, `["shelf",2,"fail"]: torn`}},
+		{
+			"failed", `{ shelf { fail } }`, "", `{"shelf":[{"fail":null},null,{"fail":null}]}`,
+			[]string{`["shelf",0,"fail"]: torn`, `["shelf",2,"fail"]: torn`},
+		},
 		{"panic", `mutation { burn __typename }`, "", `{"burn":null,"__typename":"Mutation"}`, []string{`["burn"]: panic: no matches`}},
 		{"retired", `{ scroll(of: {papyrus: 1}) { text } }`, "", `{"scroll":null}`, []string{`["scroll"]: scrolls are gone`}},
-		{"meta-schema", `{ __type(name: "Size") { kind inputFields { name type { name ofType { name } } } fields { name } } }`, "",
+		{
+			"meta-schema", `{ __type(name: "Size") { kind inputFields { name type { name ofType { name } } } fields { name } } }`, "",
 			`{"__type":{"kind":"INPUT_OBJECT","inputFields":[{"name":"width","type":{"name":"Int","ofType":null}},` +
-				`{"name":"height","type":{"name":"Float","ofType":null}},{"name":"tags","type":{"name":null,"ofType":{"name":"String"}}}],"fields":null}}`, nil},
-		{"too long", `{ shelf { a: id b: id c: id d: id e: id next { id pages weight next { id pages weight } } } book(id: "2") { id } }`, "",
-			`{"shelf":null,"book":{"id":"b\"1"}}`, []string{`["shelf"]: the answer exceeds the limit of 100 bytes`}},
+				`{"name":"height","type":{"name":"Float","ofType":null}},{"name":"tags","type":{"name":null,"ofType":{"name":"String"}}}],"fields":null}}`, nil,
+		},
+		{
+			"too long", `{ shelf { a: id b: id c: id d: id e: id next { id pages weight next { id pages weight } } } book(id: "2") { id } }`, "",
+			`{"shelf":null,"book":{"id":"b\"1"}}`,
+			[]string{`["shelf"]: the answer exceeds the limit of 100 bytes`},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -166,8 +177,10 @@ func TestRefused(t *testing.T) {
 		"aliases":   {"{ book(id: \"1\") { a: id b: id c: id d: id e: id f: id } }", engine.Error{Message: "the request exceeds the limit of 5 aliases", Code: engine.CodeLimit, Limit: "aliases", Line: 1, Column: 49}},
 		"breadth":   {"{ shelf {" + strings.Repeat(" id", 50) + " } }", engine.Error{Message: "the request exceeds the limit of 50 fields", Code: engine.CodeLimit, Limit: "fields", Line: 1, Column: 158}},
 		"size":      {"{ " + strings.Repeat(" ", 2000) + "}", engine.Error{Message: "the request exceeds the limit of 2000 bytes", Code: engine.CodeTooLarge, Limit: "document"}},
-		"directives": {"{ book(id: \"1\") { id" + strings.Repeat(" @skip(if: false)", 6) + " } }",
-			engine.Error{Message: "the request exceeds the limit of 5 directives", Code: engine.CodeLimit, Limit: "directives"}},
+		"directives": {
+			"{ book(id: \"1\") { id" + strings.Repeat(" @skip(if: false)", 6) + " } }",
+			engine.Error{Message: "the request exceeds the limit of 5 directives", Code: engine.CodeLimit, Limit: "directives"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -81,6 +81,7 @@ func metaNamed(s *ast.Schema, name string) any {
 		m["enumValues"] = list(def.EnumValues, func(v *ast.EnumValueDefinition) any {
 			return meta{"name": v.Name, "description": orNull(v.Description), "isDeprecated": false}
 		})
+	case ast.Scalar, ast.Interface, ast.Union: // the first has nothing more, schemas here have no other
 	}
 	return m
 }
