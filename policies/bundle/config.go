@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 // Config says where an organisation's own Rego comes from as an OPA bundle.
 type Config struct {
-	URL           string        `yaml:"url" doc:"where the bundle is polled, http or https; one of url and file is required"`
+	URL           string        `yaml:"url" doc:"where the bundle is polled: https, or http on a loopback address; one of url and file is required"`
 	File          string        `yaml:"file" doc:"a bundle on disk, looked at as often"`
 	Poll          time.Duration `yaml:"poll" doc:"the time between looks; a tenth more or less is added by chance, and failures double it up to ten times; 0 is 1m"`
 	Timeout       time.Duration `yaml:"timeout" doc:"bounds one download; 0 is 30s"`
@@ -52,6 +53,8 @@ func (b *Config) Validate() []error {
 			bad("url", "not a URL")
 		case u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil:
 			bad("url", "must be http or https with a host and without credentials")
+		case u.Scheme == "http" && !loopback(u.Hostname()):
+			bad("url", "must be https: http is for loopback addresses only")
 		}
 	}
 	if b.Poll < 0 {
@@ -74,6 +77,12 @@ func (b *Config) Validate() []error {
 		}
 	}
 	return errs
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // The defaults of a bundle section.

@@ -33,12 +33,16 @@ type Source struct {
 
 // Open takes the persisted bundle, or the file itself, so that the organisation
 // can be served at once. A bundle that is only to be had over the network leaves
-// the source without Rego until it is fetched.
+// the source without Rego until it is fetched, and so does a persisted bundle
+// that cannot be read or verified any more: Status says why.
 func Open(org string, cfg Config) (*Source, error) {
 	s := &Source{org: org, cfg: cfg}
 	kept, revision, err := cfg.open(org, cfg.Persist)
 	if errors.Is(err, os.ErrNotExist) {
 		kept, err = load.Own{}, nil // nothing persisted yet
+	} else if err != nil && cfg.File == "" {
+		s.err = &load.Error{Org: org, File: cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
+		kept, err = load.Own{}, nil
 	}
 	s.persisted = kept.Digest()
 	if cfg.File != "" {
