@@ -1,18 +1,31 @@
 # METADATA
 # title: Kill switch
-# description: Refuses every call of the callers it applies to.
+# description: >-
+#   Refuses every call of the callers it applies to, but for those that stop or
+#   delete what costs.
 # custom:
 #   params:
 #     reason:
 #       description: Shown to the caller.
 #       type: string
 #       default: ""
+#     stopping:
+#       description: Whether stopping and deleting is refused too.
+#       type: string
+#       enum: [allowed, refused]
+#       default: allowed
 #   example:
 #     reason: account under investigation
 package tollgate.library.kill_switch
 
 violations(params) := {{"message": message, "pointer": ""} |
+	not stops(params)
 	message := concat("", ["all calls are refused", suffix(params)])
+}
+
+stops(params) if {
+	params.stopping == "allowed"
+	input.request.verb in {"stop", "delete", "cancel"}
 }
 
 suffix(params) := concat("", [": ", params.reason]) if params.reason != ""

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,6 +133,79 @@ func bundleOf(t *testing.T, revision, rego string) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// A persisted bundle that cannot be used is a fault of its organisation alone:
+// refused there, served elsewhere, and replaced by the next download.
+func TestPersistedBundleIsBroken(t *testing.T) {
+	kept := filepath.Join(t.TempDir(), "kept.tar.gz")
+	good := bundleOf(t, "v1", "package policies.limit\n\ndeny contains \"too many\" if input.resource.after.gpu.count > 1\n")
+	var up atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !up.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_, _ = w.Write(good)
+	}))
+	t.Cleanup(s.Close)
+	eachDoor(t, func(t *testing.T, d *door) {
+		up.Store(false)
+		list := func(key string) int { return d.ask(t, request("GET", "/v2/pods", key, "")).Status }
+		var status struct {
+			Policies []struct{ Org, Fault string }
+		}
+		d.operator(t, "GET", "/admin/status", "", &status)
+		if fault := status.Policies[0].Fault; !strings.Contains(fault, kept) {
+			t.Errorf("the fault is %q, want it to name %s", fault, kept)
+		}
+		if got := []int{list("key_exempt"), list("key_globex")}; !cmp.Equal(got, []int{503, 200}) {
+			t.Errorf("with a broken bundle: %v, want 503 and 200", got)
+		}
+		up.Store(true)
+		run(t, d)
+		until(t, "the download", func() bool { return list("key_exempt") == 200 })
+	}, func(d *door) {
+		if err := os.WriteFile(kept, good[:len(good)/2], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before, rest, _ := strings.Cut(configuration, "    policies:\n")
+		_, after, _ := strings.Cut(rest, "\n    teams:")
+		d.text = before + "    bundle: {url: " + s.URL + "/acme.tar.gz, poll: 20ms, allow_unsigned: true, persist: " + kept + "}\n    teams:" + after
+	})
+}
+
+// The kill switch keeps no caller from saving money, whatever it speaks.
+func TestKillSwitchLetsStopping(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		var ids []string
+		for range 4 {
+			pod := d.ask(t, request("POST", "/v2/pods", "key_exempt", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`))
+			ids = append(ids, fmt.Sprint(field(t, pod.Body, "id")))
+		}
+		if err := d.gateway.Swap(reconfigured(t, d, "- policy: kill_switch\n")); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			name, method, target, body string
+			want                       int
+		}{
+			{"read", "GET", "/v2/pods/" + ids[0], "", 403},
+			{"create", "POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`, 403},
+			{"start", "POST", "/v2/pods/" + ids[0] + "/action", `{"action":"start"}`, 403},
+			{"stop", "POST", "/v2/pods/" + ids[0] + "/action", `{"action":"stop"}`, 200},
+			{"delete", "DELETE", "/v2/pods/" + ids[0], "", 204},
+			{"stop in v1", "POST", "/v1/pods/" + ids[1] + "/stop", "", 200},
+			{"delete in v1", "DELETE", "/v1/pods/" + ids[1], "", 204},
+			{"stop in GraphQL", "POST", "/graphql", `{"query":"mutation{podStop(input:{podId:\"` + ids[2] + `\"}){id}}"}`, 200},
+			{"delete in GraphQL", "POST", "/graphql", `{"query":"mutation{podTerminate(input:{podId:\"` + ids[3] + `\"})}"}`, 200},
+		} {
+			a := d.ask(t, request(c.method, c.target, "key_exempt", c.body))
+			if a.Status != c.want || strings.Contains(a.Body, `"errors"`) && c.want == 200 {
+				t.Errorf("%s: %d %s, want %d", c.name, a.Status, a.Body, c.want)
+			}
+		}
+	}, under("- policy: kill_switch\n  mode: shadow\n"))
 }
 
 // A bundle is followed while the gateway runs; a broken one changes nothing and
