@@ -98,5 +98,15 @@ func (e Entry) validate(path string) []error {
 			errs = append(errs, fault.Errorf(path+"."+l.name, "holds an empty name"))
 		}
 	}
+	for _, l := range []struct {
+		name         string
+		only, except []string
+	}{{"except_teams", e.Teams, e.ExceptTeams}, {"except_roles", e.Roles, e.ExceptRoles}} {
+		for i, name := range l.except {
+			if name != "" && slices.Contains(l.only, name) {
+				errs = append(errs, fault.Errorf(fault.Index(path+"."+l.name, i), "%q is both included and excepted", name))
+			}
+		}
+	}
 	return errs
 }

@@ -34,10 +34,13 @@ type params struct {
 	list   []Param
 	byName map[string]*jsonschema.Schema
 	anyOf  []string // at least one of these must be given
+	atMost map[string]string
+	among  map[string]string
 }
 
 // newParams reads a policy's METADATA: custom.params maps names to JSON
-// Schemas, custom.required and custom.any_of list names.
+// Schemas, custom.required and custom.any_of list names, custom.at_most and
+// custom.among map a parameter to the one that bounds it or lists its values.
 func newParams(policy string, custom map[string]any) (params, error) {
 	p := params{byName: map[string]*jsonschema.Schema{}}
 	specs, _ := custom["params"].(map[string]any)
@@ -48,10 +51,19 @@ func newParams(policy string, custom map[string]any) (params, error) {
 	if p.anyOf, err = names(custom["any_of"]); err != nil {
 		return params{}, fmt.Errorf("any_of: %w", err)
 	}
+	if p.atMost, err = pairs(custom["at_most"], specs); err != nil {
+		return params{}, fmt.Errorf("at_most: %w", err)
+	}
+	if p.among, err = pairs(custom["among"], specs); err != nil {
+		return params{}, fmt.Errorf("among: %w", err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		spec, ok := specs[name].(map[string]any)
 		if !ok {
 			return params{}, fmt.Errorf("params.%s: not a JSON Schema", name)
+		}
+		if err := emptyEnum(spec); err != nil {
+			return params{}, fmt.Errorf("params.%s: %w", name, err)
 		}
 		text, err := json.Marshal(spec)
 		if err != nil {
@@ -73,6 +85,73 @@ func newParams(policy string, custom map[string]any) (params, error) {
 		}
 	}
 	return p, nil
+}
+
+// pairs reads a map of one parameter to another.
+func pairs(v any, specs map[string]any) (map[string]string, error) {
+	out := map[string]string{}
+	object, ok := v.(map[string]any)
+	if v != nil && !ok {
+		return nil, errors.New("not a map of parameters")
+	}
+	for name, v := range object {
+		other, _ := v.(string)
+		if specs[name] == nil || specs[other] == nil {
+			return nil, fmt.Errorf("%s or %v is not a parameter", name, v)
+		}
+		out[name] = other
+	}
+	return out, nil
+}
+
+// related reports values that contradict another parameter.
+func (p params) related(given map[string]any) []error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(p.atMost)) {
+		n, err1 := strconv.ParseFloat(fmt.Sprint(given[name]), 64)
+		most, err2 := strconv.ParseFloat(fmt.Sprint(given[p.atMost[name]]), 64)
+		if err1 == nil && err2 == nil && n > most {
+			faults = append(faults, fault.Errorf(name, "%v is more than %s (%v)", given[name], p.atMost[name], given[p.atMost[name]]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.among)) {
+		chosen, _ := given[name].([]any)
+		allowed, _ := given[p.among[name]].([]any)
+		for i, v := range chosen {
+			if len(allowed) > 0 && !slices.ContainsFunc(allowed, func(a any) bool { return covers(fmt.Sprint(a), fmt.Sprint(v)) }) {
+				faults = append(faults, fault.Errorf(fault.Index(name, i), "%q is not in %s", v, p.among[name]))
+			}
+		}
+	}
+	return faults
+}
+
+// covers reports whether a name is a pattern's, which may end in *.
+func covers(pattern, name string) bool {
+	prefix, open := strings.CutSuffix(pattern, "*")
+	return pattern == name || open && strings.HasPrefix(name, prefix)
+}
+
+// emptyEnum refuses a schema that no value can pass.
+func emptyEnum(schema any) error {
+	switch x := schema.(type) {
+	case map[string]any:
+		if list, ok := x["enum"].([]any); ok && len(list) == 0 {
+			return errors.New("an enum without values")
+		}
+		for _, v := range x {
+			if err := emptyEnum(v); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, v := range x {
+			if err := emptyEnum(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // compileSchema compiles the schema of one parameter. Formats are checked, so
@@ -147,7 +226,7 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 	if len(p.anyOf) > 0 && !slices.ContainsFunc(p.anyOf, func(n string) bool { return given[n] != nil }) {
 		faults = append(faults, fmt.Errorf("at least one of %s is required", strings.Join(p.anyOf, ", ")))
 	}
-	return out, faults
+	return out, append(faults, p.related(out)...)
 }
 
 // formatFaults checks the formats JSON Schema does not know: timezone and

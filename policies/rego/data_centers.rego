@@ -19,6 +19,7 @@
 #       items: {type: string, minLength: 1}
 #       default: []
 #   required: [allow]
+#   among: {choose: allow}
 #   example:
 #     allow: [EU-RO-1, EU-SE-1, EUR-IS-*]
 #     choose: [EU-RO-1, EU-SE-1]

@@ -2,7 +2,8 @@
 # title: Working hours
 # description: >-
 #   What costs may only be made or started on the given days, between the given
-#   times. Reading, stopping and deleting are always possible.
+#   times; from later than to goes on past midnight, into the next day. Reading,
+#   stopping and deleting are always possible.
 # custom:
 #   params:
 #     timezone:
@@ -50,11 +51,33 @@ starting if {
 
 open(params) if {
 	time.weekday([input.time.ns, params.timezone]) in params.days
-	[hour, minute, _] := time.clock([input.time.ns, params.timezone])
-	now := (hour * 60) + minute
+	now := clock(params)
 	now >= minutes(params.from)
 	now < minutes(params.to)
 }
+
+# Past midnight: what is left of the day, and the morning after one.
+open(params) if {
+	minutes(params.from) > minutes(params.to)
+	time.weekday([input.time.ns, params.timezone]) in params.days
+	clock(params) >= minutes(params.from)
+}
+
+open(params) if {
+	minutes(params.from) > minutes(params.to)
+	yesterday := time.add_date(midday(params), 0, 0, -1)
+	time.weekday([yesterday, params.timezone]) in params.days
+	clock(params) < minutes(params.to)
+}
+
+# clock: minutes since midnight.
+clock(params) := (hour * 60) + minute if {
+	[hour, minute, _] := time.clock([input.time.ns, params.timezone])
+}
+
+# midday: noon of the day, which is a day's length from that of its neighbours
+# but for an hour when clocks change.
+midday(params) := input.time.ns + ((((12 * 60) - clock(params)) * 60) * 1000000000)
 
 minutes(text) := (to_number(trim_left(hour, "0")) * 60) + rest if {
 	[hour, minute] := split(text, ":")

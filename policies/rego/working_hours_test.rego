@@ -21,6 +21,21 @@ test_allow if {
 	verdict("pod", "create", "2026-03-01T23:30:00Z", object.union(params, {"from": "00:00", "to": "24:00"})) == 0
 }
 
+# From Monday evening into Tuesday.
+night := object.union(params, {"from": "22:00", "to": "06:00"})
+
+test_allow_past_midnight if {
+	verdict("pod", "create", "2026-03-02T21:00:00Z", night) == 0
+	verdict("pod", "create", "2026-03-03T04:59:59Z", night) == 0
+}
+
+test_deny_past_midnight if {
+	verdict("pod", "create", "2026-03-02T20:59:59Z", night) == 1
+	verdict("pod", "create", "2026-03-03T05:00:00Z", night) == 1
+	verdict("pod", "create", "2026-03-02T04:00:00Z", night) == 1
+	verdict("pod", "create", "2026-03-03T21:30:00Z", night) == 1
+}
+
 test_deny if {
 	verdict("pod", "create", "2026-03-02T07:04:59Z", params) == 1
 	verdict("pod", "start", "2026-03-02T17:00:00Z", params) == 1
