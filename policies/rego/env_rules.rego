@@ -1,9 +1,9 @@
 # METADATA
 # title: Environment rules
 # description: >-
-#   Keeps names out of the environment, credentials out of plain text, and
-#   account secrets with those they are assigned to. Values never appear in a
-#   message.
+#   Keeps names out of the environment, credentials out of plain text wherever
+#   a body has any (but for the password of a registry), and account secrets with
+#   those they are assigned to. Values never appear in a message.
 # custom:
 #   params:
 #     forbidden:
@@ -65,12 +65,24 @@ missing(params) := {{"message": message, "pointer": "/env"} |
 	message := sprintf("the variable %s must be set", [name])
 }
 
-plaintext(params) := {{"message": message, "pointer": at(name)} |
+plaintext(params) := {{"message": message, "pointer": where} |
 	input.request.settles
-	some name, text in env
+	some where, text in strings
 	credential(params, text)
-	message := sprintf("the variable %s holds what looks like a credential: refer to a secret instead", [name])
+	message := sprintf("%s holds what looks like a credential: refer to a secret instead", [called(where)])
+} | {{"message": message, "pointer": "/env"} |
+	input.request.settles
+	some name, _ in env
+	credential(params, name)
+	message := "the name of a variable looks like a credential"
 }
+
+called(where) := sprintf("the variable %s", [name]) if {
+	some name, _ in env
+	where == at(name)
+}
+
+called(where) := sprintf("the field %s", [where]) if not startswith(where, "/env/")
 
 credential(params, text) if {
 	params.deny_plaintext_credentials
@@ -97,33 +109,57 @@ known_patterns := [
 	`[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s:@]+@`,
 ]
 
-# unassigned reads every string an account secret is expanded in.
 unassigned(params) := {{"message": message, "pointer": where} |
 	input.request.settles
 	secrets := params.secrets
 	assigned := {name | some name in secrets}
-	some where, text in expanded
+	some where, text in strings
 	some name in secret_names(text)
 	not name in assigned
 	message := sprintf("the secret %s is not assigned to the caller", [name])
 }
 
-expanded[where] := text if {
-	some name, text in env
-	where := at(name)
+# strings: every string of the state after the call, by its pointer. Bodies nest
+# no deeper than a list of objects in an object.
+strings[where] := text if {
+	some a, text in parts
+	is_string(text)
+	where := path([a])
 }
 
-expanded["/args"] := input.resource.after.args
-
-expanded[where] := text if {
-	some i, text in input.resource.after.cmd
-	where := sprintf("/cmd/%d", [i])
+strings[where] := text if {
+	some a, one in parts
+	some b, text in one
+	is_string(text)
+	where := path([a, b])
 }
 
-expanded[where] := text if {
-	some i, text in input.resource.after.entrypoint
-	where := sprintf("/entrypoint/%d", [i])
+strings[where] := text if {
+	some a, one in parts
+	some b, two in one
+	some c, text in two
+	is_string(text)
+	where := path([a, b, c])
 }
+
+strings[where] := text if {
+	some a, one in parts
+	some b, two in one
+	some c, three in two
+	some d, text in three
+	is_string(text)
+	where := path([a, b, c, d])
+}
+
+# parts: the state after the call, without the one place made for a credential.
+parts := object.remove(input.resource.after, ["password"]) if input.resource.kind == "registry"
+
+parts := input.resource.after if input.resource.kind != "registry"
+
+path(names) := concat("", [step |
+	some name in names
+	step := concat("", ["/", pointer.escape(sprintf("%v", [name]))])
+])
 
 # secret_names are the secrets a text refers to. A reference in braces that
 # speaks of a secret in another form counts as a secret of that name, so that

@@ -41,6 +41,30 @@ test_deny_credentials if {
 	verdict({"env": {"A": "corp-1234"}}, {"credential_patterns": ["^corp-[0-9]+$"]}) == {"/env/A"}
 }
 
+# Wherever the string is.
+test_deny_credentials_elsewhere if {
+	text := "AKIAABCDEFGHIJKLMNOP"
+	verdict({"name": text}, {}) == {"/name"}
+	verdict({"image": text, "args": text}, {}) == {"/image", "/args"}
+	verdict({"cmd": ["a", text], "ports": [text]}, {}) == {"/cmd/1", "/ports/0"}
+	verdict({"mounts": {"persistent": {"path": text}}}, {}) == {"/mounts/persistent/path"}
+	verdict({"mounts": {"network": [{"path": text}]}}, {}) == {"/mounts/network/0/path"}
+	verdict({"env": {text: "x"}}, {}) == {"/env"}
+}
+
+test_allow_the_password_of_a_registry if {
+	after := {"name": "r", "username": "u", "password": "ghp_abcdefghijklmnopqrstuvwxyz0123456789"}
+	env_rules.violations(lenient) == set() with input as testing.create("registry", after)
+	testing.pointers(env_rules.violations(lenient)) == {"/username"} with input as testing.create(
+		"registry",
+		{"username": "AKIAABCDEFGHIJKLMNOP", "password": "x"},
+	)
+}
+
+test_deny_unassigned_secrets_elsewhere if {
+	verdict({"name": "{{ ACME_SECRET_b }}", "image": "{{ ACME_SECRET_hf }}"}, {"secrets": ["hf"]}) == {"/name"}
+}
+
 test_deny_never_shows_the_value if {
 	every message in testing.messages(env_rules.violations(lenient)) {
 		not contains(message, "AKIA")
