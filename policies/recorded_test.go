@@ -115,7 +115,7 @@ deny contains "else" if chosen == "v"
 default chosen := "none"
 
 chosen := "x" if {
-	input.request.verb == "never"
+	input.request.verb == "cancel"
 } else := input.resource.after.env.K
 
 deny contains "comprehension" if count({v | some v in input.resource.after.env; v == "v"}) > 0
@@ -303,10 +303,12 @@ func TestDecideRecorded(t *testing.T) {
 			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/env/HF_TOKEN"}},
 		}},
 		{"the GPU, whose count is taken from the whole object", "pod", []string{"/resource/after/gpu/id"}, nil, []policies.Open{
+			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/gpu/id"}},
 			{Policy: "gpu_allow_list", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/gpu/id"}},
 			{Policy: "gpu_count", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/gpu/id"}},
 		}},
 		{"what an exception asks for", "pod", []string{"/resource/after/image"}, []string{"gpu_allow_list"}, []policies.Open{
+			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/image"}},
 			{Policy: "gpu_count", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/image"}},
 		}},
 		{"members of a pool", "endpoint", nil, nil, []policies.Open{

@@ -66,6 +66,9 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	if faults := sandbox.Check(mine.modules); len(faults) > 0 {
 		return nil, Located(org, faults)
 	}
+	if err := mine.constants(org); err != nil {
+		return nil, err
+	}
 	source, err := link(calls)
 	if err != nil {
 		return nil, &Error{Org: org, Message: err.Error()}
@@ -87,6 +90,9 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	c.Compile(modules)
 	if c.Failed() {
 		return nil, located(org, c.Errors, policyOfFile)
+	}
+	if err := mine.answers(org, c); err != nil {
+		return nil, err
 	}
 	sandbox.Bind(c.Modules)
 	queries := make([]ast.Body, len(calls))
@@ -162,7 +168,7 @@ func plan(lib *library, s *Section) (*planner, error) {
 			continue
 		}
 		if !slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Policy == name }) {
-			p.own("", Entry{Policy: name}, p.mine[name])
+			p.own("policies", Entry{Policy: name}, p.mine[name])
 		}
 	}
 	return p, errors.Join(p.faults...)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -26,6 +27,9 @@ type planner struct {
 type ownPolicy struct {
 	at    *ast.Location // of its package
 	rules []string
+	// custom is what the METADATA of the package says about parameters; nil for
+	// nothing, which takes any.
+	custom map[string]any
 }
 
 // rulesOfOwn are the rules an organisation's package may answer with.
@@ -41,6 +45,11 @@ func (o Own) policies() map[string]ownPolicy {
 			continue
 		}
 		p := out[name]
+		for _, a := range m.Annotations {
+			if a.Scope == "package" && a.Custom["params"] != nil {
+				p.custom = a.Custom
+			}
+		}
 		for _, rule := range rulesOfOwn() {
 			isFunction := rule == "violations" || rule == "mutations"
 			if defines(m, rule, isFunction) && !slices.Contains(p.rules, rule) {
@@ -102,15 +111,29 @@ func (p *planner) entry(path string, e Entry) {
 
 // own adds the calls of one of the organisation's own policies.
 func (p *planner) own(path string, e Entry, mine ownPolicy) {
-	params, err := record.Plain(orEmpty(e.Params))
+	params, err := mine.params(&e)
 	if err != nil {
 		p.fault(e.Policy, fault.At(path+".params", err))
 		return
 	}
 	for _, rule := range mine.rules {
-		object, _ := params.(map[string]any)
-		p.calls = append(p.calls, Call{Entry: e, params: object, from: ownPackage + e.Policy, Rule: rule})
+		p.calls = append(p.calls, Call{Entry: e, params: params, from: ownPackage + e.Policy, Rule: rule})
 	}
+}
+
+// params are the parameters of an entry, held against the METADATA.
+func (mine ownPolicy) params(e *Entry) (map[string]any, error) {
+	if mine.custom == nil {
+		v, err := record.Plain(orEmpty(e.Params))
+		object, _ := v.(map[string]any)
+		return object, err
+	}
+	described, err := newParams(e.Policy, mine.custom)
+	if err != nil {
+		return nil, fmt.Errorf("METADATA of %s: %w", e.Policy, err)
+	}
+	params, faults := described.check(e.Params)
+	return params, errors.Join(faults...)
 }
 
 func orEmpty(m map[string]any) map[string]any {

@@ -108,7 +108,7 @@ func (w *Workspace) Compile() error {
 	if c.Compile(modules); c.Failed() {
 		return errors.Join(misplaced, located("", c.Errors, policyOfFile))
 	}
-	return misplaced
+	return errors.Join(misplaced, w.mine.constants(""), w.mine.answers("", c))
 }
 
 // OwnPolicy is one package policies.<name> of an organisation.

@@ -1,6 +1,9 @@
 package operation
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Row is what the gateway knows about one operation.
 type Row struct {
@@ -32,19 +35,15 @@ func (r Row) Does(body any) Verb {
 		return r.Verb
 	}
 	object, _ := body.(map[string]any)
-	switch object["action"] {
-	case "start":
-		return VerbStart
-	case "stop":
-		return VerbStop
-	case "restart":
-		return VerbRestart
-	case "terminate":
-		return VerbDelete
-	default:
-		return ""
-	}
+	action, _ := object["action"].(string)
+	return actions[action]
 }
+
+// actions are the verbs of the actions that a body may name.
+var actions = map[string]Verb{"start": VerbStart, "stop": VerbStop, "restart": VerbRestart, "terminate": VerbDelete}
+
+// Actions lists the verbs of actions.
+func Actions() []Verb { return slices.Sorted(maps.Values(actions)) }
 
 // Of returns the row of an operation. ok is false for an unknown operation,
 // which cannot be judged and must be refused.

@@ -35,7 +35,7 @@ warn contains message if {
 
 warn contains "never" if {
 	input.request.verb == "stop"
-	input.request.operation == "x"
+	input.request.operation == "getPod"
 }
 `
 
