@@ -123,7 +123,11 @@ func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {
 		}
 		orgs[o.ID] = section
 	}
-	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{Logger: g.deps.Logger, Changed: g.streams.Recheck})
+	deps := policies.Deps{Logger: g.deps.Logger, Changed: g.streams.Recheck}
+	if now := g.current.Load(); now != nil {
+		deps.Before = now.engine
+	}
+	return policies.NewEngine(cfg.Policies, orgs, deps)
 }
 
 // graphqlDoor gives the one GraphQL route the shape of a translator.

@@ -32,6 +32,9 @@ type Deps struct {
 	// Logger is told when a bundle is not taken, and when one is again; nil is
 	// none.
 	Logger *slog.Logger
+	// Before is the engine that this one takes the place of: a directory that lost
+	// a policy which was in force there is refused. nil is none.
+	Before *Engine
 	// Changed is called after a bundle came into force; nil is none.
 	Changed func()
 }
@@ -115,6 +118,7 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
 		return nil, err
 	}
+	e.deps.Before = nil // it is not needed any more
 	return e, nil
 }
 

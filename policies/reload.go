@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -71,6 +72,9 @@ func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
 	}
 	if cfg.Bundle == nil {
 		mine, err := load.ReadDirectory(org, cfg.Directory)
+		if err == nil {
+			err = e.dropped(org, cfg, mine)
+		}
 		return nil, mine, err
 	}
 	if cfg.Directory != "" {
@@ -85,6 +89,38 @@ func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
 	}
 	mine, _ := s.Current()
 	return s, mine, nil
+}
+
+// dropped refuses a directory that would switch policies off by not holding them
+// any more.
+func (e *Engine) dropped(org string, cfg Config, next load.Own) error {
+	if cfg.MayDrop || cfg.Directory == "" {
+		return nil
+	}
+	have := next.Policies()
+	lost := slices.DeleteFunc(e.inForce(org, cfg.Directory), func(name string) bool { return slices.Contains(have, name) })
+	if len(lost) == 0 {
+		return nil
+	}
+	return &load.Error{
+		Org: org, File: cfg.Directory,
+		Message: "lacks what was in force: policies." + strings.Join(lost, ", policies.") + "; rego_may_drop takes it all the same",
+	}
+}
+
+// inForce lists the own policies that are in force from a directory, here or in
+// the engine that this one takes the place of. Called with mu held.
+func (e *Engine) inForce(org, directory string) []string {
+	now, configs := e.now.Load(), e.configs
+	if before := e.deps.Before; now == nil && before != nil {
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		now, configs = before.now.Load(), before.configs
+	}
+	if now == nil || now.orgs[org] == nil || configs[org].Directory != directory {
+		return nil
+	}
+	return slices.Clone(now.orgs[org].Own)
 }
 
 // withoutOwn leaves out the entries and exceptions that only the bundle can

@@ -340,3 +340,33 @@ func TestKillSwitch(t *testing.T) {
   params: {reason: under investigation}
 `))
 }
+
+// A directory that a policy in force has gone from is not taken in silence.
+func TestRegoMayNotDropPolicies(t *testing.T) {
+	dir := t.TempDir()
+	eachDoor(t, func(t *testing.T, d *door) {
+		create := func() int {
+			return d.ask(t, request("POST", "/v2/pods", "key_exempt", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)).Status
+		}
+		if err := os.Remove(filepath.Join(dir, "b.rego")); err != nil {
+			t.Fatal(err)
+		}
+		err := d.gateway.Swap(load(t, d.text, d.upstream))
+		if err == nil || !strings.Contains(err.Error(), "policies.b; rego_may_drop") {
+			t.Errorf("got %v, want a fault that names policies.b", err)
+		}
+		if got := create(); got != 403 {
+			t.Errorf("a create is answered with %d, want 403 by the policy that is gone", got)
+		}
+		if err := d.gateway.Swap(load(t, strings.Replace(d.text, "    rego: ", "    rego_may_drop: true\n    rego: ", 1), d.upstream)); err != nil {
+			t.Fatal(err)
+		}
+		if got := create(); got != 201 {
+			t.Errorf("a create is answered with %d, want 201 without the policy", got)
+		}
+	}, func(d *door) {
+		write(t, dir, "a.rego", "package policies.a\n\nwarn contains \"x\" if input.request.verb == \"create\"\n")
+		write(t, dir, "b.rego", "package policies.b\n\ndeny contains \"no\" if input.request.verb == \"create\"\n")
+		ownRego(dir)(d)
+	})
+}
