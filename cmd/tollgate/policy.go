@@ -20,7 +20,7 @@ platform or secrets.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyBench(), newPolicyReplay())
+	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyExport(), newPolicyBench(), newPolicyReplay())
 	return cmd
 }
 

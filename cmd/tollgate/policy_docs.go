@@ -111,11 +111,12 @@ func printPages(w io.Writer, pages map[string][]byte) error {
 }
 
 func writePages(dir string, pages map[string][]byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // documentation is for everybody
-		return err
-	}
 	for name, text := range pages {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { //nolint:gosec // as above
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // documentation is for all users
+			return err
+		}
+		if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // as above
 			return err
 		}
 	}

@@ -47,6 +47,21 @@ func ReadWorkspace(dir string) (*Workspace, error) {
 	return w, err
 }
 
+// Sources returns the Rego of the library, with its inputs for tests, by path.
+func Sources() (map[string]string, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(rego.Files, strings.TrimPrefix(testingFile, libraryDir))
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(lib.sources)
+	out[testingFile] = string(text)
+	return out, nil
+}
+
 // Sources are the workspace's Rego files as they were read, by path. The caller
 // owns the map.
 func (w *Workspace) Sources() map[string]string { return maps.Clone(w.mine.sources) }
@@ -58,11 +73,11 @@ func (w *Workspace) Modules() (map[string]*ast.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := fs.ReadFile(rego.Files, strings.TrimPrefix(testingFile, libraryDir))
+	sources, err := Sources()
 	if err != nil {
 		return nil, err
 	}
-	testing, err := ast.ParseModuleWithOpts(testingFile, string(text), ast.ParserOptions{RegoVersion: ast.RegoV1})
+	testing, err := ast.ParseModuleWithOpts(testingFile, sources[testingFile], ast.ParserOptions{RegoVersion: ast.RegoV1})
 	if err != nil {
 		return nil, err
 	}

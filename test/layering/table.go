@@ -104,7 +104,7 @@ func Table() []Row {
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
 		{Package: "policies/bundle", May: []string{"config/fault", "policies/load", "policies/sandbox"}, Why: "a bundle is one way to get what is loaded"},
-		{Package: "policies/document", May: []string{"policies/load", "policies/record"}, Why: "pages are made of what is loaded, without an engine"},
+		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/...",
 			May:     []string{"config/fault", "policies/..."},

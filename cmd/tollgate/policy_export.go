@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/policies/document"
+)
+
+func newPolicyExport() *cobra.Command {
+	return &cobra.Command{
+		Use:   "export DIR",
+		Short: "Write what OPA's own tools and editors need",
+		Long: `Writes the library with its inputs for tests, the schema of the input and the
+capabilities of the engine below a directory, which is made if need be:
+
+  opa check --strict --schema DIR/input.schema.json --capabilities DIR/capabilities.json DIR/library my
+  opa test DIR/library my`,
+		Args: cobra.ExactArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			files, err := document.Export()
+			if err != nil {
+				return err
+			}
+			if err := writePages(args[0], files); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", counted(len(files), "file"), args[0])
+			return err
+		}),
+	}
+}

@@ -1,0 +1,33 @@
+package document
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
+)
+
+// Export returns, by path, what OPA's own tools and editors need to work on an
+// organisation's Rego: the library with its inputs for tests, the schema of the
+// input, and the capabilities of the engine.
+//
+//	opa check --strict --schema input.schema.json --capabilities capabilities.json library my
+//	opa test library my
+func Export() (map[string][]byte, error) {
+	sources, err := load.Sources()
+	if err != nil {
+		return nil, err
+	}
+	capabilities, err := json.MarshalIndent(sandbox.Capabilities(), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("capabilities: %w", err)
+	}
+	out := map[string][]byte{"input.schema.json": record.Schema(), "capabilities.json": append(capabilities, '\n')}
+	for file, text := range sources {
+		out["library/"+strings.TrimPrefix(file, "rego/")] = []byte(text)
+	}
+	return out, nil
+}
