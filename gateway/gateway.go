@@ -250,7 +250,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Status:  g.status,
 		Metrics: g.deps.Providers.Handler(),
 		Token:   func() string { return g.current.Load().config.Admin.Token.Reveal() },
-		Probe:   g.store.Check,
+		Probe:   g.probe,
 
 		Attempts: g.attempts,
 		Logger:   g.deps.Logger,
@@ -261,6 +261,28 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},
 	})
+}
+
+// probe implements admin.Deps.Probe: it follows what callers get.
+func (g *Gateway) probe(ctx context.Context) error {
+	err := g.store.Check(ctx)
+	switch {
+	case err == nil && !g.limiter.Away():
+		return nil
+	case errors.Is(err, redisstore.ErrUnfit):
+		return err
+	}
+	cfg := g.current.Load().config
+	closed := func(f ratelimit.Failure) bool { return f == ratelimit.FailClosed }
+	if closed(cfg.Limits.Failure.Read) || closed(cfg.Limits.Failure.Write) {
+		return ratelimit.ErrUnavailable
+	}
+	for _, o := range cfg.Orgs {
+		if closed(o.Failure.Read) || closed(o.Failure.Write) {
+			return ratelimit.ErrUnavailable
+		}
+	}
+	return admin.ErrUncounted
 }
 
 // Close drops what a Gateway that is not running holds on to.

@@ -48,7 +48,7 @@ func (f Failure) Valid() bool {
 // each call. Start from [DefaultConfig].
 type Config struct {
 	Mode     Mode          `yaml:"mode" doc:"exact or leased"`
-	Timeout  time.Duration `yaml:"timeout" doc:"bounds one exchange with the store, waiting for a connection included"`
+	Timeout  time.Duration `yaml:"timeout" doc:"bounds one exchange with the store; connecting has a time of its own"`
 	Gateway  string        `yaml:"gateway" doc:"the name of this gateway among those sharing the store; it must be unique; empty is a random one"`
 	Gateways int           `yaml:"gateways" doc:"the largest number of gateways expected to share the store; the failure policy local gives each that part of a quota"`
 	Failure  FailureConfig `yaml:"failure" doc:"the failure policy per class"`
@@ -96,7 +96,7 @@ type MemoryConfig struct {
 func DefaultConfig() Config {
 	return Config{
 		Mode:     ModeExact,
-		Timeout:  100 * time.Millisecond,
+		Timeout:  time.Second,
 		Gateways: 8,
 		Failure:  FailureConfig{Read: FailLocal, Write: FailClosed},
 		Commit:   CommitConfig{Flights: 4, Batch: 256},

@@ -96,6 +96,9 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	return l, nil
 }
 
+// Away reports whether the store is not asked because it lately did not answer.
+func (l *Limiter) Away() bool { return l.breaker.open.Load() }
+
 // tick is the time that has passed since l was made.
 func (l *Limiter) tick() tick { return l.clock.Now().Sub(l.base) }
 

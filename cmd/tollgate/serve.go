@@ -168,15 +168,13 @@ func openRedis(f *gateway.Config) (client redis.UniversalClient, stop func(), er
 }
 
 // dialRedis makes a client that never retries: a script sent twice counts
-// twice. It connects when first used. Its own timeouts do not undercut patience.
-func dialRedis(url string, patience time.Duration) (redis.UniversalClient, error) {
+// twice. It connects when first used. An answer may take as long as timeout.
+func dialRedis(url string, timeout time.Duration) (redis.UniversalClient, error) {
 	opts, err := redisstore.Options(url)
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	opts.DialTimeout = max(opts.DialTimeout, patience)
-	opts.ReadTimeout = max(opts.ReadTimeout, patience)
-	opts.WriteTimeout = max(opts.WriteTimeout, patience)
+	opts.ReadTimeout, opts.WriteTimeout = timeout, timeout
 	return redis.NewUniversalClient(opts), nil
 }
 

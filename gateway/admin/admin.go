@@ -21,7 +21,8 @@ type Deps struct {
 	Attempts Attempts
 	// Logger receives a line for every change and for every wrong token.
 	Logger *slog.Logger
-	// Probe reports whether the shared store answers.
+	// Probe returns nil if calls are counted in the shared store, ErrUncounted if
+	// they are not and pass all the same, and another error if they are refused.
 	Probe  func(context.Context) error
 	Limits Limits
 	Legacy Legacy
@@ -29,6 +30,9 @@ type Deps struct {
 	Policies  func() []PolicyStatus
 	Decisions Decisions
 }
+
+// ErrUncounted means that the shared store is away and calls pass all the same.
+var ErrUncounted = errors.New("calls are not counted")
 
 // Limits shows and resets quotas. Both return ErrNoOrg for an organisation that
 // is not configured.
@@ -69,7 +73,7 @@ type BadRequestError struct{ Reason string }
 func (e BadRequestError) Error() string { return e.Reason }
 
 // probeTimeout bounds how long a readiness probe waits for the store.
-const probeTimeout = time.Second
+const probeTimeout = 3 * time.Second
 
 // route is one entry of the admin API.
 type route struct {
@@ -136,7 +140,10 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 	defer cancel()
-	if d.Probe(ctx) != nil {
+	stands := "ready"
+	if err := d.Probe(ctx); errors.Is(err, ErrUncounted) {
+		stands = "ready, but the shared store does not answer: calls pass as the failure policies say"
+	} else if err != nil {
 		write(w, http.StatusServiceUnavailable, map[string]string{"status": "the shared store does not answer, or is not fit to keep counts"})
 		return
 	}
@@ -146,7 +153,7 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	write(w, http.StatusOK, map[string]string{"status": "ready", "revision": report.Revision})
+	write(w, http.StatusOK, map[string]string{"status": stands, "revision": report.Revision})
 }
 
 func (d Deps) limits(w http.ResponseWriter, r *http.Request) {

@@ -81,6 +81,10 @@ func TestReadiness(t *testing.T) {
 	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "10.0.0.1") {
 		t.Errorf("without the store: %d %s, want 503 and no addresses", w.Code, w.Body)
 	}
+	d.Probe = func(context.Context) error { return admin.ErrUncounted }
+	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "failure policies") {
+		t.Errorf("without the store, calls passing: %d %s, want 200 that says so", w.Code, w.Body)
+	}
 	if w := get(d, "/livez", ""); w.Code != http.StatusOK {
 		t.Errorf("livez without the store: %d, want 200", w.Code)
 	}

@@ -28,17 +28,15 @@ func (s *Store) Check(ctx context.Context) error {
 }
 
 func fit(ctx context.Context, c redis.Cmdable) error {
-	for _, section := range []string{"server", "memory"} {
-		text, err := c.Info(ctx, section).Result()
-		if _, told := errors.AsType[redis.Error](err); told {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("redisstore: check: %w", err)
-		}
-		if err := judge(text); err != nil {
-			return fmt.Errorf("redisstore: %w: %w", ErrUnfit, err)
-		}
+	text, err := c.Info(ctx).Result()
+	if _, told := errors.AsType[redis.Error](err); told {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("redisstore: check: %w", err)
+	}
+	if err := judge(text); err != nil {
+		return fmt.Errorf("redisstore: %w: %w", ErrUnfit, err)
 	}
 	return nil
 }

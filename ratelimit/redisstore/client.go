@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -51,7 +52,7 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 	o := &redis.UniversalOptions{
 		MaxRetries:            -1,
 		ContextTimeoutEnabled: true,
-		DialTimeout:           time.Second,
+		DialTimeout:           2 * time.Second,
 		DialerRetries:         1,
 		ReadTimeout:           time.Second,
 		WriteTimeout:          time.Second,
@@ -193,6 +194,27 @@ func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return nil
+}
+
+// connecting is what a deadline is put off by: the time in which a connection is
+// made, by a dial and a handshake, and the server behind it identified.
+const connecting = 4 * time.Second
+
+// patient returns ctx with its deadline put off by what connecting may take: an
+// exchange that is cut off while it connects would have the next one connect in
+// vain, too. The client's read timeout bounds what follows.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	later, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(connecting))
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			cancel()
+		}
+	})
+	return later, func() { stop(); cancel() }
 }
 
 // obeysDeadlines reports whether client gives up when a context does. Clients of

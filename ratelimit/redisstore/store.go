@@ -114,6 +114,8 @@ func (s *Store) Group(org string) string {
 
 // Apply implements [ratelimit.Store] with one script call.
 func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	epoch, err := s.watch.enter()
 	if err != nil {
 		return 0, fmt.Errorf("redisstore: apply: %w", err)
@@ -137,6 +139,8 @@ func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 
 // Adjust implements [ratelimit.Store].
 func (s *Store) Adjust(ctx context.Context, org string, adjustments []ratelimit.Adjustment) error {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	// A gateway is an argument of its own, so there is one call for each.
 	for gateway, group := range byGateway(adjustments) {
 		keys, args := encodeAdjust(s.prefix, org, gateway, group)
@@ -166,6 +170,8 @@ func (s *Store) Reset(ctx context.Context, org string, ref ratelimit.Ref) error 
 
 // Beat implements [ratelimit.Store].
 func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	epoch := s.watch.epoch.Load()
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
@@ -225,6 +231,8 @@ func (s *Store) Restore(ctx context.Context, gateway string, within time.Duratio
 
 // Leases implements [ratelimit.Store].
 func (s *Store) Leases(ctx context.Context, org string, day int64, scopes []ratelimit.Ref) ([][]ratelimit.LeaseState, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	leases := make([][]ratelimit.LeaseState, len(scopes))
 	gateways := s.watch.alive()
 	if len(gateways) == 0 {
