@@ -95,6 +95,10 @@ fuzz: ## Run every fuzz target for FUZZTIME each, 10 s by default
 			echo "== $$(dirname "$$file") $${func#func }"; \
 			go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "./$${file#./}")" < /dev/null; done
 
+.PHONY: mutants
+mutants: ## Break promises of the code, one at a time, and print those that no test notices (test/mutants)
+	@go run ./test/mutants
+
 .PHONY: contract
 contract: ## What we believe of the platform, on the emulator; on a real one with TOLLGATE_CONTRACT_* set (see test/contract/doc.go)
 	@go test -count=1 ./test/contract

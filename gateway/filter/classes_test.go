@@ -1,0 +1,73 @@
+package filter
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// takes is a counter that admits everything and notes what it was asked.
+type takes []ratelimit.Take
+
+// Take implements Counter.
+func (c *takes) Take(_ context.Context, t ratelimit.Take) (ratelimit.Decision, error) {
+	*c = append(*c, t)
+	return ratelimit.Decision{Allowed: true}, nil
+}
+
+// A class is counted for those who share its quota, and not at all for callers who
+// are exempt.
+func TestClassesCountWhomTheySay(t *testing.T) {
+	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = providers.Shutdown(context.WithoutCancel(t.Context())) })
+	recorder, err := telemetry.NewRecorder(nil, providers.Tracer(), providers.Meter(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := ratelimit.Limit{Minute: 10}
+	f := &Classes{Recorder: recorder, Of: map[ClassKey][]Class{{"acme", "createPod"}: {
+		{ID: "k", Per: ratelimit.KindKey, Limit: limit, Cost: 3},
+		{ID: "t", Per: ratelimit.KindTeam, Limit: limit},
+		{ID: "o", Per: ratelimit.KindOrg, Limit: limit},
+	}}}
+	for _, tt := range []struct {
+		name      string
+		operation string
+		exempt    bool
+		want      []string
+	}{
+		{"a caller", "createPod", false, []string{"k/key/ann", "t/team/research", "o"}},
+		{"another operation", "listPods", false, nil},
+		{"an exempt caller", "createPod", true, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var asked takes
+			ex := &Exchange{
+				Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true},
+				Caller: &identity.Caller{Org: "acme", Key: "ann", Team: "research", Exempt: tt.exempt},
+			}
+			if err := f.Request(t.Context(), ex); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, take := range asked {
+				if take.Org != "acme" || take.Class != ratelimit.ClassWrite || len(take.Scopes) != 1 || take.Scopes[0].Kind != ratelimit.KindClass {
+					t.Errorf("asked for %+v, want one class scope of acme, as a write", take)
+				}
+				got = append(got, take.Scopes[0].ID)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("scopes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

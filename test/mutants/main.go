@@ -1,0 +1,127 @@
+// Mutants changes the code in ways that tests must notice, one at a time, and
+// prints the changes that they did not: survivors. A change is a row of a table;
+// the go command's overlay puts it in place of the file, which stays as it is.
+//
+//	go run ./test/mutants [-run NAME]
+//
+// It ends with 1 if there are survivors, with 2 if a row does not fit the code.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+func main() {
+	pattern := flag.String("run", "", "only the changes whose names match this regular expression")
+	flag.Parse()
+	only, err := regexp.Compile(*pattern)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	survivors, err := run(os.Stdout, only)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	case survivors > 0:
+		os.Exit(1)
+	}
+}
+
+// run tries every change whose name matches only and returns how many survived.
+func run(w io.Writer, only *regexp.Regexp) (survivors int, err error) {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	tried := 0
+	for _, m := range mutants() {
+		if !only.MatchString(m.name) {
+			continue
+		}
+		tried++
+		noticed, err := m.try(dir)
+		if err != nil {
+			return survivors, fmt.Errorf("%s: %w", m.name, err)
+		}
+		verdict := "noticed "
+		if !noticed {
+			verdict = "SURVIVED"
+			survivors++
+		}
+		_, _ = fmt.Fprintf(w, "%s  %s (%s)\n", verdict, m.name, m.file)
+	}
+	_, _ = fmt.Fprintf(w, "%d of %d changes survived\n", survivors, tried)
+	return survivors, nil
+}
+
+// mutant is one change of the code.
+type mutant struct {
+	name string
+	// file is what is changed, from the root of the repository: the only place that
+	// reads old becomes new.
+	file, old, new string
+	// pkg is where a test must notice, tests the expression for which.
+	pkg, tests string
+}
+
+// changed returns the text of the file with the change.
+func (m *mutant) changed() ([]byte, error) {
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(text, []byte(m.old)); n != 1 {
+		return nil, fmt.Errorf("%s has %d places that read %q, want one", m.file, n, m.old)
+	}
+	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
+}
+
+// try runs the tests over the change and reports whether one failed.
+func (m *mutant) try(dir string) (noticed bool, err error) {
+	text, err := m.changed()
+	if err != nil {
+		return false, err
+	}
+	file, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return false, err
+	}
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return false, err
+	}
+	table, err := json.Marshal(map[string]any{"Replace": map[string]string{original: file}})
+	if err != nil {
+		return false, err
+	}
+	if err := os.WriteFile(overlay, table, 0o600); err != nil {
+		return false, err
+	}
+	out, err := exec.Command("go", "test", "-count=1", "-overlay", overlay, "-run", m.tests, m.pkg).CombinedOutput()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		return false, err
+	}
+	text = out
+	switch {
+	case err == nil && strings.Contains(string(text), "no tests to run"):
+		return false, fmt.Errorf("%s has no tests %s", m.pkg, m.tests)
+	case err == nil:
+		return false, nil
+	case !strings.Contains(string(text), "--- FAIL"):
+		return false, fmt.Errorf("the change does not build, or the tests do not run:\n%s", text)
+	}
+	return true, nil
+}
