@@ -34,7 +34,8 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := ratelimit.Limit{Minute: 10}
-	f := &Classes{Recorder: recorder, Of: map[ClassKey][]Class{{"acme", "createPod"}: {
+	f := &Classes{Recorder: recorder}
+	tenant := &Tenant{ID: "acme", Classes: map[string][]Class{"createPod": {
 		{ID: "k", Per: ratelimit.KindKey, Limit: limit, Cost: 3},
 		{ID: "t", Per: ratelimit.KindTeam, Limit: limit},
 		{ID: "o", Per: ratelimit.KindOrg, Limit: limit},
@@ -52,7 +53,7 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var asked takes
 			ex := &Exchange{
-				Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true},
+				Tenant: tenant, Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true},
 				Caller: &identity.Caller{Org: "acme", Key: "ann", Team: "research", Exempt: tt.exempt},
 			}
 			if err := f.Request(t.Context(), ex); err != nil {
