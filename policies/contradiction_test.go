@@ -76,7 +76,8 @@ func TestOwnRegoThatIsWrong(t *testing.T) {
 		want    string
 	}{
 		"a parameter it does not have": {
-			limitRego, []policies.Entry{{Policy: "limit", Params: map[string]any{"mosst": 1}}},
+			limitRego,
+			[]policies.Entry{{Policy: "limit", Params: map[string]any{"mosst": 1}}},
 			`policies[0].params.mosst: unknown parameter, did you mean "most"?`,
 		},
 		"a parameter it needs":             {limitRego, nil, "policies.params.most: is required"},

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/config/fault"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Decode decodes the YAML document data into the struct that into points to, which holds the defaults. The error is [Errors] with all

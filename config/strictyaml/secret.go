@@ -11,8 +11,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/config/fault"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // redacted stands for a secret value in everything printed.

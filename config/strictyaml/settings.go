@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -32,10 +33,8 @@ func Settings(v any) []Setting {
 
 // settings lists those below path. within are the plans above, so that a type that holds itself ends.
 func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []Setting {
-	for _, above := range within {
-		if above == pl {
-			return nil
-		}
+	if slices.Contains(within, pl) {
+		return nil
 	}
 	within = append(within, pl)
 	switch pl.form { //nolint:exhaustive // the others are settings themselves

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tollgate-dev/tollgate/config/fault"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 const (
@@ -162,7 +163,7 @@ func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
 		n.Kind = 0
 	}
 	s.at[path] = owner
-	switch kindOf(n) { //nolint:exhaustive // the others have no parts
+	switch kindOf(n) {
 	case kindMapping:
 		s.mapping(n, path, depth)
 	case kindList:

@@ -56,7 +56,8 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 	ex := r.Pipeline.NewExchange(in)
 	ex.Ports, ex.Caller = &ports, caller
 	defer r.Pipeline.Run(ctx, ex)()
-	return (&words{chain: r.Pipeline.Chain, dry: r}).report(ex), nil
+	decide := func(in *policies.Input) (policies.Decision, error) { return r.Decide(ctx, caller.Org, in) }
+	return (&words{chain: r.Pipeline.Chain, dry: r, decide: decide}).report(ex), nil
 }
 
 // silent adds the policies of the caller's organisation that said nothing.

@@ -86,8 +86,8 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 		}
 		current, _ = doc.(map[string]any)
 	}
-	var left any  // what later reads find
-	switch verb { //nolint:exhaustive // what other changes leave is the state that was judged
+	var left any // what later reads find
+	switch verb {
 	case operation.VerbDelete:
 	case operation.VerbStop:
 		left = stopped(current, ex.Params["id"])

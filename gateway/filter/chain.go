@@ -153,7 +153,7 @@ func (c *Chain) Notes(ex *Exchange, stage string) []string {
 		notes = append(notes, fmt.Sprintf("the platform answered %d", ex.Event.UpstreamStatus))
 	}
 	if ex.Adopted != "" {
-		notes = append(notes, fmt.Sprintf("%s was made all the same and found afterwards", ex.Adopted))
+		notes = append(notes, ex.Adopted+" was made all the same and found afterwards")
 	}
 	return notes
 }

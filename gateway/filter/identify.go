@@ -74,13 +74,13 @@ func (f Identify) Notes(ex *Exchange, stage string) []string {
 		return nil
 	}
 	c := ex.Caller
-	note := "organisation " + c.Org
+	parts := []string{"organisation " + c.Org}
 	for _, part := range []struct{ what, name string }{{"team ", c.Team}, {"key ", c.Key}, {"roles ", strings.Join(c.RoleNames(), ", ")}} {
 		if part.name != "" {
-			note += ", " + part.what + part.name
+			parts = append(parts, part.what+part.name)
 		}
 	}
-	return []string{note}
+	return []string{strings.Join(parts, ", ")}
 }
 
 // credential returns the one credential of a request, "" without any.

@@ -51,7 +51,7 @@ func wrongAnswer(rule string, t types.Type) string {
 		return ""
 	case *types.Set, *types.Array:
 	default:
-		return fmt.Sprintf("must be a set or an array, and is %s", types.Sprint(t))
+		return "must be a set or an array, and is " + types.Sprint(t)
 	}
 	changes := rule == "mutate" || rule == "mutations"
 	items := []types.Type{types.Values(t)}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -223,9 +224,7 @@ func (s *shape) schema(doc string) object {
 		default: // values of one kind, by name
 			out = object{"additionalProperties": m.inner.schema(m.inner.doc)}
 		}
-		for k, v := range m.schema {
-			out[k] = v
-		}
+		maps.Copy(out, m.schema)
 		if m.doc != "" {
 			out["description"] = m.doc
 		}

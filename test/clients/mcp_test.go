@@ -7,6 +7,7 @@ import (
 
 // The MCP server works over either REST interface, with GraphQL beside it.
 func TestMCPServer(t *testing.T) {
+	t.Parallel()
 	for _, rest := range []string{"v1", "v2"} {
 		t.Run(rest, func(t *testing.T) {
 			t.Parallel()

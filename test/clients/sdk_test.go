@@ -5,6 +5,7 @@ import "testing"
 // The oldest version whose package has the pod calls, one from between, and the
 // newest.
 func TestPythonSDK(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"0.10.0", "1.6.2", "1.12.0"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()

@@ -102,7 +102,7 @@ func carry(from, to net.Conn, way time.Duration) {
 		}
 	}
 	_, _ = from.Close(), to.Close()
-	for range pieces { //nolint:revive // what nobody waits for any more
+	for range pieces {
 	}
 }
 
