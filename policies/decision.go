@@ -24,7 +24,7 @@ type Decision struct {
 	Mutate []Mutation
 }
 
-// Allowed tells whether the call may pass as it is.
+// Allowed reports whether the call may pass as it is.
 func (d *Decision) Allowed() bool { return len(d.Deny) == 0 && len(d.Mutate) == 0 }
 
 // Violation is one reason a policy gives.

@@ -186,7 +186,7 @@ func TestNegationsOfOptionalInput(t *testing.T) {
 	}
 }
 
-// optional tells whether an input path may be missing.
+// optional reports whether an input path may be missing.
 func optional(r ast.Ref) bool {
 	path := r.String()
 	if !strings.HasPrefix(path, "input") {

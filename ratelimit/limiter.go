@@ -42,7 +42,7 @@ type Limiter struct {
 
 	// live is how many gateways share the store, as last heard.
 	live atomic.Int64
-	// renewals are accounts whose permits run low; running tells that somebody
+	// renewals are accounts whose permits run low; running reports that a goroutine
 	// sees to them.
 	renewals chan renewal
 	running  atomic.Bool

@@ -15,8 +15,8 @@ const Beat = 500 * time.Millisecond
 const (
 	// beatWithin is how long a silent gateway is taken to be alive.
 	beatWithin = 5 * time.Second
-	// farewell bounds what is done on the way out.
-	farewell = 2 * time.Second
+	// grace bounds what is done on the way out.
+	grace = 2 * time.Second
 	// adjustBatch is how many corrections go to the store at once.
 	adjustBatch = 200
 )
@@ -38,7 +38,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			out, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+			out, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 			defer cancel()
 			l.returnAll(out)
 			return nil

@@ -37,7 +37,7 @@ type simResult struct {
 }
 
 // simulate offers a skewed load to gateways over one store, in virtual time. It
-// begins so that a minute turns in the middle.
+// begins so that a minute ends in the middle.
 func simulate(t *testing.T, sim simScale, change func(*ratelimit.Config)) simResult {
 	t.Helper()
 	clock := &manual{now: time.Date(2027, 3, 14, 22, 41, 0, 0, time.UTC).Add(-sim.length / 2)}

@@ -128,7 +128,7 @@ func (u *Upstream) hold(c *credential, t *teamUse, w *upstreamWindow, now time.T
 		weights += other.weight
 		used += other.used
 	}
-	// Rounded up, so that of a few left somebody can take the last.
+	// Rounded up, so that of a few left a team can take the last.
 	part := ((left+used)*t.weight + weights - 1) / weights
 	if t.used < part {
 		return 0

@@ -78,7 +78,7 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 	get := s.Reads[ex.Operation.ID]
 	if get != nil && current == nil {
 		// Nothing was read for a decision about a stop or a delete, and nothing is
-		// sent that could tell whether the object exists.
+		// sent that could show whether the object exists.
 		doc, refusal, _ := s.Reader.Read(ctx, ex, get, ex.Params) // without it the answer is vaguer, that is all
 		if refusal != nil {
 			ex.Sent, ex.Answer = filter.Answered, refusal

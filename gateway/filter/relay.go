@@ -39,7 +39,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	switch {
 	case a.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w: the platform answered 401", upstream.ErrCredential)
-	case a.Status < 200 || a.Status >= 300 && a.Status < 400:
+	case a.Status < 200 || a.Status >= 300 && a.Status < 400 || a.Status > 599:
 		return fmt.Errorf("%w: the platform answered %d", upstream.ErrUnreachable, a.Status)
 	}
 	if coding := a.Header.Values("Content-Encoding"); len(coding) > 0 && !strings.EqualFold(coding[0], "identity") {
@@ -52,6 +52,9 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 		if v := a.Header[name]; len(v) == 1 && printable(v[0]) {
 			header[name] = v
 		}
+	}
+	if shared(header.Get("Cache-Control")) {
+		header.Del("Cache-Control")
 	}
 	if a.Status < 400 {
 		a.Header = header
@@ -66,6 +69,18 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	ex.Event.Detail = detail
 	a.Header, a.Body = header, body
 	return nil
+}
+
+// shared reports whether a Cache-Control header lets caches between the gateway and
+// its callers keep an answer (RFC 9111, section 5.2.2): it is for one caller.
+func shared(cacheControl string) bool {
+	for directive := range strings.SplitSeq(cacheControl, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(directive), "=")
+		if strings.EqualFold(name, "public") || strings.EqualFold(name, "s-maxage") {
+			return true
+		}
+	}
+	return false
 }
 
 // rewriteError keeps title, detail and errors of a platform error.

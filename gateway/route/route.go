@@ -53,7 +53,7 @@ func (e *MethodError) Error() string {
 
 // PathError is returned for a path that could be read in more than one way.
 type PathError struct {
-	// Reason is a text for the caller; it does not repeat the path.
+	// Reason is what the caller is told; it does not repeat the path.
 	Reason string
 }
 

@@ -37,7 +37,7 @@ type Operation struct {
 	Summary string
 	// Query, PathParams and Headers are the parameters in the order described.
 	Query, PathParams, Headers []Parameter
-	// HasBody tells whether the operation takes a JSON body, BodyRequired
+	// HasBody reports whether the operation takes a JSON body, BodyRequired
 	// whether it cannot do without.
 	HasBody, BodyRequired bool
 	// Mutates is true for every method but GET.
@@ -182,7 +182,7 @@ func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error
 	}
 	b := &builder{doc: doc, src: src, compiler: compiler, explain: newExplainer(src), parameters: make(map[string]placed)}
 	// Every schema is compiled, those of answers too: a broken reference shows
-	// at start, not when somebody first needs it.
+	// at start, not when it is first needed.
 	for name := range doc.Components.Schemas {
 		if _, err := b.compile("/components/schemas/" + name); err != nil {
 			return nil, err

@@ -1,5 +1,5 @@
 // Package strictjson reads and writes JSON where two readers must never
-// disagree about what a text means.
+// disagree about what a document means.
 //
 // Decode makes one pass over the tokens of a request body and yields plain
 // values: map[string]any, []any, string, bool, nil and json.Number. It refuses

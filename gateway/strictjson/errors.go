@@ -31,7 +31,7 @@ const (
 	CodeNumber    Code = "number_too_long" // Limits.NumberChars or Limits.Exponent
 )
 
-// SyntaxError tells why and where a text was refused. It never carries more of
+// SyntaxError says why and where a document was refused. It never carries more of
 // the text than the first 64 characters of a member name.
 type SyntaxError struct {
 	// Offset is the position of the fault in bytes from the start.

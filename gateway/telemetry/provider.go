@@ -77,7 +77,7 @@ func NewProviders(ctx context.Context, cfg Config, version string) (*Providers, 
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
 	}
-	p := &Providers{registry: reg, metrics: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exp), sdkmetric.WithResource(res))}
+	p := &Providers{registry: reg, metrics: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exp), sdkmetric.WithResource(res), sdkmetric.WithView(durations()))}
 
 	if cfg.OTLP.Endpoint == "" { // spans that go nowhere cost more than they say
 		p.traces, p.flush = noop.NewTracerProvider(), func(context.Context) error { return nil }
@@ -120,4 +120,15 @@ func (p *Providers) Handler() http.Handler {
 // Shutdown flushes what is buffered and stops the exporters.
 func (p *Providers) Shutdown(ctx context.Context) error {
 	return errors.Join(p.flush(ctx), p.metrics.Shutdown(ctx))
+}
+
+// durations gives histograms of seconds buckets from a tenth of a millisecond, which
+// is what a refusal takes, to five minutes, which is what a stream may.
+func durations() sdkmetric.View {
+	return sdkmetric.NewView(
+		sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram, Unit: "s"},
+		sdkmetric.Stream{Aggregation: sdkmetric.AggregationExplicitBucketHistogram{Boundaries: []float64{
+			.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300,
+		}}},
+	)
 }

@@ -30,7 +30,7 @@ type Recorder struct {
 	// Attributes of the metrics that each exchange is counted in. There are as many
 	// as the metrics have series.
 	exchanges options[series]
-	answers   options[int]
+	answers   options[answer]
 }
 
 // series is what request durations are told apart by.
@@ -76,7 +76,17 @@ func (o *options[K]) of(key K, attributes func(K) attribute.Set) []metric.Record
 	return opts
 }
 
-func statusOf(status int) attribute.Set { return attribute.NewSet(attribute.Int("status", status)) }
+// answer is what the durations of platform calls are told apart by. status is 0
+// when no response was received.
+type answer struct {
+	operation string
+	status    int
+}
+
+// attributes is the answer as attributes of a metric.
+func (a answer) attributes() attribute.Set {
+	return attribute.NewSet(attribute.String("operation", a.operation), attribute.Int("status", a.status))
+}
 
 // NewRecorder registers the instruments with the providers. now is the clock
 // events are timed by.
@@ -97,7 +107,7 @@ func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterPr
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	if r.upstream, err = m.Float64Histogram("tollgate.upstream.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time until the platform's response headers.")); err != nil {
+		metric.WithDescription("Time until the platform's response headers, or until it was known that none would come (status 0).")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	return r, nil
@@ -120,7 +130,8 @@ func (r *Recorder) Stage(ctx context.Context, name string) (context.Context, tra
 
 // Refused counts a request that was refused before it became an exchange.
 func (r *Recorder) Refused(ctx context.Context, kind string) {
-	r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind), attribute.String("dialect", "none")))
+	r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind), attribute.String("dialect", "none"),
+		attribute.String("org", ""), attribute.String("team", "")))
 }
 
 // Record ends the exchange: it logs and counts the event and completes the
@@ -131,21 +142,24 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 
 	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status}, series.attributes)...)
 	if e.Refusal != "" {
-		r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", e.Refusal), attribute.String("dialect", e.Dialect)))
+		r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", e.Refusal), attribute.String("dialect", e.Dialect),
+			attribute.String("org", e.Org), attribute.String("team", e.Team)))
 	}
-	r.spoke(ctx, "enforce", e.Denied)
-	r.spoke(ctx, "warn", e.Warned)
-	r.spoke(ctx, "shadow", e.Shadowed)
-	if e.UpstreamStatus != 0 {
-		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(e.UpstreamStatus, statusOf)...)
+	r.spoke(ctx, e, "enforce", e.Denied)
+	r.spoke(ctx, e, "warn", e.Warned)
+	r.spoke(ctx, e, "shadow", e.Shadowed)
+	if e.UpstreamStatus != 0 || e.UpstreamLatency > 0 {
+		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(answer{e.Operation, e.UpstreamStatus}, answer.attributes)...)
 	}
 	r.span(trace.SpanFromContext(ctx), e)
 }
 
-// spoke counts policies that spoke in a mode.
-func (r *Recorder) spoke(ctx context.Context, mode string, names []string) {
+// spoke counts policies that spoke in a mode. Organisations and teams are those of
+// the configuration, so there are only so many series.
+func (r *Recorder) spoke(ctx context.Context, e *Event, mode string, names []string) {
 	for _, name := range names {
-		r.policies.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", name), attribute.String("mode", mode)))
+		r.policies.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", name), attribute.String("mode", mode),
+			attribute.String("org", e.Org), attribute.String("team", e.Team)))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,7 +65,8 @@ func TestAnEventIsOneLineWhateverCallersWrite(t *testing.T) {
 	}
 }
 
-// No caller, organisation or pod can make series grow.
+// No caller or pod can make series grow; organisations and teams are as many as the
+// configuration has.
 func TestSeriesDoNotGrowWithCallers(t *testing.T) {
 	reader := metric.NewManualReader()
 	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), sdktrace.NewTracerProvider(), metric.NewMeterProvider(metric.WithReader(reader)), fixed)
@@ -72,7 +75,7 @@ func TestSeriesDoNotGrowWithCallers(t *testing.T) {
 	}
 	for i := range 1000 {
 		e := event()
-		e.Org, e.Key, e.RequestID, e.Agent = fmt.Sprint("org", i), fmt.Sprint("key", i), strconv.Itoa(i), strconv.Itoa(i)
+		e.Key, e.RequestID, e.Agent = fmt.Sprint("key", i), strconv.Itoa(i), strconv.Itoa(i)
 		r.Record(t.Context(), e)
 	}
 	var rm metricdata.ResourceMetrics
@@ -151,5 +154,38 @@ func TestNoSpansWithoutAReceiver(t *testing.T) {
 	}
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is scraped tells durations apart from a tenth of a millisecond on, and who
+// was refused and which operation the platform failed.
+func TestScrapedSeries(t *testing.T) {
+	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Shutdown(context.WithoutCancel(t.Context())) })
+	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := event()
+	refused.Team, refused.Start = "research", fixed().Add(-150*time.Microsecond)
+	r.Record(t.Context(), refused)
+	failed := event()
+	failed.Outcome, failed.Status, failed.Refusal, failed.Denied, failed.UpstreamLatency = telemetry.OutcomeUpstream, 502, "upstream_failed", nil, time.Second
+	r.Record(t.Context(), failed)
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{
+		`operation="createPod",outcome="refused",status="403",le="0.0001"} 0`,
+		`operation="createPod",outcome="refused",status="403",le="0.00025"} 1`,
+		`tollgate_refusals_total{dialect="v2",kind="forbidden",org="acme",team="research"} 1`,
+		`policy="gpu_count",team="research"} 1`,
+		`tollgate_upstream_duration_seconds_count{operation="createPod",status="0"} 1`,
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("no series %s in\n%s", want, w.Body)
+		}
 	}
 }

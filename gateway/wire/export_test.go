@@ -10,7 +10,7 @@ func NewScanner() *Scanner {
 	return &Scanner{framer{maxHead: defaultMaxHead, maxFields: defaultMaxFields}}
 }
 
-// Scan is framer.scan; it also tells whether a message ended.
+// Scan is framer.scan; it also reports whether a message ended.
 func (s *Scanner) Scan(b []byte) (n int, ended bool, fault *Refusal) {
 	n, fault = s.f.scan(b)
 	return n, fault == nil && n > 0 && s.f.state == atStart, fault

@@ -83,7 +83,7 @@ type framer struct {
 	spaced bool
 }
 
-// inHead tells whether what comes next belongs to a head, or to the start of
+// inHead reports whether what comes next belongs to a head, or to the start of
 // one, and so has no handler yet.
 func (f *framer) inHead() bool { return f.state < inBody && !f.trailer }
 
@@ -358,7 +358,7 @@ func (f *framer) closeField() *Refusal {
 	return nil
 }
 
-// says tells whether the value is one word, in any case.
+// says reports whether the value is one word, in any case.
 func (f *framer) says(word string) bool {
 	return f.vlen <= valueRoom && strings.EqualFold(string(f.value[:f.vlen]), word)
 }

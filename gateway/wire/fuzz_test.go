@@ -81,7 +81,7 @@ var (
 
 const fieldPattern = "[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n"
 
-// reread reads a message by patterns and tells whether the contract allows it.
+// reread reads a message by patterns and reports whether the contract allows it.
 func reread(m string) (string, bool) {
 	head := headPattern.FindStringSubmatch(m)
 	if head == nil || len(head[0]) > wire.MaxHead {

@@ -130,7 +130,7 @@ func (c *conn) refuse() error {
 	return &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.fault}
 }
 
-// Bounds of the farewell: what a client may still send so that it gets to read
+// Bounds of a lingering close: what a client may still send so that it gets to read
 // the answer instead of a reset, and how long all of it may take.
 const (
 	lingerBytes = 4 << 20

@@ -20,7 +20,7 @@ type GPU struct {
 
 // Offer is what a cloud asks for a GPU type.
 type Offer struct {
-	// Offered tells whether the cloud has the type at all.
+	// Offered reports whether the cloud has the type at all.
 	Offered bool
 	// MaxCount is the most GPUs of the type one pod can have there; 0 when the
 	// catalog did not say.

@@ -23,7 +23,7 @@ type Param struct {
 	Name string
 	// Description says what it does.
 	Description string
-	// Required tells whether it must be given.
+	// Required reports whether it must be given.
 	Required bool
 	// Schema is its JSON Schema (2020-12), default included.
 	Schema map[string]any

@@ -161,7 +161,7 @@ path(names) := concat("", [step |
 	step := concat("", ["/", pointer.escape(sprintf("%v", [name]))])
 ])
 
-# secret_names are the secrets a text refers to. A reference in braces that
+# secret_names are the secrets a string refers to. A reference in braces that
 # speaks of a secret in another form counts as a secret of that name, so that
 # it is refused rather than passed.
 secret_names(text) := {name |

@@ -106,7 +106,7 @@ func (r *Report) Group(k Kind) *Group {
 	return r.Groups[i]
 }
 
-// Changed tells whether a verdict, or the reasons for one, would be different.
+// Changed reports whether a verdict, or the reasons for one, would be different.
 func (r *Report) Changed() bool {
 	return r.Group(NewlyDenied).Calls+r.Group(NewlyAllowed).Calls+r.Group(ChangedReasons).Calls > 0
 }

@@ -75,16 +75,16 @@ func TestLinearisable(t *testing.T) {
 		t.Errorf("the history of %d calls is %s", len(history), got)
 	}
 	// The check can fail: two calls that were told the same remainder.
-	spoilt := append([]porcupine.Operation(nil), history...)
-	for i := range spoilt {
-		if out := spoilt[i].Output.(counted); out.allowed {
+	altered := append([]porcupine.Operation(nil), history...)
+	for i := range altered {
+		if out := altered[i].Output.(counted); out.allowed {
 			out.remaining++
-			spoilt[i].Output = out
+			altered[i].Output = out
 			break
 		}
 	}
-	if porcupine.CheckOperations(counter(quota), spoilt) {
-		t.Error("a spoilt history passes as well: the check shows nothing")
+	if porcupine.CheckOperations(counter(quota), altered) {
+		t.Error("an altered history passes as well: the check shows nothing")
 	}
 }
 

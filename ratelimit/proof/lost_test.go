@@ -22,7 +22,7 @@ type witness struct {
 	forgets bool
 }
 
-// sentKey is the key in a context of a *bool that tells whether a command was
+// sentKey is the key in a context of a *bool that reports whether a command was
 // given to the connection: a store that pauses refuses without sending anything.
 type sentKey struct{}
 

@@ -26,6 +26,7 @@ func TestAnswersAreFiltered(t *testing.T) {
 			"X-Echo": pk, "WWW-Authenticate": "Basic", "Proxy-Authenticate": "Basic", "Clear-Site-Data": "*", "Keep-Alive": "timeout=1",
 			"RateLimit": `"minute";r=0;t=60`, "RateLimit-Policy": `"minute";q=1;w=60`, "Retry-After": "9999", "X-Request-Id": "theirs",
 			"X-Tollgate-Decision": "theirs", "X-Tollgate-Warning": "theirs", "Content-Language": "de", "ETag": `"x"`,
+			"Cache-Control": "max-age=60, Public",
 		} {
 			w.Header().Set(name, value)
 		}
@@ -45,6 +46,21 @@ func TestAnswersAreFiltered(t *testing.T) {
 	}
 	if strings.Contains(fmt.Sprint(a.Header), "theirs") || !strings.Contains(a.Header.Get("Ratelimit"), "r=5999") {
 		t.Errorf("headers %v hold the platform's own values", a.Header)
+	}
+}
+
+// TestUnknownStatusesAreNotRelayed: a status outside of RFC 9110 is 502.
+func TestUnknownStatusesAreNotRelayed(t *testing.T) {
+	t.Parallel()
+	s := open(t, answering(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(799)
+		_, _ = io.WriteString(w, `{"pods":[]}`)
+	}))
+	for _, target := range []string{"/v2/pods", "/v1/pods"} {
+		if a := s.ask(t, request("GET", target, k1, "")); a.Status != http.StatusBadGateway {
+			t.Errorf("GET %s: %d %s, want 502", target, a.Status, a.Body)
+		}
 	}
 }
 

@@ -1,10 +1,16 @@
 package layering_test
 
 import (
+	"bytes"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +99,35 @@ func TestRequestPathDecodesJSONStrictly(t *testing.T) {
 				}
 				return true
 			})
+		}
+	}
+}
+
+// Phrases that read translated, and metaphors that were renamed to what the thing is; docs/vocabulary.md has the words instead.
+func TestLanguage(t *testing.T) {
+	t.Parallel()
+	phrases := regexp.MustCompile(`(?i)\btells? whether\b|\btakes? a restart\b|\bno answer was had\b|\b(has|have) it read again\b|\bin spite of\b|` +
+		`\bwhose they are\b|\bturns in [0-9%]|\bwants? a text\b|\bsomebody may\b|\b(stageplay|understudy|dimmer|farewell|purse|spoil(s|ed)?)\b`)
+	files, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "ls-files", "*.go", "*.md", "*.rego", "*.lua", "*.yaml").Output()
+	if err != nil {
+		t.Skipf("no git checkout to read: %v", err)
+	}
+	for name := range strings.Lines(string(files)) {
+		name = strings.TrimSuffix(name, "\n")
+		if name == "test/layering/house_test.go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if found := phrases.Find(line); found != nil {
+				t.Errorf("%s:%d: %q", name, i+1, found)
+			}
 		}
 	}
 }

@@ -138,7 +138,7 @@ func rootOf(e ast.Expr) *ast.Ident {
 	}
 }
 
-// global tells whether an identifier is the package's and no local of the same name. One declared in another file is not resolved.
+// global reports whether an identifier is the package's and no local of the same name. One declared in another file is not resolved.
 func global(f *ast.File, id *ast.Ident) bool {
 	return id.Obj == nil || id.Obj == f.Scope.Lookup(id.Name)
 }

@@ -17,7 +17,7 @@ type Config struct {
 	Until    time.Time `yaml:"until" doc:"when it has ended, RFC 3339"`
 	Daily    Hours     `yaml:"daily" doc:"hours of the day in UTC, as 10:00-10:30; past midnight as 23:30-00:30"`
 	Weekdays []Weekday `yaml:"weekdays" doc:"days on which the daily hours begin; none is every day"`
-	Message  string    `yaml:"message" doc:"what refused callers are told; empty is a text that says until when"`
+	Message  string    `yaml:"message" doc:"what refused callers are told; empty says until when"`
 }
 
 // Dialect is a retired interface.

@@ -11,7 +11,7 @@ import (
 
 // places turns the text of locations into data centres: a centre, a country, or
 // the first part of centre ids ("EU"). Words that mean nothing are passed over,
-// but a text of such words only is refused: it may be a rule about where data
+// but a string of such words only is refused: it may be a rule about where data
 // lives, and no centre at all would mean any.
 func (x *exchange) places(ctx context.Context, text string) ([]string, error) {
 	tokens := translate.SplitList(text)

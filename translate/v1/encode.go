@@ -174,7 +174,7 @@ func appendOther(buf []byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// plain reports a text that is written as it is.
+// plain reports whether a string is written as it is.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -54,7 +54,7 @@ type field struct {
 	handling
 	// enum closes the values; empty ones count as absent.
 	enum []string
-	// atLeast and atMost bound an integer; maxLen bounds a text in characters.
+	// atLeast and atMost bound an integer; maxLen bounds a string in characters.
 	atLeast, atMost int64
 	maxLen          int
 	required        bool
@@ -88,7 +88,7 @@ func (in input) whole(name string, absent int64) int64 {
 	return absent
 }
 
-// textOr returns a text, absent when it is empty or was not given.
+// textOr returns a string, absent when it is empty or was not given.
 func (in input) textOr(name, absent string) string {
 	if s := in.text(name); s != "" {
 		return s
@@ -100,7 +100,7 @@ func (in input) textOr(name, absent string) string {
 const maxProblems = 20
 
 // maxItems bounds a list that may come as one comma separated text: the bound on
-// JSON arrays does not see inside of a text, and what is built from the lists of
+// JSON arrays does not see inside a string, and what is built from the lists of
 // a pod multiplies.
 const maxItems = 256
 
