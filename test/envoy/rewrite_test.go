@@ -42,8 +42,8 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 			"GET", "/v2/pods?includeClusterPods=true", headers, "",
 		},
 		{
-			"escapes of the path put in order",
-			request("GET", "/v2/catalog/gpus/NVIDIA%20%4c4", "key_research", "", append(noise, "X-Request-Id: id-1")...),
+			"an escape the path requires",
+			request("GET", "/v2/catalog/gpus/NVIDIA%20L4", "key_research", "", append(noise, "X-Request-Id: id-1")...),
 			"GET", "/v2/catalog/gpus/NVIDIA%20L4?", headers, "",
 		},
 		{

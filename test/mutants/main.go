@@ -1,4 +1,4 @@
-// Mutants changes the code in ways that tests must notice, one at a time, and
+// Command mutants changes the code in ways that tests must notice, one at a time, and
 // prints the changes that they did not: survivors. A change is a row of a table;
 // the go command's overlay puts it in place of the file, which stays as it is.
 //
