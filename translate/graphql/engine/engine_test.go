@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,8 +25,12 @@ type Mutation { burn(id: ID): Boolean }
 type Book { id: ID pages: Int weight: Float next: Book fail: String }
 `
 
-// library is what the resolvers run with: it records what they were asked.
-type library struct{ asked []map[string]any }
+// library is what the resolvers run with: it records what they were asked, by
+// several at once.
+type library struct {
+	mu    sync.Mutex // guards asked
+	asked []map[string]any
+}
 
 type book int
 
@@ -36,6 +41,8 @@ func types() map[string]engine.Object[*library] {
 	return map[string]engine.Object[*library]{
 		"Query": {
 			"book": func(_ context.Context, l *library, _ any, in engine.Input) (any, error) {
+				l.mu.Lock()
+				defer l.mu.Unlock()
 				l.asked = append(l.asked, in.Args)
 				return book(1), nil
 			},
