@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func sources() config.Sources {
 	secrets := map[string]string{
 		"ACME_KEY": "pk-secret-1", "ADMIN_TOKEN": "q8Zr-Vw2n-admin-secret-2", "REDIS_URL": "redis://127.0.0.1:6379",
-		"SHORT_TOKEN": "pk-secret-4",
+		"SHORT_TOKEN": "pk-secret-4", "FIRST_KEY": "pk-secret-5", "OTHER_KEY": "pk-secret-6",
 	}
 	return config.Sources{
 		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
@@ -164,7 +164,7 @@ func TestFaultsOfCompilingArePlaced(t *testing.T) {
 platform: {base_url: "https://platform.test"}
 redis: {embedded: true}
 orgs:
-  - {id: first, credential: {env: ACME_KEY}}
+  - {id: first, credential: {env: FIRST_KEY}}
   - id: acme
     credential: {env: ACME_KEY}
     rego: DIR
@@ -189,8 +189,8 @@ func TestAccountChangesAreGuarded(t *testing.T) {
 platform: {base_url: "https://platform.test"}
 redis: {embedded: true}
 orgs:
-  - {id: silent, credential: {env: ACME_KEY}}
-  - {id: other, credential: {env: ACME_KEY}, policies: [{policy: read_only}]}
+  - {id: silent, credential: {env: FIRST_KEY}}
+  - {id: other, credential: {env: OTHER_KEY}, policies: [{policy: read_only}]}
   - {id: own, credential: {env: ACME_KEY}, policies: [{policy: account_changes, mode: shadow}, {policy: read_only}]}
 `
 	loaded, err := config.Parse("tollgate.yaml", []byte(file), sources())

@@ -263,8 +263,15 @@ func (c *Config) credentials() map[string]upstream.Credential {
 func (c *Config) Validate() error {
 	var errs []error
 	orgs := make(map[string]bool)
+	accounts := make(map[string]string) // credential to the organisation that has it
 	for i, o := range c.Orgs {
 		at := fault.Index("orgs", i)
+		if secret := o.Credential.Reveal(); secret != "" {
+			if other, taken := accounts[secret]; taken {
+				errs = append(errs, fault.Errorf(at+".credential", "organisation %q has the same credential: what one makes, the other could read and delete", other))
+			}
+			accounts[secret] = o.ID
+		}
 		if orgs[o.ID] {
 			errs = append(errs, fault.Errorf(at+".id", "organisation %q is already defined", o.ID))
 		}

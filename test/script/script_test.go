@@ -143,9 +143,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		cmd = exec.CommandContext(context.Background(), binary, args[2:]...)
 	}
 	cmd.Dir = ts.Getenv("WORK")
-	for _, name := range []string{"ACME_KEY"} {
-		cmd.Env = append(os.Environ(), name+"="+ts.Getenv(name))
-	}
+	cmd.Env = append(os.Environ(), "ACME_KEY="+ts.Getenv("ACME_KEY"), "GLOBEX_KEY="+ts.Getenv("GLOBEX_KEY"))
 	r, w, err := os.Pipe()
 	ts.Check(err)
 	cmd.Stdout, cmd.Stderr = w, w
