@@ -42,8 +42,12 @@ size(params) := object.get(params, "default_gb", params.platform_default_gb) if 
 unnamed if {
 	input.request.verb == "create"
 	input.resource.kind in {"pod", "cluster", "endpoint"}
-	object.get(input.resource.after, "disk", "none") == "none"
+	not named
 }
+
+# named: only the member itself is read, so that verdicts do not depend on the rest
+# of the resource and can be remembered.
+named if _ = input.resource.after.disk
 
 mutations(params) := {mutation |
 	unnamed
