@@ -27,7 +27,7 @@ func TestLingering(t *testing.T) {
 		waited := make(chan bool)
 		go func() { waited <- l.wait(t.Context()) }()
 		synctest.Wait()
-		l.Go(func() { time.Sleep(2 * time.Second) }) // while somebody waits
+		l.Go(func() { time.Sleep(2 * time.Second) }) // while a caller waits
 		l.Go(func() { panic("boom") })
 		if !<-waited || time.Since(began) != 2*time.Second {
 			t.Errorf("waited %v, want until the last has ended", time.Since(began))

@@ -116,7 +116,7 @@ func (l *AddressLimiter) normal(addr netip.Addr) netip.Addr {
 }
 
 // evict makes room: among a few it forgets all whose buckets are full, or else
-// the fullest. Somebody with many addresses can push out others that way, but
+// the fullest. A client with many addresses can push out others that way, but
 // gains nothing by pushing out those.
 func (l *AddressLimiter) evict(now time.Time) {
 	var victim netip.Addr

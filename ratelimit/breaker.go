@@ -12,7 +12,7 @@ import (
 var errOpen = errors.New("the store did not answer lately")
 
 // breaker stops asking a store that does not answer. After some failures in a
-// row it is open: nobody asks until a cool-down has passed, then one call does,
+// row it is open: no call is made until a cool-down has passed, then one call does,
 // alone. Only when that succeeds are all let through again, so a store that comes
 // back meets one call of each gateway first.
 type breaker struct {

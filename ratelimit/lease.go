@@ -10,7 +10,7 @@ import (
 // window by window: the permits of a minute die with it, those of its hour and
 // day stay good. A call is admitted here if all its windows have permits left in
 // all its scopes. If some have not, it goes to the store for what is missing, and
-// brings a new block along for each scope that nobody else is fetching one for.
+// brings a new block along for each scope that no other call is fetching one for.
 
 // drawn is what a call took from one account on its way to the store.
 type drawn struct {

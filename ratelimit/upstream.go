@@ -36,7 +36,7 @@ func (c UpstreamConfig) Validate() error {
 // teams that use it once it runs low: each active team may use the part of it
 // that its weight is of the weights of all active teams, so that one busy team
 // cannot leave the others with nothing. A team alone may use all. Above the
-// threshold nobody is held back.
+// threshold no team is held back.
 //
 // It knows what this gateway sends and what the platform tells; it is a
 // courtesy, not a guarantee. It is safe for concurrent use.

@@ -71,7 +71,7 @@ func reportLegacy(ctx context.Context, c *adminClient, org, format string, w io.
 
 func legacyTable(w io.Writer, calls []admin.LegacyCall) error {
 	if len(calls) == 0 {
-		_, err := fmt.Fprintln(w, "Nobody has called a retired interface.")
+		_, err := fmt.Fprintln(w, "No calls to retired interfaces.")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -20,7 +20,7 @@ type Config struct {
 	// all callers come through. Total holds for them, too.
 	Exempt []netip.Prefix `yaml:"-"`
 	// Refused is told of each connection that is refused, from the goroutine that
-	// accepts; nil tells nobody.
+	// accepts; it may be nil.
 	Refused func(client net.Addr) `yaml:"-"`
 }
 

@@ -43,7 +43,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 		return fmt.Errorf("%w: the platform answered %d", upstream.ErrUnreachable, a.Status)
 	}
 	if coding := a.Header.Values("Content-Encoding"); len(coding) > 0 && !strings.EqualFold(coding[0], "identity") {
-		// Nobody asked for it, nothing here reads it, and without the header,
+		// It was not asked for, nothing here reads it, and without the header,
 		// which is not relayed, the caller could not either.
 		return fmt.Errorf("%w: the platform answered in a content coding", upstream.ErrUnreachable)
 	}

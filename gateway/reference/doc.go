@@ -1,6 +1,6 @@
 // Package reference holds the API reference that callers browse at /docs: a page
 // with the v2 and v1 descriptions in Swagger UI and the GraphQL schema in GraphiQL,
-// all of it embedded. The page asks nobody but the gateway that serves it. Calls
+// all of it embedded. The page makes no request but to the gateway that serves it. Calls
 // tried from it carry the key its reader types in, which stays in the page's memory.
 //
 // The page shows what the gateway answers at AccessPath to that key, an [Access],

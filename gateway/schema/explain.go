@@ -208,7 +208,7 @@ func (x *explainer) dropWrongVariants(found []finding) []finding {
 }
 
 // dropBesideType keeps one fault of a value that is of the wrong type: that a
-// number spelled 8e-1 is also below a minimum helps nobody.
+// number spelled 8e-1 is also below a minimum is no help.
 func dropBesideType(found []finding) []finding {
 	mistyped := make(map[string]bool)
 	for _, f := range found {

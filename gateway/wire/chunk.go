@@ -63,8 +63,8 @@ func (f *framer) chunkSize(c byte) (int, *Refusal) {
 	return 1, nil
 }
 
-// chunkExt passes extensions, which nobody understands and everybody must
-// ignore, as long as they are few.
+// chunkExt passes extensions, which recipients must ignore when they do not
+// understand them, as long as they are few.
 func (f *framer) chunkExt(c byte) (int, *Refusal) {
 	if c == '\r' {
 		f.state = atChunkLine

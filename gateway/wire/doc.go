@@ -3,8 +3,8 @@
 // A server that is lenient where the next parser is strict, or the other way
 // round, can be made to see two requests where the other sees one. The server
 // of package net/http repairs or ignores much that RFC 9112 forbids, and what
-// it has repaired nobody behind it can see any more. A Listener from this
-// package therefore passes only requests that have exactly one reading:
+// it has repaired is invisible behind it. A Listener from this package therefore
+// passes only requests that have exactly one reading:
 //
 //   - the request line is METHOD SP origin-form SP HTTP/1.1 CR LF;
 //   - every line ends with CR LF, none is folded, names are tokens directly

@@ -17,7 +17,7 @@ type Config struct {
 	// MaxFields bounds the number of header lines; 0 is 100.
 	MaxFields int
 	// Refused is told of each refusal, from the goroutine that serves the
-	// connection; nil tells nobody.
+	// connection; it may be nil.
 	Refused func(client net.Addr, r *Refusal)
 	// Now dates the refusals; nil leaves them undated.
 	Now func() time.Time

@@ -103,7 +103,7 @@ func (p *placement) inside(file, name string, m *ast.Module) {
 	}
 }
 
-// named reports a policy without any answer, and rules nobody uses whose names
+// named reports a policy without any answer, and unused rules whose names
 // are nearly those of answers.
 func (p *placement) named(name string, modules []*ast.Module, answers bool) {
 	before := len(p.faults)

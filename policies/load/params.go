@@ -230,8 +230,8 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 }
 
 // formatFaults checks the formats JSON Schema does not know: timezone and
-// operation. A name nobody has would otherwise switch a rule off silently; so
-// would a role nobody has, which params.roles looks for.
+// operation. An unknown name would otherwise switch a rule off silently; so
+// would an unknown role, which params.roles looks for.
 func formatFaults(path string, schema map[string]any, v any) []error {
 	var faults []error
 	eachFormat(path, schema, v, func(path, format, value string) {

@@ -17,7 +17,7 @@ import (
 
 // Projection is the part of the input an organisation's policies can read,
 // found by looking at every reference they make. Converting only that part is
-// sound: a value nobody refers to cannot change a result. It also makes a
+// sound: a value that is never referred to cannot change a result. It also makes a
 // verdict memorable: equal projected inputs get equal verdicts.
 type Projection struct {
 	whole bool                   // everything below here

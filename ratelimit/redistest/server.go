@@ -226,8 +226,8 @@ func look(t testing.TB) string {
 	return ""
 }
 
-// FreePort chooses a port on the loopback interface that nobody listens on, and
-// that nobody is given by chance until a server listens there.
+// FreePort chooses a port on the loopback interface that is free, and
+// that the kernel gives to no other program until a server listens there.
 func FreePort() (int, error) {
 	var err error
 	for range 1000 {

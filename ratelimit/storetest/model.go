@@ -191,8 +191,8 @@ func (m *modelRun) wait(t *rapid.T) {
 }
 
 // shown leaves the listed leases out of a comparison where the clock moves: which
-// of them are still listed after it stepped back past midnight is nobody's
-// concern.
+// of them are still listed after it stepped back past midnight does
+// not matter.
 func (m *modelRun) shown() cmp.Option {
 	return cmp.FilterPath(func(p cmp.Path) bool {
 		return m.h.SetTime != nil && p.Last().String() == ".Leases"

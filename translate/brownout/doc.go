@@ -1,6 +1,6 @@
 // Package brownout holds schedules of brownouts: windows of time in which the
-// calls of a retired interface are refused on purpose, so that the callers
-// nobody knows of come forward before the interface is gone for good.
+// calls of a retired interface are refused on purpose, so that unknown
+// callers come forward before the interface is gone for good.
 //
 // A Config is one entry as it is written: either a single window, or daily
 // hours on some days of the week. A Schedule is what such entries mean for one

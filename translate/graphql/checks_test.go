@@ -257,7 +257,7 @@ func TestClaimedResultIsNotAdopted(t *testing.T) {
 	r.ask(t, newScript(t, "createNetworkVolume 201 "+volume), document, "")
 	out := r.ask(t, newScript(t, "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":["+volume+"]}"), document, "")
 	if a := read(t, out); len(a.Errors) != 1 {
-		t.Errorf("got %s, want an error: that volume is somebody's", out.Body)
+		t.Errorf("got %s, want an error: that volume is in use", out.Body)
 	}
 }
 

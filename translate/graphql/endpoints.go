@@ -176,7 +176,7 @@ func (e *endpoint) computeType() string {
 }
 
 // endpointVersion asks for one endpoint only; in a list that would be a call
-// for each, for a number nobody depends on.
+// for each, for a number that no caller depends on.
 func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
 	if e.listed {
 		return 1, nil

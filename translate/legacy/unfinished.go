@@ -21,7 +21,7 @@ import (
 type unfinished struct {
 	// PodID is the pod, once there is one.
 	PodID string `json:"podId,omitempty"`
-	// Since and Body are what the pod is found by when nobody is left to note its
+	// Since and Body are what the pod is found by when no request is left to note its
 	// id: when the first request came and the members of its create body that a
 	// pod can be compared with.
 	Since time.Time      `json:"since"`

@@ -51,7 +51,7 @@ type Recorder struct {
 	failing  bool
 }
 
-// pending is the sums of one organisation that nobody has written yet.
+// pending is the sums of one organisation not yet written.
 type pending struct {
 	rows   map[Who]*Sum
 	agents map[string]struct{}

@@ -290,6 +290,6 @@ func TestOpenAPIWithoutACredential(t *testing.T) {
 	}
 	serve("acme")
 	if diff := cmp.Diff([]string{"EU-RO-1", "EU-SE-1", "US-TX-3"}, serve("")); diff != "" {
-		t.Errorf("after somebody's catalog (-want +got):\n%s", diff)
+		t.Errorf("after a caller's catalog (-want +got):\n%s", diff)
 	}
 }
