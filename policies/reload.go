@@ -35,11 +35,17 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	for _, org := range slices.Sorted(maps.Keys(orgs)) {
 		cfg := orgs[org]
 		s, mine, err := e.own(org, cfg)
-		if err == nil && s != nil && mine.Digest() == "" {
-			next.orgs[org] = nil // pending
-			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{})
-		} else if err == nil {
+		pending := s != nil && mine.Digest() == ""
+		if err == nil && !pending {
 			next.orgs[org], err = e.prepare(ctx, org, cfg, mine)
+			if err != nil && s != nil && ofRego(err) {
+				err = s.Unfit(err)
+				pending = err == nil
+			}
+		}
+		if err == nil && pending {
+			next.orgs[org] = nil
+			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{})
 		}
 		if err != nil {
 			faults = append(faults, err)
@@ -61,6 +67,15 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	default:
 	}
 	return nil
+}
+
+// ofRego reports whether none of the faults is one of the organisation's section.
+func ofRego(err error) bool {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !ofRego(e) })
+	}
+	f, ok := errors.AsType[*load.Error](err)
+	return ok && f.Path == ""
 }
 
 // own finds an organisation's own Rego: from its directory, from the bundle it

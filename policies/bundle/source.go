@@ -71,6 +71,20 @@ func Open(org string, cfg Config) (*Source, error) {
 	return s, nil
 }
 
+// Unfit takes back the persisted bundle that Open found, since its Rego does not
+// compile: it counts as none, and Status says why. It returns err if the Rego is not
+// of such a bundle.
+func (s *Source) Unfit(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cfg.File != "" || !s.fetched.IsZero() {
+		return err
+	}
+	s.mine, s.revision, s.have = load.Own{}, "", false
+	s.err = &load.Error{Org: s.org, File: s.cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
+	return nil
+}
+
 // Current returns the Rego of the last good bundle; ok is false when there has
 // been none.
 func (s *Source) Current() (mine load.Own, ok bool) {
@@ -93,7 +107,7 @@ func (s *Source) Follows(cfg Config) *Source {
 	case s.cfg.MayDrop == cfg.MayDrop:
 		return s
 	default: // a look under way keeps the old one
-		return &Source{org: s.org, cfg: cfg, mine: s.mine, revision: s.revision, have: true, persisted: s.persisted}
+		return &Source{org: s.org, cfg: cfg, mine: s.mine, revision: s.revision, have: true, persisted: s.persisted, fetched: s.fetched}
 	}
 }
 

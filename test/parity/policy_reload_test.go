@@ -149,30 +149,37 @@ func TestPersistedBundleIsBroken(t *testing.T) {
 		_, _ = w.Write(good)
 	}))
 	t.Cleanup(s.Close)
-	eachDoor(t, func(t *testing.T, d *door) {
-		up.Store(false)
-		list := func(key string) int { return d.ask(t, request("GET", "/v2/pods", key, "")).Status }
-		var status struct {
-			Policies []struct{ Org, Fault string }
-		}
-		d.operator(t, "GET", "/admin/status", "", &status)
-		if fault := status.Policies[0].Fault; !strings.Contains(fault, kept) {
-			t.Errorf("the fault is %q, want it to name %s", fault, kept)
-		}
-		if got := []int{list("key_exempt"), list("key_globex")}; !cmp.Equal(got, []int{503, 200}) {
-			t.Errorf("with a broken bundle: %v, want 503 and 200", got)
-		}
-		up.Store(true)
-		run(t, d)
-		until(t, "the download", func() bool { return list("key_exempt") == 200 })
-	}, func(d *door) {
-		if err := os.WriteFile(kept, good[:len(good)/2], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before, rest, _ := strings.Cut(configuration, "    policies:\n")
-		_, after, _ := strings.Cut(rest, "\n    teams:")
-		d.text = before + "    bundle: {url: " + s.URL + "/acme.tar.gz, poll: 20ms, allow_unsigned: true, persist: " + kept + "}\n    teams:" + after
-	})
+	for name, broken := range map[string][]byte{
+		"cut":              good[:len(good)/2],
+		"does not compile": bundleOf(t, "v0", "package policies.limit\n\ndeny contains \"too many\" if data.tollgate.gpu.no_such_rule(1)\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d *door) {
+				up.Store(false)
+				list := func(key string) int { return d.ask(t, request("GET", "/v2/pods", key, "")).Status }
+				var status struct {
+					Policies []struct{ Org, Fault string }
+				}
+				d.operator(t, "GET", "/admin/status", "", &status)
+				if fault := status.Policies[0].Fault; !strings.Contains(fault, kept) {
+					t.Errorf("the fault is %q, want it to name %s", fault, kept)
+				}
+				if got := []int{list("key_exempt"), list("key_globex")}; !cmp.Equal(got, []int{503, 200}) {
+					t.Errorf("with a broken bundle: %v, want 503 and 200", got)
+				}
+				up.Store(true)
+				run(t, d)
+				until(t, "the download", func() bool { return list("key_exempt") == 200 })
+			}, func(d *door) {
+				if err := os.WriteFile(kept, broken, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				before, rest, _ := strings.Cut(configuration, "    policies:\n")
+				_, after, _ := strings.Cut(rest, "\n    teams:")
+				d.text = before + "    bundle: {url: " + s.URL + "/acme.tar.gz, poll: 20ms, allow_unsigned: true, persist: " + kept + "}\n    teams:" + after
+			})
+		})
+	}
 }
 
 // The kill switch keeps no caller from saving money, whatever it speaks.
