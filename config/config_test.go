@@ -183,15 +183,15 @@ orgs:
 	}
 }
 
-// TestAccountChangesAreGuarded: account_changes is in force unless listed.
-func TestAccountChangesAreGuarded(t *testing.T) {
+// TestPoliciesInForceUnlessListed: account_changes and roles.
+func TestPoliciesInForceUnlessListed(t *testing.T) {
 	const file = `
 platform: {base_url: "https://platform.test"}
 redis: {embedded: true}
 orgs:
   - {id: silent, credential: {env: FIRST_KEY}}
   - {id: other, credential: {env: OTHER_KEY}, policies: [{policy: read_only}]}
-  - {id: own, credential: {env: ACME_KEY}, policies: [{policy: account_changes, mode: shadow}, {policy: read_only}]}
+  - {id: own, credential: {env: ACME_KEY}, policies: [{policy: account_changes, mode: shadow}, {policy: roles, mode: warn}]}
 `
 	loaded, err := config.Parse("tollgate.yaml", []byte(file), sources())
 	if err != nil {
@@ -204,7 +204,7 @@ orgs:
 		}
 	}
 	want := map[string][]string{
-		"silent": {"account_changes "}, "other": {"read_only ", "account_changes "}, "own": {"account_changes shadow", "read_only "},
+		"silent": {"account_changes ", "roles "}, "other": {"read_only ", "account_changes ", "roles "}, "own": {"account_changes shadow", "roles warn"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("policies in force (-want +got):\n%s", diff)

@@ -122,15 +122,18 @@ func (l *Loaded) resolve(src Sources) error {
 	return errors.Join(errs...)
 }
 
-// complete fills in what the file leaves out or says relative to itself.
+// complete fills in what the file leaves out or says relative to itself. The policies
+// account_changes and roles are in force unless they are listed.
 func (l *Loaded) complete(dir string) {
 	if file := l.Config.Decisions.File; file != nil {
 		file.Path = beside(dir, file.Path)
 	}
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
-		if !slices.ContainsFunc(p.Policies, func(e policies.Entry) bool { return e.Policy == alwaysOn }) {
-			p.Policies = append(slices.Clip(p.Policies), policies.Entry{Policy: alwaysOn}) // last, so that the places of faults stay
+		for _, name := range []string{"account_changes", "roles"} {
+			if !slices.ContainsFunc(p.Policies, func(e policies.Entry) bool { return e.Policy == name }) {
+				p.Policies = append(slices.Clip(p.Policies), policies.Entry{Policy: name}) // last, so that the places of faults stay
+			}
 		}
 		if p.Directory != "" {
 			p.Directory = beside(dir, p.Directory)
@@ -138,9 +141,6 @@ func (l *Loaded) complete(dir string) {
 		}
 	}
 }
-
-// alwaysOn is the policy in force for every organisation that does not list it.
-const alwaysOn = "account_changes"
 
 func beside(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {

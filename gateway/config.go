@@ -202,7 +202,7 @@ type Key struct {
 	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
 	Team   string          `yaml:"team" doc:"team the caller belongs to"`
 	Digest identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
-	Roles  []identity.Role `yaml:"roles" doc:"what the caller may be; policies read it"`
+	Roles  []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator"`
 	Limit  ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
 	Exempt bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
 }

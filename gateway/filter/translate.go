@@ -123,7 +123,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		if c.parent.Tenant == nil || !open(op.ID) {
 			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": "missing or unknown key"}}, nil
 		}
-		caller = &identity.Caller{Org: c.parent.Tenant.ID, Key: anonymousKey}
+		caller = &identity.Caller{Org: c.parent.Tenant.ID, Key: anonymousKey, Roles: []identity.Role{identity.RoleViewer}}
 	}
 	ex := c.parent.child(op, caller, r.Params)
 	ex.Query, ex.Doc, ex.HasDoc, ex.Origin = r.Query, r.Body, r.Body != nil, r.Origin

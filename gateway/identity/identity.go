@@ -57,15 +57,20 @@ func (Role) Values() []string {
 type Caller struct {
 	// Org, Team and Key are the ids of the configuration.
 	Org, Team, Key string
-	Roles          []Role
+	// Roles are those of the configuration; see RoleNames.
+	Roles []Role
 	// Exempt callers are not limited and get no RateLimit headers.
 	Exempt bool
 
 	digest Digest // of the key it came with, zero for callers without one
 }
 
-// RoleNames returns the roles as strings, never nil.
+// RoleNames returns the roles as strings. A caller that none was named for is an
+// operator.
 func (c *Caller) RoleNames() []string {
+	if len(c.Roles) == 0 {
+		return []string{string(RoleOperator)}
+	}
 	out := make([]string, len(c.Roles))
 	for i, r := range c.Roles {
 		out[i] = string(r)

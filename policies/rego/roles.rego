@@ -6,7 +6,9 @@
 #   logs; an operator also makes, changes, starts and stops pods, clusters and
 #   endpoints, reads logs and runs jobs; an admin may do everything. What
 #   belongs to the whole account (SSH keys, registries, templates, volumes) is
-#   for admins.
+#   for admins. In force for every organisation whose configuration does not
+#   list it; list it with grants of your own, or with mode shadow to switch it
+#   off. A key that names no role is an operator.
 # custom:
 #   params:
 #     grants:

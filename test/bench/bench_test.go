@@ -115,7 +115,7 @@ func TestConfigurations(t *testing.T) {
 				t.Fatal(err)
 			}
 			org := loaded.Config.Orgs[0]
-			want := 5 + 1 // account_changes is in force without being listed
+			want := 5 + 2 // account_changes and roles are in force without being listed
 			if tg.gateway.ten {
 				want = 10 + 1
 			}

@@ -82,7 +82,7 @@ orgs:
 `, upstream, store, mode)
 	for _, k := range keys {
 		id, limits, _ := strings.Cut(k, " ")
-		fmt.Fprintf(&b, "      - {id: %s, sha256: %q, limits: %s}\n", id, identity.DigestOf("secret_"+id).String(), limits)
+		fmt.Fprintf(&b, "      - {id: %s, roles: [admin], sha256: %q, limits: %s}\n", id, identity.DigestOf("secret_"+id).String(), limits)
 	}
 	return b.String()
 }

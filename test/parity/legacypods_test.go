@@ -81,7 +81,7 @@ func TestInjectedVariablesBecomeTheCallers(t *testing.T) {
 func TestV1PodRefusals(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		large := strings.Repeat("x", 52_000)
-		template := d.ask(t, request("POST", "/v1/templates", "key_research",
+		template := d.ask(t, request("POST", "/v1/templates", "key_platform",
 			`{"name":"large","imageName":"img:1","volumeInGb":20,"env":{"T":"`+large+`"}}`))
 		id := translate.Text(decoded(t, template), "id")
 		for name, c := range map[string]struct {

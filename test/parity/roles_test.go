@@ -1,0 +1,50 @@
+package parity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The roles of a key hold without a policy that is listed, in every dialect. A key
+// that names none is an operator.
+func TestRolesAreInForce(t *testing.T) {
+	calls := []struct {
+		name, method, target, body string
+		least                      string // role that may
+	}{
+		{"read", "GET", "/v2/pods", "", "viewer"},
+		{"read in v1", "GET", "/v1/pods", "", "viewer"},
+		{"read in GraphQL", "POST", "/graphql", `{"query":"{ myself { pods { id } } }"}`, "viewer"},
+		{"the catalog in GraphQL", "POST", "/graphql", `{"query":"{ gpuTypes { id } }"}`, "viewer"},
+		{"pod", "POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`, "operator"},
+		{"pod in v1", "POST", "/v1/pods", `{"name":"b","imageName":"i:1","gpuTypeIds":["NVIDIA L4"]}`, "operator"},
+		{"pod in GraphQL", "POST", "/graphql", `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"c\", imageName: \"i:1\", gpuTypeId: \"NVIDIA L4\", gpuCount: 1}) { id } }"}`, "operator"},
+		{"template", "POST", "/v2/templates", `{"name":"t-%s","image":"i:1"}`, "admin"},
+		{"template in v1", "POST", "/v1/templates", `{"name":"u-%s","imageName":"i:1"}`, "admin"},
+		{"template in GraphQL", "POST", "/graphql", `{"query":"mutation { saveTemplate(input: {name: \"v-%s\", imageName: \"i:1\", dockerArgs: \"\", containerDiskInGb: 5, volumeInGb: 0, env: []}) { id } }"}`, "admin"},
+	}
+	rank := map[string]int{"viewer": 0, "": 1, "operator": 1, "admin": 2}
+	eachDoor(t, func(t *testing.T, d *door) {
+		for role, may := range rank {
+			for _, c := range calls {
+				body := c.body
+				if strings.Contains(body, "%s") {
+					body = fmt.Sprintf(body, "of"+role)
+				}
+				a := d.ask(t, request(c.method, c.target, "key_of_role_"+role, body))
+				refused := a.Status == 403 || strings.Contains(a.Body, `"FORBIDDEN"`)
+				byRoles := strings.Contains(a.Body, "roles: none of the caller's roles may do")
+				if want := may < rank[c.least]; refused != want || byRoles != want || a.Status >= 400 && !want || !want && strings.Contains(a.Body, `"errors"`) {
+					t.Errorf("%s by %q: %d %s, want refused = %t", c.name, role, a.Status, a.Body, want)
+				}
+			}
+		}
+	}, func(d *door) {
+		var keys strings.Builder
+		for role := range rank {
+			fmt.Fprintf(&keys, "      - {id: key_of_role_%s, team: platform, sha256: SHA256(key_of_role_%s), roles: [%s]}\n", role, role, role)
+		}
+		d.text = strings.Replace(configuration, "    keys:\n", "    keys:\n"+keys.String(), 1)
+	})
+}
