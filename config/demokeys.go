@@ -1,19 +1,7 @@
 package config
 
-import "github.com/tollgate-dev/tollgate/gateway/identity"
-
 // DemoKeys lists the fixed keys of the demo. They are documented, so anyone
 // has them; a configuration outside the demo that admits one is refused.
 func DemoKeys() []string {
 	return []string{"tg_demo_research", "tg_demo_platform", "tg_demo_tiny", "tg_demo_exempt", "tg_demo_globex"}
-}
-
-// demoKeyOf returns the demo key with a digest, "" for none.
-func demoKeyOf(d identity.Digest) string {
-	for _, key := range DemoKeys() {
-		if identity.DigestOf(key) == d {
-			return key
-		}
-	}
-	return ""
 }

@@ -1,11 +1,11 @@
 package config
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,10 +90,16 @@ func parse(name string, data []byte, src Sources, in Inputs) (*Loaded, error) {
 	var err error
 	l.positions, err = strictyaml.Survey(name, data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
-	later := l.resolve(src)
+	if src.ReadFile == nil {
+		src.ReadFile = os.ReadFile
+	}
+	sum := sha256.New()
+	_, _ = sum.Write(data) // a hash takes everything
+	more, missing := l.readKeys(filepath.Dir(name), l.Inputs.reading(src.ReadFile), sum)
+	form = append(form, more...)
+	later := errors.Join(missing, l.resolve(src))
 	l.complete(filepath.Dir(name))
-	sum := sha256.Sum256(data)
-	l.Config.Revision = hex.EncodeToString(sum[:6])
+	l.Config.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
 	later = errors.Join(later, validate(&l.Config, src.DemoKeys), l.Config.Validate())
 	if form != nil || later != nil {
 		return nil, l.merge(form, later)
@@ -109,9 +115,6 @@ func (l *Loaded) resolve(src Sources) error {
 	if src.Env == nil {
 		src.Env = os.LookupEnv
 	}
-	if src.ReadFile == nil {
-		src.ReadFile = os.ReadFile
-	}
 	c := &l.Config
 	errs := []error{strictyaml.ResolveSecrets(c, src.Env, l.Inputs.reading(src.ReadFile))}
 	for path, t := range map[string]*gateway.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS} {
@@ -120,6 +123,26 @@ func (l *Loaded) resolve(src Sources) error {
 		errs = append(errs, fault.At(path, err))
 	}
 	return errors.Join(errs...)
+}
+
+// readKeys adds the keys that are in files of their own, which are relative to dir,
+// and what it read to sum. form are the faults of their form.
+func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum io.Writer) (form strictyaml.Errors, missing error) {
+	for i := range l.Config.Orgs {
+		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
+		for j, path := range o.KeyFiles {
+			path = beside(dir, path)
+			data, err := readFile(path)
+			if err != nil {
+				missing = errors.Join(missing, fault.At(fault.Index(at+".key_files", j), err))
+				continue
+			}
+			_, _ = sum.Write(data) // a hash takes everything
+			found, _ := errors.AsType[strictyaml.Errors](l.positions.Extend(path, data, at+".keys", &o.Keys))
+			form = append(form, found...)
+		}
+	}
+	return form, missing
 }
 
 // complete fills in what the file leaves out or says relative to itself. The policies
@@ -159,8 +182,5 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 			all = append(all, f)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b strictyaml.Fault) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return all
+	return all.InOrder()
 }

@@ -156,6 +156,7 @@ type Org struct {
 	Policies   policies.Config   `yaml:",inline"`
 	Teams      []Team            `yaml:"teams" doc:"its teams"`
 	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
+	KeyFiles   []string          `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
 }
 
 // Team is a part of an organisation.
@@ -199,12 +200,42 @@ func (Per) Values() []string { return []string{"key", "team", "org"} }
 
 // Key is one key of a caller.
 type Key struct {
-	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
-	Team   string          `yaml:"team" doc:"team the caller belongs to"`
-	Digest identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
-	Roles  []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator"`
-	Limit  ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
-	Exempt bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
+	ID      string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
+	Team    string          `yaml:"team" doc:"team the caller belongs to"`
+	Digest  identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
+	Digests []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
+	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator"`
+	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
+	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
+}
+
+// Digest is one of the secrets of a key, with the time in which it is accepted.
+type Digest struct {
+	Digest    identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
+	NotBefore time.Time       `yaml:"not_before" doc:"when it begins to be accepted, RFC 3339; absent is always"`
+	NotAfter  time.Time       `yaml:"not_after" doc:"when it ceases to be accepted, RFC 3339; absent is never"`
+}
+
+// Accepted lists the digests of a key.
+func (k *Key) Accepted() []Digest {
+	if len(k.Digests) > 0 {
+		return k.Digests
+	}
+	return []Digest{{Digest: k.Digest}}
+}
+
+// Validate reports what is wrong with a key on its own.
+func (k *Key) Validate() error {
+	errs := []error{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate())}
+	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
+		errs = append(errs, errors.New("needs either sha256 or digests"))
+	}
+	for i, d := range k.Digests {
+		if !d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter) {
+			errs = append(errs, fault.Errorf(fault.Index("digests", i)+".not_after", "must be later than not_before"))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Default returns the configuration a file is decoded over.
@@ -239,9 +270,11 @@ func (c *Config) directory() (*identity.Directory, error) {
 	var entries []identity.Entry
 	for _, o := range c.Orgs {
 		for _, k := range o.Keys {
-			entries = append(entries, identity.Entry{Digest: k.Digest, Caller: identity.Caller{
-				Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt,
-			}})
+			for _, d := range k.Accepted() {
+				entries = append(entries, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{
+					Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt, Until: d.NotAfter,
+				}})
+			}
 		}
 	}
 	return identity.NewDirectory(entries)
@@ -304,16 +337,20 @@ func (o *Org) validate(at string) []error {
 		}
 		teams[t.ID] = true
 	}
-	keys := make(map[string]bool)
+	keys := make(map[string]bool, len(o.Keys))
+	bad := func(i int, member, format string, args ...any) {
+		errs = append(errs, fault.Errorf(fault.Index(at+".keys", i)+member, format, args...))
+	}
 	for i, k := range o.Keys {
-		path := fault.Index(at+".keys", i)
-		check(path+".id", k.ID)
 		if keys[k.ID] {
-			errs = append(errs, fault.Errorf(path+".id", "key %q is already defined", k.ID))
+			bad(i, ".id", "key %q is already defined", k.ID)
 		}
 		keys[k.ID] = true
 		if k.Team != "" && !teams[k.Team] {
-			errs = append(errs, fault.Errorf(path+".team", "organisation %q has no team %q", o.ID, k.Team))
+			bad(i, ".team", "organisation %q has no team %q", o.ID, k.Team)
+		}
+		if err := k.Validate(); err != nil {
+			errs = append(errs, fault.At(fault.Index(at+".keys", i), err))
 		}
 	}
 	return errs

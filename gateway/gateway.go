@@ -228,7 +228,7 @@ func (p prices) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
 func (g *Gateway) streamAllowed(s filter.Stream) bool {
 	now := g.current.Load()
 	revision, ok := now.engine.Revision(s.Caller.Org)
-	return ok && revision == s.Policies && now.callers.Holds(s.Caller)
+	return ok && revision == s.Policies && now.callers.Holds(s.Caller, g.deps.Now())
 }
 
 func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }

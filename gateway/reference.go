@@ -71,7 +71,7 @@ func (g *Gateway) access(ctx context.Context, caller *identity.Caller, tenant *f
 	}
 	counted, err := g.limiter.Show(ctx, caller.Org)
 	known := err == nil // without the store only the quotas are
-	for _, s := range tenant.Scopes[caller.Key] {
+	for _, s := range tenant.Scopes(caller) {
 		for w := range ratelimit.Windows {
 			if limit := s.Limit.Quota(w); limit > 0 {
 				a.Limits = append(a.Limits, limitOf(s.Ref(), ratelimit.WindowName(w), limit, counted, known))

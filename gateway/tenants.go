@@ -26,10 +26,16 @@ func newTenants(cfg *Config, api *schema.API) (map[string]*filter.Tenant, error)
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
-			ID: o.ID, Failure: o.Failure.byClass(), Scopes: o.scopes(), Weights: make(map[string]int64), Classes: make(map[string][]filter.Class),
-			Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library),
+			ID: o.ID, Limit: o.Limit, Teams: make(map[string]ratelimit.Limit), Keys: make(map[string]ratelimit.Limit), Failure: o.Failure.byClass(),
+			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library),
+		}
+		for _, k := range o.Keys {
+			if !k.Limit.Unlimited() {
+				t.Keys[k.ID] = k.Limit
+			}
 		}
 		for _, team := range o.Teams {
+			t.Teams[team.ID] = team.Limit
 			if team.Weight > 0 {
 				t.Weights[team.ID] = team.Weight
 			}
@@ -50,27 +56,6 @@ func newTenants(cfg *Config, api *schema.API) (map[string]*filter.Tenant, error)
 		tenants[o.ID] = t
 	}
 	return tenants, errors.Join(errs...)
-}
-
-// scopes lists what the callers of an organisation are counted in, by key id.
-func (o *Org) scopes() map[string][]ratelimit.Scope {
-	teams := make(map[string]ratelimit.Limit, len(o.Teams))
-	for _, t := range o.Teams {
-		teams[t.ID] = t.Limit
-	}
-	scopes := make(map[string][]ratelimit.Scope, len(o.Keys))
-	for _, k := range o.Keys {
-		for _, s := range []ratelimit.Scope{
-			{Kind: ratelimit.KindKey, ID: k.ID, Limit: k.Limit},
-			{Kind: ratelimit.KindTeam, ID: k.Team, Limit: teams[k.Team]},
-			{Kind: ratelimit.KindOrg, ID: o.ID, Limit: o.Limit},
-		} {
-			if !s.Limit.Unlimited() {
-				scopes[k.ID] = append(scopes[k.ID], s)
-			}
-		}
-	}
-	return scopes
 }
 
 // changesBodies reports whether the policies of an organisation may change

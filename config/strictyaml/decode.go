@@ -54,7 +54,7 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 		(&decoder{src: src}).value(doc, root, result, "")
 	}
 	if len(src.faults) > 0 {
-		return result, pos, src.faults.inOrder()
+		return result, pos, src.faults.InOrder()
 	}
 	return result, pos, nil
 }

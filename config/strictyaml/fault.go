@@ -69,10 +69,10 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// inOrder sorts by place, keeping the order of faults at one place.
-func (e Errors) inOrder() Errors {
+// InOrder sorts by place, keeping the order of faults at one place, and returns e.
+func (e Errors) InOrder() Errors {
 	slices.SortStableFunc(e, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return e
 }

@@ -159,7 +159,7 @@ func places(doc *yaml.Node) map[string][2]int {
 func placesOf(pos *strictyaml.Positions, want map[string][2]int) map[string][2]int {
 	out := map[string][2]int{}
 	for path := range want {
-		line, col := pos.Of(path)
+		_, line, col := pos.Of(path)
 		out[path] = [2]int{line, col}
 	}
 	return out

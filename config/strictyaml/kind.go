@@ -63,6 +63,8 @@ func plainKind(text string) kind {
 		return kindNull
 	case tag == "!!bool":
 		return kindBool
+	case tag == "!!str" && text[0] >= 'A': // no number begins with a letter
+		return kindString
 	case integer.MatchString(text):
 		return kindInteger
 	case float.MatchString(text):

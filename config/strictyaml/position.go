@@ -11,11 +11,12 @@ import (
 // place is a line and a column, both from 1; the zero value is an unknown place.
 type place struct{ line, col int }
 
-// Positions knows where in its file each configured value is written. It never changes after [Load] and is safe for concurrent use. A
+// Positions knows where in its file each configured value is written. It never changes after [Load] and [Positions.Extend] and is safe for concurrent use then. A
 // nil *Positions knows nothing.
 type Positions struct {
-	file string
-	at   map[string]place
+	file       string
+	at         map[string]place
+	extensions []extension
 }
 
 // File returns the name the file was loaded under.
@@ -26,19 +27,22 @@ func (p *Positions) File() string {
 	return p.file
 }
 
-// Of returns the line and column, both from 1, where the value at path is written: of a scalar the value itself, of a mapping or a
-// list its key. A path that is not in the file, such as a missing required one, is placed at its nearest ancestor that is; 0, 0
-// means that nothing is known.
-func (p *Positions) Of(path string) (line, col int) {
+// Of returns the file, and the line and column, both from 1, where the value at path is written: of a scalar the value itself, of a
+// mapping or a list its key. A path that is not in the file, such as a missing required one, is placed at its nearest ancestor that
+// is; 0, 0 means that nothing is known.
+func (p *Positions) Of(path string) (file string, line, col int) {
 	if p == nil {
-		return 0, 0
+		return "", 0, 0
 	}
 	for {
 		if at, ok := p.at[path]; ok {
-			return at.line, at.col
+			return p.file, at.line, at.col
+		}
+		if file, line, ok := p.extended(path); ok {
+			return file, line, 1
 		}
 		if path == "" {
-			return 0, 0
+			return p.file, 0, 0
 		}
 		path = parent(path)
 	}
@@ -56,15 +60,15 @@ func Locate(pos *Positions, err error) error {
 	}
 	var faults Errors
 	for _, f := range fault.List(err) {
-		line, col := 0, 0
+		file, line, col := pos.File(), 0, 0
 		if f.Path != "" {
-			line, col = pos.Of(f.Path)
+			file, line, col = pos.Of(f.Path)
 		}
 		faults = append(faults, Fault{
-			File: pos.File(), Line: line, Column: col, Path: f.Path, Message: f.Err.Error(), Cause: f.Err,
+			File: file, Line: line, Column: col, Path: f.Path, Message: f.Err.Error(), Cause: f.Err,
 		})
 	}
-	return faults.inOrder()
+	return faults.InOrder()
 }
 
 // parent cuts the last part off a path; the parent of a top-level key is the empty path.

@@ -41,7 +41,7 @@ func (s *source) fault(at place, path, hint, format string, args ...any) {
 // been reported, and each node's Line and Column are where its faults belong: those of a block collection or of a missing value are
 // its key's or its dash's.
 func (s *source) parse(data []byte) *yaml.Node {
-	if !s.readable(data) {
+	if !s.readable(data, MaxSize) {
 		return nil
 	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
@@ -106,11 +106,11 @@ func (s *source) syntax(err error) {
 }
 
 // readable checks the bytes before any YAML is looked for.
-func (s *source) readable(data []byte) bool {
+func (s *source) readable(data []byte, most int) bool {
 	before := len(s.faults)
 	switch {
-	case len(data) > MaxSize:
-		s.fault(place{}, "", "", "the file has %d bytes, at most %d are read", len(data), MaxSize)
+	case len(data) > most:
+		s.fault(place{}, "", "", "the file has %d bytes, at most %d are read", len(data), most)
 		return false
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
 		s.fault(place{1, 1}, "", "save it as UTF-8 without one", "the file begins with a byte order mark")

@@ -30,7 +30,7 @@ func (f *Count) take(ctx context.Context, ex *Exchange, n int64) error {
 	if ex.Caller == nil || ex.Caller.Exempt {
 		return nil
 	}
-	scopes := ex.Tenant.Scopes[ex.Caller.Key]
+	scopes := ex.Tenant.Scopes(ex.Caller)
 	if len(scopes) == 0 {
 		return nil
 	}

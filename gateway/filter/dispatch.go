@@ -44,7 +44,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	case ex.Operation.Mutates:
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
 	case ex.Out.Stream:
-		ctx, cancel = d.Streams.add(ctx, Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision})
+		ctx, cancel = d.Streams.add(ctx, Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}, d.Recorder.Now())
 	}
 	begin := d.Recorder.Now()
 	ex.Leave()

@@ -36,7 +36,11 @@ func problemOf(err error) *problem.Problem {
 	case errors.Is(err, route.ErrNotFound):
 		return problem.NotFound.New("no operation has this path")
 	case errors.Is(err, identity.ErrUnknown):
-		return problem.Unauthorized.New("missing or unknown key").With("WWW-Authenticate", "Bearer")
+		p := problem.Unauthorized.New("missing or unknown key").With("WWW-Authenticate", "Bearer")
+		if e, ok := errors.AsType[*identity.PeriodError](err); ok {
+			p = p.Because(e)
+		}
+		return p
 	case errors.Is(err, ratelimit.ErrUnavailable):
 		return problem.LimitsUnavailable.New("the rate limits cannot be checked at the moment").
 			With("Retry-After", "1").Because(err)

@@ -57,7 +57,7 @@ func (f Identify) find(ex *Exchange) error {
 		}
 		return f.Guard.anonymous(ex)
 	}
-	caller, err := f.Directory.Find(key)
+	caller, err := f.Directory.Find(key, ex.In.Received)
 	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
 		return refused
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
@@ -54,10 +55,15 @@ func (s *Streams) Recheck() {
 	}
 }
 
-// add counts a stream as open until it is released. Its context ends with
-// ErrWithdrawn when it is cut.
-func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, release func()) {
+// add counts a stream that begins at now as open until it is released. Its context
+// ends with ErrWithdrawn when it is cut, and when its caller's key ceases to be
+// accepted.
+func (s *Streams) add(ctx context.Context, stream Stream, now time.Time) (_ context.Context, release func()) {
 	ctx, cut := context.WithCancelCause(ctx)
+	if until := stream.Caller.Until; !until.IsZero() {
+		lapse := time.AfterFunc(until.Sub(now), func() { cut(ErrWithdrawn) })
+		context.AfterFunc(ctx, func() { lapse.Stop() })
+	}
 	o := &openStream{Stream: stream, cut: cut}
 	s.mu.Lock()
 	s.open[o] = struct{}{}

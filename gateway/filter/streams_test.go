@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
@@ -14,7 +15,7 @@ func TestStreams(t *testing.T) {
 	allowed := map[string]bool{"ann": true, "bob": true}
 	s := NewStreams(func(s Stream) bool { return allowed[s.Caller.Key] })
 	open := func(key string) (context.Context, func()) {
-		return s.add(t.Context(), Stream{Caller: &identity.Caller{Key: key}})
+		return s.add(t.Context(), Stream{Caller: &identity.Caller{Key: key}}, time.Time{})
 	}
 	ann, endAnn := open("ann")
 	bob, endBob := open("bob")

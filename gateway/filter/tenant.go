@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
@@ -11,8 +12,10 @@ import (
 type Tenant struct {
 	// ID is the organisation's id.
 	ID string
-	// Scopes holds the scopes a caller is counted in, by key id.
-	Scopes map[string][]ratelimit.Scope
+	// Limit is the quota that all callers share; Teams and Keys hold those of teams
+	// and keys that have one, by id.
+	Limit       ratelimit.Limit
+	Teams, Keys map[string]ratelimit.Limit
 	// Failure overrides, by class of call, what happens while the shared store is
 	// away.
 	Failure map[ratelimit.Class]ratelimit.Failure
@@ -24,4 +27,19 @@ type Tenant struct {
 	Brownouts map[route.Dialect]*brownout.Schedule
 	// ChangesBodies says that its policies may change bodies.
 	ChangesBodies bool
+}
+
+// Scopes returns what a caller is counted in.
+func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
+	scopes := make([]ratelimit.Scope, 0, 4)
+	for _, s := range []ratelimit.Scope{
+		{Kind: ratelimit.KindKey, ID: c.Key, Limit: t.Keys[c.Key]},
+		{Kind: ratelimit.KindTeam, ID: c.Team, Limit: t.Teams[c.Team]},
+		{Kind: ratelimit.KindOrg, ID: t.ID, Limit: t.Limit},
+	} {
+		if !s.Limit.Unlimited() {
+			scopes = append(scopes, s)
+		}
+	}
+	return scopes
 }

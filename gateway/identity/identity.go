@@ -2,11 +2,11 @@ package identity
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Digest is the SHA-256 of a key.
@@ -61,6 +61,8 @@ type Caller struct {
 	Roles []Role
 	// Exempt callers are not limited and get no RateLimit headers.
 	Exempt bool
+	// Until is when the key it came with ceases to be accepted; zero is never.
+	Until time.Time
 
 	digest Digest // of the key it came with, zero for callers without one
 }
@@ -82,19 +84,60 @@ func (c *Caller) RoleNames() []string {
 // whatever is wrong with it.
 var ErrUnknown = errors.New("identity: unknown key")
 
+// PeriodError is an [ErrUnknown] for a key that is known, but not accepted at the
+// time. Callers are not told the difference.
+type PeriodError struct {
+	Org, Key string
+	// From and Until bound the time in which the key is accepted; zero is no bound.
+	From, Until time.Time
+}
+
+// Error names the key and the period.
+func (e *PeriodError) Error() string {
+	return fmt.Sprintf("key %s of %s is accepted %s", e.Key, e.Org, Period(e.From, e.Until))
+}
+
+// Unwrap returns ErrUnknown.
+func (*PeriodError) Unwrap() error { return ErrUnknown }
+
+// Period describes the time from one instant until another; zero is no bound.
+func Period(from, until time.Time) string {
+	text := "always"
+	if !from.IsZero() {
+		text = "from " + from.UTC().Format(time.RFC3339)
+	}
+	switch end := until.UTC().Format(time.RFC3339); {
+	case until.IsZero():
+		return text
+	case from.IsZero():
+		return "until " + end
+	default:
+		return text + " until " + end
+	}
+}
+
 // Directory finds callers by key. It is immutable and safe for concurrent use.
 type Directory struct {
 	byDigest map[Digest]entry
 }
 
+// entry is a caller, and the first instant at which its key is accepted.
 type entry struct {
-	digest Digest
+	from   time.Time
 	caller *Caller
 }
 
-// Entry is one key of a Directory.
+// accepts reports whether the key is accepted at now.
+func (e entry) accepts(now time.Time) bool {
+	return e.caller != nil && !now.Before(e.from) && (e.caller.Until.IsZero() || now.Before(e.caller.Until))
+}
+
+// Entry is one key of a Directory. A caller may have several.
 type Entry struct {
 	Digest Digest
+	// From is when the key begins to be accepted; zero is always. It ends with
+	// Caller.Until.
+	From   time.Time
 	Caller Caller
 }
 
@@ -108,7 +151,7 @@ func NewDirectory(entries []Entry) (*Directory, error) {
 		}
 		caller := e.Caller
 		caller.digest = e.Digest
-		d.byDigest[e.Digest] = entry{digest: e.Digest, caller: &caller}
+		d.byDigest[e.Digest] = entry{from: e.From, caller: &caller}
 	}
 	return d, nil
 }
@@ -119,25 +162,27 @@ const (
 	maxKey = 256
 )
 
-// Find returns the caller a key belongs to, or ErrUnknown. The look-up is by
-// digest, so neither its result nor its time tells how close a guess came.
-func (d *Directory) Find(key string) (*Caller, error) {
+// Find returns the caller that a key belongs to at now, or ErrUnknown. The look-up
+// is by digest, so neither its result nor its time tells how close a guess came.
+func (d *Directory) Find(key string, now time.Time) (*Caller, error) {
 	if !wellFormed(key) {
 		return nil, ErrUnknown
 	}
-	digest := DigestOf(key)
-	e := d.byDigest[digest]
-	if subtle.ConstantTimeCompare(e.digest[:], digest[:]) != 1 || e.caller == nil {
+	e, known := d.byDigest[DigestOf(key)]
+	switch {
+	case !known:
 		return nil, ErrUnknown
+	case !e.accepts(now):
+		return nil, &PeriodError{Org: e.caller.Org, Key: e.caller.Key, From: e.from, Until: e.caller.Until}
 	}
 	return e.caller, nil
 }
 
-// Holds reports whether a caller found in this or another Directory is here too:
-// the same key, with the same organisation, team, id and roles.
-func (d *Directory) Holds(c *Caller) bool {
-	now := d.byDigest[c.digest].caller
-	return now != nil && now.Org == c.Org && now.Team == c.Team && now.Key == c.Key && slices.Equal(now.Roles, c.Roles)
+// Holds reports whether a caller found in this or another Directory is accepted by
+// this one at now: the same key, with the same organisation, team, id and roles.
+func (d *Directory) Holds(c *Caller, now time.Time) bool {
+	e := d.byDigest[c.digest]
+	return e.accepts(now) && e.caller.Org == c.Org && e.caller.Team == c.Team && e.caller.Key == c.Key && slices.Equal(e.caller.Roles, c.Roles)
 }
 
 // wellFormed accepts the token68 alphabet of RFC 9110, section 11.2, within

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func directory(t *testing.T) *identity.Directory {
 	t.Helper()
@@ -40,7 +43,7 @@ func TestFind(t *testing.T) {
 		"digest instead of key": {identity.DigestOf("tg_live_0001").String(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := d.Find(tc.key)
+			c, err := d.Find(tc.key, now)
 			if tc.want == "" {
 				if !errors.Is(err, identity.ErrUnknown) {
 					t.Fatalf("Find = %v, %v, want ErrUnknown", c, err)
@@ -59,7 +62,7 @@ func TestTheZeroDigestIsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Find("tg_live_0001"); !errors.Is(err, identity.ErrUnknown) {
+	if _, err := d.Find("tg_live_0001", now); !errors.Is(err, identity.ErrUnknown) {
 		t.Errorf("err = %v, want ErrUnknown from an empty directory", err)
 	}
 }
@@ -103,7 +106,7 @@ func TestHolds(t *testing.T) {
 		}
 		return d
 	}
-	caller, err := directory(entry(func(*identity.Entry) {})).Find("tg_live_0001")
+	caller, err := directory(entry(func(*identity.Entry) {})).Find("tg_live_0001", now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +121,54 @@ func TestHolds(t *testing.T) {
 		"another team": {func(e *identity.Entry) { e.Caller.Team = "" }, false},
 		"another id":   {func(e *identity.Entry) { e.Caller.Key = "k2" }, false},
 		"other roles":  {func(e *identity.Entry) { e.Caller.Roles = nil }, false},
+		"lapses later": {func(e *identity.Entry) { e.Caller.Until = now.Add(time.Second) }, true},
+		"lapsed":       {func(e *identity.Entry) { e.Caller.Until = now }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := directory(entry(tc.change)).Holds(caller); got != tc.want {
+			if got := directory(entry(tc.change)).Holds(caller, now); got != tc.want {
 				t.Errorf("Holds = %v, want %v", got, tc.want)
 			}
 		})
 	}
-	if directory().Holds(&identity.Caller{Org: "acme", Key: "k1"}) {
+	if directory().Holds(&identity.Caller{Org: "acme", Key: "k1"}, now) {
 		t.Error("a caller without a key is held")
+	}
+}
+
+// During a rotation both keys are one caller, each in its own time: from is the
+// first instant, until the first that is not.
+func TestPeriods(t *testing.T) {
+	caller := identity.Caller{Org: "acme", Team: "research", Key: "ci"}
+	before := caller
+	before.Until = now.Add(time.Hour)
+	d, err := identity.NewDirectory([]identity.Entry{
+		{Digest: identity.DigestOf("tg_live_0001"), Caller: before},
+		{Digest: identity.DigestOf("tg_live_0002"), From: now, Caller: caller},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		at            time.Time
+		before, after string // the error with either key, "" for none
+	}{
+		{now.Add(-time.Nanosecond), "", "key ci of acme is accepted from 2026-11-22T12:00:00Z"},
+		{now, "", ""},
+		{now.Add(time.Hour - time.Nanosecond), "", ""},
+		{now.Add(time.Hour), "key ci of acme is accepted until 2026-11-22T13:00:00Z", ""},
+	} {
+		for key, want := range map[string]string{"tg_live_0001": tc.before, "tg_live_0002": tc.after} {
+			c, err := d.Find(key, tc.at)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != want || err != nil && !errors.Is(err, identity.ErrUnknown) {
+				t.Errorf("Find(%s) at %v: err = %v, want %q, an ErrUnknown", key, tc.at, err, want)
+			}
+			if err == nil && (c.Org != "acme" || c.Team != "research" || c.Key != "ci") {
+				t.Errorf("Find(%s) at %v = %+v, want the one caller", key, tc.at, c)
+			}
+		}
 	}
 }
