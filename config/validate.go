@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
@@ -44,10 +45,14 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		"v1":                c.V1.Validate(),
 		"graphql":           c.GraphQL.Validate(),
 		"redis.prefix":      c.Redis.Prefix.Validate(),
-		"platform.base_url": baseURL(c.Platform),
+		"platform.base_url": baseURL(c.Platform.BaseURL, c.Platform.AllowInsecure),
 	} {
 		errs = append(errs, fault.At(path, err))
 	}
+	if c.Platform.RunURL != "" {
+		errs = append(errs, fault.At("platform.run_url", baseURL(c.Platform.RunURL, c.Platform.AllowInsecure)))
+	}
+	bad(c.Run.Memory >= operation.MaxBody+1, "run.memory", "must be more than the largest body, %d bytes", operation.MaxBody)
 	for path, addr := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "envoy.listen": c.Envoy.Listen} {
 		_, _, err := net.SplitHostPort(addr)
 		bad(err == nil || addr == "" && path == "envoy.listen", path, "must be host:port")
@@ -63,7 +68,7 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	bad(c.Redis.Embedded == c.Redis.URL.IsZero(), "redis", "needs either url or embedded: true")
 	t := c.Timeouts
 	for path, d := range map[string]time.Duration{
-		"connect": t.Connect, "response": t.Response, "call": t.Call, "body": t.Body, "write": t.Write, "drain": t.Drain,
+		"connect": t.Connect, "response": t.Response, "call": t.Call, "run": t.Run, "body": t.Body, "write": t.Write, "drain": t.Drain,
 	} {
 		bad(d > 0, "timeouts."+path, "must be positive")
 	}
@@ -93,12 +98,12 @@ func pair(t *gateway.TLS) (*tls.Certificate, error) {
 }
 
 // baseURL refuses an address that keys would travel to in the clear.
-func baseURL(p gateway.Platform) error {
-	if _, err := upstream.New(upstream.Config{BaseURL: p.BaseURL}, nil); err != nil {
+func baseURL(address string, allowInsecure bool) error {
+	if _, err := upstream.New(upstream.Config{BaseURL: address}, nil); err != nil {
 		return errors.New("must be http or https with a host and nothing else")
 	}
-	base, err := url.Parse(p.BaseURL)
-	if err != nil || base.Scheme == "https" || loopbackHost(base.Hostname()) || p.AllowInsecure {
+	base, err := url.Parse(address)
+	if err != nil || base.Scheme == "https" || loopbackHost(base.Hostname()) || allowInsecure {
 		return err
 	}
 	return errors.New("must be https: platform keys would travel unencrypted (platform.allow_insecure: true if the network is trusted)")

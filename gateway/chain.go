@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
@@ -24,7 +25,7 @@ func agent(version string) string { return "tollgate/" + version }
 
 // compile turns a configuration into what the doors use.
 func (g *Gateway) compile(cfg *Config) (*state, error) {
-	if err := errors.Join(cfg.Validate(), covered(g.api.Operations(), operation.All())); err != nil {
+	if err := errors.Join(cfg.Validate(), covered(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
 		return nil, err
 	}
 	directory, err := cfg.directory()
@@ -32,6 +33,10 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		return nil, err
 	}
 	client, err := upstream.New(cfg.upstream(), cfg.credentials())
+	if err != nil {
+		return nil, err
+	}
+	runs, err := g.newRuns(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +52,11 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := newTable(g.api, append(localRoutes(pages), legacyRoutes(cfg, first)...))
+	table, err := newTable(g.api, slices.Concat(localRoutes(pages), legacyRoutes(cfg, first), runs.routes()))
 	if err != nil {
 		return nil, err
 	}
-	tenants, err := newTenants(cfg, g.api)
+	tenants, err := newTenants(cfg, g.api, g.runs)
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +78,16 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Stamp{},
 		filter.Size{},
 		filter.Wire{},
-		filter.Match{Table: table, API: g.api},
+		filter.Match{Table: table, API: g.api, Run: g.runs},
 		filter.Identify{Directory: directory, Guard: g.guard, Tenants: tenants, Anonymous: cfg.AnonymousCatalog},
 		&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Now: g.deps.Now},
 		count,
 		filter.Routed{},
 	}
 	chain.Content = []filter.Filter{
-		filter.Size{},
+		filter.Size{Memory: g.bodies},
 		filter.Local{Answers: g.localAnswers(pages)},
-		filter.Decode{Limits: strictjson.DefaultLimits()},
+		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		&filter.Brownout{Now: g.deps.Now},
 		&filter.Translate{API: g.api, Chain: chain, Count: count},
 	}
@@ -96,17 +101,18 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	ports := filter.Ports{
 		Counter: g.limiter, Shares: g.shares, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: g.history,
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
-		Sender:      &filter.Dispatcher{Upstream: client, Recorder: g.recorder, Deadline: cfg.Timeouts.Call, Streams: g.streams},
+		Sender:      &filter.Dispatcher{Upstream: client, Run: runs.client, Recorder: g.recorder, Deadline: cfg.Timeouts.Call, Streams: g.streams},
 	}
 	if g.decisions != nil {
 		ports.Decisions = g.decisions
 	}
 	return &state{
 		config:   cfg,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Authorization: client.Authorization, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Table: table, Authorization: client.Authorization, Revision: cfg.Revision},
 		callers:  directory,
 		reader:   reader,
 		client:   client,
+		run:      runs.client,
 		engine:   engine,
 		moves:    moves(first),
 		loaded:   g.deps.Now(),

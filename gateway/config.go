@@ -40,6 +40,7 @@ type Config struct {
 	Platform Platform `yaml:"platform" doc:"the platform that calls are sent to" reload:"live"`
 	Redis    Redis    `yaml:"redis" doc:"the store that all gateways share" reload:"restart"`
 	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
+	Run      Run      `yaml:"run" doc:"the run interface, which is served when platform.run_url is set"`
 
 	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
 
@@ -88,7 +89,14 @@ type Envoy struct {
 type Platform struct {
 	BaseURL string `yaml:"base_url,required" doc:"the platform's REST address, scheme and host only; https, beyond loopback"`
 
+	RunURL string `yaml:"run_url" doc:"the platform's run interface, likewise; empty serves none"`
+
 	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
+}
+
+// Run is the run interface.
+type Run struct {
+	Memory int64 `yaml:"memory" doc:"size of the request bodies that are under way at once, of all callers; more are refused with 503. In memory they take about three times that" unit:"bytes" reload:"restart"`
 }
 
 // Redis says where the shared store is: either URL or Embedded is set.
@@ -103,7 +111,8 @@ type Timeouts struct {
 	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform" reload:"live"`
 	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers" reload:"live"`
 	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left" reload:"live"`
-	Body     time.Duration `yaml:"body" doc:"receiving a request body" reload:"restart"`
+	Run      time.Duration `yaml:"run" doc:"waiting for each part of a response of the run interface, its headers first" reload:"live"`
+	Body     time.Duration `yaml:"body" doc:"receiving a request body; of one of the run interface, each MiB" reload:"restart"`
 	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of a response" reload:"restart"`
 	Notice   time.Duration `yaml:"notice" doc:"serving on after readiness has failed, so that load balancers notice" reload:"restart"`
 	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping" reload:"restart"`
@@ -244,7 +253,8 @@ func Default() Config {
 		Listen:      "127.0.0.1:8080",
 		Admin:       Admin{Listen: "127.0.0.1:8081"},
 		Redis:       Redis{Prefix: DefaultPrefix},
-		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
+		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
+		Run:         Run{Memory: 256 << 20},
 		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
 		Limits: Limits{
 			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,
@@ -263,6 +273,11 @@ func Default() Config {
 // upstream is where the platform is, for its client.
 func (c *Config) upstream() upstream.Config {
 	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256}
+}
+
+// runs is where the run interface is, for its client.
+func (c *Config) runs() upstream.Config {
+	return upstream.Config{BaseURL: c.Platform.RunURL, Timeout: c.Timeouts.Run, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 512}
 }
 
 // directory builds the look-up of callers.

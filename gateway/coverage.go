@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Coverage says what holds an operation of the v2 API. Nothing is passed by
+// Coverage says what holds an operation of the v2 API or of the run interface. Nothing is passed by
 // default: an operation that something is missing for cannot be called, and a
 // gateway with one does not start.
 type Coverage struct {
@@ -29,8 +29,8 @@ type Coverage struct {
 	Gaps []string
 }
 
-// CoverageOf returns what holds each of the API's operations, and a gap for each
-// row of v2 that the API lacks.
+// CoverageOf returns what holds each of the operations described, and a gap for
+// each row without one.
 func CoverageOf(api []*schema.Operation, rows []operation.Row) []Coverage {
 	described := make(map[string]*schema.Operation, len(api))
 	for _, op := range api {
@@ -52,7 +52,7 @@ func CoverageOf(api []*schema.Operation, rows []operation.Row) []Coverage {
 		out = append(out, c)
 	}
 	for _, row := range rows {
-		if row.Kind != operation.KindJob && described[row.ID] == nil {
+		if described[row.ID] == nil {
 			out = append(out, Coverage{Operation: row.ID, Gaps: []string{"the API does not describe it"}})
 		}
 	}

@@ -22,9 +22,14 @@ func TestEveryOperationIsHeld(t *testing.T) {
 		"updateNetworkVolume": "merged", "updateSshKeys": "body",
 	}
 	prices := map[string]string{"createPod": "pod", "createEndpoint": "endpoint", "createCluster": "cluster", "podAction": "pod", "listPods": "free"}
-	list := gateway.CoverageOf(api.Operations(), operation.All())
-	if len(list) != len(api.Operations()) {
-		t.Errorf("%d rows for %d operations", len(list), len(api.Operations()))
+	runs, err := schema.LoadRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := slices.Concat(api.Operations(), runs.Operations())
+	list := gateway.CoverageOf(described, operation.All())
+	if len(list) != len(described) {
+		t.Errorf("%d rows for %d operations", len(list), len(described))
 	}
 	for _, c := range list {
 		if len(c.Gaps) > 0 {

@@ -59,6 +59,8 @@ type Deps struct {
 type Gateway struct {
 	deps       Deps
 	api        *schema.API
+	runs       *schema.API    // of the run interface
+	bodies     *filter.Memory // of the run interface
 	recorder   *telemetry.Recorder
 	store      *redisstore.Store
 	limiter    *ratelimit.Limiter
@@ -90,6 +92,7 @@ type state struct {
 	callers  *identity.Directory
 	reader   *filter.Reader
 	client   *upstream.Client
+	run      *upstream.Client // nil when the run interface is not served
 	engine   *policies.Engine
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string
@@ -105,6 +108,10 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 			return nil, err
 		}
 	}
+	if g.runs, err = schema.LoadRun(); err != nil {
+		return nil, err
+	}
+	g.bodies = filter.NewMemory(cfg.Run.Memory)
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
@@ -199,11 +206,19 @@ func (g *Gateway) Swap(cfg Config) error {
 		}
 	}
 	// Requests under way keep the old client; only its idle connections go.
-	old.client.Close()
+	old.close()
 	for _, setting := range restart {
 		g.deps.Logger.Warn("configuration change requires a restart", "field", setting)
 	}
 	return nil
+}
+
+// close drops idle connections.
+func (s *state) close() {
+	s.client.Close()
+	if s.run != nil {
+		s.run.Close()
+	}
 }
 
 // Rejected notes a configuration that could not even be read, so that the
@@ -228,7 +243,7 @@ func (p prices) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
 func (g *Gateway) streamAllowed(s filter.Stream) bool {
 	now := g.current.Load()
 	revision, ok := now.engine.Revision(s.Caller.Org)
-	return ok && revision == s.Policies && now.callers.Holds(s.Caller, g.deps.Now())
+	return ok && (s.Policies == "" || revision == s.Policies) && now.callers.Holds(s.Caller, g.deps.Now())
 }
 
 func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }
@@ -290,7 +305,7 @@ func (g *Gateway) Close() {
 	g.changing.Lock()
 	defer g.changing.Unlock()
 	g.closed = true
-	g.current.Load().client.Close()
+	g.current.Load().close()
 	g.dropBundles()
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // newTenants compiles the organisations, by id.
-func newTenants(cfg *Config, api *schema.API) (map[string]*filter.Tenant, error) {
+func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
 	library, err := load.Library()
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func newTenants(cfg *Config, api *schema.API) (map[string]*filter.Tenant, error)
 		}
 		for j, c := range o.Classes {
 			for k, op := range c.Operations {
-				if api.Operation(op) == nil {
-					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "the v2 API has no operation %q", op))
+				if api.Operation(op) == nil && runs.Operation(op) == nil {
+					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "neither the v2 API nor the run interface has an operation %q", op))
 				}
 				t.Classes[op] = append(t.Classes[op], c.class())
 			}

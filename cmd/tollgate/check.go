@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -62,10 +63,14 @@ func printCoverage(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	runs, err := schema.LoadRun()
+	if err != nil {
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "OPERATION\tCHANGES\tBODY\tSTATE JUDGED\tPRICE\tPOLICIES SEE\tGAPS")
 	gaps := 0
-	for _, c := range gateway.CoverageOf(api.Operations(), operation.All()) {
+	for _, c := range gateway.CoverageOf(slices.Concat(api.Operations(), runs.Operations()), operation.All()) {
 		changes := ""
 		if c.Mutates {
 			changes = "yes"

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -174,11 +175,12 @@ func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 func (ex *Exchange) render(p *problem.Problem) *Answer {
 	d, ok := ex.Ports.Translators[ex.Dialect]
 	if !ok {
-		a := &Answer{Status: p.Status, Header: p.Header.Clone(), Body: p.JSON()}
+		body, contentType := write(ex.Dialect, p)
+		a := &Answer{Status: p.Status, Header: p.Header.Clone(), Body: body}
 		if a.Header == nil {
 			a.Header = make(http.Header, 4)
 		}
-		a.Header.Set("Content-Type", problem.ContentType)
+		a.Header.Set("Content-Type", contentType)
 		return a
 	}
 	a := answerOf(d.Refuse(translate.Problem{
@@ -186,6 +188,18 @@ func (ex *Exchange) render(p *problem.Problem) *Answer {
 	}))
 	maps.Copy(a.Header, p.Header)
 	return a
+}
+
+// write encodes a problem for a dialect that is not translated.
+func write(d route.Dialect, p *problem.Problem) (body []byte, contentType string) {
+	switch d {
+	case route.Run:
+		return p.RunJSON(), problem.RunContentType
+	case route.Chat:
+		return p.ChatJSON(), problem.RunContentType
+	default:
+		return p.JSON(), problem.ContentType
+	}
 }
 
 // answerOf turns a translator's answer into the door's.

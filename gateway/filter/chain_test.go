@@ -43,7 +43,14 @@ func (p probe) Response(_ context.Context, ex *filter.Exchange) error {
 }
 
 func exchange(path string) *filter.Exchange {
-	return new(filter.Pipeline).NewExchange(filter.Inbound{Door: "http", Method: http.MethodGet, Path: path, Header: http.Header{}})
+	table, err := route.NewTable([]route.Route{
+		{ID: "createPod", Dialect: route.V1, Method: http.MethodPost, Pattern: "/v1/pods"},
+		{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return (&filter.Pipeline{Table: table}).NewExchange(filter.Inbound{Door: "http", Method: http.MethodGet, Path: path, Header: http.Header{}})
 }
 
 func local(ex *filter.Exchange) error {

@@ -13,7 +13,8 @@ import (
 // Decode reads the body, strictly and once. Schema, policies, prices and the
 // bytes the platform gets all come from the value made here.
 type Decode struct {
-	Limits strictjson.Limits
+	// Limits bounds bodies, Run those of the run interface.
+	Limits, Run strictjson.Limits
 }
 
 // Name implements Filter.
@@ -28,7 +29,7 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 		return err
 	}
 	switch ex.Dialect {
-	case route.V2:
+	case route.V2, route.Run, route.Chat:
 		if !ex.Operation.HasBody {
 			if len(body) > 0 {
 				return problem.BadRequest.New("this operation takes no body")
@@ -55,7 +56,11 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	if len(body) == 0 {
 		return nil
 	}
-	doc, err := strictjson.Decode(body, f.Limits)
+	decode, limits := strictjson.Decode, f.Limits
+	if ex.Dialect.Runs() {
+		decode, limits = strictjson.DecodeInPlace, f.Run
+	}
+	doc, err := decode(body, limits)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // maxErrorBody bounds what is read of an error answer, maxShort of one that is read
@@ -24,6 +25,8 @@ const (
 // translated call use it; in the Envoy door, Envoy sends.
 type Dispatcher struct {
 	Upstream *upstream.Client
+	// Run is where calls of the run interface go; nil when it is not served.
+	Run      *upstream.Client
 	Recorder *telemetry.Recorder
 	// Deadline bounds calls that change something: they are carried to their
 	// end even when the caller has left, because the result is wanted either
@@ -40,16 +43,25 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	ctx, span := d.Recorder.Stage(ctx, StageDispatch)
 	defer span.End()
 	cancel := func() {}
+	row, _ := operation.Of(ex.Operation.ID)
+	client := d.Upstream
+	if row.Kind == operation.KindJob {
+		client = d.Run
+	}
 	switch {
-	case ex.Operation.Mutates:
+	case ex.Operation.Mutates && !row.Waits:
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
 	case ex.Out.Stream:
-		ctx, cancel = d.Streams.add(ctx, Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}, d.Recorder.Now())
+		stream := Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}
+		if row.Waits {
+			stream.Policies = "" // all of it was judged when it was asked for
+		}
+		ctx, cancel = d.Streams.add(ctx, stream, d.Recorder.Now())
 	}
 	begin := d.Recorder.Now()
 	ex.Leave()
-	res, err := d.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
-		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Live: ex.Out.Stream,
+	res, err := client.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
+		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Live: ex.Out.Stream && !row.Waits,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {

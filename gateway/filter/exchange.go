@@ -29,11 +29,13 @@ type Inbound struct {
 	Header       http.Header
 	// Length is the declared body length, -1 when none was declared.
 	Length int64
-	// Body is the whole body; nil in the head part of the Envoy door, where it
-	// has not arrived yet.
+	// Body is the whole body; nil in the head part where it has not arrived yet.
 	Body []byte
-	// Oversize is set by a door that stopped reading at the cap, Broken by one
-	// whose peer did not send the whole body.
+	// Source is where the body is read from once the head has passed; nil when
+	// Body is all of it.
+	Source io.Reader
+	// Oversize is set by whoever stopped reading at the cap, Broken by one whose
+	// peer did not send the whole body.
 	Oversize, Broken bool
 	// Peer is the address of the connection, without port.
 	Peer string
@@ -48,7 +50,8 @@ type Outbound struct {
 	Path, Query string
 	Header      http.Header
 	Body        []byte
-	// Stream says that the answer is an event stream.
+	// Stream says that the answer is an event stream: each part of it is passed on
+	// as it comes.
 	Stream bool
 	// Whole says that the answer's body must be seen before it leaves: it is
 	// read whole, and an answer that breaks off is none.
@@ -147,6 +150,8 @@ type Exchange struct {
 	misrouted error
 	// nested says that the exchange is part of another one.
 	nested bool
+	// reserved is the memory the body holds, in bytes.
+	reserved int64
 	// shared says that the call was admitted to the account's fair share.
 	shared bool
 	// entered counts the filters entered in each part of the chain.

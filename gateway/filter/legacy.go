@@ -59,7 +59,7 @@ func (*Legacy) Request(context.Context, *Exchange) error { return nil }
 
 // Response notes a legacy call and puts the announcement on its answer.
 func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
-	if ex.Dialect == route.V2 || ex.Tenant == nil {
+	if ex.Dialect == route.V2 || ex.Dialect.Runs() || ex.Tenant == nil {
 		return nil
 	}
 	if text := ex.brownouts().Announce(f.Now()); text != "" {

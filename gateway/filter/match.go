@@ -12,7 +12,8 @@ import (
 // counted: strangers learn nothing about routes, and probing is not free.
 type Match struct {
 	Table *route.Table
-	API   *schema.API
+	// API describes v2, Run the run interface; nil when it is not served.
+	API, Run *schema.API
 }
 
 // unmatched stands for the operation of a request that matched nothing.
@@ -21,7 +22,7 @@ const unmatched = "unmatched"
 // Name implements Filter.
 func (Match) Name() string { return "match" }
 
-// Request fills in Route, Params, Query and, for v2, Operation.
+// Request fills in Route, Params, Query and, unless it is legacy, Operation.
 func (m Match) Request(_ context.Context, ex *Exchange) error {
 	ex.misrouted = m.find(ex)
 	return nil
@@ -38,8 +39,11 @@ func (m Match) find(ex *Exchange) error {
 	}
 	ex.Route, ex.Params, ex.Query = found.Route, found.Params, query
 	ex.Event.Operation = found.Route.ID
-	if found.Route.Dialect == route.V2 {
+	switch d := found.Route.Dialect; {
+	case d == route.V2:
 		ex.Operation = m.API.Operation(found.Route.ID)
+	case d.Runs():
+		ex.Operation = m.Run.Operation(found.Route.ID)
 	}
 	return nil
 }

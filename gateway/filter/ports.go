@@ -83,6 +83,8 @@ type Observer interface {
 type Pipeline struct {
 	Chain *Chain
 	Ports Ports
+	// Table knows the dialects of paths; nil takes all for v2.
+	Table *route.Table
 	// Authorization returns the credential a request of an organisation is sent
 	// with, for a door whose requests Envoy sends.
 	Authorization func(org string) (string, error)
@@ -92,7 +94,7 @@ type Pipeline struct {
 
 // NewExchange begins the exchange of a request, with the pipeline's own ports.
 func (p *Pipeline) NewExchange(in Inbound) *Exchange {
-	dialect := route.DialectOf(in.Path)
+	dialect := p.Table.Dialect(in.Path)
 	ex := &Exchange{In: in, Dialect: dialect, Ports: &p.Ports, Event: &telemetry.Event{
 		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
 		Operation: unmatched, Peer: in.Peer, Agent: in.Header.Get("User-Agent"), BytesIn: int64(len(in.Body)),

@@ -29,14 +29,14 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	out.Method = op.Method
 	out.Path = expand(op.Path, ex.Params)
 	out.Query = encodeQuery(ex.Query)
-	out.Stream = op.Streams
+	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},
 		"Accept-Encoding": {"identity"},
 		"User-Agent":      {f.Agent},
 		HeaderRequestID:   {ex.RequestID},
 	}
-	if op.Streams {
+	if out.Stream {
 		out.Header["Accept"] = []string{"text/event-stream, application/problem+json"}
 		if last := ex.In.Header.Get("Last-Event-ID"); last != "" && len(last) <= 128 {
 			out.Header["Last-Event-Id"] = []string{last}
@@ -53,6 +53,12 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	out.Body = body
 	out.Header["Content-Type"] = []string{"application/json"}
 	return nil
+}
+
+// asksToStream reports whether a body wants its answer in events.
+func asksToStream(doc any) bool {
+	body, _ := doc.(map[string]any)
+	return body["stream"] == true
 }
 
 // expand fills the {name} segments of a pattern with escaped values.

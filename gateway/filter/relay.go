@@ -64,10 +64,16 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	if after := a.Header.Get("Retry-After"); isDigits(after) {
 		header.Set("Retry-After", after)
 	}
+	cred := f.Upstream.Credential(ex.Caller.Org)
+	if ex.Dialect.Runs() {
+		body, detail := runError(ex, cred)
+		header.Set("Content-Type", problem.RunContentType)
+		ex.Event.Detail, a.Header, a.Body = detail, header, body
+		return nil
+	}
 	header.Set("Content-Type", problem.ContentType)
-	body, detail := rewriteError(a, f.Upstream.Credential(ex.Caller.Org))
-	ex.Event.Detail = detail
-	a.Header, a.Body = header, body
+	body, detail := rewriteError(a, cred)
+	ex.Event.Detail, a.Header, a.Body = detail, header, body
 	return nil
 }
 

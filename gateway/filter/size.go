@@ -2,29 +2,124 @@ package filter
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // MaxBody is the platform's limit for a REST body, in bytes (reference
 // platform-v2, section 1.3). The gateway holds its callers to the same.
 const MaxBody = 102400
 
-// Size refuses bodies over MaxBody before anything else is looked at. It runs
+// Size refuses bodies over the limit before anything else is looked at. It runs
 // in the head, where it sees what was declared, and again with the body, where
 // it counts, because a declared length may lie.
-type Size struct{}
+//
+// Bodies of the run interface are two hundred times as large as others. They are
+// read here, after the head has passed: a caller nobody knows costs no memory.
+type Size struct {
+	// Memory bounds the bodies that are read here; required with the body.
+	Memory *Memory
+}
 
 // Name implements Filter.
 func (Size) Name() string { return "size" }
 
-// Request refuses with 413, and with 400 a body that broke off.
-func (Size) Request(_ context.Context, ex *Exchange) error {
-	if ex.In.Oversize || ex.In.Length > MaxBody || len(ex.In.Body) > MaxBody {
-		return problem.TooLarge.Newf("the request body exceeds %d bytes", MaxBody).With("Connection", "close")
+// Request refuses with 413, with 400 a body that broke off, and with 503 one
+// that there is no memory for.
+func (f Size) Request(_ context.Context, ex *Exchange) error {
+	limit := ex.bodyLimit()
+	in := &ex.In
+	if in.Source != nil && f.Memory != nil {
+		if err := f.receive(ex, limit); err != nil || in.Oversize {
+			discard(in.Source)
+			if err != nil {
+				return err
+			}
+		}
 	}
-	if ex.In.Broken {
+	if in.Oversize || in.Length > limit || int64(len(in.Body)) > limit {
+		return problem.TooLarge.Newf("the request body exceeds %d bytes", limit).With("Connection", "close")
+	}
+	if in.Broken {
 		return problem.BadRequest.New("the request body broke off").With("Connection", "close")
+	}
+	return nil
+}
+
+// bodyLimit is how many bytes the body may have: before the operation of a
+// request to the run interface is known, as many as any of them takes.
+func (ex *Exchange) bodyLimit() int64 {
+	switch {
+	case !ex.Dialect.Runs():
+		return MaxBody
+	case ex.Operation == nil:
+		return operation.MaxBody
+	}
+	if row, _ := operation.Of(ex.Operation.ID); row.Body > 0 {
+		return row.Body
+	}
+	return MaxBody
+}
+
+// firstRead is what a body is given before anything of it has come, and most of
+// what it is given at once unless its length was declared: a declaration costs
+// its sender nothing.
+const firstRead = 64 << 10
+
+// maxDiscard bounds what is read of a body for nothing.
+const maxDiscard = 32 << 20
+
+// discard reads on: a client that is cut off while it sends does not read why.
+func discard(source io.Reader) { _, _ = io.CopyN(io.Discard, source, maxDiscard) }
+
+// receive reads the body. Its memory is reserved as it grows.
+func (f Size) receive(ex *Exchange, limit int64) error {
+	in := &ex.In
+	if in.Oversize = in.Length > limit; in.Oversize {
+		return nil
+	}
+	defer func() { ex.Event.BytesIn = int64(len(in.Body)) }()
+	most := limit + 1 // one more byte shows that there are too many
+	if in.Length >= 0 {
+		most = in.Length + 1 // or the end
+	}
+	var b []byte
+	for {
+		if len(b) == cap(b) {
+			grown := min(max(firstRead, 2*int64(cap(b))), most)
+			if len(b) >= firstRead && in.Length >= 0 {
+				grown = most
+			}
+			if !ex.reserve(f.Memory, grown-int64(cap(b))) {
+				return problem.Overloaded.New("too many large bodies are under way").With("Retry-After", "1").With("Connection", "close")
+			}
+			b = append(make([]byte, 0, grown), b...)
+		}
+		n, err := in.Source.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case int64(len(b)) > limit:
+			in.Oversize = true
+			return nil
+		case errors.Is(err, io.EOF):
+			in.Body = b
+			return nil
+		case err != nil:
+			in.Broken = true
+			return nil
+		}
+	}
+}
+
+// Response gives the memory of the body back: the platform has it.
+func (f Size) Response(_ context.Context, ex *Exchange) error {
+	if f.Memory != nil && ex.In.Source != nil {
+		ex.In.Body, ex.Doc, ex.Out.Body, ex.Input = nil, nil, nil, nil
+		f.Memory.w.Release(ex.reserved)
+		ex.reserved = 0
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ var ErrWithdrawn = errors.New("what allowed the stream was withdrawn")
 // Stream is what an open event stream was allowed by.
 type Stream struct {
 	Caller *identity.Caller
-	// Policies is the revision of the verdict.
+	// Policies is the revision of the verdict, "" where a later one could not say
+	// otherwise.
 	Policies string
 }
 

@@ -36,7 +36,11 @@ func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, c
 func TestCallsAfterTheAnswer(t *testing.T) {
 	l := new(lingering)
 	f := new(Translate)
-	p := &Pipeline{Ports: Ports{Translators: map[route.Dialect]Translator{route.V1: l}}}
+	table, err := route.NewTable([]route.Route{{ID: "createPod", Dialect: route.V1, Method: "POST", Pattern: "/v1/pods"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Pipeline{Table: table, Ports: Ports{Translators: map[route.Dialect]Translator{route.V1: l}}}
 	ex := p.NewExchange(Inbound{Method: "POST", Path: "/v1/pods"})
 	ex.Route, ex.Caller = &route.Route{ID: "createPod"}, &identity.Caller{Org: "acme", Key: "ann"}
 	if err := f.Request(t.Context(), ex); err != nil {

@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 )
@@ -82,10 +81,4 @@ func (p *Problem) Error() string {
 func (p *Problem) Unwrap() error { return p.cause }
 
 // JSON encodes the problem as an application/problem+json body.
-func (p *Problem) JSON() []byte {
-	b, err := json.Marshal(p)
-	if err != nil { // a struct of strings and ints always encodes
-		panic(fmt.Sprintf("problem: encode: %v", err))
-	}
-	return b
-}
+func (p *Problem) JSON() []byte { return encode(p) }

@@ -34,10 +34,11 @@ type Handler struct {
 // ServeHTTP runs one exchange.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := h.Pipeline()
-	ex := p.NewExchange(h.inbound(w, r))
+	ex := p.NewExchange(h.inbound(r))
 	event := ex.Event
 	ctx, _ := h.Recorder.Begin(r.Context(), links(r)...)
 
+	h.receive(w, r, ex)
 	done := p.Run(ctx, ex)
 	err := h.write(w, ex)
 	done()
@@ -57,8 +58,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// inbound reads a request, its body included, as far as the cap.
-func (h *Handler) inbound(w http.ResponseWriter, r *http.Request) filter.Inbound {
+// inbound reads a request, but for its body.
+func (h *Handler) inbound(r *http.Request) filter.Inbound {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	in := filter.Inbound{
 		Door: "http", Method: r.Method, Path: path, Query: query,
@@ -68,29 +69,72 @@ func (h *Handler) inbound(w http.ResponseWriter, r *http.Request) filter.Inbound
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		in.Peer = host
 	}
-	if r.ContentLength == 0 {
-		return in
-	}
-	lift := h.bound(w)
-	if in.Oversize = r.ContentLength > filter.MaxBody; !in.Oversize {
-		body(r, &in)
-	}
-	if !in.Oversize && !in.Broken {
-		lift()
-	}
 	return in
 }
 
-// bound sets the time by which the body must have come. It is lifted only when
-// it has: of a body that was not read to its end, package http reads on behind
-// the answer, and would wait for the rest as long as its sender likes.
-func (h *Handler) bound(w http.ResponseWriter) (lift func()) {
-	rc := http.NewResponseController(w)
-	// Not every ResponseWriter has deadlines; those that face a network do.
-	if h.BodyTimeout == 0 || rc.SetReadDeadline(time.Now().Add(h.BodyTimeout)) != nil {
-		return func() {}
+// receive reads the body, as far as the cap. One that may be large is left to be
+// read once the head has passed.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request, ex *filter.Exchange) {
+	in := &ex.In
+	if r.ContentLength == 0 {
+		return
 	}
-	return func() { _ = rc.SetReadDeadline(time.Time{}) }
+	d := &deadline{w: w, patience: h.BodyTimeout}
+	d.set()
+	if ex.Dialect.Runs() {
+		in.Source = &source{body: r.Body, deadline: d}
+		return
+	}
+	if in.Oversize = r.ContentLength > filter.MaxBody; !in.Oversize {
+		body(r, in)
+	}
+	if !in.Oversize && !in.Broken {
+		d.lift()
+	}
+	ex.Event.BytesIn = int64(len(in.Body))
+}
+
+// deadline is the time by which a body must have come. It is lifted only when it
+// has: of a body that was not read to its end, package http reads on behind the
+// answer, and would wait for the rest as long as its sender likes.
+type deadline struct {
+	w        http.ResponseWriter
+	patience time.Duration
+}
+
+// Not every ResponseWriter has deadlines; those that face a network do.
+func (d *deadline) set() {
+	if d.patience > 0 {
+		_ = http.NewResponseController(d.w).SetReadDeadline(time.Now().Add(d.patience))
+	}
+}
+
+func (d *deadline) lift() {
+	if d.patience > 0 {
+		_ = http.NewResponseController(d.w).SetReadDeadline(time.Time{})
+	}
+}
+
+// source is a body that may be large. Each MiB of it may take the time that a
+// small one may take as a whole.
+type source struct {
+	body     io.Reader
+	deadline *deadline
+	read     int
+}
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	const part = 1 << 20
+	n, err := s.body.Read(p)
+	if s.read += n; s.read >= part {
+		s.read -= part
+		s.deadline.set()
+	}
+	if errors.Is(err, io.EOF) {
+		s.deadline.lift()
+	}
+	return n, err
 }
 
 // firstRead is what a body is given before anything of it has come: a declared

@@ -15,7 +15,14 @@ const (
 	V2      Dialect = "v2"
 	V1      Dialect = "v1"
 	GraphQL Dialect = "graphql"
+	// Run is the run interface; Chat is the part of it that language models answer,
+	// with errors of another shape.
+	Run  Dialect = "run"
+	Chat Dialect = "chat"
 )
+
+// Runs reports whether the dialect belongs to the run interface.
+func (d Dialect) Runs() bool { return d == Run || d == Chat }
 
 // Route is one operation at one place.
 type Route struct {
@@ -71,6 +78,8 @@ type node struct {
 	param   *node
 	name    string // of the parameter this node stands for
 	methods map[string]*Route
+	// dialect is that of the first route at or below this node.
+	dialect Dialect
 }
 
 // NewTable builds a Table. Two routes of the same method and shape, or two
@@ -100,6 +109,9 @@ func (t *Table) add(r *Route) error {
 			return fmt.Errorf("route %s: pattern %q: %w", r.ID, r.Pattern, err)
 		}
 		n = next
+		if n.dialect == "" {
+			n.dialect = r.Dialect
+		}
 	}
 	if first, ok := n.methods[r.Method]; ok {
 		return fmt.Errorf("routes %s and %s both answer %s %s", first.ID, r.ID, r.Method, r.Pattern)
@@ -131,16 +143,25 @@ func (n *node) child(seg string) (*node, error) {
 	return n.static[seg], nil
 }
 
-// DialectOf returns the dialect in whose error shape a path is refused, matched or not.
-func DialectOf(path string) Dialect {
-	switch {
-	case path == "/v1" || strings.HasPrefix(path, "/v1/"):
-		return V1
-	case path == "/graphql" || strings.HasPrefix(path, "/graphql/"):
-		return GraphQL
-	default:
-		return V2
+// Dialect returns the dialect in whose error shape a path is refused, matched or
+// not: that of the last literal segment the path shares with a route, V2 without
+// any.
+func (t *Table) Dialect(path string) Dialect {
+	d := V2
+	if t == nil {
+		return d
 	}
+	n := t.root
+	for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		next := n.static[seg]
+		if next != nil {
+			d = next.dialect
+		} else if next = n.param; next == nil {
+			return d
+		}
+		n = next
+	}
+	return d
 }
 
 // Match finds the route of a method and a raw path (the request target up to
@@ -150,7 +171,7 @@ func (t *Table) Match(method, path string) (Match, error) {
 	if err := checkPath(path); err != nil {
 		return Match{}, err
 	}
-	if DialectOf(path) == V1 {
+	if t.Dialect(path) == V1 {
 		path = tidy(path)
 	}
 	n := t.root

@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
 )
 
-// API is the compiled description of the v2 API. It is immutable.
+// API is the compiled description of the v2 API or of the run interface. It is
+// immutable.
 type API struct {
 	document   []byte
 	operations []*Operation
@@ -42,7 +43,8 @@ type Operation struct {
 	HasBody, BodyRequired bool
 	// Mutates is true for every method but GET.
 	Mutates bool
-	// Streams is true when success is answered with text/event-stream.
+	// Streams is true when success is answered with text/event-stream, always or,
+	// for an operation with a body, when that has stream: true.
 	Streams bool
 	// SuccessStatus is the lowest status of success.
 	SuccessStatus int
@@ -71,6 +73,9 @@ type Parameter struct {
 // Load parses and compiles the embedded description. An error means that the
 // binary was built from a broken one.
 func Load() (*API, error) { return load(openAPI) }
+
+// LoadRun is Load for the run interface, which has a description of its own.
+func LoadRun() (*API, error) { return load(runInterface) }
 
 // Operations returns every operation, ordered by path and then by method. The
 // slice is the caller's.

@@ -6,3 +6,8 @@ import _ "embed"
 //
 //go:embed openapi.json
 var openAPI []byte
+
+// runInterface describes the run interface; see doc.go.
+//
+//go:embed run.json
+var runInterface []byte

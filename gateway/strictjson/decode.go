@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,27 +20,31 @@ import (
 //
 // The strings of a result share one copy of the text, so one of them that is
 // kept keeps all of it: strings.Clone what outlives the request.
-func Decode(data []byte, l Limits) (any, error) { return decode(data, l, false) }
+func Decode(data []byte, l Limits) (any, error) { return decode(data, l, false, string(data)) }
+
+// DecodeInPlace is Decode without the copy, for large documents: the strings of
+// the result are parts of data, which must not be changed any more.
+func DecodeInPlace(data []byte, l Limits) (any, error) {
+	return decode(data, l, false, unsafe.String(unsafe.SliceData(data), len(data)))
+}
 
 // DecodeLenient reads an answer of the platform: the same grammar, the bounds
 // of AnswerLimits, escaped control characters admitted. Answers are remembered
 // in parts, so each string of the result has memory of its own.
-func DecodeLenient(data []byte) (any, error) { return decode(data, AnswerLimits(), true) }
+func DecodeLenient(data []byte) (any, error) { return decode(data, AnswerLimits(), true, "") }
 
-func decode(data []byte, l Limits, separate bool) (any, error) {
+func decode(data []byte, l Limits, separate bool, text string) (any, error) {
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "the text begins with a byte order mark"})
 	}
 	d := decoder{
 		data:     data,
+		text:     text,
 		lim:      l.orDefault(),
 		separate: separate,
 		// Names are checked for duplicates against the map they go into, which
 		// is needed anyway, so the token reader need not keep a second set.
 		dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)),
-	}
-	if !separate {
-		d.text = string(data)
 	}
 	v, err := d.value(0, 0)
 	if err != nil {
@@ -61,8 +66,8 @@ func refuse(data []byte, e *SyntaxError) (any, error) {
 
 type decoder struct {
 	data []byte
-	// text is a copy of data, of which strings without escapes are parts: one
-	// allocation instead of one for each string. Unused when separate is set.
+	// text is data as a string, of which strings without escapes are parts: one
+	// allocation, or none, instead of one for each. Unused when separate is set.
 	text     string
 	separate bool
 	dec      *jsontext.Decoder

@@ -45,6 +45,22 @@ func DefaultLimits() Limits {
 	}
 }
 
+// RunLimits returns the bounds for bodies of the run interface, whose size is
+// bounded in bytes: their input is the worker's, and may be one long string or a
+// list of numbers.
+func RunLimits() Limits {
+	return Limits{
+		Depth:       64,
+		Members:     10_000,
+		Items:       200_000,
+		Values:      400_000,
+		StringBytes: 20 << 20,
+		NumberChars: 64,
+		Exponent:    999,
+		Controls:    true,
+	}
+}
+
 // AnswerLimits returns the bounds of DecodeLenient: generous, but still bounds.
 func AnswerLimits() Limits {
 	return Limits{

@@ -20,6 +20,12 @@ type Row struct {
 	Object string
 	// Template is set if the body may name a template.
 	Template bool
+	// Body is the most bytes its body may have, if that is not the limit of the
+	// REST API (reference platform-v2, section 12.7).
+	Body int64
+	// Waits is set if the answer is of no use once its caller has left: the call
+	// ends with it. The job it may have started goes on.
+	Waits bool
 }
 
 // Merges reports whether the state after the operation depends on the object as

@@ -67,11 +67,17 @@ var v2 = []Row{
 	{ID: "getOpenAPI", Kind: KindGateway, Verb: VerbRead},
 }
 
+// Sizes of bodies of the run interface, in bytes.
+const (
+	maxRun  = 10 << 20
+	maxWait = 20 << 20
+)
+
 // run holds the operations of the run interface (reference platform-v2,
-// sections 12.1 and 12.6), which policies may name.
+// sections 12.1 and 12.6).
 var run = []Row{
-	{ID: "run", Kind: KindJob, Verb: VerbRun},
-	{ID: "runsync", Kind: KindJob, Verb: VerbRun},
+	{ID: "run", Kind: KindJob, Verb: VerbRun, Body: maxRun},
+	{ID: "runsync", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
 	{ID: "jobStatus", Kind: KindJob, Verb: VerbRead},
 	{ID: "jobStatusSync", Kind: KindJob, Verb: VerbRead},
 	{ID: "streamJob", Kind: KindJob, Verb: VerbRead},
@@ -80,7 +86,13 @@ var run = []Row{
 	{ID: "purgeQueue", Kind: KindJob, Verb: VerbCancel},
 	{ID: "endpointHealth", Kind: KindJob, Verb: VerbRead},
 	{ID: "listRequests", Kind: KindJob, Verb: VerbRead},
-	{ID: "chatCompletions", Kind: KindJob, Verb: VerbRun},
-	{ID: "completions", Kind: KindJob, Verb: VerbRun},
+
+	{ID: "chatCompletions", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
+	{ID: "completions", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
 	{ID: "listModels", Kind: KindJob, Verb: VerbRead},
+	{ID: "getModel", Kind: KindJob, Verb: VerbRead},
+	{ID: "getOwnedModel", Kind: KindJob, Verb: VerbRead},
 }
+
+// MaxBody is the largest body that any operation takes, in bytes.
+const MaxBody = maxWait

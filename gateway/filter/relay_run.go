@@ -1,0 +1,74 @@
+package filter
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+)
+
+// jobMembers are the members of an error of the run interface that callers get to
+// see: those of an error, and those of a job of a public model, whose failure is
+// answered with 400 (reference platform-v2, sections 12.3 and 12.7).
+var jobMembers = []string{"error", "detail", "id", "status", "delayTime", "executionTime", "workerId", "output"}
+
+// runError writes an error of the run interface anew from its documented members,
+// without the organisation's credential.
+func runError(ex *Exchange, cred upstream.Credential) (body []byte, detail string) {
+	doc, _ := strictjson.DecodeLenient(ex.Answer.Body) // an error page says nothing that callers need
+	given, _ := doc.(map[string]any)
+	out := make(map[string]any)
+	for _, name := range jobMembers {
+		if v, told := given[name]; told {
+			out[name] = v
+		}
+	}
+	detail = runDetail(given)
+	if ex.Dialect == route.Chat {
+		out = map[string]any{"error": chatError(given, ex.Answer.Status, detail)}
+	} else if _, told := out["error"]; !told {
+		out["error"] = detail
+	}
+	body, err := strictjson.Append(nil, out)
+	if err != nil { // what DecodeLenient returns can be written
+		panic(fmt.Sprintf("filter: encode an error: %v", err))
+	}
+	return cred.Scrub(body), string(cred.Scrub([]byte(detail)))
+}
+
+// runDetail says what an error of the run interface, or of a model server behind
+// it, says.
+func runDetail(given map[string]any) string {
+	inner, _ := given["error"].(map[string]any)
+	for _, said := range []any{given["error"], inner["message"], given["detail"], given["message"]} {
+		if s, ok := said.(string); ok && s != "" {
+			return s
+		}
+	}
+	return "the platform gave no reason"
+}
+
+// chatError is the error of a model server in the shape its clients read.
+func chatError(given map[string]any, status int, detail string) map[string]any {
+	from, nested := given["error"].(map[string]any)
+	if !nested {
+		from = given // older servers have no object around it
+	}
+	kind, _ := from["type"].(string)
+	out := map[string]any{"message": detail, "type": cmp.Or(kind, problem.ChatType(status)), "param": nil, "code": nil}
+	for _, name := range []string{"param", "code"} {
+		switch v := from[name].(type) {
+		case string, json.Number:
+			out[name] = v
+		}
+	}
+	if out["code"] == nil && status == http.StatusTooManyRequests {
+		out["code"] = string(problem.RateLimited)
+	}
+	return out
+}
