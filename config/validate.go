@@ -42,6 +42,7 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		"decisions":         c.Decisions.Validate(),
 		"catalog":           c.Catalog.Validate(),
 		"telemetry":         c.Telemetry.Validate(),
+		"legacy":            c.Legacy.Validate(),
 		"v1":                c.V1.Validate(),
 		"graphql":           c.GraphQL.Validate(),
 		"redis.prefix":      c.Redis.Prefix.Validate(),

@@ -146,12 +146,14 @@ func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming
 
 // newTranslators builds the legacy dialects.
 func newTranslators(cfg *Config, deps translate.Deps) (*v1.API, graphqlDoor, error) {
-	first, err := v1.New(cfg.V1, deps)
+	rest, gql := cfg.V1, cfg.GraphQL
+	rest.Legacy, gql.Legacy = cfg.Legacy, cfg.Legacy
+	first, err := v1.New(rest, deps)
 	if err != nil {
 		return nil, graphqlDoor{}, err
 	}
-	gql, err := graphql.New(cfg.GraphQL, deps)
-	return first, graphqlDoor{gql}, err
+	second, err := graphql.New(gql, deps)
+	return first, graphqlDoor{second}, err
 }
 
 // legacyRoutes lists the routes of the legacy dialects.

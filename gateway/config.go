@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
@@ -50,6 +51,7 @@ type Config struct {
 	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
 	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces" reload:"restart"`
 	Log       Log              `yaml:"log" doc:"the log on standard error" reload:"restart"`
+	Legacy    legacy.Config    `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
 	V1        v1.Config        `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
 	GraphQL   graphql.Config   `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
 
@@ -265,6 +267,7 @@ func Default() Config {
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: telemetry.Config{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},
+		Legacy:    legacy.DefaultConfig(),
 		V1:        v1.DefaultConfig(),
 		GraphQL:   graphql.DefaultConfig(),
 	}

@@ -271,7 +271,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Logger:   g.deps.Logger,
 
 		Limits: limits{g},
-		Legacy: legacy{g},
+		Legacy: legacyCalls{g},
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},

@@ -38,11 +38,11 @@ func (g *Gateway) noteUsage(ctx context.Context) (stop func()) {
 	}
 }
 
-// legacy reports who calls the retired interfaces for the admin listener.
-type legacy struct{ g *Gateway }
+// legacyCalls reports who calls the retired interfaces for the admin listener.
+type legacyCalls struct{ g *Gateway }
 
 // Calls implements admin.Legacy.
-func (l legacy) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error) {
+func (l legacyCalls) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error) {
 	state := l.g.current.Load()
 	known := orgs(state.config)
 	if org != "" {

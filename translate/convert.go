@@ -83,9 +83,6 @@ func Ports(v any) ([]string, error) {
 // with milliseconds and "Z".
 const LegacyTime = "2006-01-02T15:04:05.000Z"
 
-// GoTime is the look v1 itself gave its times, the text of a Go time value.
-const GoTime = "2006-01-02 15:04:05.000 +0000 UTC"
-
 // ScriptTime is the text a JavaScript Date prints, shown to people only.
 const ScriptTime = "Mon Jan 02 2006 15:04:05 GMT+0000 (Coordinated Universal Time)"
 

@@ -104,6 +104,9 @@ func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	for _, o := range loaded.Config.Orgs {
 		keys += len(o.Keys)
 	}
+	if loaded.Config.Legacy.Brand == "" {
+		_, _ = fmt.Fprintf(stdout, "%s: hint: legacy.brand is not set; strict clients of the retired interfaces look for the platform's name in is<Brand> of templates\n", path)
+	}
 	_, err = fmt.Fprintf(stdout, "%s: no faults; %s, %s, revision %s\n",
 		path, counted(len(loaded.Config.Orgs), "organisation"), counted(keys, "key"), loaded.Config.Revision)
 	return err

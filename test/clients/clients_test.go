@@ -70,8 +70,7 @@ platform: {base_url: "`+p.URL+`"}
 redis: {embedded: true}
 limits: {timeout: 30s, anonymous_exempt: [127.0.0.1/32]}
 policies: {deadline: 30s}
-v1: {brand: Runpod}
-graphql: {brand: Runpod, stock_none_as_null: true}
+legacy: {brand: Runpod}
 anonymous_catalog: acme
 orgs:
   - id: acme

@@ -246,11 +246,10 @@ func ownPolicies(t *testing.T) string {
 }
 
 // doorsConfiguration is the configuration with other policies and with classes.
-// The old dialects do not restart what they patched: that is another intent.
 func doorsConfiguration(policies string) string {
 	before, rest, _ := strings.Cut(configuration, "    policies:\n")
 	_, after, _ := strings.Cut(rest, "\n    teams:")
-	return strings.Replace(before, "log:", "v1: {restart_after_update: false}\ngraphql: {restart_after_edit: false}\nlog:", 1) + policies +
+	return before + policies +
 		`    classes:
       - {id: creates, operations: [createPod], limits: {minute: 100}}
       - {id: changes, operations: [updatePod, deletePod], per: team, cost: 2, limits: {hour: 100}}

@@ -179,7 +179,7 @@ func table() []behaviour {
 		// The old dialects.
 		{
 			name: "v1 create", request: request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`), status: 201, sent: 1,
-			want: []string{`"desiredStatus":"RUNNING"`, `"gpuCount":1`}, header: append([]string{"Deprecation: @", "Sunset: ", `Link: `, "Content-Type: application/json"}, limits...),
+			want: []string{`"desiredStatus":"RUNNING"`, `"gpuCount":1`}, header: append([]string{"Deprecation: @", `Link: `, "Content-Type: application/json"}, limits...),
 		},
 		{name: "v1 list", request: request("GET", "/v1/pods", "key_research", ""), status: 200, sent: 1, want: []string{"[]"}},
 		{

@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 
 // TestHeaders looks at the migration signals.
 func TestHeaders(t *testing.T) {
-	r := newRig(t, func(c *graphql.Config) { c.Sunset = "2027-03-01" })
+	r := newRig(t, func(c *graphql.Config) { c.Legacy.Sunset = "2027-03-01" })
 	v2 := callerFunc(func(_ context.Context, q *translate.Request) (*translate.Response, error) {
 		h := http.Header{"Ratelimit": {`"minute";r=9;t=2`}, "Server": {"x"}, "Set-Cookie": {"a=b"}}
 		if q.Operation == "listPods" {
@@ -131,12 +131,12 @@ func TestConfig(t *testing.T) {
 	if err := graphql.DefaultConfig().Validate(); err != nil {
 		t.Errorf("the defaults are invalid: %v", err)
 	}
-	bad := graphql.Config{Brand: "a b", Deprecated: "soon", Sunset: "later", CreateBudget: time.Hour, CreateTimeout: time.Minute}
+	bad := graphql.Config{CreateBudget: time.Hour, CreateTimeout: time.Minute}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("a bad configuration is valid")
 	}
-	for _, want := range []string{"brand", "deprecated", "sunset", "create_budget", "timeout", "limits.tokens", "limits.response"} {
+	for _, want := range []string{"create_budget", "timeout", "limits.tokens", "limits.response"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no fault about %s in %v", want, err)
 		}
@@ -146,12 +146,26 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestBrandless leaves out what bears the platform's name.
+// TestBrandless answers whatever name a client has for the platform, in fields,
+// inputs and variables; a brand takes itself alone.
 func TestBrandless(t *testing.T) {
-	r := newRig(t, func(c *graphql.Config) { c.Brand = "" })
-	out := r.ask(t, newScript(t, ""), `{ a: __type(name: "PodTemplate") { fields { name } } b: __type(name: "PodTemplateInput") { inputFields { name } } }`, "")
-	if strings.Contains(string(out.Body), `"is"`) || strings.Contains(string(out.Body), "BRAND") || !strings.Contains(string(out.Body), "isServerless") {
-		t.Errorf("got %s", out.Body)
+	ask := func(brand, document, variables string) string {
+		r := newRig(t, func(c *graphql.Config) { c.Legacy.Brand = brand })
+		v2 := newScript(t, `listPublicTemplates 200 {"templates":[{"id":"t1"}]}`)
+		return string(r.ask(t, v2, document, variables).Body)
+	}
+	const inline, want = `{ podTemplates(input: {isAcme: true}) { id isAcme } }`, `{"data":{"podTemplates":[{"id":"t1","isAcme":true}]}}`
+	for name, got := range map[string]string{
+		"any name":     ask("", inline, ""),
+		"in variables": ask("", `query($in: PodTemplateInput) { podTemplates(input: $in) { id ...f } } fragment f on PodTemplate { isAcme }`, `{"in":{"isAcme":true}}`),
+		"the brand":    ask("Acme", inline, ""),
+	} {
+		if got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got := ask("Globex", inline, ""); !strings.Contains(got, `Cannot query field \"isAcme\"`) {
+		t.Errorf("another brand's member: %s", got)
 	}
 }
 

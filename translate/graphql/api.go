@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -26,6 +27,7 @@ type API struct {
 	deps   translate.Deps
 	engine *engine.Engine[*exchange]
 	quirks legacy.Quirks
+	header http.Header // of every answer
 }
 
 // New checks the configuration and ties each field of the schema to its
@@ -34,30 +36,38 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := cfg.Limits
+	l, source := cfg.Limits, strings.ReplaceAll(schemaSource, "__BRAND__", cfg.Legacy.Name())
 	e, err := engine.New(engine.Config[*exchange]{
-		Schema: branded(schemaSource, cfg.Brand), Types: resolvers(cfg), Introspection: cfg.Introspection, Retired: retired,
+		Schema: source, Types: resolvers(cfg), Introspection: cfg.Introspection, Retired: retired, Named: naming(source, cfg.Legacy),
 		Limits: engine.Limits{
 			Document: l.Document, Tokens: l.Tokens, Depth: l.Depth, Fields: l.Fields,
 			Aliases: l.Aliases, Directives: l.Directives, Values: l.Values, Response: l.Response,
 		},
 	})
 	quirks := legacy.Quirks{
-		Interface: "GraphQL", RollOut: cfg.TemplateRollout, GPUsField: "gpuIds", DefaultIdle: 10,
+		Interface: "GraphQL", GPUsField: "gpuIds", DefaultIdle: 10,
 		RaisedSize: "raised to the minimum of 10", NoVolume: "serverless templates have no volume",
-		NoCPUVolume:   "CPU pods have no persistent volume",
-		RestartEdited: cfg.RestartAfterEdit, DataCentersField: "dataCenterId", CountriesField: "countryCode", VCPUsField: "minVcpuCount", UnknownTypes: "GPU type not found",
+		NoCPUVolume:      "CPU pods have no persistent volume",
+		DataCentersField: "dataCenterId", CountriesField: "countryCode", VCPUsField: "minVcpuCount", UnknownTypes: "GPU type not found",
 	}
-	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks}, err
+	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks, header: cfg.Legacy.Header()}, err
 }
 
-// branded writes the operator's brand into the schema, or leaves the fields
-// that bear it out.
-func branded(source, brand string) string {
-	if brand == "" {
-		return strings.ReplaceAll(source, "is__BRAND__: Boolean ", "")
+// naming returns what the schema calls a field or an input member. Without a brand
+// of the operator's, any other member is<Word> than the schema's own is the one
+// that bears the platform's name, as the client spells it.
+func naming(schema string, c legacy.Config) func(string) string {
+	own := make(map[string]bool)
+	for _, name := range regexp.MustCompile(`\bis[A-Z]\w*`).FindAllString(schema, -1) {
+		own[name] = true
 	}
-	return strings.ReplaceAll(source, "__BRAND__", brand)
+	return func(name string) string {
+		word, ok := strings.CutPrefix(name, "is")
+		if ok && c.Brand == "" && word != "" && word[0] >= 'A' && word[0] <= 'Z' && !own[name] {
+			return "is" + c.Name()
+		}
+		return name
+	}
 }
 
 // Serve answers one POST of a GraphQL request. in.Body is the decoded JSON
@@ -203,11 +213,7 @@ func envelope(data []byte, errors []any) []byte {
 }
 
 func (a *API) outgoing(status int) *translate.Outgoing {
-	h := http.Header{}
-	h.Set("Deprecation", a.cfg.deprecation())
-	if s := a.cfg.sunset(); s != "" {
-		h.Set("Sunset", s)
-	}
+	h := a.header.Clone()
 	h.Set("Link", `</v2/openapi.json>; rel="successor-version"`)
 	return &translate.Outgoing{Status: status, Header: h, ContentType: "application/json"}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // TestRoundTrips writes through one mutation what a query then reads: env as a
@@ -111,25 +112,19 @@ func TestStaleTextIsNotShown(t *testing.T) {
 }
 
 func TestTemplateRollout(t *testing.T) {
-	for _, on := range []bool{true, false} {
-		r := newRig(t, func(c *graphql.Config) { c.TemplateRollout = on })
-		v2 := newScript(t, "createEndpoint 201 @endpoint\nupdateTemplate 200 @template\nupdateEndpoint 200 @endpoint\ngetTemplate 200 @template\ndeleteEndpoint 204")
-		r.ask(t, v2, `mutation { saveEndpoint(input: {name: "n", templateId: "tpl1", gpuIds: "ADA_24"}) { id } }`, "")
-		r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", readme: "only text"}) { readme } }`, "")
-		if n := v2.count("updateEndpoint"); n != 0 {
-			t.Errorf("rollout %v: a new readme changed %d endpoints", on, n)
-		}
-		r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", imageName: "new"}) { id } }`, "")
-		want := map[bool]int{true: 1}[on]
+	r := newRig(t)
+	v2 := newScript(t, "createEndpoint 201 @endpoint\nupdateTemplate 200 @template\nupdateEndpoint 200 @endpoint\ngetTemplate 200 @template\ndeleteEndpoint 204")
+	changed := func(step, document string, want int) {
+		r.ask(t, v2, document, "")
 		if n := v2.count("updateEndpoint"); n != want {
-			t.Errorf("rollout %v: a new image changed %d endpoints, want %d: %v", on, n, want, v2.lines())
-		}
-		r.ask(t, v2, `mutation { deleteEndpoint(id: "ep1") }`, "")
-		r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", imageName: "newer"}) { id } }`, "")
-		if n := v2.count("updateEndpoint"); n != want {
-			t.Errorf("rollout %v: a deleted endpoint was changed", on)
+			t.Errorf("after %s %d endpoints were changed, want %d: %v", step, n, want, v2.lines())
 		}
 	}
+	changed("a create", `mutation { saveEndpoint(input: {name: "n", templateId: "tpl1", gpuIds: "ADA_24"}) { id } }`, 0)
+	changed("a new readme", `mutation { saveTemplate(input: {id: "tpl1", readme: "only text"}) { readme } }`, 0)
+	changed("a new image", `mutation { saveTemplate(input: {id: "tpl1", imageName: "new"}) { id } }`, 1)
+	changed("a delete", `mutation { deleteEndpoint(id: "ep1") }`, 1)
+	changed("an image for a deleted endpoint", `mutation { saveTemplate(input: {id: "tpl1", imageName: "newer"}) { id } }`, 1)
 }
 
 // TestTemplateWithoutVolume takes the volume off a template, which v2 cannot,
@@ -164,34 +159,27 @@ func TestInjectedVariablesSurviveAnEdit(t *testing.T) {
 func TestStock(t *testing.T) {
 	const document = `{ gpuTypes(input: {id: "NVIDIA H100 80GB HBM3"}) { lowestPrice(input: {gpuCount: 1}) { stockStatus uninterruptablePrice availableGpuCounts maxUnreservedGpuCount } } }`
 	for _, tt := range []struct {
-		null bool
-		want string
+		answers legacy.Answers
+		want    string
 	}{
-		{false, `{"data":{"gpuTypes":[{"lowestPrice":{"stockStatus":"None","uninterruptablePrice":null,"availableGpuCounts":[],"maxUnreservedGpuCount":0}}]}}`},
-		{true, `{"data":{"gpuTypes":[{"lowestPrice":{"stockStatus":null,"uninterruptablePrice":null,"availableGpuCounts":[],"maxUnreservedGpuCount":0}}]}}`},
+		{legacy.Strict, `{"data":{"gpuTypes":[{"lowestPrice":{"stockStatus":"None","uninterruptablePrice":null,"availableGpuCounts":[],"maxUnreservedGpuCount":0}}]}}`},
+		{legacy.Faithful, `{"data":{"gpuTypes":[{"lowestPrice":{"stockStatus":null,"uninterruptablePrice":null,"availableGpuCounts":[],"maxUnreservedGpuCount":0}}]}}`},
 	} {
-		r := newRig(t, func(c *graphql.Config) { c.StockNoneAsNull = tt.null })
+		r := newRig(t, func(c *graphql.Config) { c.Legacy.Answers = tt.answers })
 		out := r.ask(t, newScript(t, "listGpuTypes 200 @gpus"), document, "")
 		if diff := cmp.Diff(tt.want, string(out.Body)); diff != "" {
-			t.Errorf("null %v (-want +got):\n%s", tt.null, diff)
+			t.Errorf("%s (-want +got):\n%s", tt.answers, diff)
 		}
 	}
 }
 
-func TestSaveEndpointReset(t *testing.T) {
-	for _, tt := range []struct {
-		reset bool
-		want  string
-	}{
-		{false, `updateEndpoint ep1 {"name":"x"}`},
-		{true, `updateEndpoint ep1 {"name":"x","scaling":{"queueDelay":4,"type":"QUEUE_DELAY"},"workers":{"idleTimeout":10,"max":3}}`},
-	} {
-		r := newRig(t, func(c *graphql.Config) { c.SaveEndpointReset = tt.reset })
-		v2 := newScript(t, "getEndpoint 200 @endpoint\nupdateEndpoint 200 @endpoint")
-		r.ask(t, v2, `mutation { saveEndpoint(input: {id: "ep1", name: "x"}) { id } }`, "")
-		if got := show(v2.calls[len(v2.calls)-1]); got != tt.want {
-			t.Errorf("reset %v: got %s, want %s", tt.reset, got, tt.want)
-		}
+// TestSaveEndpointKeeps: what a change leaves out stays, although the retired service
+// put some of it back to its defaults.
+func TestSaveEndpointKeeps(t *testing.T) {
+	v2 := newScript(t, "getEndpoint 200 @endpoint\nupdateEndpoint 200 @endpoint")
+	newRig(t).ask(t, v2, `mutation { saveEndpoint(input: {id: "ep1", name: "x"}) { id } }`, "")
+	if got, want := show(v2.calls[len(v2.calls)-1]), `updateEndpoint ep1 {"name":"x"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

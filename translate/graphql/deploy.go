@@ -38,9 +38,7 @@ func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	if want.CUDA, err = cudaOf(a); err != nil {
 		return nil, err
 	}
-	if x.config().GPUMinimums {
-		want.MinMemoryGB, want.MinVCPUs = perGPU(a, "minMemoryInGb", want.Count), perGPU(a, "minVcpuCount", want.Count)
-	}
+	want.MinMemoryGB, want.MinVCPUs = perGPU(a, "minMemoryInGb", want.Count), perGPU(a, "minVcpuCount", want.Count)
 	want.Clouds = deployClouds(a, want)
 	return x.createPod(ctx, in, want)
 }

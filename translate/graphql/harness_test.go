@@ -180,7 +180,7 @@ type rig struct {
 func newRig(tb testing.TB, edit ...func(*graphql.Config)) *rig {
 	tb.Helper()
 	cfg := graphql.DefaultConfig()
-	cfg.Brand = "Acme"
+	cfg.Legacy.Brand = "Acme"
 	for _, e := range edit {
 		e(&cfg)
 	}

@@ -205,11 +205,12 @@ func lowestPriceFields() objectType {
 		"countryCode":          get(func(l *lowest) any { return orNull(l.country) }),
 		"cudaVersion":          always(nil),
 		"stockStatus": field(func(_ context.Context, x *exchange, l *lowest, _ input) (any, error) {
-			if l.none() {
-				if x.config().StockNoneAsNull {
-					return nil, nil
-				}
+			switch {
+			case !l.none():
+			case x.config().Legacy.Answers == legacy.Strict:
 				return stockWord("NONE"), nil
+			default: // clients count any word as stock
+				return nil, nil
 			}
 			return orNull(stockWord(l.level)), nil
 		}),

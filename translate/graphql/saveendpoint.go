@@ -26,10 +26,6 @@ func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	var note translate.EndpointNote
 	switch {
 	case id != "":
-		if x.config().SaveEndpointReset {
-			w.WorkersMax, w.IdleTimeout = legacy.Given(w.WorkersMax.Or(3)), legacy.Given(w.IdleTimeout.Or(10))
-			w.ScalerValue = legacy.Given(w.ScalerValue.Or(4))
-		}
 		e, note, err = x.UpdateEndpoint(ctx, id, w)
 	case a.text("templateId") == "" && inline.text("imageName") == "":
 		err = badInput("templateId is required")

@@ -49,7 +49,7 @@ func resolvers(cfg Config) map[string]objectType {
 		all["Mutation"][name] = afresh(resolve)
 	}
 	for _, family := range []map[string]objectType{
-		podTypes(), catalogTypes(), accountTypes(), endpointTypes(), templateTypes(cfg.Brand), storageTypes(), clusterTypes(),
+		podTypes(), catalogTypes(), accountTypes(), endpointTypes(), templateTypes(cfg.Legacy.Name()), storageTypes(), clusterTypes(),
 	} {
 		maps.Copy(all, family)
 	}

@@ -85,7 +85,7 @@ func orMissing(err error) error {
 
 func podTemplates(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	branded, chosen := a.bool("is" + x.config().Brand)
+	branded, chosen := a.bool("is" + x.config().Legacy.Name())
 	sources := []string{official, verified, unverified}
 	switch {
 	case chosen && branded:
@@ -127,9 +127,7 @@ func matches(a args, name, value string) bool { return a.text(name) == "" || a.t
 
 func templateTypes(brand string) map[string]objectType {
 	fields := templateFields()
-	if brand != "" {
-		fields["is"+brand] = field(isOfficial)
-	}
+	fields["is"+brand] = field(isOfficial)
 	pair := func(name string) resolver {
 		return get(func(m map[string]any) any { return translate.Text(m, name) })
 	}

@@ -160,12 +160,6 @@ func (c *podCreate) command(b v2.Pod) {
 		delete(b.Members, "args")
 	}
 	clears := c.want.Template != "" && !c.inline
-	if !c.Quirks.ExecArrays {
-		if !command.Empty() || clears {
-			b.SetArgs(command.Args())
-		}
-		return
-	}
 	if len(command.Entrypoint) > 0 || clears && c.want.Entrypoint.Said() {
 		b.SetEntrypoint(command.Entrypoint)
 	}

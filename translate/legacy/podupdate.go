@@ -24,18 +24,6 @@ func (w *PodWishes) recreates() bool {
 		w.Registry.Said() || w.VolumeGB.Said() || w.MountPath.Said()
 }
 
-// podContainer writes the wishes into a change, commands in split form as the
-// operator wants them sent.
-func (s *Session) podContainer(w *Container, b, now v2.Pod) {
-	c := *w
-	if s.Quirks.ExecArrays {
-		c.Entrypoint.To(b.SetEntrypoint)
-		c.Cmd.To(b.SetCmd)
-		c.Entrypoint, c.Cmd = Wish[[]string]{}, Wish[[]string]{}
-	}
-	c.Change(b.Container, now.Container)
-}
-
 // UpdatePod changes a pod. What the caller does not mention stays.
 func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Pod, error) {
 	p := patch{about: aboutPod("update"), read: "getPod", update: "updatePod", id: id}
@@ -50,7 +38,11 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Po
 		}
 	}
 	b, now := v2.NewPod(), v2.PodOf(current)
-	s.podContainer(&w.Container, b, now)
+	w.Entrypoint.To(b.SetEntrypoint) // v2 has the halves of a pod's command apart
+	w.Cmd.To(b.SetCmd)
+	container := w.Container
+	container.Entrypoint, container.Cmd = Wish[[]string]{}, Wish[[]string]{}
+	container.Change(b.Container, now.Container)
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
@@ -81,7 +73,7 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Po
 			return now, err
 		}
 	}
-	if s.Quirks.RestartEdited && recreated(b, now) {
+	if recreated(b, now) {
 		after = s.restartEdited(ctx, now, after)
 	}
 	return after, nil

@@ -1,21 +1,16 @@
 package legacy
 
 // Quirks are the differences between the dialects that have no other reason than
-// their history, and the settings of operators that both have.
+// their history.
 type Quirks struct {
 	// Interface is the dialect's name in warnings.
 	Interface string
 	// ReadFirst reads a resource before it is changed, also where the change
 	// needs nothing of it: v1 tells a missing resource by that read.
 	ReadFirst bool
-	// RollOut applies a changed template to the endpoints made from it.
-	RollOut bool
 	// RaisedSize, NoVolume and NoCPUVolume word the warnings about sizes below the
 	// smallest, and about volumes of templates and pods that can have none.
 	RaisedSize, NoVolume, NoCPUVolume string
-	// ExecArrays sends commands of pods in split form as entrypoint and cmd, not
-	// as args.
-	ExecArrays bool
 	// GPUsField is the dialect's name of an endpoint's choice of GPUs. PicksPools
 	// chooses when there is none.
 	GPUsField  string
@@ -32,6 +27,4 @@ type Quirks struct {
 	// CountriesApart asks the catalog twice when countries are named: v1 also
 	// chooses from and shows types that are elsewhere.
 	CountriesApart bool
-	// RestartEdited restarts a running pod whose container was changed.
-	RestartEdited bool
 }

@@ -213,7 +213,7 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWish
 	}
 	b := v2.NewTemplate()
 	w.Change(b.Container, v2.ContainerOf(now))
-	rolls := s.Quirks.RollOut && !b.Empty()
+	rolls := !b.Empty()
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}

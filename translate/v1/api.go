@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
@@ -49,11 +48,10 @@ type API struct {
 	deps translate.Deps
 	rows []row
 	byID map[string]*row
-	// deprecation and sunset are the header values, formatted once.
-	deprecation, sunset string
-	timeLayout          string
-	quirks              legacy.Quirks
-	docs                *documents
+	// header is what every answer has.
+	header http.Header
+	quirks legacy.Quirks
+	docs   *documents
 }
 
 // New returns an API, or an error when the configuration is not valid.
@@ -61,39 +59,24 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("v1: %w", err)
 	}
-	docs, err := newDocuments(cfg.Brand)
+	docs, err := newDocuments(cfg.Legacy.Name())
 	if err != nil {
 		return nil, fmt.Errorf("v1: %w", err)
 	}
-	a := &API{cfg: cfg, deps: deps.WithDefaults(), rows: operations(), docs: docs, timeLayout: translate.LegacyTime}
+	a := &API{cfg: cfg, deps: deps.WithDefaults(), rows: operations(), docs: docs, header: cfg.Legacy.Header()}
 	a.quirks = legacy.Quirks{
-		Interface: "v1", ReadFirst: true, RollOut: cfg.TemplateRollout,
+		Interface: "v1", ReadFirst: true,
 		RaisedSize: "raised to 10, the smallest volume", NoVolume: "such templates have no volume, ignored",
 		GPUsField: "gpuTypeIds", PicksPools: true, StrictFamily: true,
-		NoCPUVolume: "CPU pods have no volume, ignored",
-		ExecArrays:  cfg.ExecForm == ExecArrays, RestartEdited: cfg.RestartAfterUpdate, CountriesApart: true,
+		NoCPUVolume:      "CPU pods have no volume, ignored",
+		CountriesApart:   true,
 		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds: none of them is in the catalog",
 	}
-	if cfg.GoTimeFormat {
-		a.timeLayout = translate.GoTime
-	}
-	deprecated, sunset := date(cfg.Deprecated), date(cfg.Sunset)
-	a.deprecation = fmt.Sprintf("@%d", deprecated.Unix())
-	a.sunset = sunset.UTC().Format(http.TimeFormat)
 	a.byID = make(map[string]*row, len(a.rows))
 	for i := range a.rows {
 		a.byID[a.rows[i].ID] = &a.rows[i]
 	}
 	return a, nil
-}
-
-// date reads a date that Validate has accepted.
-func date(s string) time.Time {
-	t, err := time.Parse(time.DateOnly, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
 }
 
 // Operations lists the operations in the order of the v1 description.
@@ -263,9 +246,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 // headers are those of every answer: the migration signals and what the last v2
 // answer says about limits. row and r are nil for refusals raised outside.
 func (a *API) headers(row *row, r *request) http.Header {
-	h := http.Header{}
-	h.Set("Deprecation", a.deprecation)
-	h.Set("Sunset", a.sunset)
+	h := a.header.Clone()
 	if row == nil {
 		h.Set("Link", docsLink)
 		return h

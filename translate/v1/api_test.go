@@ -56,7 +56,6 @@ func TestMigrationHeaders(t *testing.T) {
 	got := g.do(t, "GET /v1/pods/p1", "")
 	want := http.Header{
 		"Deprecation":             {"@1794700800"},
-		"Sunset":                  {"Sun, 15 Nov 2026 00:00:00 GMT"},
 		"Link":                    {`</v2/pods/p1>; rel="successor-version", </v1/docs>; rel="deprecation"; type="text/html"`},
 		"X-Tollgate-V2-Operation": {"getPod"},
 		"Ratelimit":               {`"minute";r=1;t=2`},
@@ -143,7 +142,7 @@ func TestRefuse(t *testing.T) {
 			if diff := cmp.Diff(tt.want, string(out.Body)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
-			if out.Header.Get("Deprecation") == "" || out.Header.Get("Sunset") == "" {
+			if out.Header.Get("Deprecation") == "" {
 				t.Errorf("headers %v lack the migration signals", out.Header)
 			}
 		})
@@ -158,12 +157,7 @@ func TestConfigValidate(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"brand":           {func(c *Config) { c.Brand = "a b" }, `brand: "a b" is not a name of letters and digits`},
-		"capacity_status": {func(c *Config) { c.CapacityStatus = 200 }, "capacity_status: 200 is not an error status (400 to 599)"},
-		"exec_form":       {func(c *Config) { c.ExecForm = "x" }, `exec_form: "x" is neither "arrays" nor "args"`},
-		"deprecated":      {func(c *Config) { c.Deprecated = "soon" }, `deprecated: "soon" is not a date like 2026-11-15`},
-		"sunset":          {func(c *Config) { c.Sunset = "2026-01-01" }, "sunset: 2026-01-01 is before deprecated (2026-11-15), which RFC 9745 forbids"},
-		"budget":          {func(c *Config) { c.Budget = 0; c.VolumeBudget = 0 }, "budget: 0s is not between 1s and 29s\nvolume_budget: 0s is not between 1s and budget (0s)"},
+		"budget": {func(c *Config) { c.Budget = 0; c.VolumeBudget = 0 }, "budget: 0s is not between 1s and 29s\nvolume_budget: 0s is not between 1s and budget (0s)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

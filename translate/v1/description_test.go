@@ -263,7 +263,7 @@ func bare(v any) any {
 
 func TestServedDescriptionHasTheBrand(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.Brand = "Acme"
+	cfg.Legacy.Brand = "Acme"
 	g := newGate(t, cfg)
 	doc := g.do(t, "GET /v1/openapi.json", "").body
 	if translate.At(doc, "components", "schemas", "Template", "properties", "isAcme") == nil || strings.Contains(indent(doc), brandMark) {

@@ -34,7 +34,7 @@ func (r *request) endpoint(e v2.Endpoint, view endpointView) map[string]any {
 		"executionTimeoutMs": e.Timeout(), "idleTimeout": cmp.Or(e.IdleTimeout(), view.note.IdleTimeout, defaultIdle),
 		"scalerType": e.Scaler(), "scalerValue": e.ScalerValue(),
 		"workersMin": e.WorkersMin(), "workersMax": e.WorkersMax(), "workersStandby": e.WorkersMax(),
-		"createdAt": translate.FormatTime(e.CreatedAt(), r.api.timeLayout),
+		"createdAt": translate.FormatTime(e.CreatedAt(), translate.LegacyTime),
 		"flashboot": e.Flashboot() != v2.FlashbootOff, "flashBootType": e.Flashboot(),
 		"gpuIds": legacy.Selection(e), "locations": strings.Join(e.DataCenters(), ","),
 	}

@@ -69,7 +69,7 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 	case resp.OK(): // a success that could not be read
 		return &fault{status: http.StatusBadGateway, text: textBroken}
 	case resp.Status == http.StatusBadRequest && r.Places && translate.IsCapacity(detail):
-		f.status, f.text = a.cfg.CapacityStatus, r.Verb+": "+detail
+		f.status, f.text = a.shortage(), r.Verb+": "+detail
 	case resp.Status == http.StatusUnauthorized:
 		f.text = textUnauthorized
 	case resp.Status == http.StatusPaymentRequired:

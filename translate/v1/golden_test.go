@@ -26,7 +26,6 @@ var update = flag.Bool("update", false, "rewrite the golden sections of testdata
 //	v1.request    method, path and body
 //	v2.responses  what the platform answers, in order; see readScript
 //	notes         optional: notes remembered before, "kind id json" lines
-//	config        optional: settings, "exec_form=args" lines
 //	pick          optional: the one member of the answer to show, "a/b/c"
 //
 // and its outputs, rewritten with -update:
@@ -107,18 +106,7 @@ func runGolden(t *testing.T, path string) *golden {
 		t.Fatal(err)
 	}
 	g := &golden{name: strings.TrimSuffix(filepath.Base(path), ".txtar"), archive: archive}
-	cfg := DefaultConfig()
-	for line := range strings.Lines(g.section("config")) {
-		switch strings.TrimSpace(line) {
-		case "exec_form=args":
-			cfg.ExecForm = ExecArgs
-		case "go_time_format=true":
-			cfg.GoTimeFormat = true
-		default:
-			t.Fatalf("%s: unknown setting %q", path, line)
-		}
-	}
-	g.gate = newGate(t, cfg, readScript(t, g.section("v2.responses"))...)
+	g.gate = newGate(t, DefaultConfig(), readScript(t, g.section("v2.responses"))...)
 	for line := range strings.Lines(g.section("notes")) {
 		parts := strings.SplitN(strings.TrimSpace(line), " ", 3)
 		g.gate.remember(t, parts[0], parts[1], parts[2])

@@ -33,12 +33,12 @@ type podView struct {
 type shownPod struct {
 	podView
 	v2.Pod
-	// user and timeLayout are the same for all pods of an answer.
-	user, timeLayout string
+	// user is the same for all pods of an answer.
+	user string
 }
 
 func (r *request) pod(body any, view podView) *shownPod {
-	return &shownPod{podView: view, Pod: v2.PodOf(body), user: r.user(), timeLayout: r.api.timeLayout}
+	return &shownPod{podView: view, Pod: v2.PodOf(body), user: r.user()}
 }
 
 func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
@@ -62,7 +62,7 @@ func (p *shownPod) members(w *objectWriter) {
 	if isCPU {
 		w.text("cpuFlavorId", p.CPU())
 	}
-	w.text("createdAt", translate.FormatTime(p.CreatedAt(), p.timeLayout))
+	w.text("createdAt", translate.FormatTime(p.CreatedAt(), translate.LegacyTime))
 	w.text("desiredStatus", p.status())
 	w.texts("dockerEntrypoint", command.Entrypoint)
 	w.texts("dockerStartCmd", command.Cmd)
@@ -81,7 +81,7 @@ func (p *shownPod) members(w *objectWriter) {
 	w.text("image", p.Image())
 	w.text("imageName", p.Image())
 	w.flag("interruptible", false)
-	w.text("lastStartedAt", translate.FormatTime(cmp.Or(p.StartedAt(), p.CreatedAt()), p.timeLayout))
+	w.text("lastStartedAt", translate.FormatTime(cmp.Or(p.StartedAt(), p.CreatedAt()), translate.LegacyTime))
 	w.text("lastStatusChange", legacy.LastStatusChange(p.Pod))
 	w.flag("locked", p.Locked())
 	w.name("machine").object(func(w *objectWriter) { p.machineMembers(w, gpu, ports) })

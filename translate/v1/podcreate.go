@@ -71,7 +71,7 @@ func (r *request) defaults(want *legacy.PodCreate) {
 		want.VolumeGB = legacy.Given(want.VolumeGB.Or(defaultVolume))
 	}
 	want.Ports = legacy.Given(want.Ports.Or(defaultPorts))
-	if r.api.cfg.StartSSHDefault && !want.StartSSH.Said() && slices.Contains(want.Ports.Value(), "22/tcp") {
+	if !want.StartSSH.Said() && slices.Contains(want.Ports.Value(), "22/tcp") {
 		want.StartSSH = legacy.Given(true)
 	}
 }
@@ -110,21 +110,9 @@ func (r *request) placement(p *legacy.Placement) error {
 	}
 	p.Types, p.TypesField, p.InOrder = in.texts("gpuTypeIds"), "gpuTypeIds", in.text("gpuTypePriority") == "custom"
 	p.Count = in.whole("gpuCount", 1)
-	p.MinMemoryGB, p.MinVCPUs = r.minimum("minRAMPerGPU", defaultRAM), r.minimum("minVCPUPerGPU", defaultVCPU)
+	p.MinMemoryGB, p.MinVCPUs = max(in.whole("minRAMPerGPU", defaultRAM), 0), max(in.whole("minVCPUPerGPU", defaultVCPU), 0)
 	p.CUDA, err = r.cudaWish()
 	return err
-}
-
-// minimum reads a least figure per GPU, which not every platform knows.
-func (r *request) minimum(name string, absent int64) int64 {
-	n := max(r.body.whole(name, absent), 0)
-	if r.api.cfg.GPUMinimums {
-		return n
-	}
-	if n > 0 && r.body.has(name) {
-		r.Warn(name, "not supported by the platform, ignored")
-	}
-	return 0
 }
 
 // updatePod serves PATCH and POST .../update.
@@ -160,7 +148,16 @@ func deletePod(ctx context.Context, r *request) (*reply, error) {
 	return done(r.DeletePod(ctx, r.param("podId")))
 }
 
+// shortage is the status of "nothing is free": v1 really answered 500, of which its
+// description, that has 400 for every refusal, said nothing.
+func (a *API) shortage() int {
+	if a.cfg.Legacy.Answers == legacy.Strict {
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
 // podShortage is the answer to a create for which nothing is free.
 func (a *API) podShortage(e *legacy.ShortageError) *fault {
-	return &fault{status: a.cfg.CapacityStatus, text: "create pod: " + textNoCapacity, detail: e.Response.Detail()}
+	return &fault{status: a.shortage(), text: "create pod: " + textNoCapacity, detail: e.Response.Detail()}
 }

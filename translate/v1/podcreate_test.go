@@ -209,13 +209,8 @@ func TestCreatePodDefaults(t *testing.T) {
 func TestCreatePodBodies(t *testing.T) {
 	template := answer{op: "getTemplate", status: 200, body: fixture("template")}
 	volume := answer{op: "getNetworkVolume", status: 200, body: fixture("volume")}
-	argsForm := DefaultConfig()
-	argsForm.ExecForm = ExecArgs
-	noMinimums := DefaultConfig()
-	noMinimums.GPUMinimums, noMinimums.StartSSHDefault = false, false
 	const gpu = `"gpu":{"id":"NVIDIA L4","count":1,"minRamPerGpu":8,"minVcpuCountPerGpu":2}`
 	tests := map[string]struct {
-		cfg    Config
 		body   string
 		script []answer
 		note   string // of template t1
@@ -262,11 +257,6 @@ func TestCreatePodBodies(t *testing.T) {
 			body: `{"imageName":"i","volumeInGb":0,"ports":[],"dockerEntrypoint":["sh"],"dockerStartCmd":["-c","a b"]}`,
 			want: `{"name":"my pod","image":"i","cloud":"SECURE","disk":50,"ports":[],"entrypoint":["sh"],"cmd":["-c","a b"],` + gpu + `}`,
 		},
-		"commands as args": {
-			cfg:  argsForm,
-			body: `{"imageName":"i","volumeInGb":0,"ports":[],"dockerEntrypoint":["sh"],"dockerStartCmd":["-c","a b"]}`,
-			want: `{"name":"my pod","image":"i","cloud":"SECURE","disk":50,"ports":[],"args":"{\"entrypoint\":[\"sh\"],\"cmd\":[\"-c\",\"a b\"]}",` + gpu + `}`,
-		},
 		"docker args": {
 			body: `{"imageName":"i","volumeInGb":0,"ports":[],"dockerArgs":"python x.py"}`,
 			want: `{"name":"my pod","image":"i","cloud":"SECURE","disk":50,"ports":[],"args":"python x.py",` + gpu + `}`,
@@ -281,10 +271,6 @@ func TestCreatePodBodies(t *testing.T) {
 			want: `{"name":"my pod","templateId":"t1","cloud":"SECURE",
 				"gpu":{"id":"NVIDIA L4","count":1,"minRamPerGpu":8,"minVcpuCountPerGpu":2,"allowedCudaVersions":[]}}`,
 		},
-		"minimums turned off": {
-			cfg: noMinimums, body: `{"imageName":"i","volumeInGb":0,"minRAMPerGPU":16}`,
-			want: `{"name":"my pod","image":"i","cloud":"SECURE","disk":50,"ports":["8888/http","22/tcp"],"gpu":{"id":"NVIDIA L4","count":1}}`,
-		},
 		"nulls are absent": {
 			body: `{"imageName":"i","volumeInGb":null,"ports":null,"env":null,"templateId":"","name":"","minRAMPerGPU":0,"minVCPUPerGPU":-1,"containerDiskInGb":0}`,
 			want: `{"name":"my pod","image":"i","cloud":"SECURE","disk":50,"ports":["8888/http","22/tcp"],"startSsh":true,
@@ -293,10 +279,7 @@ func TestCreatePodBodies(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if tt.cfg == (Config{}) {
-				tt.cfg = DefaultConfig()
-			}
-			g := newGate(t, tt.cfg, append(tt.script, created("NVIDIA L4"))...)
+			g := newGate(t, DefaultConfig(), append(tt.script, created("NVIDIA L4"))...)
 			g.defaults["getTemplate"] = fixture("template")
 			if tt.note != "" {
 				g.remember(t, translate.KindTemplate, "t1", tt.note)

@@ -88,10 +88,8 @@ func TestAnyV1BodyBecomesV2Bodies(t *testing.T) {
 		t.Run(row.ID, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				body := drawBody(rt, row.form)
-				cfg := DefaultConfig()
-				cfg.ExecForm = rapid.SampledFrom([]string{ExecArrays, ExecArgs}).Draw(rt, "exec form")
 				g := willing(t)
-				api, err := New(cfg, translate.Deps{Now: g.clock.now, Sleep: g.clock.sleep, Store: g.store})
+				api, err := New(DefaultConfig(), translate.Deps{Now: g.clock.now, Sleep: g.clock.sleep, Store: g.store})
 				if err != nil {
 					rt.Fatal(err)
 				}

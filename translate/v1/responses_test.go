@@ -64,7 +64,7 @@ func TestEveryResponseFieldIsFilled(t *testing.T) {
 		}
 		filled(g.result.body, "", have[schema])
 	}
-	doc := mustJSON(strings.ReplaceAll(string(description), brandMark, DefaultConfig().Brand))
+	doc := mustJSON(strings.ReplaceAll(string(description), brandMark, DefaultConfig().Legacy.Name()))
 	for _, schema := range schemas {
 		if have[schema] == nil {
 			t.Errorf("no golden answers with a %s", schema)

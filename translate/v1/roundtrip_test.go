@@ -45,9 +45,7 @@ var kept = []string{
 // the answer to the create and in every read after it.
 func TestPodsReadBackAsTheyWereMade(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := DefaultConfig()
-		cfg.ExecForm = rapid.SampledFrom([]string{ExecArrays, ExecArgs}).Draw(rt, "exec form")
-		api, err := New(cfg, translate.Deps{Store: translate.NewMemoryStore((&clock{t: dayZero}).now)})
+		api, err := New(DefaultConfig(), translate.Deps{Store: translate.NewMemoryStore((&clock{t: dayZero}).now)})
 		if err != nil {
 			rt.Fatal(err)
 		}

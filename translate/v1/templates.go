@@ -3,6 +3,8 @@ package v1
 import (
 	"cmp"
 	"context"
+	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -73,8 +75,8 @@ func (r *request) template(t legacy.Template, official bool) map[string]any {
 		"ports": translate.List(t.Ports()), "env": object(t.Env()),
 		"dockerEntrypoint": translate.List(command.Entrypoint), "dockerStartCmd": translate.List(command.Cmd),
 		"containerRegistryAuthId": t.Registry(), "isPublic": t.Public(), "isServerless": t.Serverless(),
-		"is" + r.api.cfg.Brand: official,
-		"readme":               t.Note.Readme, "earned": 0, "runtimeInMin": 0,
+		"is" + r.brand(): official,
+		"readme":         t.Note.Readme, "earned": 0, "runtimeInMin": 0,
 	}
 }
 
@@ -93,9 +95,28 @@ type templateIncludes struct{ public, official, bound bool }
 func (r *request) templateIncludes() templateIncludes {
 	return templateIncludes{
 		public:   r.query.flag("includePublicTemplates"),
-		official: r.query.flag("include" + r.api.cfg.Brand + "Templates"),
+		official: r.query.flag("include" + r.brand() + "Templates"),
 		bound:    r.query.flag("includeEndpointBoundTemplates"),
 	}
+}
+
+// includeTemplates are the parameters about the templates of some source; all but
+// two of them name the platform.
+var includeTemplates = regexp.MustCompile(`^include([A-Z][A-Za-z0-9]*)Templates$`)
+
+// brand is the platform's name inside identifiers: the operator's, else the one
+// the caller spells.
+func (r *request) brand() string {
+	common := r.api.cfg.Legacy
+	if common.Brand != "" {
+		return common.Brand
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.query.values)) {
+		if m := includeTemplates.FindStringSubmatch(name); m != nil && m[1] != "Public" && m[1] != "EndpointBound" {
+			return m[1]
+		}
+	}
+	return common.Name()
 }
 
 // maxPublic is how many templates v2 gives of one catalog slice.

@@ -23,6 +23,8 @@ type coercer struct {
 	variables map[string]any
 	// words lists the values of each lenient enumeration.
 	words map[string][]string
+	// named is that of the engine's configuration.
+	named func(string) string
 	// most bounds values, which counts what was coerced and compared so far.
 	most, values int
 	done         map[use]any
@@ -162,7 +164,8 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 	}
 	out := make(map[string]any, len(members))
 	for _, m := range members {
-		field := def.Fields.ForName(m.name)
+		name := c.named(m.name)
+		field := def.Fields.ForName(name)
 		if field == nil {
 			return nil, badInput(`Field "` + Clip(m.name) + `" is not defined by type "` + def.Name + `".`).at(m.at)
 		}
@@ -171,7 +174,7 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 			return nil, fault.at(m.at)
 		}
 		if v != nil {
-			out[m.name] = v
+			out[name] = v
 		}
 	}
 	return out, nil

@@ -157,7 +157,27 @@ func (e *Engine[X]) document(source string) (doc *ast.QueryDocument, valid bool,
 	if fault != nil {
 		return nil, false, []*Error{fault}
 	}
+	for _, op := range doc.Operations {
+		e.name(op.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		e.name(f.SelectionSet)
+	}
 	return doc, false, nil
+}
+
+// name gives the fields of a selection the schema's names. Their keys in the
+// answer stay as the document has them.
+func (e *Engine[X]) name(set ast.SelectionSet) {
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			s.Name = e.cfg.Named(s.Name)
+			e.name(s.SelectionSet)
+		case *ast.InlineFragment:
+			e.name(s.SelectionSet)
+		}
+	}
 }
 
 // keep remembers a valid document. Only queries are kept: mutations carry

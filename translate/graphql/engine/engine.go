@@ -37,6 +37,10 @@ type Config[X any] struct {
 	// errors without being validated against the schema, which need not have
 	// them.
 	Retired func(f RootField) error
+	// Named returns the schema's name of a field or a member of an input object
+	// that a document spells otherwise, and any other name as it is; nil knows no
+	// other spellings.
+	Named func(name string) string
 }
 
 // Limits bounds what one request may ask for. Counts are taken after fragments
@@ -71,6 +75,9 @@ func New[X any](cfg Config[X]) (*Engine[X], error) {
 	}
 	if err := complete(schema, cfg.Types); err != nil {
 		return nil, err
+	}
+	if cfg.Named == nil {
+		cfg.Named = func(name string) string { return name }
 	}
 	e := &Engine[X]{cfg: cfg, schema: schema, words: enumerations(schema)}
 	e.cfg.Types = maps.Clone(cfg.Types)

@@ -56,7 +56,7 @@ func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, v
 		return nil, invalid(`Directive "@` + Clip(d.Name) + `" may not be used here.`).at(d.Position)
 	}
 	p := &planner[X]{engine: e, coerce: coercer{
-		schema: e.schema, operation: def, variables: variables, words: e.words, most: e.cfg.Limits.Values,
+		schema: e.schema, operation: def, variables: variables, words: e.words, named: e.cfg.Named, most: e.cfg.Limits.Values,
 	}}
 	op := &Operation[X]{Name: def.Name, engine: e, of: e.root(def)}
 	var fault *Error
@@ -169,7 +169,7 @@ func (g *gatherer[X]) field(s *ast.Field) *Error {
 	}
 	m := g.byKey[s.Alias]
 	if m == nil {
-		if s.Alias != s.Name {
+		if g.p.coerce.named(s.Alias) != s.Name {
 			if g.p.aliases++; g.p.aliases > limits.Aliases {
 				return Exceeds("aliases", limits.Aliases, "aliases")
 			}

@@ -1,0 +1,86 @@
+package legacy
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Config is what operators may set about both legacy dialects. Start from
+// DefaultConfig.
+type Config struct {
+	Answers    Answers `yaml:"answers" doc:"'faithful' answers what the retired interfaces really sent, which their clients were written for; 'strict' answers what their descriptions said. See docs/v1.md"`
+	Brand      string  `yaml:"brand" doc:"the platform's name as clients spell it inside identifiers: the parameter include<Brand>Templates, the member is<Brand> of templates. Letters and digits. Empty takes any name from the caller, and shows is<Brand> as isPlatform where the caller named none"`
+	Deprecated string  `yaml:"deprecated" doc:"the day the interfaces were retired, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
+	Sunset     string  `yaml:"sunset" doc:"the day the translations may end, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty names none"`
+}
+
+// Answers says whose word counts where the retired interfaces did not keep to
+// their descriptions.
+type Answers string
+
+// The values of Answers.
+const (
+	Faithful Answers = "faithful"
+	Strict   Answers = "strict"
+)
+
+// Values lists the values.
+func (Answers) Values() []string { return []string{string(Faithful), string(Strict)} }
+
+// DefaultConfig returns the documented defaults.
+func DefaultConfig() Config { return Config{Answers: Faithful, Deprecated: "2026-11-15"} }
+
+// defaultName stands for the brand where neither the operator nor the caller says
+// it.
+const defaultName = "Platform"
+
+// Name is the platform's name inside identifiers.
+func (c Config) Name() string { return cmp.Or(c.Brand, defaultName) }
+
+var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
+
+// Validate returns all faults joined, each with the path of its setting.
+func (c Config) Validate() error {
+	var faults []error
+	bad := func(path, format string, args ...any) {
+		faults = append(faults, fault.Errorf(path, format, args...))
+	}
+	if c.Brand != "" && !brandPattern.MatchString(c.Brand) {
+		bad("brand", "%q is not a name of letters and digits", c.Brand)
+	}
+	deprecated, err := time.Parse(time.DateOnly, c.Deprecated)
+	if err != nil {
+		bad("deprecated", "%q is not a date like 2026-11-15", c.Deprecated)
+	}
+	if c.Sunset == "" {
+		return errors.Join(faults...)
+	}
+	sunset, err := time.Parse(time.DateOnly, c.Sunset)
+	switch {
+	case err != nil:
+		bad("sunset", "%q is not a date like 2026-11-15", c.Sunset)
+	case sunset.Before(deprecated):
+		bad("sunset", "%s is before deprecated (%s), which RFC 9745 forbids", c.Sunset, c.Deprecated)
+	}
+	return errors.Join(faults...)
+}
+
+// Header returns the header fields of every answer: since when the interfaces are
+// retired, as a structured-field date (RFC 9745 section 2.1), and until when they
+// are translated, if that is known. c is valid.
+func (c Config) Header() http.Header {
+	h := http.Header{}
+	if t, err := time.Parse(time.DateOnly, c.Deprecated); err == nil {
+		h.Set("Deprecation", "@"+strconv.FormatInt(t.Unix(), 10))
+	}
+	if t, err := time.Parse(time.DateOnly, c.Sunset); err == nil {
+		h.Set("Sunset", t.Format(http.TimeFormat))
+	}
+	return h
+}
