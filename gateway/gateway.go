@@ -228,14 +228,9 @@ func (g *Gateway) Rejected(err error) { g.status.Failed(g.deps.Now(), err) }
 // prices reads price lists with the credentials now in force.
 type prices struct{ g *Gateway }
 
-// GPUs implements catalog.Fetcher.
-func (p prices) GPUs(ctx context.Context, org string) ([]catalog.GPU, error) {
-	return p.g.current.Load().reader.GPUs(ctx, org)
-}
-
-// CPUs implements catalog.Fetcher.
-func (p prices) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
-	return p.g.current.Load().reader.CPUs(ctx, org)
+// Lists implements catalog.Fetcher.
+func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
+	return p.g.current.Load().reader.Lists(ctx, org)
 }
 
 // streamAllowed reports whether an open event stream may go on under the

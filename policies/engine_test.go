@@ -49,11 +49,11 @@ func gpu(tb testing.TB, id, pool, secure, serverless string) catalog.GPU {
 
 func prices(tb testing.TB) *catalog.Snapshot {
 	tb.Helper()
-	return catalog.NewSnapshot([]catalog.GPU{
+	return catalog.NewSnapshot(catalog.Lists{GPUs: []catalog.GPU{
 		gpu(tb, "NVIDIA GeForce RTX 4090", "ADA_24", "0.44", "1.1"),
 		gpu(tb, "NVIDIA L4", "ADA_24", "0.43", "0.69"),
 		gpu(tb, "NVIDIA H100 80GB HBM3", "ADA_80_PRO", "2.69", "4.18"),
-	}, []catalog.CPU{{ID: "cpu5c", MinVCPU: 2, MaxVCPU: 32, Secure: catalog.Price{Known: true, PerHour: 40_000}}},
+	}, CPUs: []catalog.CPU{{ID: "cpu5c", MinVCPU: 2, MaxVCPU: 32, Secure: catalog.Price{Known: true, PerHour: 40_000}}}},
 		catalog.Rates{}, noon())
 }
 

@@ -61,22 +61,25 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 	return doc, nil, nil
 }
 
-// GPUs reads the GPU price list with an organisation's credential.
-func (r *Reader) GPUs(ctx context.Context, org string) ([]catalog.GPU, error) {
-	doc, err := r.list(ctx, org, "/v2/catalog/gpus")
-	if err != nil {
-		return nil, err
+// Lists reads the platform's catalog with an organisation's credential.
+func (r *Reader) Lists(ctx context.Context, org string) (l catalog.Lists, err error) {
+	for _, part := range []struct {
+		path  string
+		parse func(doc any) error
+	}{
+		{"/v2/catalog/gpus", func(doc any) (err error) { l.GPUs, err = catalog.ParseGPUs(doc); return err }},
+		{"/v2/catalog/cpus", func(doc any) (err error) { l.CPUs, err = catalog.ParseCPUs(doc); return err }},
+		{"/v2/catalog/datacenters", func(doc any) (err error) { l.Tiers, err = catalog.ParseTiers(doc); return err }},
+	} {
+		doc, err := r.list(ctx, org, part.path)
+		if err == nil {
+			err = part.parse(doc)
+		}
+		if err != nil {
+			return l, fmt.Errorf("reading %s: %w", part.path, err)
+		}
 	}
-	return catalog.ParseGPUs(doc)
-}
-
-// CPUs reads the CPU price list with an organisation's credential.
-func (r *Reader) CPUs(ctx context.Context, org string) ([]catalog.CPU, error) {
-	doc, err := r.list(ctx, org, "/v2/catalog/cpus")
-	if err != nil {
-		return nil, err
-	}
-	return catalog.ParseCPUs(doc)
+	return l, nil
 }
 
 func (r *Reader) list(ctx context.Context, org, path string) (any, error) {

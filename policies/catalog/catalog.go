@@ -13,14 +13,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Fetcher reads an organisation's price lists from the platform, with that
-// organisation's credential. ParseGPUs and ParseCPUs read the answers.
+// Fetcher reads an organisation's lists from the platform, with that
+// organisation's credential. The Parse functions read the answers.
 // It may be used from several goroutines at once.
 type Fetcher interface {
-	// GPUs reads GET /v2/catalog/gpus.
-	GPUs(ctx context.Context, org string) ([]GPU, error)
-	// CPUs reads GET /v2/catalog/cpus.
-	CPUs(ctx context.Context, org string) ([]CPU, error)
+	Lists(ctx context.Context, org string) (Lists, error)
 }
 
 // Deps are the live things a Catalog needs.
@@ -149,7 +146,7 @@ func (c *Catalog) wait(ctx context.Context, org string, read func(context.Contex
 	}
 }
 
-// read fetches both lists and keeps them if both are good. The time of a list
+// read fetches the lists and keeps them if all are good. The time of a list
 // is when its reading began: it is at least that old.
 func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
@@ -186,18 +183,14 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
-	gpus, err := c.deps.Fetcher.GPUs(ctx, org)
+	lists, err := c.deps.Fetcher.Lists(ctx, org)
 	if err != nil {
-		return nil, fmt.Errorf("reading the GPU types: %w", err)
+		return nil, err
 	}
-	cpus, err := c.deps.Fetcher.CPUs(ctx, org)
-	if err != nil {
-		return nil, fmt.Errorf("reading the CPU flavours: %w", err)
-	}
-	if len(gpus) == 0 {
+	if len(lists.GPUs) == 0 {
 		return nil, errors.New("the list of GPU types is empty")
 	}
-	return NewSnapshot(gpus, cpus, c.rates, began), nil
+	return NewSnapshot(lists, c.rates, began), nil
 }
 
 // Run keeps the lists of the given organisations, and of every one asked for

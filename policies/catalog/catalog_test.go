@@ -37,21 +37,19 @@ func (f *fakeFetcher) set(gpus []catalog.GPU, err error) {
 	f.gpus, f.err = gpus, err
 }
 
-func (f *fakeFetcher) GPUs(ctx context.Context, _ string) ([]catalog.GPU, error) {
+func (f *fakeFetcher) Lists(ctx context.Context, _ string) (catalog.Lists, error) {
 	f.calls.Add(1)
 	if f.hold != nil {
 		select {
 		case <-f.hold:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return catalog.Lists{}, context.Cause(ctx)
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.gpus, f.err
+	return catalog.Lists{GPUs: f.gpus}, f.err
 }
-
-func (f *fakeFetcher) CPUs(context.Context, string) ([]catalog.CPU, error) { return nil, nil }
 
 func oneGPU(usd string) []catalog.GPU {
 	m, err := catalog.ParseMoney(usd)

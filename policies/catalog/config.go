@@ -26,7 +26,7 @@ type Config struct {
 // of the price.
 type Storage struct {
 	Standard          string `yaml:"standard" doc:"the rate of STANDARD network volumes"`
-	HighPerformance   string `yaml:"high_performance" doc:"the rate of HIGH_PERFORMANCE network volumes, which differs by data centre: set the highest in use"`
+	HighPerformance   string `yaml:"high_performance" doc:"the rate of HIGH_PERFORMANCE network volumes, which differs by data centre: set the highest in use; the default is the platform's list price when this was built"`
 	Container         string `yaml:"container" doc:"the rate of the container disks of pods, workers and cluster members, which cost while they run"`
 	Persistent        string `yaml:"persistent" doc:"the rate of storage on the host of a running pod"`
 	PersistentStopped string `yaml:"persistent_stopped" doc:"the rate of the same while the pod is stopped"`
@@ -40,7 +40,7 @@ func DefaultConfig() Config {
 		MaxAge:  time.Hour,
 		Timeout: 10 * time.Second,
 		Retry:   5 * time.Second,
-		Storage: Storage{Standard: "0.07", Container: "0.10", Persistent: "0.10", PersistentStopped: "0.20", DefaultDisk: 20},
+		Storage: Storage{Standard: "0.07", HighPerformance: "0.14", Container: "0.10", Persistent: "0.10", PersistentStopped: "0.20", DefaultDisk: 20},
 	}
 }
 
@@ -104,8 +104,8 @@ func (s Storage) rates() (Rates, error) {
 	return r, errors.Join(errs...)
 }
 
-// volume is the monthly rate of a kind of network volume; a kind that is left
-// to the data centre could be either, so the dearer counts.
+// volume is the monthly rate of a kind of network volume. One that is left to a data
+// centre of which nothing is known could be either, so the dearer counts.
 func (r Rates) volume(kind string) (m Money, ok bool) {
 	switch kind {
 	case "STANDARD":

@@ -76,6 +76,28 @@ func ParseCPUs(answer any) ([]CPU, error) {
 	return out, nil
 }
 
+// ParseTiers reads which kind of network volume a data centre makes when a request
+// names none, the first it offers, from the decoded answer of GET
+// /v2/catalog/datacenters.
+func ParseTiers(answer any) (map[string]string, error) {
+	items, err := list(answer, "dataCenters")
+	if err != nil {
+		return nil, err
+	}
+	tiers := make(map[string]string, len(items))
+	seen := make(map[string]bool, len(items))
+	for i, item := range items {
+		m, id, err := entry(item, seen)
+		if err != nil {
+			return nil, fmt.Errorf("dataCenters[%d]: %w", i, err)
+		}
+		if kinds, _ := m["networkVolumeTypes"].([]any); len(kinds) > 0 {
+			tiers[id] = text(kinds[0])
+		}
+	}
+	return tiers, nil
+}
+
 func list(answer any, member string) ([]any, error) {
 	m, ok := answer.(map[string]any)
 	if !ok {

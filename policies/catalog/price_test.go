@@ -48,7 +48,12 @@ func testSnapshot(t *testing.T) *catalog.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return catalog.NewSnapshot(gpus, cpus, catalog.Rates{Standard: 70_000}, time.Unix(1_700_000_000, 0))
+	tiers, err := catalog.ParseTiers(decode(t, `{"dataCenters":[{"id":"EU-RO-1","networkVolumeTypes":["STANDARD","HIGH_PERFORMANCE"]},
+		{"id":"EUR-NO-1","networkVolumeTypes":["HIGH_PERFORMANCE"]},{"id":"US-DE-1","networkVolumeTypes":[]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.NewSnapshot(catalog.Lists{GPUs: gpus, CPUs: cpus, Tiers: tiers}, catalog.Rates{Standard: 70_000}, time.Unix(1_700_000_000, 0))
 }
 
 func TestPrice(t *testing.T) {
@@ -100,6 +105,8 @@ func TestPrice(t *testing.T) {
 		{"cluster overflow", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":9223372036854775807,"podCount":2}}`, "too many GPUs"},
 		{"volume", "createNetworkVolume", "", `{"size":1000,"type":"STANDARD"}`, "0.095891/0/0"},
 		{"volume without a rate", "createNetworkVolume", "", `{"size":1000}`, `no rate is configured for network volumes of type ""`},
+		{"volume of a centre's tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EU-RO-1"}`, "0.095891/0/0"},
+		{"volume of a centre's dear tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EUR-NO-1"}`, `no rate is configured for network volumes of type "HIGH_PERFORMANCE"`},
 		{"free", "deletePod", "", `{}`, "0/0/0"},
 		{"no rule", "createSandbox", "", `{}`, `no price rule for operation "createSandbox"`},
 	}
@@ -127,7 +134,7 @@ func TestDisks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap := catalog.NewSnapshot(gpus, nil, rates, time.Unix(1_700_000_000, 0))
+	snap := catalog.NewSnapshot(catalog.Lists{GPUs: gpus}, rates, time.Unix(1_700_000_000, 0))
 	for _, tt := range []struct{ name, op, after, want string }{
 		{"nothing said", "createPod", `{` + l4 + `}`, "0.43274/0.43/1"},
 		{"null is nothing said", "createPod", `{` + l4 + `,"disk":null,"mounts":null}`, "0.43274/0.43/1"},
@@ -184,12 +191,12 @@ func shown(c catalog.Cost) string {
 // price bare flavours.
 func TestInstancesInTheCatalog(t *testing.T) {
 	at := func(usd catalog.Money) catalog.Price { return catalog.Price{Known: usd > 0, PerHour: usd} }
-	snap := catalog.NewSnapshot(nil, []catalog.CPU{
+	snap := catalog.NewSnapshot(catalog.Lists{CPUs: []catalog.CPU{
 		{ID: "cpu3c-2-4", Secure: at(40_000), Serverless: at(30_000)},
 		{ID: "cpu3c-4-8", Secure: at(50_000)},
 		{ID: "cpu5c", Secure: at(60_000)},
 		{ID: "cpu5c-2-4", Secure: at(90_000)},
-	}, catalog.Rates{}, time.Time{})
+	}}, catalog.Rates{}, time.Time{})
 	for id, want := range map[string]string{
 		"cpu3c": "0.1", "cpu3c-2-4": "0.08", "cpu3c-8-16": "0.4", "cpu5c": "0.12", "cpu5c-4-8": "0.24", "cpu4c": "",
 	} {
@@ -254,8 +261,8 @@ func TestDigestFollowsContent(t *testing.T) {
 	if diff := cmp.Diff(a.Digest(), b.Digest()); diff != "" {
 		t.Errorf("equal lists, digests differ:\n%s", diff)
 	}
-	c := catalog.NewSnapshot(oneGPU("0.44"), nil, catalog.Rates{}, time.Time{})
-	d := catalog.NewSnapshot(oneGPU("0.45"), nil, catalog.Rates{}, time.Time{})
+	c := catalog.NewSnapshot(catalog.Lists{GPUs: oneGPU("0.44")}, catalog.Rates{}, time.Time{})
+	d := catalog.NewSnapshot(catalog.Lists{GPUs: oneGPU("0.45")}, catalog.Rates{}, time.Time{})
 	if c.Digest() == d.Digest() {
 		t.Error("a new price did not change the digest")
 	}

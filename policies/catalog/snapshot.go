@@ -17,6 +17,7 @@ import (
 type Snapshot struct {
 	gpus     []GPU
 	cpus     []CPU
+	tiers    map[string]string
 	gpuByID  map[string]*GPU
 	cpuByID  map[string]*CPU
 	pools    map[string][]*GPU
@@ -28,12 +29,13 @@ type Snapshot struct {
 
 // NewSnapshot indexes a price list fetched at the given time. Types are kept
 // in order of their ids, so equal lists make equal snapshots.
-func NewSnapshot(gpus []GPU, cpus []CPU, rates Rates, fetched time.Time) *Snapshot {
+func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	s := &Snapshot{
-		gpus:    slices.SortedFunc(slices.Values(gpus), func(a, b GPU) int { return strings.Compare(a.ID, b.ID) }),
-		cpus:    slices.SortedFunc(slices.Values(cpus), func(a, b CPU) int { return strings.Compare(a.ID, b.ID) }),
-		gpuByID: make(map[string]*GPU, len(gpus)),
-		cpuByID: make(map[string]*CPU, len(cpus)),
+		tiers:   l.Tiers,
+		gpus:    slices.SortedFunc(slices.Values(l.GPUs), func(a, b GPU) int { return strings.Compare(a.ID, b.ID) }),
+		cpus:    slices.SortedFunc(slices.Values(l.CPUs), func(a, b CPU) int { return strings.Compare(a.ID, b.ID) }),
+		gpuByID: make(map[string]*GPU, len(l.GPUs)),
+		cpuByID: make(map[string]*CPU, len(l.CPUs)),
 		pools:   map[string][]*GPU{},
 		rates:   rates,
 		fetched: fetched,
@@ -54,7 +56,7 @@ func NewSnapshot(gpus []GPU, cpus []CPU, rates Rates, fetched time.Time) *Snapsh
 	}
 	s.nameFlavours()
 	slices.Sort(s.poolList)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v", s.gpus, s.cpus, rates))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v|%+v", s.gpus, s.cpus, s.tiers, rates))
 	s.digest = hex.EncodeToString(sum[:12])
 	return s
 }

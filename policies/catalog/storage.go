@@ -14,6 +14,9 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 	if s == nil {
 		return unknown("the storage rates are not available")
 	}
+	if kind == "" {
+		kind = s.tiers[text(after["dataCenter"])]
+	}
 	rate, ok := s.rates.volume(kind)
 	if !ok {
 		return unknown("no rate is configured for network volumes of type %q", kind)

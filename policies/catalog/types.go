@@ -1,5 +1,14 @@
 package catalog
 
+// Lists is what the platform's catalog says.
+type Lists struct {
+	GPUs []GPU
+	CPUs []CPU
+	// Tiers holds the kind of a network volume whose kind a request leaves out, by
+	// data centre; a centre without network volumes is not in it.
+	Tiers map[string]string
+}
+
 // GPU is one GPU type of the platform's catalog.
 type GPU struct {
 	// ID is the type's identifier, matched byte for byte.

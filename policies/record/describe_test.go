@@ -32,7 +32,7 @@ func full() *Input {
 			Current: map[string]any{"b": "c"}, After: map[string]any{"c": "d"},
 			Template: &Template{ID: "t", Own: true, Public: true, Record: map[string]any{"d": "e"}},
 		},
-		Catalog: catalog.NewSnapshot([]catalog.GPU{{ID: "g", Pool: "p"}, {ID: "h"}}, []catalog.CPU{{ID: "c"}}, catalog.Rates{}, time.Unix(1, 0)),
+		Catalog: catalog.NewSnapshot(catalog.Lists{GPUs: []catalog.GPU{{ID: "g", Pool: "p"}, {ID: "h"}}, CPUs: []catalog.CPU{{ID: "c"}}}, catalog.Rates{}, time.Unix(1, 0)),
 		Cost:    Cost{Known: true, Hourly: 1, PerGPU: 2, GPUs: 3, Basis: "b", Reason: "r", AsOf: time.Unix(1, 5).UTC()},
 		Spend:   Spend{Known: true, Org: account, Team: account, Key: account},
 		Time:    time.Unix(2, 7).UTC(),

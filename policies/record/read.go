@@ -132,7 +132,7 @@ func (r *reader) catalog(at string, given any) *catalog.Snapshot {
 	for _, list := range []string{"cpus", "gpus", "pools"} {
 		r.hide(at + "/" + list)
 	}
-	return catalog.NewSnapshot(nil, nil, catalog.Rates{}, time.Time{})
+	return catalog.NewSnapshot(catalog.Lists{}, catalog.Rates{}, time.Time{})
 }
 
 // hiddenPaths are the places of a document that are not known.

@@ -66,11 +66,11 @@ func input(tb testing.TB, org, key, id, body string) *policies.Input {
 		tb.Fatal(err)
 	}
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	snap := catalog.NewSnapshot([]catalog.GPU{{
+	snap := catalog.NewSnapshot(catalog.Lists{GPUs: []catalog.GPU{{
 		ID: "NVIDIA L4", Name: "L4", Pool: "ADA_24", Manufacturer: "NVIDIA", MemoryGB: 24,
 		Secure:     catalog.Offer{Offered: true, MaxCount: 8, Price: catalog.Price{Known: true, PerHour: 430_000}},
 		Serverless: catalog.Price{Known: true, PerHour: 690_000},
-	}}, nil, catalog.Rates{}, now)
+	}}}, catalog.Rates{}, now)
 	return &policies.Input{
 		Request:  policies.Request{Operation: id, Method: "POST", Path: "/v2/pods", Body: object, Dialect: "v2"},
 		Caller:   policies.Caller{Org: org, Team: "research", Key: key, Roles: []string{"operator"}},
