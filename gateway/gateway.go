@@ -53,6 +53,8 @@ type Deps struct {
 	// Data, Admin and Envoy are used instead of the configured addresses when
 	// not nil.
 	Data, Admin, Envoy net.Listener
+	// Serving is called once all listeners are open; nil is not.
+	Serving func()
 }
 
 // Gateway is a running tollgate.

@@ -57,7 +57,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg), ofData)), g.Handler(), cfg.Timeouts.Drain)
+			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg), ofData)), leaving(ctx, g.Handler()), cfg.Timeouts.Drain)
 		})
 		if envoy != nil {
 			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Timeouts.Drain) })
@@ -72,11 +72,26 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
+	if g.deps.Serving != nil {
+		g.deps.Serving()
+	}
 	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
 	err = errors.Join(group.Wait(), logged())
 	stopNoting()
 	g.Close()
 	return err
+}
+
+// leaving makes every answer after the end of ctx end its connection, too: by the
+// time the listener closes, callers have connected anew, to another gateway, and
+// no request crosses the closing of a connection that was kept for it.
+func leaving(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ctx.Err() != nil {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // drainLate gives creates that outlived their requests the time requests have.
@@ -134,29 +149,30 @@ const (
 	maxHeaderSize = 32 << 10
 )
 
+// serveHTTP serves until ctx ends, and then, without its listener, what has been
+// accepted; streams that do not end by themselves are cut off after drain.
 func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler, drain time.Duration) error {
+	var fresh arrivals
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderSize,
+		ConnState:         fresh.note,
 		ErrorLog:          slog.NewLogLogger(g.deps.Logger.Handler(), slog.LevelDebug),
 	}
-	stopped := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-		defer cancel()
-		err := s.Shutdown(stop)
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = s.Close() // streams that did not end by themselves
-		}
-		stopped <- err
-	}()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends Serve, and nothing else
+	if err := s.Serve(l); ctx.Err() == nil {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
-	return <-stopped
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	fresh.wait(stop)
+	err := s.Shutdown(stop)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.Close()
+	}
+	return err
 }
 
 // bounded makes a listener hold no more connections than it may. Refusals are

@@ -68,7 +68,7 @@ func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Wri
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serveUntil(ctx, upstream, emulator.CombinedHandler(), emulator.Close) })
 	group.Go(func() error {
-		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log), data: data, admin: admin})
+		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log), sockets: sockets{data: data, admin: admin}})
 	})
 	return group.Wait()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel"
@@ -46,13 +46,21 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	inherited, err := inheritSockets(&loaded.Config)
+	if err != nil {
+		return err
+	}
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	return runGateway(ctx, loaded, runOptions{
-		logger: newLogger(stderr, loaded.Config.Log), stdout: stdout,
+		logger: newLogger(stderr, loaded.Config.Log), stdout: stdout, sockets: inherited,
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs { return reload(g, path, logger) })
+			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs {
+				notifyManager(logger, reloading())
+				defer notifyManager(logger, daemon.SdNotifyReady)
+				return reload(g, path, logger)
+			})
 		},
 	})
 }
@@ -80,8 +88,8 @@ type runOptions struct {
 	logger *slog.Logger
 	// stdout is where a decision log on standard output goes.
 	stdout io.Writer
-	// data and admin are used instead of the configured addresses if not nil.
-	data, admin net.Listener
+	// sockets are used instead of the configured addresses if not nil.
+	sockets
 	// reload watches for changes until ctx ends; nil watches nothing.
 	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger)
 }
@@ -110,11 +118,13 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	}()
 	g, err := gateway.New(loaded.Config, gateway.Deps{
 		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(), Stdout: o.stdout,
-		Data: o.data, Admin: o.admin,
+		Data: o.data, Admin: o.admin, Envoy: o.envoy,
+		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})
 	if err != nil {
 		return loaded.Locate(err)
 	}
+	defer context.AfterFunc(ctx, func() { notifyManager(o.logger, daemon.SdNotifyStopping) })()
 	// What compiling left behind is several times what stays.
 	freed := make(chan struct{})
 	go func() {
