@@ -45,7 +45,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, filter.ErrWithdrawn):
 		event.Outcome, event.Cause = telemetry.OutcomeCut, err
-	case r.Context().Err() != nil && !ex.In.Broken: // a body that broke off ends the context too
+	case errors.Is(err, errGone), r.Context().Err() != nil && !ex.In.Broken: // a body that broke off ends the context too
 		event.Outcome = telemetry.OutcomeGone
 	case err != nil && event.Outcome == telemetry.OutcomeOK:
 		event.Outcome, event.Cause = telemetry.OutcomeUpstream, err
@@ -182,7 +182,7 @@ func links(r *http.Request) []trace.Link {
 }
 
 // bufferSize is what one streaming copy moves at a time.
-const bufferSize = 32 << 10
+const bufferSize = 16 << 10
 
 // write sends the answer. An error means that a streamed body broke off after
 // its head was sent.
@@ -203,7 +203,8 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	defer func() { _ = a.Stream.Close() }()
 	buf := h.buffer()
 	defer h.buffers.Put(buf)
-	n, err := h.copyStream(w, a.Stream, *buf, ex.Out.Stream)
+	// What ends when it ends is passed on part by part: it may be events.
+	n, err := h.copyStream(w, a.Stream, *buf, a.Header.Get("Content-Length") == "")
 	ex.Event.BytesOut = n
 	return err
 }
@@ -235,24 +236,29 @@ func (h *Handler) buffer() *[]byte {
 	return &b
 }
 
-// copyStream copies src to w, flushing after each read when live. It returns
-// read errors; a caller that left is no fault of the answer.
+// errGone says that the caller took no more of the answer: it left, or read too
+// slowly.
+var errGone = errors.New("the caller stopped reading")
+
+// copyStream copies src to w, flushing after each read when live. It returns read
+// errors, and errGone.
 func (h *Handler) copyStream(w http.ResponseWriter, src io.Reader, buf []byte, live bool) (n int64, err error) {
 	rc := http.NewResponseController(w)
 	if live {
-		_ = rc.Flush()
+		_ = rc.Flush() // a caller that is gone is found out when a part is written
 	}
 	for {
 		m, rerr := src.Read(buf)
 		if m > 0 {
 			h.patience(w)
-			if _, gone := w.Write(buf[:m]); gone != nil {
-				return n, nil //nolint:nilerr // a caller that left is no fault of the answer
+			_, gone := w.Write(buf[:m])
+			if gone == nil && live {
+				gone = rc.Flush()
+			}
+			if gone != nil {
+				return n, errGone
 			}
 			n += int64(m)
-			if live {
-				_ = rc.Flush()
-			}
 		}
 		if errors.Is(rerr, io.EOF) {
 			return n, nil

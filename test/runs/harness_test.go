@@ -51,6 +51,8 @@ type rig struct {
 	providers *telemetry.Providers
 	// text is the configuration, runs the address of the run interface.
 	text, runs string
+	// close waits for the exchanges under way.
+	close func()
 }
 
 type option func(*rig)
@@ -90,6 +92,7 @@ func newRig(t *testing.T, opts ...option) *rig {
 	})
 	s := httptest.NewServer(r.gateway.Handler())
 	t.Cleanup(s.Close)
+	r.close = s.Close
 	r.addr = s.Listener.Addr().String()
 	return r
 }
