@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -276,25 +277,30 @@ func (g *Gateway) AdminHandler() http.Handler {
 }
 
 // probe implements admin.Deps.Probe: it follows what callers get.
-func (g *Gateway) probe(ctx context.Context) error {
-	err := g.store.Check(ctx)
+func (g *Gateway) probe(ctx context.Context) (away []string, err error) {
+	cfg := g.current.Load().config
+	if slices.ContainsFunc(g.catalog.Status(), func(s catalog.Status) bool {
+		return s.Err != nil && g.deps.Now().Sub(s.Fetched) > cfg.Catalog.MaxAge
+	}) {
+		away = append(away, "the price list of an organisation cannot be read: what its policies judge by price is refused")
+	}
+	err = g.store.Check(ctx)
 	switch {
 	case err == nil && !g.limiter.Away():
-		return nil
+		return away, nil
 	case errors.Is(err, redisstore.ErrUnfit):
-		return err
+		return nil, err
 	}
-	cfg := g.current.Load().config
 	closed := func(f ratelimit.Failure) bool { return f == ratelimit.FailClosed }
 	if closed(cfg.Limits.Failure.Read) || closed(cfg.Limits.Failure.Write) {
-		return ratelimit.ErrUnavailable
+		return nil, ratelimit.ErrUnavailable
 	}
 	for _, o := range cfg.Orgs {
 		if closed(o.Failure.Read) || closed(o.Failure.Write) {
-			return ratelimit.ErrUnavailable
+			return nil, ratelimit.ErrUnavailable
 		}
 	}
-	return admin.ErrUncounted
+	return append(away, "the shared store does not answer: calls pass as the failure policies say"), nil
 }
 
 // Close drops what a Gateway that is not running holds on to.

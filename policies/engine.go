@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,6 +150,22 @@ func (e *Engine) Reads(org string) (paths []string, ok bool) {
 		return nil, false
 	}
 	return o.Compiled.Reads.Paths(), true
+}
+
+// Readers lists the policies of an organisation that read anything at, above or below
+// a path of the input, each once.
+func (e *Engine) Readers(org string, path ...string) []string {
+	o := e.now.Load().orgs[org]
+	if o == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range o.Calls {
+		if c.Reads.Touches(path...) && !slices.Contains(out, c.Entry.Policy) {
+			out = append(out, c.Entry.Policy)
+		}
+	}
+	return out
 }
 
 // Decide judges a call by an organisation's policies. It returns within

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 )
 
@@ -21,18 +22,15 @@ type Deps struct {
 	Attempts Attempts
 	// Logger receives a line for every change and for every wrong token.
 	Logger *slog.Logger
-	// Probe returns nil if calls are counted in the shared store, ErrUncounted if
-	// they are not and pass all the same, and another error if they are refused.
-	Probe  func(context.Context) error
+	// Probe returns why calls are refused, and otherwise what is away while they are
+	// not.
+	Probe  func(context.Context) (away []string, err error)
 	Limits Limits
 	Legacy Legacy
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
 }
-
-// ErrUncounted means that the shared store is away and calls pass all the same.
-var ErrUncounted = errors.New("calls are not counted")
 
 // Limits shows and resets quotas. Both return ErrNoOrg for an organisation that
 // is not configured.
@@ -141,9 +139,11 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 	defer cancel()
 	stands := "ready"
-	if err := d.Probe(ctx); errors.Is(err, ErrUncounted) {
-		stands = "ready, but the shared store does not answer: calls pass as the failure policies say"
-	} else if err != nil {
+	away, err := d.Probe(ctx)
+	if len(away) > 0 {
+		stands += ", but " + strings.Join(away, "; ")
+	}
+	if err != nil {
 		write(w, http.StatusServiceUnavailable, map[string]string{"status": "the shared store does not answer, or is not fit to keep counts"})
 		return
 	}

@@ -23,7 +23,7 @@ func deps(token string, probe error) admin.Deps {
 
 		Attempts: unbounded{},
 		Logger:   slog.New(slog.DiscardHandler),
-		Probe:    func(context.Context) error { return probe },
+		Probe:    func(context.Context) ([]string, error) { return nil, probe },
 		Limits:   quotas{},
 
 		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
@@ -77,12 +77,14 @@ func TestReadiness(t *testing.T) {
 	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "r1") {
 		t.Errorf("serving: %d %s, want 200 and the revision", w.Code, w.Body)
 	}
-	d.Probe = func(context.Context) error { return errors.New("dial 10.0.0.1: refused") }
+	d.Probe = func(context.Context) ([]string, error) { return nil, errors.New("dial 10.0.0.1: refused") }
 	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "10.0.0.1") {
 		t.Errorf("without the store: %d %s, want 503 and no addresses", w.Code, w.Body)
 	}
-	d.Probe = func(context.Context) error { return admin.ErrUncounted }
-	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "failure policies") {
+	d.Probe = func(context.Context) ([]string, error) {
+		return []string{"calls pass as the failure policies say", "prices are away"}, nil
+	}
+	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "ready, but calls pass as the failure policies say; prices are away") {
 		t.Errorf("without the store, calls passing: %d %s, want 200 that says so", w.Code, w.Body)
 	}
 	if w := get(d, "/livez", ""); w.Code != http.StatusOK {

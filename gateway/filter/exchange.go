@@ -122,9 +122,11 @@ type Exchange struct {
 	HasDoc bool
 	// Origin is the template a translator wrote into Doc, nil for none.
 	Origin *translate.Origin
-	// Input and Verdict are what the policies saw and said.
-	Input   *policies.Input
-	Verdict policies.Decision
+	// Input and Verdict are what the policies saw and said; unpriced is why there was no
+	// price list to see.
+	Input    *policies.Input
+	Verdict  policies.Decision
+	unpriced error
 
 	Answer *Answer
 	Event  *telemetry.Event

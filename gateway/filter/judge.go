@@ -35,9 +35,9 @@ type Judge struct {
 // Policies is implemented by *policies.Engine.
 type Policies interface {
 	Decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
-	// Reads lists the input paths that an organisation's policies read, dotted;
-	// ok is false when it has none.
-	Reads(org string) (paths []string, ok bool)
+	// Readers lists the policies of an organisation that read anything at, above or
+	// below a path of the input.
+	Readers(org string, path ...string) []string
 }
 
 // The stages of a Judge, as users see them.
@@ -159,10 +159,20 @@ func (f *Judge) ask(ctx context.Context, ex *Exchange) (policies.Decision, error
 		if err != nil {
 			return d, noVerdict(err)
 		}
+		if ex.unpriced != nil && f.byPrice(ex.Caller.Org, d.Deny) {
+			return policies.Decision{}, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").
+				With("Retry-After", "5").Because(ex.unpriced)
+		}
 		if !twice || d.Revision == sent.Revision {
 			return d, nil
 		}
 	}
+}
+
+// byPrice reports whether all that is denied may be because there is no price list.
+func (f *Judge) byPrice(org string, denied []policies.Violation) bool {
+	readers := append(f.Policies.Readers(org, "cost"), f.Policies.Readers(org, "catalog")...)
+	return len(denied) > 0 && !slices.ContainsFunc(denied, func(v policies.Violation) bool { return !slices.Contains(readers, v.Policy) })
 }
 
 // authorized notes what the policies said.

@@ -33,7 +33,7 @@ func (p *onceMore) Decide(_ context.Context, _ string, in *policies.Input) (poli
 	return d, nil
 }
 
-func (*onceMore) Reads(string) ([]string, bool) { return nil, false }
+func (*onceMore) Readers(string, ...string) []string { return nil }
 
 // shelf is a Sender that has one template.
 type shelf struct{}

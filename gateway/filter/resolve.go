@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -100,7 +99,7 @@ func (f *Judge) look(ctx context.Context, ex *Exchange, verb operation.Verb) err
 	if get == nil || verb == operation.VerbRead {
 		return nil
 	}
-	if paths, ok := f.Policies.Reads(ex.Caller.Org); !ok || !slices.ContainsFunc(paths, atCurrent) {
+	if len(f.Policies.Readers(ex.Caller.Org, "resource", "current")) == 0 {
 		return nil
 	}
 	params := map[string]string{}
@@ -115,13 +114,8 @@ func (f *Judge) look(ctx context.Context, ex *Exchange, verb operation.Verb) err
 	return nil
 }
 
-// atCurrent reports whether an input path leads to, or past, the object as it is.
-func atCurrent(path string) bool {
-	const current = "resource.current"
-	return path == "" || path == "resource" || path == current || strings.HasPrefix(path, current+".")
-}
-
-// price fills in the worst case of the state after.
+// price fills in the worst case of the state after. Without a price list it is not
+// known, which concerns the calls that policies judge by it.
 func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	in := ex.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
@@ -133,10 +127,7 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 	in.Catalog = snap
 	after, _ := in.Resource.After.(map[string]any)
 	in.Cost = snap.Price(ex.Operation.ID, verb, after)
-	if !in.Cost.Known && err != nil {
-		return problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").
-			With("Retry-After", "5").Because(err)
-	}
+	ex.unpriced = err
 	if in.Cost.Known {
 		ex.Event.Priced, ex.Event.Hourly = true, float64(in.Cost.Hourly)/1e6
 	}

@@ -56,7 +56,7 @@ var kinds = map[Kind]row{
 	RuleBroken:         {http.StatusBadRequest, "Bad Request", "members of the body contradict each other"},
 	Forbidden:          {http.StatusForbidden, "Forbidden", "a policy of the organisation refuses; policies lists every denial"},
 	PolicyUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the policies gave no verdict, so the call is refused"},
-	PriceUnavailable:   {http.StatusServiceUnavailable, "Service Unavailable", "the price is unknown or stale, so what costs money is refused"},
+	PriceUnavailable:   {http.StatusServiceUnavailable, "Service Unavailable", "the price list cannot be read, so what a policy judges by price is refused"},
 	UpstreamFailed:     {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
 	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
 	UpstreamRefused:    {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},

@@ -33,7 +33,7 @@ type Compiled struct {
 	Calls  []Call
 	// Own lists the organisation's own policies by name.
 	Own []string
-	// Reads is the part of the input that can be read.
+	// Reads is the part of the input that the calls can read together.
 	Reads *record.Projection
 
 	compiler *ast.Compiler
@@ -103,7 +103,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 		}
 	}
 	return &Compiled{
-		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: readsOf(c),
+		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: readsOf(c, calls),
 		compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }
@@ -191,77 +191,6 @@ func policyOfFile(file string) string {
 		return ""
 	}
 	return strings.TrimSuffix(name, ".rego")
-}
-
-// readsOf finds every input path the entrypoint can come to read: the rules
-// reachable from it, each reference cut at its first variable.
-func readsOf(c *ast.Compiler) *record.Projection {
-	var reads [][]string
-	seen := map[any]bool{}
-	var queue []any
-	for _, m := range c.Modules {
-		if packageName(m) == entryPackage {
-			for _, r := range m.Rules {
-				queue = append(queue, r)
-			}
-		}
-	}
-	for len(queue) > 0 {
-		next := queue[0]
-		queue = queue[1:]
-		if seen[next] {
-			continue
-		}
-		seen[next] = true
-		if r, ok := next.(*ast.Rule); ok {
-			reads = append(reads, readsOfRule(r)...)
-			if r.Else != nil {
-				queue = append(queue, r.Else)
-			}
-		}
-		for dep := range c.Graph.Dependencies(next) {
-			queue = append(queue, dep)
-		}
-	}
-	return record.Reading(reads)
-}
-
-func readsOfRule(r *ast.Rule) [][]string {
-	var reads [][]string
-	var visit *ast.GenericVisitor
-	visit = ast.NewGenericVisitor(func(x any) bool {
-		switch v := x.(type) {
-		case ast.Ref:
-			if !v[0].Equal(ast.InputRootDocument) {
-				return false
-			}
-			reads = append(reads, inputPath(v))
-			for _, t := range v[1:] { // a reference may hold references
-				visit.Walk(t)
-			}
-			return true
-		case ast.Var:
-			if v.Equal(ast.InputRootDocument.Value) {
-				reads = append(reads, nil)
-			}
-		}
-		return false
-	})
-	visit.Walk(r)
-	return reads
-}
-
-// inputPath is the constant part of a reference into the input.
-func inputPath(ref ast.Ref) []string {
-	var path []string
-	for _, t := range ref[1:] {
-		s, ok := t.Value.(ast.String)
-		if !ok {
-			break
-		}
-		path = append(path, string(s))
-	}
-	return path
 }
 
 // newCompiler is a compiler as every organisation gets it. taken tells which

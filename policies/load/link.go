@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // entryFile and entryPackage are those of the generated entrypoint.
@@ -21,6 +23,8 @@ type Call struct {
 	Rule string
 	// Doc is where the policy is explained; "" for the organisation's own.
 	Doc string
+	// Reads is the part of the input that it can read.
+	Reads *record.Projection
 
 	params map[string]any
 	from   string // package of the policy, without data.

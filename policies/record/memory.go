@@ -25,7 +25,7 @@ type Key [sha256.Size]byte
 
 // NewMemory returns a memory of up to size verdicts; nil if none can be kept.
 func NewMemory[V any](size int, reads *Projection) (*Memory[V], error) {
-	if size == 0 || reads.Reads("time") {
+	if size == 0 || reads.Touches("time") {
 		return nil, nil
 	}
 	cache, err := lru.New[Key, V](size)

@@ -55,9 +55,17 @@ func (p *Projection) add(path []string) {
 	kid.add(path[1:])
 }
 
-// Reads reports whether anything at or below the member of the root is read.
-func (p *Projection) Reads(member string) bool {
-	return p.whole || p.kids[member] != nil
+// Touches reports whether anything at, above or below a path is read.
+func (p *Projection) Touches(path ...string) bool {
+	for _, name := range path {
+		if p.whole {
+			return true
+		}
+		if p = p.kids[name]; p == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Paths lists what is read: sorted, dotted; the empty path is the whole input.

@@ -1,0 +1,89 @@
+package load
+
+import (
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/record"
+)
+
+// readsOf finds what each call can come to read of the input, and returns what all
+// of them can: of the rules that can be reached from it, each reference cut at its
+// first variable.
+func readsOf(c *ast.Compiler, calls []Call) *record.Projection {
+	ofRule := map[*ast.Rule][][]string{}
+	var all [][]string
+	for i := range calls {
+		var reads [][]string
+		for r := range reachable(c, c.GetRulesExact(ast.MustParseRef(fmt.Sprintf("data.%s.c%d", entryPackage, i)))) {
+			if _, known := ofRule[r]; !known {
+				ofRule[r] = readsOfRule(r)
+			}
+			reads = append(reads, ofRule[r]...)
+		}
+		calls[i].Reads = record.Reading(reads)
+		all = append(all, reads...)
+	}
+	return record.Reading(all)
+}
+
+// reachable returns the rules and all that they depend on.
+func reachable(c *ast.Compiler, rules []*ast.Rule) map[*ast.Rule]bool {
+	seen := map[*ast.Rule]bool{}
+	for queue := rules; len(queue) > 0; {
+		r := queue[0]
+		queue = queue[1:]
+		if seen[r] {
+			continue
+		}
+		seen[r] = true
+		if r.Else != nil {
+			queue = append(queue, r.Else)
+		}
+		for dep := range c.Graph.Dependencies(r) {
+			if next, ok := dep.(*ast.Rule); ok {
+				queue = append(queue, next)
+			}
+		}
+	}
+	return seen
+}
+
+func readsOfRule(r *ast.Rule) [][]string {
+	var reads [][]string
+	var visit *ast.GenericVisitor
+	visit = ast.NewGenericVisitor(func(x any) bool {
+		switch v := x.(type) {
+		case ast.Ref:
+			if !v[0].Equal(ast.InputRootDocument) {
+				return false
+			}
+			reads = append(reads, inputPath(v))
+			for _, t := range v[1:] { // a reference may hold references
+				visit.Walk(t)
+			}
+			return true
+		case ast.Var:
+			if v.Equal(ast.InputRootDocument.Value) {
+				reads = append(reads, nil)
+			}
+		}
+		return false
+	})
+	visit.Walk(r)
+	return reads
+}
+
+// inputPath is the constant part of a reference into the input.
+func inputPath(ref ast.Ref) []string {
+	var path []string
+	for _, t := range ref[1:] {
+		s, ok := t.Value.(ast.String)
+		if !ok {
+			break
+		}
+		path = append(path, string(s))
+	}
+	return path
+}
