@@ -63,6 +63,23 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// BenchmarkNamed shows what a create costs whose name is new, which one policy of
+// eleven reads.
+func BenchmarkNamed(b *testing.B) {
+	cfg := without(policies.Config{Policies: benchPolicies()[:11]}, "env_rules") // which reads everything
+	cfg.Policies = append(cfg.Policies, policies.Entry{Policy: "naming", Params: map[string]any{"pattern": "^[a-z0-9-]+$"}})
+	e := engineRemembering(b, 4096, cfg)
+	in := benchCall(b)
+	after, _ := in.Resource.After.(map[string]any)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		after["name"] = fmt.Sprintf("train-%d", n)
+		if d, err := e.Decide(b.Context(), "acme", in); err != nil || !d.Allowed() {
+			b.Fatal(d, err)
+		}
+	}
+}
+
 // BenchmarkLoad shows what compiling one organisation costs.
 func BenchmarkLoad(b *testing.B) {
 	orgs := map[string]policies.Config{"acme": {Policies: benchPolicies()}}

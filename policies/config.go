@@ -21,7 +21,7 @@ type Config struct {
 type Limits struct {
 	Deadline     time.Duration `yaml:"deadline" doc:"bounds one decision, waiting for a free place included; past it the call is refused"`
 	Concurrency  int           `yaml:"concurrency" doc:"bounds the evaluations that run at once. Where there are several organisations, one may have half of them, rounded up, so that none can keep the others waiting; 0 is twice the number of cores"`
-	Remember     int           `yaml:"remember" doc:"how many verdicts are kept per organisation, where that is sound. 0 keeps none"`
+	Remember     int           `yaml:"remember" doc:"how many verdicts are kept per organisation, of single policies and of all together, where that is sound. 0 keeps none"`
 	MaxMutations int           `yaml:"max_mutations" doc:"bounds the changes one decision may ask for"`
 }
 

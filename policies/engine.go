@@ -12,13 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/topdown"
-
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
 // Deps are the live things an Engine may use; the zero value is usable.
@@ -82,7 +78,7 @@ type orgState struct {
 
 	revision   string // of the policies and the exceptions
 	exceptions []exception
-	memory     *record.Memory[*Decision] // nil where verdicts cannot be remembered
+	memory     *record.Memory[*Decision] // nil if none are remembered
 	share      chan struct{}             // one per place the organisation may hold
 	converter  record.Converter
 }
@@ -194,75 +190,6 @@ func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, e
 	return d, nil
 }
 
-// verdict is what the policies themselves say, from memory if they said it of
-// an equal call before.
-func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document, now time.Time) (*Decision, error) {
-	if len(o.Calls) == 0 {
-		return &Decision{Revision: o.revision}, nil
-	}
-	if o.memory == nil {
-		return e.evaluate(ctx, o, doc, now, nil)
-	}
-	key, ok := o.memory.Key(doc)
-	if !ok {
-		return e.evaluate(ctx, o, doc, now, nil)
-	}
-	if d, ok := o.memory.Get(key); ok {
-		return d, nil
-	}
-	d, err := e.evaluate(ctx, o, doc, now, nil)
-	if err == nil {
-		o.memory.Add(key, d)
-	}
-	return d, err
-}
-
-// outcome is what an evaluation came to.
-type outcome struct {
-	decision *Decision
-	err      error
-}
-
-// evaluate runs the policies on a goroutine of their own, so that a built-in
-// function that does not look at the clock cannot hold the caller past its
-// deadline. An evaluation left behind keeps its place until it ends. w follows
-// it; nil does not.
-func (e *Engine) evaluate(ctx context.Context, o *orgState, doc *record.Document, now time.Time, w *openings) (*Decision, error) {
-	deadline := time.NewTimer(e.limits.Deadline)
-	defer deadline.Stop()
-	// The organisation's own turn first, so that who waits for it holds no place.
-	share := o.share
-	if e.alone.Load() {
-		share = nil
-	}
-	if err := e.enter(ctx, share, deadline.C); err != nil {
-		return nil, err
-	}
-	if err := e.enter(ctx, e.places, deadline.C); err != nil {
-		leave(share)
-		return nil, err
-	}
-	cancel := topdown.NewCancel()
-	done := make(chan outcome, 1)
-	go func() {
-		defer func() {
-			leave(e.places)
-			leave(share)
-		}()
-		done <- o.decide(doc, now, w, cancel)
-	}()
-	select {
-	case out := <-done:
-		return out.decision, out.err
-	case <-deadline.C:
-		cancel.Cancel()
-		return nil, fmt.Errorf("%w: %s", ErrDeadline, e.limits.Deadline)
-	case <-ctx.Done():
-		cancel.Cancel()
-		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
-	}
-}
-
 // enter waits for room; nil has room for all.
 func (e *Engine) enter(ctx context.Context, room chan struct{}, deadline <-chan time.Time) error {
 	if room == nil {
@@ -295,73 +222,4 @@ func (e *Engine) shareOf(org string) chan struct{} {
 		e.shares[org] = make(chan struct{}, e.limits.Concurrency-e.limits.Concurrency/2)
 	}
 	return e.shares[org]
-}
-
-// decide evaluates the entrypoint; a panic in it is an error like any other.
-func (o *orgState) decide(doc *record.Document, now time.Time, w *openings, cancel topdown.Cancel) (out outcome) {
-	err := sandbox.Run(len(o.Calls), func() error {
-		input, err := o.converter.Term(doc, o.Reads)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInput, err)
-		}
-		out.decision, err = o.run(input, now, w, cancel)
-		return err
-	})
-	if err != nil && !errors.Is(err, ErrInput) {
-		err = fmt.Errorf("%w: %w", ErrEvaluation, err)
-	}
-	out.err = err
-	return out
-}
-
-// run evaluates one call after another.
-//
-// With openings, a call that looked at something hidden says nothing, not even
-// that it failed.
-func (o *orgState) run(input *ast.Term, now time.Time, w *openings, cancel topdown.Cancel) (*Decision, error) {
-	// Not the caller's context: the store is in memory, and the evaluation is
-	// ended by cancel.
-	ctx := context.Background() //nolint:forbidigo // see above
-	evaluation, err := o.Begin(ctx, input, now)
-	if err != nil {
-		return nil, err
-	}
-	defer evaluation.End(ctx)
-	d := &Decision{Revision: o.revision}
-	for i, c := range o.Calls {
-		q := evaluation.Query(i, cancel)
-		if w != nil {
-			q = w.watch.Begin(q)
-		}
-		answer, err := one(ctx, q)
-		if w != nil && !w.end(c) && !cancel.Cancelled() {
-			continue
-		}
-		if err == nil {
-			err = d.take(c, answer)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("policy %s: %s: %w", c.Entry.Policy, c.Rule, err)
-		}
-	}
-	d.sort()
-	return d, nil
-}
-
-// one is the single answer of a query.
-func one(ctx context.Context, q *topdown.Query) (*ast.Term, error) {
-	var answer *ast.Term
-	answers := 0
-	err := q.Iter(ctx, func(r topdown.QueryResult) error {
-		answer = r[load.Answer]
-		answers++
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case answers != 1 || answer == nil:
-		return nil, errors.New("undefined")
-	}
-	return answer, nil
 }

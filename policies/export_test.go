@@ -1,4 +1,25 @@
 package policies
 
+import "slices"
+
 // Held is how many evaluations hold a place.
 func (e *Engine) Held() int { return len(e.places) }
+
+// Unknown lists the policies of which nothing is remembered about a call.
+func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
+	o := e.now.Load().orgs[org]
+	doc, err := in.Document()
+	if err != nil {
+		return nil, err
+	}
+	q := o.ask(doc, in.Time)
+	q.recall()
+	var out []string
+	for i, s := range q.said {
+		if s.decision == nil {
+			out = append(out, o.Calls[i].Entry.Policy)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}

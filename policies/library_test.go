@@ -1,11 +1,43 @@
 package policies_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
+
+// Each policy reads what it judges and nothing else, so that what it says of a create
+// is remembered while a member changes that it has no business with.
+func TestPoliciesReadWhatTheyJudge(t *testing.T) {
+	wide := map[string][]string{ // what each reads that is new in every call
+		"env_rules":     {"resource.after"}, // credentials may be anywhere
+		"lifetime":      {"time.ns"},
+		"working_hours": {"time.ns"},
+	}
+	lib, err := load.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range lib {
+		reads, _ := newEngine(t, policies.Config{Policies: []policies.Entry{{Policy: p.Name, Params: p.Example}}}).Reads("acme")
+		var got []string
+		for _, path := range reads {
+			switch {
+			case slices.Contains([]string{"", "request", "request.body", "request.path", "request.params", "resource", "resource.after", "resource.current", "caller", "cost", "spend"}, path),
+				strings.HasPrefix(path, "time"):
+				got = append(got, path)
+			}
+		}
+		if diff := cmp.Diff(wide[p.Name], got); diff != "" {
+			t.Errorf("%s reads more than it judges (-want +got):\n%s", p.Name, diff)
+		}
+	}
+}
 
 // TestExamplesCompile switches every policy on with the example of its
 // METADATA.

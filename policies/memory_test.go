@@ -128,6 +128,44 @@ func TestTimeIsNotRemembered(t *testing.T) {
 	}
 }
 
+// A policy that reads what is new leaves what the others said remembered.
+func TestPoliciesAreRememberedApart(t *testing.T) {
+	slow := "package policies.slow\n\ndeny contains \"x\" if {\n\tinput.resource.after.gpu.count > 7\n\tcount(split(input.resource.after.gpu.id, \"\")) > 0\n}\n"
+	dir := t.TempDir()
+	write(t, dir, "slow.rego", slow)
+	e := engineRemembering(t, 64, policies.Config{Directory: dir, Policies: []policies.Entry{
+		{Policy: "naming", Params: map[string]any{"pattern": "[a-z]+"}}, {Policy: "working_hours"},
+	}})
+	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":8}}`)
+	after := in.Resource.After.(map[string]any)
+	for _, tt := range []struct {
+		name string
+		at   time.Time
+		want []string
+		runs []string // what is evaluated
+	}{
+		{"a", noon(), []string{"slow"}, []string{"naming", "slow", "working_hours"}},
+		{"b", noon(), []string{"slow"}, []string{"naming", "working_hours"}},
+		{"B", noon(), []string{"naming", "slow"}, []string{"naming", "working_hours"}},
+		{"b", noon().Add(9 * time.Hour), []string{"slow", "working_hours"}, []string{"working_hours"}},
+		{"a", noon(), []string{"slow"}, []string{"working_hours"}},
+	} {
+		after["name"], in.Time = tt.name, tt.at
+		unknown, err := e.Unknown("acme", in)
+		if diff := cmp.Diff(tt.runs, unknown); diff != "" || err != nil {
+			t.Errorf("%s at %s: %v, to be evaluated (-want +got):\n%s", tt.name, tt.at, err, diff)
+		}
+		d, err := e.Decide(t.Context(), "acme", in)
+		var got []string
+		for _, v := range d.Deny {
+			got = append(got, v.Policy)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s at %s: %v (-want +got):\n%s", tt.name, tt.at, err, diff)
+		}
+	}
+}
+
 // TestReadsAreNarrow pins what the demo's policies read: a wider set would be
 // correct and slow.
 func TestReadsAreNarrow(t *testing.T) {

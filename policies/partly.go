@@ -44,7 +44,9 @@ func (e *Engine) DecideRecorded(ctx context.Context, org string, r *record.Recor
 		return Decision{}, nil, err
 	}
 	w := &openings{watch: record.NewWatch(r), open: map[openKey][]string{}}
-	verdict, err := e.evaluate(ctx, o, doc, in.Time, w)
+	q := o.ask(doc, in.Time)
+	q.w = w
+	verdict, err := e.evaluate(ctx, q)
 	if err != nil {
 		return Decision{}, nil, err
 	}

@@ -166,8 +166,10 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.
 	if now := e.now.Load(); now != nil && now.orgs[org] != nil && now.orgs[org].revision == next.revision {
 		return now.orgs[org], nil
 	}
-	if next.memory, err = record.NewMemory[*Decision](e.limits.Remember, next.Compiled.Reads); err != nil {
-		return nil, fmt.Errorf("org %s: %w", org, err)
+	if e.limits.Remember > 0 {
+		if next.memory, err = record.NewMemory[*Decision](e.limits.Remember); err != nil {
+			return nil, fmt.Errorf("org %s: %w", org, err)
+		}
 	}
 	next.share = e.shareOf(org)
 	return next, nil

@@ -2,20 +2,19 @@ package record
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// Memory keeps verdicts by the part of the input that the policies read. It
-// belongs to one compiled state, so the revision need not be part of the key.
+// Memory keeps verdicts by the part of the input that was read for them. It belongs
+// to one compiled state, so the revision need not be part of the key.
 //
-// It is sound because an evaluation is a function of exactly that part: no
-// clock, no randomness, no network, constant data. Verdicts that depend on the
-// time are not kept at all, exceptions are applied afterwards, and an error is
-// never remembered.
+// It is sound because an evaluation is a function of exactly that part: no clock, no
+// randomness, no network, constant data. Verdicts that depend on the time are not
+// kept at all, exceptions are applied afterwards, and an error is never remembered.
 type Memory[V any] struct {
-	reads    *Projection
 	verdicts *lru.Cache[Key, V]
 	buffers  sync.Pool
 }
@@ -23,24 +22,26 @@ type Memory[V any] struct {
 // Key is the SHA-256 digest of an injective encoding of what policies read.
 type Key [sha256.Size]byte
 
-// NewMemory returns a memory of up to size verdicts; nil if none can be kept.
-func NewMemory[V any](size int, reads *Projection) (*Memory[V], error) {
-	if size == 0 || reads.Touches("time") {
-		return nil, nil
-	}
+// NewMemory returns a memory of up to size verdicts, which is positive.
+func NewMemory[V any](size int) (*Memory[V], error) {
 	cache, err := lru.New[Key, V](size)
 	if err != nil {
 		return nil, err
 	}
-	return &Memory[V]{reads: reads, verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}}, nil
+	return &Memory[V]{verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}}, nil
 }
 
-// Key returns the key of a document; ok is false when it holds a value that has
-// no encoding, which evaluation will refuse.
-func (m *Memory[V]) Key(d *Document) (key Key, ok bool) {
+// Key returns the key of a verdict about a document, for which reads was read; of
+// tells verdicts about one document apart. ok is false when the verdict may not be
+// kept: it depends on the time, or the document holds a value that has no encoding,
+// which evaluation will refuse.
+func (m *Memory[V]) Key(d *Document, reads *Projection, of int) (key Key, ok bool) {
+	if reads.Touches("time") {
+		return key, false
+	}
 	buf, _ := m.buffers.Get().(*[]byte)
 	defer m.buffers.Put(buf)
-	b, err := appendPart((*buf)[:0], d.part(), m.reads)
+	b, err := appendPart(binary.AppendVarint((*buf)[:0], int64(of)), d.part(), reads)
 	if err != nil {
 		return key, false
 	}

@@ -1,0 +1,215 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
+)
+
+// verdict is what the policies themselves say. What was said of an equal call is
+// remembered: of all policies together, and of each, so that those alone are
+// evaluated which read something new.
+func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document, now time.Time) (*Decision, error) {
+	if o.memory == nil {
+		return e.evaluate(ctx, o.ask(doc, now))
+	}
+	key, kept := o.memory.Key(doc, o.Reads, -1)
+	if kept {
+		if d, known := o.memory.Get(key); known {
+			return d, nil
+		}
+	}
+	q := o.ask(doc, now)
+	q.recall()
+	d, err := e.evaluate(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if kept {
+		o.memory.Add(key, d)
+	}
+	q.remember()
+	return d, nil
+}
+
+// question is a call that is put to the policies of an organisation.
+type question struct {
+	*orgState
+
+	doc  *record.Document
+	now  time.Time
+	w    *openings // follows the evaluation; nil does not
+	said []said    // one per call
+}
+
+func (o *orgState) ask(doc *record.Document, now time.Time) *question {
+	return &question{orgState: o, doc: doc, now: now, said: make([]said, len(o.Calls))}
+}
+
+// said is what one call says.
+type said struct {
+	decision *Decision // nil before it is evaluated
+	key      record.Key
+	kept     bool // under the key, once it is known
+}
+
+// recall finds what is remembered of each call.
+func (q *question) recall() {
+	for i, c := range q.Calls {
+		s := &q.said[i]
+		var key record.Key
+		if key, s.kept = q.memory.Key(q.doc, c.Reads, i); !s.kept {
+			continue
+		}
+		s.key = key
+		if d, known := q.memory.Get(key); known {
+			s.decision, s.kept = d, false
+		}
+	}
+}
+
+// remember keeps what is new.
+func (q *question) remember() {
+	for _, s := range q.said {
+		if s.kept {
+			q.memory.Add(s.key, s.decision)
+		}
+	}
+}
+
+// answer puts together what the calls say.
+func (q *question) answer() *Decision {
+	d := &Decision{Revision: q.revision}
+	for _, s := range q.said {
+		d.Deny = append(d.Deny, s.decision.Deny...)
+		d.Warn = append(d.Warn, s.decision.Warn...)
+		d.Shadow = append(d.Shadow, s.decision.Shadow...)
+		d.Mutate = append(d.Mutate, s.decision.Mutate...)
+	}
+	d.sort()
+	return d
+}
+
+// evaluate runs the policies on a goroutine of their own, so that a built-in
+// function that does not look at the clock cannot hold the caller past its
+// deadline. An evaluation left behind keeps its place until it ends.
+func (e *Engine) evaluate(ctx context.Context, q *question) (*Decision, error) {
+	if !slices.ContainsFunc(q.said, func(s said) bool { return s.decision == nil }) {
+		return q.answer(), nil
+	}
+	deadline := time.NewTimer(e.limits.Deadline)
+	defer deadline.Stop()
+	// The organisation's own turn first, so that who waits for it holds no place.
+	share := q.share
+	if e.alone.Load() {
+		share = nil
+	}
+	if err := e.enter(ctx, share, deadline.C); err != nil {
+		return nil, err
+	}
+	if err := e.enter(ctx, e.places, deadline.C); err != nil {
+		leave(share)
+		return nil, err
+	}
+	cancel := topdown.NewCancel()
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			leave(e.places)
+			leave(share)
+		}()
+		done <- q.decide(cancel)
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
+		return q.answer(), nil
+	case <-deadline.C:
+		cancel.Cancel()
+		return nil, fmt.Errorf("%w: %s", ErrDeadline, e.limits.Deadline)
+	case <-ctx.Done():
+		cancel.Cancel()
+		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
+	}
+}
+
+// decide evaluates the calls; a panic in one is an error like any other.
+func (q *question) decide(cancel topdown.Cancel) error {
+	err := sandbox.Run(len(q.Calls), func() error {
+		input, err := q.converter.Term(q.doc, q.Reads)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrInput, err)
+		}
+		return q.run(input, cancel)
+	})
+	if err != nil && !errors.Is(err, ErrInput) {
+		err = fmt.Errorf("%w: %w", ErrEvaluation, err)
+	}
+	return err
+}
+
+// run evaluates one call after another, but for those that are known.
+//
+// With openings, a call that looked at something hidden says nothing, not even
+// that it failed.
+func (q *question) run(input *ast.Term, cancel topdown.Cancel) error {
+	// Not the caller's context: the store is in memory, and the evaluation is
+	// ended by cancel.
+	ctx := context.Background() //nolint:forbidigo // see above
+	evaluation, err := q.Begin(ctx, input, q.now)
+	if err != nil {
+		return err
+	}
+	defer evaluation.End(ctx)
+	for i, c := range q.Calls {
+		if q.said[i].decision != nil {
+			continue
+		}
+		query := evaluation.Query(i, cancel)
+		if q.w != nil {
+			query = q.w.watch.Begin(query)
+		}
+		answer, err := one(ctx, query)
+		d := new(Decision)
+		q.said[i].decision = d
+		if q.w != nil && !q.w.end(c) && !cancel.Cancelled() {
+			continue
+		}
+		if err == nil {
+			err = d.take(c, answer)
+		}
+		if err != nil {
+			return fmt.Errorf("policy %s: %s: %w", c.Entry.Policy, c.Rule, err)
+		}
+	}
+	return nil
+}
+
+// one is the single answer of a query.
+func one(ctx context.Context, q *topdown.Query) (*ast.Term, error) {
+	var answer *ast.Term
+	answers := 0
+	err := q.Iter(ctx, func(r topdown.QueryResult) error {
+		answer = r[load.Answer]
+		answers++
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case answers != 1 || answer == nil:
+		return nil, errors.New("undefined")
+	}
+	return answer, nil
+}
