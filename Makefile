@@ -34,13 +34,13 @@ build: ## Build bin/tollgate
 	@go build -trimpath -o bin/tollgate ./cmd/tollgate
 
 .PHONY: tools
-tools: ## Install what tests and linters need: Redis, Envoy, Chromium, golangci-lint, gofumpt
+tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool, golangci-lint, gofumpt
 	@.ci/install-tools
 
 .PHONY: test
 test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
-	@.ci/install-tools redis envoy chromium
-	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 \
+	@.ci/install-tools redis envoy chromium promtool
+	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_PROMTOOL=1 \
 		go test -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(PKG)
 	@$(if $(filter ./...,$(PKG)),go test -run '^TestGreedyRego$$' ./policies) # needs an address space too small for the race detector
 

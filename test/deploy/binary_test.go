@@ -163,7 +163,7 @@ func configure(t *testing.T, data, admin, platform, more string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tollgate.yaml")
 	text := fmt.Sprintf(`listen: %s
-admin: {listen: "%s"}
+admin: {listen: %s}
 platform: {base_url: "%s"}
 orgs:
   - id: acme

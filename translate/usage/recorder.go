@@ -115,6 +115,7 @@ func (r *Recorder) sumLocked(org string, who Who) *Sum {
 // Run writes every Interval until ctx ends, and then what is left. It returns
 // nil.
 func (r *Recorder) Run(ctx context.Context) error {
+	r.dropped.Add(ctx, 0) // so that the series exists before its first increase
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()
 	for {
