@@ -18,6 +18,9 @@ PKG ?= ./...
 FUZZTIME ?= 10s
 BENCH ?= .
 EXAMPLES ?= 25
+BIN ?= bin/tollgate
+# What `tollgate version` prints, logs and traces carry, and the platform sees in User-Agent.
+VERSION ?= $(or $(shell git describe --tags --always --dirty 2> /dev/null),dev)
 # The order of tests is another with each commit, and the same for all who test one: on, or a number.
 SHUFFLE ?= $(or $(shell git log -1 --format=%ct 2> /dev/null),on)
 
@@ -30,8 +33,8 @@ demo: build ## Build, and run everything on loopback with sample keys (DEMOFLAGS
 	@exec bin/tollgate demo $(DEMOFLAGS)
 
 .PHONY: build
-build: ## Build bin/tollgate
-	@go build -trimpath -o bin/tollgate ./cmd/tollgate
+build: ## Build bin/tollgate, stamped with its version (BIN, VERSION)
+	@go build -trimpath -ldflags '-X main.stamp=$(VERSION)' -o $(BIN) ./cmd/tollgate
 
 .PHONY: tools
 tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool, golangci-lint, gofumpt

@@ -42,6 +42,13 @@ func (g *Gateway) openDecisions(cfg *Config) error {
 	return nil
 }
 
+// Reopen makes the decision log follow a file that was renamed.
+func (g *Gateway) Reopen() {
+	if g.decisions != nil {
+		g.decisions.Reopen()
+	}
+}
+
 // logDecisions runs the decision log until stop is called, which waits until
 // what was decided is written. It outlives the listeners, so that requests that
 // finish while they drain are in it.

@@ -47,6 +47,9 @@ type Deps struct {
 	Providers *telemetry.Providers
 	Now       func() time.Time
 	Version   string
+	// Instance names the gateway among those that share the store, unless
+	// limits.gateway does; empty is a random name.
+	Instance string
 	// Stdout is where a decision log on standard output goes; nil has none.
 	Stdout io.Writer
 	// API is the v2 API's description; nil loads the embedded one.
@@ -121,7 +124,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	g.limiter, err = ratelimit.New(cfg.Limits.Config, ratelimit.Deps{
+	limits := cfg.Limits.Config
+	limits.Gateway = cmp.Or(limits.Gateway, deps.Instance)
+	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{
 		Store: g.store, Clock: clock(deps.Now), Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
 	})
 	if err != nil {

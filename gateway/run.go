@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
@@ -49,6 +49,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		g.status.Serving(false)
+		g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.Timeouts.Notice.String(), "drain", cfg.Timeouts.Drain.String())
 		time.AfterFunc(cfg.Timeouts.Notice, closeDoors)
 		return nil
 	})
@@ -75,10 +76,12 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if g.deps.Serving != nil {
 		g.deps.Serving()
 	}
-	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(), "revision", cfg.Revision)
+	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(),
+		"revision", cfg.Revision, "version", g.deps.Version)
 	err = errors.Join(group.Wait(), logged())
 	stopNoting()
 	g.Close()
+	g.deps.Logger.InfoContext(ctx, "stopped", "clean", err == nil)
 	return err
 }
 
@@ -159,7 +162,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderSize,
 		ConnState:         fresh.note,
-		ErrorLog:          slog.NewLogLogger(g.deps.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:          telemetry.StandardLog(g.deps.Logger),
 	}
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends Serve, and nothing else
 	if err := s.Serve(l); ctx.Err() == nil {

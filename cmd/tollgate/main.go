@@ -100,8 +100,14 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is the module's version as built, "dev" for a build from a checkout.
+// stamp is the version that the Makefile and the Dockerfile set when linking.
+var stamp string //nolint:gochecknoglobals // the linker sets it
+
+// version is the stamp, or the module's version as Go knows it, "dev" without either.
 func version() string {
+	if stamp != "" {
+		return stamp
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}

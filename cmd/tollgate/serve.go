@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -68,6 +73,7 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 // reload puts the file's configuration in force, or says why not, and returns what
 // it was read from.
 func reload(g *gateway.Gateway, path string, logger *slog.Logger) config.Inputs {
+	g.Reopen()
 	loaded, err := config.Load(path, config.Sources{})
 	if err != nil {
 		g.Rejected(err)
@@ -96,10 +102,14 @@ type runOptions struct {
 
 // runGateway runs a gateway and everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
+	instance := instance(&loaded.Config)
+	o.logger = slog.New(telemetry.Annotated(o.logger.Handler(), slog.String("instance", instance)))
 	// Libraries that log by themselves write into our log. These are the
 	// process's own settings, so they belong here and nowhere below.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.logger.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	redis.SetLogger(redisLog{o.logger})
+	log.SetFlags(0)
+	log.SetOutput(telemetry.StandardLog(o.logger).Writer())
 	client, stop, err := openRedis(&loaded.Config)
 	if err != nil {
 		return err
@@ -117,7 +127,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		}
 	}()
 	g, err := gateway.New(loaded.Config, gateway.Deps{
-		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(), Stdout: o.stdout,
+		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(), Instance: instance, Stdout: o.stdout,
 		Data: o.data, Admin: o.admin, Envoy: o.envoy,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})
@@ -145,6 +155,16 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	cancel()
 	<-watched
 	return err
+}
+
+// instance names this process among the gateways that share a store, and in the log:
+// as configured, or after the machine it runs on.
+func instance(cfg *gateway.Config) string {
+	host, err := os.Hostname()
+	if err != nil || ratelimit.CheckID(host) != nil || strings.Contains(host, "|") {
+		host = "tollgate"
+	}
+	return cmp.Or(cfg.Limits.Gateway, host+"-"+rand.Text()[:8])
 }
 
 // redisLog writes what the Redis client logs. Failures of calls are reported

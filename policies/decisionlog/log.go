@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,6 +41,8 @@ type Log struct {
 	masks [][]string
 	sinks []sink
 	wake  chan struct{}
+	// reopen is set while the sinks are to look where they write.
+	reopen atomic.Bool
 
 	mu    sync.Mutex
 	ring  []*Event // guarded by mu; first..first+count wait
@@ -49,7 +52,7 @@ type Log struct {
 	stats Stats
 }
 
-// sink writes encoded events somewhere.
+// sink writes encoded events somewhere. Writing none makes it look where that is.
 type sink interface {
 	name() string
 	write(ctx context.Context, events [][]byte) error
@@ -118,6 +121,18 @@ func (l *Log) Record(e Event) {
 		l.stats.Recorded++
 	}
 	l.mu.Unlock()
+	l.stir()
+}
+
+// Reopen makes the log follow a file that was renamed, without waiting for the next
+// event.
+func (l *Log) Reopen() {
+	l.reopen.Store(true)
+	l.stir()
+}
+
+// stir wakes Run.
+func (l *Log) stir() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -241,7 +256,7 @@ func (l *Log) batch() int {
 func (l *Log) drain(ctx context.Context) {
 	for ctx.Err() == nil {
 		events := l.take(l.batch())
-		if len(events) == 0 {
+		if len(events) == 0 && !l.reopen.Swap(false) {
 			return
 		}
 		encoded := make([][]byte, 0, len(events))

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -246,6 +248,65 @@ func TestFileRotates(t *testing.T) {
 	}
 	if _, err := os.Stat(path + ".3"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("d.log.3: got %v, want it not to exist", err)
+	}
+}
+
+// Whoever renames the file, or cuts it, finds the next events in a new one, or at the
+// beginning.
+func TestFileIsFollowed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.log")
+	cfg := decisionlog.DefaultConfig()
+	cfg.File = &decisionlog.File{Path: path, MaxBytes: 2000, Keep: 1}
+	l := newLog(t, cfg, decisionlog.Deps{})
+	begin := time.Now()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for ctx.Err() == nil && !ok() {
+			if time.Since(begin) > time.Minute {
+				t.Fatalf("%s did not happen", what)
+			}
+			runtime.Gosched()
+		}
+	}
+	written := func(id string) {
+		t.Helper()
+		before := l.Stats().Written
+		l.Record(event(id))
+		until(id, func() bool { return l.Stats().Written > before })
+	}
+	aside := func(suffix string) {
+		t.Helper()
+		if err := os.Rename(path, path+suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written("first")
+	aside(".aside")
+	written("second")
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	written("third")
+	aside(".again")
+	l.Reopen()
+	until("another file", func() bool { _, err := os.Stat(path); return err == nil })
+	cancel()
+	<-done
+	for suffix, want := range map[string][]string{".aside": {"first"}, ".again": {"third"}, "": nil} {
+		text, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(`"decision_id":"(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+			got = append(got, m[1])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events in d.log%s (-want +got):\n%s", suffix, diff)
+		}
 	}
 }
 

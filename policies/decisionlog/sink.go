@@ -29,6 +29,9 @@ type streamSink struct{ w io.Writer }
 func (*streamSink) name() string { return "stdout" }
 
 func (s *streamSink) write(_ context.Context, events [][]byte) error {
+	if len(events) == 0 {
+		return nil
+	}
 	_, err := s.w.Write(lines(events))
 	return err
 }
@@ -36,7 +39,8 @@ func (s *streamSink) write(_ context.Context, events [][]byte) error {
 // Close leaves the stream alone.
 func (*streamSink) Close() error { return nil }
 
-// fileSink writes to a file and puts it aside when it is full.
+// fileSink writes to a file and puts it aside when it is full. When another program
+// has done so, it begins a new one.
 type fileSink struct {
 	cfg  File
 	f    *os.File
@@ -70,6 +74,9 @@ func (s *fileSink) open() error {
 func (*fileSink) name() string { return "file" }
 
 func (s *fileSink) write(_ context.Context, events [][]byte) error {
+	if err := s.follow(); err != nil {
+		return err
+	}
 	text := lines(events)
 	if s.size > 0 && s.size+int64(len(text)) > s.cfg.MaxBytes {
 		if err := s.rotate(); err != nil {
@@ -79,6 +86,19 @@ func (s *fileSink) write(_ context.Context, events [][]byte) error {
 	n, err := s.f.Write(text)
 	s.size += int64(n)
 	return err
+}
+
+// follow opens the file anew if Path no longer names the one that is open.
+func (s *fileSink) follow() error {
+	open, err := s.f.Stat()
+	if err != nil {
+		return errors.Join(err, s.open()) // it could not be opened before
+	}
+	if there, err := os.Stat(s.cfg.Path); err == nil && os.SameFile(open, there) {
+		s.size = there.Size() // it may have been cut
+		return nil
+	}
+	return errors.Join(s.f.Close(), s.open())
 }
 
 // rotate renames Path to Path.1, that to Path.2, and so on; the last goes.

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -136,5 +138,22 @@ func TestImageIsBuiltWithOurToolchain(t *testing.T) {
 	got := regexp.MustCompile(`(?m)^FROM golang:([0-9.]+)`).FindStringSubmatch(read(t, "deploy/Dockerfile"))
 	if want == nil || got == nil || want[1] != got[1] {
 		t.Errorf("the image is built with Go %v, go.mod asks for %v", got, want)
+	}
+}
+
+// What make and the image stamp is what the binary says it is.
+func TestVersionIsStamped(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "tollgate")
+	build := exec.CommandContext(t.Context(), "make", "-s", "-C", root, "build", "BIN="+binary, "VERSION=v9.8.7-test")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("make build: %v\n%s", err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), binary, "version").Output()
+	if got, want := string(out), "tollgate v9.8.7-test\n"; err != nil || got != want {
+		t.Errorf("tollgate version = %q, %v, want %q", got, err, want)
+	}
+	if flag := "-X main.stamp=${VERSION}"; !strings.Contains(read(t, "deploy/Dockerfile"), flag) {
+		t.Errorf("deploy/Dockerfile does not link with %s", flag)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // selfSigned is a certificate for gw, with its serial number.
@@ -146,6 +148,15 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 	operator := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting(second)}}
 	defer operator.CloseIdleConnections()
+	// What net/http says of a stranger is in the log, but not what the stranger sent.
+	stranger := world.Dial(t, s.admin)
+	if _, err := io.WriteString(stranger, "GET /"+canary+" HTTP/1.0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(stranger) // however the connection ends, it was noted before
+	if log := s.logs.String(); !strings.Contains(log, `"msg":"TLS handshake failed","peer":"`+stranger.LocalAddr().String()) || strings.Contains(log, canary) {
+		t.Errorf("the log has no handshake that failed, or shows what was sent:\n%s", log)
+	}
 	res, err := operator.Get("https://" + s.admin + "/livez")
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "halt": halt, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture,
+			"start": start, "await": await, "halt": halt, "hangup": hangup, "appears": appears, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture,
 		},
 		Condition:           condition,
 		RequireExplicitExec: true,
@@ -196,6 +196,36 @@ func halt(ts *testscript.TestScript, neg bool, args []string) {
 	p := procOf(ts, args[0])
 	if err := p.stop(); err != nil {
 		ts.Fatalf("%s ended with %v; it said:\n%s", args[0], err, &p.seen)
+	}
+}
+
+// hangup NAME sends SIGHUP to a process.
+func hangup(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hangup NAME")
+	}
+	ts.Check(procOf(ts, args[0]).cmd.Process.Signal(syscall.SIGHUP))
+}
+
+// appears REGEXP FILE waits until a file has what matches.
+func appears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: appears REGEXP FILE")
+	}
+	re, err := regexp.Compile(args[0])
+	ts.Check(err)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	timeout := time.After(patience)
+	for {
+		if text, err := os.ReadFile(ts.MkAbs(args[1])); err == nil && re.Match(text) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-timeout:
+			ts.Fatalf("%s: nothing matched %s", args[1], re)
+		}
 	}
 }
 

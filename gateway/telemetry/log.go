@@ -1,0 +1,69 @@
+package telemetry
+
+import (
+	"context"
+	"log"
+	"log/slog"
+	"regexp"
+	"strings"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Annotated returns a handler that adds attrs to each record, and the trace_id of its
+// context.
+func Annotated(h slog.Handler, attrs ...slog.Attr) slog.Handler { return annotated{h, attrs} }
+
+type annotated struct {
+	slog.Handler
+	attrs []slog.Attr
+}
+
+// Handle implements slog.Handler.
+func (h annotated) Handle(ctx context.Context, r slog.Record) error {
+	r.AddAttrs(h.attrs...)
+	if s := trace.SpanContextFromContext(ctx); s.HasTraceID() {
+		r.AddAttrs(slog.String("trace_id", s.TraceID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h annotated) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return annotated{h.Handler.WithAttrs(attrs), h.attrs}
+}
+
+// WithGroup implements slog.Handler.
+func (h annotated) WithGroup(name string) slog.Handler {
+	return annotated{h.Handler.WithGroup(name), h.attrs}
+}
+
+// StandardLog returns a logger for what net/http has to say: each of its messages
+// becomes a record of logger. Quoted text in them is what a peer sent, and is left
+// out; so is what a panic was called with.
+func StandardLog(logger *slog.Logger) *log.Logger { return log.New(messages{logger}, "", 0) }
+
+type messages struct{ logger *slog.Logger }
+
+var (
+	quoted    = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
+	handshake = regexp.MustCompile(`^http: TLS handshake error from (\S+): (.*)`)
+	panicking = regexp.MustCompile(`^http: panic serving (\S+): [^\n]*\n`)
+)
+
+// Write implements io.Writer. p is one message.
+func (m messages) Write(p []byte) (int, error) {
+	text := strings.TrimSpace(string(p))
+	if at := panicking.FindStringSubmatch(text + "\n"); at != nil {
+		stack := strings.TrimPrefix(text+"\n", at[0])
+		m.logger.Error("panic in a door", "peer", at[1], "stack", stack)
+		return len(p), nil
+	}
+	text = clip(quoted.ReplaceAllString(text, `"..."`))
+	if at := handshake.FindStringSubmatch(text); at != nil {
+		m.logger.Info("TLS handshake failed", "peer", at[1], "error", at[2])
+		return len(p), nil
+	}
+	m.logger.Warn("net/http", "message", text)
+	return len(p), nil
+}
