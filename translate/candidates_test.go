@@ -137,16 +137,24 @@ func TestRunCandidates(t *testing.T) {
 			answers: []any{lost}, pods: []any{old, mine}, verdict: Placed, status: 201, id: "mine",
 			calls: "a list", slept: 500 * time.Millisecond,
 		},
-		"lost and not there is repeated": {
-			answers: []any{lost, 201}, pods: []any{old}, verdict: Placed, status: 201, id: "new",
-			calls: "a list a", slept: 500 * time.Millisecond,
+		"lost and not there is never repeated": {
+			answers: []any{lost}, pods: []any{old}, verdict: Unfinished,
+			calls: "a list list list list list list", slept: 24500 * time.Millisecond,
 		},
-		"lost and unknown is not repeated": {
-			answers: []any{lost}, listErr: lost, verdict: Broken,
-			calls: "a list list list list", slept: 4 * time.Second,
+		"lost and unknown is never repeated": {
+			answers: []any{lost}, listErr: lost, verdict: Unfinished,
+			calls: "a list list list list list list", slept: 24500 * time.Millisecond,
 		},
 		"success without an id is never repeated": {
-			answers: []any{&Response{Status: 201}}, verdict: Broken, calls: "a list", slept: 500 * time.Millisecond,
+			answers: []any{&Response{Status: 201}}, verdict: Unfinished,
+			calls: "a list list list list list list", slept: 24500 * time.Millisecond,
+		},
+		"not sent is repeated without a look": {
+			answers: []any{&Response{Status: 502, Unsent: true}, 201}, verdict: Placed, status: 201, id: "new",
+			calls: "a a", slept: 500 * time.Millisecond,
+		},
+		"500 and no look is not repeated": {
+			answers: []any{500}, listErr: lost, verdict: Broken, status: 500, calls: "a list", slept: 500 * time.Millisecond,
 		},
 		"no candidates": {gpus: []string{}, verdict: Shortage, calls: ""},
 	}
@@ -154,12 +162,12 @@ func TestRunCandidates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
 			s := &script{answers: tt.answers, pods: tt.pods, listErr: tt.listErr}
-			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep, Store: NewMemoryStore(c.now)}, s, "acct", 0)
+			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep, Store: NewMemoryStore(c.now)}, s, &Incoming{Account: "acct"}, 0)
 			gpus := tt.gpus
 			if gpus == nil {
 				gpus = []string{"a", "b", "c"}
 			}
-			got := RunCandidates(t.Context(), d, PodPlan(d, pods(gpus...)))
+			got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods(gpus...))
 			if got.Verdict != tt.verdict {
 				t.Errorf("verdict = %v, want %v (response %+v, err %v)", got.Verdict, tt.verdict, got.Response, got.Err)
 			}
@@ -188,8 +196,8 @@ func TestRunCandidatesTriesAtMost24(t *testing.T) {
 		ids = append(ids, fmt.Sprint(i))
 		s.answers = append(s.answers, short)
 	}
-	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, "acct", 0)
-	got := RunCandidates(t.Context(), d, PodPlan(d, pods(ids...)))
+	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
+	got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods(ids...))
 	if got.Verdict != Shortage || len(s.calls) != MaxCandidates {
 		t.Errorf("verdict %v after %d calls, want %v after %d", got.Verdict, len(s.calls), Shortage, MaxCandidates)
 	}
@@ -198,13 +206,13 @@ func TestRunCandidatesTriesAtMost24(t *testing.T) {
 func TestRunCandidatesEndsWithTheBudget(t *testing.T) {
 	c := newClock()
 	s := &script{answers: []any{limited("20"), short, 201}}
-	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, "acct", 20500*time.Millisecond)
-	run := RunCandidates(t.Context(), d, Plan{Candidates: pods("a", "b")})
+	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 20500*time.Millisecond)
+	run := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a", "b"))
 	if run.Verdict != Placed || run.Index != 1 {
 		t.Fatalf("verdict %v index %d, want placed on 1", run.Verdict, run.Index)
 	}
 	c.t = c.t.Add(time.Minute)
-	late := RunCandidates(t.Context(), d, Plan{Candidates: pods("a")})
+	late := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a"))
 	if late.Verdict != Shortage || late.Response != nil {
 		t.Errorf("after the budget: verdict %v response %v, want shortage without response", late.Verdict, late.Response)
 	}
@@ -216,16 +224,16 @@ func TestTwoLostCreatesNeverAdoptOnePod(t *testing.T) {
 	deps := Deps{Now: c.now, Sleep: c.sleep, Store: store}
 	list := []any{map[string]any{"id": "p1", "name": "n", "image": "i", "gpu": map[string]any{"id": "a", "count": json.Number("1")}, "createdAt": "2026-11-20T12:00:00Z"}}
 	first := &script{answers: []any{500}, pods: list}
-	d := NewDialogue(deps, first, "acct", 0)
-	if got := RunCandidates(t.Context(), d, PodPlan(d, pods("a"))); Text(got.Response.Body, "id") != "p1" || !got.Adopted {
+	d := NewDialogue(deps, first, &Incoming{Account: "acct"}, 0)
+	if got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a")); Text(got.Response.Body, "id") != "p1" || !got.Adopted {
 		t.Fatalf("first create got %+v, want the pod adopted", got)
 	}
 	if diff := cmp.Diff([]string{"p1"}, first.adopted); diff != "" {
 		t.Errorf("the caller is told of (-want +got):\n%s", diff)
 	}
 	second := &script{answers: []any{500, 201}, pods: list}
-	d = NewDialogue(deps, second, "acct", 0)
-	if got := RunCandidates(t.Context(), d, PodPlan(d, pods("a"))); Text(got.Response.Body, "id") != "new" {
+	d = NewDialogue(deps, second, &Incoming{Account: "acct"}, 0)
+	if got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a")); Text(got.Response.Body, "id") != "new" {
 		t.Errorf("second create got %v, want a pod of its own", got.Response.Body)
 	}
 }
@@ -237,8 +245,8 @@ func TestCandidatesStopWhenTheCallerLeaves(t *testing.T) {
 		cancel()
 		return nil, context.Canceled
 	})
-	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, "acct", 0)
-	got := RunCandidates(ctx, d, PodPlan(d, pods("a", "b")))
+	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
+	got := RunCandidates(ctx, NewCreation(d, "createPod", ""), pods("a", "b"))
 	if got.Verdict != Broken || !errors.Is(got.Err, context.Canceled) {
 		t.Errorf("verdict %v err %v, want broken by cancel", got.Verdict, got.Err)
 	}

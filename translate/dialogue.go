@@ -42,6 +42,7 @@ type Dialogue struct {
 	deps     Deps
 	call     Caller
 	account  string
+	caller   string
 	started  time.Time
 	deadline time.Time
 
@@ -50,17 +51,21 @@ type Dialogue struct {
 	warnings []string
 	header   http.Header
 	memory   memory
+	// ahead is how far the platform's clock is ahead of ours, as far as its
+	// answers told; dated reports whether one did.
+	ahead time.Duration
+	dated bool
 }
 
-// NewDialogue begins the conversation of one request of the account. budget is
-// the time it may take in all; zero means Budget.
-func NewDialogue(deps Deps, call Caller, account string, budget time.Duration) *Dialogue {
+// NewDialogue begins the conversation of one request. budget is the time it may
+// take in all; zero means Budget.
+func NewDialogue(deps Deps, call Caller, in *Incoming, budget time.Duration) *Dialogue {
 	deps = deps.WithDefaults()
 	if budget <= 0 {
 		budget = Budget
 	}
 	now := deps.Now()
-	return &Dialogue{deps: deps, call: call, account: account, started: now, deadline: now.Add(budget)}
+	return &Dialogue{deps: deps, call: call, account: in.Account, caller: in.Caller, started: now, deadline: now.Add(budget)}
 }
 
 // Deps returns the dependencies, nil ones filled in.
@@ -94,10 +99,31 @@ func (d *Dialogue) Call(ctx context.Context, r *Request) (*Response, error) {
 		return nil, err
 	}
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.header = resp.Header
-	d.mu.Unlock()
+	if !resp.Date.IsZero() {
+		if ahead := resp.Date.Sub(d.deps.Now()); !d.dated || ahead > d.ahead {
+			d.ahead, d.dated = ahead, true
+		}
+	}
 	return resp, nil
 }
+
+// platformTime returns what the platform's clock showed at our time t, rather too
+// early than too late: its answers tell whole seconds and take a while to arrive,
+// and the times of its resources may be whole seconds, too.
+func (d *Dialogue) platformTime(t time.Time) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.dated {
+		return t.Add(-clockSlack)
+	}
+	return t.Add(d.ahead).Truncate(time.Second)
+}
+
+// clockSlack is how far the platform's clock may be behind ours when it has not
+// told.
+const clockSlack = 2 * time.Second
 
 // Adopt implements Adopter, for a Caller that does.
 func (d *Dialogue) Adopt(r *Request, id string) {

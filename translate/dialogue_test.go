@@ -48,7 +48,7 @@ func TestSend(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, calls := newClock(), 0
-			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, statuses(&calls, tt.answers...), "acct", tt.budget)
+			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, statuses(&calls, tt.answers...), &Incoming{Account: "acct"}, tt.budget)
 			resp, err := d.Send(t.Context(), &Request{Operation: "x"}, tt.repeat)
 			if err != nil || resp.Status != tt.status || calls != tt.calls {
 				t.Errorf("Send = %+v, %v after %d calls, want %d after %d", resp, err, calls, tt.status, tt.calls)
@@ -67,21 +67,21 @@ func TestSendStopsWhenTheCallerLeaves(t *testing.T) {
 		calls++
 		cancel()
 		return nil, context.Canceled
-	}), "acct", 0)
+	}), &Incoming{Account: "acct"}, 0)
 	if _, err := d.Send(ctx, &Request{}, Read); !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("Send = %v after %d calls, want %v after 1", err, calls, context.Canceled)
 	}
 }
 
 func TestDialogueWithoutACaller(t *testing.T) {
-	d := NewDialogue(Deps{}, nil, "acct", 0)
+	d := NewDialogue(Deps{}, nil, &Incoming{Account: "acct"}, 0)
 	if _, err := d.Call(t.Context(), &Request{Operation: "x"}); !errors.Is(err, ErrAmbiguous) {
 		t.Errorf("Call = %v, want %v", err, ErrAmbiguous)
 	}
 }
 
 func TestWarnings(t *testing.T) {
-	d := NewDialogue(Deps{}, nil, "acct", 0)
+	d := NewDialogue(Deps{}, nil, &Incoming{Account: "acct"}, 0)
 	d.Warn("a", "same")
 	d.Warn("a", "same")
 	d.Warn("b", "line\r\nbreak ü "+strings.Repeat("x", 300))
@@ -95,7 +95,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestEachRunsAllButFewAtOnce(t *testing.T) {
-	d := NewDialogue(Deps{}, nil, "acct", 0)
+	d := NewDialogue(Deps{}, nil, &Incoming{Account: "acct"}, 0)
 	var now, most, done atomic.Int32
 	d.Each(t.Context(), 50, func(context.Context, int) {
 		most.Store(max(most.Load(), now.Add(1)))
@@ -117,7 +117,7 @@ func TestCatalog(t *testing.T) {
 	})
 	catalog := NewCatalog(c.now)
 	dialogue := func(account string) *Dialogue {
-		return NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, caller, account, 0)
+		return NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, caller, &Incoming{Account: account}, 0)
 	}
 	read := func(account string) bool {
 		body, failed := catalog.Read(t.Context(), dialogue(account), &Request{Operation: "listGpuTypes"})

@@ -11,11 +11,10 @@ const (
 	KindPod      = "pod"
 	KindEndpoint = "endpoint"
 	KindTemplate = "template"
-	// KindClaim marks pods that were already handed to a caller, so that a
-	// create whose answer was lost never adopts someone else's pod.
+	// KindClaim marks resources that were already handed to a caller, so that a
+	// create whose answer was lost never adopts someone else's.
 	KindClaim = "claim"
-	// KindUnfinished holds creates that were under way when their requests were
-	// answered.
+	// KindUnfinished holds creates whose end their requests did not see.
 	KindUnfinished = "unfinished create"
 )
 
@@ -24,7 +23,8 @@ const (
 const (
 	NoteTTL  = 400 * 24 * time.Hour
 	ClaimTTL = time.Hour
-	// UnfinishedTTL is how long a repeat of a create may come.
+	// UnfinishedTTL is how long a repeat of a create gets what that made; after it,
+	// a repeat is a create of its own.
 	UnfinishedTTL = 10 * time.Minute
 )
 

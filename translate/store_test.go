@@ -46,7 +46,7 @@ func TestNotesSurviveARoundTrip(t *testing.T) {
 
 // talk begins a conversation of acme's.
 func talk(store translate.Store) *translate.Dialogue {
-	return translate.NewDialogue(translate.Deps{Store: store}, nil, "acme", 0)
+	return translate.NewDialogue(translate.Deps{Store: store}, nil, &translate.Incoming{Account: "acme"}, 0)
 }
 
 // moody is a store that fails while its mood is an error, or hangs while it

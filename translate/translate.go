@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Request is one call on the platform's v2 API, in parsed form. The gateway
@@ -43,12 +44,19 @@ type Response struct {
 	// Body is the decoded JSON body, nil when the answer had none. Numbers are
 	// json.Number.
 	Body any
+	// Date is when the platform says it answered; zero when it did not say.
+	Date time.Time
+	// Unsent says that the platform has seen nothing of the call.
+	Unsent bool
 }
 
 // Caller performs v2 calls. Every call passes the whole inner chain (schema,
 // policy, budget), so a legacy request cannot dodge a rule. A refusal is a
 // Response; an error means that no answer could be had at all: the context
-// ended, or the platform's answer was lost (ErrAmbiguous).
+// ended, or the platform's answer was lost (ErrAmbiguous). Of a create, an answer
+// is lost as well when it does not say whether the call was carried out: all but a
+// success that can be read, a 4xx, and a 500 or 503 as the platform's own problem
+// document.
 //
 // Call may be used from several goroutines at once.
 type Caller interface {

@@ -65,7 +65,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {
-		if errors.Is(err, upstream.ErrCredential) {
+		if errors.Is(err, upstream.ErrUnsent) {
 			ex.Sent = NotSent
 		}
 		cancel()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -79,7 +81,11 @@ func (f *Translate) Notes(ex *Exchange, stage string) []string {
 	if stage != f.Name() || len(ex.Event.Calls) == 0 {
 		return nil
 	}
-	return []string{"became " + strings.Join(ex.Event.Calls, ", ")}
+	notes := []string{"became " + strings.Join(ex.Event.Calls, ", ")}
+	if ex.Adopted != "" {
+		notes = append(notes, ex.Adopted+" was made by an earlier request whose answer was lost")
+	}
+	return notes
 }
 
 // calls is the translate.Caller of one legacy request.
@@ -131,17 +137,52 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	if f.Chain.run(ctx, ex, partCall) {
 		done = f.Chain.Dispatch(ctx, ex)
 	}
+	date, lost := ex.date(), ex.lost()
 	f.Chain.RunResponse(ctx, ex)
 	done()
 	answer, err := response(ex)
 	c.end(ex)
-	switch lost := op.Mutates && ex.Sent == SentOut; {
+	switch {
 	case lost:
-		return nil, errors.Join(fmt.Errorf("%w: %w", translate.ErrAmbiguous, ex.Event.Cause), ctx.Err())
-	case ctx.Err() != nil:
+		return nil, errors.Join(translate.ErrAmbiguous, ex.Event.Cause, err, ctx.Err())
+	case ctx.Err() != nil && ex.Sent != Answered:
 		return nil, errors.Join(ex.Event.Cause, ctx.Err())
+	case err != nil:
+		return nil, err
 	}
-	return answer, err
+	answer.Date, answer.Unsent = date, ex.Sent == NotSent
+	return answer, nil
+}
+
+// date returns when the platform says it answered, the zero time when it does not.
+func (ex *Exchange) date() time.Time {
+	if ex.Sent != Answered {
+		return time.Time{}
+	}
+	t, _ := http.ParseTime(ex.Answer.Header.Get("Date"))
+	return t
+}
+
+// lost reports whether a call may have been carried out although the platform has
+// not said so: it did not answer or, to a create, in a way that says neither.
+func (ex *Exchange) lost() bool {
+	row, _ := operation.Of(ex.Operation.ID)
+	switch {
+	case !ex.Operation.Mutates || ex.Sent == NotSent:
+		return false
+	case ex.Sent == SentOut:
+		return true
+	case row.Verb != operation.VerbCreate || ex.Answer.Status >= 400 && ex.Answer.Status < 500:
+		return false
+	}
+	doc, err := strictjson.DecodeLenient(ex.Answer.Body)
+	_, object := doc.(map[string]any)
+	switch ex.Answer.Status {
+	case http.StatusInternalServerError, http.StatusServiceUnavailable:
+		media, _, _ := mime.ParseMediaType(ex.Answer.Header.Get("Content-Type"))
+		return err != nil || !object || media != problem.ContentType
+	}
+	return err != nil || !object || ex.Answer.Status >= 300
 }
 
 // Adopt implements translate.Adopter.
@@ -153,6 +194,9 @@ func (c *calls) Adopt(r *translate.Request, id string) {
 			call.Adopted = id
 			return
 		}
+	}
+	if !c.over { // the repeat of a request that lost the answer
+		c.parent.Adopted = id
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +22,9 @@ var (
 	ErrUnreachable = errors.New("upstream: no answer")
 	// ErrTimeout means that the answer did not come in time.
 	ErrTimeout = errors.New("upstream: no answer in time")
+	// ErrUnsent means that the platform has seen nothing of the request. It comes
+	// together with one of the above, or with ErrCredential.
+	ErrUnsent = errors.New("upstream: not sent")
 	// ErrCredential means that an organisation has no credential, or one the
 	// platform does not accept.
 	ErrCredential = errors.New("upstream: credential refused")
@@ -98,7 +103,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 func (c *Client) Authorization(org string) (string, error) {
 	cred, ok := c.credentials[org]
 	if !ok {
-		return "", fmt.Errorf("%w: organisation %q has none", ErrCredential, org)
+		return "", fmt.Errorf("%w: %w: organisation %q has none", ErrUnsent, ErrCredential, org)
 	}
 	return "Bearer " + cred.Reveal(), nil
 }
@@ -127,9 +132,13 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		req.ContentLength = int64(len(r.Body))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	res, err := c.transport.RoundTrip(req.WithContext(ctx))
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	res, err := c.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil {
-		err = classify(ctx, err)
+		if err = classify(ctx, err); !connected.Load() {
+			err = fmt.Errorf("%w: %w", ErrUnsent, err)
+		}
 		cancel(nil)
 		return nil, err
 	}

@@ -176,3 +176,21 @@ func TestBodiesEnd(t *testing.T) {
 		}
 	}
 }
+
+// A request that found no connection was never sent; one whose connection broke
+// may have been.
+func TestUnsent(t *testing.T) {
+	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer broken.Close()
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	for base, want := range map[string]bool{broken.URL: false, closed.URL: true} {
+		res, err := client(t, base).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Header: http.Header{}, Body: []byte(`{}`)})
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		if got := errors.Is(err, upstream.ErrUnsent); !errors.Is(err, upstream.ErrUnreachable) || got != want {
+			t.Errorf("%v: unsent %v, want %v", err, got, want)
+		}
+	}
+}

@@ -283,9 +283,10 @@ func (x *exchange) refusal(err error) reply {
 	return rep
 }
 
-// status writes the status line and remembers it.
+// status writes the status line, dated by the emulator's clock, and remembers it.
 func (x *exchange) status(code int) {
 	x.s.calls.edit(x.call, func(c *Call) { c.Status = code })
+	x.w.Header().Set("Date", x.s.clock.Now().Format(http.TimeFormat))
 	x.w.WriteHeader(code)
 }
 

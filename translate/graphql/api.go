@@ -102,7 +102,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	m := &meter{next: call, most: a.cfg.Limits.Calls}
 	x := &exchange{
-		Session: legacy.NewSession(translate.NewDialogue(a.deps, m, in.Account, budget), &a.quirks),
+		Session: legacy.NewSession(translate.NewDialogue(a.deps, m, in, budget), &a.quirks),
 		api:     a, in: in, meter: m,
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)

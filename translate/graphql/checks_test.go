@@ -212,7 +212,7 @@ func TestCreateWithLostAnswer(t *testing.T) {
 		name, v2, want string
 		creates        int
 	}{
-		{"carried out", "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":[{\"id\":\"v1\",\"name\":\"data\",\"size\":50,\"dataCenter\":\"EU-RO-1\"}]}", `{"data":{"createNetworkVolume":{"id":"v1"}}}`, 1},
+		{"carried out", "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":[]}\nlistNetworkVolumes 200 {\"networkVolumes\":[{\"id\":\"v1\",\"name\":\"data\",\"size\":50,\"dataCenter\":\"EU-RO-1\"}]}", `{"data":{"createNetworkVolume":{"id":"v1"}}}`, 1},
 		{"not carried out", "createNetworkVolume 503 {}\ncreateNetworkVolume 201 {\"id\":\"v2\"}\nlistNetworkVolumes 200 {\"networkVolumes\":[]}", `{"data":{"createNetworkVolume":{"id":"v2"}}}`, 2},
 		{"another of the name", "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":[{\"id\":\"v1\",\"name\":\"data\",\"size\":10,\"dataCenter\":\"EU-RO-1\"}]}", "", 1},
 		{"the list cannot be read", "createNetworkVolume 0\nlistNetworkVolumes 403 {}", "", 1},
@@ -243,7 +243,7 @@ func TestClaimedResultIsNotAdopted(t *testing.T) {
 	const document = `mutation { createNetworkVolume(input: {name: "data", size: 50, dataCenterId: "EU-RO-1"}) { id } }`
 	const volume = `{"id":"v1","name":"data","size":50,"dataCenter":"EU-RO-1"}`
 	r.ask(t, newScript(t, "createNetworkVolume 201 "+volume), document, "")
-	out := r.ask(t, newScript(t, "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":["+volume+"]}"), document, "")
+	out := r.ask(t, newScript(t, "createNetworkVolume 0\nlistNetworkVolumes 200 {\"networkVolumes\":[]}\nlistNetworkVolumes 200 {\"networkVolumes\":["+volume+"]}"), document, "")
 	if a := read(t, out); len(a.Errors) != 1 {
 		t.Errorf("got %s, want an error: that volume is in use", out.Body)
 	}
@@ -272,8 +272,8 @@ func TestClusterMembersTakeTime(t *testing.T) {
 // TestClusterWithLostAnswer finds the cluster instead of renting another.
 func TestClusterWithLostAnswer(t *testing.T) {
 	v2 := newScript(t, "createCluster 0\nlistClusters 200 {\"clusters\":["+
-		"{\"id\":\"old\",\"name\":\"big\",\"compute\":{\"gpuTypeId\":\"g\"},\"createdAt\":\"2026-09-30T00:00:00Z\"},"+
-		"{\"id\":\"new\",\"name\":\"big\",\"compute\":{\"gpuTypeId\":\"g\"},\"createdAt\":\"2026-10-01T12:00:00Z\"}]}")
+		"{\"id\":\"old\",\"name\":\"big\",\"type\":\"TRAINING\",\"compute\":{\"gpuTypeId\":\"g\"},\"createdAt\":\"2026-09-30T00:00:00Z\"},"+
+		"{\"id\":\"new\",\"name\":\"big\",\"type\":\"TRAINING\",\"compute\":{\"gpuTypeId\":\"g\"},\"createdAt\":\"2026-10-01T12:00:00Z\"}]}")
 	out := newRig(t).ask(t, v2, `mutation { createCluster(input: {clusterName: "big", gpuTypeId: "g", podCount: 2, gpuCountPerPod: 1, imageName: "i"}) { id } }`, "")
 	if want := `{"data":{"createCluster":{"id":"new"}}}`; string(out.Body) != want || v2.count("createCluster") != 1 {
 		t.Errorf("got %s after %v, want %s", out.Body, v2.lines(), want)

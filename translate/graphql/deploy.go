@@ -107,13 +107,13 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 	case a.text("imageName") == "" && a.text("templateId") == "":
 		return nil, badInput("imageName is required")
 	}
-	body, err := json.Marshal(x.in.Body)
+	args, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
 	}
 	want := &legacy.PodCreate{
 		PodWishes: newPodWishes(a), Template: a.text("templateId"), NetworkVolume: a.text("networkVolumeId"),
-		Request: x.in.Caller + "\x00" + string(body),
+		Request: string(args),
 	}
 	want.InOrder = true
 	if cost, _ := a.float("deployCost"); cost > 0 {

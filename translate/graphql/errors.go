@@ -37,7 +37,6 @@ const (
 	textRetryLater   = "Something went wrong. Please try again later or contact support."
 	textTooMany      = "too many requests"
 	textUnauthorized = "Unauthorized"
-	textUnfinished   = "The pod is still being created. Send the same request again to get it."
 	textNoSpot       = "Spot pods are no longer offered"
 )
 
@@ -100,8 +99,8 @@ func asFault(err error) *fault {
 	if e, ok := errors.AsType[*legacy.ShortageError](err); ok {
 		return noCapacity(e.Status())
 	}
-	if errors.Is(err, legacy.ErrUnfinished) {
-		return &fault{message: textUnfinished, code: codeInternal, status: http.StatusGatewayTimeout}
+	if u, ok := errors.AsType[*translate.UnfinishedError](err); ok {
+		return &fault{message: u.Error(), code: codeInternal, status: http.StatusGatewayTimeout}
 	}
 	if r, ok := errors.AsType[*legacy.RefusedError](err); ok {
 		if r.Err != nil {

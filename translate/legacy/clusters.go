@@ -36,10 +36,7 @@ func (s *Session) CreateCluster(ctx context.Context, w *ClusterCreate) (v2.Clust
 	}
 	call := Call("createCluster", "", b.Members)
 	call.Origin = c.origin()
-	made, err := s.Create(ctx, Creation{
-		About: About{Verb: "create cluster", Noun: NounCluster}, Call: call,
-		List: "listClusters", Member: "clusters", Claims: "cluster",
-	})
+	made, err := s.Create(ctx, About{Verb: "create cluster", Noun: NounCluster}, call)
 	if r, ok := errors.AsType[*RefusedError](err); ok && r.Response != nil && translate.IsCapacity(r.Response.Detail()) {
 		return v2.Cluster{}, &ShortageError{r.Response}
 	}

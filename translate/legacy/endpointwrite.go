@@ -99,9 +99,7 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	}
 	call := Call("createEndpoint", "", b.Members)
 	call.Origin = e.origin
-	made, err := e.Create(ctx, Creation{
-		About: about, Call: call, List: "listEndpoints", Member: "endpoints", Claims: "endpoint",
-	})
+	made, err := e.Create(ctx, about, call)
 	return v2.EndpointOf(made), err
 }
 

@@ -18,7 +18,7 @@ type PodCreate struct {
 	Placement
 	// Template and NetworkVolume are ids, "" for none.
 	Template, NetworkVolume string
-	// Request is what identical requests of one caller have in common.
+	// Request is the request as it came: what its repeats have in common.
 	Request string
 }
 
@@ -43,14 +43,19 @@ type podCreate struct {
 }
 
 // CreatePod makes a pod: on the first of the candidates that is free and allowed.
-// The error is ErrUnfinished when the time is up while a create is under way; a
-// repeat of the same request finds its pod.
+// The error is a translate.UnfinishedError when it is not known what became of a
+// create; a repeat of the same request finds its pod.
 func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) {
 	c := &podCreate{Session: s, want: *w}
-	if made, err := c.resume(ctx); made != nil {
-		return *made, nil
-	} else if err != nil {
+	creation := translate.NewCreation(s.Dialogue, "createPod", w.Request)
+	creation.Late = func(ctx context.Context, sent *translate.Request, made *translate.Response) {
+		c.made(ctx, v2.PodOf(sent.Body), v2.PodOf(made.Body))
+	}
+	if found, err := creation.Resume(ctx); err != nil {
 		return MadePod{}, err
+	} else if found != nil {
+		pod := v2.PodOf(found.Body)
+		return c.made(ctx, pod, pod), nil
 	}
 	base, err := c.body(ctx)
 	if err != nil {
@@ -60,9 +65,7 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) 
 	if err != nil {
 		return MadePod{}, err
 	}
-	plan := translate.PodPlan(s.Dialogue, candidates)
-	plan.Outlive = c.outlive
-	out := translate.RunCandidates(ctx, s.Dialogue, plan)
+	out := translate.RunCandidates(ctx, creation, candidates)
 	s.Forget()
 	for _, attempt := range out.Attempts {
 		if attempt.Status == http.StatusForbidden {
@@ -263,7 +266,7 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 	about := aboutPod("create")
 	switch out.Verdict {
 	case translate.Unfinished:
-		return ErrUnfinished
+		return out.Err
 	case translate.Shortage:
 		if out.Err == nil || len(out.Attempts) > 0 {
 			return &ShortageError{out.Response}

@@ -18,11 +18,7 @@ func (s *Session) Registry(ctx context.Context, id string) (map[string]any, erro
 
 // CreateRegistry stores registry credentials.
 func (s *Session) CreateRegistry(ctx context.Context, name, username, password string) (map[string]any, error) {
-	return s.Create(ctx, Creation{
-		About: aboutRegistry("create"),
-		Call:  Call("createRegistry", "", map[string]any{"name": name, "username": username, "password": password}),
-		List:  "listRegistries", Member: "registries", Claims: "registry",
-	})
+	return s.Create(ctx, aboutRegistry("create"), Call("createRegistry", "", map[string]any{"name": name, "username": username, "password": password}))
 }
 
 // DeleteRegistry deletes registry credentials.

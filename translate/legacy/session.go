@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -113,6 +114,19 @@ func (s *Session) Change(ctx context.Context, about About, call *translate.Reque
 	resp, err := s.Send(ctx, call, translate.Change)
 	s.Forget()
 	if err != nil || !resp.OK() {
+		return nil, &RefusedError{about, resp, err}
+	}
+	return translate.Members(resp.Body), nil
+}
+
+// Create makes a resource for which there are no candidates.
+func (s *Session) Create(ctx context.Context, about About, call *translate.Request) (map[string]any, error) {
+	resp, err := translate.Create(ctx, s.Dialogue, call)
+	s.Forget()
+	switch {
+	case errors.As(err, new(*translate.UnfinishedError)):
+		return nil, err
+	case err != nil || !resp.OK():
 		return nil, &RefusedError{about, resp, err}
 	}
 	return translate.Members(resp.Body), nil

@@ -168,10 +168,7 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Templa
 	if id := b.Registry(); id != "" {
 		about.Noun, about.Given = NounRegistry, id
 	}
-	made, err := s.Create(ctx, Creation{
-		About: about, Call: Call("createTemplate", "", b.Members),
-		List: "listTemplates", Member: "templates", Claims: "template",
-	})
+	made, err := s.Create(ctx, about, Call("createTemplate", "", b.Members))
 	if err != nil {
 		return Template{}, err
 	}

@@ -28,11 +28,7 @@ func (s *Session) CreateVolume(ctx context.Context, w *VolumeWishes) (map[string
 	b.SetName(w.Name.Value())
 	b.SetDataCenter(w.DataCenter.Value())
 	b.SetSize(s.volumeSize("size", w.SizeGB.Value()))
-	return s.Create(ctx, Creation{
-		About: About{Verb: "create network volume", Noun: NounDataCenter, Given: b.DataCenter()},
-		Call:  Call("createNetworkVolume", "", b.Members),
-		List:  "listNetworkVolumes", Member: "networkVolumes", Claims: "networkvolume",
-	})
+	return s.Create(ctx, About{Verb: "create network volume", Noun: NounDataCenter, Given: b.DataCenter()}, Call("createNetworkVolume", "", b.Members))
 }
 
 // UpdateVolume renames or grows a network volume.

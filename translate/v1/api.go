@@ -156,7 +156,7 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 		budget = a.cfg.VolumeBudget
 	}
 	r := &request{
-		Session: legacy.NewSession(translate.NewDialogue(a.deps, call, in.Account, budget), &a.quirks),
+		Session: legacy.NewSession(translate.NewDialogue(a.deps, call, in, budget), &a.quirks),
 		api:     a, in: in, query: query{values: in.Query},
 		user: sync.OnceValue(func() string { return translate.UserID(in.Account) }),
 	}

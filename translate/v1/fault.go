@@ -21,7 +21,6 @@ const (
 	textInvalid      = "Invalid request body"
 	textNotObject    = "invalid request body"
 	textExtraKeys    = "Extra input keys provided in request body"
-	textUnfinished   = "create pod: the pod is still being created. Send the same request again to get it."
 )
 
 // fault is a refusal in v1's shape. It is the error handlers return.
@@ -106,8 +105,8 @@ func (a *API) faultOf(err error) *fault {
 	if e, ok := errors.AsType[*legacy.ShortageError](err); ok {
 		return a.podShortage(e)
 	}
-	if errors.Is(err, legacy.ErrUnfinished) {
-		return &fault{status: http.StatusGatewayTimeout, text: textUnfinished, wait: legacy.ResumeAfter}
+	if u, ok := errors.AsType[*translate.UnfinishedError](err); ok {
+		return &fault{status: http.StatusGatewayTimeout, text: "create " + u.Noun + ": " + u.Error(), wait: translate.ResumeAfter}
 	}
 	r, ok := errors.AsType[*legacy.RefusedError](err)
 	if !ok {

@@ -74,6 +74,7 @@ func newPlatform(script ...answer) *platform {
 	return &platform{clock: &clock{t: dayZero}, script: script, defaults: map[string]any{
 		"listGpuTypes": fixture("gpus"), "listCpuTypes": fixture("cpus"),
 		"listDataCenters": fixture("dataCenters"), "listEndpointReleases": fixture("releases"),
+		"listTemplates": mustJSON(`{"templates":[]}`), "listNetworkVolumes": mustJSON(`{"networkVolumes":[]}`), "listRegistries": mustJSON(`{"registries":[]}`),
 	}}
 }
 

@@ -46,7 +46,7 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 	}
 	want := &legacy.PodCreate{
 		PodWishes: podWishes(in), Template: in.text("templateId"), NetworkVolume: in.text("networkVolumeId"),
-		Request: r.in.Caller + "\x00" + string(body),
+		Request: string(body),
 	}
 	if args != "" {
 		want.Args, want.Entrypoint, want.Cmd = legacy.Given(args), legacy.Wish[[]string]{}, legacy.Wish[[]string]{}

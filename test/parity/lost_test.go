@@ -1,0 +1,329 @@
+package parity
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// lossy stands before a platform and loses the answers of creates.
+type lossy struct {
+	// lose answers a create in the platform's place.
+	lose func(w http.ResponseWriter)
+	// commit says after how many looks the create is carried out, 0 for at once
+	// and less for never.
+	commit int
+
+	mu      sync.Mutex // guards the fields below
+	pending *http.Request
+	body    []byte
+	looks   int
+	creates int
+}
+
+// plain answers with a status that is no problem document.
+func plain(status int) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) { http.Error(w, "<html>", status) }
+}
+
+// cut closes the connection without an answer.
+func cut(http.ResponseWriter) { panic(http.ErrAbortHandler) }
+
+// between puts l between a door's gateway and its platform. Creates are POSTs on a
+// collection, looks the GETs of it that follow.
+func (l *lossy) between(t *testing.T) option {
+	t.Helper()
+	return func(d *door) {
+		target, err := url.Parse(d.platform.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := &http.Transport{}
+		proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = target.Host
+		}}
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if l.intercept(w, r, proxy) {
+				proxy.ServeHTTP(w, r)
+			}
+		}))
+		t.Cleanup(func() {
+			s.Close()
+			transport.CloseIdleConnections()
+		})
+		d.upstream = s.URL
+	}
+}
+
+// intercept reports whether a request goes on to the platform.
+func (l *lossy) intercept(w http.ResponseWriter, r *http.Request, proxy http.Handler) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case r.Method == http.MethodPost && strings.Count(r.URL.Path, "/") == 2 && l.lose != nil:
+		l.creates++
+		l.body, _ = io.ReadAll(r.Body)
+		l.pending, l.looks = r, 0
+		l.carryOut(proxy)
+		l.lose(w)
+		return false
+	case l.pending != nil && r.Method == http.MethodGet && r.URL.Path == l.pending.URL.Path:
+		l.looks++
+		l.carryOut(proxy)
+	}
+	return true
+}
+
+// carryOut makes the platform carry out the pending create when it is time.
+func (l *lossy) carryOut(proxy http.Handler) {
+	if l.commit < 0 || l.looks < l.commit {
+		return
+	}
+	r := l.pending.Clone(context.WithoutCancel(l.pending.Context()))
+	r.Body, l.pending = io.NopCloser(bytes.NewReader(l.body)), nil
+	proxy.ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// maker is a create of a legacy dialect; path is empty for GraphQL.
+type maker struct{ operation, path, body string }
+
+// request writes the create down. template is the id of a serverless template.
+func (m maker) request(template string) string {
+	body := strings.ReplaceAll(m.body, "TEMPLATE", template)
+	if m.path == "" {
+		return strings.Replace(graphql(body), "key_research", "key_platform", 1)
+	}
+	return request("POST", m.path, "key_platform", body)
+}
+
+// makers are the creates of both legacy dialects.
+var makers = map[string]maker{
+	"v1 pod":      {"createPod", "/v1/pods", `{"name":"n","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`},
+	"v1 endpoint": {"createEndpoint", "/v1/endpoints", `{"name":"n","templateId":"TEMPLATE","gpuTypeIds":["NVIDIA L4"]}`},
+	"v1 template": {"createTemplate", "/v1/templates", `{"name":"n","imageName":"img:1"}`},
+	"v1 volume":   {"createNetworkVolume", "/v1/networkvolumes", `{"name":"n","size":20,"dataCenterId":"EU-RO-1"}`},
+	"v1 registry": {"createRegistry", "/v1/containerregistryauth", `{"name":"n","username":"u","password":"p"}`},
+
+	"graphql pod":      {"createPod", "", `mutation { podFindAndDeployOnDemand(input: {name: "n", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`},
+	"graphql endpoint": {"createEndpoint", "", `mutation { saveEndpoint(input: {name: "n", templateId: "TEMPLATE", gpuIds: "ADA_24"}) { id } }`},
+	"graphql template": {"createTemplate", "", `mutation { saveTemplate(input: {name: "n", imageName: "img:1", dockerArgs: "", containerDiskInGb: 10, volumeInGb: 0, env: []}) { id } }`},
+	"graphql volume":   {"createNetworkVolume", "", `mutation { createNetworkVolume(input: {name: "n", size: 20, dataCenterId: "EU-RO-1"}) { id } }`},
+	"graphql registry": {"createRegistry", "", `mutation { saveRegistryAuth(input: {name: "n", username: "u", password: "p"}) { id } }`},
+}
+
+// open opens a door on a platform that has a serverless template.
+func (l *lossy) open(t *testing.T, name string, m maker, opts ...option) (d *door, ask func() answer) {
+	t.Helper()
+	unpriced := func(d *door) {
+		d.text = strings.Replace(d.text, "      - policy: price_ceiling\n        params: {max_usd_per_hour: 40}\n", "", 1)
+	}
+	d = openDoor(t, name, append(opts, unpriced, l.between(t))...)
+	id, _ := d.asPlatform(t, "POST", "/v2/templates", `{"name":"t","image":"img:1","serverless":true}`)["id"].(string)
+	return d, func() answer { return d.ask(t, m.request(id)) }
+}
+
+// made returns the ids that the platform lists for a create operation.
+func (d *door) made(t *testing.T, operation string) []string {
+	t.Helper()
+	path := map[string]string{
+		"createPod": "pods", "createEndpoint": "serverless", "createTemplate": "templates",
+		"createNetworkVolume": "network-volumes", "createRegistry": "registries",
+	}[operation]
+	var ids []string
+	for _, list := range d.asPlatform(t, "GET", "/v2/"+path, "") {
+		items, _ := list.([]any)
+		for _, it := range items {
+			m, _ := it.(map[string]any)
+			if id, _ := m["id"].(string); m["name"] == "n" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// answeredID returns the id in an answer of either dialect, "" for a refusal.
+func answeredID(a answer) string {
+	var v any
+	if json.Unmarshal([]byte(a.Body), &v) != nil {
+		return ""
+	}
+	m, _ := v.(map[string]any)
+	if data, ok := m["data"].(map[string]any); ok {
+		for _, field := range data {
+			m, _ = field.(map[string]any)
+		}
+	}
+	id, _ := m["id"].(string)
+	return id
+}
+
+// unfinishedAnswer reports an answer that says what may have happened.
+func unfinishedAnswer(a answer) bool {
+	return strings.Contains(a.Body, "may have been created") && strings.Contains(a.Body, "504") && answeredID(a) == ""
+}
+
+// TestLostCreatesAreFound: whatever a create ends with that does not say what became
+// of it, the resource is found, and there is no second one.
+func TestLostCreatesAreFound(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(http.ResponseWriter){
+		"cut": cut, "502": plain(502), "504": plain(504), "500 of a proxy": plain(500),
+		"503 of a proxy": plain(503), "unreadable": plain(201),
+		"504 problem": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusGatewayTimeout)
+			_, _ = io.WriteString(w, `{"title":"Gateway Timeout","status":504}`)
+		},
+		"redirect": func(w http.ResponseWriter) { w.WriteHeader(http.StatusFound) },
+	}
+	for _, name := range []string{"http", "envoy"} {
+		for what, m := range makers {
+			for end, lose := range ends {
+				if end != "504" && what != "v1 pod" && what != "graphql pod" {
+					continue // the ends are told apart in one place
+				}
+				t.Run(strings.Join([]string{name, what, end}, "/"), func(t *testing.T) {
+					t.Parallel()
+					l := &lossy{lose: lose, commit: 2}
+					d, ask := l.open(t, name, m)
+					got := ask()
+					made := d.made(t, m.operation)
+					if len(made) != 1 || answeredID(got) != made[0] || l.creates != 1 {
+						t.Errorf("%d %s after %d creates, want the id of the one in %v", got.Status, got.Body, l.creates, made)
+					}
+				})
+			}
+		}
+	}
+}
+
+// briefly gives requests of the legacy dialects a second.
+func briefly(d *door) {
+	d.text = strings.Replace(d.text, "log:", "v1: {budget: 1s, volume_budget: 1s}\ngraphql: {create_budget: 1s, create_timeout: 1s, timeout: 1s}\nlog:", 1)
+}
+
+// TestRepeatsFindLostCreates: what is not found while the request's time lasts is
+// found by its repeat, and only by that.
+func TestRepeatsFindLostCreates(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"http", "envoy"} {
+		for what, m := range makers {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				l := &lossy{lose: plain(504), commit: -1}
+				d, ask := l.open(t, name, m, briefly)
+				began := time.Now()
+				if first := ask(); !unfinishedAnswer(first) {
+					t.Errorf("first answer: %d %s", first.Status, first.Body)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("first answer after %v, want about 1s", took)
+				}
+				if again := ask(); !unfinishedAnswer(again) {
+					t.Errorf("a repeat before it is carried out: %d %s", again.Status, again.Body)
+				}
+				l.mu.Lock()
+				l.commit = 0
+				l.mu.Unlock()
+				again := ask()
+				made := d.made(t, m.operation)
+				if len(made) != 1 || answeredID(again) != made[0] || l.creates != 1 {
+					t.Errorf("repeat: %d %s after %d creates, want the id of the one in %v", again.Status, again.Body, l.creates, made)
+				}
+				l.mu.Lock()
+				l.lose = nil
+				l.mu.Unlock()
+				if next := ask(); answeredID(next) == answeredID(again) {
+					t.Errorf("what was answered is given away again: %d %s", next.Status, next.Body)
+				}
+			})
+		}
+	}
+}
+
+// TestTwinsAreNotAdopted: a resource that looks the same and was there before the
+// request is not what a lost create made, whatever the platform's clock shows.
+func TestTwinsAreNotAdopted(t *testing.T) {
+	t.Parallel()
+	twins := map[string]string{
+		"createPod": "/v2/pods", "createEndpoint": "/v2/serverless", "createTemplate": "/v2/templates",
+		"createNetworkVolume": "/v2/network-volumes", "createRegistry": "/v2/registries",
+	}
+	for _, ahead := range []time.Duration{-time.Hour, 0, time.Hour} {
+		for what, m := range makers {
+			t.Run(ahead.String()+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				l := &lossy{commit: 0}
+				skewed := func(d *door) { d.clock = platform.ManualClock(start.Add(-ahead)) }
+				d, ask := l.open(t, "http", m, briefly, skewed)
+				ask() // the twin, made as the lost one will be
+				twin := d.made(t, m.operation)
+				if len(twin) != 1 {
+					t.Fatalf("twins at %s: %v, want one", twins[m.operation], twin)
+				}
+				d.redis.FlushAll() // nothing is known of it here
+				d.platform.Clock().AdvanceTo(d.platform.Clock().Now().Add(3 * time.Second))
+				d.clock.Advance(3 * time.Second)
+				l.mu.Lock()
+				l.lose, l.commit = plain(502), -1
+				l.mu.Unlock()
+				if got := ask(); !unfinishedAnswer(got) {
+					t.Errorf("%d %s, want 504: the one there is, %s, is older", got.Status, got.Body, twin[0])
+				}
+				if again := ask(); !unfinishedAnswer(again) {
+					t.Errorf("repeat: %d %s, want 504", again.Status, again.Body)
+				}
+			})
+		}
+	}
+}
+
+// TestFailedCreatesAreTriedAgain: the platform's own problem document says that
+// nothing was made, and what was never sent was not either.
+func TestFailedCreatesAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{500, 503} {
+		for what, m := range makers {
+			t.Run(http.StatusText(status)+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				l := &lossy{}
+				d, ask := l.open(t, "http", m)
+				d.platform.AddFault(platform.Fault{Operation: m.operation, Kind: platform.FaultStatus, Status: status, Times: 1})
+				got := ask()
+				made := d.made(t, m.operation)
+				if n := len(d.platform.CallsTo(m.operation)); len(made) != 1 || answeredID(got) != made[0] {
+					t.Errorf("%d %s after %d creates, want the id of the one in %v", got.Status, got.Body, n, made)
+				}
+			})
+		}
+	}
+}
+
+// TestAPlatformThatCannotBeReached has seen nothing of the call: there is nothing to
+// wait for.
+func TestAPlatformThatCannotBeReached(t *testing.T) {
+	for _, what := range []string{"v1 registry", "graphql registry"} {
+		t.Run(what, func(t *testing.T) {
+			closed := httptest.NewServer(http.NotFoundHandler())
+			closed.Close()
+			d := openDoor(t, "http", func(d *door) { d.upstream = closed.URL })
+			got := d.ask(t, makers[what].request(""))
+			if unfinishedAnswer(got) || answeredID(got) != "" {
+				t.Errorf("%d %s, want a failure that is certain", got.Status, got.Body)
+			}
+		})
+	}
+}
