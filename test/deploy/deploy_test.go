@@ -36,9 +36,12 @@ type compose struct {
 		}
 		Ports           []string
 		Environment     map[string]string
+		Command         []string
 		Volumes         []string
 		DependsOn       map[string]map[string]string `yaml:"depends_on"`
-		StopGracePeriod time.Duration                `yaml:"stop_grace_period"`
+		ReadOnly        bool                         `yaml:"read_only"`
+		Image           string
+		StopGracePeriod time.Duration `yaml:"stop_grace_period"`
 	}
 	Volumes map[string]any
 }
@@ -69,7 +72,9 @@ func load(t *testing.T, environment map[string]string) *config.Loaded {
 
 func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
 	t.Parallel()
-	gateway := parse(t).Services["gateway"]
+	services := parse(t).Services
+	gateway := services["gateway-1"]
+	published := slices.Concat(gateway.Ports, services["envoy"].Ports)
 	loaded := load(t, gateway.Environment)
 	for name, addr := range map[string]string{"listen": loaded.Config.Listen, "admin.listen": loaded.Config.Admin.Listen} {
 		host, port, err := net.SplitHostPort(addr)
@@ -79,15 +84,19 @@ func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
 		if ip := net.ParseIP(host); !ip.IsUnspecified() {
 			t.Errorf("%s is %s: within a container nobody reaches it", name, addr)
 		}
-		if !slices.ContainsFunc(gateway.Ports, func(p string) bool { return strings.HasSuffix(p, ":"+port) }) {
-			t.Errorf("%s is on port %s, which compose.yaml does not publish: %v", name, port, gateway.Ports)
+		if !slices.ContainsFunc(published, func(p string) bool { return strings.HasSuffix(p, ":"+port) }) {
+			t.Errorf("%s is on port %s, which compose.yaml does not publish: %v", name, port, published)
 		}
 		if !strings.Contains(read(t, "deploy/Dockerfile"), " "+port) {
 			t.Errorf("%s is on port %s, which the image does not expose", name, port)
 		}
 	}
-	if gateway.StopGracePeriod <= loaded.Config.Timeouts.Drain {
-		t.Errorf("stop_grace_period %s is not longer than the drain of %s", gateway.StopGracePeriod, loaded.Config.Timeouts.Drain)
+	timeouts := loaded.Config.Timeouts
+	if longest := timeouts.Notice + 2*timeouts.Drain; gateway.StopGracePeriod <= longest {
+		t.Errorf("stop_grace_period is %s, stopping may take %s", gateway.StopGracePeriod, longest)
+	}
+	if !gateway.ReadOnly {
+		t.Error("the gateway's root file system can be written")
 	}
 }
 
@@ -95,7 +104,7 @@ func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
 func TestContainerGetsNothingElse(t *testing.T) {
 	t.Parallel()
 	file := read(t, "deploy/tollgate.yaml")
-	for name := range parse(t).Services["gateway"].Environment {
+	for name := range parse(t).Services["gateway-1"].Environment {
 		if !strings.Contains(file, "{env: "+name+"}") {
 			t.Errorf("%s is handed to the gateway, and tollgate.yaml does not refer to it", name)
 		}
@@ -117,12 +126,15 @@ func TestComposeRefersToWhatIsThere(t *testing.T) {
 			if local, ok := strings.CutPrefix(source, "./"); ok {
 				read(t, "deploy/"+local)
 				path, _, _ := strings.Cut(target, ":")
-				if !strings.Contains(read(t, "deploy/Dockerfile"), `"`+path+`"`) {
+				if service.Build.Dockerfile != "" && !strings.Contains(read(t, "deploy/Dockerfile"), `"`+path+`"`) {
 					t.Errorf("%s mounts %s, which the image's command does not read", name, path)
 				}
 			} else if _, ok := c.Volumes[source]; !ok {
 				t.Errorf("%s mounts volume %s, which is not declared", name, source)
 			}
+		}
+		if service.Build.Dockerfile == "" && !regexp.MustCompile(`:v?[0-9]+\.[0-9]+`).MatchString(service.Image) {
+			t.Errorf("%s is of image %q, want a version", name, service.Image)
 		}
 		for other := range maps.Keys(service.DependsOn) {
 			if _, ok := c.Services[other]; !ok {
@@ -135,7 +147,7 @@ func TestComposeRefersToWhatIsThere(t *testing.T) {
 func TestImageIsBuiltWithOurToolchain(t *testing.T) {
 	t.Parallel()
 	want := regexp.MustCompile(`(?m)^toolchain go(\S+)$`).FindStringSubmatch(read(t, "go.mod"))
-	got := regexp.MustCompile(`(?m)^FROM golang:([0-9.]+)`).FindStringSubmatch(read(t, "deploy/Dockerfile"))
+	got := regexp.MustCompile(`(?m)^ARG GO_IMAGE=golang:([0-9.]+)`).FindStringSubmatch(read(t, "deploy/Dockerfile"))
 	if want == nil || got == nil || want[1] != got[1] {
 		t.Errorf("the image is built with Go %v, go.mod asks for %v", got, want)
 	}
