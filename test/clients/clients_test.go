@@ -55,7 +55,8 @@ type stack struct {
 	platform *platform.Instance
 }
 
-const key = "key_of_a_client"
+// key is a caller's; once may call once in a minute.
+const key, once = "key_of_a_client", "key_of_an_impatient_one"
 
 // standing is a clock that moves when a script says so.
 func standing() *platform.Clock {
@@ -66,7 +67,7 @@ func newStack(t *testing.T, clock *platform.Clock) *stack {
 	t.Helper()
 	p := platform.RunT(t, platform.WithClock(clock))
 	cfg := world.Configuration(t, `
-platform: {base_url: "`+p.URL+`"}
+platform: {base_url: "`+p.URL+`", run_url: "`+p.RunURL+`"}
 redis: {embedded: true}
 limits: {timeout: 30s, anonymous_exempt: [127.0.0.1/32]}
 policies: {deadline: 30s}
@@ -75,8 +76,13 @@ anonymous_catalog: acme
 orgs:
   - id: acme
     credential: {env: KEY}
-    policies: [{policy: gpu_count, params: {max_per_pod: 4}}]
-    keys: [{id: client, sha256: SHA256(`+key+`), roles: [admin]}]
+    policies:
+      - {policy: gpu_count, params: {max_per_pod: 4}}
+      - {policy: run_limits, params: {max_tokens: 64}}
+      - {policy: run_endpoints, params: {models: [small-chat]}}
+    keys:
+      - {id: client, sha256: SHA256(`+key+`), roles: [admin]}
+      - {id: impatient, sha256: SHA256(`+once+`), roles: [viewer], limits: {minute: 1}}
 `, map[string]string{"KEY": platform.DefaultKey})
 	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr())})
 	s := httptest.NewServer(g.Handler())

@@ -54,9 +54,9 @@ async function call(label, name, args = {}) {
   return calls[label].result ?? {};
 }
 
-// advance moves the platform's clock, which stands still otherwise.
-async function advance(duration) {
-  await (await fetch(`${CONTROL}/clock`, { method: 'POST', body: JSON.stringify({ advance: duration }) })).text();
+// clock moves the platform's clock, which stands still otherwise, or lets it run.
+async function clock(change) {
+  await (await fetch(`${CONTROL}/clock`, { method: 'POST', body: JSON.stringify(change) })).text();
 }
 
 await request('initialize', { protocolVersion: '2024-11-05', capabilities: {}, clientInfo: { name: 'test', version: '1' } });
@@ -93,14 +93,14 @@ const pod = await call('create pod', 'create-pod', {
   name: 'a', imageName: 'img:1', gpuTypeIds: [l4], gpuCount: 2, cloudType: 'SECURE', containerDiskInGb: 15, volumeInGb: 20,
   volumeMountPath: '/workspace', ports: ['8888/http', '22/tcp'], env: { A: '1' }, dataCenterIds: ['EU-NL-1'],
 });
-await advance('10s');
+await clock({ advance: '10s' });
 await call('pods', 'list-pods');
 await call('pod', 'get-pod', { podId: pod.id });
 await call('update pod', 'update-pod', { podId: pod.id, name: 'b', env: { A: '2' } });
 await call('pod logs', 'stream-pod-logs', { podId: pod.id, tail: 3, maxWaitMs: 500 });
 await call('stop pod', 'stop-pod', { podId: pod.id });
 await call('start pod', 'start-pod', { podId: pod.id });
-await advance('10s');
+await clock({ advance: '10s' });
 await call('restart pod', 'restart-pod', { podId: pod.id });
 await call('delete pod', 'delete-pod', { podId: pod.id });
 await call('deleted pod', 'get-pod', { podId: pod.id });
@@ -125,7 +125,7 @@ await call('endpoints', 'list-endpoints');
 await call('endpoint', 'get-endpoint', { endpointId: endpoint.id });
 await call('update endpoint', 'update-endpoint', { endpointId: endpoint.id, name: 'g', workersMax: 2, idleTimeout: 20 });
 await call('set GPUs', 'set-endpoint-gpus', { endpointId: endpoint.id, gpuIds: 'AMPERE_24,ADA_24' });
-await advance('10s');
+await clock({ advance: '10s' });
 await call('releases', 'list-endpoint-releases', { endpointId: endpoint.id });
 const { items: workers = [] } = await call('workers', 'list-endpoint-workers', { endpointId: endpoint.id });
 await call('worker logs', 'stream-worker-logs', { endpointId: endpoint.id, workerId: workers[0]?.id ?? 'none', tail: 3, maxWaitMs: 500 });
@@ -136,9 +136,13 @@ await call('health', 'endpoint-health', { endpointId: endpoint.id });
 await call('job status', 'get-job-status', { endpointId: endpoint.id, jobId });
 await call('cancel job', 'cancel-job', { endpointId: endpoint.id, jobId });
 await call('retry job', 'retry-job', { endpointId: endpoint.id, jobId });
-await call('stream job', 'stream-job', { endpointId: endpoint.id, jobId });
 await call('purge queue', 'purge-endpoint-queue', { endpointId: endpoint.id });
-await call('run and wait', 'runsync-endpoint', { endpointId: endpoint.id, input: { prompt: 'x' }, wait: 1000 });
+await clock({ speed: 60 });
+const streamed = await call('run to stream', 'run-endpoint', { endpointId: endpoint.id, input: { emulator: { chunks: ['a', 'b'] } } });
+await call('stream job', 'stream-job', { endpointId: endpoint.id, jobId: streamed.id ?? 'none' });
+await call('run and wait', 'runsync-endpoint', { endpointId: endpoint.id, input: { prompt: 'x' }, wait: 60000 });
+await call('denied run', 'run-endpoint', { endpointId: endpoint.id, input: { max_tokens: 65 } });
+await clock({ speed: 0 });
 
 await call('delete endpoint', 'delete-endpoint', { endpointId: endpoint.id });
 await call('delete template', 'delete-template', { templateId: template.id });

@@ -10,7 +10,7 @@ import urllib.request
 
 import openai
 
-GATEWAY, KEY, RUN = (os.environ[name] for name in ("GATEWAY", "KEY", "RUN"))
+GATEWAY, CONTROL, KEY, ONCE, RUN = (os.environ[name] for name in ("GATEWAY", "CONTROL", "KEY", "ONCE", "RUN"))
 calls = {}
 
 
@@ -31,7 +31,7 @@ def call(label, function, **arguments):
         if isinstance(result, openai.Stream):
             result = {"chunks": [chunk.to_dict() for chunk in result]}
         calls[label] = {"result": result if isinstance(result, dict) else result.to_dict()}
-    except openai.OpenAIError as error:
+    except Exception as error:  # what the package makes of a refusal, and of nonsense
         calls[label] = {"error": f"{type(error).__name__}: {error}"}
 
 
@@ -39,15 +39,46 @@ endpoint = v2("POST", "/v2/serverless", {
     "name": "llm", "templateId": "tplworker1", "gpu": {"pools": ["ADA_24"]}, "workers": {"max": 1},
     "scaling": {"type": "QUEUE_DELAY", "queueDelay": 1},
 })["id"]
-address = f"{RUN}/v2/{endpoint}/openai/v1"
-client = openai.OpenAI(base_url=address, api_key=KEY, max_retries=0)
-messages = [{"role": "user", "content": "one two three"}]
-call("models", lambda: {"data": [model.to_dict() for model in client.models.list()]})
-call("chat", client.chat.completions.create, model="small-chat", messages=messages)
-call("chat stream", client.chat.completions.create, model="small-chat", messages=messages, stream=True)
-call("completion", client.completions.create, model="small-chat", prompt="one two three", max_tokens=8)
-call("completion stream", client.completions.create, model="small-chat", prompt="one two three", stream=True)
-call("no messages", client.chat.completions.create, model="small-chat", messages=[])
-call("wrong key", openai.OpenAI(base_url=address, api_key="key_nobody_has", max_retries=0).chat.completions.create, model="small-chat", messages=messages)
+
+
+def client(key=KEY, endpoint=endpoint, max_retries=0):
+    """A client of the endpoint's language model."""
+    return openai.OpenAI(base_url=f"{RUN}/v2/{endpoint}/openai/v1", api_key=key, max_retries=max_retries)
+
+
+def fail(**fault):
+    """Has the platform's next calls fail."""
+    request = urllib.request.Request(CONTROL + "/faults", json.dumps(fault).encode(), {"Content-Type": "application/json"})
+    urllib.request.urlopen(request, timeout=10).close()
+
+
+chat = {"model": "small-chat", "messages": [{"role": "user", "content": "one two three"}]}
+own = client()
+call("models", lambda: {"data": [model.to_dict() for model in own.models.list()]})
+call("chat", own.chat.completions.create, **chat)
+call("chat stream", own.chat.completions.create, **chat, stream=True)
+call("chat with everything", own.chat.completions.create, **chat, max_tokens=64, temperature=0.5, top_p=1, n=1, stop=["\n"], seed=7, user="u")
+call("completion", own.completions.create, model="small-chat", prompt="one two three", max_tokens=8)
+call("completion stream", own.completions.create, model="small-chat", prompt="one two three", stream=True)
+
+call("no messages", own.chat.completions.create, model="small-chat", messages=[])
+call("no such endpoint", client(endpoint="nothing").chat.completions.create, **chat)
+call("wrong key", client(key="key_of_a_stranger").chat.completions.create, **chat)
+call("too many tokens", own.chat.completions.create, **chat, max_tokens=65)
+call("too many tokens, streamed", own.chat.completions.create, **chat, max_tokens=65, stream=True)
+call("too many tokens to complete", own.completions.create, model="small-chat", prompt="one", max_tokens=65)
+call("a model that is not allowed", own.chat.completions.create, **chat | {"model": "large-chat"})
+call("first of one a minute", client(key=ONCE).models.list)
+call("second of one a minute", client(key=ONCE).models.list)
+fail(kind="ratelimit", operation="chatCompletions", times=1)
+call("the platform is busy", own.chat.completions.create, **chat)
+fail(kind="ratelimit", operation="chatCompletions", times=1)
+call("the platform was busy", client(max_retries=2).chat.completions.create, **chat)
+fail(kind="status", status=500, operation="chatCompletions", times=1)
+call("the platform fails", own.chat.completions.create, **chat)
+fail(kind="drop", operation="chatCompletions", times=1)
+call("the platform hangs up", own.chat.completions.create, **chat)
+fail(kind="malformed", operation="chatCompletions", times=1)
+call("the platform talks nonsense", own.chat.completions.create, **chat)
 v2("DELETE", f"/v2/serverless/{endpoint}")
 print(json.dumps({"calls": calls, "missing": []}))

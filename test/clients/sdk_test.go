@@ -2,11 +2,14 @@ package clients
 
 import "testing"
 
-// The oldest version whose package has the pod calls, one from between, and the
-// newest.
+// sdks are the oldest version whose package has the pod calls, one from between,
+// and the newest.
+var sdks = []string{"0.10.0", "1.6.2", "1.12.0"}
+
+// The calls of the Python SDK for pods, templates, endpoints and registries.
 func TestPythonSDK(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"0.10.0", "1.6.2", "1.12.0"} {
+	for _, version := range sdks {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			python := installed(t, "runpod-"+version+"/bin/python")
