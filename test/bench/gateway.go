@@ -47,6 +47,8 @@ const plenty = "{minute: 100000000, hour: 100000000, day: 100000000}"
 type addresses struct {
 	data, admin, extproc string
 	platform             string
+	// runs is set if the platform's run interface is measured, too.
+	runs bool
 	// certificate and key are the files of TLS; empty is none.
 	certificate, key string
 }
@@ -65,7 +67,11 @@ func (g gateway) configuration(a addresses) string {
 	if a.extproc != "" {
 		line("envoy: {listen: %q}", a.extproc)
 	}
-	line("platform: {base_url: %q}", "http://"+a.platform)
+	if a.runs {
+		line("platform: {base_url: %q, run_url: %q}", "http://"+a.platform, "http://"+a.platform)
+	} else {
+		line("platform: {base_url: %q}", "http://"+a.platform)
+	}
 	line("redis: {url: {env: BENCH_REDIS}}")
 	line("connections: {total: 20000, per_address: 0}")
 	mode := "exact"

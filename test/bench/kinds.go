@@ -18,6 +18,8 @@ type kind struct {
 	without string
 	// judged marks answers that only a target with policies gives.
 	judged bool
+	// runs marks kinds of the run interface.
+	runs bool
 	// open marks the open load, which is sent at a rate.
 	open bool
 }
@@ -48,8 +50,10 @@ func kinds() []kind {
 				gpuTypeId: "NVIDIA L4", cloudType: SECURE, gpuCount: 1, containerDiskInGb: 40, volumeInGb: 0, ports: "8888/http,22/tcp",
 				env: [{key: "STAGE", value: "bench"}, {key: "RUN", value: "` + requestMark + `"}, {key: "NOTE", value: "` + note + `"}]}) { id desiredStatus } }`,
 		}))},
-		{name: "chat", base: "chat", status: 200, request: rest("POST", chatPath,
-			`{"model":"bench","stream":true,"max_tokens":20,"messages":[{"role":"user","content":"run `+requestMark+`"}]}`)},
+		{name: "runsync", base: "runsync", runs: true, status: 200, request: rest("POST", runPath, job(1<<10))},
+		{name: "runsync-1MB", base: "runsync-1MB", runs: true, status: 200, request: rest("POST", runPath, job(1<<20))},
+		{name: "chat", base: "chat", runs: true, status: 200, request: rest("POST", chatPath,
+			`{"model":"bench","stream":true,"max_tokens":200,"messages":[{"role":"user","content":"run `+requestMark+`"}]}`)},
 		{name: "create-open", base: "create-open", status: 201, open: true, request: create},
 	}
 }
@@ -63,6 +67,13 @@ var note = strings.Repeat("x", 280)
 func podBody(name, gpu, more string) string {
 	return fmt.Sprintf(`{"name":%q,"image":%q,"gpu":{"id":%q,"count":1},"cloud":"SECURE","disk":40,"ports":["8888/http","22/tcp"],`+
 		`"env":{"STAGE":"bench","RUN":%q,"NOTE":%q}%s}`, name, image, gpu, requestMark, note, more)
+}
+
+// job is a job of about size bytes, a list of numbers and words like those of
+// embeddings and documents.
+func job(size int) string {
+	const part = `{"text":"the quick brown fox jumps over the lazy dog","score":0.125,"at":[1,2,3]},`
+	return `{"input":{"run":"` + requestMark + `","parts":[` + strings.TrimSuffix(strings.Repeat(part, max(1, size/len(part))), ",") + `]}}`
 }
 
 func rest(method, target, body string) string {

@@ -24,7 +24,10 @@ type runner struct {
 	certificate, key string
 	report           *report
 	// left are the targets and kinds that were left out.
-	left   map[string]bool
+	left map[string]bool
+	// runs is set if the run interface is measured: a binary that does not know it is
+	// not asked to serve it otherwise.
+	runs   bool
 	stderr io.Writer
 }
 
@@ -47,6 +50,7 @@ func measure(ctx context.Context, s settings, stderr io.Writer) (*report, error)
 	_, missing := exec.LookPath("taskset")
 	s.Pin = s.Pin && missing == nil && runtime.NumCPU() > 1
 	r := &runner{settings: s, machine: machine{dir: dir, pin: s.Pin}, report: newReport(s, bs), left: map[string]bool{}, stderr: stderr}
+	r.runs = slices.ContainsFunc(ks, func(k kind) bool { return k.runs })
 	if r.certificate, r.key, err = certify(dir); err != nil {
 		return nil, err
 	}

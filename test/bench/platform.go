@@ -85,6 +85,8 @@ func record() (recording, error) {
 		}
 	}
 	r.Answers["POST "+chatPath] = chatStream()
+	r.Answers["POST "+runPath] = answer(http.StatusOK, "application/json",
+		`{"id":"sync-c1","status":"COMPLETED","delayTime":5,"executionTime":40,"workerId":"w1","output":{"ok":true}}`)
 	r.Answers["POST /v1/traces"] = answer(http.StatusOK, "application/x-protobuf", "") // the collector that traces are sent to
 	return r, nil
 }
@@ -94,15 +96,18 @@ func answer(status int, contentType, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", status, http.StatusText(status), contentType, len(body), body)
 }
 
-// chatPath is where a language model of the run interface listens, and
-// chatStream its answer: 20 events, each in a chunk of its own.
-const chatPath = "/v2/bench/openai/v1/chat/completions"
+// runPath is where an endpoint takes jobs, chatPath where a language model of one
+// listens, and chatStream its answer: 200 events, each in a chunk of its own.
+const (
+	runPath  = "/v2/bench/runsync"
+	chatPath = "/v2/bench/openai/v1/chat/completions"
+)
 
 func chatStream() string {
 	var b strings.Builder
 	b.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-	for i := range 20 {
-		event := fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":{"content":"word%02d "}}]}`+"\n\n", i)
+	for i := range 200 {
+		event := fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":{"content":"word%03d "}}]}`+"\n\n", i)
 		fmt.Fprintf(&b, "%x\r\n%s\r\n", len(event), event)
 	}
 	b.WriteString("e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")

@@ -205,7 +205,7 @@ func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instan
 	if err != nil {
 		return "", err
 	}
-	a := addresses{platform: r.platform.Addr}
+	a := addresses{platform: r.platform.Addr, runs: r.runs}
 	for _, to := range []*string{&a.data, &a.admin, &a.extproc} {
 		if *to, err = port(ctx); err != nil {
 			return "", err
