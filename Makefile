@@ -42,8 +42,8 @@ tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool,
 
 .PHONY: test
 test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
-	@.ci/install-tools redis envoy chromium promtool
-	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_PROMTOOL=1 \
+	@.ci/install-tools redis envoy chromium promtool kubernetes-schemas
+	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 \
 		go test -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(PKG)
 	@$(if $(filter ./...,$(PKG)),go test -run '^TestGreedyRego$$' ./policies) # needs an address space too small for the race detector
 
@@ -115,6 +115,13 @@ clients: ## Drive public client programs, unmodified, through the gateway over t
 schemathesis: build ## Hold the emulator against the API description with generated requests (EXAMPLES, 25 each)
 	@.ci/install-tools schemathesis
 	@test/contract/schemathesis $(EXAMPLES)
+
+# Not part of make test: Helm takes minutes to build when it is not there yet.
+.PHONY: deploy-check
+deploy-check: ## Hold the Helm chart against its manifests, and the release against its promises (TESTFLAGS)
+	@.ci/install-tools redis envoy promtool kubernetes-schemas helm release
+	@TOLLGATE_REQUIRE_REDIS_SERVER=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 \
+		TOLLGATE_REQUIRE_HELM=1 TOLLGATE_REQUIRE_NFPM=1 TOLLGATE_REQUIRE_MINISIGN=1 go test -count=1 $(TESTFLAGS) ./test/deploy
 
 .PHONY: bench
 bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench.json (BENCHFLAGS; docs/benchmarks.md)

@@ -58,7 +58,12 @@ func parse(t *testing.T) compose {
 // load reads the configuration as the gateway's container would.
 func load(t *testing.T, environment map[string]string) *config.Loaded {
 	t.Helper()
-	loaded, err := config.Parse("tollgate.yaml", []byte(read(t, "deploy/tollgate.yaml")), config.Sources{
+	return loadText(t, read(t, "deploy/tollgate.yaml"), environment)
+}
+
+func loadText(t *testing.T, text string, environment map[string]string) *config.Loaded {
+	t.Helper()
+	loaded, err := config.Parse("tollgate.yaml", []byte(text), config.Sources{
 		Env: func(name string) (string, bool) {
 			value, ok := environment[name]
 			return value, ok

@@ -33,3 +33,15 @@ func runTool(t *testing.T, name string, args ...string) string {
 	}
 	return string(out)
 }
+
+// failing runs a program that must fail and returns what it wrote.
+func failing(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), tool(t, name), args...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("%s %s succeeded:\n%s", name, strings.Join(args, " "), out)
+	}
+	return string(out)
+}
