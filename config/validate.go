@@ -34,19 +34,20 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		}
 	}
 	for path, err := range map[string]error{
-		"limits":            errors.Join(c.Limits.Validate(), redisstore.Config{Recovery: c.Limits.Recovery}.Validate()),
-		"limits.anonymous":  c.Limits.Anonymous.Validate(),
-		"limits.fair_share": c.Limits.FairShare.Validate(),
-		"connections":       c.Connections.Validate(),
-		"policies":          c.Policies.Validate(),
-		"decisions":         c.Decisions.Validate(),
-		"catalog":           c.Catalog.Validate(),
-		"telemetry":         c.Telemetry.Validate(),
-		"legacy":            c.Legacy.Validate(),
-		"v1":                c.V1.Validate(),
-		"graphql":           c.GraphQL.Validate(),
-		"redis.prefix":      c.Redis.Prefix.Validate(),
-		"platform.base_url": baseURL(c.Platform.BaseURL, c.Platform.AllowInsecure),
+		"limits":               errors.Join(c.Limits.Validate(), redisstore.Config{Recovery: c.Limits.Recovery}.Validate()),
+		"limits.anonymous":     c.Limits.Anonymous.Validate(),
+		"limits.fair_share":    c.Limits.FairShare.Validate(),
+		"connections":          c.Connections.Validate(),
+		"policies":             c.Policies.Validate(),
+		"decisions":            c.Decisions.Validate(),
+		"catalog":              c.Catalog.Validate(),
+		"telemetry":            c.Telemetry.Validate(),
+		"legacy":               c.Legacy.Validate(),
+		"legacy.keyless.limit": c.Legacy.Keyless.Limit.Validate(),
+		"v1":                   c.V1.Validate(),
+		"graphql":              c.GraphQL.Validate(),
+		"redis.prefix":         c.Redis.Prefix.Validate(),
+		"platform.base_url":    baseURL(c.Platform.BaseURL, c.Platform.AllowInsecure),
 	} {
 		errs = append(errs, fault.At(path, err))
 	}

@@ -79,7 +79,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Size{},
 		filter.Wire{},
 		filter.Match{Table: table, API: g.api, Run: g.runs},
-		filter.Identify{Directory: directory, Guard: g.guard, Tenants: tenants, Anonymous: cfg.AnonymousCatalog},
+		filter.Identify{Directory: directory, Guard: g.guard, Tenants: tenants, Keyless: cfg.Legacy.Keyless.Org},
 		&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Now: g.deps.Now},
 		count,
 		filter.Routed{},
@@ -147,7 +147,7 @@ func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming
 // newTranslators builds the legacy dialects.
 func newTranslators(cfg *Config, deps translate.Deps) (*v1.API, graphqlDoor, error) {
 	rest, gql := cfg.V1, cfg.GraphQL
-	rest.Legacy, gql.Legacy = cfg.Legacy, cfg.Legacy
+	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
 	first, err := v1.New(rest, deps)
 	if err != nil {
 		return nil, graphqlDoor{}, err
@@ -158,7 +158,7 @@ func newTranslators(cfg *Config, deps translate.Deps) (*v1.API, graphqlDoor, err
 
 // legacyRoutes lists the routes of the legacy dialects.
 func legacyRoutes(cfg *Config, first *v1.API) []route.Route {
-	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: cfg.AnonymousCatalog != ""}}
+	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: cfg.Legacy.Keyless.Org != ""}}
 	for _, op := range first.Operations() {
 		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public})
 	}

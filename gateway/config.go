@@ -51,11 +51,9 @@ type Config struct {
 	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
 	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces" reload:"restart"`
 	Log       Log              `yaml:"log" doc:"the log on standard error" reload:"restart"`
-	Legacy    legacy.Config    `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
+	Legacy    Legacy           `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
 	V1        v1.Config        `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
 	GraphQL   graphql.Config   `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
-
-	AnonymousCatalog string `yaml:"anonymous_catalog" doc:"id of the organisation whose credential answers catalog questions of GraphQL callers without a key, as price collectors are; empty answers none" reload:"live"`
 
 	Orgs []Org `yaml:"orgs,required" doc:"the organisations served" reload:"live"`
 
@@ -129,6 +127,19 @@ type Limits struct {
 	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
 	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"prefixes that are not slowed down, such as 10.0.0.5/32: load balancers that all callers come through"`
 	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
+}
+
+// Legacy says how the retired interfaces are answered.
+type Legacy struct {
+	legacy.Config `yaml:",inline"`
+
+	Keyless Keyless `yaml:"keyless" doc:"questions about the catalog without a key, as price collectors ask them by GraphQL"`
+}
+
+// Keyless says who answers questions without a key, and how many.
+type Keyless struct {
+	Org   string                  `yaml:"org" doc:"id of the organisation whose platform key answers them; empty answers none"`
+	Limit ratelimit.AddressConfig `yaml:"limit" doc:"slowing down addresses that ask much; only answered questions count" reload:"restart"`
 }
 
 // Decisions says where decisions are logged and how long they are remembered.
@@ -267,9 +278,11 @@ func Default() Config {
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: telemetry.Config{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},
-		Legacy:    legacy.DefaultConfig(),
-		V1:        v1.DefaultConfig(),
-		GraphQL:   graphql.DefaultConfig(),
+		Legacy: Legacy{Config: legacy.DefaultConfig(), Keyless: Keyless{
+			Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000, Addresses: 65536, IPv6Prefix: 64},
+		}},
+		V1:      v1.DefaultConfig(),
+		GraphQL: graphql.DefaultConfig(),
 	}
 }
 
@@ -329,8 +342,8 @@ func (c *Config) Validate() error {
 		orgs[o.ID] = true
 		errs = append(errs, o.validate(at)...)
 	}
-	if c.AnonymousCatalog != "" && !orgs[c.AnonymousCatalog] {
-		errs = append(errs, fault.Errorf("anonymous_catalog", "no organisation %q is defined", c.AnonymousCatalog))
+	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
+		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
 	}
 	if _, err := c.directory(); err != nil {
 		errs = append(errs, fault.At("orgs", err))

@@ -132,14 +132,18 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	addresses, err := ratelimit.NewAddressLimiter(cfg.Limits.Anonymous, clock(deps.Now))
+	failures, err := ratelimit.NewAddressLimiter(cfg.Limits.Anonymous, clock(deps.Now))
+	if err != nil {
+		return nil, err
+	}
+	questions, err := ratelimit.NewAddressLimiter(cfg.Legacy.Keyless.Limit, clock(deps.Now))
 	if err != nil {
 		return nil, err
 	}
 	if g.attempts, err = ratelimit.NewAddressLimiter(ratelimit.DefaultAddressConfig(), clock(deps.Now)); err != nil {
 		return nil, err
 	}
-	if g.guard, err = filter.NewGuard(addresses, cfg.Limits.AnonymousExempt); err != nil {
+	if g.guard, err = filter.NewGuard(failures, questions, cfg.Limits.AnonymousExempt); err != nil {
 		return nil, err
 	}
 	if g.shares, err = ratelimit.NewUpstream(cfg.Limits.FairShare, clock(deps.Now)); err != nil {

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// AddressConfig is how callers that are not known are slowed down.
+// AddressConfig is how callers that are not known are slowed down, by the attempts
+// that something takes.
 type AddressConfig struct {
-	Rate       int64 `yaml:"rate" doc:"how many failed attempts an address has per minute in the long run"`
+	Rate       int64 `yaml:"rate" doc:"how many an address has per minute in the long run"`
 	Burst      int64 `yaml:"burst" doc:"how many it has at once"`
 	Addresses  int   `yaml:"addresses" doc:"the largest number remembered, about 100 bytes each. With more, the ones with the fewest attempts are forgotten"`
 	IPv6Prefix int   `yaml:"ipv6_prefix" doc:"the length of the prefix that counts as one address, since one host commonly has a whole network"`
@@ -77,6 +78,16 @@ func (l *AddressLimiter) Check(addr netip.Addr) (ok bool, retryAfter time.Durati
 // reports like Check. A refusal takes nothing.
 func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duration) {
 	return l.decide(addr, true)
+}
+
+// Return gives one attempt back.
+func (l *AddressLimiter) Return(addr netip.Addr) {
+	addr = l.normal(addr)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if due, known := l.due[addr]; known {
+		l.due[addr] = due.Add(-l.interval)
+	}
 }
 
 func (l *AddressLimiter) decide(addr netip.Addr, take bool) (bool, time.Duration) {

@@ -2,8 +2,11 @@ package translate
 
 import (
 	"context"
+	"maps"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +23,9 @@ const (
 	failureTTL = 5 * time.Second
 	// catalogEntries bounds the memory: accounts times query variants.
 	catalogEntries = 1024
+	// mostKeyless bounds the different questions that callers without a key have
+	// answered within catalogTTL, all together.
+	mostKeyless = 512
 )
 
 // Catalog caches answers of v2's catalog operations per account: prices and
@@ -28,9 +34,11 @@ const (
 type Catalog struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards entries and latest
+	mu      sync.Mutex // guards the fields below
 	entries *lru.LRU[string, catalogEntry]
-	latest  map[string]any // by operation, whatever the account; public lists only
+	latest  map[string]any           // by operation, whatever the account; public lists only
+	flights map[string]chan struct{} // reads under way; closed when they end
+	keyless map[string]time.Time     // when answers to callers without a key expire
 }
 
 type catalogEntry struct {
@@ -52,26 +60,72 @@ func NewCatalog(now func() time.Time) *Catalog {
 	if err != nil {
 		panic("catalog cache size: " + err.Error())
 	}
-	return &Catalog{now: now, entries: entries, latest: make(map[string]any)}
+	return &Catalog{
+		now: now, entries: entries, latest: make(map[string]any),
+		flights: make(map[string]chan struct{}), keyless: make(map[string]time.Time),
+	}
 }
 
-// Read answers a catalog operation from the cache or from v2. When v2 fails, an
-// older answer is better than none and stands in for it; without one the failure
-// is returned.
-func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request) (body any, failed *Failure) {
-	key := strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
-	c.mu.Lock()
-	entry, found := c.entries.Get(key)
-	c.mu.Unlock()
-	if found && c.now().Before(entry.expires) {
-		return entry.body, entry.failed
+// Read answers a catalog operation from the cache or from v2, where whoever asks the
+// same meanwhile waits for the one call. An answer without the list under member is a
+// failure. When v2 fails, an older answer is better
+// than none and stands in for it; without one the failure is returned. Callers
+// without a key are those of the account "": a question of theirs makes one call in
+// 30 s, whatever comes of it.
+func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request, member string) (body any, failed *Failure) {
+	key := catalogKey(d, r)
+	for {
+		c.mu.Lock()
+		entry, _ := c.entries.Get(key)
+		ended, busy := c.flights[key]
+		fresh := c.now().Before(entry.expires)
+		full := !fresh && !busy && d.Account() == "" && !c.roomLocked(key)
+		if !fresh && !busy && !full {
+			c.flights[key] = make(chan struct{})
+		}
+		c.mu.Unlock()
+		switch {
+		case fresh:
+			return entry.body, entry.failed
+		case full:
+			return nil, &Failure{Response: crowded()}
+		case !busy:
+			return c.ask(ctx, d, r, member, entry)
+		}
+		select {
+		case <-ended: // look again; whoever asked may have left without an answer
+		case <-ctx.Done():
+			return nil, &Failure{Err: ctx.Err()}
+		}
 	}
-	ttl := catalogTTL
+}
+
+func catalogKey(d *Dialogue, r *Request) string {
+	return strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
+}
+
+// ask asks v2 for what entry no longer tells.
+func (c *Catalog) ask(ctx context.Context, d *Dialogue, r *Request, member string, entry catalogEntry) (body any, failed *Failure) {
+	key := catalogKey(d, r)
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		close(c.flights[key])
+		delete(c.flights, key)
+	}()
+	ttl, failureTTL, repeat := catalogTTL, failureTTL, Again
 	if r.Operation == "listDataCenters" {
 		ttl = dataCenterTTL
 	}
-	resp, err := d.Send(ctx, r, Again)
-	fails := err != nil || !resp.OK() || Members(resp.Body) == nil
+	if d.Account() == "" {
+		failureTTL, repeat = catalogTTL, Once
+	}
+	resp, err := d.Send(ctx, r, repeat)
+	fails := err != nil || !resp.OK()
+	if !fails {
+		_, listed := At(resp.Body, member).([]any)
+		fails = !listed
+	}
 	switch {
 	case !fails:
 		entry.body, entry.failed = resp.Body, nil
@@ -85,14 +139,35 @@ func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request) (body any, 
 	defer c.mu.Unlock()
 	if fails {
 		ttl = failureTTL
-	} else {
-		if len(r.Query) == 0 {
-			c.latest[r.Operation] = resp.Body
-		}
+	} else if len(r.Query) == 0 {
+		c.latest[r.Operation] = resp.Body
 	}
 	entry.expires = c.now().Add(ttl)
 	c.entries.Add(key, entry)
 	return entry.body, entry.failed
+}
+
+// roomLocked reports whether one more question without a key may be asked, and notes
+// it.
+func (c *Catalog) roomLocked(key string) bool {
+	now := c.now()
+	if len(c.keyless) >= mostKeyless {
+		maps.DeleteFunc(c.keyless, func(_ string, expires time.Time) bool { return !now.Before(expires) })
+	}
+	if len(c.keyless) >= mostKeyless {
+		return false
+	}
+	c.keyless[key] = now.Add(catalogTTL)
+	return true
+}
+
+// crowded is the answer to a question without a key beyond the bound.
+func crowded() *Response {
+	wait := strconv.Itoa(int(catalogTTL.Seconds()))
+	return &Response{
+		Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {wait}},
+		Body: map[string]any{"detail": "too many different questions without a key"},
+	}
 }
 
 // Latest returns the newest unfiltered answer of the operation any account got,

@@ -120,7 +120,7 @@ func TestCatalog(t *testing.T) {
 		return NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, caller, &Incoming{Account: account}, 0)
 	}
 	read := func(account string) bool {
-		body, failed := catalog.Read(t.Context(), dialogue(account), &Request{Operation: "listGpuTypes"})
+		body, failed := catalog.Read(t.Context(), dialogue(account), &Request{Operation: "listGpuTypes"}, "gpus")
 		return failed == nil && Text(Items(body, "gpus")[0], "id") == "a"
 	}
 	expect := func(what string, ok, want bool, made int) {
@@ -144,12 +144,12 @@ func TestCatalog(t *testing.T) {
 	expect("back again", read("initech"), true, 1)
 
 	centres := &Request{Operation: "listDataCenters"}
-	if _, failed := catalog.Read(t.Context(), dialogue("acme"), centres); failed != nil {
+	if _, failed := catalog.Read(t.Context(), dialogue("acme"), centres, "dataCenters"); failed != nil {
 		t.Error("data centres not read")
 	}
 	c.t = c.t.Add(299 * time.Second)
 	calls = nil
-	_, failed := catalog.Read(t.Context(), dialogue("acme"), centres)
+	_, failed := catalog.Read(t.Context(), dialogue("acme"), centres, "dataCenters")
 	expect("data centres last 300 s", failed == nil, true, 0)
 	if got := Text(Items(catalog.Latest("listGpuTypes"), "gpus")[0], "id"); got != "a" {
 		t.Errorf("Latest = %q, want a", got)

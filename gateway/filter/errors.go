@@ -36,7 +36,7 @@ func problemOf(err error) *problem.Problem {
 	case errors.Is(err, route.ErrNotFound):
 		return problem.NotFound.New("no operation has this path")
 	case errors.Is(err, identity.ErrUnknown):
-		p := problem.Unauthorized.New("missing or unknown key").With("WWW-Authenticate", "Bearer")
+		p := problem.Unauthorized.New("missing or unknown key")
 		if e, ok := errors.AsType[*identity.PeriodError](err); ok {
 			p = p.Because(e)
 		}

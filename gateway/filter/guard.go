@@ -11,7 +11,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -24,9 +23,9 @@ const maxSeen = 16384
 // does not lock everybody out who shares its address. It is safe for
 // concurrent use.
 type Guard struct {
-	addresses *ratelimit.AddressLimiter
-	seen      *lru.Cache[visit, struct{}]
-	exempt    []netip.Prefix
+	attempts, questions *ratelimit.AddressLimiter
+	seen                *lru.Cache[visit, struct{}]
+	exempt              []netip.Prefix
 }
 
 // visit is a caller at an address.
@@ -36,28 +35,27 @@ type visit struct {
 	key  string
 }
 
-// NewGuard returns a Guard over a limiter of failed attempts. Addresses within
-// exempt are never slowed down: behind a load balancer every caller has its
-// address.
-func NewGuard(addresses *ratelimit.AddressLimiter, exempt []netip.Prefix) (*Guard, error) {
+// NewGuard returns a Guard over limiters of failed attempts and of questions without
+// a key. Addresses within exempt are never slowed down: behind a load balancer every
+// caller has its address.
+func NewGuard(attempts, questions *ratelimit.AddressLimiter, exempt []netip.Prefix) (*Guard, error) {
 	seen, err := lru.New[visit, struct{}](maxSeen)
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	return &Guard{addresses: addresses, seen: seen, exempt: exempt}, nil
+	return &Guard{attempts: attempts, questions: questions, seen: seen, exempt: exempt}, nil
 }
 
 // admit refuses an address with too many failures. caller is who the request
 // turned out to come from, nil if unknown.
 func (g *Guard) admit(peer string, caller *identity.Caller) error {
-	addr, _ := netip.ParseAddr(peer)
-	addr = addr.Unmap()
-	if !addr.IsValid() || slices.ContainsFunc(g.exempt, func(p netip.Prefix) bool { return p.Contains(addr) }) {
-		return nil // exempt, or a connection without an address, as over a local socket
+	addr, limited := g.address(peer)
+	if !limited {
+		return nil
 	}
 	if caller == nil {
-		if ok, wait := g.addresses.Take(addr); !ok {
-			return tooManyFailures(wait)
+		if ok, wait := g.attempts.Take(addr); !ok {
+			return tooMany("requests without a valid key", wait)
 		}
 		return nil
 	}
@@ -65,24 +63,40 @@ func (g *Guard) admit(peer string, caller *identity.Caller) error {
 	if g.seen.Contains(v) {
 		return nil
 	}
-	if ok, wait := g.addresses.Check(addr); !ok {
-		return tooManyFailures(wait)
+	if ok, wait := g.attempts.Check(addr); !ok {
+		return tooMany("requests without a valid key", wait)
 	}
 	g.seen.Add(v, struct{}{})
 	return nil
 }
 
-// anonymous lets a caller without a key have what is public. Asking the
-// platform on its behalf is not free, so GraphQL questions count like failures.
-func (g *Guard) anonymous(ex *Exchange) error {
-	if ex.Dialect != route.GraphQL {
-		return nil
+// ask takes a question without a key from its address.
+func (g *Guard) ask(peer string) error {
+	if addr, limited := g.address(peer); limited {
+		if ok, wait := g.questions.Take(addr); !ok {
+			return tooMany("questions without a key", wait)
+		}
 	}
-	return g.admit(ex.In.Peer, nil)
+	return nil
 }
 
-func tooManyFailures(wait time.Duration) error {
+// unanswered gives a question back.
+func (g *Guard) unanswered(peer string) {
+	if addr, limited := g.address(peer); limited {
+		g.questions.Return(addr)
+	}
+}
+
+// address reads the address of a peer. One that is exempt is not limited, nor is a
+// connection without an address, as over a local socket.
+func (g *Guard) address(peer string) (addr netip.Addr, limited bool) {
+	addr, _ = netip.ParseAddr(peer)
+	addr = addr.Unmap()
+	return addr, addr.IsValid() && !slices.ContainsFunc(g.exempt, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+func tooMany(what string, wait time.Duration) error {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	return problem.RateLimited.New("too many requests without a valid key came from this address").
+	return problem.RateLimited.New("too many "+what+" came from this address").
 		With("Retry-After", strconv.FormatInt(seconds, 10))
 }

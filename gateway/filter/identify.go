@@ -3,12 +3,15 @@ package filter
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // Identify finds out who calls. A request carries exactly one credential: a
@@ -17,10 +20,10 @@ import (
 // no caller, and beside a token it is a second credential all the same.
 type Identify struct {
 	Directory *identity.Directory
-	// Tenants holds the organisations by id; Anonymous is the id of the one that
+	// Tenants holds the organisations by id; Keyless is the id of the one that
 	// answers GraphQL callers without a key, "" for none.
-	Tenants   map[string]*Tenant
-	Anonymous string
+	Tenants map[string]*Tenant
+	Keyless string
 	// Guard slows down addresses that fail; required.
 	Guard *Guard
 }
@@ -52,10 +55,14 @@ func (f Identify) find(ex *Exchange) error {
 		return err
 	}
 	if err == nil && key == "" && ex.Route != nil && ex.Route.Public {
-		if ex.Dialect == route.GraphQL {
-			ex.Tenant = f.Tenants[f.Anonymous]
+		if ex.Dialect != route.GraphQL {
+			return nil
 		}
-		return f.Guard.anonymous(ex)
+		if err := f.Guard.ask(ex.In.Peer); err != nil {
+			return err
+		}
+		ex.Tenant = f.Tenants[f.Keyless]
+		return nil
 	}
 	caller, err := f.Directory.Find(key, ex.In.Received)
 	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
@@ -65,6 +72,19 @@ func (f Identify) find(ex *Exchange) error {
 		return err
 	}
 	ex.Caller = caller
+	return nil
+}
+
+// Response tells callers which credential a 401 asks for (RFC 9110, section 15.5.2),
+// and gives a question without a key back that was not answered.
+func (f Identify) Response(_ context.Context, ex *Exchange) error {
+	if ex.Answer.Status == http.StatusUnauthorized {
+		ex.Answer.Header.Set("WWW-Authenticate", "Bearer")
+	}
+	failed := func(call *Exchange) bool { return call.Event.Outcome != telemetry.OutcomeOK }
+	if ex.Caller == nil && ex.Tenant != nil && (ex.Answer.Status != http.StatusOK || slices.ContainsFunc(ex.Calls, failed)) {
+		f.Guard.unanswered(ex.In.Peer)
+	}
 	return nil
 }
 

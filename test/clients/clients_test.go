@@ -69,10 +69,9 @@ func newStack(t *testing.T, clock *platform.Clock) *stack {
 	cfg := world.Configuration(t, `
 platform: {base_url: "`+p.URL+`", run_url: "`+p.RunURL+`"}
 redis: {embedded: true}
-limits: {timeout: 30s, anonymous_exempt: [127.0.0.1/32]}
+limits: {timeout: 30s}
 policies: {deadline: 30s}
-legacy: {brand: Runpod}
-anonymous_catalog: acme
+legacy: {brand: Runpod, keyless: {org: acme}}
 orgs:
   - id: acme
     credential: {env: KEY}

@@ -432,7 +432,7 @@ func TestAnonymousCatalogQuestions(t *testing.T) {
 				t.Errorf("%s %s as %q reached the platform", c.Method, c.Path, c.Account)
 			}
 		}
-	}, func(d *door) { d.text = "anonymous_catalog: globex\n" + configuration })
+	}, func(d *door) { d.text = "legacy: {keyless: {org: globex}}\n" + configuration })
 	eachDoor(t, func(t *testing.T, d *door) {
 		if a := ask(t, d, "{ gpuTypes { id } }"); a.Status != 401 {
 			t.Errorf("by default: %d, want 401", a.Status)

@@ -53,6 +53,12 @@ func (x *exchange) centresWithStock(ctx context.Context) ([]any, error) {
 }
 
 func countryCodes(ctx context.Context, x *exchange, _ input) (any, error) {
+	codes, err := x.countries(ctx)
+	return values(codes), err
+}
+
+// countries lists the countries with data centres, sorted.
+func (x *exchange) countries(ctx context.Context) ([]string, error) {
 	list, err := x.DataCenters(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -63,7 +69,7 @@ func countryCodes(ctx context.Context, x *exchange, _ input) (any, error) {
 	}
 	codes = translate.Unique(codes)
 	slices.Sort(codes)
-	return values(codes), nil
+	return codes, nil
 }
 
 // regionName is a region in words, which clients search and show.

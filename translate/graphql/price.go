@@ -19,6 +19,7 @@ type lowest struct {
 	count   int64
 	level   string
 	country string
+	nowhere bool // nothing is in the country
 	query   translate.GPUQuery
 	filter  centreFilter
 }
@@ -84,8 +85,14 @@ func wantedPrice(ctx context.Context, x *exchange, a args) (lowest, error) {
 		return l, err
 	}
 	l.query = translate.GPUQuery{Product: l.product, Count: l.count, CUDAVersions: c.Versions, MinCUDA: c.Floor}
-	if l.country != "" {
-		l.query.CountryCodes = []string{l.country}
+	if l.country == "" {
+		return l, nil
+	}
+	l.query.CountryCodes = []string{l.country}
+	if x.anonymous() { // who makes no call of the platform for a country that is none
+		known, err := x.countries(ctx)
+		l.nowhere = !slices.Contains(known, l.country)
+		return l, err
 	}
 	return l, nil
 }
@@ -121,7 +128,7 @@ func priceFilter(ctx context.Context, x *exchange, a args) (centreFilter, error)
 
 // fill looks the type up for the cloud.
 func (l *lowest) fill(ctx context.Context, x *exchange) error {
-	if !carried(l.gpu.entry, l.cloud) {
+	if l.nowhere || !carried(l.gpu.entry, l.cloud) {
 		return nil
 	}
 	most := translate.Whole(l.gpu.entry, "maxCount", strings.ToLower(l.cloud))

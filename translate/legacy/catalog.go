@@ -13,7 +13,7 @@ import (
 // catalog reads through the shared cache, each distinct call once per request.
 func (s *Session) catalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
 	list, err := s.Lasting(operation+"\x00"+query.Encode(), func() (any, error) {
-		body, failed := s.Deps().Catalog.Read(ctx, s.Dialogue, &translate.Request{Operation: operation, Query: query})
+		body, failed := s.Deps().Catalog.Read(ctx, s.Dialogue, &translate.Request{Operation: operation, Query: query}, member)
 		if failed != nil {
 			return nil, &RefusedError{About{Verb: "read the catalog", Noun: NounCatalog}, failed.Response, failed.Err}
 		}

@@ -1,0 +1,140 @@
+package parity
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// keyless asks by GraphQL without a key.
+func keyless(d *door, t *testing.T, document string) answer {
+	t.Helper()
+	return d.ask(t, request("POST", "/graphql", "", fmt.Sprintf(`{"query":%q}`, document)))
+}
+
+// catalogKept is longer than any answer of the catalog is kept.
+const catalogKept = 6 * time.Minute
+
+const offers = `{ gpuTypes { id lowestPrice(input: {gpuCount: %d, secureCloud: false, countryCode: %q}) { stockStatus } } }`
+
+// Questions without a key have a limit of their own, which only answered ones count
+// towards and which has nothing to do with failed attempts.
+func TestKeylessQuestionsAreLimitedByThemselves(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		for range 3 {
+			for _, refused := range []string{`{ pod(input: {podId: "x"}) { id } }`, `{ nonsense }`} {
+				if a := keyless(d, t, refused); a.Status != 401 && a.Status != 400 {
+					t.Fatalf("%s: %d %s, want 401 or 400", refused, a.Status, a.Body)
+				}
+			}
+			d.platform.AddFault(platform.Fault{Operation: "listDataCenters", Kind: platform.FaultStatus, Status: 500})
+			if a := keyless(d, t, `{ dataCenters { id } }`); !strings.Contains(a.Body, "errors") {
+				t.Fatalf("while the platform fails: %d %s", a.Status, a.Body)
+			}
+			d.platform.ClearFaults()
+			d.advance(time.Minute)
+		}
+		for i := range 3 {
+			if a := keyless(d, t, `{ gpuTypes { id } }`); a.Status != 200 {
+				t.Fatalf("question %d: %d %s", i+1, a.Status, a.Body)
+			}
+		}
+		a := keyless(d, t, `{ gpuTypes { id } }`)
+		if a.Status != 429 || a.Header.Get("Retry-After") != "60" {
+			t.Errorf("question 4: %d, Retry-After %q, want 429 after 60 s: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_guess", "")); a.Status != 401 {
+			t.Errorf("a wrong key: %d, want 401", a.Status)
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_research", "")); a.Status != 200 {
+			t.Errorf("a caller at the address: %d, want 200", a.Status)
+		}
+		d.advance(time.Minute)
+		if a := keyless(d, t, `{ gpuTypes { id } }`); a.Status != 200 {
+			t.Errorf("a minute later: %d, want 200", a.Status)
+		}
+	}, with("legacy: {keyless: {org: acme, limit: {rate: 1, burst: 3}}}"))
+}
+
+// Whoever asks and how often: a different question makes one call of the platform in
+// 30 seconds, also while that fails.
+func TestKeylessQuestionsMakeOneCallEach(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		crowd := func() {
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() { keyless(d, t, fmt.Sprintf(offers, 1, "RO")) })
+			}
+			wg.Wait()
+		}
+		calls := func() string {
+			var b strings.Builder
+			for _, op := range []string{"listGpuTypes", "listDataCenters"} {
+				fmt.Fprintf(&b, "%s %d ", op, len(d.platform.CallsTo(op)))
+			}
+			return b.String()
+		}
+		crowd() // the types, those in the country, and which countries there are
+		if got, want := calls(), "listGpuTypes 2 listDataCenters 1 "; got != want {
+			t.Errorf("at once: %s, want %s", got, want)
+		}
+		d.advance(29 * time.Second)
+		crowd()
+		if got, want := calls(), "listGpuTypes 2 listDataCenters 1 "; got != want {
+			t.Errorf("29 s later: %s, want %s", got, want)
+		}
+		d.advance(2 * time.Second)
+		crowd()
+		if got, want := calls(), "listGpuTypes 4 listDataCenters 1 "; got != want {
+			t.Errorf("31 s later: %s, want %s", got, want)
+		}
+		d.platform.AddFault(platform.Fault{Operation: "listCpuTypes", Kind: platform.FaultStatus, Status: 500})
+		for range 3 {
+			keyless(d, t, `{ cpuFlavors { id } }`)
+			d.advance(9 * time.Second)
+		}
+		if n := len(d.platform.CallsTo("listCpuTypes")); n != 1 {
+			t.Errorf("%d calls while they fail, want 1", n)
+		}
+	}, with("legacy: {keyless: {org: acme}}"))
+}
+
+// Only countries of the catalog make calls.
+func TestKeylessQuestionsAboutCountries(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		keyless(d, t, fmt.Sprintf(offers, 1, "RO"))
+		before := len(d.platform.Calls())
+		for i := range 30 {
+			a := keyless(d, t, fmt.Sprintf(offers, 1, fmt.Sprintf("X%c", 'A'+i%26)))
+			for _, g := range translate.Items(decoded(t, a), "data", "gpuTypes") {
+				if stock := translate.At(g, "lowestPrice", "stockStatus"); stock != nil {
+					t.Errorf("%v in a country that is none", stock)
+				}
+			}
+		}
+		if n := len(d.platform.Calls()) - before; n != 0 {
+			t.Errorf("%d calls of the platform, want none", n)
+		}
+	}, with("legacy: {keyless: {org: acme}}"))
+}
+
+// A 401 says what it asks for, in every dialect (RFC 9110, section 15.5.2).
+func TestUnauthorizedSaysHow(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		const pods = `{"query":"{ myself { pods { id } } pod(input: {podId: \"x\"}) { id } }"}`
+		for _, key := range []string{"", "key_guess"} {
+			for _, r := range []string{
+				request("GET", "/v2/pods", key, ""), request("GET", "/v1/pods", key, ""), request("POST", "/graphql", key, pods),
+			} {
+				if a := d.ask(t, r); a.Status != 401 || a.Header.Get("WWW-Authenticate") != "Bearer" {
+					t.Errorf("%.20s with key %q: %d, WWW-Authenticate %q; want 401, Bearer", r, key, a.Status, a.Header.Get("WWW-Authenticate"))
+				}
+			}
+		}
+	}, with("legacy: {keyless: {org: acme}}"))
+}
