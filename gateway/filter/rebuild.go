@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
@@ -22,7 +23,8 @@ type Rebuild struct {
 // Name implements Filter.
 func (Rebuild) Name() string { return "rebuild" }
 
-// Request fills in Out, all but the credential.
+// Request fills in Out, all but the credential. It refuses with 413 what the platform
+// would.
 func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
 	out := &ex.Out
@@ -49,6 +51,9 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	body, err := strictjson.Append(nil, ex.Doc)
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
+	}
+	if len(body) > MaxBody { // of a template, or of the settings that a policy adds
+		return problem.TooLarge.Newf("the body that the request becomes exceeds %d bytes", MaxBody)
 	}
 	out.Body = body
 	out.Header["Content-Type"] = []string{"application/json"}

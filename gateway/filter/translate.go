@@ -218,7 +218,8 @@ func (c *calls) end(ex *Exchange) {
 	}
 }
 
-// response reads the answer of a call for the translator.
+// response reads the answer of a call for the translator. One to a read that is not
+// JSON has no body: asking again would bring the same.
 func response(ex *Exchange) (*translate.Response, error) {
 	a := ex.Answer
 	out := &translate.Response{Status: a.Status, Header: a.Header}
@@ -226,7 +227,7 @@ func response(ex *Exchange) (*translate.Response, error) {
 		return out, nil
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
-	if err != nil {
+	if err != nil && ex.Operation.Mutates {
 		return nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
 	}
 	out.Body = doc

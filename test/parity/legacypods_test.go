@@ -93,7 +93,7 @@ func TestV1PodRefusals(t *testing.T) {
 			"CUDA as text": {`{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"allowedCudaVersions":"12.4"}`, 400, "allowedCudaVersions: expected array of strings"},
 			"made too large": {
 				`{"templateId":"` + id + `","gpuTypeIds":["NVIDIA L4"],"volumeInGb":0,"env":{"E":"` + large + `"}}`, 413,
-				"with the settings of the template the body exceeds 102400 bytes",
+				"the body that the request becomes exceeds 102400 bytes",
 			},
 		} {
 			before := len(d.platform.CallsTo("createPod"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -21,10 +22,11 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 	if x.anonymous() {
 		return nil, nil
 	}
-	if in.Selects("pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes") {
+	reads := func(name string) bool { return in.Selects(name) }
+	if slices.ContainsFunc([]string{"pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes"}, reads) {
 		return &user{}, nil // those reads prove the credential
 	}
-	if _, err := x.fetch(ctx, "getSshKeys", "", kindAccount); err != nil && !isStatus(err, http.StatusForbidden) {
+	if _, err := x.list(ctx, "getSshKeys", "keys", nil, kindAccount); err != nil && !isStatus(err, http.StatusForbidden) {
 		return nil, err
 	}
 	return &user{}, nil
@@ -55,8 +57,8 @@ func userFields() objectType {
 			if u.keys != nil {
 				return strings.Join(u.keys, "\n"), nil
 			}
-			b, err := x.fetch(ctx, "getSshKeys", "", kindAccount)
-			return strings.Join(translate.Texts(b, "keys"), "\n"), err
+			keys, err := x.list(ctx, "getSshKeys", "keys", nil, kindAccount)
+			return strings.Join(translate.Texts(keys), "\n"), err
 		}),
 		"currentSpendPerHr": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
 			pods, err := x.pods(ctx)

@@ -196,14 +196,14 @@ func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) e
 	return nil
 }
 
-// createPod makes the pod. Clients that select its machine know the pod by it from
-// then on, so it is waited for a little.
+// createPod makes the pod. Clients that select which machine it is on know the pod by
+// that from then on, so it is waited for a little.
 func (x *exchange) createPod(ctx context.Context, in input, want *legacy.PodCreate) (any, error) {
 	made, err := x.CreatePod(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	if in.Selects("machineId", "machine") {
+	if in.Selects("machineId") || in.Selects("machine", "podHostId") {
 		made.Pod = x.awaitMachine(ctx, made.Pod)
 	}
 	return &pod{Pod: made.Pod, status: translate.Running, note: &made.Note}, nil

@@ -103,11 +103,8 @@ func asFault(err error) *fault {
 		return &fault{message: u.Error(), code: codeInternal, status: http.StatusGatewayTimeout}
 	}
 	if r, ok := errors.AsType[*legacy.RefusedError](err); ok {
-		if r.Err != nil {
-			return asFault(r.Err)
-		}
-		if r.Response == nil || r.Response.OK() {
-			return internal(err)
+		if r.Err != nil || r.Response == nil || r.Response.OK() { // no answer, or none that can be read
+			return unanswered(r)
 		}
 		f := refusal(r.Response, r.Noun)
 		if r.Places && r.Response.Status == http.StatusBadRequest && translate.IsCapacity(r.Response.Detail()) {
@@ -118,6 +115,21 @@ func asFault(err error) *fault {
 	f := internal(err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		f.status = http.StatusGatewayTimeout
+	}
+	return f
+}
+
+// unanswered is the fault of a call of v2 that brought nothing: ours, if it was not
+// made, else the platform's.
+func unanswered(err *legacy.RefusedError) *fault {
+	if err.Err == nil {
+		f := internal(err)
+		f.status = http.StatusBadGateway
+		return f
+	}
+	f := asFault(err.Err)
+	if f.status == http.StatusInternalServerError {
+		f.status = http.StatusBadGateway
 	}
 	return f
 }

@@ -83,11 +83,6 @@ func request(operation, id string, body any, query url.Values) *translate.Reques
 	return r
 }
 
-// fetch reads one resource or collection, each once per request.
-func (x *exchange) fetch(ctx context.Context, operation, id string, k kind) (any, error) {
-	return x.Get(ctx, legacy.About{Verb: operation, Noun: k}, request(operation, id, nil, nil))
-}
-
 // list reads a whole collection: the array under member.
 func (x *exchange) list(ctx context.Context, operation, member string, query url.Values, k kind) ([]any, error) {
 	return x.List(ctx, legacy.About{Verb: operation, Noun: k}, operation, member, query)

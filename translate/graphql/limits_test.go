@@ -99,7 +99,7 @@ func TestLimits(t *testing.T) {
 					tt.edit(&c.Limits)
 				}
 			})
-			const v2s = "getPod 200 @running\nlistPods 200 @pods\npodAction 200 @running\ndeletePod 204\ngetSshKeys 200 {}"
+			const v2s = "getPod 200 @running\nlistPods 200 @pods\npodAction 200 @running\ndeletePod 204\ngetSshKeys 200 {\"keys\":[]}"
 			v2 := newScript(t, v2s)
 			out := r.ask(t, v2, tt.over, "")
 			a := read(t, out)

@@ -34,8 +34,7 @@ func (s *Session) Endpoints(ctx context.Context) ([]any, error) {
 
 // Workers lists the active workers of an endpoint.
 func (s *Session) Workers(ctx context.Context, id string) ([]any, error) {
-	body, err := s.Get(ctx, aboutEndpoint("list workers of"), Call("listEndpointWorkers", id, nil))
-	return translate.Items(body, "workers"), err
+	return s.list(ctx, aboutEndpoint("list workers of"), Call("listEndpointWorkers", id, nil), "workers")
 }
 
 // Version is the number of the endpoint's newest release, 0 when it cannot be

@@ -2,8 +2,6 @@ package legacy
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -128,25 +126,7 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	if c.want.GlobalNetworking.Value() {
 		b.SetGlobalNetworking(true)
 	}
-	return b, c.checkSize(b)
-}
-
-// largestBody is the platform's limit for bodies, in bytes.
-const largestBody = 102400
-
-// checkSize refuses a body that a template made too large, as v2 would.
-func (c *podCreate) checkSize(b v2.Pod) error {
-	if !c.inline {
-		return nil
-	}
-	raw, err := json.Marshal(b.Members)
-	if err != nil || len(raw) <= largestBody {
-		return err
-	}
-	detail := fmt.Sprintf("with the settings of the template the body exceeds %d bytes", largestBody)
-	return &RefusedError{aboutPod("create"), &translate.Response{
-		Status: http.StatusRequestEntityTooLarge, Body: map[string]any{"detail": detail},
-	}, nil}
+	return b, nil
 }
 
 // command sends the container command. An explicit empty half clears that of a

@@ -90,23 +90,37 @@ func (s *Session) Get(ctx context.Context, about About, call *translate.Request)
 	})
 }
 
-// Read gets one resource. An answer that is no object is a RefusedError too.
+// Read gets one resource. An answer that is none, for lack of an id, is a
+// RefusedError too.
 func (s *Session) Read(ctx context.Context, about About, operation, id string) (map[string]any, error) {
 	body, err := s.Get(ctx, about, Call(operation, id, nil))
 	if err != nil {
 		return nil, err
 	}
-	members := translate.Members(body)
-	if members == nil {
-		return nil, &RefusedError{about, &translate.Response{Status: http.StatusOK}, nil}
+	if translate.Text(body, "id") == "" {
+		return nil, unusable(about)
 	}
-	return members, nil
+	return translate.Members(body), nil
 }
 
-// List gets a collection, the array under member.
+// unusable is a success that is not what the operation answers.
+func unusable(about About) *RefusedError {
+	return &RefusedError{about, &translate.Response{Status: http.StatusOK}, nil}
+}
+
+// List gets a collection, the array under member. An answer without it is a
+// RefusedError too: it does not mean that there is nothing.
 func (s *Session) List(ctx context.Context, about About, operation, member string, query url.Values) ([]any, error) {
-	body, err := s.Get(ctx, about, &translate.Request{Operation: operation, Query: query})
-	return translate.Items(body, member), err
+	return s.list(ctx, about, &translate.Request{Operation: operation, Query: query}, member)
+}
+
+func (s *Session) list(ctx context.Context, about About, call *translate.Request, member string) ([]any, error) {
+	body, err := s.Get(ctx, about, call)
+	items, ok := translate.At(body, member).([]any)
+	if err == nil && !ok {
+		err = unusable(about)
+	}
+	return items, err
 }
 
 // Change sends a PATCH and returns what the resource is afterwards.

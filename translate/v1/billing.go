@@ -21,9 +21,8 @@ const unknownType = "unknown"
 
 var buckets = []string{"hour", "day", "week", "month", "year"}
 
-// billingCall is the v2 call of a billing query, with the parameters all three
-// have in common.
-func (r *request) billingCall(op string) *translate.Request {
+// billingQuery is the part of a billing query that all three have in common.
+func (r *request) billingQuery() url.Values {
 	query := url.Values{}
 	if size := r.query.text("bucketSize", buckets...); size != "" {
 		query.Set("bucketSize", size)
@@ -41,7 +40,7 @@ func (r *request) billingCall(op string) *translate.Request {
 		}
 		query.Set(name, text)
 	}
-	return &translate.Request{Operation: op, Query: query}
+	return query
 }
 
 // ledger adds amounts up by bucket and group.
@@ -133,21 +132,20 @@ func (l *ledger) records(extra func(sum *ledgerSum, record map[string]any)) []an
 }
 
 func podBilling(ctx context.Context, r *request) (*reply, error) {
-	call := r.billingCall("listPodBilling")
+	query := r.billingQuery()
 	grouping := r.query.text("grouping", "podId", "gpuTypeId", "gpuId")
 	podID, typeID := r.query.text("podId"), r.query.text("gpuTypeId")
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
 	if podID != "" {
-		call.Query.Set("podId", podID)
+		query.Set("podId", podID)
 	}
-	body, err := r.Get(ctx, legacy.About{Verb: "pod billing", Noun: legacy.NounPod}, call)
+	records, err := r.List(ctx, legacy.About{Verb: "pod billing", Noun: legacy.NounPod}, "listPodBilling", "records", query)
 	if err != nil {
 		return nil, err
 	}
 	r.warnDurations()
-	records := translate.Items(body, "records")
 	field, typeOf := "podId", func(string) string { return "" }
 	if grouping != "podId" || typeID != "" {
 		typeOf = r.podTypes(ctx, records)
@@ -202,17 +200,17 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 }
 
 func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
-	call := r.billingCall("listNetworkVolumeBilling")
+	query := r.billingQuery()
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	body, err := r.Get(ctx, legacy.About{Verb: "network volume billing", Noun: legacy.NounVolume}, call)
+	records, err := r.List(ctx, legacy.About{Verb: "network volume billing", Noun: legacy.NounVolume}, "listNetworkVolumeBilling", "records", query)
 	if err != nil {
 		return nil, err
 	}
 	r.Warn("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
 	sums := newLedger("")
-	for _, record := range translate.Items(body, "records") {
+	for _, record := range records {
 		sums.add(record, "")
 	}
 	var premium rounder

@@ -22,7 +22,7 @@ func (f endpointFilter) empty() bool {
 // endpointBilling reads v2's serverless billing. v2's endpoint billing is of
 // another product.
 func endpointBilling(ctx context.Context, r *request) (*reply, error) {
-	call := r.billingCall("listServerlessBilling")
+	query := r.billingQuery()
 	grouping := r.query.text("grouping", "endpointId", "podId", "gpuTypeId", "gpuId")
 	filter := endpointFilter{
 		types: r.query.texts("gpuTypeId"), centres: r.query.texts("dataCenterId"),
@@ -36,9 +36,9 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	}
 	only := r.query.text("endpointId")
 	if only != "" {
-		call.Query.Set("serverlessId", only)
+		query.Set("serverlessId", only)
 	}
-	body, err := r.Get(ctx, legacy.About{Verb: "endpoint billing", Noun: legacy.NounEndpoint}, call)
+	records, err := r.List(ctx, legacy.About{Verb: "endpoint billing", Noun: legacy.NounEndpoint}, "listServerlessBilling", "records", query)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		field = "gpuTypeId"
 	}
 	sums := newLedger(field)
-	for _, record := range translate.Items(body, "records") {
+	for _, record := range records {
 		id := translate.Text(record, "serverlessId")
 		endpoint, live := known[id]
 		if only != "" && id != only {

@@ -135,7 +135,7 @@ func (e *execution[X]) resolve(ctx context.Context, source any, n *node[X]) (any
 	if n.resolve == nil {
 		return metaMember(source, n.name), nil
 	}
-	return n.resolve(ctx, e.x, source, Input{Args: n.args, Selected: n.selected, memo: &n.memo})
+	return n.resolve(ctx, e.x, source, Input{Args: n.args, below: n, memo: &n.memo})
 }
 
 func (e *execution[X]) value(ctx context.Context, t *ast.Type, v any, n *node[X]) error {

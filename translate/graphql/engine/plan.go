@@ -24,8 +24,13 @@ type node[X any] struct {
 	args    map[string]any
 	memo    memo
 	sub     []*node[X]
-	// selected names the fields of sub.
-	selected []string
+}
+
+// selects implements selection.
+func (n *node[X]) selects(path []string) bool {
+	return len(path) == 0 || slices.ContainsFunc(n.sub, func(sub *node[X]) bool {
+		return sub.name == path[0] && sub.selects(path[1:])
+	})
 }
 
 // planner turns a valid operation into nodes.
@@ -97,7 +102,6 @@ func (p *planner[X]) selection(of *ast.Definition, sets []ast.SelectionSet, dept
 		if m.node.sub, fault = p.selection(m.node.of, m.sets, depth+1, below); fault != nil {
 			return nil, fault
 		}
-		m.node.selected = names(m.node.sub)
 	}
 	return nodes, nil
 }
@@ -232,16 +236,17 @@ type Input struct {
 	// Args holds the coerced arguments: string, int64, float64, bool, []any or
 	// map[string]any. An absent value, a null one and an empty enumeration are
 	// all missing from it. It may be shared and must not be changed.
-	Args map[string]any
-	// Selected lists the fields selected directly below.
-	Selected []string
-	memo     *memo
+	Args  map[string]any
+	below selection
+	memo  *memo
 }
 
-// Selects reports whether any of the names is selected directly below.
-func (in Input) Selects(names ...string) bool {
-	return slices.ContainsFunc(in.Selected, func(name string) bool { return slices.Contains(names, name) })
-}
+// selection is what a document selects of a field's value.
+type selection interface{ selects(path []string) bool }
+
+// Selects reports whether the field that the path leads to is selected below, as
+// "machine", "id" in { machine { id } }.
+func (in Input) Selects(path ...string) bool { return in.below.selects(path) }
 
 // memo is what a resolver worked out from the arguments of one field of the
 // document, for all the objects that have the field.
