@@ -10,7 +10,7 @@ import (
 )
 
 // places turns the text of locations into data centres: a centre, a country, or
-// the first part of centre ids ("EU"). Words that mean nothing are passed over,
+// the first parts of centre ids ("EU", "EU-RO"). Words that mean nothing are passed over,
 // but a string of such words only is refused: it may be a rule about where data
 // lives, and no centre at all would mean any.
 func (x *exchange) places(ctx context.Context, text string) ([]string, error) {
@@ -44,11 +44,12 @@ func (x *exchange) place(ctx context.Context, token string, all []string) ([]str
 	if slices.Contains(all, token) {
 		return []string{token}, nil
 	}
-	// An id begins with a country ("US") or a region ("EU", "EUR"), and then that is
-	// the whole of it; other countries the catalog tells.
+	// An id begins with a country ("US") or a region ("EU", "EUR": Iceland and Norway
+	// are outside the EU), and then that is the whole of it; other countries the
+	// catalog tells.
 	var ids []string
 	for _, id := range all {
-		if strings.HasPrefix(id, token) {
+		if strings.HasPrefix(id, token+"-") {
 			ids = append(ids, id)
 		}
 	}

@@ -2,7 +2,9 @@ package legacy
 
 import (
 	"context"
+	"net/http"
 
+	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
@@ -28,7 +30,18 @@ func (s *Session) CreateVolume(ctx context.Context, w *VolumeWishes) (map[string
 	b.SetName(w.Name.Value())
 	b.SetDataCenter(w.DataCenter.Value())
 	b.SetSize(s.volumeSize("size", w.SizeGB.Value()))
-	return s.Create(ctx, About{Verb: "create network volume", Noun: NounDataCenter, Given: b.DataCenter()}, Call("createNetworkVolume", "", b.Members))
+	about := About{Verb: "create network volume", Noun: NounDataCenter, Given: b.DataCenter()}
+	made, err := s.Create(ctx, about, Call("createNetworkVolume", "", b.Members))
+	if statusOf(err) == http.StatusBadRequest && s.unknownCenter(ctx, b.DataCenter()) {
+		err = &RefusedError{about, &translate.Response{Status: http.StatusNotFound}, nil}
+	}
+	return made, err
+}
+
+// unknownCenter reports whether the catalog has no data centre of the id.
+func (s *Session) unknownCenter(ctx context.Context, id string) bool {
+	list, err := s.DataCenters(ctx, nil)
+	return err == nil && translate.ByID(list, id) == nil
 }
 
 // UpdateVolume renames or grows a network volume.
