@@ -31,10 +31,10 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	switch ex.Dialect {
 	case route.V2, route.Run, route.Chat:
 		if !ex.Operation.HasBody {
-			if len(body) > 0 {
+			if len(body) > 0 && !isEmptyObject(body) {
 				return problem.BadRequest.New("this operation takes no body")
 			}
-			return nil
+			return nil // many clients send {} with everything; it is not passed on
 		}
 		if len(body) == 0 {
 			if !ex.Operation.BodyRequired {
@@ -66,6 +66,13 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	}
 	ex.Doc, ex.HasDoc = doc, true
 	return nil
+}
+
+// isEmptyObject reports whether a body says nothing.
+func isEmptyObject(body []byte) bool {
+	doc, err := strictjson.Decode(body, strictjson.Limits{Depth: 1, Values: 1})
+	m, ok := doc.(map[string]any)
+	return err == nil && ok && len(m) == 0
 }
 
 // plainCoding refuses compressed bodies: a policy cannot judge what it does

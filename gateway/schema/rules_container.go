@@ -76,9 +76,8 @@ const (
 	lastPort      = 99999
 )
 
-// checkPorts: a port is number/protocol, and a list names each once.
+// checkPorts: a port is number/protocol.
 func checkPorts(body map[string]any, report reporter) {
-	seen := make(map[string]bool)
 	for i, item := range list(body, "ports") {
 		s, _ := item.(string)
 		number, protocol, _ := strings.Cut(s, "/")
@@ -90,10 +89,7 @@ func checkPorts(body map[string]any, report reporter) {
 			report("must have a port of at most "+strconv.Itoa(highestPort), "ports", i)
 		case n >= symmetricPort && protocol != "tcp":
 			report("must use tcp to ask for equal ports inside and outside", "ports", i)
-		case seen[s]:
-			report("opens a port that the list already opens", "ports", i)
 		}
-		seen[s] = true
 	}
 }
 

@@ -131,7 +131,7 @@ func TestCheckRules(t *testing.T) {
 			"$.ports[0]: must have a port of at most 65535",
 			"$.ports[1]: must use tcp to ask for equal ports inside and outside",
 		}},
-		{"a port twice", "createTemplate", `{"name":"t","image":"i","ports":["80/http","80/http"]}`, []string{"$.ports[1]: opens a port that the list already opens"}},
+		{"a port twice", "createTemplate", `{"name":"t","image":"i","ports":["80/http","80/http"]}`, nil},
 		{"environment names", "createPod", pod(`"env":{"":"1","A=B":"2","C":"=3"}`), []string{
 			"$.env['']: the name of an environment variable must not be empty or contain '='",
 			"$.env['A=B']: the name of an environment variable must not be empty or contain '='",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -165,9 +166,6 @@ func (d *decoder) object(depth, members int) (any, *SyntaxError) {
 		if _, dup := m[name]; dup {
 			return nil, d.fault(at, CodeDuplicate, "the member name %s is used twice", quoted(name)).within(name)
 		}
-		if len(m) == d.lim.Members {
-			return nil, d.fault(at, CodeMembers, "an object has more than %d members", d.lim.Members)
-		}
 		v, serr := d.value(depth, 0)
 		if serr != nil {
 			return nil, serr.within(name)
@@ -185,9 +183,6 @@ func (d *decoder) array(depth int) (any, *SyntaxError) {
 				return nil, d.syntax(err)
 			}
 			return items, nil
-		}
-		if len(items) == d.lim.Items {
-			return nil, d.fault(d.dec.InputOffset(), CodeItems, "an array has more than %d elements", d.lim.Items)
 		}
 		v, err := d.value(depth, members)
 		if err != nil {
@@ -213,16 +208,11 @@ func (d *decoder) name(raw jsontext.Value, at int64) (string, *SyntaxError) {
 
 // check holds a string against the limits.
 func (d *decoder) check(s string, at int64) *SyntaxError {
-	if len(s) > d.lim.StringBytes {
-		return d.fault(at, CodeString, "a string is longer than %d bytes", d.lim.StringBytes)
-	}
 	if d.lim.Controls {
 		return nil
 	}
-	for i := range len(s) {
-		if c := s[i]; (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f {
-			return d.fault(at, CodeControl, "a string contains the control character U+%04X", c)
-		}
+	if strings.IndexByte(s, 0) >= 0 {
+		return d.fault(at, CodeControl, "a string contains the control character U+0000")
 	}
 	return nil
 }
@@ -237,7 +227,30 @@ func (d *decoder) number(s string, at int64) (any, *SyntaxError) {
 			return nil, d.fault(at, CodeNumber, "a number has an exponent beyond %d", d.lim.Exponent)
 		}
 	}
+	if d.lim.Plain {
+		s = plain(s)
+	}
 	return json.Number(s), nil
+}
+
+// maxDigits is how many digits a number may have that every reader of JSON holds
+// exactly.
+const maxDigits = 16
+
+// plain returns a whole number in plain digits, and any other number, or one that
+// is longer than maxDigits, as it is spelled.
+func plain(s string) string {
+	if s != "-0" && strings.IndexAny(s, ".eE") < 0 {
+		return s
+	}
+	r, ok := new(big.Rat).SetString(s)
+	if !ok || !r.IsInt() {
+		return s
+	}
+	if digits := r.Num().String(); len(strings.TrimPrefix(digits, "-")) <= maxDigits {
+		return digits
+	}
+	return s
 }
 
 // fault makes the error for the token that begins at or after end, the end of

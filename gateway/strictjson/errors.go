@@ -24,10 +24,7 @@ const (
 	CodeControl   Code = "control"         // a control character, raw or escaped
 	CodeDuplicate Code = "duplicate_name"  // a member name used twice in one object
 	CodeDepth     Code = "too_deep"        // Limits.Depth
-	CodeMembers   Code = "too_many_members"
-	CodeItems     Code = "too_many_items"
 	CodeValues    Code = "too_many_values"
-	CodeString    Code = "string_too_long"
 	CodeNumber    Code = "number_too_long" // Limits.NumberChars or Limits.Exponent
 )
 

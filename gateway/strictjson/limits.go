@@ -6,43 +6,28 @@ type Limits struct {
 	// Depth is the number of arrays and objects that may be open at once; a
 	// bare string has depth 0, [] has depth 1.
 	Depth int
-	// Members is the number of members one object may have.
-	Members int
-	// Items is the number of elements one array may have.
-	Items int
 	// Values is the number of values in the whole document, containers and
 	// scalars counted alike.
 	Values int
-	// StringBytes is the length of one string or member name in bytes, after
-	// unescaping.
-	StringBytes int
 	// NumberChars is the length of one number as it is spelled.
 	NumberChars int
 	// Exponent is the largest absolute value of a number's exponent.
 	Exponent int
-	// Controls admits control characters that are properly escaped in strings,
-	// U+0000 among them. When false only tab, line feed and carriage return
-	// pass, and in member names none.
+	// Controls admits every control character that is properly escaped. When
+	// false, strings may hold all but U+0000, and member names none.
 	Controls bool
+	// Plain writes whole numbers in plain digits: 20.0 and 2e1 become 20.
+	Plain bool
 }
 
 // DefaultLimits returns the bounds for request bodies of the REST, v1 and
-// GraphQL interfaces.
+// GraphQL interfaces, whose size is bounded in bytes: as many values, and strings
+// as long, as fit into 102400 bytes.
 //
 // The number bounds refuse only what is dangerous: arithmetic on 1e1000000
-// takes a tenth of a second, on 1e999 microseconds. Which spellings an integer
-// may have (1e0, 1.0 and 80e-1 are none) is the schema's business, because
-// there the fault has a place and a type.
+// takes a tenth of a second, on 1e999 microseconds.
 func DefaultLimits() Limits {
-	return Limits{
-		Depth:       32,
-		Members:     256,
-		Items:       1000,
-		Values:      4096,
-		StringBytes: 64 << 10,
-		NumberChars: 32,
-		Exponent:    999,
-	}
+	return Limits{Depth: 32, Values: 102_400, NumberChars: 32, Exponent: 999, Plain: true}
 }
 
 // RunLimits returns the bounds for bodies of the run interface, whose size is
@@ -51,10 +36,7 @@ func DefaultLimits() Limits {
 func RunLimits() Limits {
 	return Limits{
 		Depth:       64,
-		Members:     10_000,
-		Items:       200_000,
 		Values:      400_000,
-		StringBytes: 20 << 20,
 		NumberChars: 64,
 		Exponent:    999,
 		Controls:    true,
@@ -65,10 +47,7 @@ func RunLimits() Limits {
 func AnswerLimits() Limits {
 	return Limits{
 		Depth:       128,
-		Members:     100_000,
-		Items:       1_000_000,
 		Values:      4_000_000,
-		StringBytes: 16 << 20,
 		NumberChars: 512,
 		Exponent:    9999,
 		Controls:    true,
@@ -79,10 +58,7 @@ func (l Limits) orDefault() Limits {
 	d := DefaultLimits()
 	for _, f := range []struct{ have, def *int }{
 		{&l.Depth, &d.Depth},
-		{&l.Members, &d.Members},
-		{&l.Items, &d.Items},
 		{&l.Values, &d.Values},
-		{&l.StringBytes, &d.StringBytes},
 		{&l.NumberChars, &d.NumberChars},
 		{&l.Exponent, &d.Exponent},
 	} {
