@@ -89,10 +89,10 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Count: count},
+		&filter.Translate{API: g.api, Chain: chain},
 	}
 	chain.Call = []filter.Filter{
-		&filter.Classes{Recorder: g.recorder},
+		&filter.Classes{Count: count, Recorder: g.recorder},
 		judge,
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},

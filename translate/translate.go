@@ -63,16 +63,6 @@ type Caller interface {
 	Call(ctx context.Context, r *Request) (*Response, error)
 }
 
-// Meter is a Caller that counts operations. A request was counted once when it
-// arrived; a dialect whose requests can hold several operations takes the
-// others before it carries out any.
-type Meter interface {
-	Caller
-	// Take counts n more operations in the caller's quotas. The Response is the
-	// refusal, nil when they fit. An error means that they cannot be counted.
-	Take(ctx context.Context, n int64) (*Response, error)
-}
-
 // Adopter is a Caller that is told what became of calls whose answer was lost.
 type Adopter interface {
 	Caller

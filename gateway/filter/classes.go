@@ -17,18 +17,22 @@ type Class struct {
 	Limit ratelimit.Limit
 }
 
-// Classes counts v2 calls in the quotas of their operation's classes. It
-// stands in the call part, so a legacy request is counted for what it does,
-// once for each v2 call it becomes.
+// Classes counts v2 calls in the quotas of their operation's classes. It stands in
+// the call part, so that a legacy request is counted for what it does: each v2 call
+// it becomes, in the classes and, but for the first, in the caller's own quotas.
 type Classes struct {
+	Count    *Count
 	Recorder *telemetry.Recorder
 }
 
 // Name implements Filter.
 func (*Classes) Name() string { return "classes" }
 
-// Request refuses with 429 when a window of a class is full.
+// Request refuses with 429 when a window is full.
 func (f *Classes) Request(ctx context.Context, ex *Exchange) error {
+	if err := f.Count.Request(ctx, ex); err != nil {
+		return err
+	}
 	if ex.Caller.Exempt {
 		return nil
 	}
@@ -64,7 +68,7 @@ func (c *Class) scope(ex *Exchange) string {
 	}
 }
 
-// Response tells the limits of a class that refused.
+// Response tells the limits that refused.
 func (f *Classes) Response(_ context.Context, ex *Exchange) error {
 	if ex.Limit != nil && !ex.Limit.Allowed {
 		ex.Limit.WriteHeaders(ex.Answer.Header)

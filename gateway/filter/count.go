@@ -10,8 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Count takes the request from the quotas of its key, team and organisation in
-// one atomic step. Every authenticated request counts, whatever its end.
+// Count takes a request from the quotas of its key, team and organisation in one
+// atomic step. Every authenticated request counts, whatever its end. Classes counts
+// by it the v2 calls that a legacy request becomes, but for the first, which is
+// counted as the request.
 type Count struct {
 	Recorder *telemetry.Recorder
 }
@@ -22,24 +24,20 @@ func (*Count) Name() string { return "count" }
 // Request refuses with 429 when a window is full, and with 503 when the call
 // may not pass uncounted and cannot be counted.
 func (f *Count) Request(ctx context.Context, ex *Exchange) error {
-	return f.take(ctx, ex, 1)
-}
-
-// take counts n operations of an exchange.
-func (f *Count) take(ctx context.Context, ex *Exchange, n int64) error {
-	if ex.Caller == nil || ex.Caller.Exempt {
+	if ex.counted || ex.Caller == nil || ex.Caller.Exempt {
 		return nil
 	}
+	ex.counted = true
 	scopes := ex.Tenant.Scopes(ex.Caller)
 	if len(scopes) == 0 {
 		return nil
 	}
 	class := ratelimit.ClassWrite
-	if ex.In.Method == http.MethodGet {
+	if ex.nested && !ex.Operation.Mutates || !ex.nested && ex.In.Method == http.MethodGet {
 		class = ratelimit.ClassRead
 	}
 	d, err := take(ctx, ex, f.Recorder, ratelimit.Take{
-		Org: ex.Caller.Org, Scopes: scopes, Cost: n, Class: class, Failure: ex.Tenant.Failure[class],
+		Org: ex.Caller.Org, Scopes: scopes, Cost: 1, Class: class, Failure: ex.Tenant.Failure[class],
 	})
 	if err != nil {
 		return err

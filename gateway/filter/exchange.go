@@ -150,8 +150,9 @@ type Exchange struct {
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error
-	// nested says that the exchange is part of another one.
-	nested bool
+	// nested says that the exchange is part of another one, counted that it was
+	// taken from the caller's quotas.
+	nested, counted bool
 	// reserved is the memory the body holds, in bytes.
 	reserved int64
 	// shared says that the call was admitted to the account's fair share.

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -38,7 +39,6 @@ type Translator interface {
 type Translate struct {
 	API   *schema.API
 	Chain *Chain
-	Count *Count
 }
 
 // Name implements Filter.
@@ -93,21 +93,12 @@ type calls struct {
 	translate *Translate
 	parent    *Exchange
 
-	mu sync.Mutex // guards the parent's Calls and Event, and over
+	mu sync.Mutex // guards the parent's Calls, Event and Limit, and what follows
+	// begun says that a call was made: the first is counted as the request.
+	begun bool
 	// over says that the request is answered: a call that outlives it is no
 	// part of its record.
 	over bool
-}
-
-// Take implements translate.Meter.
-func (c *calls) Take(ctx context.Context, n int64) (*translate.Response, error) {
-	err := c.translate.Count.take(ctx, c.parent, n)
-	p, ok := errors.AsType[*problem.Problem](err)
-	if !ok {
-		return nil, err
-	}
-	c.parent.Event.Refusal, c.parent.Event.Stage = string(p.Kind), "count"
-	return &translate.Response{Status: p.Status, Body: map[string]any{"detail": p.Detail}}, nil
 }
 
 // open reports whether anonymous callers of a legacy dialect may cause the v2
@@ -133,6 +124,9 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	ex := c.parent.child(op, caller, r.Params)
 	ex.Query, ex.Doc, ex.HasDoc, ex.Origin = r.Query, r.Body, r.Body != nil, r.Origin
+	c.mu.Lock()
+	ex.counted, c.begun = !c.begun, true
+	c.mu.Unlock()
 	done := func() {}
 	if f.Chain.run(ctx, ex, partCall) {
 		done = f.Chain.Dispatch(ctx, ex)
@@ -213,9 +207,18 @@ func (c *calls) end(ex *Exchange) {
 		return
 	}
 	c.parent.Event.Absorb(ex.Event)
+	if d := ex.Limit; d != nil && d.Allowed && later(c.parent.Limit, d) {
+		c.parent.Limit = d
+	}
 	if len(c.parent.Calls) < maxCalls {
 		c.parent.Calls = append(c.parent.Calls, ex)
 	}
+}
+
+// later reports whether d was decided after before, as far as what they leave tells:
+// calls end in any order.
+func later(before, d *ratelimit.Decision) bool {
+	return before == nil || len(before.Windows) == 0 || len(d.Windows) > 0 && d.Windows[0].Remaining <= before.Windows[0].Remaining
 }
 
 // response reads the answer of a call for the translator. One to a read that is not

@@ -391,28 +391,6 @@ func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 	})
 }
 
-// A document of several operations counts as several.
-func TestGraphQLOperationsAreCountedNotDocuments(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d *door) {
-		doc := func(n int) string {
-			var b strings.Builder
-			for i := range n {
-				fmt.Fprintf(&b, "a%d: pod(input: {podId: \\\"nope\\\"}) { id } ", i)
-			}
-			return request("POST", "/graphql", "key_tiny", `{"query":"{ `+b.String()+`__typename }"}`)
-		}
-		first := d.ask(t, doc(3))
-		if got := first.Header.Get("RateLimit"); first.Status != 200 || !strings.HasPrefix(got, `"minute";r=2;`) {
-			t.Errorf("three operations: %d, RateLimit %q, want 2 of 5 left; %s", first.Status, got, first.Body)
-		}
-		before := len(d.platform.Calls())
-		second := d.ask(t, doc(3))
-		if second.Status != 429 || second.Header.Get("Retry-After") != "40" || len(d.platform.Calls()) != before {
-			t.Errorf("three more: %d, Retry-After %q, %d calls upstream; want 429 and none", second.Status, second.Header.Get("Retry-After"), len(d.platform.Calls())-before)
-		}
-	})
-}
-
 // Price collectors send no key; where it is allowed they see the catalog and
 // nothing else.
 func TestAnonymousCatalogQuestions(t *testing.T) {

@@ -93,9 +93,6 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	if in.Account == "" && !op.public {
 		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized, code: codeUnauthenticated, status: http.StatusUnauthorized})
 	}
-	if refused := a.count(ctx, op, call); refused != nil {
-		return refused
-	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
 	if op.creates {
 		budget, timeout = a.cfg.CreateBudget, a.cfg.CreateTimeout
@@ -108,23 +105,6 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return a.answer(ctx, op, x)
-}
-
-// count takes the root fields beyond the first from the caller's quotas: a
-// document of ten operations is not one.
-func (a *API) count(ctx context.Context, op *operation, call translate.Caller) *translate.Outgoing {
-	m, ok := call.(translate.Meter)
-	if !ok || op.charged < 2 {
-		return nil
-	}
-	refusal, err := m.Take(ctx, op.charged-1)
-	switch {
-	case err != nil:
-		return a.Refuse(translate.Problem{Status: http.StatusServiceUnavailable, Detail: "the rate limits cannot be checked at the moment"})
-	case refusal != nil:
-		return a.Refuse(translate.Problem{Status: refusal.Status, Detail: refusal.Detail()})
-	}
-	return nil
 }
 
 // answer executes an operation and writes what it gave.

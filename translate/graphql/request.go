@@ -3,7 +3,6 @@ package graphql
 import (
 	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
@@ -16,8 +15,6 @@ type operation struct {
 	creates bool
 	// public tells that no credential is needed.
 	public bool
-	// charged counts the root fields that are charged: all but introspection.
-	charged int64
 }
 
 // readRequest reads the body of a POST.
@@ -78,9 +75,6 @@ func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
 	for _, name := range plan.Roots() {
 		op.public = op.public && public(name)
 		op.creates = op.creates || creates(name)
-		if !strings.HasPrefix(name, "__") {
-			op.charged++
-		}
 		if plan.Retired || !plan.Mutates() || name == "__typename" {
 			continue
 		}
