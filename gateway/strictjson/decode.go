@@ -240,7 +240,7 @@ const maxDigits = 16
 // plain returns a whole number in plain digits, and any other number, or one that
 // is longer than maxDigits, as it is spelled.
 func plain(s string) string {
-	if s != "-0" && strings.IndexAny(s, ".eE") < 0 {
+	if s != "-0" && !strings.ContainsAny(s, ".eE") {
 		return s
 	}
 	r, ok := new(big.Rat).SetString(s)

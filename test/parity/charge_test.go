@@ -62,6 +62,7 @@ func TestLegacyCallsAreChargedForWhatTheyCause(t *testing.T) {
 // TestQuotaEndsInThePlan: wherever in a create the quota ends, the answer is 429 and
 // nothing was made, or it is the resource.
 func TestQuotaEndsInThePlan(t *testing.T) {
+	t.Parallel()
 	for what, m := range makers {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
