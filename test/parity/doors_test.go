@@ -51,7 +51,8 @@ type seen struct {
 	Done int
 	// Price is the worst case per hour that was judged, "" for none.
 	Price string
-	// Counters holds what was taken from each window.
+	// Counters holds what was taken from each window of a class, and which windows of
+	// the caller were taken from: how much, depends on the dialect.
 	Counters map[string]int64
 }
 
@@ -100,9 +101,20 @@ func (l *lane) play(t *testing.T, i intent) seen {
 		}
 	}
 	l.operator(t, http.MethodGet, "/admin/limits?org=acme", "", &limits)
+	var units int64
 	for _, w := range limits.Windows {
-		if w.Used > 0 {
-			s.Counters[w.Scope+" "+w.Window] = w.Used
+		switch name := w.Scope + " " + w.Window; {
+		case w.Used == 0:
+		case strings.HasPrefix(name, "class:"):
+			s.Counters[name] = w.Used
+		default:
+			s.Counters[name] = 1
+			if units == 0 {
+				units = w.Used
+			}
+			if w.Used != units || l.dialect == "v2" && units != 1 {
+				t.Errorf("%s counts %d, want as many as every window of the caller, %d", name, w.Used, units)
+			}
 		}
 	}
 	l.clear(t)
