@@ -125,7 +125,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	ex := c.parent.child(op, caller, r.Params)
 	ex.Query, ex.Doc, ex.HasDoc, ex.Origin = r.Query, r.Body, r.Body != nil, r.Origin
 	c.mu.Lock()
-	ex.counted, c.begun = !c.begun, true
+	ex.counted, c.begun = !c.begun || c.parent.Caller == nil, true // without a key, limits are those of its address
 	c.mu.Unlock()
 	done := func() {}
 	if f.Chain.run(ctx, ex, partCall) {
