@@ -102,3 +102,14 @@ func (m Money) times(n int64) (product Money, ok bool) {
 	}
 	return m * Money(n), true
 }
+
+// UnmarshalNumber reads an amount of dollars as a configuration has it, 1.50 for
+// instance; see [ParseMoney].
+func (m *Money) UnmarshalNumber(text string) error {
+	parsed, err := ParseMoney(text)
+	if err != nil {
+		return err
+	}
+	*m = parsed
+	return nil
+}

@@ -1,0 +1,70 @@
+package catalog
+
+import "github.com/tollgate-dev/tollgate/policies/operation"
+
+// Standing is what a resource costs per hour as it stands: the platform's record of
+// it, or the state that a call leads to. A pod that is stopped costs its storage,
+// and one that runs what the platform says it is billed, if it says so.
+func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
+	if s == nil && kind != operation.KindVolume {
+		return unknown("the price list is not available")
+	}
+	switch kind { //nolint:exhaustive // nothing else is billed by the hour
+	case operation.KindPod:
+		if Stopped(resource) {
+			d, reason := s.disksOf(resource)
+			monthly, ok := s.rates.PersistentStopped.times(d.persistent)
+			if reason != "" || !ok {
+				return unknown("the size of its storage is not known")
+			}
+			return Cost{Known: true, Hourly: perHour(monthly)}
+		}
+		c := s.pod(resource)
+		if rate, err := moneyOf(resource["cost"]); err == nil && rate > 0 {
+			c = Cost{Known: true, Hourly: rate, GPUs: c.GPUs}
+		}
+		return s.withDisks(c, resource, 1)
+	case operation.KindEndpoint:
+		return s.Price("createEndpoint", operation.VerbCreate, resource)
+	case operation.KindCluster:
+		return s.Price("createCluster", operation.VerbCreate, resource)
+	case operation.KindVolume:
+		return s.volume(resource)
+	}
+	return Cost{Known: true}
+}
+
+// Stopped reports whether a pod holds no machine.
+func Stopped(pod map[string]any) bool {
+	return pod["status"] == "EXITED" || pod["status"] == "TERMINATED"
+}
+
+// Holds is what a resource holds besides money, whatever its price: the GPUs, pods
+// and workers it may have at once, and the size of a network volume in GB. What
+// cannot be read counts for nothing.
+func Holds(kind operation.Kind, resource map[string]any) (gpus, pods, workers, volumeGB int64) {
+	perUnit := func(section, count string, def int64) int64 {
+		s, ok := resource[section].(map[string]any)
+		if !ok {
+			return 0
+		}
+		n, _ := countOr(s[count], def)
+		return n
+	}
+	switch kind { //nolint:exhaustive // nothing else holds anything
+	case operation.KindPod:
+		pods = 1
+		if !Stopped(resource) {
+			gpus = perUnit("gpu", "count", 1)
+		}
+	case operation.KindCluster:
+		pods = perUnit("compute", "podCount", 0)
+		gpus, _ = product(pods, perUnit("compute", "gpuCountPerPod", 0))
+	case operation.KindEndpoint:
+		workers, _ = maxWorkers(resource["workers"])
+		gpus, _ = product(workers, perUnit("gpu", "count", 1))
+	case operation.KindVolume:
+		volumeGB, _ = countOr(resource["size"], 0)
+	}
+	return gpus, pods, workers, volumeGB
+}
