@@ -49,6 +49,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/bsm/redislock v0.9.4
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect

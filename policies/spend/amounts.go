@@ -1,0 +1,73 @@
+package spend
+
+// The dimensions of [Amounts].
+const (
+	// Burn is what resources cost, in micro-dollars per hour.
+	Burn = iota
+	// GPUs are those that resources hold or may hold. A stopped pod holds none.
+	GPUs
+	// Pods exist, running or stopped, members of clusters included.
+	Pods
+	// Workers are those that serverless endpoints may have at once.
+	Workers
+	// VolumeGB is the size of network volumes.
+	VolumeGB
+	// Dimensions is how many there are.
+	Dimensions
+)
+
+// Amounts is what a resource takes, by dimension. None is negative.
+type Amounts [Dimensions]int64
+
+const (
+	// MaxBurn is the highest rate that is counted: a million dollars per hour. It
+	// keeps every product of the store's scripts below 2^53.
+	MaxBurn = 1_000_000 * 1_000_000
+	// MaxCount is the largest count of any other dimension.
+	MaxCount = 1_000_000_000
+)
+
+// Above reports whether a exceeds b in any dimension.
+func (a Amounts) Above(b Amounts) bool {
+	for i := range a {
+		if a[i] > b[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// Over is what a takes above b, by dimension.
+func (a Amounts) Over(b Amounts) Amounts {
+	for i := range a {
+		a[i] = max(0, a[i]-b[i])
+	}
+	return a
+}
+
+// max is the larger of two amounts, by dimension.
+func (a Amounts) max(b Amounts) Amounts {
+	for i := range a {
+		a[i] = max(a[i], b[i])
+	}
+	return a
+}
+
+// add changes a by b, and by -b if sign is negative.
+func (a *Amounts) add(b Amounts, sign int64) {
+	for i := range a {
+		a[i] += sign * b[i]
+	}
+}
+
+// Clamped returns a within [MaxBurn] and [MaxCount].
+func (a Amounts) Clamped() Amounts {
+	for i := range a {
+		most := int64(MaxCount)
+		if i == Burn {
+			most = MaxBurn
+		}
+		a[i] = min(max(0, a[i]), most)
+	}
+	return a
+}

@@ -1,0 +1,161 @@
+package spend
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// Budget is what a scope may take. A zero member is no limit.
+type Budget struct {
+	PerHour  catalog.Money `yaml:"per_hour" doc:"what everything that runs or is reserved may cost per hour; 0 is no limit" unit:"USD"`
+	PerDay   catalog.Money `yaml:"per_day" doc:"what may accrue in a calendar day, UTC; 0 is no limit" unit:"USD"`
+	PerMonth catalog.Money `yaml:"per_month" doc:"what may accrue in a calendar month, UTC; 0 is no limit" unit:"USD"`
+	GPUs     int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs"`
+	Pods     int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods"`
+	Workers  int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers"`
+	VolumeGB int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB"`
+}
+
+// The ceilings of a Budget, in its order.
+const (
+	PerHour = iota
+	PerDay
+	PerMonth
+	MaxGPUs
+	MaxPods
+	MaxWorkers
+	MaxVolumeGB
+	Ceilings
+)
+
+// CeilingName is the name of a ceiling in the configuration.
+func CeilingName(i int) string {
+	return [Ceilings]string{"per_hour", "per_day", "per_month", "gpus", "pods", "workers", "volume_gb"}[i]
+}
+
+// IsMoney reports whether a ceiling is one in US dollars.
+func IsMoney(ceiling int) bool { return ceiling <= PerMonth }
+
+// AmountText writes an amount of a ceiling: dollars, or a count.
+func AmountText(ceiling int, n int64) string {
+	if IsMoney(ceiling) {
+		return catalog.Money(n).String()
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Limits returns the ceilings in their order, 0 for none. Those in money are in
+// micro-dollars.
+func (b Budget) Limits() [Ceilings]int64 {
+	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerMonth), b.GPUs, b.Pods, b.Workers, b.VolumeGB}
+}
+
+// Validate reports every ceiling out of range.
+func (b Budget) Validate() error {
+	var errs []error
+	for i, limit := range b.Limits() {
+		switch {
+		case limit < 0:
+			errs = append(errs, fault.Errorf(CeilingName(i), "must not be negative"))
+		case i == PerHour && limit > MaxBurn:
+			errs = append(errs, fault.Errorf(CeilingName(i), "must be at most %s", catalog.Money(MaxBurn)))
+		case !IsMoney(i) && limit > MaxCount:
+			errs = append(errs, fault.Errorf(CeilingName(i), "must be at most %d", MaxCount))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// DefaultHorizon is how far ahead a period budget looks unless an organisation
+// says otherwise.
+const DefaultHorizon = Horizon(time.Hour)
+
+// Period is the Horizon that reaches to the end of the period.
+const Period Horizon = -1
+
+// Horizon is how long what runs is assumed to go on when a call is held against a
+// budget of a day or a month. 0 is DefaultHorizon.
+type Horizon time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *Horizon) UnmarshalText(text []byte) error {
+	if string(text) == "period" {
+		*h = Period
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return errors.New(`want a positive duration such as "1h", or "period"`)
+	}
+	*h = Horizon(d)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (h Horizon) MarshalText() ([]byte, error) {
+	switch h {
+	case 0:
+		return nil, nil
+	case Period:
+		return []byte("period"), nil
+	}
+	return []byte(time.Duration(h).String()), nil
+}
+
+// Duration returns a horizon that is not Period.
+func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, DefaultHorizon)) }
+
+// ms is how far ahead to look at a time in a period that ends.
+func (h Horizon) ms(now, end int64) int64 {
+	if h == Period {
+		return end - now
+	}
+	return min(h.Duration().Milliseconds(), end-now)
+}
+
+// Plan is the budgets of one organisation. It is immutable.
+type Plan struct {
+	Org         Budget
+	Teams, Keys map[string]Budget
+	Horizon     Horizon
+}
+
+// NewPlan returns the plan of an organisation, nil if no budget limits anything.
+func NewPlan(org Budget, teams, keys map[string]Budget, h Horizon) *Plan {
+	limited := org != Budget{}
+	for _, m := range []map[string]Budget{teams, keys} {
+		for _, b := range m {
+			limited = limited || b != Budget{}
+		}
+	}
+	if !limited {
+		return nil
+	}
+	return &Plan{Org: org, Teams: teams, Keys: keys, Horizon: h}
+}
+
+// Budget returns that of a scope.
+func (p *Plan) Budget(s Scope) Budget {
+	switch s.Kind {
+	case KindKey:
+		return p.Keys[s.ID]
+	case KindTeam:
+		return p.Teams[s.ID]
+	}
+	return p.Org
+}
+
+// Money reports whether a budget in money applies to what an owner has.
+func (p *Plan) Money(o Owner) bool {
+	for _, s := range o.Scopes() {
+		if b := p.Budget(s); b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 {
+			return true
+		}
+	}
+	return false
+}

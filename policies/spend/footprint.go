@@ -1,0 +1,79 @@
+package spend
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// Counts reports whether resources of a kind are in the ledger.
+func Counts(kind operation.Kind) bool {
+	switch kind { //nolint:exhaustive // the others take nothing that is counted
+	case operation.KindPod, operation.KindCluster, operation.KindEndpoint, operation.KindVolume:
+		return true
+	}
+	return false
+}
+
+// Footprint is what a resource takes as it stands: the platform's record of it, or
+// the state that a call leads to. priced is false if nothing is known of what it
+// costs, which then counts for nothing.
+func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Snapshot) (a Amounts, priced bool) {
+	a[GPUs], a[Pods], a[Workers], a[VolumeGB] = catalog.Holds(kind, resource)
+	c := prices.Standing(kind, resource)
+	if c.Known {
+		a[Burn] = int64(c.Hourly)
+	}
+	return a.Clamped(), c.Known
+}
+
+// Print describes what a resource is made of, in the same words for the state that
+// a create leads to and for the platform's record of what it made.
+func Print(kind operation.Kind, resource map[string]any) string {
+	section := func(name string) map[string]any {
+		s, _ := resource[name].(map[string]any)
+		return s
+	}
+	switch kind { //nolint:exhaustive // the others take nothing that is counted
+	case operation.KindPod:
+		gpus, _, _, _ := catalog.Holds(kind, map[string]any{"gpu": resource["gpu"]})
+		machine := section("gpu")["id"]
+		if gpus == 0 {
+			machine = section("cpu")["id"]
+		}
+		return fmt.Sprintf("%v x %d, %v", machine, gpus, resource["image"])
+	case operation.KindCluster:
+		c := section("compute")
+		return fmt.Sprintf("%v x %v x %v", c["gpuTypeId"], c["podCount"], c["gpuCountPerPod"])
+	case operation.KindEndpoint:
+		gpus, _, workers, _ := catalog.Holds(kind, resource)
+		return fmt.Sprintf("%d workers, %d GPUs, %v", workers, gpus, resource["image"])
+	case operation.KindVolume:
+		return fmt.Sprintf("%v GB", resource["size"])
+	}
+	return ""
+}
+
+// Found is a resource as the platform lists it.
+type Found struct {
+	Kind    operation.Kind
+	ID      string
+	Name    string
+	Print   string
+	Amounts Amounts
+	// Priced is false if nothing is known of what it costs.
+	Priced bool
+	// Age is how old it is by the platform's clock, in milliseconds; -1 if the
+	// platform does not say.
+	Age int64
+}
+
+// matches reports whether a resource can be what a create of unknown end made: it
+// is what was asked for, and no older than the hold. slack is what clocks and
+// seconds without fractions may make of that, in milliseconds.
+func (f *Found) matches(h *Hold, age, slack int64) bool {
+	return h.Resource == "" && h.Kind == string(f.Kind) && (h.About.Name == "" || h.About.Name == f.Name) &&
+		(h.About.Print == "" || strings.EqualFold(h.About.Print, f.Print)) && f.Age <= age+slack
+}

@@ -1,0 +1,135 @@
+package spend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Ledger admits calls against the budgets of organisations.
+type Ledger struct {
+	Store Store
+	// Rebuild makes an organisation's ledger complete; it is asked when that is not.
+	Rebuild func(ctx context.Context, org string) error
+	// Doubt is told of organisations with a hold whose end has to be found out.
+	Doubt func(org string)
+}
+
+// Ceiling is one ceiling of a budget and how full it is with a call. Those in money
+// are in micro-dollars; see [IsMoney].
+type Ceiling struct {
+	Scope Scope
+	// Index says which of the scope's ceilings it is.
+	Index int
+	Limit int64
+	Level
+	// RoomAt is when a period ends, which makes room again; zero if no time does.
+	RoomAt time.Time
+}
+
+// Name names the budget, for people.
+func (c *Ceiling) Name() string { return c.Scope.String() + " " + CeilingName(c.Index) }
+
+// Left is what is left of the ceiling with the call.
+func (c *Ceiling) Left() int64 { return max(0, c.Limit-c.Sum()) }
+
+// Quote is what the ledger says to a call.
+type Quote struct {
+	// Owner pays for the resource.
+	Owner Owner
+	// Refused is the ceiling that would be passed, nil if the call was admitted.
+	Refused *Ceiling
+	// Tightest is the ceiling with the least left, nil if no ceiling applies.
+	Tightest *Ceiling
+}
+
+// ErrSettled means that a hold had ended before it was made, because it took longer
+// than the call was waited for.
+var ErrSettled = errors.New("spend: the reservation came too late")
+
+// Reserve asks for room for a call of a caller under a plan. A call about a resource
+// of another owner is held against that owner's budgets. It returns ErrUnavailable
+// if the ledger cannot be asked, or is not complete and cannot be rebuilt.
+func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation) (Quote, error) {
+	r.Horizon = p.Horizon
+	lost, rebuilt := false, false
+	for {
+		r.Limits = p.limits(r.Owner)
+		out, err := l.Store.Reserve(ctx, org, &r)
+		switch {
+		case errors.Is(err, ErrUnavailable) && !lost && ctx.Err() == nil:
+			lost = true // the answer may be lost and not the reservation: the hold makes a repeat the same
+			continue
+		case err != nil:
+			return Quote{}, err
+		}
+		switch out.Status {
+		case Admitted, Refused:
+			return p.quote(&r, &out), nil
+		case OtherOwner:
+			r.Owner = out.Owner
+		case Settled:
+			return Quote{}, ErrSettled
+		case Closed:
+			if rebuilt {
+				return Quote{}, fmt.Errorf("%w: it was lost again while it was rebuilt", ErrUnavailable)
+			}
+			if err := l.Rebuild(ctx, org); err != nil {
+				return Quote{}, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
+			}
+			rebuilt = true
+		}
+	}
+}
+
+// Settle ends a hold, or opens it.
+func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
+	err := l.Store.Settle(ctx, org, s)
+	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+		err = l.Store.Settle(ctx, org, s)
+	}
+	if err != nil || s.End == Open {
+		l.Doubt(org)
+	}
+	return err
+}
+
+// limits are the ceilings of an owner's scopes, in their order.
+func (p *Plan) limits(o Owner) [][Ceilings]int64 {
+	scopes := o.Scopes()
+	limits := make([][Ceilings]int64, len(scopes))
+	for i, s := range scopes {
+		limits[i] = p.Budget(s).Limits()
+	}
+	return limits
+}
+
+func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
+	q := Quote{Owner: r.Owner}
+	scopes := r.Owner.Scopes()
+	ceiling := func(scope, index int) *Ceiling {
+		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}
+		if index == PerDay || index == PerMonth {
+			_, end := bounds(index-PerDay, out.Now.UnixMilli())
+			c.RoomAt = time.UnixMilli(end).UTC()
+		}
+		return c
+	}
+	if out.Status == Refused {
+		q.Refused = ceiling(out.Scope, out.Ceiling)
+	}
+	least := 0.0
+	for i := range scopes {
+		for j, limit := range r.Limits[i] {
+			if limit == 0 {
+				continue
+			}
+			c := ceiling(i, j)
+			if left := float64(c.Left()) / float64(limit); q.Tightest == nil || left < least {
+				q.Tightest, least = c, left
+			}
+		}
+	}
+	return q
+}

@@ -1,0 +1,350 @@
+package spend
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Memory is a [Store] in this process: the reference for others, and what dry runs
+// reserve in. It is safe for concurrent use.
+type Memory struct {
+	now func() time.Time
+
+	mu   sync.Mutex // guards orgs and what they hold
+	orgs map[string]*ledger
+}
+
+// ledger is that of one organisation.
+type ledger struct {
+	complete  bool
+	token     string
+	seq       int64
+	accounts  map[Scope]*account
+	resources map[string]*Record
+	holds     map[string]*hold
+	settled   map[string]int64 // holds that have ended, and when
+}
+
+type hold struct {
+	Hold
+
+	base int64 // version of the resource when it was made
+	at   int64
+}
+
+// NewMemory returns an empty store with a clock.
+func NewMemory(now func() time.Time) *Memory {
+	return &Memory{now: now, orgs: make(map[string]*ledger)}
+}
+
+// org returns the ledger of an organisation and the time. The caller holds mu.
+func (m *Memory) org(id string) (l *ledger, now int64) {
+	l = m.orgs[id]
+	if l == nil {
+		l = &ledger{
+			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
+			holds: make(map[string]*hold), settled: make(map[string]int64),
+		}
+		m.orgs[id] = l
+	}
+	return l, m.now().UnixMilli()
+}
+
+// Load makes a state the ledger of an organisation.
+func (m *Memory) Load(org string, s *State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.orgs, org)
+	l, now := m.org(org)
+	l.complete = s.Complete
+	for _, b := range s.Balances {
+		a := newAccount(now)
+		a.committed, a.reserved = b.Committed, b.Reserved
+		a.periods[day].accrued, a.periods[month].accrued = b.Day, b.Month
+		l.accounts[b.Scope] = a
+	}
+	for _, r := range s.Resources {
+		l.resources[r.ID] = &r
+	}
+	for _, h := range s.Holds {
+		l.holds[h.ID] = &hold{Hold: h, at: h.At.UnixMilli()}
+	}
+}
+
+// of returns the accounts of an owner, up to date.
+func (l *ledger) of(o Owner, now int64) []*account {
+	scopes := o.Scopes()
+	accounts := make([]*account, len(scopes))
+	for i, s := range scopes {
+		a := l.accounts[s]
+		if a == nil {
+			a = newAccount(now)
+			l.accounts[s] = a
+		}
+		a.touch(now)
+		accounts[i] = a
+	}
+	return accounts
+}
+
+// Reserve implements Store.
+func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	out := Outcome{Now: time.UnixMilli(now)}
+	held, record := l.holds[r.Hold], l.resources[r.Resource]
+	switch {
+	case l.hasEnded(r.Hold):
+		out.Status = Settled
+		return out, nil
+	case !l.complete && !r.Free:
+		out.Status = Closed
+		return out, nil
+	}
+	var before Amounts
+	if r.Resource != "" {
+		var owner Owner
+		if record != nil {
+			owner, before = record.Owner, record.Amounts
+		}
+		if owner != r.Owner {
+			out.Status, out.Owner = OtherOwner, owner
+			return out, nil
+		}
+	}
+	more := r.After.Clamped().Over(before)
+	if r.Free || held != nil {
+		more = Amounts{}
+	}
+	scopes := r.Owner.Scopes()
+	accounts := make([]account, len(scopes)) // nothing is written unless there is room
+	for i, s := range scopes {
+		a := &accounts[i]
+		*a = *cmp.Or(l.accounts[s], newAccount(now))
+		a.touch(now)
+		out.Levels = append(out.Levels, a.levels(more, r.Horizon))
+		for c, limit := range r.Limits[i] {
+			if out.Status == Admitted && limit > 0 && out.Levels[i][c].Needs > 0 && out.Levels[i][c].Sum() > limit {
+				out.Status, out.Scope, out.Ceiling = Refused, i, c
+			}
+		}
+	}
+	if out.Status == Refused || held != nil {
+		return out, nil
+	}
+	for i, s := range scopes {
+		accounts[i].reserved.add(more, 1)
+		l.accounts[s] = &accounts[i]
+	}
+	h := &hold{Hold: Hold{
+		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, About: r.About, At: time.UnixMilli(now),
+	}, at: now}
+	if record != nil {
+		h.base = record.Version
+		record.Pending++
+	}
+	l.holds[r.Hold] = h
+	return out, nil
+}
+
+// levels is how full the ceilings of a scope would be with more in it.
+func (a *account) levels(more Amounts, h Horizon) [Ceilings]Level {
+	var out [Ceilings]Level
+	for i, d := range map[int]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB} {
+		out[i] = Level{a.committed[d], a.reserved[d], more[d]}
+	}
+	burn := a.committed[Burn] + a.reserved[Burn]
+	for i, p := range a.periods {
+		_, end := bounds(i, a.at)
+		ms := h.ms(a.at, end)
+		l := Level{Used: p.accrued, Reserved: forecast(burn, ms)}
+		l.Needs = forecast(burn+more[Burn], ms) - l.Reserved
+		if more[Burn] > 0 {
+			l.Needs = max(1, l.Needs)
+		}
+		out[PerDay+i] = l
+	}
+	return out
+}
+
+// ended is how long it is remembered that a hold has ended, in milliseconds.
+const ended = hour
+
+func (l *ledger) hasEnded(hold string) bool {
+	_, ok := l.settled[hold]
+	return ok
+}
+
+// Settle implements Store.
+func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	h := l.holds[s.Hold]
+	if l.hasEnded(s.Hold) {
+		return nil
+	}
+	if s.End == Open {
+		if h != nil {
+			h.Open, h.Until = true, time.UnixMilli(now+s.Wait.Milliseconds())
+		}
+		return nil
+	}
+	l.settled[s.Hold] = now
+	maps.DeleteFunc(l.settled, func(_ string, at int64) bool { return at < now-ended })
+	if h != nil {
+		delete(l.holds, s.Hold)
+		for _, a := range l.of(h.Owner, now) {
+			a.reserved.add(h.Amounts, -1)
+			a.correct(-h.Amounts[Burn], h.at)
+		}
+		if r := l.resources[h.Resource]; r != nil {
+			r.Pending = max(0, r.Pending-1)
+		}
+	}
+	if s.End == Commit {
+		l.commit(s, h, now)
+	}
+	return nil
+}
+
+// commit enters what became of a resource.
+func (l *ledger) commit(s *Settlement, h *hold, now int64) {
+	r := l.resources[s.Resource]
+	next := &Record{
+		ID: s.Resource, Kind: s.Kind, Owner: s.Owner, About: s.About, Amounts: s.Amounts.Clamped(), Since: time.UnixMilli(now),
+	}
+	alone := h != nil
+	if h != nil {
+		next.Kind, next.Owner, next.About = h.Kind, h.Owner, h.About
+	}
+	if r != nil {
+		next.Pending, next.Since = r.Pending, r.Since
+		if h == nil || h.Resource != "" {
+			next.Owner, next.About = r.Owner, r.About
+			alone = h != nil && r.Version == h.base && r.Pending == 0
+		}
+	}
+	switch {
+	case s.Gone && (r == nil || !alone):
+		return
+	case s.Gone:
+		next = nil
+	case r != nil && !alone:
+		next.Amounts = next.Amounts.max(r.Amounts)
+	}
+	l.replace(r, next, now)
+	if h != nil && next != nil {
+		var before Amounts
+		if r != nil && r.Owner == next.Owner {
+			before = r.Amounts
+		}
+		for _, a := range l.of(next.Owner, now) {
+			a.correct(max(0, next.Amounts[Burn]-before[Burn]), h.at)
+		}
+	}
+}
+
+// replace puts one record in the place of another of the same resource; either may
+// be nil.
+func (l *ledger) replace(old, next *Record, now int64) {
+	if old != nil {
+		for _, a := range l.of(old.Owner, now) {
+			a.committed.add(old.Amounts, -1)
+		}
+		delete(l.resources, old.ID)
+	}
+	l.seq++
+	if next == nil {
+		return
+	}
+	for _, a := range l.of(next.Owner, now) {
+		a.committed.add(next.Amounts, 1)
+	}
+	next.Version = l.seq
+	l.resources[next.ID] = next
+}
+
+// Adjust implements Store.
+func (m *Memory) Adjust(_ context.Context, org string, a *Adjustment) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	r := l.resources[a.Resource]
+	switch {
+	case r == nil && (a.Version != 0 || a.Gone):
+		return false, nil
+	case r != nil && (a.Version != r.Version || r.Pending > 0):
+		return false, nil
+	case a.Gone:
+		l.replace(r, nil, now)
+		return true, nil
+	}
+	next := &Record{ID: a.Resource, Kind: a.Kind, Amounts: a.Amounts.Clamped(), About: a.About, Since: time.UnixMilli(now)}
+	if r != nil {
+		next.Owner, next.Since, next.About = r.Owner, r.Since, r.About
+	}
+	l.replace(r, next, now)
+	return true, nil
+}
+
+// Begin implements Store.
+func (m *Memory) Begin(_ context.Context, org, token string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _ := m.org(org)
+	l.token = token
+	return nil
+}
+
+// Finish implements Store.
+func (m *Memory) Finish(_ context.Context, org, token string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _ := m.org(org)
+	if l.token == token {
+		l.complete = true
+	}
+	return l.complete, nil
+}
+
+// Show implements Store.
+func (m *Memory) Show(_ context.Context, org string) (State, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	s := State{Now: time.UnixMilli(now), Complete: l.complete}
+	for scope, a := range l.accounts {
+		shown := *a
+		shown.touch(now)
+		s.Balances = append(s.Balances, shown.balance(scope))
+	}
+	for _, r := range l.resources {
+		s.Resources = append(s.Resources, *r)
+	}
+	for _, h := range l.holds {
+		s.Holds = append(s.Holds, h.Hold)
+	}
+	s.Sort()
+	return s, nil
+}
+
+func (a *account) balance(s Scope) Balance {
+	return Balance{Scope: s, Committed: a.committed, Reserved: a.reserved, Day: a.periods[day].accrued, Month: a.periods[month].accrued}
+}
+
+// Sort puts the organisation first, then teams, then keys, and everything else in
+// the order of its id.
+func (s *State) Sort() {
+	rank := map[ScopeKind]int{KindOrg: 0, KindTeam: 1, KindKey: 2}
+	slices.SortFunc(s.Balances, func(a, b Balance) int {
+		return cmp.Or(cmp.Compare(rank[a.Scope.Kind], rank[b.Scope.Kind]), cmp.Compare(a.Scope.ID, b.Scope.ID))
+	})
+	slices.SortFunc(s.Resources, func(a, b Record) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Holds, func(a, b Hold) int { return cmp.Compare(a.ID, b.ID) })
+}

@@ -1,0 +1,116 @@
+package spend
+
+import (
+	"math/bits"
+	"time"
+)
+
+// hour is one in milliseconds, the unit of every time in the ledger.
+const hour = int64(time.Hour / time.Millisecond)
+
+// cost is what a rate in micro-dollars per hour comes to in some milliseconds, in
+// micro-dollars rounded down. carry is the remainder of an earlier cost, in
+// micro-dollar milliseconds per hour, and rest that of this one; both are below
+// an hour.
+func cost(rate, ms, carry int64) (micro, rest int64) {
+	rate = min(rate, MaxBurn)
+	if rate <= 0 || ms <= 0 {
+		return 0, carry
+	}
+	hi, lo := bits.Mul64(uint64(rate), uint64(ms)) //nolint:gosec // positive, see above
+	lo, over := bits.Add64(lo, uint64(carry), 0)   //nolint:gosec // a remainder
+	q, r := bits.Div64(hi+over, lo, uint64(hour))
+	return int64(q), int64(r) //nolint:gosec // bounded by MaxBurn and a month
+}
+
+// forecast is cost rounded up.
+func forecast(rate, ms int64) int64 {
+	micro, rest := cost(rate, ms, 0)
+	if rest > 0 {
+		micro++
+	}
+	return micro
+}
+
+// period is a calendar period in UTC and what has accrued in it.
+type period struct {
+	// start is when it began, in Unix milliseconds.
+	start int64
+	// accrued is in micro-dollars, carry is the remainder; see cost.
+	accrued, carry int64
+}
+
+// The periods of a scope.
+const (
+	day = iota
+	month
+	periods
+)
+
+// bounds returns the day or the month that a time is in.
+func bounds(which int, ms int64) (start, end int64) {
+	t := time.UnixMilli(ms).UTC()
+	y, m, d := t.Date()
+	from, to := time.Date(y, m, d, 0, 0, 0, 0, time.UTC), time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
+	if which == month {
+		from, to = time.Date(y, m, 1, 0, 0, 0, 0, time.UTC), time.Date(y, m+1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return from.UnixMilli(), to.UnixMilli()
+}
+
+// account is what is counted for one scope.
+type account struct {
+	// at is until when accrual is up to date, in Unix milliseconds.
+	at                  int64
+	committed, reserved Amounts
+	periods             [periods]period
+}
+
+func newAccount(now int64) *account {
+	a := &account{at: now}
+	for i := range a.periods {
+		a.periods[i].start, _ = bounds(i, now)
+	}
+	return a
+}
+
+// touch brings accrual up to date. A clock that steps back changes nothing.
+func (a *account) touch(now int64) {
+	now = max(now, a.at)
+	for i := range a.periods {
+		p, from := &a.periods[i], a.at
+		if start, _ := bounds(i, now); start > p.start {
+			*p, from = period{start: start}, start
+		}
+		micro, rest := cost(a.committed[Burn]+a.reserved[Burn], now-from, p.carry)
+		p.accrued, p.carry = p.accrued+micro, rest
+	}
+	a.at = now
+}
+
+// correct accrues a rate from a time on, as far as that is in the periods; a
+// negative one is taken off.
+func (a *account) correct(rate, from int64) {
+	for i := range a.periods {
+		p := &a.periods[i]
+		micro, _ := cost(max(rate, -rate), a.at-max(from, p.start), 0)
+		if rate < 0 {
+			p.accrued = max(0, p.accrued-micro)
+		} else {
+			p.accrued += micro
+		}
+	}
+}
+
+// BalanceOf reads an account as the store has it and brings it up to date: the time
+// until when it is, the amounts committed and reserved, and for the day and the
+// month each when it began, what has accrued, and the remainder.
+func BalanceOf(s Scope, n []int64, now time.Time) Balance {
+	a := account{at: n[0], committed: Amounts(n[1:]), reserved: Amounts(n[1+Dimensions:])}
+	for i := range a.periods {
+		p := n[1+2*Dimensions+3*i:]
+		a.periods[i] = period{start: p[0], accrued: p[1], carry: p[2]}
+	}
+	a.touch(now.UnixMilli())
+	return a.balance(s)
+}

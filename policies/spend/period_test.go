@@ -1,0 +1,40 @@
+package spend
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// What accrues in parts is what accrues at once, exactly.
+func TestCostIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Int64Range(0, MaxBurn).Draw(t, "rate")
+		parts := rapid.SliceOfN(rapid.Int64Range(0, 31*24*hour), 1, 5).Draw(t, "parts")
+		var got, carry int64
+		sum := new(big.Int)
+		for _, ms := range parts {
+			var micro int64
+			micro, carry = cost(rate, ms, carry)
+			got += micro
+			sum.Add(sum, big.NewInt(ms))
+		}
+		want, rest := new(big.Int).QuoRem(sum.Mul(sum, big.NewInt(rate)), big.NewInt(hour), new(big.Int))
+		if want.Cmp(big.NewInt(got)) != 0 || rest.Cmp(big.NewInt(carry)) != 0 {
+			t.Fatalf("%d for %v ms: %d and %d, want %s and %s", rate, parts, got, carry, want, rest)
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	at := time.Date(2028, 2, 29, 13, 14, 15, 0, time.UTC)
+	for which, want := range [][2]string{{"2028-02-29", "2028-03-01"}, {"2028-02-01", "2028-03-01"}} {
+		start, end := bounds(which, at.UnixMilli())
+		got := [2]string{time.UnixMilli(start).UTC().Format(time.DateOnly), time.UnixMilli(end).UTC().Format(time.DateOnly)}
+		if got != want {
+			t.Errorf("period %d of %s = %v, want %v", which, at, got, want)
+		}
+	}
+}

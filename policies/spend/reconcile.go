@@ -1,0 +1,287 @@
+package spend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Reconciler makes ledgers follow the platform: it settles holds whose end is not
+// known, enters what was made without the gateway as the organisation's, and takes
+// off what is gone. Two of them at work on the same ledger do no harm: nothing is
+// adjusted that has changed since it was read.
+type Reconciler struct {
+	Store Store
+	// List returns everything that an organisation has at the platform.
+	List func(ctx context.Context, org string) ([]Found, error)
+	// Lock waits until the caller alone reconciles an organisation.
+	Lock   func(ctx context.Context, org string) (unlock func(), err error)
+	Logger *slog.Logger
+	// Patience is how long a call may take: a hold that is older belongs to a
+	// gateway that has ended. Unresolved is how much longer it is looked for what a
+	// call of unknown end may have made.
+	Patience, Unresolved time.Duration
+}
+
+// Report is what a pass has done.
+type Report struct {
+	// Resources is how many the platform has.
+	Resources int
+	// Adopted were made without the gateway, Removed have gone, Changed took
+	// something else than the ledger said.
+	Adopted, Removed, Changed int
+	// Found and Released are holds: those whose call was carried out, and those that
+	// nothing was found for.
+	Found, Released int
+	// Open is how many holds stay open.
+	Open int
+	// Rebuilt says that the ledger was not complete before.
+	Rebuilt bool
+}
+
+const (
+	// listSlack is what a list may lag behind an answer of the platform.
+	listSlack = 10 * time.Second
+	// clockSlack is what times in whole seconds may be off, in milliseconds.
+	clockSlack = 2000
+)
+
+// Rebuild makes a ledger complete that is not; if another gateway has just done so,
+// it does nothing.
+func (r *Reconciler) Rebuild(ctx context.Context, org string) error {
+	_, err := r.pass(ctx, org, true)
+	return err
+}
+
+// Pass reconciles one organisation.
+func (r *Reconciler) Pass(ctx context.Context, org string) (Report, error) {
+	return r.pass(ctx, org, false)
+}
+
+func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report, error) {
+	unlock, err := r.Lock(ctx, org)
+	if err != nil {
+		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
+	}
+	defer unlock()
+	before, err := r.Store.Show(ctx, org)
+	if err != nil || closed && before.Complete {
+		return Report{}, err
+	}
+	token := before.Now.Format(time.RFC3339Nano)
+	if !before.Complete {
+		if err := r.Store.Begin(ctx, org, token); err != nil {
+			return Report{}, err
+		}
+	}
+	found, err := r.List(ctx, org)
+	if err != nil {
+		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
+	}
+	p := &pass{
+		Reconciler: r, org: org, state: &before, report: Report{Resources: len(found), Rebuilt: !before.Complete},
+		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(before.Resources)),
+	}
+	if err := p.run(ctx, found); err != nil {
+		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
+	}
+	if !before.Complete {
+		done, err := r.Store.Finish(ctx, org, token)
+		if err != nil {
+			return p.report, err
+		}
+		if !done {
+			return p.report, errors.New("the store was lost during the rebuild")
+		}
+	}
+	return p.report, nil
+}
+
+// pass is one pass over one organisation. The state was read before the list: what
+// is in both, or in neither, stood still.
+type pass struct {
+	*Reconciler
+
+	org     string
+	state   *State
+	found   map[string]*Found
+	records map[string]*Record
+	report  Report
+}
+
+func (p *pass) run(ctx context.Context, found []Found) error {
+	for i := range p.state.Resources {
+		p.records[p.state.Resources[i].ID] = &p.state.Resources[i]
+	}
+	var unknown []*Found
+	for i := range found {
+		f := &found[i]
+		p.found[f.ID] = f
+		if p.records[f.ID] == nil {
+			unknown = append(unknown, f)
+		}
+	}
+	unknown, err := p.holds(ctx, unknown)
+	if err != nil {
+		return err
+	}
+	for _, f := range unknown {
+		if err := p.adopt(ctx, f); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.records {
+		if err := p.follow(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// due reports whether the end of a hold's call has to be found out, and until when
+// it is looked for.
+func (p *pass) due(h *Hold) (until time.Time, due bool) {
+	if h.Open {
+		return h.Until, true
+	}
+	late := h.At.Add(p.Patience)
+	return late.Add(p.Unresolved), p.state.Now.After(late)
+}
+
+// holds ends the holds whose end can be told, and returns what of the unknown
+// resources none of them has made.
+func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
+	for i := range p.state.Holds {
+		h := &p.state.Holds[i]
+		until, due := p.due(h)
+		over := !p.state.Now.Before(until)
+		var s *Settlement
+		switch {
+		case h.Resource == "":
+			at := -1
+			for j, f := range unknown {
+				if f.matches(h, p.state.Now.Sub(h.At).Milliseconds(), clockSlack) {
+					at = j
+					break
+				}
+			}
+			switch {
+			case at >= 0 && due:
+				s = p.made(h, unknown[at])
+				unknown = append(unknown[:at:at], unknown[at+1:]...)
+			case at >= 0: // its call is under way: it will say so itself
+				unknown = append(unknown[:at:at], unknown[at+1:]...)
+			case due && over:
+				s = &Settlement{Hold: h.ID, End: Release}
+			}
+		case due:
+			s = p.changed(h, over)
+		}
+		if s == nil {
+			if due {
+				p.report.Open++
+			}
+			continue
+		}
+		if err := p.end(ctx, h, s); err != nil {
+			return nil, err
+		}
+	}
+	return unknown, nil
+}
+
+// made commits a create under the resource that was found.
+func (p *pass) made(h *Hold, f *Found) *Settlement {
+	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, About: h.About}
+	if !f.Priced {
+		s.Amounts[Burn] = h.Amounts[Burn]
+	}
+	return s
+}
+
+// changed ends the hold of a change: at once if the platform shows that it was made,
+// or if nothing was reserved, otherwise when it has been looked for long enough.
+func (p *pass) changed(h *Hold, over bool) *Settlement {
+	f, was := p.found[h.Resource], p.records[h.Resource]
+	if f == nil {
+		return &Settlement{Hold: h.ID, End: Commit, Resource: h.Resource, Gone: true}
+	}
+	var before Amounts
+	if was != nil {
+		before = was.Amounts
+	}
+	if h.Amounts.Above(f.Amounts.Over(before)) && !over {
+		return nil
+	}
+	s := p.made(h, f)
+	if !f.Priced {
+		s.Amounts[Burn] = before[Burn]
+	}
+	return s
+}
+
+func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
+	if err := p.Store.Settle(ctx, p.org, s); err != nil {
+		return err
+	}
+	if s.End == Release {
+		p.report.Released++
+	} else {
+		p.report.Found++
+	}
+	if r := p.records[h.Resource]; r != nil {
+		r.Version = -1 // it has just changed
+	}
+	p.Logger.InfoContext(ctx, "a hold of unknown end is settled", "org", p.org, "hold", h.ID, "operation", h.About.Operation,
+		"decision", h.About.Decision, "carried_out", s.End == Commit, "resource", s.Resource)
+	return nil
+}
+
+// adopt enters what was made without the gateway.
+func (p *pass) adopt(ctx context.Context, f *Found) error {
+	done, err := p.Store.Adjust(ctx, p.org, &Adjustment{
+		Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: About{Name: f.Name, Print: f.Print},
+	})
+	if err != nil || !done {
+		return err
+	}
+	p.report.Adopted++
+	if !f.Priced {
+		p.Logger.WarnContext(ctx, "a resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org, "kind", f.Kind, "resource", f.ID)
+	}
+	if !p.report.Rebuilt {
+		p.Logger.WarnContext(ctx, "a resource was made without the gateway and counts for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
+	}
+	return nil
+}
+
+// follow makes a record say what the platform does.
+func (p *pass) follow(ctx context.Context, r *Record) error {
+	f := p.found[r.ID]
+	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, About: r.About}
+	switch {
+	case f == nil && p.state.Complete && p.state.Now.Sub(r.Since) < listSlack:
+		return nil // it was made a moment ago
+	case f != nil:
+		if a.Amounts = f.Amounts; !f.Priced {
+			a.Amounts[Burn] = r.Amounts[Burn]
+		}
+		if a.Amounts == r.Amounts {
+			return nil
+		}
+	}
+	done, err := p.Store.Adjust(ctx, p.org, a)
+	if err != nil || !done {
+		return err
+	}
+	if a.Gone {
+		p.report.Removed++
+	} else {
+		p.report.Changed++
+	}
+	p.Logger.WarnContext(ctx, "the ledger follows a change that was made without the gateway", "org", p.org, "kind", r.Kind, "resource", r.ID,
+		"gone", a.Gone, "before", r.Amounts, "now", a.Amounts)
+	return nil
+}

@@ -1,0 +1,219 @@
+-- What all scripts of the ledger share; it stands before each of them.
+--
+-- KEYS  of one organisation, all in one slot:
+--   1  hash   '' -> the ledger's own record; scope -> account
+--   2  hash   id of a resource -> record
+--   3  hash   id of a hold -> hold
+--   4  zset   ids of holds that have ended, by when, in ms
+--
+-- A record is a line of integers, then lines of text:
+--   ledger    epoch, sequence, complete (1 or 0) / token of a rebuild under way
+--   account   at, five amounts committed, five reserved, and for the day and the
+--             month each: start, accrued, carry
+--   resource  version, since, pending, five amounts / kind / team / key / about
+--   hold      at, open (1 or 0), until, version of the resource, five amounts
+--             / kind / resource / team / key / about
+--
+-- Amounts are those of the package spend: micro-dollars per hour and counts. Times
+-- are Unix milliseconds. Every number is an integer below 2^53, and so is every
+-- product; see cost.
+
+local HOUR, DAY = 3600000, 86400000
+local MAXBURN = 1e12
+local AMOUNTS = 5
+local ENDED = 3600000 -- how long it is remembered that a hold has ended
+
+local clock = redis.call('TIME')
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+
+local function numbers(line)
+  local out = {}
+  for n in string.gmatch(line, '%S+') do out[#out + 1] = tonumber(n) end
+  return out
+end
+
+-- integers are written by %.0f: Lua's own format is exact to 14 digits only
+local function line(values)
+  local out = {}
+  for i, v in ipairs(values) do out[i] = string.format('%.0f', v) end
+  return table.concat(out, ' ')
+end
+
+local function read(key, field)
+  local text = redis.call('HGET', key, field)
+  if not text then return nil end
+  local lines = {}
+  for l in string.gmatch(text .. '\n', '(.-)\n') do lines[#lines + 1] = l end
+  return numbers(lines[1]), lines
+end
+
+-- what a rate comes to in some milliseconds: rounded down, and the remainder, to
+-- which that of an earlier cost is added. The rate is split at whole hours and the
+-- time, too: at most 1e12 * 744, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
+local function cost(rate, ms, carry)
+  if rate <= 0 or ms <= 0 then return 0, carry end
+  rate = math.min(rate, MAXBURN)
+  local hours, rest = math.floor(ms / HOUR), ms % HOUR
+  local part = (rate % HOUR) * rest + carry
+  return rate * hours + math.floor(rate / HOUR) * rest + math.floor(part / HOUR), part % HOUR
+end
+
+local function forecast(rate, ms)
+  local micro, rest = cost(rate, ms, 0)
+  if rest > 0 then micro = micro + 1 end
+  return micro
+end
+
+-- the beginning of the month a time is in (Howard Hinnant, "chrono-compatible
+-- low-level date algorithms": civil_from_days)
+local function monthOf(ms)
+  local days = math.floor(ms / DAY)
+  local z = days + 719468
+  local doe = z % 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  return (days - (doy - math.floor((153 * mp + 2) / 5))) * DAY
+end
+
+local function dayOf(ms) return ms - ms % DAY end
+
+local periods = {
+  {start = dayOf, stop = function(ms) return dayOf(ms) + DAY end},
+  {start = monthOf, stop = function(ms) return monthOf(monthOf(ms) + 32 * DAY) end},
+}
+
+-- accounts, as they were read and have been changed, by scope
+local accounts = {}
+
+-- the account of a scope with its accrual up to date
+local function account(scope)
+  local a = accounts[scope]
+  if a then return a end
+  local n = read(KEYS[1], scope)
+  a = {at = now, committed = {}, reserved = {}, periods = {}}
+  for i = 1, AMOUNTS do
+    a.committed[i] = n and n[1 + i] or 0
+    a.reserved[i] = n and n[1 + AMOUNTS + i] or 0
+  end
+  if n then a.at = n[1] end
+  local to = math.max(now, a.at)
+  for i, p in ipairs(periods) do
+    local o = 1 + 2 * AMOUNTS + 3 * (i - 1)
+    local start, accrued, carry, from = p.start(to), 0, 0, a.at
+    if n and n[o + 1] >= start then
+      start, accrued, carry = n[o + 1], n[o + 2], n[o + 3]
+    else
+      from = start
+      if not n then from = to end
+    end
+    local micro, rest = cost(a.committed[1] + a.reserved[1], to - from, carry)
+    a.periods[i] = {start = start, accrued = accrued + micro, carry = rest}
+  end
+  a.at = to
+  accounts[scope] = a
+  return a
+end
+
+local function scopesOf(team, key)
+  local out = {}
+  if key ~= '' then out[#out + 1] = 'key:' .. key end
+  if team ~= '' then out[#out + 1] = 'team:' .. team end
+  out[#out + 1] = 'org'
+  return out
+end
+
+local function each(team, key, change)
+  for _, scope in ipairs(scopesOf(team, key)) do change(account(scope)) end
+end
+
+local function add(to, amounts, sign)
+  for i = 1, AMOUNTS do to[i] = math.max(0, to[i] + sign * amounts[i]) end
+end
+
+-- accrues a rate from a time on, as far as that is in the periods; takes a negative
+-- one off
+local function correct(a, rate, from)
+  for _, p in ipairs(a.periods) do
+    local micro = cost(math.abs(rate), a.at - math.max(from, p.start), 0)
+    if rate < 0 then micro = -micro end
+    p.accrued = math.max(0, p.accrued + micro)
+  end
+end
+
+local function saveAccounts()
+  for scope, a in pairs(accounts) do
+    local v = {a.at}
+    for i = 1, AMOUNTS do v[#v + 1] = a.committed[i] end
+    for i = 1, AMOUNTS do v[#v + 1] = a.reserved[i] end
+    for _, p in ipairs(a.periods) do v[#v + 1], v[#v + 2], v[#v + 3] = p.start, p.accrued, p.carry end
+    redis.call('HSET', KEYS[1], scope, line(v))
+  end
+end
+
+local function amountsAt(values, from)
+  local out = {}
+  for i = 1, AMOUNTS do out[i] = values[from + i] end
+  return out
+end
+
+local function resource(id)
+  if id == '' then return nil end
+  local n, l = read(KEYS[2], id)
+  if not n then return nil end
+  return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3), kind = l[2], team = l[3], key = l[4], about = l[5]}
+end
+
+local function saveResource(id, r)
+  local v = {r.version, r.since, r.pending}
+  for i = 1, AMOUNTS do v[#v + 1] = r.amounts[i] end
+  redis.call('HSET', KEYS[2], id, table.concat({line(v), r.kind, r.team, r.key, r.about}, '\n'))
+end
+
+local function holdOf(id)
+  local n, l = read(KEYS[3], id)
+  if not n then return nil end
+  return {at = n[1], open = n[2], wait = n[3], base = n[4], amounts = amountsAt(n, 4), kind = l[2], resource = l[3], team = l[4], key = l[5], about = l[6]}
+end
+
+local function saveHold(id, h)
+  local v = {h.at, h.open, h.wait, h.base}
+  for i = 1, AMOUNTS do v[#v + 1] = h.amounts[i] end
+  redis.call('HSET', KEYS[3], id, table.concat({line(v), h.kind, h.resource, h.team, h.key, h.about}, '\n'))
+end
+
+-- the ledger's own record. A caller that has seen a later state than this one tells
+-- so: the store has been emptied, or has gone back to an old state.
+local ledger = {epoch = 0, seq = 0, complete = 0, token = ''}
+do
+  local n, l = read(KEYS[1], '')
+  if n then ledger = {epoch = n[1], seq = n[2], complete = n[3], token = l[2]} end
+end
+
+local function behind(epoch, seq)
+  if ledger.epoch < epoch or ledger.epoch == epoch and ledger.seq < seq then
+    ledger.complete, ledger.token = 0, ''
+    return true
+  end
+  return false
+end
+
+local function saveLedger()
+  ledger.seq = ledger.seq + 1
+  redis.call('HSET', KEYS[1], '', line({ledger.epoch, ledger.seq, ledger.complete}) .. '\n' .. ledger.token)
+end
+
+-- the beginning of every reply
+local function head(status) return {status, line({ledger.epoch, ledger.seq, now})} end
+
+-- puts a record in the place of another one of the same resource; either may be nil
+local function replace(id, old, new)
+  if old then each(old.team, old.key, function(a) add(a.committed, old.amounts, -1) end) end
+  if new then
+    each(new.team, new.key, function(a) add(a.committed, new.amounts, 1) end)
+    new.version = ledger.seq + 1 -- as saveLedger is about to write
+    saveResource(id, new)
+  elseif old then
+    redis.call('HDEL', KEYS[2], id)
+  end
+end

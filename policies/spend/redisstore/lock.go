@@ -1,0 +1,69 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bsm/redislock"
+)
+
+const (
+	// passLock is how long a pass may take before another may begin; two at once do
+	// no harm.
+	passLock = time.Minute
+	// lockRetry is the distance between two looks at a lock that is taken.
+	lockRetry = 20 * time.Millisecond
+)
+
+// Lock waits until no other gateway reconciles an organisation.
+func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error) {
+	lock, err := redislock.New(s.client).Obtain(ctx, s.prefix+"{"+org+"}:pass", passLock, &redislock.Options{
+		RetryStrategy: redislock.LinearBackoff(lockRetry),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = lock.Release(ctx) // it ends by itself
+	}, nil
+}
+
+// Leader elects one gateway of all that share the store.
+type Leader struct {
+	store *Store
+	term  time.Duration
+
+	mu   sync.Mutex // guards lock
+	lock *redislock.Lock
+}
+
+// Leader returns a candidate. Whoever leads does so for a term and must ask again
+// before it ends.
+func (s *Store) Leader(term time.Duration) *Leader { return &Leader{store: s, term: term} }
+
+// Lead reports whether this gateway leads for another term.
+func (l *Leader) Lead(ctx context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock != nil {
+		err := l.lock.Refresh(ctx, l.term, nil)
+		if err == nil {
+			return true
+		}
+		if !errors.Is(err, redislock.ErrNotObtained) {
+			return false
+		}
+	}
+	l.lock = nil
+	lock, err := redislock.New(l.store.client).Obtain(ctx, l.store.prefix+"leader", l.term, nil)
+	if err != nil {
+		return false
+	}
+	l.lock = lock
+	return true
+}

@@ -1,0 +1,16 @@
+-- Begins or finishes a rebuild.
+--
+-- ARGV  1  epoch and sequence seen, finish (1 or 0)   2  token of the rebuild
+--
+-- Returns {1 if the ledger is complete and 0 if not, epoch, sequence and clock}.
+
+local given = numbers(ARGV[1])
+behind(given[1], given[2])
+if given[3] == 0 then
+  -- later than every epoch that a gateway can have seen
+  ledger.epoch, ledger.token = math.max(now, ledger.epoch + 1, given[1] + 1), ARGV[2]
+elseif ledger.token == ARGV[2] then
+  ledger.complete = 1
+end
+saveLedger()
+return head(ledger.complete)

@@ -1,0 +1,78 @@
+-- Reserves room for one call.
+--
+-- ARGV  1  epoch and sequence seen, free (1 or 0), horizon in ms (-1: the period),
+--          five amounts of the resource after the call
+--       2  id of the hold   3  kind   4  resource ('' for one to be made)
+--       5  team   6  key   7  about
+--       8  and on: the seven ceilings of each scope, 0 for none: the key's, the
+--          team's and the organisation's, as far as there is a key and a team
+--
+-- Returns {status, epoch, sequence and clock, team, key, scope and ceiling that
+-- would be passed (from 0), then for each scope used, reserved and needed of each
+-- ceiling}. The order of the ceilings is burn, day, month, the other amounts.
+
+local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED = 0, 1, 2, 3, 4
+
+local given = numbers(ARGV[1])
+local free, horizon, after = given[3] == 1, given[4], amountsAt(given, 4)
+local id, kind, res, team, key, about = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+
+if redis.call('ZSCORE', KEYS[4], id) then return head(SETTLED) end
+if behind(given[1], given[2]) then saveLedger() end
+if ledger.complete == 0 and not free then return head(CLOSED) end
+
+local held, record = holdOf(id), resource(res)
+local before = {0, 0, 0, 0, 0}
+if res ~= '' then
+  local t, k = '', ''
+  if record then t, k, before = record.team, record.key, record.amounts end
+  if t ~= team or k ~= key then
+    local out = head(OTHER)
+    out[3], out[4] = t, k
+    return out
+  end
+end
+local more = {}
+for i = 1, AMOUNTS do
+  more[i] = math.max(0, after[i] - before[i])
+  if free or held then more[i] = 0 end
+end
+
+local status, scope, ceiling = ADMITTED, 0, 0
+local out = {}
+for i, name in ipairs(scopesOf(team, key)) do
+  local a, limits, levels = account(name), numbers(ARGV[7 + i]), {}
+  local function level(c, used, reserved, needs)
+    levels[#levels + 1], levels[#levels + 2], levels[#levels + 3] = used, reserved, needs
+    if status == ADMITTED and limits[c] > 0 and needs > 0 and used + reserved + needs > limits[c] then
+      status, scope, ceiling = REFUSED, i - 1, c - 1
+    end
+  end
+  level(1, a.committed[1], a.reserved[1], more[1])
+  local burn = a.committed[1] + a.reserved[1]
+  for p, period in ipairs(periods) do
+    local left = period.stop(a.at) - a.at
+    local ms = horizon < 0 and left or math.min(horizon, left)
+    local goes = forecast(burn, ms)
+    local needs = forecast(burn + more[1], ms) - goes
+    if more[1] > 0 then needs = math.max(1, needs) end
+    level(1 + p, a.periods[p].accrued, goes, needs)
+  end
+  for d = 2, AMOUNTS do level(2 + d, a.committed[d], a.reserved[d], more[d]) end
+  out[i] = line(levels)
+end
+
+if status == ADMITTED and not held then
+  each(team, key, function(a) add(a.reserved, more, 1) end)
+  saveAccounts()
+  saveHold(id, {at = now, open = 0, wait = 0, base = record and record.version or 0, amounts = more, kind = kind, resource = res, team = team, key = key, about = about})
+  if record then
+    record.pending = record.pending + 1
+    saveResource(res, record)
+  end
+  saveLedger()
+end
+local reply = head(status)
+reply[3], reply[4], reply[5] = '', '', line({scope, ceiling})
+for i = 1, #out do reply[5 + i] = out[i] end
+return reply

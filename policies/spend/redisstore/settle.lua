@@ -1,0 +1,72 @@
+-- Ends a hold, or opens it.
+--
+-- ARGV  1  epoch and sequence seen, end (0 release, 1 open, 2 commit), how long an
+--          open hold waits in ms, gone (1 or 0), five amounts of the resource
+--       2  id of the hold   3  kind   4  resource   5  team   6  key   7  about
+--
+-- Returns {status, epoch, sequence and clock}; the status is always 0.
+
+local RELEASE, OPEN, COMMIT = 0, 1, 2
+
+local given = numbers(ARGV[1])
+local how, wait, gone, amounts = given[3], given[4], given[5] == 1, amountsAt(given, 5)
+local id, res = ARGV[2], ARGV[4]
+
+local lost = behind(given[1], given[2])
+local ended, held = redis.call('ZSCORE', KEYS[4], id), holdOf(id)
+if ended or how == OPEN and not held then
+  if lost then saveLedger() end
+  return head(0)
+end
+if how == OPEN then
+  held.open, held.wait = 1, now + wait
+  saveHold(id, held)
+  saveLedger()
+  return head(0)
+end
+
+redis.call('ZADD', KEYS[4], now, id)
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
+if held then
+  redis.call('HDEL', KEYS[3], id)
+  each(held.team, held.key, function(a)
+    add(a.reserved, held.amounts, -1)
+    correct(a, -held.amounts[1], held.at)
+  end)
+  local about = resource(held.resource)
+  if about then
+    about.pending = math.max(0, about.pending - 1)
+    saveResource(held.resource, about)
+  end
+end
+
+if how == COMMIT then
+  local old = resource(res)
+  local new = {since = now, pending = 0, amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
+  -- whether no other change of the resource overlapped this one: if one did, the
+  -- order is not known, and nothing is lowered
+  local alone = held ~= nil
+  if held then new.kind, new.team, new.key, new.about = held.kind, held.team, held.key, held.about end
+  if old then
+    new.pending, new.since = old.pending, old.since
+    if not held or held.resource ~= '' then
+      new.team, new.key, new.about = old.team, old.key, old.about
+      alone = held ~= nil and old.version == held.base and old.pending == 0
+    end
+  end
+  if gone then
+    new = nil
+  elseif old and not alone then
+    for i = 1, AMOUNTS do new.amounts[i] = math.max(new.amounts[i], old.amounts[i]) end
+  end
+  if new or old and alone then
+    replace(res, old, new)
+    if held and new then
+      local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
+      each(new.team, new.key, function(a) correct(a, math.max(0, new.amounts[1] - before), held.at) end)
+    end
+  end
+end
+saveAccounts()
+saveLedger()
+return head(0)

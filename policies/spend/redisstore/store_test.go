@@ -1,0 +1,122 @@
+package redisstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/policies/spend/storetest"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, addr string) *redisstore.Store {
+	t.Helper()
+	return redisstore.New(redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true}), "tg:spend:")
+}
+
+func TestMiniredis(t *testing.T) {
+	storetest.Test(t, func(t *testing.T) storetest.Fixture {
+		t.Helper()
+		server := miniredis.RunT(t)
+		return storetest.Fixture{Store: open(t, server.Addr()), SetTime: server.SetTime}
+	})
+}
+
+func TestRedis(t *testing.T) {
+	storetest.Test(t, func(t *testing.T) storetest.Fixture {
+		t.Helper()
+		return storetest.Fixture{Store: open(t, redistest.Start(t))}
+	})
+}
+
+// rebuild makes a ledger complete.
+func rebuild(t *testing.T, s *redisstore.Store, token string) {
+	t.Helper()
+	if err := s.Begin(t.Context(), "acme", token); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Finish(t.Context(), "acme", token); err != nil || !done {
+		t.Fatalf("Finish = %t, %v, want a complete ledger", done, err)
+	}
+}
+
+func reserve(t *testing.T, s *redisstore.Store, hold string) spend.Status {
+	t.Helper()
+	out, err := s.Reserve(t.Context(), "acme", &spend.Reservation{
+		Hold: hold, Kind: "pod", After: spend.Amounts{1}, Limits: make([][spend.Ceilings]int64, 1),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Status
+}
+
+// A store that was emptied, or that went back to an old state, admits nothing until
+// it was rebuilt, whichever gateway asks.
+func TestALostStoreIsClosed(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lose func(t *testing.T, server *miniredis.Miniredis, old string)
+	}{
+		{"emptied", func(_ *testing.T, server *miniredis.Miniredis, _ string) { server.FlushAll() }},
+		{"restored from an old state", func(_ *testing.T, server *miniredis.Miniredis, old string) {
+			server.HSet("tg:spend:{acme}:accounts", "", old)
+			server.Del("tg:spend:{acme}:holds")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := miniredis.RunT(t)
+			server.SetTime(time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC))
+			a, b := open(t, server.Addr()), open(t, server.Addr())
+			rebuild(t, a, "one")
+			old := server.HGet("tg:spend:{acme}:accounts", "")
+			if got := reserve(t, a, "h1"); got != spend.Admitted {
+				t.Fatalf("status = %d, want admitted", got)
+			}
+			tt.lose(t, server, old)
+			if state, err := a.Show(t.Context(), "acme"); err != nil || state.Complete {
+				t.Errorf("Show: complete is %t (%v), want false", state.Complete, err)
+			}
+			if got := reserve(t, a, "h2"); got != spend.Closed {
+				t.Errorf("status = %d, want closed", got)
+			}
+			if got := reserve(t, b, "h3"); got != spend.Closed {
+				t.Errorf("status of another gateway = %d, want closed", got)
+			}
+			rebuild(t, b, "two")
+			if got := reserve(t, a, "h4"); got != spend.Admitted {
+				t.Errorf("status after the rebuild = %d, want admitted", got)
+			}
+		})
+	}
+}
+
+// A rebuild during which the store is lost again does not open it.
+func TestARebuildThatIsLostOpensNothing(t *testing.T) {
+	server := miniredis.RunT(t)
+	s := open(t, server.Addr())
+	if err := s.Begin(t.Context(), "acme", "one"); err != nil {
+		t.Fatal(err)
+	}
+	server.FlushAll()
+	if done, err := s.Finish(t.Context(), "acme", "one"); err != nil || done {
+		t.Errorf("Finish = %t, %v, want false", done, err)
+	}
+}
+
+func TestScriptsAreLoadedAgain(t *testing.T) {
+	addr := redistest.Start(t)
+	s := open(t, addr)
+	rebuild(t, s, "one")
+	redistest.Client(t, redis.Options{Addr: addr}).ScriptFlush(t.Context())
+	if got := reserve(t, s, "h1"); got != spend.Admitted {
+		t.Errorf("status = %d, want admitted", got)
+	}
+}

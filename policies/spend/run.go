@@ -1,0 +1,95 @@
+package spend
+
+import (
+	"context"
+	"time"
+)
+
+// Loop reconciles all organisations that have budgets, time and again. One gateway
+// leads: it makes the regular passes. A gateway that has opened a hold makes passes
+// of its own, at growing distances, until that is settled.
+type Loop struct {
+	*Reconciler
+
+	// Orgs returns the organisations that have budgets now.
+	Orgs func() []string
+	// Lead reports whether this gateway leads for another turn.
+	Lead func(ctx context.Context) bool
+	// Interval is the time between regular passes.
+	Interval time.Duration
+
+	kicks chan string
+}
+
+// maxKicks bounds how many organisations can wait to be looked at.
+const maxKicks = 1024
+
+// NewLoop returns a Loop, which does nothing before Run.
+func NewLoop(r *Reconciler, interval time.Duration, orgs func() []string, lead func(context.Context) bool) *Loop {
+	return &Loop{Reconciler: r, Orgs: orgs, Lead: lead, Interval: interval, kicks: make(chan string, maxKicks)}
+}
+
+// Kick asks for a pass over an organisation soon. It does not wait.
+func (l *Loop) Kick(org string) {
+	select {
+	case l.kicks <- org:
+	default: // the regular pass will do it
+	}
+}
+
+// firstLook is how long after a kick the first pass comes.
+const firstLook = 200 * time.Millisecond
+
+// Run makes passes until ctx ends.
+func (l *Loop) Run(ctx context.Context) error {
+	regular := time.NewTicker(l.Interval)
+	defer regular.Stop()
+	soon := time.NewTimer(0)
+	defer soon.Stop()
+	due, wait := make(map[string]time.Time), make(map[string]time.Duration)
+	all := func() {
+		if !l.Lead(ctx) {
+			return
+		}
+		for _, org := range l.Orgs() {
+			l.look(ctx, org)
+		}
+	}
+	all()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-regular.C:
+			all()
+		case org := <-l.kicks:
+			if _, waiting := due[org]; !waiting {
+				due[org], wait[org] = time.Now().Add(firstLook), firstLook
+				soon.Reset(firstLook)
+			}
+		case now := <-soon.C:
+			for org, at := range due {
+				switch {
+				case at.After(now):
+				case l.look(ctx, org) == 0:
+					delete(due, org)
+				default:
+					wait[org] = min(2*wait[org], l.Interval)
+					due[org] = now.Add(wait[org])
+				}
+			}
+			if len(due) > 0 {
+				soon.Reset(firstLook)
+			}
+		}
+	}
+}
+
+// look makes one pass and returns how many holds stay open.
+func (l *Loop) look(ctx context.Context, org string) int {
+	report, err := l.Pass(ctx, org)
+	if err != nil && ctx.Err() == nil {
+		l.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "org", org, "error", err.Error())
+	}
+	return report.Open
+}

@@ -1,0 +1,229 @@
+package spend
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ScopeKind is what a scope stands for.
+type ScopeKind string
+
+// The kinds of scopes.
+const (
+	KindKey  ScopeKind = "key"
+	KindTeam ScopeKind = "team"
+	KindOrg  ScopeKind = "org"
+)
+
+// Scope is who shares a budget. ID is "" for the organisation.
+type Scope struct {
+	Kind ScopeKind
+	ID   string
+}
+
+// String names the scope, for people.
+func (s Scope) String() string {
+	switch s.Kind {
+	case KindKey, KindTeam:
+		return string(s.Kind) + " " + s.ID
+	}
+	return "organisation"
+}
+
+// Owner is who made a resource and pays for it. The zero Owner is the
+// organisation.
+type Owner struct {
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key,omitempty"`
+}
+
+// Scopes returns the scopes that an owner's resources are counted in: the key, the
+// team, the organisation.
+func (o Owner) Scopes() []Scope {
+	scopes := make([]Scope, 0, 3)
+	if o.Key != "" {
+		scopes = append(scopes, Scope{KindKey, o.Key})
+	}
+	if o.Team != "" {
+		scopes = append(scopes, Scope{KindTeam, o.Team})
+	}
+	return append(scopes, Scope{Kind: KindOrg})
+}
+
+// About is what is remembered of a resource or a hold for people and for the
+// reconciler.
+type About struct {
+	// Operation and Decision are those of the call that made it.
+	Operation string `json:"operation,omitempty"`
+	Decision  string `json:"decision,omitempty"`
+	// Name is the resource's, Print describes what it is made of; see [Found].
+	Name  string `json:"name,omitempty"`
+	Print string `json:"print,omitempty"`
+}
+
+// Reservation asks for room for one call.
+type Reservation struct {
+	// Hold names the call; a repeat with the same Hold is the same reservation.
+	Hold string
+	// Kind is that of the resource, Resource its id, "" for one to be made.
+	Kind, Resource string
+	// Owner pays: of a resource that exists it must be the one in the ledger.
+	Owner Owner
+	// After is what the resource takes at most if the call is carried out.
+	After Amounts
+	// Free reserves nothing and is never refused: the call lowers what the
+	// resource takes.
+	Free  bool
+	About About
+	// Limits are the ceilings of each of the owner's scopes, in their order.
+	Limits  [][Ceilings]int64
+	Horizon Horizon
+}
+
+// Status is what became of a reservation.
+type Status uint8
+
+const (
+	// Admitted means that there is room, and that it is held.
+	Admitted Status = iota
+	// Refused means that a ceiling would be passed; nothing is held.
+	Refused
+	// OtherOwner means that the resource is another owner's; nothing is held.
+	OtherOwner
+	// Settled means that the hold was settled already; nothing is held.
+	Settled
+	// Closed means that the ledger is not known to be complete: it has to be rebuilt
+	// from the platform's lists first. Nothing is held.
+	Closed
+)
+
+// Level is how full a ceiling is: used and reserved before the call, and what the
+// call needs. Of a period's, reserved is what goes on running for the horizon.
+type Level struct {
+	Used, Reserved, Needs int64
+}
+
+// Sum is what the ceiling would hold with the call.
+func (l Level) Sum() int64 { return l.Used + l.Reserved + l.Needs }
+
+// Outcome is what the store says to a reservation.
+type Outcome struct {
+	Status Status
+	// Owner is that of the resource, for OtherOwner.
+	Owner Owner
+	// Levels are those of each scope's ceilings, in the order of the owner's scopes.
+	Levels [][Ceilings]Level
+	// Scope and Ceiling are the first that would be passed, for Refused.
+	Scope, Ceiling int
+	// Now is the store's clock.
+	Now time.Time
+}
+
+// End is how a hold ends.
+type End uint8
+
+const (
+	// Release means that the call was not carried out.
+	Release End = iota
+	// Open means that it is not known whether it was.
+	Open
+	// Commit means that it was.
+	Commit
+)
+
+// Settlement ends a hold, or opens it.
+type Settlement struct {
+	Hold string
+	End  End
+	// Wait is after how long an open hold that nothing is found for is released.
+	Wait time.Duration
+	// Kind, Resource, Owner and About are those of the resource, for Commit. Those
+	// of the hold win.
+	Kind, Resource string
+	Owner          Owner
+	About          About
+	// Amounts is what the resource takes now; Gone that it exists no more.
+	Amounts Amounts
+	Gone    bool
+}
+
+// Adjustment makes the ledger follow the platform.
+type Adjustment struct {
+	Kind, Resource string
+	// Version is that of the record which the adjustment is made for, 0 if there was
+	// none. If the record has changed since then, or a call about the resource is
+	// under way, nothing is done.
+	Version int64
+	Amounts Amounts
+	Gone    bool
+	About   About
+}
+
+// Record is one resource in the ledger.
+type Record struct {
+	ID, Kind string
+	Owner    Owner
+	Amounts  Amounts
+	About    About
+	// Version changes with each change of the record.
+	Version int64
+	// Since is when it was entered.
+	Since time.Time
+	// Pending is how many calls about it are under way.
+	Pending int64
+}
+
+// Hold is one reservation that has not ended.
+type Hold struct {
+	ID, Kind string
+	// Resource is "" for one to be made.
+	Resource string
+	Owner    Owner
+	Amounts  Amounts
+	About    About
+	At       time.Time
+	// Open says that it is not known what became of the call; Until is when the hold
+	// is released if nothing is found.
+	Open  bool
+	Until time.Time
+}
+
+// Balance is what is counted for one scope.
+type Balance struct {
+	Scope               Scope
+	Committed, Reserved Amounts
+	// Day and Month are what has accrued, in micro-dollars.
+	Day, Month int64
+}
+
+// State is the whole ledger of one organisation at one moment.
+type State struct {
+	Now time.Time
+	// Complete is false while the ledger has to be rebuilt.
+	Complete  bool
+	Balances  []Balance
+	Resources []Record
+	Holds     []Hold
+}
+
+// Store keeps ledgers. Each method is one atomic step, and safe to repeat with the
+// same arguments. Implementations are safe for concurrent use.
+type Store interface {
+	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
+	// Settle ends a hold. A hold that has ended already stays as it is. A commit
+	// without its hold, which a lost store can cause, enters the resource all the
+	// same. What other calls have changed meanwhile is never lowered by it.
+	Settle(ctx context.Context, org string, s *Settlement) error
+	// Adjust reports whether the adjustment was made.
+	Adjust(ctx context.Context, org string, a *Adjustment) (bool, error)
+	// Begin announces that the ledger is being rebuilt; Finish declares it complete,
+	// unless the store was lost since Begin with the same token, and reports whether
+	// it is.
+	Begin(ctx context.Context, org, token string) error
+	Finish(ctx context.Context, org, token string) (bool, error)
+	Show(ctx context.Context, org string) (State, error)
+}
+
+// ErrUnavailable means that the ledger cannot be asked.
+var ErrUnavailable = errors.New("spend: the ledger cannot be asked")

@@ -1,0 +1,217 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// testModel holds a store against [spend.Memory] in random histories of creates,
+// changes, stops, deletes, lost answers, adjustments, time and new budgets. After
+// each step both must say the same, and no ceiling may be passed that was not
+// passed before, but by what only follows the platform.
+func testModel(h *harness) {
+	h.movable()
+	run := 0
+	rapid.Check(h.T, func(t *rapid.T) {
+		run++
+		m := &model{T: t, harness: h, org: fmt.Sprint("org-", run), now: start}
+		m.memory = spend.NewMemory(func() time.Time { return m.now })
+		h.SetTime(m.now)
+		m.both(func(s spend.Store) (any, error) { return nil, s.Begin(h.Context(), m.org, "t") })
+		m.both(func(s spend.Store) (any, error) { return s.Finish(h.Context(), m.org, "t") })
+		t.Repeat(map[string]func(*rapid.T){
+			"":        m.check,
+			"create":  m.create,
+			"change":  m.change,
+			"settle":  m.settle,
+			"adjust":  m.adjust,
+			"advance": m.advance,
+			"budget":  m.budget,
+		})
+	})
+}
+
+// same leaves out what stores number as they like.
+var same = cmp.Options{cmpopts.IgnoreFields(spend.Record{}, "Version"), cmpopts.EquateEmpty()}
+
+// model is one history.
+type model struct {
+	*rapid.T
+
+	harness *harness
+	memory  *spend.Memory
+	org     string
+	now     time.Time
+	plan    spend.Plan
+	holds   []string // all there ever were
+	made    int
+}
+
+// both runs a step on both stores and wants the same of both.
+func (m *model) both(step func(s spend.Store) (any, error)) any {
+	m.Helper()
+	want, err1 := step(m.memory)
+	got, err2 := step(m.harness.Store)
+	if err1 != nil || err2 != nil {
+		m.Fatalf("model: %v; store: %v", err1, err2)
+	}
+	if diff := cmp.Diff(want, got, same); diff != "" {
+		m.Fatalf("the store says something else than the model (-model +store):\n%s", diff)
+	}
+	return got
+}
+
+func (m *model) show() spend.State {
+	return m.both(func(s spend.Store) (any, error) {
+		state, err := s.Show(m.harness.Context(), m.org)
+		// Which scopes it has that nothing is counted for is a store's own affair.
+		state.Balances = slices.DeleteFunc(state.Balances, func(b spend.Balance) bool { return b == spend.Balance{Scope: b.Scope} })
+		return state, err
+	}).(spend.State)
+}
+
+// check is run after every step.
+func (m *model) check(t *rapid.T) {
+	m.T = t
+	for _, b := range m.show().Balances {
+		for i := range b.Committed {
+			if b.Committed[i] < 0 || b.Reserved[i] < 0 {
+				t.Fatalf("%s is negative: %+v", b.Scope, b)
+			}
+		}
+		if b.Day < 0 || b.Month < b.Day {
+			t.Fatalf("%s has accrued %d today and %d this month", b.Scope, b.Day, b.Month)
+		}
+	}
+}
+
+var (
+	owners = []spend.Owner{{}, {Key: "zoe"}, {Team: "research", Key: "ann"}, {Team: "research", Key: "bob"}, {Team: "ops", Key: "cat"}}
+	rates  = []int64{0, 1, 430_000, 1_990_000, 3_599_999, 7_200_001, spend.MaxBurn}
+)
+
+func amounts(t *rapid.T) spend.Amounts {
+	return spend.Amounts{
+		rapid.SampledFrom(rates).Draw(t, "burn"), rapid.Int64Range(0, 8).Draw(t, "gpus"), rapid.Int64Range(0, 1).Draw(t, "pods"),
+		rapid.Int64Range(0, 5).Draw(t, "workers"), rapid.Int64Range(0, 100).Draw(t, "volume"),
+	}
+}
+
+func (m *model) budget(t *rapid.T) {
+	m.T = t
+	draw := func(name string) spend.Budget {
+		limit := func(what string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, name+" "+what) }
+		return spend.Budget{
+			PerHour: catalog.Money(limit("per_hour", 9_000_000)), PerDay: catalog.Money(limit("per_day", 90_000_000)),
+			PerMonth: catalog.Money(limit("per_month", 900_000_000)), GPUs: limit("gpus", 20), Pods: limit("pods", 9),
+			Workers: limit("workers", 20), VolumeGB: limit("volume_gb", 400),
+		}
+	}
+	m.plan = spend.Plan{
+		Org: draw("org"), Teams: map[string]spend.Budget{"research": draw("research")}, Keys: map[string]spend.Budget{"ann": draw("ann")},
+		Horizon: rapid.SampledFrom([]spend.Horizon{0, spend.Period, spend.Horizon(20 * time.Minute)}).Draw(t, "horizon"),
+	}
+}
+
+// reserve reserves on both, and holds what is admitted against the ceilings.
+func (m *model) reserve(r spend.Reservation) {
+	r.Limits, r.Horizon = limits(&m.plan, r.Owner), m.plan.Horizon
+	out := m.both(func(s spend.Store) (any, error) { return s.Reserve(m.harness.Context(), m.org, &r) }).(spend.Outcome)
+	for i, levels := range out.Levels {
+		for c, l := range levels {
+			if limit := r.Limits[i][c]; out.Status == spend.Admitted && !r.Free && limit > 0 && l.Needs > 0 && l.Sum() > limit {
+				m.Fatalf("admitted past a ceiling: %+v of %d", l, limit)
+			}
+		}
+	}
+}
+
+func (m *model) create(t *rapid.T) {
+	m.T = t
+	id := fmt.Sprint("h", len(m.holds))
+	if len(m.holds) > 0 && rapid.IntRange(0, 9).Draw(t, "repeat") == 0 {
+		id = rapid.SampledFrom(m.holds).Draw(t, "hold")
+	} else {
+		m.holds = append(m.holds, id)
+	}
+	m.reserve(spend.Reservation{Hold: id, Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: amounts(t)})
+}
+
+func (m *model) change(t *rapid.T) {
+	m.T = t
+	id := fmt.Sprint("h", len(m.holds))
+	m.holds = append(m.holds, id)
+	r := spend.Reservation{Hold: id, Kind: "pod", Resource: "unknown", Owner: rapid.SampledFrom(owners).Draw(t, "owner")}
+	if known := m.show().Resources; len(known) > 0 {
+		record := rapid.SampledFrom(known).Draw(t, "resource")
+		r.Resource = record.ID
+		if rapid.IntRange(0, 4).Draw(t, "stranger") > 0 {
+			r.Owner = record.Owner
+		}
+	}
+	if r.Free = rapid.Bool().Draw(t, "free"); !r.Free {
+		r.After = amounts(t)
+	}
+	m.reserve(r)
+}
+
+func (m *model) settle(t *rapid.T) {
+	m.T = t
+	s := spend.Settlement{
+		End: spend.End(rapid.IntRange(0, 2).Draw(t, "end")), Hold: "unheard-of", Wait: time.Minute, Kind: "pod",
+		Owner: rapid.SampledFrom(owners).Draw(t, "owner"), Amounts: amounts(t), Gone: rapid.IntRange(0, 3).Draw(t, "gone") == 0,
+	}
+	if len(m.holds) > 0 {
+		s.Hold = rapid.SampledFrom(m.holds).Draw(t, "hold")
+	}
+	m.made++
+	s.Resource = fmt.Sprint("r", m.made)
+	known := m.show()
+	for _, h := range known.Holds {
+		if h.ID == s.Hold && h.Resource != "" {
+			s.Resource = h.Resource
+		}
+	}
+	if len(known.Resources) > 0 && rapid.IntRange(0, 5).Draw(t, "other") == 0 {
+		s.Resource = rapid.SampledFrom(known.Resources).Draw(t, "resource").ID
+	}
+	m.both(func(st spend.Store) (any, error) { return nil, st.Settle(m.harness.Context(), m.org, &s) })
+}
+
+func (m *model) adjust(t *rapid.T) {
+	m.T = t
+	a := spend.Adjustment{Kind: "pod", Resource: "behind our back", Amounts: amounts(t), Gone: rapid.Bool().Draw(t, "gone")}
+	known := m.show().Resources
+	if len(known) > 0 {
+		a.Resource = rapid.SampledFrom(known).Draw(t, "resource").ID
+	}
+	stale := rapid.IntRange(0, 4).Draw(t, "stale") == 0
+	m.both(func(s spend.Store) (any, error) {
+		a := a
+		state, err := s.Show(m.harness.Context(), m.org)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range state.Resources {
+			if r.ID == a.Resource && !stale {
+				a.Version = r.Version // each store numbers by itself
+			}
+		}
+		return s.Adjust(m.harness.Context(), m.org, &a)
+	})
+}
+
+func (m *model) advance(t *rapid.T) {
+	m.T = t
+	ms := rapid.OneOf(rapid.Int64Range(-2000, 10_000), rapid.Int64Range(0, 90*60_000), rapid.Int64Range(0, 40*24*3600_000)).Draw(t, "ms")
+	m.now = m.now.Add(time.Duration(ms) * time.Millisecond)
+	m.harness.SetTime(m.now)
+}

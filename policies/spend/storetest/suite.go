@@ -1,0 +1,546 @@
+package storetest
+
+import (
+	"fmt"
+	"math/big"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Fixture is a store under test.
+type Fixture struct {
+	// Store is empty.
+	Store spend.Store
+	// SetTime moves the store's clock. Nil: the clock cannot be moved, and the cases
+	// that need that are left out.
+	SetTime func(time.Time)
+}
+
+// Test runs the suite; newFixture is called once for each case.
+func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
+	for _, tt := range []struct {
+		name string
+		run  func(*harness)
+	}{
+		{"what fits is admitted", testRoom},
+		{"every ceiling", testCeilings},
+		{"a commit takes the place of its hold", testCommit},
+		{"steps can be repeated", testRepeats},
+		{"a hold that ended does not begin", testEnded},
+		{"an open hold stays counted", testOpen},
+		{"owners", testOwners},
+		{"what was found meanwhile goes to who asked for it", testTransfer},
+		{"a lowering is free", testFree},
+		{"changes that overlap lower nothing", testOverlap},
+		{"a removal that overlaps removes nothing", testOverlapGone},
+		{"a commit without its hold", testWithoutHold},
+		{"adjustments", testAdjust},
+		{"closed until it is rebuilt", testRebuild},
+		{"racing callers", testRace},
+		{"accrual", testAccrual},
+		{"periods", testPeriods},
+		{"the largest amounts", testLargest},
+		{"model", testModel},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &harness{T: t, Fixture: newFixture(t), org: "acme", at: start}
+			h.set(start)
+			h.rebuild()
+			tt.run(h)
+		})
+	}
+}
+
+// start is where movable clocks begin.
+var start = time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// usd is a dollar.
+const usd = 1_000_000
+
+type harness struct {
+	*testing.T
+	Fixture
+
+	org string
+	at  time.Time
+	n   int
+}
+
+func (h *harness) set(at time.Time) {
+	if h.SetTime != nil {
+		h.at = at
+		h.SetTime(at)
+	}
+}
+
+func (h *harness) movable() {
+	h.Helper()
+	if h.SetTime == nil {
+		h.Skip("the clock of this store cannot be moved")
+	}
+}
+
+func (h *harness) advance(d time.Duration) { h.set(h.at.Add(d)) }
+
+func (h *harness) rebuild() {
+	h.Helper()
+	if err := h.Store.Begin(h.Context(), h.org, "first"); err != nil {
+		h.Fatalf("Begin: %v", err)
+	}
+	if done, err := h.Store.Finish(h.Context(), h.org, "first"); err != nil || !done {
+		h.Fatalf("Finish = %t, %v, want a complete ledger", done, err)
+	}
+}
+
+// ann is a caller of team research; teamPerHour limits that team.
+var ann = spend.Owner{Team: "research", Key: "ann"}
+
+func teamPerHour(limit int64) *spend.Plan {
+	return spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerHour: catalog.Money(limit)}}, nil, 0)
+}
+
+// pod is what a running pod takes.
+func pod(burn int64) spend.Amounts {
+	return spend.Amounts{spend.Burn: burn, spend.GPUs: 1, spend.Pods: 1}
+}
+
+// limits are the ceilings of an owner's scopes under a plan.
+func limits(p *spend.Plan, o spend.Owner) [][spend.Ceilings]int64 {
+	var out [][spend.Ceilings]int64
+	for _, s := range o.Scopes() {
+		out = append(out, p.Budget(s).Limits())
+	}
+	return out
+}
+
+// reserve asks for room for something new under a fresh hold.
+func (h *harness) reserve(p *spend.Plan, after spend.Amounts) (string, spend.Outcome) {
+	h.Helper()
+	h.n++
+	id := fmt.Sprintf("hold-%d", h.n)
+	return id, h.ask(p, &spend.Reservation{Hold: id, Kind: "pod", Owner: ann, After: after, Horizon: p.Horizon})
+}
+
+func (h *harness) ask(p *spend.Plan, r *spend.Reservation) spend.Outcome {
+	h.Helper()
+	r.Limits = limits(p, r.Owner)
+	out, err := h.Store.Reserve(h.Context(), h.org, r)
+	if err != nil {
+		h.Fatalf("Reserve(%s): %v", r.Hold, err)
+	}
+	return out
+}
+
+func (h *harness) settle(s spend.Settlement) {
+	h.Helper()
+	if err := h.Store.Settle(h.Context(), h.org, &s); err != nil {
+		h.Fatalf("Settle(%s): %v", s.Hold, err)
+	}
+}
+
+func (h *harness) commit(hold, resource string, a spend.Amounts) {
+	h.Helper()
+	h.settle(spend.Settlement{Hold: hold, End: spend.Commit, Kind: "pod", Resource: resource, Amounts: a})
+}
+
+func (h *harness) show() spend.State {
+	h.Helper()
+	s, err := h.Store.Show(h.Context(), h.org)
+	if err != nil {
+		h.Fatalf("Show: %v", err)
+	}
+	return s
+}
+
+// balance is what is counted for a scope.
+func (h *harness) balance(s spend.Scope) spend.Balance {
+	h.Helper()
+	for _, b := range h.show().Balances {
+		if b.Scope == s {
+			return b
+		}
+	}
+	return spend.Balance{Scope: s}
+}
+
+// each lists the scopes of ann.
+func each() []spend.Scope { return ann.Scopes() }
+
+// counts fails unless committed and reserved are as given in each of ann's scopes.
+func (h *harness) counts(committed, reserved spend.Amounts) {
+	h.Helper()
+	for _, s := range each() {
+		b := h.balance(s)
+		if b.Committed != committed || b.Reserved != reserved {
+			h.Errorf("%s has committed %v and reserved %v, want %v and %v", s, b.Committed, b.Reserved, committed, reserved)
+		}
+	}
+}
+
+func (h *harness) status(got spend.Outcome, want spend.Status) {
+	h.Helper()
+	if got.Status != want {
+		h.Errorf("status = %d, want %d (levels %v)", got.Status, want, got.Levels)
+	}
+}
+
+func (h *harness) record(id string) *spend.Record {
+	h.Helper()
+	for _, r := range h.show().Resources {
+		if r.ID == id {
+			return &r
+		}
+	}
+	return nil
+}
+
+func testRoom(h *harness) {
+	p := teamPerHour(1.5 * usd)
+	var holds []string
+	for range 3 {
+		id, out := h.reserve(p, pod(0.43*usd))
+		h.status(out, spend.Admitted)
+		holds = append(holds, id)
+	}
+	_, out := h.reserve(p, pod(0.43*usd))
+	h.status(out, spend.Refused)
+	if out.Scope != 1 || out.Ceiling != spend.PerHour {
+		h.Errorf("refused by scope %d, ceiling %d, want the team's per_hour", out.Scope, out.Ceiling)
+	}
+	if got, want := out.Levels[1][spend.PerHour], (spend.Level{Reserved: 1.29 * usd, Needs: 0.43 * usd}); got != want {
+		h.Errorf("level = %+v, want %+v", got, want)
+	}
+	h.settle(spend.Settlement{Hold: holds[0], End: spend.Release})
+	_, out = h.reserve(p, pod(0.43*usd))
+	h.status(out, spend.Admitted)
+	h.counts(spend.Amounts{}, spend.Amounts{1.29 * usd, 3, 3, 0, 0})
+}
+
+func testCeilings(h *harness) {
+	for _, tt := range []struct {
+		budget  spend.Budget
+		after   spend.Amounts
+		ceiling int
+	}{
+		{spend.Budget{PerHour: 10}, spend.Amounts{spend.Burn: 11}, spend.PerHour},
+		{spend.Budget{PerDay: 10}, spend.Amounts{spend.Burn: 11}, spend.PerDay},
+		{spend.Budget{PerMonth: 10}, spend.Amounts{spend.Burn: 11}, spend.PerMonth},
+		{spend.Budget{GPUs: 2}, spend.Amounts{spend.GPUs: 3}, spend.MaxGPUs},
+		{spend.Budget{Pods: 2}, spend.Amounts{spend.Pods: 3}, spend.MaxPods},
+		{spend.Budget{Workers: 2}, spend.Amounts{spend.Workers: 3}, spend.MaxWorkers},
+		{spend.Budget{VolumeGB: 2}, spend.Amounts{spend.VolumeGB: 3}, spend.MaxVolumeGB},
+	} {
+		for scope, p := range []*spend.Plan{
+			spend.NewPlan(spend.Budget{}, nil, map[string]spend.Budget{"ann": tt.budget}, 0),
+			spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": tt.budget}, nil, 0),
+			spend.NewPlan(tt.budget, nil, nil, 0),
+		} {
+			_, out := h.reserve(p, tt.after)
+			if out.Status != spend.Refused || out.Scope != scope || out.Ceiling != tt.ceiling {
+				h.Errorf("%+v of scope %d: %d by scope %d, ceiling %d", tt.budget, scope, out.Status, out.Scope, out.Ceiling)
+			}
+		}
+	}
+	h.counts(spend.Amounts{}, spend.Amounts{})
+}
+
+func testCommit(h *harness) {
+	p := teamPerHour(usd)
+	id, _ := h.reserve(p, pod(0.43*usd))
+	h.commit(id, "p1", pod(0.40*usd))
+	h.counts(pod(0.40*usd), spend.Amounts{})
+	stop := h.ask(p, &spend.Reservation{Hold: "stop", Kind: "pod", Resource: "p1", Owner: ann, Free: true})
+	h.status(stop, spend.Admitted)
+	h.commit("stop", "p1", spend.Amounts{spend.Burn: 100, spend.Pods: 1})
+	h.counts(spend.Amounts{spend.Burn: 100, spend.Pods: 1}, spend.Amounts{})
+	h.ask(p, &spend.Reservation{Hold: "start", Kind: "pod", Resource: "p1", Owner: ann, After: pod(0.43 * usd)})
+	h.counts(spend.Amounts{spend.Burn: 100, spend.Pods: 1}, spend.Amounts{spend.Burn: 0.43*usd - 100, spend.GPUs: 1})
+	h.settle(spend.Settlement{Hold: "start", End: spend.Release})
+	h.ask(p, &spend.Reservation{Hold: "delete", Kind: "pod", Resource: "p1", Owner: ann, Free: true})
+	h.settle(spend.Settlement{Hold: "delete", End: spend.Commit, Kind: "pod", Resource: "p1", Gone: true})
+	h.counts(spend.Amounts{}, spend.Amounts{})
+	if got := h.show(); len(got.Resources) != 0 || len(got.Holds) != 0 {
+		h.Errorf("left are %v and %v, want nothing", got.Resources, got.Holds)
+	}
+}
+
+func testRepeats(h *harness) {
+	p := teamPerHour(usd)
+	r := &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(0.6 * usd)}
+	for range 3 {
+		h.status(h.ask(p, r), spend.Admitted)
+	}
+	h.counts(spend.Amounts{}, pod(0.6*usd))
+	for range 3 {
+		h.commit("h", "p1", pod(0.6*usd))
+	}
+	h.counts(pod(0.6*usd), spend.Amounts{})
+	h.ask(p, &spend.Reservation{Hold: "d", Kind: "pod", Resource: "p1", Owner: ann, Free: true})
+	for range 2 {
+		h.settle(spend.Settlement{Hold: "d", End: spend.Commit, Resource: "p1", Gone: true})
+	}
+	h.commit("h", "p1", pod(0.6*usd)) // late
+	h.counts(spend.Amounts{}, spend.Amounts{})
+}
+
+func testEnded(h *harness) {
+	h.settle(spend.Settlement{Hold: "h", End: spend.Release})
+	h.status(h.ask(teamPerHour(usd), &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(1)}), spend.Settled)
+	h.counts(spend.Amounts{}, spend.Amounts{})
+}
+
+func testOpen(h *harness) {
+	id, _ := h.reserve(teamPerHour(usd), pod(0.6*usd))
+	h.settle(spend.Settlement{Hold: id, End: spend.Open, Wait: time.Minute})
+	h.counts(spend.Amounts{}, pod(0.6*usd))
+	s := h.show()
+	if len(s.Holds) != 1 || !s.Holds[0].Open || s.Holds[0].Until.Sub(s.Holds[0].At) < time.Minute {
+		h.Errorf("holds = %+v, want one that is open for a minute", s.Holds)
+	}
+	_, out := h.reserve(teamPerHour(usd), pod(0.6*usd))
+	h.status(out, spend.Refused)
+	h.commit(id, "p1", pod(0.6*usd))
+	h.counts(pod(0.6*usd), spend.Amounts{})
+}
+
+func testOwners(h *harness) {
+	p := teamPerHour(usd)
+	id, _ := h.reserve(p, pod(0.6*usd))
+	h.commit(id, "p1", pod(0.6*usd))
+	bob := spend.Owner{Team: "research", Key: "bob"}
+	out := h.ask(p, &spend.Reservation{Hold: "x", Resource: "p1", Owner: bob, After: pod(2 * usd)})
+	h.status(out, spend.OtherOwner)
+	if out.Owner != ann {
+		h.Errorf("owner = %+v, want %+v", out.Owner, ann)
+	}
+	out = h.ask(p, &spend.Reservation{Hold: "y", Resource: "unheard-of", Owner: bob, After: pod(usd)})
+	h.status(out, spend.OtherOwner)
+	if out.Owner != (spend.Owner{}) {
+		h.Errorf("owner of an unknown resource = %+v, want the organisation", out.Owner)
+	}
+	h.status(h.ask(p, &spend.Reservation{Hold: "z", Resource: "p1", Owner: ann, After: pod(2 * usd)}), spend.Refused)
+}
+
+func testTransfer(h *harness) {
+	p := teamPerHour(usd)
+	id, _ := h.reserve(p, pod(0.6*usd))
+	if ok, err := h.Store.Adjust(h.Context(), h.org, &spend.Adjustment{Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd)}); err != nil || !ok {
+		h.Fatalf("Adjust = %t, %v", ok, err)
+	}
+	if got := h.balance(spend.Scope{Kind: spend.KindOrg}); got.Committed != pod(0.6*usd) || got.Reserved != pod(0.6*usd) {
+		h.Errorf("organisation = %+v, want it counted twice until it is known to be the same", got)
+	}
+	h.commit(id, "p1", pod(0.5*usd))
+	h.counts(pod(0.5*usd), spend.Amounts{})
+}
+
+func testFree(h *harness) {
+	p := teamPerHour(usd)
+	id, _ := h.reserve(p, pod(0.6*usd))
+	h.commit(id, "p1", pod(2*usd)) // the platform made it dearer than it said
+	out := h.ask(p, &spend.Reservation{Hold: "less", Resource: "p1", Owner: ann, After: pod(3 * usd), Free: true})
+	h.status(out, spend.Admitted)
+	h.counts(pod(2*usd), spend.Amounts{})
+	_, out = h.reserve(p, spend.Amounts{spend.VolumeGB: 1})
+	h.status(out, spend.Admitted) // raises no dimension that is limited
+}
+
+func testOverlap(h *harness) {
+	p := teamPerHour(100 * usd)
+	id, _ := h.reserve(p, pod(3))
+	h.commit(id, "e1", pod(3))
+	h.ask(p, &spend.Reservation{Hold: "a", Resource: "e1", Owner: ann, After: pod(10)})
+	h.ask(p, &spend.Reservation{Hold: "b", Resource: "e1", Owner: ann, After: pod(5)})
+	h.commit("a", "e1", pod(10))
+	h.commit("b", "e1", pod(5)) // the platform may have carried out a last
+	h.counts(pod(10), spend.Amounts{})
+	h.ask(p, &spend.Reservation{Hold: "c", Resource: "e1", Owner: ann, After: pod(5), Free: true})
+	h.commit("c", "e1", pod(5))
+	h.counts(pod(5), spend.Amounts{})
+}
+
+func testOverlapGone(h *harness) {
+	p := teamPerHour(100 * usd)
+	id, _ := h.reserve(p, pod(3))
+	h.commit(id, "p1", pod(3))
+	h.ask(p, &spend.Reservation{Hold: "start", Resource: "p1", Owner: ann, After: pod(10)})
+	h.ask(p, &spend.Reservation{Hold: "delete", Resource: "p1", Owner: ann, Free: true})
+	h.settle(spend.Settlement{Hold: "delete", End: spend.Commit, Resource: "p1", Gone: true})
+	h.counts(pod(3), spend.Amounts{spend.Burn: 7})
+	h.settle(spend.Settlement{Hold: "start", End: spend.Release})
+	h.counts(pod(3), spend.Amounts{})
+}
+
+func testWithoutHold(h *harness) {
+	h.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Amounts: pod(5)})
+	h.counts(pod(5), spend.Amounts{})
+	h.settle(spend.Settlement{Hold: "lost too", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Amounts: pod(4)})
+	h.settle(spend.Settlement{Hold: "lost three", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Gone: true})
+	h.counts(pod(5), spend.Amounts{})
+	h.settle(spend.Settlement{Hold: "never", End: spend.Open})
+	h.counts(pod(5), spend.Amounts{})
+}
+
+func testAdjust(h *harness) {
+	adjust := func(want bool, a spend.Adjustment) {
+		h.Helper()
+		a.Kind, a.Resource = "pod", "p1"
+		if got, err := h.Store.Adjust(h.Context(), h.org, &a); err != nil || got != want {
+			h.Errorf("Adjust(%+v) = %t, %v, want %t", a, got, err, want)
+		}
+	}
+	p := teamPerHour(100 * usd)
+	adjust(false, spend.Adjustment{Gone: true})
+	adjust(false, spend.Adjustment{Version: 7, Amounts: pod(1)})
+	id, _ := h.reserve(p, pod(3))
+	h.commit(id, "p1", pod(3))
+	adjust(false, spend.Adjustment{Amounts: pod(9)}) // made for no record
+	adjust(true, spend.Adjustment{Version: h.record("p1").Version, Amounts: pod(9)})
+	h.counts(pod(9), spend.Amounts{})
+	h.ask(p, &spend.Reservation{Hold: "start", Resource: "p1", Owner: ann, After: pod(10)})
+	adjust(false, spend.Adjustment{Version: h.record("p1").Version, Gone: true}) // under way
+	h.settle(spend.Settlement{Hold: "start", End: spend.Release})
+	adjust(true, spend.Adjustment{Version: h.record("p1").Version, Gone: true})
+	h.counts(spend.Amounts{}, spend.Amounts{})
+}
+
+func testRebuild(h *harness) {
+	h.org = "another" // nothing is known of it
+	p := teamPerHour(usd)
+	r := &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(1)}
+	h.status(h.ask(p, r), spend.Closed)
+	h.status(h.ask(p, &spend.Reservation{Hold: "stop", Owner: ann, Free: true}), spend.Admitted)
+	if h.show().Complete {
+		h.Error("the ledger is complete before it was built")
+	}
+	if done, err := h.Store.Finish(h.Context(), h.org, "mine"); err != nil || done {
+		h.Errorf("Finish without Begin = %t, %v, want false", done, err)
+	}
+	if err := h.Store.Begin(h.Context(), h.org, "mine"); err != nil {
+		h.Fatal(err)
+	}
+	if done, err := h.Store.Finish(h.Context(), h.org, "other"); err != nil || done {
+		h.Errorf("Finish with another token = %t, %v, want false", done, err)
+	}
+	if done, err := h.Store.Finish(h.Context(), h.org, "mine"); err != nil || !done {
+		h.Errorf("Finish = %t, %v, want true", done, err)
+	}
+	h.status(h.ask(p, r), spend.Admitted)
+	if !h.show().Complete {
+		h.Error("the ledger is not complete after it was rebuilt")
+	}
+}
+
+func testRace(h *harness) {
+	p := teamPerHour(1.5 * usd)
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			r := &spend.Reservation{Hold: fmt.Sprint("racer-", i), Kind: "pod", Owner: ann, After: pod(0.43 * usd), Limits: limits(p, ann)}
+			out, err := h.Store.Reserve(h.Context(), h.org, r)
+			if err != nil {
+				h.Errorf("Reserve: %v", err)
+			}
+			if err == nil && out.Status == spend.Admitted {
+				admitted.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if got := admitted.Load(); got != 3 {
+		h.Errorf("%d of 50 were admitted, want the 3 that fit", got)
+	}
+	h.counts(spend.Amounts{}, spend.Amounts{1.29 * usd, 3, 3, 0, 0})
+}
+
+func testAccrual(h *harness) {
+	h.movable()
+	p := teamPerHour(10 * usd)
+	id, _ := h.reserve(p, pod(usd))
+	h.advance(30 * time.Minute) // the platform took its time: the pod ran
+	h.commit(id, "p1", pod(usd))
+	h.advance(30 * time.Minute)
+	h.accrued(usd, usd)
+	lost, _ := h.reserve(p, pod(3*usd))
+	h.advance(time.Hour)
+	h.accrued(5*usd, 5*usd) // the second may run, too
+	h.settle(spend.Settlement{Hold: lost, End: spend.Release})
+	h.accrued(2*usd, 2*usd)
+	h.set(time.Date(2027, 3, 15, 1, 0, 0, 0, time.UTC))
+	h.accrued(1*usd, 13*usd)
+	h.set(time.Date(2027, 4, 1, 2, 0, 0, 0, time.UTC))
+	h.accrued(2*usd, 2*usd)
+	h.set(time.Date(2027, 3, 31, 0, 0, 0, 0, time.UTC)) // the clock steps back
+	h.accrued(2*usd, 2*usd)
+}
+
+func (h *harness) accrued(day, month int64) {
+	h.Helper()
+	h.reserve(teamPerHour(1), spend.Amounts{}) // brings it up to date
+	for _, s := range each() {
+		if b := h.balance(s); b.Day != day || b.Month != month {
+			h.Errorf("%s at %s: %d today and %d this month, want %d and %d", s, h.at, b.Day, b.Month, day, month)
+		}
+	}
+}
+
+// testPeriods is the example of the documentation: 18.50 of 20 have accrued, two
+// pods of 0.43 run, and a third is asked for.
+func testPeriods(h *harness) {
+	h.movable()
+	for _, tt := range []struct {
+		at      time.Duration // of the day
+		horizon spend.Horizon
+		want    spend.Status
+	}{
+		{15 * time.Hour, 0, spend.Admitted},
+		{16 * time.Hour, 0, spend.Refused},
+		{15 * time.Hour, spend.Period, spend.Refused},
+		{23*time.Hour + 30*time.Minute, spend.Horizon(30 * time.Minute), spend.Refused},
+	} {
+		h.org = fmt.Sprint("org-", tt.at, "-", int64(tt.horizon))
+		h.set(time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC))
+		h.rebuild()
+		free := teamPerHour(1000 * usd)
+		id, _ := h.reserve(free, pod(17.64*usd))
+		h.commit(id, "once", pod(17.64*usd))
+		h.advance(time.Hour)
+		h.ask(free, &spend.Reservation{Hold: "gone" + h.org, Resource: "once", Owner: ann, Free: true})
+		h.settle(spend.Settlement{Hold: "gone" + h.org, End: spend.Commit, Resource: "once", Gone: true})
+		h.advance(time.Hour) // it is 14:00 and 17.64 have accrued
+		for i := range 2 {
+			id, _ := h.reserve(free, pod(0.43*usd))
+			h.commit(id, fmt.Sprint("p", i), pod(0.43*usd))
+		}
+		day := time.Date(2027, 3, 14, 0, 0, 0, 0, time.UTC)
+		h.set(day.Add(tt.at))
+		p := spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerDay: catalog.Money(20 * usd)}}, nil, tt.horizon)
+		_, out := h.reserve(p, pod(0.43*usd))
+		if out.Status != tt.want {
+			h.Errorf("at %s with horizon %d: status %d, want %d: %+v", tt.at, tt.horizon, out.Status, tt.want, out.Levels[1][spend.PerDay])
+		}
+	}
+}
+
+func testLargest(h *harness) {
+	h.movable()
+	h.set(time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC))
+	h.org = "largest"
+	h.rebuild()
+	all := spend.Amounts{spend.MaxBurn - 1, spend.MaxCount, spend.MaxCount, spend.MaxCount, spend.MaxCount}
+	id, _ := h.reserve(teamPerHour(spend.MaxBurn), all)
+	h.commit(id, "p1", all)
+	h.counts(all, spend.Amounts{})
+	h.set(time.Date(2027, 3, 31, 23, 59, 59, 999e6, time.UTC))
+	accrues := func(of time.Duration) int64 {
+		product := new(big.Int).Mul(big.NewInt(spend.MaxBurn-1), big.NewInt((of - time.Millisecond).Milliseconds()))
+		return product.Quo(product, big.NewInt(time.Hour.Milliseconds())).Int64()
+	}
+	h.accrued(accrues(24*time.Hour), accrues(31*24*time.Hour))
+}
