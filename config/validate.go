@@ -41,6 +41,7 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		"policies":             c.Policies.Validate(),
 		"decisions":            c.Decisions.Validate(),
 		"catalog":              c.Catalog.Validate(),
+		"spend":                c.Spend.Validate(),
 		"telemetry":            c.Telemetry.Validate(),
 		"legacy":               c.Legacy.Validate(),
 		"legacy.keyless.limit": c.Legacy.Keyless.Limit.Validate(),
@@ -113,7 +114,7 @@ func baseURL(address string, allowInsecure bool) error {
 
 func validateOrg(o *gateway.Org, demoKeys bool) error {
 	names := policies.Names{Roles: identity.Role("").Values()}
-	errs := []error{fault.At("limits", o.Limit.Validate())}
+	errs := []error{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate())}
 	bad := func(fine bool, path, format string, args ...any) {
 		if !fine {
 			errs = append(errs, fault.Errorf(path, format, args...))
@@ -122,7 +123,7 @@ func validateOrg(o *gateway.Org, demoKeys bool) error {
 	for i, t := range o.Teams {
 		at := fault.Index("teams", i)
 		names.Teams = append(names.Teams, t.ID)
-		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()))
+		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()))
 		bad(t.Weight >= 0, at+".weight", "must not be negative")
 	}
 	for name, f := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {

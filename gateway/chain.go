@@ -94,12 +94,13 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	chain.Call = []filter.Filter{
 		&filter.Classes{Count: count, Recorder: g.recorder},
 		judge,
+		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Counter: g.limiter, Shares: g.shares, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: g.history,
+		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: g.history,
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender:      &filter.Dispatcher{Upstream: client, Run: runs.client, Recorder: g.recorder, Deadline: cfg.Timeouts.Call, Streams: g.streams},
 	}

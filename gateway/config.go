@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
@@ -48,6 +49,7 @@ type Config struct {
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
 	Decisions Decisions        `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
+	Spend     spend.Config     `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
 	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
 	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces" reload:"restart"`
 	Log       Log              `yaml:"log" doc:"the log on standard error" reload:"restart"`
@@ -173,6 +175,8 @@ type Org struct {
 	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
 	Limit      ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
 	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
+	Budget     spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
+	Horizon    spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
 	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
 	Policies   policies.Config   `yaml:",inline"`
@@ -185,6 +189,7 @@ type Org struct {
 type Team struct {
 	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
+	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
 	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
 
@@ -228,6 +233,7 @@ type Key struct {
 	Digests []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
 	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator"`
 	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
+	Budget  spend.Budget    `yaml:"budget" doc:"what the key may spend"`
 	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
 }
 
@@ -248,7 +254,7 @@ func (k *Key) Accepted() []Digest {
 
 // Validate reports what is wrong with a key on its own.
 func (k *Key) Validate() error {
-	errs := []error{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate())}
+	errs := []error{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()), fault.At("budget", k.Budget.Validate())}
 	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
 		errs = append(errs, errors.New("needs either sha256 or digests"))
 	}
@@ -275,6 +281,7 @@ func Default() Config {
 		},
 		Policies:  policies.DefaultLimits(),
 		Decisions: Decisions{Config: decisionlog.DefaultConfig(), Keep: 1000},
+		Spend:     spend.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: telemetry.Config{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},

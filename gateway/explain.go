@@ -71,7 +71,7 @@ func (g *Gateway) explain(ctx context.Context, q Question, offline bool) (*expla
 	run := &explain.DryRun{
 		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now, Offline: offline,
+		Ledger: g.ledger.Store.Show, Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now, Offline: offline,
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()

@@ -30,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -76,6 +77,8 @@ type Gateway struct {
 	catalog    *catalog.Catalog
 	dialects   translate.Deps
 	late       lingering // creates that outlived their requests
+	ledger     *spend.Ledger
+	books      *spend.Loop // keeps the ledger in line with the platform
 	usage      *usage.Recorder
 	usageStore *usage.Store
 	history    *explain.History
@@ -159,6 +162,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
+	g.newLedger(&cfg)
 	if err := g.newUsage(cfg.Redis.Prefix); err != nil {
 		return nil, err
 	}
@@ -279,6 +283,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Limits: limits{g},
 		Legacy: legacyCalls{g},
+		Spend:  ledger{g},
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},

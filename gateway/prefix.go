@@ -25,4 +25,7 @@ func (p Prefix) limits() string { return p.begin("rl:") }
 // usage begins the keys of who calls the retired interfaces.
 func (p Prefix) usage() string { return p.begin("usage") }
 
+// spend begins the keys of the ledger.
+func (p Prefix) spend() string { return p.begin("spend:") }
+
 func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
@@ -27,7 +28,7 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
 			ID: o.ID, Limit: o.Limit, Teams: make(map[string]ratelimit.Limit), Keys: make(map[string]ratelimit.Limit), Failure: o.Failure.byClass(),
-			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library),
+			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(),
 		}
 		for _, k := range o.Keys {
 			if !k.Limit.Unlimited() {
@@ -56,6 +57,18 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 		tenants[o.ID] = t
 	}
 	return tenants, errors.Join(errs...)
+}
+
+// budgets is what the organisation may spend, nil without any budget.
+func (o *Org) budgets() *spend.Plan {
+	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys))
+	for _, t := range o.Teams {
+		teams[t.ID] = t.Budget
+	}
+	for _, k := range o.Keys {
+		keys[k.ID] = k.Budget
+	}
+	return spend.NewPlan(o.Budget, teams, keys, o.Horizon)
 }
 
 // changesBodies reports whether the policies of an organisation may change

@@ -121,11 +121,11 @@ func greet(w io.Writer, data, admin, emulator string) error {
 	_, err := fmt.Fprintf(w, `tollgate demo
 
   gateway   http://%[1]s   (v2 at /v2, v1 at /v1, GraphQL at /graphql)
-  admin     http://%[2]s   (readyz, metrics, admin/status, admin/limits?org=acme)
+  admin     http://%[2]s   (readyz, metrics, admin/status, admin/limits?org=acme, admin/spend?org=acme)
   platform  http://%[3]s   (the emulator; callers never need it)
 
 Keys
-  tg_demo_research   acme, team research: RTX 4090 and L4 only, at most 2 per pod
+  tg_demo_research   acme, team research: RTX 4090 and L4 only, at most 2 per pod, 1.50 USD per hour
   tg_demo_platform   acme, team platform, admin: every GPU
   tg_demo_tiny       acme, team tiny: 5 calls a minute
   tg_demo_exempt     acme, admin, not limited
@@ -137,6 +137,9 @@ Try
   curl -sS -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods
   # one it may not: 403, naming the policy
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"b","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}' http://%[1]s/v2/pods
+  # fifty at once: no more than the team's budget has room for, the others are 402
+  seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_research' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
+  tollgate spend show acme --admin http://%[2]s
   # the retired v1 API, translated
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"c","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}' http://%[1]s/v1/pods
   # the legacy GraphQL API, translated

@@ -24,9 +24,7 @@ func newLimits() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c := &adminClient{}
-	cmd.PersistentFlags().StringVar(&c.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
-	cmd.PersistentFlags().StringVar(&c.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	c := newAdminClient(cmd)
 	var scope string
 	reset := &cobra.Command{
 		Use:   "reset ORG",
@@ -86,6 +84,14 @@ func showLimits(ctx context.Context, c *adminClient, org string, w io.Writer) er
 
 // adminClient talks to the admin listener of a gateway.
 type adminClient struct{ base, tokenEnv string }
+
+// newAdminClient returns the client of a command and its subcommands.
+func newAdminClient(cmd *cobra.Command) *adminClient {
+	c := &adminClient{}
+	cmd.PersistentFlags().StringVar(&c.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
+	cmd.PersistentFlags().StringVar(&c.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	return c
+}
 
 // adminTimeout bounds one question.
 const adminTimeout = 40 * time.Second

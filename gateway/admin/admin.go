@@ -27,6 +27,7 @@ type Deps struct {
 	Probe  func(context.Context) (away []string, err error)
 	Limits Limits
 	Legacy Legacy
+	Spend  Spend
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
@@ -94,6 +95,8 @@ func (d Deps) routes() []route {
 		{pattern: "GET /admin/status", handle: d.status},
 		{pattern: "GET /admin/limits", handle: d.limits},
 		{pattern: "POST /admin/limits/reset", handle: d.reset, changes: true},
+		{pattern: "GET /admin/spend", handle: d.spend},
+		{pattern: "POST /admin/spend/reconcile", handle: d.reconcile, changes: true},
 		{pattern: "GET /admin/legacy", handle: d.legacy},
 		{pattern: "GET /admin/decisions", handle: d.decisions},
 		{pattern: "GET /admin/decisions/{id}", handle: d.decision},

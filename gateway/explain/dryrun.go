@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -23,6 +24,8 @@ type DryRun struct {
 	Translators map[route.Dialect]filter.Translator
 	// Counted returns what an organisation's quotas have counted so far.
 	Counted func(ctx context.Context, org string) ([]ratelimit.WindowState, error)
+	// Ledger returns what an organisation has reserved and committed.
+	Ledger func(ctx context.Context, org string) (spend.State, error)
 	// Reads maps operations to those that read their object, which Reader does.
 	Reads  map[string]*schema.Operation
 	Reader *filter.Reader
@@ -47,6 +50,7 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 	}
 	ports := filter.Ports{
 		Counter: counter{r}, Shares: shares{}, Prices: r.Pipeline.Ports.Prices, Recent: recent, Translators: r.Translators,
+		Ledger: &ledger{DryRun: r},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
 	}
 	if r.Offline {

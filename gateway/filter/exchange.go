@@ -142,6 +142,8 @@ type Exchange struct {
 	// ended, at most maxCalls of them.
 	Calls []*Exchange
 
+	// held is what the ledger holds for the call, nil for nothing.
+	held *reservation
 	// named is the body before what its template supplied was written into it,
 	// nil when nothing was.
 	named any

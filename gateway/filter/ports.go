@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
@@ -21,6 +22,8 @@ type Ports struct {
 	Counter Counter
 	// Shares divides the platform account's own quota among teams.
 	Shares Shares
+	// Ledger keeps spending within budgets.
+	Ledger Ledger
 	// Sender sends what was judged to the platform.
 	Sender Sender
 	// Recent holds what was read from the platform a moment ago.
@@ -46,6 +49,12 @@ type Counter interface {
 type Shares interface {
 	Admit(org, team string, weight int64) (ok bool, retryAfter time.Duration)
 	Observe(org string, status int, h http.Header)
+}
+
+// Ledger is implemented by *spend.Ledger.
+type Ledger interface {
+	Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error)
+	Settle(ctx context.Context, org string, s *spend.Settlement) error
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
@@ -71,7 +72,7 @@ func (r *Reader) Lists(ctx context.Context, org string) (l catalog.Lists, err er
 		{"/v2/catalog/cpus", func(doc any) (err error) { l.CPUs, err = catalog.ParseCPUs(doc); return err }},
 		{"/v2/catalog/datacenters", func(doc any) (err error) { l.Tiers, err = catalog.ParseTiers(doc); return err }},
 	} {
-		doc, err := r.list(ctx, org, part.path)
+		doc, _, err := r.list(ctx, org, part.path)
 		if err == nil {
 			err = part.parse(doc)
 		}
@@ -82,20 +83,22 @@ func (r *Reader) Lists(ctx context.Context, org string) (l catalog.Lists, err er
 	return l, nil
 }
 
-func (r *Reader) list(ctx context.Context, org, path string) (any, error) {
+// list reads a list outside any exchange. at is the time by the platform's clock.
+func (r *Reader) list(ctx context.Context, org, path string) (doc any, at time.Time, err error) {
 	res, err := r.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // readAll closes it
 		Org: org, Method: http.MethodGet, Target: path, Header: http.Header{
 			"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {r.Agent},
 		}})
 	if err != nil {
-		return nil, err
+		return nil, at, err
 	}
 	body, err := readAll(res.Body, maxAnswer)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
+		return nil, at, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: GET %s answered %d", upstream.ErrUnreachable, path, res.StatusCode)
+		return nil, at, fmt.Errorf("%w: GET %s answered %d", upstream.ErrUnreachable, path, res.StatusCode)
 	}
-	return strictjson.DecodeLenient(body)
+	doc, err = strictjson.DecodeLenient(body)
+	return doc, date(res.Header), err
 }

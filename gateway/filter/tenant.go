@@ -3,6 +3,7 @@ package filter
 import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
@@ -23,6 +24,8 @@ type Tenant struct {
 	Classes map[string][]Class
 	// Weights holds the weights of teams, by id; absent ones weigh one.
 	Weights map[string]int64
+	// Budgets holds what it may spend; nil limits nothing.
+	Budgets *spend.Plan
 	// Brownouts holds the schedules by which legacy calls are refused.
 	Brownouts map[route.Dialect]*brownout.Schedule
 	// ChangesBodies says that its policies may change bodies.

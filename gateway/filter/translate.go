@@ -68,6 +68,9 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	ex.Answer = answerOf(out)
 	for _, c := range ex.Calls {
 		tell(ex.Answer, &c.Verdict)
+		if r := c.held; r != nil {
+			r.tell(ex.Answer)
+		}
 	}
 	ex.Event.Calls = out.V2
 	if out.Status >= http.StatusBadRequest {

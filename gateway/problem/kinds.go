@@ -24,6 +24,9 @@ const (
 	Forbidden          Kind = "forbidden"
 	PolicyUnavailable  Kind = "policy_unavailable"
 	PriceUnavailable   Kind = "price_unavailable"
+	PriceUnknown       Kind = "price_unknown"
+	BudgetExceeded     Kind = "budget_exceeded"
+	LedgerUnavailable  Kind = "ledger_unavailable"
 	UpstreamFailed     Kind = "upstream_failed"
 	UpstreamTimeout    Kind = "upstream_timeout"
 	UpstreamRefused    Kind = "upstream_refused"
@@ -57,6 +60,9 @@ var kinds = map[Kind]row{
 	Forbidden:          {http.StatusForbidden, "Forbidden", "a policy of the organisation refuses; policies lists every denial"},
 	PolicyUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the policies gave no verdict, so the call is refused"},
 	PriceUnavailable:   {http.StatusServiceUnavailable, "Service Unavailable", "the price list cannot be read, so what a policy judges by price is refused"},
+	PriceUnknown:       {http.StatusForbidden, "Forbidden", "the price is unknown and a budget in money applies; another choice may have one"},
+	BudgetExceeded:     {http.StatusPaymentRequired, "Payment Required", "a budget has no room; budget, limit, used, reserved, needs and room_at say which and how much"},
+	LedgerUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the ledger of spending cannot be asked, so what raises cost is refused"},
 	UpstreamFailed:     {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
 	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
 	UpstreamRefused:    {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},

@@ -1,8 +1,10 @@
 package problem
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // ContentType is the media type of an encoded Problem (RFC 9457, section 3).
@@ -34,6 +36,8 @@ type Problem struct { //nolint:errname // the field's own word (RFC 9457)
 	Policies []Violation `json:"policies,omitempty"`
 	// Windows names the rate limit windows that are full.
 	Windows []string `json:"violated-policies,omitempty"`
+	// Shortfall is the budget that has no room, nil if it is not about one.
+	*Shortfall
 	// Decision is the id under which the refusal can be explained.
 	Decision string `json:"decision,omitempty"`
 	// Header holds response headers that belong to the refusal, such as Allow
@@ -41,6 +45,18 @@ type Problem struct { //nolint:errname // the field's own word (RFC 9457)
 	Header http.Header `json:"-"`
 
 	cause error
+}
+
+// Shortfall is the budget that a refusal is about. Amounts are USD, for a budget per
+// hour USD per hour, or counts.
+type Shortfall struct {
+	Budget   string      `json:"budget"`
+	Limit    json.Number `json:"limit"`
+	Used     json.Number `json:"used"`
+	Reserved json.Number `json:"reserved"`
+	Needs    json.Number `json:"needs"`
+	// RoomAt is when room may return, nil if no time makes any.
+	RoomAt *time.Time `json:"room_at"`
 }
 
 // New returns a Problem of kind k with that detail.

@@ -93,11 +93,19 @@ func (a *account) touch(now int64) {
 func (a *account) correct(rate, from int64) {
 	for i := range a.periods {
 		p := &a.periods[i]
-		micro, _ := cost(max(rate, -rate), a.at-max(from, p.start), 0)
-		if rate < 0 {
-			p.accrued = max(0, p.accrued-micro)
-		} else {
-			p.accrued += micro
+		ms := a.at - max(from, p.start)
+		if rate >= 0 {
+			micro, rest := cost(rate, ms, p.carry)
+			p.accrued, p.carry = p.accrued+micro, rest
+			continue
+		}
+		micro, rest := cost(-rate, ms, 0)
+		if p.carry -= rest; p.carry < 0 {
+			p.carry += hour
+			micro++
+		}
+		if p.accrued -= micro; p.accrued < 0 {
+			p.accrued, p.carry = 0, 0
 		}
 	}
 }

@@ -48,10 +48,11 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer soon.Stop()
 	due, wait := make(map[string]time.Time), make(map[string]time.Duration)
 	all := func() {
-		if !l.Lead(ctx) {
-			return
+		orgs := l.Orgs()
+		if len(orgs) == 0 || !l.Lead(ctx) {
+			return // without budgets, the store is left alone
 		}
-		for _, org := range l.Orgs() {
+		for _, org := range orgs {
 			l.look(ctx, org)
 		}
 	}

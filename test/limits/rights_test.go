@@ -44,7 +44,9 @@ func TestRightsOfAGateway(t *testing.T) {
 			t.Errorf("Redis refused for %s: %s", d.Reason, d.Object)
 		}
 	})
-	gateway, _ := serve(t, 0, configuration(upstream.URL, "{url: {env: REDIS_URL}}", "leased", "a {minute: 1000}"), "redis://tollgate:secret@"+addr)
+	file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", "leased", "a {minute: 1000}")
+	file = strings.Replace(file, "    keys:", "    budget: {gpus: 8}\n    keys:", 1)
+	gateway, _ := serve(t, 0, file, "redis://tollgate:secret@"+addr)
 	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 	t.Cleanup(client.CloseIdleConnections)
 	for _, call := range []struct{ method, path, body string }{

@@ -135,9 +135,16 @@ end
 -- one off
 local function correct(a, rate, from)
   for _, p in ipairs(a.periods) do
-    local micro = cost(math.abs(rate), a.at - math.max(from, p.start), 0)
-    if rate < 0 then micro = -micro end
-    p.accrued = math.max(0, p.accrued + micro)
+    local ms = a.at - math.max(from, p.start)
+    if rate >= 0 then
+      local micro, rest = cost(rate, ms, p.carry)
+      p.accrued, p.carry = p.accrued + micro, rest
+    else
+      local micro, rest = cost(-rate, ms, 0)
+      p.accrued, p.carry = p.accrued - micro, p.carry - rest
+      if p.carry < 0 then p.accrued, p.carry = p.accrued - 1, p.carry + HOUR end
+      if p.accrued < 0 then p.accrued, p.carry = 0, 0 end
+    end
   end
 end
 

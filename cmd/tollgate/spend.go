@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+func newSpend() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "spend",
+		Short: "Show budgets and what is spent, and compare the ledger with the platform",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c := newAdminClient(cmd)
+	add := func(use, short string, run func(ctx context.Context, c *adminClient, org string, w io.Writer) error) {
+		cmd.AddCommand(&cobra.Command{
+			Use: use + " ORG", Short: short, Args: cobra.ExactArgs(1),
+			RunE: action(func(cmd *cobra.Command, args []string) error {
+				return run(cmd.Context(), c, args[0], cmd.OutOrStdout())
+			}),
+		})
+	}
+	add("show", "Show budgets, what is spent, and the resources that count", showSpend)
+	add("holds", "Show reservations whose call has not ended, or whose end is not known", showHolds)
+	add("reconcile", "Compare the ledger with what the platform has, now", reconcile)
+	return cmd
+}
+
+func ledgerOf(ctx context.Context, c *adminClient, org string) (*admin.Ledger, error) {
+	var l admin.Ledger
+	err := c.do(ctx, http.MethodGet, "/admin/spend?"+url.Values{"org": {org}}.Encode(), &l)
+	return &l, err
+}
+
+func showSpend(ctx context.Context, c *adminClient, org string, w io.Writer) error {
+	l, err := ledgerOf(ctx, c, org)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if !l.Complete {
+		_, _ = fmt.Fprintf(t, "The ledger is not complete: what raises cost is refused until it was compared with the platform.\n\n")
+	}
+	_, _ = fmt.Fprintln(t, "SCOPE\tUSD/H\tRESERVED\tTODAY\tMONTH\tGPUS\tPODS\tWORKERS\tGB\tBUDGET")
+	for _, s := range l.Scopes {
+		a, r := s.Committed, s.Reserved
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Scope, a.PerHour, r.PerHour, s.Day, s.Month,
+			a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, budgetText(s.Limits))
+	}
+	if len(l.Resources) > 0 {
+		_, _ = fmt.Fprintln(t, "\nRESOURCE\tKIND\tNAME\tOWNER\tUSD/H\tGPUS\tSINCE")
+	}
+	for _, r := range l.Resources {
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime))
+	}
+	return t.Flush()
+}
+
+func budgetText(limits map[string]string) string {
+	var parts []string
+	for name, limit := range limits {
+		parts = append(parts, name+" "+limit)
+	}
+	slices.Sort(parts)
+	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
+func owner(team, key string) string {
+	return cmp.Or(strings.Trim(team+"/"+key, "/"), "organisation")
+}
+
+func showHolds(ctx context.Context, c *adminClient, org string, w io.Writer) error {
+	l, err := ledgerOf(ctx, c, org)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "SINCE\tOPERATION\tNAME\tRESOURCE\tOWNER\tUSD/H\tGPUS\tDECISION\tEND")
+	for _, h := range l.Holds {
+		end := "under way"
+		if h.Open {
+			end = "unknown, looked for until " + h.Until.Format(time.DateTime)
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", h.Since.Format(time.DateTime), h.Operation, h.Name, h.Resource,
+			owner(h.Team, h.Key), h.Reserves.PerHour, h.Reserves.GPUs, h.Decision, end)
+	}
+	return t.Flush()
+}
+
+func reconcile(ctx context.Context, c *adminClient, org string, w io.Writer) error {
+	var r admin.Reconciled
+	if err := c.do(ctx, http.MethodPost, "/admin/spend/reconcile?"+url.Values{"org": {org}}.Encode(), &r); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d resources: %d adopted, %d removed, %d changed. Holds: %d carried out, %d released, %d open.\n",
+		r.Resources, r.Adopted, r.Removed, r.Changed, r.Found, r.Released, r.Open)
+	return err
+}

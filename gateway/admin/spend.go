@@ -1,0 +1,106 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Spend shows the ledger of an organisation and makes it follow the platform. Both
+// return ErrNoOrg for an organisation that is not configured, and a BadRequestError
+// for one without budgets.
+type Spend interface {
+	Show(ctx context.Context, org string) (*Ledger, error)
+	Reconcile(ctx context.Context, org string) (*Reconciled, error)
+}
+
+// Ledger is what is counted for an organisation.
+type Ledger struct {
+	// Complete is false while the ledger has to be rebuilt: nothing that raises cost
+	// is admitted then.
+	Complete  bool       `json:"complete"`
+	Scopes    []Balance  `json:"scopes"`
+	Resources []Resource `json:"resources"`
+	Holds     []Hold     `json:"holds"`
+}
+
+// Amounts is what is taken: USD per hour, and counts.
+type Amounts struct {
+	PerHour  string `json:"perHour"`
+	GPUs     int64  `json:"gpus"`
+	Pods     int64  `json:"pods"`
+	Workers  int64  `json:"workers"`
+	VolumeGB int64  `json:"volumeGb"`
+}
+
+// Balance is what is counted for one scope. Day and Month are USD.
+type Balance struct {
+	Scope     string            `json:"scope"`
+	Committed Amounts           `json:"committed"`
+	Reserved  Amounts           `json:"reserved"`
+	Day       string            `json:"day"`
+	Month     string            `json:"month"`
+	Limits    map[string]string `json:"limits"`
+}
+
+// Resource is one that counts. Without a team and a key, it is the organisation's.
+type Resource struct {
+	ID       string    `json:"id"`
+	Kind     string    `json:"kind"`
+	Name     string    `json:"name,omitempty"`
+	Team     string    `json:"team,omitempty"`
+	Key      string    `json:"key,omitempty"`
+	Since    time.Time `json:"since"`
+	Takes    Amounts   `json:"takes"`
+	Decision string    `json:"decision,omitempty"`
+}
+
+// Hold is a reservation. An open one is looked for until a time.
+type Hold struct {
+	ID        string     `json:"id"`
+	Kind      string     `json:"kind"`
+	Resource  string     `json:"resource,omitempty"`
+	Name      string     `json:"name,omitempty"`
+	Team      string     `json:"team,omitempty"`
+	Key       string     `json:"key,omitempty"`
+	Since     time.Time  `json:"since"`
+	Open      bool       `json:"open"`
+	Until     *time.Time `json:"until,omitempty"`
+	Reserves  Amounts    `json:"reserves"`
+	Operation string     `json:"operation"`
+	Decision  string     `json:"decision"`
+}
+
+// Reconciled is what a comparison with the platform's lists has done: what was made
+// or removed without the gateway or takes something else than it did, and holds
+// whose call was found to have been carried out, not to have been, or is still
+// looked for.
+type Reconciled struct {
+	Resources int  `json:"resources"`
+	Adopted   int  `json:"adopted"`
+	Removed   int  `json:"removed"`
+	Changed   int  `json:"changed"`
+	Found     int  `json:"found"`
+	Released  int  `json:"released"`
+	Open      int  `json:"open"`
+	Rebuilt   bool `json:"rebuilt"`
+}
+
+func (d Deps) spend(w http.ResponseWriter, r *http.Request) {
+	ledger, err := d.Spend.Show(r.Context(), r.URL.Query().Get("org"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, ledger)
+}
+
+func (d Deps) reconcile(w http.ResponseWriter, r *http.Request) {
+	done, err := d.Spend.Reconcile(r.Context(), r.URL.Query().Get("org"))
+	if err != nil {
+		d.Logger.WarnContext(r.Context(), "a ledger could not be reconciled with the platform", "error", err.Error())
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, done)
+}

@@ -1,0 +1,53 @@
+package explain
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// ledger is a filter.Ledger that reserves in a copy: what a run would have reserved
+// counts for the rest of it. Where the ledger cannot be read, every call is
+// admitted and nothing is said of budgets.
+type ledger struct {
+	*DryRun
+
+	mu   sync.Mutex // guards copy and read
+	copy *spend.Ledger
+	read bool
+}
+
+// of returns the copy of an organisation's ledger, nil if there is none.
+func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.read || l.Offline {
+		return l.copy
+	}
+	l.read = true
+	state, err := l.Ledger(ctx, org)
+	if err != nil || !state.Complete {
+		return nil
+	}
+	memory := spend.NewMemory(l.Now)
+	memory.Load(org, &state)
+	l.copy = &spend.Ledger{Store: memory}
+	return l.copy
+}
+
+// Reserve implements filter.Ledger.
+func (l *ledger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error) {
+	if c := l.of(ctx, org); c != nil {
+		return c.Reserve(ctx, org, p, r)
+	}
+	return spend.Quote{Owner: r.Owner}, nil
+}
+
+// Settle implements filter.Ledger.
+func (l *ledger) Settle(ctx context.Context, org string, s *spend.Settlement) error {
+	if c := l.of(ctx, org); c != nil {
+		return c.Store.Settle(ctx, org, s)
+	}
+	return nil
+}

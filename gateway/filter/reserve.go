@@ -1,0 +1,285 @@
+package filter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Reserve keeps what calls cost within the budgets of their owners. The worst case
+// is reserved before the platform is asked; when its answer is known, it is
+// committed or released. It stands behind the judge, which knows what the call
+// leads to.
+type Reserve struct {
+	// Unresolved is how long it is looked for what a call of unknown end may have
+	// made.
+	Unresolved time.Duration
+}
+
+// stageReserve is the name of the stage.
+const stageReserve = "reserve"
+
+// Headers that tell a caller what its call costs, in USD per hour, and how full the
+// tightest of its budgets is then (an RFC 9651 item).
+const (
+	HeaderCost   = "X-Tollgate-Cost"
+	HeaderBudget = "X-Tollgate-Budget"
+)
+
+// settleTimeout bounds the settlement of a call, which its caller does not wait for
+// to be made: it is made even when the caller has left.
+const settleTimeout = 5 * time.Second
+
+// reservation is what the ledger holds for an exchange.
+type reservation struct {
+	spend.Reservation
+	quote spend.Quote
+	kind  operation.Kind
+	verb  operation.Verb
+	// known says that the ledger admitted the call; a call that lowers cost goes on
+	// without.
+	known bool
+	// takes is what the resource takes by what is known now.
+	takes spend.Amounts
+}
+
+// Name implements Filter.
+func (*Reserve) Name() string { return stageReserve }
+
+// Request refuses with 402 what no budget has room for, with 403 what has no known
+// price while a budget in money applies, and with 503 what raises cost while the
+// ledger cannot be asked. What lowers cost is never refused.
+func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
+	plan := ex.Tenant.Budgets
+	row, _ := operation.Of(ex.Operation.ID)
+	verb := row.Does(ex.Input.Request.Body)
+	if plan == nil || !counted(row, verb) {
+		return nil
+	}
+	ex.Out.Whole = true
+	r, raises, err := f.asks(ex, plan, row.Kind, verb)
+	if err != nil {
+		return err
+	}
+	ex.held = r
+	r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
+	switch {
+	case err == nil:
+		r.known = true
+		r.Owner = r.quote.Owner
+	case raises:
+		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this call raises what is spent").
+			With("Retry-After", "1").Because(err)
+	default:
+		ex.Event.Cause = err
+	}
+	if c := r.quote.Refused; c != nil {
+		return overBudget(c)
+	}
+	return nil
+}
+
+// counted reports whether a call can change what the ledger counts.
+func counted(row operation.Row, verb operation.Verb) bool {
+	if !spend.Counts(row.Kind) || !verb.Changes() {
+		return false
+	}
+	return row.Price != operation.PriceFree || verb == operation.VerbDelete
+}
+
+// asks is the reservation of a call, and whether it raises what its resource takes.
+func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *reservation, raises bool, err error) {
+	r = &reservation{kind: kind, verb: verb, Reservation: spend.Reservation{
+		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
+		Owner: spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
+		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID},
+	}}
+	if !verb.HasAfter() {
+		r.Free = true
+		return r, false, nil
+	}
+	in := ex.Input
+	after, _ := in.Resource.After.(map[string]any)
+	current, _ := in.Resource.Current.(map[string]any)
+	var before spend.Amounts
+	if current != nil {
+		before, _ = spend.Footprint(kind, current, in.Catalog)
+	}
+	var priced bool
+	if r.After, priced = spend.Footprint(kind, after, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
+		r.After[spend.Burn] = before[spend.Burn]
+	}
+	r.takes = r.After
+	raises = r.After.Above(before) || !priced
+	r.Free = current != nil && !raises && r.After != before
+	if verb == operation.VerbCreate {
+		r.About.Name, _ = after["name"].(string)
+		r.About.Print = spend.Print(kind, after)
+	}
+	if !priced && !r.Free && plan.Money(r.Owner) {
+		if ex.unpriced != nil {
+			return nil, false, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment, and a budget in money applies").
+				With("Retry-After", "5").Because(ex.unpriced)
+		}
+		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, and a budget in money applies: " + in.Cost.Reason)
+	}
+	return r, raises, nil
+}
+
+// overBudget is the refusal that names a budget.
+func overBudget(c *spend.Ceiling) error {
+	unit := map[int]string{spend.PerHour: " USD per hour", spend.PerDay: " USD", spend.PerMonth: " USD"}[c.Index]
+	amount := func(n int64) string { return spend.AmountText(c.Index, n) }
+	p := problem.BudgetExceeded.Newf("no room in the budget %s: of %s%s, %s are used and %s reserved, and this call needs %s",
+		c.Name(), amount(c.Limit), unit, amount(c.Used), amount(c.Reserved), amount(c.Needs))
+	p.Shortfall = &problem.Shortfall{
+		Budget: c.Name(), Limit: json.Number(amount(c.Limit)), Used: json.Number(amount(c.Used)),
+		Reserved: json.Number(amount(c.Reserved)), Needs: json.Number(amount(c.Needs)),
+	}
+	if !c.RoomAt.IsZero() {
+		p.RoomAt = &c.RoomAt
+		p.Detail += "; room may return at " + c.RoomAt.Format(time.RFC3339)
+	}
+	return p
+}
+
+// Notes implements Noter.
+func (*Reserve) Notes(ex *Exchange, stage string) []string {
+	r := ex.held
+	if stage != stageReserve || r == nil || r.quote.Refused != nil {
+		return nil
+	}
+	if !r.known {
+		return []string{"the ledger could not be asked"}
+	}
+	var notes []string
+	if !r.Free {
+		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.takes[spend.Burn])))
+	}
+	if c := r.quote.Tightest; c != nil {
+		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Left()), spend.AmountText(c.Index, c.Limit)))
+	}
+	return notes
+}
+
+// Response ends the reservation, or opens it when it is not known what became of
+// the call, and tells the caller of its budgets.
+func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
+	r := ex.held
+	if r == nil || r.quote.Refused != nil {
+		return nil
+	}
+	s := f.settlement(ctx, ex, r)
+	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s); err != nil && ex.Event.Cause == nil {
+		ex.Event.Cause = err // the hold stays, and is settled by the reconciler
+	}
+	if s.End == spend.Commit && !s.Gone {
+		r.takes = s.Amounts
+	}
+	r.tell(ex.Answer)
+	return nil
+}
+
+// tell puts cost and budget on an answer.
+func (r *reservation) tell(a *Answer) {
+	if !r.known {
+		return
+	}
+	if !r.Free {
+		a.Header.Set(HeaderCost, catalog.Money(r.takes[spend.Burn]).String())
+	}
+	c := r.quote.Tightest
+	if c == nil {
+		return
+	}
+	item := httpsfv.NewItem(c.Name())
+	for _, p := range []struct {
+		name string
+		n    int64
+	}{{"limit", c.Limit}, {"left", c.Left()}} {
+		if spend.IsMoney(c.Index) {
+			item.Params.Add(p.name, float64(p.n)/1e6)
+		} else {
+			item.Params.Add(p.name, p.n)
+		}
+	}
+	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
+		a.Header.Set(HeaderBudget, text)
+	}
+}
+
+// settlement says what became of a call, by how far it came and by what the
+// platform answered.
+func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) *spend.Settlement {
+	open := &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
+	status := ex.Event.UpstreamStatus
+	switch {
+	case ex.Sent == NotSent:
+		return &spend.Settlement{End: spend.Release}
+	case ex.Sent != Answered:
+		return open
+	case status == http.StatusInternalServerError || status == http.StatusServiceUnavailable:
+		open.Wait = 0 // the platform's own failure: it is looked for once
+		return open
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
+		return &spend.Settlement{End: spend.Release}
+	case status < http.StatusOK || status >= http.StatusMultipleChoices:
+		return open
+	}
+	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
+	if r.verb == operation.VerbDelete {
+		s.Gone = true
+		return s
+	}
+	record := recordIn(ex.Answer)
+	id, _ := record["id"].(string)
+	if id == "" || s.Resource != "" && id != s.Resource {
+		return open
+	}
+	s.Resource = id
+	s.Amounts = f.takes(ctx, ex, r, record)
+	return s
+}
+
+// recordIn is the object in the platform's answer, nil if there is none.
+func recordIn(a *Answer) map[string]any {
+	if !a.Relayed {
+		return nil
+	}
+	doc, err := strictjson.DecodeLenient(a.Body)
+	if err != nil {
+		return nil
+	}
+	record, _ := doc.(map[string]any)
+	return record
+}
+
+// takes is what a resource takes by the platform's answer.
+func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record map[string]any) spend.Amounts {
+	if r.verb != operation.VerbStop && r.verb != operation.VerbUpdate && catalog.Stopped(record) {
+		return r.After // it was started, and will say so
+	}
+	prices, err := ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)
+	if err != nil {
+		prices = nil
+	}
+	amounts, priced := spend.Footprint(r.kind, record, prices)
+	if !priced {
+		amounts[spend.Burn] = r.After[spend.Burn]
+	}
+	return amounts
+}

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+)
+
+// answering is how much longer than a call of the platform may take a reservation
+// can be under way.
+const answering = 10 * time.Second
+
+// newLedger makes the ledger of spending and what keeps it in line with the
+// platform.
+func (g *Gateway) newLedger(cfg *Config) {
+	store := redisstore.New(g.deps.Redis, cfg.Redis.Prefix.spend())
+	reconciler := &spend.Reconciler{
+		Store: store, List: g.inventory, Lock: store.Lock, Logger: g.deps.Logger,
+		Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+	}
+	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
+	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
+}
+
+// inventory lists what an organisation has at the platform, with prices.
+func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, error) {
+	prices, err := g.catalog.Snapshot(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return g.current.Load().reader.Inventory(ctx, org, prices)
+}
+
+// budgeted lists the organisations that have budgets.
+func (g *Gateway) budgeted() []string {
+	var ids []string
+	for _, o := range g.current.Load().config.Orgs {
+		if o.budgets() != nil {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
+// ledger shows and reconciles the ledger for the admin listener.
+type ledger struct{ g *Gateway }
+
+// check refuses organisations without budgets.
+func (l ledger) check(org string) (*Org, error) {
+	cfg := l.g.current.Load().config
+	i := slices.IndexFunc(cfg.Orgs, func(o Org) bool { return o.ID == org })
+	if i < 0 {
+		return nil, admin.ErrNoOrg
+	}
+	if cfg.Orgs[i].budgets() == nil {
+		return nil, admin.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
+	}
+	return &cfg.Orgs[i], nil
+}
+
+// Show implements admin.Spend.
+func (l ledger) Show(ctx context.Context, org string) (*admin.Ledger, error) {
+	o, err := l.check(org)
+	if err != nil {
+		return nil, err
+	}
+	state, err := l.g.ledger.Store.Show(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	out := &admin.Ledger{Complete: state.Complete, Scopes: []admin.Balance{}, Resources: []admin.Resource{}, Holds: []admin.Hold{}}
+	plan := o.budgets()
+	for _, b := range state.Balances {
+		row := admin.Balance{
+			Scope: b.Scope.String(), Committed: amounts(b.Committed), Reserved: amounts(b.Reserved),
+			Day: catalog.Money(b.Day).String(), Month: catalog.Money(b.Month).String(), Limits: map[string]string{},
+		}
+		for i, limit := range plan.Budget(b.Scope).Limits() {
+			if limit > 0 {
+				row.Limits[spend.CeilingName(i)] = spend.AmountText(i, limit)
+			}
+		}
+		out.Scopes = append(out.Scopes, row)
+	}
+	for _, r := range state.Resources {
+		out.Resources = append(out.Resources, admin.Resource{
+			ID: r.ID, Kind: r.Kind, Name: r.About.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.About.Decision,
+		})
+	}
+	for _, h := range state.Holds {
+		row := admin.Hold{
+			ID: h.ID, Kind: h.Kind, Resource: h.Resource, Name: h.About.Name, Team: h.Owner.Team, Key: h.Owner.Key, Since: h.At.UTC(), Open: h.Open,
+			Reserves: amounts(h.Amounts), Operation: h.About.Operation, Decision: h.About.Decision,
+		}
+		if h.Open {
+			until := h.Until.UTC()
+			row.Until = &until
+		}
+		out.Holds = append(out.Holds, row)
+	}
+	return out, nil
+}
+
+// Reconcile implements admin.Spend.
+func (l ledger) Reconcile(ctx context.Context, org string) (*admin.Reconciled, error) {
+	if _, err := l.check(org); err != nil {
+		return nil, err
+	}
+	r, err := l.g.books.Pass(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return &admin.Reconciled{
+		Resources: r.Resources, Adopted: r.Adopted, Removed: r.Removed, Changed: r.Changed,
+		Found: r.Found, Released: r.Released, Open: r.Open, Rebuilt: r.Rebuilt,
+	}, nil
+}
+
+func amounts(a spend.Amounts) admin.Amounts {
+	return admin.Amounts{
+		PerHour: catalog.Money(a[spend.Burn]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB],
+	}
+}

@@ -1,0 +1,393 @@
+package parity
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// podL4 costs 0.43 USD per hour, and its disk of 20 GB about a quarter of a cent.
+const podL4 = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}`
+
+// budgeted gives team research a budget, and its key every role.
+func budgeted(budget string) option {
+	return func(d *door) {
+		d.text = strings.Replace(d.text, "{id: research}", "{id: research, budget: "+budget+"}", 1)
+		d.text = strings.Replace(d.text, "SHA256(key_research), roles: [operator]", "SHA256(key_research), roles: [admin]", 1)
+	}
+}
+
+// operator asks the admin listener and reads what it answers.
+func operator[T any](t *testing.T, d *door, method, target string) T {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody)
+	r.Host = "127.0.0.1"
+	d.gateway.AdminHandler().ServeHTTP(w, r)
+	var out T
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s %s: %d %s (%v)", method, target, w.Code, w.Body, err)
+	}
+	return out
+}
+
+func (d *door) ledger(t *testing.T) admin.Ledger {
+	t.Helper()
+	return operator[admin.Ledger](t, d, "GET", "/admin/spend?org=acme")
+}
+
+func (d *door) reconcile(t *testing.T) admin.Reconciled {
+	t.Helper()
+	return operator[admin.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=acme")
+}
+
+// holds fails unless team research has committed and reserved so many GPUs.
+func (d *door) holds(t *testing.T, committed, reserved int64) {
+	t.Helper()
+	for _, s := range d.ledger(t).Scopes {
+		if s.Scope == "team research" && (s.Committed.GPUs != committed || s.Reserved.GPUs != reserved) {
+			t.Errorf("%d GPUs are committed and %d reserved, want %d and %d", s.Committed.GPUs, s.Reserved.GPUs, committed, reserved)
+		}
+	}
+}
+
+// rented creates a pod and returns its id.
+func (d *door) rented(t *testing.T, body string) string {
+	t.Helper()
+	a := d.ask(t, request("POST", "/v2/pods", "key_research", body))
+	if a.Status != 201 {
+		t.Fatalf("create: %d %s, want 201", a.Status, a.Body)
+	}
+	return fmt.Sprint(field(t, a.Body, "id"))
+}
+
+// What runs never costs more than the budget, in each dialect, and what stops makes
+// room.
+func TestABudgetPerHour(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		first := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
+		if got, want := first.Header.Get("X-Tollgate-Cost"), "0.43274"; first.Status != 201 || got != want {
+			t.Fatalf("first: %d %s, cost %q, want %q", first.Status, first.Body, got, want)
+		}
+		if got, want := first.Header.Get("X-Tollgate-Budget"), `"team research per_hour";limit=1.5;left=1.067`; got != want {
+			t.Errorf("budget header = %s, want %s", got, want)
+		}
+		d.rented(t, podL4)
+		d.rented(t, podL4)
+		calls := len(d.platform.CallsTo("createPod"))
+		over := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
+		if over.Status != 402 || over.Header.Get("Content-Type") != "application/problem+json" {
+			t.Fatalf("fourth: %d %s, want 402", over.Status, over.Body)
+		}
+		for name, want := range map[string]any{"budget": "team research per_hour", "limit": 1.5, "used": 1.29822, "reserved": 0.0, "needs": 0.43274, "room_at": nil} {
+			if got := field(t, over.Body, name); got != want {
+				t.Errorf("%s = %v, want %v", name, got, want)
+			}
+		}
+		if v1 := d.ask(t, request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`)); v1.Status != 402 ||
+			!strings.Contains(v1.Body, "no room in the budget team research per_hour") {
+			t.Errorf("v1: %d %s, want 402 that names the budget", v1.Status, v1.Body)
+		}
+		const deploy = `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`
+		if gql := d.ask(t, graphql(deploy)); !strings.Contains(gql.Body, "INSUFFICIENT_FUNDS") || !strings.Contains(gql.Body, "no room in the budget team research per_hour") {
+			t.Errorf("GraphQL: %d %s, want an error that names the budget", gql.Status, gql.Body)
+		}
+		if got := len(d.platform.CallsTo("createPod")); got != calls {
+			t.Errorf("the platform was asked %d times for what no budget has room for", got-calls)
+		}
+		if other := d.ask(t, request("POST", "/v2/pods", "key_platform", podL4)); other.Status != 201 {
+			t.Errorf("another team: %d %s, want 201", other.Status, other.Body)
+		}
+		id := fmt.Sprint(field(t, first.Body, "id"))
+		if stop := d.ask(t, request("POST", "/v2/pods/"+id+"/action", "key_platform", `{"action":"stop"}`)); stop.Status != 200 {
+			t.Fatalf("stop: %d %s", stop.Status, stop.Body)
+		}
+		d.holds(t, 2, 0)
+		start := request("POST", "/v2/pods/"+id+"/action", "key_platform", `{"action":"start"}`)
+		d.rented(t, podL4)
+		if a := d.ask(t, start); a.Status != 402 || field(t, a.Body, "budget") != "team research per_hour" {
+			t.Errorf("start by another team: %d %s, want 402 of the owner's budget", a.Status, a.Body)
+		}
+		if a := d.ask(t, request("DELETE", "/v2/pods/"+id, "key_research", "")); a.Status != 204 {
+			t.Errorf("delete: %d %s", a.Status, a.Body)
+		}
+		d.holds(t, 3, 0)
+	}, budgeted("{per_hour: 1.50}"))
+}
+
+// A v1 create and a GraphQL create count, and say what they cost.
+func TestLegacyCreatesCount(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		a := d.ask(t, request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"containerDiskInGb":20,"volumeInGb":0}`))
+		if a.Status != 201 || a.Header.Get("X-Tollgate-Cost") != "0.43274" {
+			t.Errorf("v1: %d %s, cost %q", a.Status, a.Body, a.Header.Get("X-Tollgate-Cost"))
+		}
+		d.holds(t, 1, 0)
+		a = d.ask(t, graphql(`mutation { podFindAndDeployOnDemand(input: {name: "b", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`))
+		if !strings.Contains(a.Header.Get("X-Tollgate-Budget"), "team research per_hour") {
+			t.Errorf("GraphQL: %s, budget %q", a.Body, a.Header.Get("X-Tollgate-Budget"))
+		}
+		d.holds(t, 2, 0)
+	}, budgeted("{per_hour: 1.50}"))
+}
+
+// Endpoints count with all their workers, volumes and clusters with all they hold;
+// what grows needs room, and what shrinks never does.
+func TestWhatElseCounts(t *testing.T) {
+	const endpoint = `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["ADA_24"]},"workers":{"min":0,"max":%d}}`
+	eachDoor(t, func(t *testing.T, d *door) {
+		create := d.ask(t, request("POST", "/v2/serverless", "key_research", fmt.Sprintf(endpoint, 2)))
+		if create.Status != 201 {
+			t.Fatalf("endpoint: %d %s", create.Status, create.Body)
+		}
+		at := "/v2/serverless/" + fmt.Sprint(field(t, create.Body, "id"))
+		for _, step := range []struct {
+			method, target, body string
+			status               int
+			budget               any
+		}{
+			{"PATCH", at, `{"workers":{"max":3}}`, 200, nil},
+			{"PATCH", at, `{"workers":{"max":4}}`, 402, "team research workers"},
+			{"POST", "/v2/serverless", fmt.Sprintf(endpoint, 1), 402, "team research workers"},
+			{"PATCH", at, `{"workers":{"max":1}}`, 200, nil},
+			{"PATCH", at, `{"workers":{"max":3}}`, 200, nil},
+			{"DELETE", at, "", 204, nil},
+			{"POST", "/v2/network-volumes", `{"name":"v","size":60,"dataCenter":"EU-RO-1","type":"STANDARD"}`, 201, nil},
+			{"POST", "/v2/network-volumes", `{"name":"v","size":60,"dataCenter":"EU-RO-1","type":"STANDARD"}`, 402, "team research volume_gb"},
+		} {
+			a := d.ask(t, request(step.method, step.target, "key_research", step.body))
+			if a.Status != step.status {
+				t.Errorf("%s %s %s: %d %s, want %d", step.method, step.target, step.body, a.Status, a.Body, step.status)
+			}
+			if step.budget != nil && a.Status == step.status && field(t, a.Body, "budget") != step.budget {
+				t.Errorf("%s %s %s: %s, want budget %s", step.method, step.target, step.body, a.Body, step.budget)
+			}
+		}
+	}, budgeted("{workers: 3, volume_gb: 100}"))
+}
+
+// A create whose answer is lost stays counted; the reconciler finds the pod, and
+// there is one pod that counts once.
+func TestALostAnswerStaysCounted(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault platform.Fault
+		// found and released are what the reconciler makes of the holds.
+		found, released int
+		committed       int64
+	}{
+		{"made, then cut off", platform.Fault{Kind: platform.FaultDrop, After: true}, 1, 0, 1},
+		{"made, and the answer breaks off", platform.Fault{Kind: platform.FaultCut}, 1, 0, 1},
+		{"made, and the answer cannot be read", platform.Fault{Kind: platform.FaultMalformed}, 1, 0, 1},
+		{"made, then 504", platform.Fault{Kind: platform.FaultStatus, Status: 504, After: true}, 1, 0, 1},
+		{"made, then 500", platform.Fault{Kind: platform.FaultStatus, Status: 500, After: true}, 1, 0, 1},
+		{"not made, 500", platform.Fault{Kind: platform.FaultStatus, Status: 500}, 0, 1, 0},
+		{"not made, cut off", platform.Fault{Kind: platform.FaultDrop}, 0, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d *door) {
+				if d.name == "envoy" && tt.fault.Kind == platform.FaultCut {
+					t.Skip("the minimal Envoy takes a broken answer for its own fault")
+				}
+				d.reconcile(t)
+				tt.fault.Operation, tt.fault.Times = "createPod", 1
+				d.platform.AddFault(tt.fault)
+				if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status == 201 {
+					t.Fatalf("create: %d %s, want a failure", a.Status, a.Body)
+				}
+				d.holds(t, 0, 1)
+				if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 402 {
+					t.Errorf("the last slot is given away: %d %s", a.Status, a.Body)
+				}
+				r := d.reconcile(t)
+				if r.Found != tt.found || r.Released != tt.released || r.Adopted != 0 {
+					t.Errorf("reconciled: %+v, want %d found and %d released", r, tt.found, tt.released)
+				}
+				if tt.found+tt.released == 0 {
+					if r.Open != 1 {
+						t.Errorf("reconciled: %+v, want it looked for on", r)
+					}
+					d.advance(11 * time.Minute)
+					if r := d.reconcile(t); r.Released != 1 {
+						t.Errorf("reconciled after eleven minutes: %+v, want it released", r)
+					}
+				}
+				d.holds(t, tt.committed, 0)
+			}, budgeted("{gpus: 1}"))
+		})
+	}
+}
+
+// A definite refusal releases what was reserved.
+func TestARefusalReleases(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		for _, kind := range []platform.FaultKind{platform.FaultCapacity, platform.FaultBalance, platform.FaultRateLimit} {
+			d.platform.AddFault(platform.Fault{Kind: kind, Operation: "createPod", Times: 1})
+			if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status < 400 || a.Status >= 500 {
+				t.Errorf("%s: %d %s", kind, a.Status, a.Body)
+			}
+			d.holds(t, 0, 0)
+		}
+	}, budgeted("{gpus: 1}"))
+}
+
+// The ledger follows what happens without the gateway.
+func TestTheLedgerFollowsThePlatform(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		id := d.rented(t, podL4)
+		d.advance(time.Minute)
+		outside(t, d, "POST", "/v2/pods", podL4)
+		if r := d.reconcile(t); r.Adopted != 1 {
+			t.Errorf("reconciled: %+v, want one adopted", r)
+		}
+		d.holds(t, 1, 0)
+		outside(t, d, "POST", "/v2/pods/"+id+"/action", `{"action":"stop"}`)
+		if r := d.reconcile(t); r.Changed != 1 {
+			t.Errorf("reconciled: %+v, want one changed", r)
+		}
+		d.holds(t, 0, 0)
+		outside(t, d, "DELETE", "/v2/pods/"+id, "")
+		if r := d.reconcile(t); r.Removed != 1 {
+			t.Errorf("reconciled: %+v, want one removed", r)
+		}
+		if got := d.ledger(t).Resources; len(got) != 1 || got[0].Team != "" {
+			t.Errorf("resources = %+v, want the organisation's", got)
+		}
+	}, budgeted("{gpus: 5}"))
+}
+
+// outside calls the platform with the organisation's own key.
+func outside(t *testing.T, d *door, method, path, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, d.platform.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer pk-acme-"+canary)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode >= 300 {
+		t.Fatalf("%s %s: %d", method, path, res.StatusCode)
+	}
+}
+
+// While the ledger cannot be asked, what raises cost is refused and what lowers it
+// is not.
+func TestWithoutTheLedger(t *testing.T) {
+	exempt := func(d *door) {
+		budgeted("{gpus: 5}")(d)
+		d.text = strings.Replace(d.text, "id: key_research, team: research,", "id: key_research, team: research, exempt: true,", 1)
+		d.text = strings.Replace(d.text, "roles: [admin], limits: {minute: 600, hour: 3000, day: 50000}}", "roles: [admin]}", 1)
+	}
+	eachDoor(t, func(t *testing.T, d *door) {
+		id := d.rented(t, podL4)
+		d.redis.SetError("ERR away")
+		if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 503 || !strings.Contains(a.Body, "ledger") {
+			t.Errorf("create: %d %s, want 503", a.Status, a.Body)
+		}
+		for _, action := range []string{"stop", "start"} {
+			want := map[string]int{"stop": 200, "start": 503}[action]
+			if a := d.ask(t, request("POST", "/v2/pods/"+id+"/action", "key_research", `{"action":"`+action+`"}`)); a.Status != want {
+				t.Errorf("%s: %d %s, want %d", action, a.Status, a.Body, want)
+			}
+		}
+		if a := d.ask(t, request("DELETE", "/v2/pods/"+id, "key_research", "")); a.Status != 204 {
+			t.Errorf("delete: %d %s", a.Status, a.Body)
+		}
+		d.redis.SetError("")
+		d.advance(time.Minute)
+		if r := d.reconcile(t); r.Removed != 1 {
+			t.Errorf("reconciled: %+v, want the pod removed", r)
+		}
+		d.holds(t, 0, 0)
+	}, exempt)
+}
+
+// An emptied store is rebuilt from the platform before anything is admitted.
+func TestAnEmptiedLedgerIsRebuilt(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.rented(t, podL4)
+		d.redis.FlushAll()
+		if l := d.ledger(t); l.Complete {
+			t.Error("the ledger passes for complete")
+		}
+		if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 402 {
+			t.Errorf("create: %d %s, want 402: the pod still runs", a.Status, a.Body)
+		}
+	}, func(d *door) {
+		d.text = strings.Replace(d.text, "credential: {env: ACME}", "credential: {env: ACME}\n    budget: {gpus: 1}", 1)
+	})
+}
+
+// What is not priced is refused where a budget in money applies, and passes where
+// none does.
+func TestAnUnknownPrice(t *testing.T) {
+	const volume = `{"name":"v","size":60,"dataCenter":"EU-RO-1","type":"HIGH_PERFORMANCE"}`
+	eachDoor(t, func(t *testing.T, d *door) {
+		if a := d.ask(t, request("POST", "/v2/network-volumes", "key_research", volume)); a.Status != 403 || !strings.Contains(a.Body, "price of this call is unknown") {
+			t.Errorf("with a budget in money: %d %s, want 403", a.Status, a.Body)
+		}
+	}, budgeted("{per_hour: 5}"), unpriced)
+	eachDoor(t, func(t *testing.T, d *door) {
+		if a := d.ask(t, request("POST", "/v2/network-volumes", "key_research", volume)); strings.Contains(a.Body, "price of this call is unknown") {
+			t.Errorf("with a budget of volumes: %d %s", a.Status, a.Body)
+		}
+	}, budgeted("{volume_gb: 100}"), unpriced)
+}
+
+// unpriced has no rate for volumes of high performance, and drops the policy that
+// refuses unknown prices by itself.
+func unpriced(d *door) {
+	d.text = strings.Replace(d.text, "log:", "catalog: {storage: {high_performance: \"\"}}\nlog:", 1)
+	d.text = strings.Replace(d.text, "      - policy: price_ceiling\n        params: {max_usd_per_hour: 40}\n", "", 1)
+}
+
+// An organisation without budgets pays nothing for the ledger: no key is written.
+func TestWithoutBudgetsNothingIsCounted(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.rented(t, podL4)
+		for _, key := range d.redis.Keys() {
+			if strings.Contains(key, "spend") {
+				t.Errorf("key %s was written", key)
+			}
+		}
+	})
+}
+
+// An explanation shows the stage, and reserves nothing.
+func TestAnExplanationShowsTheBudget(t *testing.T) {
+	d := openDoor(t, "http", budgeted("{gpus: 1}"))
+	d.reconcile(t)
+	text := func() string {
+		t.Helper()
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/admin/explain", strings.NewReader(
+			`{"method":"POST","path":"/v2/pods","org":"acme","key":"key_research","body":`+fmt.Sprintf("%q", podL4)+`}`))
+		r.Host = "127.0.0.1"
+		d.gateway.AdminHandler().ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	for range 2 {
+		if got := text(); !strings.Contains(got, "tightest budget: team research gpus, 0 of 1 left") {
+			t.Errorf("explanation = %s, want the budget", got)
+		}
+	}
+	d.rented(t, podL4)
+	if got := text(); !strings.Contains(got, "no room in the budget team research gpus") {
+		t.Errorf("explanation = %s, want a refusal", got)
+	}
+	d.holds(t, 1, 0)
+}
