@@ -15,17 +15,20 @@ type defaultTree struct {
 
 // FillDefaults returns a copy of a create request with the platform's defaults
 // in the members that were left out: what the request amounts to, for policies
-// to judge. It is not what is sent. For every other operation the copy is
-// unchanged, because there a member left out keeps its old value.
+// to judge. It is not what is sent. For every other operation it returns doc
+// itself, because there a member left out keeps its old value.
 //
 // A default is not filled in where the platform would take the value from a
 // template (startSsh and startJupyter of a pod beside templateId), nor where the
 // member would be refused (workers.idleTimeout of a QUEUE endpoint that scales
 // by REQUEST_COUNT). Call FillDefaults after a template has been merged.
 func (op *Operation) FillDefaults(doc any) any {
+	if op.defaults == nil {
+		return doc
+	}
 	doc = clone(doc)
 	body, ok := doc.(map[string]any)
-	if !ok || op.defaults == nil {
+	if !ok {
 		return doc
 	}
 	_, template := body["templateId"]
