@@ -56,6 +56,9 @@ type EndpointNote struct {
 	Locations    string `json:"locations,omitempty"`
 	GPUIDs       string `json:"gpuIds,omitempty"`
 	HubReleaseID string `json:"hubReleaseId,omitempty"`
+	// BilledType is the GPU type that its amounts are filed under; all that is left
+	// of the note when the endpoint is gone. Empty when there are several.
+	BilledType string `json:"billedType,omitempty"`
 }
 
 // TemplateNote is what v2 does not keep of a template.

@@ -126,3 +126,37 @@ func TestUnknownDataCenters(t *testing.T) {
 		}
 	})
 }
+
+// Billing by GPU type knows the types of endpoints that are gone, also of those that
+// were made and deleted past the old interfaces, once they have been seen.
+func TestBillingKnowsDeletedEndpoints(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		types := func() []string {
+			t.Helper()
+			a := d.ask(t, request("GET", "/v1/billing/endpoints?bucketSize=day&grouping=gpuTypeId", "key_platform", ""))
+			var ids []string
+			for _, r := range decoded(t, a).([]any) {
+				ids = append(ids, translate.Text(r, "gpuTypeId"))
+			}
+			slices.Sort(ids)
+			return slices.Compact(ids)
+		}
+		byV1 := translate.Text(decoded(t, d.ask(t, request("POST", "/v1/templates", "key_platform", `{"name":"w","imageName":"i","isServerless":true}`))), "id")
+		made := d.ask(t, request("POST", "/v1/endpoints", "key_platform", `{"name":"a","templateId":"`+byV1+`","gpuTypeIds":["NVIDIA L4"],"workersMin":1}`))
+		first := translate.Text(decoded(t, made), "id")
+		second := d.asPlatform(t, "POST", "/v2/serverless", `{"name":"b","image":"i","cpu":[{"id":"cpu3c","vcpuCount":2}],"scaling":{"type":"QUEUE_DELAY","queueDelay":4},"workers":{"min":1,"max":1}}`)
+		d.advance(time.Hour)
+		if got := types(); len(got) != 2 || slices.Contains(got, "unknown") {
+			t.Fatalf("while they are there: %v, want two types", got)
+		}
+		want := types()
+		if a := d.ask(t, request("DELETE", "/v1/endpoints/"+first, "key_platform", "")); a.Status != 204 {
+			t.Fatalf("delete: %d %s", a.Status, a.Body)
+		}
+		d.asPlatform(t, "DELETE", "/v2/serverless/"+fmt.Sprint(second["id"]), "")
+		d.advance(time.Hour)
+		if diff := cmp.Diff(want, types()); diff != "" {
+			t.Errorf("when they are gone (-want +got):\n%s", diff)
+		}
+	})
+}

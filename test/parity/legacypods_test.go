@@ -27,56 +27,6 @@ func graphql(query string) string {
 	return request("POST", "/graphql", "key_research", string(raw))
 }
 
-// A variable that the platform put into a pod and that the caller then sets is
-// the caller's: shown, replaced and removed like any other, in both dialects.
-func TestInjectedVariablesBecomeTheCallers(t *testing.T) {
-	const create = `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"ports":["22/tcp"],"env":{"A":"1"}}`
-	edits := map[string]func(id, env string) string{
-		"v1": func(id, env string) string {
-			return request("PATCH", "/v1/pods/"+id, "key_research", `{"env":{`+env+`}}`)
-		},
-		"graphql": func(id, env string) string {
-			var vars map[string]string
-			if err := json.Unmarshal([]byte("{"+env+"}"), &vars); err != nil {
-				panic(err)
-			}
-			pairs := ""
-			for key, value := range vars {
-				pairs += fmt.Sprintf(`{key: %q, value: %q}`, key, value)
-			}
-			return graphql(`mutation { podEditJob(input: {podId: "` + id + `", env: [` + pairs + `]}) { id env } }`)
-		},
-	}
-	for dialect, edit := range edits {
-		t.Run(dialect, func(t *testing.T) {
-			d := openDoor(t, "http")
-			keys := d.ask(t, request("PUT", "/v2/account/ssh-keys", "key_platform", `{"keys":["ssh-ed25519 AAAA me"]}`))
-			if keys.Status != 200 {
-				t.Fatalf("keys: %d %s", keys.Status, keys.Body)
-			}
-			made := d.ask(t, request("POST", "/v1/pods", "key_research", create))
-			id := translate.Text(decoded(t, made), "id")
-			if env := fmt.Sprint(translate.At(decoded(t, made), "env")); made.Status != 201 || env != "map[A:1]" {
-				t.Fatalf("create: %d, env %s, want map[A:1]", made.Status, env)
-			}
-			for _, step := range []struct{ env, v1, v2 string }{
-				{`"A":"2"`, "map[A:2]", "map[A:2 PUBLIC_KEY:ssh-ed25519 AAAA me]"},
-				{`"PUBLIC_KEY":"mine"`, "map[PUBLIC_KEY:mine]", "map[PUBLIC_KEY:mine]"},
-				{`"A":"3"`, "map[A:3]", "map[A:3]"},
-			} {
-				if a := d.ask(t, edit(id, step.env)); a.Status != 200 || strings.Contains(a.Body, "errors") {
-					t.Fatalf("edit %s: %d %s", step.env, a.Status, a.Body)
-				}
-				v1 := fmt.Sprint(translate.At(decoded(t, d.ask(t, request("GET", "/v1/pods/"+id, "key_research", ""))), "env"))
-				v2 := fmt.Sprint(translate.At(decoded(t, d.ask(t, request("GET", "/v2/pods/"+id, "key_research", ""))), "env"))
-				if v1 != step.v1 || v2 != step.v2 {
-					t.Errorf("after %s: v1 shows %s, want %s; v2 %s, want %s", step.env, v1, step.v1, v2, step.v2)
-				}
-			}
-		})
-	}
-}
-
 // What v1 refuses, it refuses with a status that no client repeats.
 func TestV1PodRefusals(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {

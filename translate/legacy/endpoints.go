@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -16,6 +17,53 @@ func aboutEndpoint(verb string) About { return About{Verb: verb + " endpoint", N
 func (s *Session) EndpointNote(ctx context.Context, id string) translate.EndpointNote {
 	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Dialogue, s.Key(translate.KindEndpoint, id))
 	return note
+}
+
+// EndpointNotes returns what is remembered of listed endpoints by id, never nil.
+// What is seen for the first time is remembered: billing asks for the GPU types of
+// endpoints after they are gone.
+func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]translate.EndpointNote {
+	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Dialogue, translate.KindEndpoint, IDs(listed))
+	fresh := make(map[string]translate.EndpointNote)
+	for _, body := range listed {
+		e := v2.EndpointOf(body)
+		if _, seen := notes[e.ID()]; seen || e.ID() == "" {
+			continue
+		}
+		if note := (translate.EndpointNote{BilledType: s.billedType(ctx, e)}); note.BilledType != "" {
+			fresh[e.ID()], notes[e.ID()] = note, note
+		}
+	}
+	if err == nil {
+		translate.AddNotes(ctx, s.Dialogue, translate.KindEndpoint, fresh)
+	}
+	return notes
+}
+
+// billedType is the GPU type that an endpoint's amounts are filed under, "" when
+// there are several.
+func (s *Session) billedType(ctx context.Context, e v2.Endpoint) string {
+	if e.IsCPU() {
+		return CPUPods
+	}
+	types, err := s.ServerlessTypes(ctx)
+	if cards := Cards(e, types); err == nil && len(cards) == 1 {
+		return cards[0]
+	}
+	return ""
+}
+
+// Cards lists the GPU types in an endpoint's pools, but for those it excludes.
+func Cards(e v2.Endpoint, types []any) []string {
+	var cards []string
+	for _, pool := range e.Pools() {
+		for _, id := range InPool(types, pool) {
+			if !slices.Contains(e.Excluded(), id) {
+				cards = append(cards, id)
+			}
+		}
+	}
+	return translate.Unique(cards)
 }
 
 // Endpoint reads one endpoint. One that is gone is bound to no template any more.
@@ -88,7 +136,11 @@ func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	translate.DropNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, id))
+	if key := s.Key(translate.KindEndpoint, id); note.BilledType != "" {
+		translate.SaveNote(ctx, s.Dialogue, key, translate.EndpointNote{BilledType: note.BilledType})
+	} else {
+		translate.DropNote(ctx, s.Dialogue, key)
+	}
 	if !template.Empty() {
 		s.restoreTemplate(ctx, note.TemplateID, template)
 	}

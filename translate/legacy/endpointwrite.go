@@ -58,7 +58,7 @@ func (s *Session) CreateEndpoint(ctx context.Context, w *EndpointWishes) (v2.End
 	if err != nil {
 		return v2.Endpoint{}, e.note, err
 	}
-	e.remember(ctx, made.ID(), translate.EndpointNote{})
+	e.remember(ctx, made.ID(), made, translate.EndpointNote{})
 	return made, e.note, nil
 }
 
@@ -127,8 +127,9 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointWish
 	if e.followsAnother(id) {
 		e.note.TemplateID = w.TemplateID.Value()
 	}
-	e.remember(ctx, id, before)
-	return v2.EndpointOf(after), e.note, nil
+	now := v2.EndpointOf(after)
+	e.remember(ctx, id, now, before)
+	return now, e.note, nil
 }
 
 // followsAnother reports whether the wish names a template, and not the virtual one
@@ -371,7 +372,10 @@ func (e *endpointWrite) flashboot() {
 }
 
 // remember stores what v2 will not tell again, unless it is known.
-func (e *endpointWrite) remember(ctx context.Context, id string, before translate.EndpointNote) {
+func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoint, before translate.EndpointNote) {
+	if e.body.Has("gpu") || e.body.Has("cpu") {
+		e.note.BilledType = e.billedType(ctx, after)
+	}
 	if e.w.Remember != nil {
 		e.w.Remember(&e.note, e.body)
 	}

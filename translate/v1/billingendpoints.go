@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -54,8 +55,10 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		}
 	}
 	field := "endpointId"
+	gone := map[string]translate.EndpointNote{}
 	if byType {
 		field = "gpuTypeId"
+		gone = r.goneEndpoints(ctx, records, known)
 	}
 	sums := newLedger(field)
 	for _, record := range records {
@@ -73,7 +76,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		}
 		group := id
 		if byType {
-			group = endpoint.kind()
+			group = cmp.Or(endpoint.kind(), gone[id].BilledType, unknownType)
 		}
 		sums.add(record, group)
 	}
@@ -93,7 +96,7 @@ func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoin
 	if err != nil {
 		return nil, err
 	}
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(listed))
+	notes := r.EndpointNotes(ctx, listed)
 	types := r.poolCards(ctx, listed...)
 	known := make(map[string]billedEndpoint, len(listed))
 	for _, body := range listed {
@@ -117,7 +120,7 @@ func (e billedEndpoint) matches(f endpointFilter) bool {
 		(f.image == "" || e.image == f.image) && (f.template == "" || e.template == f.template)
 }
 
-// kind is the GPU type the endpoint's amounts are filed under.
+// kind is the GPU type the endpoint's amounts are filed under, "" for several.
 func (e billedEndpoint) kind() string {
 	switch {
 	case e.cpu:
@@ -125,5 +128,20 @@ func (e billedEndpoint) kind() string {
 	case len(e.types) == 1:
 		return e.types[0]
 	}
-	return unknownType
+	return ""
+}
+
+// goneEndpoints is what is remembered of billed endpoints that are not there any
+// more.
+func (r *request) goneEndpoints(ctx context.Context, records []any, known map[string]billedEndpoint) map[string]translate.EndpointNote {
+	var ids []string
+	for _, record := range records {
+		id := translate.Text(record, "serverlessId")
+		if _, live := known[id]; !live {
+			ids = append(ids, id)
+		}
+	}
+	// Where the store cannot tell, the answer is less exact.
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, translate.Unique(ids))
+	return notes
 }

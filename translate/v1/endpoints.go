@@ -17,7 +17,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(listed))
+	notes := r.EndpointNotes(ctx, listed)
 	types := r.poolCards(ctx, listed...)
 	var templates map[string]any
 	if withTemplate {
