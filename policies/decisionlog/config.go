@@ -14,6 +14,7 @@ type Config struct {
 	Stdout        bool              `yaml:"stdout" doc:"writes them to standard output"`
 	Service       *Service          `yaml:"service" doc:"posts them to an HTTP service"`
 	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/args); * stands for any one member or item. The value is replaced by '***'"`
+	Inputs        bool              `yaml:"inputs" doc:"records the inputs of jobs, and the messages and prompts sent to language models, which are hidden otherwise"`
 	Buffer        int               `yaml:"buffer" doc:"how many events may wait" unit:"events"`
 	BufferBytes   int64             `yaml:"buffer_bytes" doc:"size of the bodies in waiting events together, as they were sent; in memory they take a few times that" unit:"bytes"`
 	SampleAllowed float64           `yaml:"sample_allowed" doc:"the share of decisions without anything to say that are recorded, 0 to 1; denials, warnings, shadow results, exceptions, changes and errors always are"`

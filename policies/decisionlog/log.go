@@ -77,7 +77,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 		}
 	}
 	l := &Log{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), ring: make([]*Event, cfg.Buffer)}
-	for _, m := range append(builtinMasks(), cfg.Mask...) {
+	for _, m := range append(builtinMasks(cfg.Inputs), cfg.Mask...) {
 		path, err := parseMask(m)
 		if err != nil {
 			return nil, fmt.Errorf("decision log: mask: %w", err)
@@ -107,6 +107,9 @@ func New(cfg Config, deps Deps) (*Log, error) {
 // events make room and are counted as dropped.
 func (l *Log) Record(e Event) {
 	sampled := e.plain() && l.cfg.SampleAllowed < 1 && l.deps.Random() >= l.cfg.SampleAllowed
+	if !sampled && !l.cfg.Inputs && e.Input != nil {
+		light(&e)
+	}
 	l.mu.Lock()
 	if sampled {
 		l.stats.Sampled++

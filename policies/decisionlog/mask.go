@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,14 +12,27 @@ import (
 // hidden replaces what is masked.
 const hidden = "***"
 
-// builtinMasks are always on: what is a secret by its place.
-func builtinMasks() []string {
+// body is where the body of a call is in an event.
+const body = "/input/request/body"
+
+// inputs are the members of bodies that hold what a job or a language model is
+// given: people's words and pictures, and most of the bytes.
+var inputs = []string{"input", "messages", "prompt"}
+
+// builtinMasks are always on: what is a secret by its place, and the inputs of
+// jobs unless they are wanted.
+func builtinMasks(withInputs bool) []string {
 	var out []string
+	if !withInputs {
+		for _, name := range inputs {
+			out = append(out, body+"/"+name)
+		}
+	}
 	for _, root := range []string{
-		"/input/request/body", "/input/resource/after", "/input/resource/current", "/input/resource/template/record",
+		body, "/input/resource/after", "/input/resource/current", "/input/resource/template/record",
 	} {
 		for _, field := range []string{
-			"/env/*", "/password", "/username", "/s3Config/accessId", "/s3Config/accessSecret", "/webhook", "/webhookV2",
+			"/env/*", "/password", "/username", "/s3Config", "/webhook", "/webhookV2",
 			"/keys/*",
 		} {
 			out = append(out, root+field)
@@ -65,6 +79,52 @@ func mask(v any, path []string, at string, masked *[]string) any {
 			if path[0] == "*" || path[0] == strconv.Itoa(i) {
 				out[i] = mask(x[i], path[1:], at+"/"+strconv.Itoa(i), masked)
 			}
+		}
+		return out
+	default:
+		return v
+	}
+}
+
+// light returns an event without the inputs of jobs, which are masked anyway, and
+// with memory of its own: what a large body was decoded from must not wait with it.
+func light(e *Event) {
+	given, ok := e.Input.Request.Body.(map[string]any)
+	if !ok || !slices.ContainsFunc(inputs, func(name string) bool { return given[name] != nil }) {
+		return
+	}
+	in := *e.Input
+	out := make(map[string]any, len(given))
+	e.Size = 0
+	for name, v := range given {
+		if slices.Contains(inputs, name) {
+			v = hidden
+		}
+		out[strings.Clone(name)] = own(v, &e.Size)
+	}
+	in.Request.Body = out
+	e.Input = &in
+}
+
+// own copies decoded JSON, strings included, and adds up their bytes.
+func own(v any, size *int64) any {
+	switch x := v.(type) {
+	case string:
+		*size += int64(len(x))
+		return strings.Clone(x)
+	case json.Number:
+		return json.Number(strings.Clone(string(x)))
+	case []any:
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = own(x[i], size)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for name, item := range x {
+			*size += int64(len(name))
+			out[strings.Clone(name)] = own(item, size)
 		}
 		return out
 	default:
