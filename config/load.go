@@ -146,14 +146,19 @@ func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum
 }
 
 // complete fills in what the file leaves out or says relative to itself. The policies
-// account_changes and roles are in force unless they are listed.
+// account_changes and roles are in force unless they are listed, and run_webhooks
+// where the run interface is served.
 func (l *Loaded) complete(dir string) {
 	if file := l.Config.Decisions.File; file != nil {
 		file.Path = beside(dir, file.Path)
 	}
+	unlisted := []string{"account_changes", "roles"}
+	if l.Config.Platform.RunURL != "" {
+		unlisted = append(unlisted, "run_webhooks")
+	}
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
-		for _, name := range []string{"account_changes", "roles"} {
+		for _, name := range unlisted {
 			if !slices.ContainsFunc(p.Policies, func(e policies.Entry) bool { return e.Policy == name }) {
 				p.Policies = append(slices.Clip(p.Policies), policies.Entry{Policy: name}) // last, so that the places of faults stay
 			}

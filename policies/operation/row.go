@@ -20,6 +20,9 @@ type Row struct {
 	Object string
 	// Template is set if the body may name a template.
 	Template bool
+	// Addresses is set if its answer holds records of endpoints, which say where
+	// these are called.
+	Addresses bool
 	// Body is the most bytes its body may have, if that is not the limit of the
 	// REST API (reference platform-v2, section 12.7).
 	Body int64

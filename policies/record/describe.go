@@ -67,7 +67,7 @@ var requestShape = describe("",
 	},
 	field("query", "query parameters, parsed", mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Query }),
 	anything("body", "body with the platform's defaults filled in; null for none", func(d *Document) *any { return &d.in.Request.Body }),
-	str("dialect", "v2, v1, graphql or run", func(d *Document) *string { return &d.in.Request.Dialect }),
+	str("dialect", "v2, v1, graphql, run, or chat for what language models answer", func(d *Document) *string { return &d.in.Request.Dialect }),
 )
 
 var callerShape = describe("",

@@ -53,7 +53,7 @@ type Request struct {
 	Query map[string]any
 	// Body is the body with the platform's defaults filled in; nil for none.
 	Body any
-	// Dialect is the interface the caller spoke: v2, v1, graphql or run.
+	// Dialect is the interface the caller spoke: v2, v1, graphql, run, or chat.
 	Dialect string
 }
 

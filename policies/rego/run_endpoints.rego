@@ -10,7 +10,7 @@
 #       type: array
 #       items: {type: string, minLength: 1}
 #     models:
-#       description: Models chat and completion calls may name. Absent - any.
+#       description: Models chat and completion calls may name, and jobs in their input. Absent - any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     allow_webhooks:
@@ -24,7 +24,7 @@ package tollgate.library.run_endpoints
 
 import data.tollgate.value
 
-violations(params) := endpoint(params) | (model(params) | webhook(params))
+violations(params) := ((endpoint(params) | model(params)) | model_of_job(params)) | webhook(params)
 
 endpoint(params) := {{"message": message, "pointer": ""} |
 	input.resource.kind == "job"
@@ -43,6 +43,18 @@ model(params) := {{"message": message, "pointer": "/model"} |
 	not named_model in allowed
 	message := sprintf("the model %v is not allowed (allowed: %s)", [named_model, value.listed(allowed)])
 }
+
+model_of_job(params) := {{"message": message, "pointer": pointer} |
+	input.request.operation in {"run", "runsync"}
+	allowed := params.models
+	some [pointer, name] in models_of_job
+	not name in allowed
+	message := sprintf("the model %v is not allowed (allowed: %s)", [name, value.listed(allowed)])
+}
+
+models_of_job contains ["/input/model", name] if name := input.request.body.input.model
+
+models_of_job contains ["/input/openai_input/model", name] if name := input.request.body.input.openai_input.model
 
 named_model := input.request.body.model
 

@@ -12,6 +12,7 @@ verdict(operation, id, body) := result if {
 test_allow if {
 	verdict("run", "e1", {"input": {}}) == set()
 	verdict("chatCompletions", "e1", {"model": "m1"}) == set()
+	verdict("run", "e1", {"input": {"model": "m1", "openai_input": {"model": "m1"}}}) == set()
 	run_endpoints.violations(params) == set() with input as testing.create("pod", {})
 }
 
@@ -19,6 +20,8 @@ test_deny if {
 	verdict("run", "e2", {"input": {}}) == {""}
 	verdict("chatCompletions", "e1", {"model": "m2"}) == {"/model"}
 	verdict("completions", "e1", {}) == {"/model"}
+	verdict("run", "e1", {"input": {"model": "m2"}}) == {"/input/model"}
+	verdict("runsync", "e1", {"input": {"openai_input": {"model": "m2"}}}) == {"/input/openai_input/model"}
 	verdict("runsync", "e1", {"webhook": "https://x", "webhookV2": "https://y"}) == {"/webhook", "/webhookV2"}
 	testing.pointers(run_endpoints.violations(params)) == {""} with input as testing.plain("job", "read")
 }

@@ -53,6 +53,11 @@ asked contains {"limit": "max_tokens", "pointer": "/input/sampling_params/max_to
 	x := input.request.body.input.sampling_params.max_tokens
 }
 
+asked contains {"limit": "max_tokens", "pointer": sprintf("/input/openai_input/%s", [name]), "value": x} if {
+	some name in ["max_tokens", "max_completion_tokens"]
+	x := input.request.body.input.openai_input[name]
+}
+
 asked contains {"limit": "max_execution_ms", "pointer": "/policy/executionTimeout", "value": x} if {
 	x := input.request.body.policy.executionTimeout
 }

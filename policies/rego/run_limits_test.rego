@@ -28,6 +28,10 @@ test_deny if {
 		"/input/sampling_params/max_tokens",
 		"/input/duration",
 	}
+	verdict("run", {"input": {"openai_input": {"max_tokens": 101, "max_completion_tokens": 101}}}) == {
+		"/input/openai_input/max_tokens",
+		"/input/openai_input/max_completion_tokens",
+	}
 	verdict("runsync", {"policy": {"executionTimeout": 60001, "ttl": 90001}}) == {"/policy/executionTimeout", "/policy/ttl"}
 }
 

@@ -23,13 +23,13 @@ mutations(params) := {mutation |
 forced(params) := {pointer: value | some [pointer, value] in (sent | always(params))}
 
 # sent: the checker as the call spells it.
-sent contains ["/input/enable_safety_checker", true] if "enable_safety_checker" in members
+sent contains ["/input/enable_safety_checker", true] if _ = input.request.body.input.enable_safety_checker
 
-sent contains ["/input/disable_safety_checker", false] if "disable_safety_checker" in members
+sent contains ["/input/disable_safety_checker", false] if _ = input.request.body.input.disable_safety_checker
 
 always(params) := {["/input/enable_safety_checker", true] |
 	input.request.params.id in params.models
-	not "disable_safety_checker" in members
+	not disables
 }
 
-members := object.keys(input.request.body.input)
+disables if _ = input.request.body.input.disable_safety_checker
