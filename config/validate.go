@@ -55,6 +55,10 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	if c.Platform.RunURL != "" {
 		errs = append(errs, fault.At("platform.run_url", baseURL(c.Platform.RunURL, c.Platform.AllowInsecure)))
 	}
+	if c.PublicURL != "" {
+		_, err := upstream.New(upstream.Config{BaseURL: c.PublicURL}, nil)
+		bad(err == nil, "public_url", "must be http or https with a host and nothing else")
+	}
 	bad(c.Run.Memory >= operation.MaxBody+1, "run.memory", "must be more than the largest body, %d bytes", operation.MaxBody)
 	for path, addr := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "envoy.listen": c.Envoy.Listen} {
 		_, _, err := net.SplitHostPort(addr)

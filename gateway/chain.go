@@ -97,6 +97,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
+		filter.Addresses{Public: cfg.publicRuns()},
 		filter.Share{},
 	}
 	ports := filter.Ports{

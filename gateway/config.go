@@ -35,7 +35,9 @@ import (
 // value takes effect when the configuration is loaded again ("live") or requires a
 // restart ("restart"); it holds for the settings below, too.
 type Config struct {
-	Listen   string   `yaml:"listen" doc:"address of the data listener" reload:"restart"`
+	Listen    string `yaml:"listen" doc:"address of the data listener" reload:"restart"`
+	PublicURL string `yaml:"public_url" doc:"where callers reach this gateway, scheme and host only; records of endpoints name it instead of the platform's run interface" reload:"live"`
+
 	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only a proxy on the same host or a trusted network may reach it" reload:"restart"`
 	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
 	Envoy    Envoy    `yaml:"envoy" doc:"the server for Envoy's ext_proc filter" reload:"restart"`

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"strings"
+
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -19,6 +21,15 @@ func (g *Gateway) newRuns(cfg *Config) (r runs, err error) {
 		r.client, err = upstream.New(cfg.runs(), cfg.credentials())
 	}
 	return r, err
+}
+
+// publicRuns is where callers reach the run interface; "" when it is not served, or
+// the place is not known.
+func (c *Config) publicRuns() string {
+	if c.Platform.RunURL == "" {
+		return ""
+	}
+	return strings.TrimSuffix(c.PublicURL, "/")
 }
 
 // routes lists the routes of the run interface, if it is served.
