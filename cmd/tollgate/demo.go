@@ -58,7 +58,7 @@ func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	loaded, err := demoConfig("http://" + upstream.Addr().String())
+	loaded, err := demoConfig("http://"+upstream.Addr().String(), "http://"+data.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,10 @@ func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Wri
 	return group.Wait()
 }
 
-// demoConfig reads the demo's configuration for an emulator at base.
-func demoConfig(base string) (*config.Loaded, error) {
-	text := strings.ReplaceAll(demoYAML, "PLATFORM\n", base+"\n")
+// demoConfig reads the demo's configuration for an emulator at base and a gateway
+// at public.
+func demoConfig(base, public string) (*config.Loaded, error) {
+	text := strings.NewReplacer("PLATFORM\n", base+"\n", "GATEWAY\n", public+"\n").Replace(demoYAML)
 	for _, key := range config.DemoKeys() {
 		text = strings.ReplaceAll(text, "SHA256("+key+")", identity.DigestOf(key).String())
 	}
@@ -120,7 +121,7 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 func greet(w io.Writer, data, admin, emulator string) error {
 	_, err := fmt.Fprintf(w, `tollgate demo
 
-  gateway   http://%[1]s   (v2 at /v2, v1 at /v1, GraphQL at /graphql)
+  gateway   http://%[1]s   (v2 and the run interface at /v2, v1 at /v1, GraphQL at /graphql)
   admin     http://%[2]s   (readyz, metrics, admin/status, admin/limits?org=acme, admin/spend?org=acme)
   platform  http://%[3]s   (the emulator; callers never need it)
 
@@ -140,6 +141,9 @@ Try
   # fifty at once: no more than the team's budget has room for, the others are 402
   seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_research' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
   tollgate spend show acme --admin http://%[2]s
+  # run a job on a public model, and one that asks for too much: 403
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse"}}' http://%[1]s/v2/p-image-t2i/runsync
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse","max_tokens":4096}}' http://%[1]s/v2/p-image-t2i/runsync
   # the retired v1 API, translated
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"c","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}' http://%[1]s/v1/pods
   # the legacy GraphQL API, translated

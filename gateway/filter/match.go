@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 )
@@ -42,6 +43,8 @@ func (m Match) find(ex *Exchange) error {
 	switch d := found.Route.Dialect; {
 	case d == route.V2:
 		ex.Operation = m.API.Operation(found.Route.ID)
+	case d.Runs() && ex.In.Door == "envoy":
+		return problem.Misdirected.New("the run interface is not served through this proxy")
 	case d.Runs():
 		ex.Operation = m.Run.Operation(found.Route.ID)
 	}

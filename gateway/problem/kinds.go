@@ -13,6 +13,7 @@ const (
 	VersionUnsupported Kind = "version_unsupported"
 	HeadersTooLarge    Kind = "headers_too_large"
 	NotFound           Kind = "not_found"
+	Misdirected        Kind = "misdirected"
 	MethodNotAllowed   Kind = "method_not_allowed"
 	Unauthorized       Kind = "unauthorized"
 	RateLimited        Kind = "rate_limited"
@@ -49,6 +50,7 @@ var kinds = map[Kind]row{
 	VersionUnsupported: {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/2 are spoken"},
 	HeadersTooLarge:    {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "too many headers, or one that is too long"},
 	NotFound:           {http.StatusNotFound, "Not Found", "no operation has this path"},
+	Misdirected:        {http.StatusMisdirectedRequest, "Misdirected Request", "the run interface is served by the gateway's own listener, not through Envoy's ext_proc filter"},
 	MethodNotAllowed:   {http.StatusMethodNotAllowed, "Method Not Allowed", "the path exists, the method does not; see Allow"},
 	Unauthorized:       {http.StatusUnauthorized, "Unauthorized", "no key, or none that is known"},
 	RateLimited:        {http.StatusTooManyRequests, "Too Many Requests", "a window is full; wait for Retry-After seconds"},

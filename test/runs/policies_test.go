@@ -1,0 +1,168 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// TestPolicies: what the organisation does not want is refused by name, before it
+// reaches the platform, and said beforehand by an explanation.
+func TestPolicies(t *testing.T) {
+	r := newRig(t, policies(`policies:
+      - {policy: run_endpoints, params: {endpoints: [flux, wan, llm], models: [small]}}
+      - {policy: run_limits, params: {max_tokens: 100, max_execution_ms: 60000, max_ttl_ms: 90000, max_duration_seconds: 8}}
+      - {policy: run_cost, params: {max_usd_per_run: 0.5, prices: {other: {usd_per_run: 0.02}, flux: {usd_per_run: 0.02}, wan: {usd_per_second: 0.1, default_seconds: 5}}, endpoints: [llm]}}`))
+	for name, tc := range map[string]struct{ target, body, policy, field string }{
+		"endpoint":       {"/v2/other/run", `{"input":{}}`, "run_endpoints", ""},
+		"model":          {"/v2/llm/openai/v1/chat/completions", `{"model":"large","messages":[{"role":"user"}]}`, "run_endpoints", "/model"},
+		"model of a job": {"/v2/llm/run", `{"input":{"openai_input":{"model":"large"}}}`, "run_endpoints", "/input/openai_input/model"},
+		"escaped name":   {"/v2/llm/run", `{"input":{"\u006dodel":"large"}}`, "run_endpoints", "/input/model"},
+		"tokens":         {"/v2/llm/runsync", `{"input":{"sampling_params":{"max_tokens":101}}}`, "run_limits", "/input/sampling_params/max_tokens"},
+		"tokens of chat": {"/v2/llm/openai/v1/completions", `{"model":"small","prompt":"a","max_tokens":1000}`, "run_limits", "/max_tokens"},
+		"time":           {"/v2/llm/run", `{"input":{},"policy":{"executionTimeout":60001}}`, "run_limits", "/policy/executionTimeout"},
+		"life":           {"/v2/llm/run", `{"input":{},"policy":{"ttl":90001}}`, "run_limits", "/policy/ttl"},
+		"length":         {"/v2/llm/run", `{"input":{"duration":9}}`, "run_limits", "/input/duration"},
+		"cost":           {"/v2/wan/run", `{"input":{"duration":6}}`, "run_cost", "/input"},
+		"webhook":        {"/v2/llm/run", `{"input":{},"webhook":"https://169.254.169.254/x"}`, "run_webhooks", "/webhook"},
+		"second webhook": {"/v2/llm/runsync", `{"input":{},"webhookV2":"https://2852039166/"}`, "run_webhooks", "/webhookV2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := r.ask(t, "POST", tc.target, "key_research", tc.body)
+			list, _ := decoded(t, a.Body)["policies"].([]any)
+			var got []string
+			for _, v := range list {
+				m, _ := v.(map[string]any)
+				field, _ := m["field"].(string)
+				got = append(got, fmt.Sprint(m["policy"], " ", field))
+			}
+			if diff := cmp.Diff([]string{tc.policy + " " + tc.field}, got); a.Status != 403 || diff != "" {
+				t.Errorf("%d %s; denials (-want +got):\n%s", a.Status, a.Body, diff)
+			}
+			report, err := r.gateway.Explain(t.Context(), gateway.Question{Method: "POST", Target: tc.target, Key: "key_research", Body: tc.body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(report)
+			if err != nil || report.Status != 403 || !strings.Contains(string(text), tc.policy) {
+				t.Errorf("explained: %s, %v; want a denial by %s", text, err, tc.policy)
+			}
+		})
+	}
+	for _, c := range r.platform.Calls() {
+		if c.Method == "POST" {
+			t.Errorf("%s %s reached the platform", c.Method, c.Path)
+		}
+	}
+}
+
+// TestChanges: what policies set is what the worker gets.
+func TestChanges(t *testing.T) {
+	r := newRig(t, policies(`policies:
+      - {policy: run_limits, params: {max_tokens: 100, max_execution_ms: 60000, set_defaults: true}}
+      - {policy: run_safety, params: {models: []}}`))
+	base := "/v2/" + r.endpoint(t)
+	a := r.ask(t, "POST", base+"/run", "key_research", `{"input":{"enable_safety_checker":false,"text":"`+strings.Repeat("x", 1<<20)+`"}}`)
+	if got := a.Header.Values("X-Tollgate-Mutation"); a.Status != 200 || len(got) != 2 {
+		t.Errorf("%d %s, changes %q, want two", a.Status, a.Body, got)
+	}
+	r.want(t, 200, "POST", base+"/openai/v1/chat/completions", strings.Replace(hello, `"max_tokens":16,`, "", 1))
+	got := []string{strings.ReplaceAll(string(r.platform.CallsTo("run")[0].Body), strings.Repeat("x", 1<<20), "X"), string(r.platform.CallsTo("chatCompletions")[0].Body)}
+	want := []string{
+		`{"input":{"enable_safety_checker":true,"text":"X"},"policy":{"executionTimeout":60000}}`,
+		`{"max_tokens":100,"messages":[{"content":"good morning","role":"user"}],"model":"llm"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the platform got (-want +got):\n%s", diff)
+	}
+}
+
+// TestClass: a class counts runs beside the caller's own quotas.
+func TestClass(t *testing.T) {
+	r := newRig(t, policies(`policies: []
+    classes: [{id: runs, operations: [run, runsync, chatCompletions, completions], per: key, limits: {minute: 2}}]`))
+	base := "/v2/" + r.endpoint(t)
+	for range 2 {
+		r.want(t, 200, "POST", base+"/run", `{"input":{}}`)
+	}
+	a := r.ask(t, "POST", base+"/openai/v1/chat/completions", "key_research", hello)
+	e, _ := decoded(t, a.Body)["error"].(map[string]any)
+	if a.Status != 429 || e["type"] != "rate_limit_error" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("a third run: %d %v %s", a.Status, a.Header, a.Body)
+	}
+	r.want(t, 200, "GET", base+"/health", "")
+}
+
+// TestSecretsStayHidden: neither the credentials of a job's bucket, nor its webhook,
+// nor its input are in any record, unless inputs are wanted.
+func TestSecretsStayHidden(t *testing.T) {
+	for _, inputs := range []bool{false, true} {
+		file := filepath.Join(t.TempDir(), "decisions.log")
+		r := newRig(t, settings(fmt.Sprintf("decisions: {file: {path: %q}, inputs: %t}", file, inputs)))
+		end := world.Run(t, r.gateway)
+		base := "/v2/" + r.endpoint(t)
+		a := r.ask(t, "POST", base+"/run", "key_research", `{"input":{"text":"private words"},"webhook":"https://hooks.example/SECRET1",
+			"s3Config":{"accessId":"SECRET2","accessSecret":"SECRET3","bucketName":"b","endpointUrl":"https://SECRET4.example"}}`)
+		r.want(t, 200, "POST", base+"/openai/v1/chat/completions", strings.Replace(hello, "good morning", "private words", 1))
+		refused := r.ask(t, "POST", base+"/run", "key_research", `{"input":{},"s3Config":{"accessSecret":["SECRET5"]}}`)
+		explained, err := r.gateway.Explain(t.Context(), gateway.Question{
+			Method: "POST", Target: base + "/run", Key: "key_research", Body: `{"input":{"text":"private words"},"s3Config":{"accessSecret":"SECRET6"}}`,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := json.Marshal(explained)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.close()
+		end()
+		log, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(log), `"operation":"chatCompletions"`) {
+			t.Fatalf("the decision log: %s, %v", log, err)
+		}
+		if got := strings.Contains(string(log), "private words"); got != inputs {
+			t.Errorf("inputs: %t, and the decision log has them: %t", inputs, got)
+		}
+		everything := a.Body + fmt.Sprint(a.Header) + refused.Body + string(report) + r.logs.String() + string(log)
+		if strings.Contains(everything, "SECRET") || strings.Contains(everything, canary) {
+			t.Errorf("a secret is in what is told:\n%s", everything)
+		}
+	}
+}
+
+// TestAddresses: records of endpoints name the gateway, and what they name works.
+func TestAddresses(t *testing.T) {
+	r := newRig(t, settings(`public_url: "https://gateway.test"`))
+	id := r.endpoint(t)
+	list, _ := r.want(t, 200, "GET", "/v2/serverless", "")["endpoints"].([]any)
+	first, _ := list[0].(map[string]any)
+	for name, record := range map[string]map[string]any{"list": first, "one": r.want(t, 200, "GET", "/v2/serverless/"+id, "")} {
+		urls, _ := record["requestUrls"].(map[string]any)
+		want := map[string]any{}
+		for member, path := range map[string]string{
+			"run": "/run", "runSync": "/runsync", "status": "/status/{job_id}", "stream": "/stream/{job_id}", "cancel": "/cancel/{job_id}",
+			"retry": "/retry/{job_id}", "purgeQueue": "/purge-queue", "health": "/health",
+		} {
+			want[member] = "https://gateway.test/v2/" + id + path
+		}
+		if diff := cmp.Diff(want, urls); diff != "" {
+			t.Errorf("%s: requestUrls (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, ask := range []struct{ method, target, body string }{
+		{"GET", "/v1/endpoints/" + id, ""}, {"POST", "/graphql", `{"query":"{ myself { endpoints { id name } } }"}`},
+	} {
+		if a := r.ask(t, ask.method, ask.target, "key_research", ask.body); a.Status != 200 || strings.Contains(a.Body, r.runs) {
+			t.Errorf("%s: %d %s, which must not name the platform", ask.target, a.Status, a.Body)
+		}
+	}
+}
