@@ -55,11 +55,16 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	if c.Platform.RunURL != "" {
 		errs = append(errs, fault.At("platform.run_url", baseURL(c.Platform.RunURL, c.Platform.AllowInsecure)))
 	}
+	if address := c.Platform.BalancedURL; address != "" {
+		_, rest, templated := strings.Cut(address, "://{id}.")
+		bad(templated && !strings.Contains(rest, "{"), "platform.lb_url", "must have {id} for the first name of its host, as in https://{id}.run.example")
+		errs = append(errs, fault.At("platform.lb_url", baseURL(strings.Replace(address, "{id}", "id", 1), c.Platform.AllowInsecure)))
+	}
 	if c.PublicURL != "" {
 		_, err := upstream.New(upstream.Config{BaseURL: c.PublicURL}, nil)
 		bad(err == nil, "public_url", "must be http or https with a host and nothing else")
 	}
-	bad(c.Run.Memory >= operation.MaxBody+1, "run.memory", "must be more than the largest body, %d bytes", operation.MaxBody)
+	bad(c.Run.Memory > operation.MaxRead, "run.memory", "must be more than the largest body, %d bytes", operation.MaxRead)
 	for path, addr := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "envoy.listen": c.Envoy.Listen} {
 		_, _, err := net.SplitHostPort(addr)
 		bad(err == nil || addr == "" && path == "envoy.listen", path, "must be host:port")
@@ -172,5 +177,5 @@ func loopback(addr string) bool {
 
 func loopbackHost(host string) bool {
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }

@@ -97,13 +97,14 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
-		filter.Addresses{Public: cfg.publicRuns()},
+		filter.Measure{},
+		filter.Addresses{Public: cfg.publicRuns(), Balanced: runs.balanced != nil},
 		filter.Share{},
 	}
 	ports := filter.Ports{
 		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: g.history,
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
-		Sender:      &filter.Dispatcher{Upstream: client, Run: runs.client, Recorder: g.recorder, Deadline: cfg.Timeouts.Call, Streams: g.streams},
+		Sender:      &filter.Dispatcher{Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call, Streams: g.streams},
 	}
 	if g.decisions != nil {
 		ports.Decisions = g.decisions
@@ -114,7 +115,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		callers:  directory,
 		reader:   reader,
 		client:   client,
-		run:      runs.client,
+		runs:     runs,
 		engine:   engine,
 		moves:    moves(first),
 		loaded:   g.deps.Now(),

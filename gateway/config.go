@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -94,6 +95,8 @@ type Platform struct {
 	BaseURL string `yaml:"base_url,required" doc:"the platform's REST address, scheme and host only; https, beyond loopback"`
 
 	RunURL string `yaml:"run_url" doc:"the platform's run interface, likewise; empty serves none"`
+
+	BalancedURL string `yaml:"lb_url" doc:"address of load-balanced endpoints, with {id} for the endpoint's id: https://{id}.run.example; empty serves none"`
 
 	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
 }
@@ -303,6 +306,13 @@ func (c *Config) upstream() upstream.Config {
 // runs is where the run interface is, for its client.
 func (c *Config) runs() upstream.Config {
 	return upstream.Config{BaseURL: c.Platform.RunURL, Timeout: c.Timeouts.Run, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 512}
+}
+
+// balanced is where load-balanced endpoints are, for their client.
+func (c *Config) balanced() upstream.Config {
+	r := c.runs()
+	r.BaseURL = strings.Replace(c.Platform.BalancedURL, "{id}", "id", 1)
+	return r
 }
 
 // directory builds the look-up of callers.

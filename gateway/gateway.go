@@ -101,7 +101,7 @@ type state struct {
 	callers  *identity.Directory
 	reader   *filter.Reader
 	client   *upstream.Client
-	run      *upstream.Client // nil when the run interface is not served
+	runs     runs
 	engine   *policies.Engine
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string
@@ -232,9 +232,7 @@ func (g *Gateway) Swap(cfg Config) error {
 // close drops idle connections.
 func (s *state) close() {
 	s.client.Close()
-	if s.run != nil {
-		s.run.Close()
-	}
+	s.runs.close()
 }
 
 // Rejected notes a configuration that could not even be read, so that the

@@ -6,21 +6,37 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // runs is the run interface as a configuration has it.
 type runs struct {
 	api *schema.API
-	// client is nil when the interface is not served.
-	client *upstream.Client
+	// client is nil when the interface is not served, balanced when load-balanced
+	// endpoints are not.
+	client, balanced *upstream.Client
 }
 
 func (g *Gateway) newRuns(cfg *Config) (r runs, err error) {
 	r.api = g.runs
 	if cfg.Platform.RunURL != "" {
-		r.client, err = upstream.New(cfg.runs(), cfg.credentials())
+		if r.client, err = upstream.New(cfg.runs(), cfg.credentials()); err != nil {
+			return r, err
+		}
+	}
+	if cfg.Platform.BalancedURL != "" {
+		r.balanced, err = upstream.New(cfg.balanced(), cfg.credentials())
 	}
 	return r, err
+}
+
+// close drops idle connections.
+func (r runs) close() {
+	for _, c := range []*upstream.Client{r.client, r.balanced} {
+		if c != nil {
+			c.Close()
+		}
+	}
 }
 
 // publicRuns is where callers reach the run interface; "" when it is not served, or
@@ -32,18 +48,21 @@ func (c *Config) publicRuns() string {
 	return strings.TrimSuffix(c.PublicURL, "/")
 }
 
-// routes lists the routes of the run interface, if it is served.
+// routes lists the routes of the run interface, as far as it is served.
 func (r runs) routes() []route.Route {
-	if r.client == nil {
-		return nil
-	}
 	var routes []route.Route
 	for _, op := range r.api.Operations() {
-		dialect := route.Run
+		this := route.Route{ID: op.ID, Dialect: route.Run, Method: op.Method, Pattern: op.Path}
+		client := r.client
 		if op.Tag == modelsTag {
-			dialect = route.Chat
+			this.Dialect = route.Chat
 		}
-		routes = append(routes, route.Route{ID: op.ID, Dialect: dialect, Method: op.Method, Pattern: op.Path})
+		if row, _ := operation.Of(op.ID); row.Opaque {
+			this.Method, this.Pattern, client = route.AnyMethod, "/lb/{id}/{path...}", r.balanced
+		}
+		if client != nil {
+			routes = append(routes, this)
+		}
 	}
 	return routes
 }

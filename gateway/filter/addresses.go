@@ -17,6 +17,8 @@ import (
 type Addresses struct {
 	// Public is where callers reach the run interface; "" leaves records as they are.
 	Public string
+	// Balanced says that load-balanced endpoints are reached there, too.
+	Balanced bool
 }
 
 // Name implements Filter.
@@ -67,6 +69,7 @@ func (f Addresses) rewrite(record map[string]any) {
 		u, err := url.Parse(strings.NewReplacer("{", "%7B", "}", "%7D").Replace(given))
 		switch {
 		case err != nil || id == "":
+		case balanced && !f.Balanced:
 		case balanced:
 			urls[name] = f.Public + "/lb/" + id + u.Path
 		case strings.HasPrefix(u.Path, "/v2/"+id+"/"):

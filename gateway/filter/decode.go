@@ -25,6 +25,9 @@ func (Decode) Name() string { return "decode" }
 // or stands where none belongs.
 func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	body := ex.In.Body
+	if ex.opaque() {
+		return nil
+	}
 	if err := plainCoding(ex); err != nil {
 		return err
 	}

@@ -26,7 +26,9 @@ const (
 type Dispatcher struct {
 	Upstream *upstream.Client
 	// Run is where calls of the run interface go; nil when it is not served.
-	Run      *upstream.Client
+	Run *upstream.Client
+	// Balanced is where calls of load-balanced endpoints go, likewise.
+	Balanced *upstream.Client
 	Recorder *telemetry.Recorder
 	// Deadline bounds calls that change something: they are carried to their
 	// end even when the caller has left, because the result is wanted either
@@ -44,8 +46,11 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	defer span.End()
 	cancel := func() {}
 	row, _ := operation.Of(ex.Operation.ID)
-	client := d.Upstream
-	if row.Kind == operation.KindJob {
+	client, label := d.Upstream, ""
+	switch {
+	case row.Opaque:
+		client, label = d.Balanced, ex.Params["id"]
+	case row.Kind == operation.KindJob:
 		client = d.Run
 	}
 	switch {
@@ -61,7 +66,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	begin := d.Recorder.Now()
 	ex.Leave()
 	res, err := client.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
-		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Live: ex.Out.Stream && !row.Waits,
+		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Source: ex.Out.Source, Length: ex.Out.Length, Label: label, Live: ex.Out.Stream && !row.Waits,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {
@@ -72,7 +77,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return nil, err
 	}
 	ex.Receive(res.StatusCode, res.Header)
-	if res.StatusCode < http.StatusBadRequest && !ex.Out.Whole && (res.ContentLength < 0 || res.ContentLength > maxShort) {
+	if (res.StatusCode < http.StatusBadRequest || row.Opaque) && !ex.Out.Whole && (res.ContentLength < 0 || res.ContentLength > maxShort) {
 		ex.Answer.Stream = res.Body
 		if ex.Out.Stream {
 			ex.Answer.Stream = &cuttable{res.Body, ctx}

@@ -50,6 +50,10 @@ type Outbound struct {
 	Path, Query string
 	Header      http.Header
 	Body        []byte
+	// Source is a body that passes unread, of Length bytes, -1 if that is not known;
+	// nil when Body is all of it.
+	Source io.Reader
+	Length int64
 	// Stream says that the answer is an event stream: each part of it is passed on
 	// as it comes.
 	Stream bool

@@ -28,6 +28,9 @@ func (Rebuild) Name() string { return "rebuild" }
 func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
 	out := &ex.Out
+	if ex.opaque() {
+		return passUnread(ex)
+	}
 	out.Method = op.Method
 	out.Path = expand(op.Path, ex.Params)
 	out.Query = encodeQuery(ex.Query)

@@ -36,6 +36,10 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	if !a.Relayed {
 		return nil
 	}
+	if ex.opaque() {
+		showUnread(a)
+		return nil
+	}
 	switch {
 	case a.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w: the platform answered 401", upstream.ErrCredential)

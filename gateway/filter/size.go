@@ -32,7 +32,7 @@ func (Size) Name() string { return "size" }
 func (f Size) Request(_ context.Context, ex *Exchange) error {
 	limit := ex.bodyLimit()
 	in := &ex.In
-	if in.Source != nil && f.Memory != nil {
+	if in.Source != nil && f.Memory != nil && !ex.opaque() {
 		if err := f.receive(ex, limit); err != nil || in.Oversize {
 			discard(in.Source)
 			if err != nil {
@@ -47,6 +47,15 @@ func (f Size) Request(_ context.Context, ex *Exchange) error {
 		return problem.BadRequest.New("the request body broke off").With("Connection", "close")
 	}
 	return nil
+}
+
+// opaque reports whether the call passes unread.
+func (ex *Exchange) opaque() bool {
+	if ex.Operation == nil {
+		return false
+	}
+	row, _ := operation.Of(ex.Operation.ID)
+	return row.Opaque
 }
 
 // bodyLimit is how many bytes the body may have: before the operation of a

@@ -29,13 +29,19 @@ type Route struct {
 	// ID is the operation's name within its dialect.
 	ID      string
 	Dialect Dialect
-	Method  string
+	// Method is AnyMethod, or the one the route has.
+	Method string
 	// Pattern is the path with {name} for parameters, e.g. "/v2/pods/{id}". A
-	// parameter is always one whole segment.
+	// parameter is always one whole segment, but for a last {name...}, which is all
+	// of the path that is left, as it was sent.
 	Pattern string
 	// Public routes are answered without a credential.
 	Public bool
 }
+
+// AnyMethod is the method of a route that has GET, HEAD, POST, PUT, PATCH, DELETE
+// and OPTIONS.
+const AnyMethod = "*"
 
 // Match is what a request target means.
 type Match struct {
@@ -77,6 +83,7 @@ type node struct {
 	// param is the child for a {name} segment.
 	param   *node
 	name    string // of the parameter this node stands for
+	rest    *node  // the child for a last {name...}
 	methods map[string]*Route
 	// dialect is that of the first route at or below this node.
 	dialect Dialect
@@ -124,6 +131,12 @@ func (t *Table) add(r *Route) error {
 }
 
 func (n *node) child(seg string) (*node, error) {
+	if name, ok := strings.CutSuffix(seg, "...}"); ok {
+		if n.rest == nil {
+			n.rest = &node{name: name[1:]}
+		}
+		return n.rest, nil
+	}
 	if name, ok := strings.CutPrefix(seg, "{"); ok {
 		name = strings.TrimSuffix(name, "}")
 		if n.param == nil {
@@ -176,7 +189,13 @@ func (t *Table) Match(method, path string) (Match, error) {
 	}
 	n := t.root
 	var params map[string]string
+	at := 1 // where the segment begins
 	for seg := range strings.SplitSeq(path[1:], "/") {
+		if n.rest != nil {
+			n, params[n.rest.name] = n.rest, path[at:]
+			break
+		}
+		at += len(seg) + 1
 		if seg == "" {
 			return Match{}, ErrNotFound
 		}
@@ -197,13 +216,24 @@ func (t *Table) Match(method, path string) (Match, error) {
 		return Match{}, ErrNotFound
 	}
 	r := n.methods[method]
+	if r == nil && anyOf(method) {
+		r = n.methods[AnyMethod]
+	}
 	if r == nil {
 		return Match{}, &MethodError{Allow: sortedMethods(n.methods)}
 	}
 	return Match{Route: r, Params: params}, nil
 }
 
+// anyOf reports whether AnyMethod includes a method.
+func anyOf(method string) bool { return slices.Contains(strings.Fields(anyMethods), method) }
+
+const anyMethods = "DELETE GET HEAD OPTIONS PATCH POST PUT"
+
 func sortedMethods(m map[string]*Route) []string {
+	if m[AnyMethod] != nil {
+		return strings.Fields(anyMethods)
+	}
 	names := make([]string, 0, len(m))
 	for name := range m {
 		names = append(names, name)

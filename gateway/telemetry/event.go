@@ -63,6 +63,9 @@ type Event struct {
 	Hourly float64
 	Priced bool
 
+	// Job is what the answer of a run tells about it; nil for nothing.
+	Job *Job
+
 	UpstreamStatus  int
 	UpstreamLatency time.Duration
 	BytesIn         int64
@@ -72,6 +75,18 @@ type Event struct {
 
 	// failed is the last call absorbed that did not end well, nil for none.
 	failed *Event
+}
+
+// Job is what is known of a run.
+type Job struct {
+	// Finished says that the job has ended; Queued and Executed are then how long it
+	// waited and ran.
+	Finished         bool
+	Queued, Executed time.Duration
+	// Prompt and Completion count tokens.
+	Prompt, Completion int64
+	// Cost is what the run cost, USD.
+	Cost float64
 }
 
 // Absorb adds what the event of a v2 call says to that of the legacy exchange
@@ -186,6 +201,17 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	}
 	if e.Priced {
 		attrs = append(attrs, slog.Float64("usd_per_hour", e.Hourly))
+	}
+	if j := e.Job; j != nil {
+		if j.Finished {
+			attrs = append(attrs, slog.Duration("job_queued", j.Queued), slog.Duration("job_executed", j.Executed))
+		}
+		if j.Prompt+j.Completion > 0 {
+			attrs = append(attrs, slog.Int64("prompt_tokens", j.Prompt), slog.Int64("completion_tokens", j.Completion))
+		}
+		if j.Cost > 0 {
+			attrs = append(attrs, slog.Float64("usd", j.Cost))
+		}
 	}
 	if e.UpstreamStatus != 0 {
 		attrs = append(attrs, slog.Int("upstream_status", e.UpstreamStatus), slog.Duration("upstream_latency", e.UpstreamLatency))

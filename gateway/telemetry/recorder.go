@@ -26,6 +26,7 @@ type Recorder struct {
 	refusals metric.Int64Counter
 	policies metric.Int64Counter
 	upstream metric.Float64Histogram
+	runs     runs
 
 	// Attributes of the metrics that each exchange is counted in. There are as many
 	// as the metrics have series.
@@ -110,6 +111,9 @@ func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterPr
 		metric.WithDescription("Time until the platform's response headers, or until it was known that none would come (status 0).")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
+	if r.runs, err = newRuns(m); err != nil {
+		return nil, fmt.Errorf("telemetry: %w", err)
+	}
 	return r, nil
 }
 
@@ -150,6 +154,9 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	r.spoke(ctx, e, "shadow", e.Shadowed)
 	if e.UpstreamStatus != 0 || e.UpstreamLatency > 0 {
 		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(answer{e.Operation, e.UpstreamStatus}, answer.attributes)...)
+	}
+	if e.Job != nil {
+		r.runs.record(ctx, e)
 	}
 	r.span(trace.SpanFromContext(ctx), e)
 }

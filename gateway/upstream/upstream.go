@@ -51,6 +51,12 @@ type Request struct {
 	Header http.Header
 	// Body is sent as it is; nil for none.
 	Body []byte
+	// Source is sent instead when it is not nil, as Length bytes, or chunked when
+	// Length is negative.
+	Source io.Reader
+	Length int64
+	// Label takes the place of the first name of the host, unless it is "".
+	Label string
 	// Live says that the answer is an event stream, in which nothing may come for
 	// as long as it likes.
 	Live bool
@@ -79,7 +85,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		base:   base,
 		stalls: newStalls(cfg.Timeout),
 		transport: &http.Transport{
-			DialContext:           dialer.DialContext,
+			DialContext:           localhost(dialer),
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,
 			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 			ResponseHeaderTimeout: cfg.Timeout,
@@ -95,6 +101,17 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		},
 		credentials: credentials,
 	}, nil
+}
+
+// localhost dials names below localhost on loopback, which is where they are (RFC
+// 6761, section 6.3), whatever the resolver of the machine knows of that.
+func localhost(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if host, port, err := net.SplitHostPort(addr); err == nil && strings.HasSuffix(host, ".localhost") {
+			addr = net.JoinHostPort("127.0.0.1", port)
+		}
+		return d.DialContext(ctx, network, addr)
+	}
 }
 
 // Authorization returns the header value that authenticates an organisation to
@@ -127,7 +144,14 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	u.Opaque = path // sent as built, not re-escaped
 	u.RawQuery = query
 	req := &http.Request{Method: r.Method, URL: &u, Host: c.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	if r.Body != nil {
+	if r.Label != "" {
+		u.Host = r.Label + u.Host[strings.IndexByte(u.Host, '.'):]
+		req.Host = u.Host
+	}
+	switch {
+	case r.Source != nil:
+		req.Body, req.ContentLength = io.NopCloser(r.Source), r.Length
+	case r.Body != nil:
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 		req.ContentLength = int64(len(r.Body))
 	}

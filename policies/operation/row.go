@@ -26,6 +26,9 @@ type Row struct {
 	// Body is the most bytes its body may have, if that is not the limit of the
 	// REST API (reference platform-v2, section 12.7).
 	Body int64
+	// Opaque is set if the call is the worker's own affair: path, query, headers and
+	// body pass as they are, and so does the answer.
+	Opaque bool
 	// Waits is set if the answer is of no use once its caller has left: the call
 	// ends with it. The job it may have started goes on.
 	Waits bool

@@ -69,8 +69,9 @@ var v2 = []Row{
 
 // Sizes of bodies of the run interface, in bytes.
 const (
-	maxRun  = 10 << 20
-	maxWait = 20 << 20
+	maxRun      = 10 << 20
+	maxWait     = 20 << 20
+	maxBalanced = 30 << 20
 )
 
 // run holds the operations of the run interface (reference platform-v2,
@@ -92,7 +93,13 @@ var run = []Row{
 	{ID: "listModels", Kind: KindJob, Verb: VerbRead},
 	{ID: "getModel", Kind: KindJob, Verb: VerbRead},
 	{ID: "getOwnedModel", Kind: KindJob, Verb: VerbRead},
+
+	{ID: "callEndpoint", Kind: KindJob, Verb: VerbRun, Body: maxBalanced, Waits: true, Opaque: true},
 }
 
-// MaxBody is the largest body that any operation takes, in bytes.
-const MaxBody = maxWait
+// MaxBody is the largest body that any operation takes, MaxRead the largest that is
+// read as a whole, in bytes.
+const (
+	MaxBody = maxBalanced
+	MaxRead = maxWait
+)
