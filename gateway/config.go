@@ -103,7 +103,7 @@ type Platform struct {
 
 // Run is the run interface.
 type Run struct {
-	Memory int64 `yaml:"memory" doc:"size of the request bodies that are under way at once, of all callers; more are refused with 503. In memory they take about three times that" unit:"bytes" reload:"restart"`
+	Memory int64 `yaml:"memory" doc:"size of the request bodies that are under way at once, of all callers; more are refused with 503. Parsed, many small values take a few times that" unit:"bytes" reload:"restart"`
 }
 
 // Redis says where the shared store is: either URL or Embedded is set.

@@ -50,8 +50,8 @@ type Outbound struct {
 	Path, Query string
 	Header      http.Header
 	Body        []byte
-	// Source is a body that passes unread, of Length bytes, -1 if that is not known;
-	// nil when Body is all of it.
+	// Source is a body that is not held, of Length bytes, -1 if that is not known;
+	// nil when Body is all of it. It is closed if it is an io.Closer.
 	Source io.Reader
 	Length int64
 	// Stream says that the answer is an event stream: each part of it is passed on
@@ -159,8 +159,8 @@ type Exchange struct {
 	// nested says that the exchange is part of another one, counted that it was
 	// taken from the caller's quotas.
 	nested, counted bool
-	// reserved is the memory the body holds, in bytes.
-	reserved int64
+	// memory is that of a body that was read behind the head, nil without one.
+	memory *held
 	// shared says that the call was admitted to the account's fair share.
 	shared bool
 	// entered counts the filters entered in each part of the chain.

@@ -1,6 +1,10 @@
 package filter
 
-import "golang.org/x/sync/semaphore"
+import (
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+)
 
 // Memory bounds the bytes of large bodies that are under way at once, over all
 // exchanges.
@@ -9,12 +13,20 @@ type Memory struct{ w *semaphore.Weighted }
 // NewMemory returns a Memory of so many bytes.
 func NewMemory(bytes int64) *Memory { return &Memory{semaphore.NewWeighted(bytes)} }
 
-// reserve takes memory for the exchange, until its answer has come. It reports
-// whether there was enough.
-func (ex *Exchange) reserve(m *Memory, bytes int64) bool {
-	if !m.w.TryAcquire(bytes) {
+// held is the memory that the body of one exchange holds.
+type held struct {
+	memory *Memory
+	bytes  atomic.Int64
+}
+
+// grow takes more memory. It reports whether there was enough.
+func (h *held) grow(bytes int64) bool {
+	if !h.memory.w.TryAcquire(bytes) {
 		return false
 	}
-	ex.reserved += bytes
+	h.bytes.Add(bytes)
 	return true
 }
+
+// free gives all of it back. It may be called again, from any goroutine.
+func (h *held) free() { h.memory.w.Release(h.bytes.Swap(0)) }

@@ -51,6 +51,15 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		out.Body = nil
 		return nil
 	}
+	out.Header["Content-Type"] = []string{"application/json"}
+	if ex.memory != nil && len(ex.In.Body) >= largeBody {
+		var err error
+		if out.Source, out.Length, err = newCanonical(ex.Doc, ex.memory.free); err != nil {
+			return fmt.Errorf("encode the outbound body: %w", err)
+		}
+		ex.letGo()
+		return nil
+	}
 	body, err := strictjson.Append(nil, ex.Doc)
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
@@ -59,7 +68,6 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		return problem.TooLarge.Newf("the body that the request becomes exceeds %d bytes", MaxBody)
 	}
 	out.Body = body
-	out.Header["Content-Type"] = []string{"application/json"}
 	return nil
 }
 

@@ -90,6 +90,7 @@ func (f Size) receive(ex *Exchange, limit int64) error {
 	if in.Oversize = in.Length > limit; in.Oversize {
 		return nil
 	}
+	ex.memory = &held{memory: f.Memory}
 	defer func() { ex.Event.BytesIn = int64(len(in.Body)) }()
 	most := limit + 1 // one more byte shows that there are too many
 	if in.Length >= 0 {
@@ -102,7 +103,7 @@ func (f Size) receive(ex *Exchange, limit int64) error {
 			if len(b) >= firstRead && in.Length >= 0 {
 				grown = most
 			}
-			if !ex.reserve(f.Memory, grown-int64(cap(b))) {
+			if !ex.memory.grow(grown - int64(cap(b))) {
 				return problem.Overloaded.New("too many large bodies are under way").With("Retry-After", "1").With("Connection", "close")
 			}
 			b = append(make([]byte, 0, grown), b...)
@@ -123,12 +124,22 @@ func (f Size) receive(ex *Exchange, limit int64) error {
 	}
 }
 
-// Response gives the memory of the body back: the platform has it.
+// Response gives the memory of the body back, if sending it has not.
 func (f Size) Response(_ context.Context, ex *Exchange) error {
-	if f.Memory != nil && ex.In.Source != nil {
-		ex.In.Body, ex.Doc, ex.Out.Body, ex.Input = nil, nil, nil, nil
-		f.Memory.w.Release(ex.reserved)
-		ex.reserved = 0
+	if ex.memory != nil {
+		ex.letGo()
+		ex.Out.Body = nil
+		ex.memory.free()
 	}
 	return nil
+}
+
+// letGo forgets the body, which nothing looks at once Out is made.
+func (ex *Exchange) letGo() {
+	ex.In.Body, ex.Doc = nil, nil
+	if ex.Input != nil {
+		in := *ex.Input
+		in.Request.Body = nil
+		ex.Input = &in
+	}
 }

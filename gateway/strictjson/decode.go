@@ -137,11 +137,11 @@ func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
 		s = s[1 : len(s)-1]
 		return s, d.check(s, at)
 	}
-	plain, err := jsontext.AppendUnquote(nil, raw)
+	plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
 	if err != nil {
 		return "", d.syntax(err)
 	}
-	s := string(plain)
+	s := unsafe.String(unsafe.SliceData(plain), len(plain)) // plain is used for nothing else
 	return s, d.check(s, at)
 }
 

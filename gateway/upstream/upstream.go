@@ -52,7 +52,7 @@ type Request struct {
 	// Body is sent as it is; nil for none.
 	Body []byte
 	// Source is sent instead when it is not nil, as Length bytes, or chunked when
-	// Length is negative.
+	// Length is negative, and closed if it is an io.Closer.
 	Source io.Reader
 	Length int64
 	// Label takes the place of the first name of the host, unless it is "".
@@ -114,6 +114,14 @@ func localhost(d *net.Dialer) func(ctx context.Context, network, addr string) (n
 	}
 }
 
+// closer returns a reader as a body, which is closed if it can be.
+func closer(r io.Reader) io.ReadCloser {
+	if c, ok := r.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(r)
+}
+
 // Authorization returns the header value that authenticates an organisation to
 // the platform. Only the Envoy door, which does not send requests itself,
 // needs it.
@@ -150,7 +158,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	switch {
 	case r.Source != nil:
-		req.Body, req.ContentLength = io.NopCloser(r.Source), r.Length
+		req.Body, req.ContentLength = closer(r.Source), r.Length
 	case r.Body != nil:
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 		req.ContentLength = int64(len(r.Body))

@@ -80,6 +80,9 @@ type Timing struct {
 	// Job is how long a worker takes over a job unless the job's input says
 	// otherwise. Default 1s.
 	Job time.Duration
+	// Token is how long a language model takes over a word that it streams, unless
+	// the clock stands still. Default 20ms.
+	Token time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -94,6 +97,7 @@ func (t Timing) withDefaults() Timing {
 		Boot:      set(t.Boot, 2*time.Second),
 		ColdStart: set(t.ColdStart, 5*time.Second),
 		Job:       set(t.Job, time.Second),
+		Token:     set(t.Token, 20*time.Millisecond),
 	}
 }
 

@@ -178,7 +178,14 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 	return reply{status: http.StatusOK, header: header, stream: func() error {
 		out := http.NewResponseController(x.w)
 		words := q.words()
+		ctx, stop := x.untilClosed()
+		defer stop()
 		for i, word := range words {
+			if x.s.clock.Speed() > 0 {
+				if err := x.s.clock.Wait(ctx, x.s.clock.Now().Add(x.s.timing.Token), nil); err != nil {
+					return err
+				}
+			}
 			choice, object := q.chunk(word, i, len(words))
 			event := append([]byte("data: "), encoded(q.body(j, object, choice))...)
 			if _, err := x.w.Write(append(event, "\n\n"...)); err != nil {
