@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,9 @@ type Handler struct {
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
 	BodyTimeout, WriteTimeout time.Duration
+	// Proxies are the addresses of proxies before this door: a request that comes
+	// from one of them comes from who its X-Forwarded-For names.
+	Proxies []netip.Prefix
 
 	buffers sync.Pool
 }
@@ -67,7 +71,7 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		in.Peer = host
+		in.Peer = h.peer(host, r.Header.Values("X-Forwarded-For"))
 	}
 	return in
 }
