@@ -35,10 +35,11 @@ const maxMessage = 4 << 20
 // too long to find out that a gateway is cut off.
 const minPing = 5 * time.Second
 
-// NewGRPC returns a gRPC server with the door registered.
-func (s *Server) NewGRPC() *grpc.Server {
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}))
+// NewGRPC returns a gRPC server with the door registered; others may register
+// theirs beside it.
+func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
+	g := grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(maxMessage),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}))...)
 	extprocv3.RegisterExternalProcessorServer(g, s)
 	return g
 }

@@ -64,7 +64,7 @@ func Table() []Row {
 			Tests:   []string{"gateway/identity", "gateway/upstream"}, // to make exchanges as stages leave them
 			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",
 		},
-		{Package: "gateway/xds/...", May: []string{"gateway/route"}, Why: "Envoy's configuration is a function of ours, as data"},
+		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/console/...",
 			May:     []string{"gateway/route", "gateway/telemetry"},
@@ -72,8 +72,8 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"gateway/telemetry"},
-			Why:     "the operators' listener shows what telemetry knows",
+			May:     []string{"gateway/telemetry", "gateway/xds"},
+			Why:     "the operators' listener shows what telemetry knows, and the Envoys",
 		},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),

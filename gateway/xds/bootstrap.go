@@ -1,0 +1,146 @@
+package xds
+
+import (
+	"net/netip"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	overloadv3 "github.com/envoyproxy/go-control-plane/envoy/config/overload/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	connectionsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+)
+
+// Bootstrap is all that an Envoy is started with; the rest it is served.
+type Bootstrap struct {
+	// Node names this Envoy, Group its group.
+	Node, Group string
+	// Listen is where callers connect.
+	Listen netip.AddrPort
+	// Admin is the admin interface, which shows and changes everything: loopback.
+	Admin netip.AddrPort
+	// Doors are the gRPC servers of gateways.
+	Doors []netip.AddrPort
+	// Peer is how they are connected to. With TLS, the files are on Envoy's
+	// machine: its certificate and key, and the authority of the gateways.
+	Peer                 Peer
+	Certificate, Key, CA string
+	// Connections bounds those of callers.
+	Connections int64
+}
+
+// Text returns the bootstrap as JSON, which Envoy reads as it does YAML.
+func (c *Bootstrap) Text() (string, error) {
+	b := new(builder)
+	boot := &bootstrapv3.Bootstrap{
+		Node:  &corev3.Node{Id: c.Node, Cluster: c.Group},
+		Admin: &bootstrapv3.Admin{Address: socket(c.Admin.Addr().String(), uint32(c.Admin.Port()))},
+		DynamicResources: &bootstrapv3.Bootstrap_DynamicResources{
+			LdsConfig: impatient(fromADS()),
+			CdsConfig: impatient(fromADS()),
+			AdsConfig: &corev3.ApiConfigSource{
+				ApiType: corev3.ApiConfigSource_DELTA_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
+				GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: bootstrapCluster},
+				}}},
+			},
+		},
+		StaticResources: &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{c.cluster(b)}},
+		OverloadManager: c.overload(b),
+	}
+	if c.Peer.Name != "" {
+		boot.StaticResources.Secrets = c.secrets()
+	}
+	if c.Listen.Addr().Is4() && c.Listen.Port() != 0 {
+		boot.StaticResources.Listeners = []*listenerv3.Listener{c.closed(b)}
+	}
+	if b.err != nil {
+		return "", b.err
+	}
+	if err := validate(boot); err != nil {
+		return "", err
+	}
+	return indented(boot)
+}
+
+// impatient has Envoy begin to listen without what is not there after a second;
+// what comes later is taken all the same.
+func impatient(c *corev3.ConfigSource) *corev3.ConfigSource {
+	c.InitialFetchTimeout = seconds(1)
+	return c
+}
+
+// cluster is the gateways, as those that serve configuration.
+func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
+	cluster := &clusterv3.Cluster{
+		Name:                          bootstrapCluster,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:                seconds(1),
+		TypedExtensionProtocolOptions: b.http2(),
+		HealthChecks: []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
+			HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
+		})},
+		LoadAssignment: assignment(bootstrapCluster, c.Doors...),
+	}
+	if c.Peer.Name != "" {
+		cluster.TransportSocket = b.mutualTLS(c.Peer.Name, true)
+	}
+	return cluster
+}
+
+// secrets are read again when their files are replaced.
+func (c *Bootstrap) secrets() []*tlsv3.Secret {
+	return []*tlsv3.Secret{
+		{Name: bootstrapClient, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+			CertificateChain: fileSource(c.Certificate), PrivateKey: fileSource(c.Key),
+		}}},
+		{Name: bootstrapCA, Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
+			TrustedCa: fileSource(c.CA),
+		}}},
+	}
+}
+
+// closed answers 503 where callers connect, while the listener they want is not
+// there: before a gateway is reached for the first time, or if the configuration
+// is refused. It has the same address within IPv6. Envoy takes that for another
+// one, and Linux prefers a socket of IPv4 to it as soon as there is one. Each
+// connection carries one request, so that none stays.
+func (c *Bootstrap) closed(b *builder) *listenerv3.Listener {
+	address := socket(netip.AddrFrom16(c.Listen.Addr().As16()).String(), uint32(c.Listen.Port()))
+	address.GetSocketAddress().Ipv4Compat = true
+	return &listenerv3.Listener{
+		Name: "closed", Address: address,
+		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
+			Name: "envoy.filters.network.http_connection_manager",
+			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(&managerv3.HttpConnectionManager{
+				StatPrefix:                "closed",
+				CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{MaxRequestsPerConnection: number(1)},
+				HttpFilters: []*managerv3.HttpFilter{{
+					Name:       "envoy.filters.http.router",
+					ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(&routerv3.Router{})},
+				}},
+				RouteSpecifier: &managerv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
+					Name: "closed",
+					VirtualHosts: []*routev3.VirtualHost{{Name: "closed", Domains: []string{"*"}, Routes: []*routev3.Route{{
+						Match:  anything(),
+						Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
+					}}}},
+				}},
+			})},
+		}}}},
+	}
+}
+
+// overload bounds the connections of the process.
+func (c *Bootstrap) overload(b *builder) *overloadv3.OverloadManager {
+	return &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
+		Name: "envoy.resource_monitors.global_downstream_max_connections",
+		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: b.pack(&connectionsv3.DownstreamConnectionsConfig{
+			MaxActiveDownstreamConnections: c.Connections,
+		})},
+	}}}
+}

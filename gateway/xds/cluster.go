@@ -1,0 +1,191 @@
+package xds
+
+import (
+	"net/netip"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const (
+	// ReadyPath is where the HTTP door says whether a gateway takes requests.
+	ReadyPath = "/tollgate/ready"
+	// bufferSize is what Envoy holds of a message: more than the platform's limit
+	// of 102400 bytes for a body, so that tollgate refuses what is little above it.
+	bufferSize = 128 << 10
+	// upstreamIdle is shorter than the time after which a gateway closes an idle
+	// connection, so that no request meets a connection that is being closed.
+	upstreamIdle = 30
+	// maxStreams bounds requests under way; the default of 1024 would refuse many
+	// callers.
+	maxStreams = 20000
+)
+
+// gateways is the cluster of the gateways.
+func (g *Group) gateways(b *builder) *clusterv3.Cluster {
+	c := &clusterv3.Cluster{
+		Name:                 gatewaysName,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		EdsClusterConfig:     &clusterv3.Cluster_EdsClusterConfig{EdsConfig: fromADS()},
+		ConnectTimeout:       seconds(1),
+		LbPolicy:             clusterv3.Cluster_LEAST_REQUEST,
+		CircuitBreakers:      breakers(maxStreams),
+		// A gateway that leaves gets nothing more, though its health checks pass.
+		IgnoreHealthOnHostRemoval: true,
+		// Without a healthy gateway, 503: never one that is leaving.
+		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: 0}},
+	}
+	peer := g.Data
+	if g.Topology == ExtProc {
+		peer = g.Door
+		c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
+			HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
+		})}
+		c.TypedExtensionProtocolOptions = b.http2()
+	} else {
+		c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
+			HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: ReadyPath}},
+		})}
+		c.TypedExtensionProtocolOptions = b.http1(upstreamIdle)
+		c.PerConnectionBufferLimitBytes = number(bufferSize)
+	}
+	if peer.Name != "" {
+		c.TransportSocket = b.mutualTLS(peer.Name, g.Topology == ExtProc)
+	}
+	return c
+}
+
+// healthCheck asks every second, and believes at once what it hears.
+func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
+	h.Timeout, h.Interval, h.NoTrafficInterval = seconds(1), seconds(1), seconds(1)
+	h.HealthyThreshold, h.UnhealthyThreshold = number(1), number(1)
+	return h
+}
+
+// platform is the cluster of the platform.
+func (g *Group) platform(b *builder) *clusterv3.Cluster {
+	c := &clusterv3.Cluster{
+		Name:                          platformName,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_LOGICAL_DNS},
+		ConnectTimeout:                seconds(5),
+		PerConnectionBufferLimitBytes: number(bufferSize),
+		CircuitBreakers:               breakers(maxStreams),
+		LoadAssignment:                assigned(platformName, socket(g.Platform.Host, g.Platform.Port)),
+	}
+	if g.Platform.TLS {
+		c.TransportSocket = b.tls(&tlsv3.UpstreamTlsContext{
+			Sni: g.Platform.Host,
+			CommonTlsContext: &tlsv3.CommonTlsContext{ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{
+				ValidationContext: &tlsv3.CertificateValidationContext{
+					TrustedCa: fileSource(g.Platform.CAFile), MatchTypedSubjectAltNames: named(g.Platform.Host),
+				},
+			}},
+		})
+	}
+	return c
+}
+
+func breakers(n uint32) *clusterv3.CircuitBreakers {
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxConnections: number(n), MaxRequests: number(n), MaxPendingRequests: number(n),
+	}}}
+}
+
+// http1 has a cluster speak HTTP/1.1, which drops trailers.
+func (b *builder) http1(idle int64) map[string]*anypb.Any {
+	return b.protocol(&httpv3.HttpProtocolOptions{
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(idle)},
+		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+			ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{HttpProtocolOptions: &corev3.Http1ProtocolOptions{}},
+		}},
+	})
+}
+
+// http2 has a cluster speak gRPC. A gateway that is cut off is found out by pings,
+// which the server admits every 5 s.
+func (b *builder) http2() map[string]*anypb.Any {
+	return b.protocol(&httpv3.HttpProtocolOptions{
+		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+			ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
+				ConnectionKeepalive: &corev3.KeepaliveSettings{Interval: seconds(20), Timeout: seconds(5)},
+			}},
+		}},
+	})
+}
+
+func (b *builder) protocol(o *httpv3.HttpProtocolOptions) map[string]*anypb.Any {
+	return map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": b.pack(o)}
+}
+
+func (b *builder) tls(c *tlsv3.UpstreamTlsContext) *corev3.TransportSocket {
+	c.CommonTlsContext.TlsParams = &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2}
+	return &corev3.TransportSocket{
+		Name:       "envoy.transport_sockets.tls",
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.pack(c)},
+	}
+}
+
+// mutualTLS verifies a gateway with the bootstrap's authority, and shows it the
+// bootstrap's certificate if it asks for one.
+func (b *builder) mutualTLS(name string, client bool) *corev3.TransportSocket {
+	c := &tlsv3.UpstreamTlsContext{Sni: name, CommonTlsContext: &tlsv3.CommonTlsContext{
+		ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
+			CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
+				DefaultValidationContext:         &tlsv3.CertificateValidationContext{MatchTypedSubjectAltNames: named(name)},
+				ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{Name: bootstrapCA},
+			},
+		},
+	}}
+	if client {
+		c.CommonTlsContext.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: bootstrapClient}}
+	}
+	return b.tls(c)
+}
+
+// named matches a certificate for one DNS name.
+func named(name string) []*tlsv3.SubjectAltNameMatcher {
+	return []*tlsv3.SubjectAltNameMatcher{{
+		SanType: tlsv3.SubjectAltNameMatcher_DNS,
+		Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name}},
+	}}
+}
+
+// assignment lists addresses.
+func assignment(cluster string, addresses ...netip.AddrPort) *endpointv3.ClusterLoadAssignment {
+	sockets := make([]*corev3.Address, len(addresses))
+	for i, a := range addresses {
+		sockets[i] = socket(a.Addr().String(), uint32(a.Port()))
+	}
+	return assigned(cluster, sockets...)
+}
+
+func assigned(cluster string, addresses ...*corev3.Address) *endpointv3.ClusterLoadAssignment {
+	a := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
+	if len(addresses) == 0 {
+		return a
+	}
+	group := new(endpointv3.LocalityLbEndpoints)
+	for _, address := range addresses {
+		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}},
+		})
+	}
+	a.Endpoints = []*endpointv3.LocalityLbEndpoints{group}
+	return a
+}
+
+func socket(host string, port uint32) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
+	}}}
+}
+
+func yes() *wrapperspb.BoolValue { return wrapperspb.Bool(true) }
+func no() *wrapperspb.BoolValue  { return wrapperspb.Bool(false) }

@@ -1,0 +1,162 @@
+package xds
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// Topology is where tollgate stands.
+type Topology string
+
+// The topologies.
+const (
+	// InLine sends every request through tollgate's HTTP door.
+	InLine Topology = "in_line"
+	// ExtProc has Envoy ask tollgate about every request, and send it on itself.
+	ExtProc Topology = "ext_proc"
+)
+
+// Values lists the topologies.
+func (Topology) Values() []string { return []string{string(InLine), string(ExtProc)} }
+
+// Group is what Envoys of one node group are told. It is data: everything they
+// need to know of tollgate's configuration.
+type Group struct {
+	ID       string
+	Topology Topology
+	// Listen is where callers connect.
+	Listen netip.AddrPort
+	// TrustedHops is the number of proxies in front of Envoy that add to
+	// X-Forwarded-For.
+	TrustedHops uint32
+	// Certificate and Key are the listener's, in PEM; both are nil without TLS.
+	Certificate, Key []byte
+
+	// Data and Door are how Envoy connects to the HTTP door and to the gRPC server.
+	Data, Door Peer
+	// Platform is where requests go in the topology ExtProc.
+	Platform Platform
+	// Body bounds receiving a request, Call a whole call to the platform.
+	Body, Call time.Duration
+}
+
+// Peer is how Envoy connects to gateways.
+type Peer struct {
+	// Name is what their certificates are for, "" without TLS. The authority is
+	// that of the bootstrap.
+	Name string
+}
+
+// Platform is where the platform is.
+type Platform struct {
+	Host string
+	Port uint32
+	TLS  bool
+	// CAFile has the authorities of its certificate, on Envoy's machine.
+	CAFile string
+}
+
+// Gateway is where the doors of one gateway are.
+type Gateway struct{ Data, Door netip.AddrPort }
+
+// Names of resources, and of the secrets that the bootstrap has.
+const (
+	listenerName     = "callers"
+	gatewaysName     = "tollgate"
+	platformName     = "platform"
+	certificateName  = "callers"
+	bootstrapClient  = "tollgate_client"
+	bootstrapCA      = "tollgate_ca"
+	bootstrapCluster = "tollgate_xds"
+)
+
+// Snapshot returns the resources of the group while these gateways are ready.
+func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
+	b := new(builder)
+	resources := map[resource.Type][]types.Resource{
+		resource.ListenerType: {g.listener(b)},
+		resource.RouteType:    {g.routes(b)},
+		resource.ClusterType:  {g.gateways(b)},
+		resource.EndpointType: {g.endpoints(gateways)},
+	}
+	if g.Topology == ExtProc {
+		resources[resource.ClusterType] = append(resources[resource.ClusterType], g.platform(b))
+	}
+	if g.Certificate != nil {
+		resources[resource.SecretType] = []types.Resource{g.secret()}
+	}
+	if b.err != nil {
+		return nil, fmt.Errorf("node group %s: %w", g.ID, b.err)
+	}
+	snapshot, err := cache.NewSnapshot("", resources)
+	if err != nil {
+		return nil, fmt.Errorf("node group %s: %w", g.ID, err)
+	}
+	if err := snapshot.Consistent(); err != nil {
+		return nil, fmt.Errorf("node group %s: %w", g.ID, err)
+	}
+	for typeURL, list := range resources {
+		for _, r := range list {
+			if err := validate(r); err != nil {
+				return nil, fmt.Errorf("node group %s: %s: %w", g.ID, typeURL, err)
+			}
+		}
+		version, err := digest(list)
+		if err != nil {
+			return nil, fmt.Errorf("node group %s: %w", g.ID, err)
+		}
+		snapshot.Resources[cache.GetResponseType(typeURL)].Version = version
+	}
+	return snapshot, snapshot.ConstructVersionMap()
+}
+
+// digest names the content of resources.
+func digest(list []types.Resource) (string, error) {
+	h := sha256.New()
+	for _, r := range list {
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
+		if err != nil {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(h, "%d ", len(b)) // a hash takes everything
+		_, _ = h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6]), nil
+}
+
+// endpoints lists the gateways, in order.
+func (g *Group) endpoints(gateways []Gateway) types.Resource {
+	addresses := make([]netip.AddrPort, len(gateways))
+	for i, gw := range gateways {
+		addresses[i] = gw.Data
+		if g.Topology == ExtProc {
+			addresses[i] = gw.Door
+		}
+	}
+	slices.SortFunc(addresses, func(a, b netip.AddrPort) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Port(), b.Port()))
+	})
+	return assignment(gatewaysName, slices.Compact(addresses)...)
+}
+
+// secret is the certificate of the listener.
+func (g *Group) secret() types.Resource {
+	inline := func(pem []byte) *corev3.DataSource {
+		return &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: pem}}
+	}
+	return &tlsv3.Secret{Name: certificateName, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+		CertificateChain: inline(g.Certificate), PrivateKey: inline(g.Key),
+	}}}
+}

@@ -1,0 +1,207 @@
+package xds
+
+import (
+	"time"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// listener is where callers connect.
+func (g *Group) listener(b *builder) *listenerv3.Listener {
+	chain := &listenerv3.FilterChain{Filters: []*listenerv3.Filter{{
+		Name:       "envoy.filters.network.http_connection_manager",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(g.manager(b))},
+	}}}
+	if g.Certificate != nil {
+		chain.TransportSocket = &corev3.TransportSocket{
+			Name: "envoy.transport_sockets.tls",
+			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.pack(&tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
+				TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
+				AlpnProtocols:                  []string{"h2", "http/1.1"},
+				TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: certificateName, SdsConfig: fromADS()}},
+			}})},
+		}
+	}
+	return &listenerv3.Listener{
+		Name:                          listenerName,
+		Address:                       socket(g.Listen.Addr().String(), uint32(g.Listen.Port())),
+		PerConnectionBufferLimitBytes: number(bufferSize),
+		FilterChains:                  []*listenerv3.FilterChain{chain},
+	}
+}
+
+// manager is the HTTP connection manager. Requests pass as they came: tollgate
+// refuses what can be read in two ways, and a proxy that tidies up hides it.
+func (g *Group) manager(b *builder) *managerv3.HttpConnectionManager {
+	return &managerv3.HttpConnectionManager{
+		StatPrefix:                    listenerName,
+		UseRemoteAddress:              yes(),
+		XffNumTrustedHops:             g.TrustedHops,
+		SkipXffAppend:                 g.Topology == ExtProc, // which has an attribute for it
+		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{removeEnvoyHeaders(b)},
+		GenerateRequestId:             no(),
+		PreserveExternalRequestId:     true,
+		NormalizePath:                 no(),
+		PathWithEscapedSlashesAction:  managerv3.HttpConnectionManager_KEEP_UNCHANGED,
+		HttpProtocolOptions:           &corev3.Http1ProtocolOptions{AllowAbsoluteUrl: no()},
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
+			HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_ALLOW,
+			MaxHeadersCount:              number(200),
+			IdleTimeout:                  seconds(60),
+		},
+		MaxRequestHeadersKb: number(60),
+		Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
+			MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(64 << 10), InitialConnectionWindowSize: number(1 << 20),
+		},
+		RequestHeadersTimeout:      seconds(5),
+		RequestTimeout:             duration(g.Body),
+		StreamIdleTimeout:          duration(g.idle()),
+		ServerHeaderTransformation: managerv3.HttpConnectionManager_PASS_THROUGH,
+		AccessLog:                  []*accesslogv3.AccessLog{accessLog(b)},
+		HttpFilters:                g.filters(b),
+		RouteSpecifier: &managerv3.HttpConnectionManager_Rds{Rds: &managerv3.Rds{
+			ConfigSource: fromADS(), RouteConfigName: listenerName,
+		}},
+	}
+}
+
+// idle is how long a stream may be silent. In line, the gateway has bounds of its
+// own for all but streams.
+func (g *Group) idle() time.Duration {
+	if g.Topology == InLine {
+		return streamLife
+	}
+	return 5 * time.Minute
+}
+
+// filters lists the filters in order: the verdict, then the way out.
+func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
+	router := &managerv3.HttpFilter{
+		Name:       "envoy.filters.http.router",
+		ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(&routerv3.Router{SuppressEnvoyHeaders: true})},
+	}
+	if g.Topology == InLine {
+		return []*managerv3.HttpFilter{router}
+	}
+	return []*managerv3.HttpFilter{{
+		Name:       "envoy.filters.http.ext_proc",
+		ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(g.processor())},
+	}, router}
+}
+
+// removeEnvoyHeaders keeps callers from steering retries, time-outs and hosts.
+func removeEnvoyHeaders(b *builder) *corev3.TypedExtensionConfig {
+	return &corev3.TypedExtensionConfig{
+		Name: "envoy.http.early_header_mutation.header_mutation",
+		TypedConfig: b.pack(&earlyv3.HeaderMutation{Mutations: []*mutationv3.HeaderMutation{{
+			Action: &mutationv3.HeaderMutation_RemoveOnMatch_{RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{
+				KeyMatcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"}},
+			}},
+		}}}),
+	}
+}
+
+// accessLog holds neither headers of requests nor paths: a query can hold a key.
+func accessLog(b *builder) *accesslogv3.AccessLog {
+	fields := make(map[string]*structpb.Value)
+	for name, value := range map[string]string{
+		"time":        "%START_TIME%",
+		"peer":        "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
+		"method":      "%REQ(:METHOD)%",
+		"protocol":    "%PROTOCOL%",
+		"status":      "%RESPONSE_CODE%",
+		"details":     "%RESPONSE_CODE_DETAILS%",
+		"flags":       "%RESPONSE_FLAGS%",
+		"bytes_in":    "%BYTES_RECEIVED%",
+		"bytes_out":   "%BYTES_SENT%",
+		"duration_ms": "%DURATION%",
+		"upstream":    "%UPSTREAM_HOST%",
+		"request_id":  "%RESP(X-REQUEST-ID)%",
+		"decision":    "%RESP(X-TOLLGATE-DECISION)%",
+	} {
+		fields[name] = structpb.NewStringValue(value)
+	}
+	return &accesslogv3.AccessLog{
+		Name: "envoy.access_loggers.stdout",
+		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: b.pack(&streamv3.StdoutAccessLog{
+			AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
+				Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}},
+			}},
+		})},
+	}
+}
+
+// streamLife is how long a log stream lives that is out of tollgate's hands: its
+// client connects again and is judged anew, so that a key that is revoked loses
+// it.
+const streamLife = 15 * time.Minute
+
+// logs matches the event streams.
+const logs = `/v2/(pods/[^/]+|serverless/[^/]+/workers/[^/]+)/logs`
+
+// routes leads everything to one cluster.
+func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
+	routes := []*routev3.Route{{Match: anything(), Action: &routev3.Route_Route{Route: g.inLine(b)}}}
+	if g.Topology == ExtProc {
+		routes = []*routev3.Route{
+			{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}},
+			{Match: anything(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
+		}
+	}
+	return &routev3.RouteConfiguration{
+		Name:             listenerName,
+		ValidateClusters: no(), // clusters come beside routes
+		VirtualHosts:     []*routev3.VirtualHost{{Name: listenerName, Domains: []string{"*"}, Routes: routes}},
+	}
+}
+
+func anything() *routev3.RouteMatch {
+	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
+}
+
+func pattern(regex string) *routev3.RouteMatch {
+	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: regex}}}
+}
+
+// inLine sends to a gateway, which bounds everything in time by itself. A
+// request is tried at another gateway only if it was never sent.
+func (g *Group) inLine(b *builder) *routev3.RouteAction {
+	return &routev3.RouteAction{
+		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: gatewaysName},
+		Timeout:          seconds(0),
+		RetryPolicy: &routev3.RetryPolicy{
+			RetryOn: "connect-failure", NumRetries: number(2),
+			RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
+				Name:       "envoy.retry_host_predicates.previous_hosts",
+				ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: b.pack(&previousv3.PreviousHostsPredicate{})},
+			}},
+		},
+	}
+}
+
+// toPlatform sends to the platform, without retries: only the caller knows whether
+// a call may be repeated.
+func (g *Group) toPlatform(timeout, life time.Duration) *routev3.RouteAction {
+	a := &routev3.RouteAction{
+		ClusterSpecifier:     &routev3.RouteAction_Cluster{Cluster: platformName},
+		HostRewriteSpecifier: &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: g.Platform.Host},
+		Timeout:              duration(timeout),
+	}
+	if life > 0 {
+		a.IdleTimeout = duration(life)
+		a.MaxStreamDuration = &routev3.RouteAction_MaxStreamDuration{MaxStreamDuration: duration(life)}
+	}
+	return a
+}

@@ -1,0 +1,160 @@
+package xds
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	deltav3 "github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"google.golang.org/grpc/peer"
+)
+
+var _ deltav3.Callbacks = (*Server)(nil)
+
+// node is an Envoy, as its stream tells.
+type node struct {
+	id, group, version, address string
+	since                       time.Time
+	types                       map[string]*acceptance // by type URL
+}
+
+// acceptance is what became of one type of resources at a node.
+type acceptance struct {
+	sent map[string]string // versions by nonce, until they are answered
+	// accepted and refused are the last versions that were; reason says why the
+	// latest was not, "" if it was.
+	accepted, refused, reason string
+}
+
+// OnDeltaStreamOpen implements the callbacks of go-control-plane.
+func (s *Server) OnDeltaStreamOpen(ctx context.Context, stream int64, _ string) error {
+	n := &node{since: s.deps.Now(), types: make(map[string]*acceptance)}
+	if p, ok := peer.FromContext(ctx); ok {
+		n.address = p.Addr.String()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodes[stream] = n
+	return nil
+}
+
+// OnDeltaStreamClosed implements the callbacks of go-control-plane.
+func (s *Server) OnDeltaStreamClosed(stream int64, _ *corev3.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.nodes, stream)
+}
+
+// OnStreamDeltaRequest implements the callbacks of go-control-plane: it hears who
+// asks and what became of the last response.
+func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscoveryRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.nodes[stream]
+	if said := req.GetNode(); said != nil && n.group == "" {
+		if s.groups[said.GetCluster()] == nil {
+			s.deps.Logger.Warn("Envoy of an unknown node group refused", "node", said.GetId(), "group", said.GetCluster(), "peer", n.address)
+			return errGroup(said.GetCluster())
+		}
+		v := said.GetUserAgentBuildVersion().GetVersion()
+		n.id, n.group, n.version = said.GetId(), said.GetCluster(), fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
+		s.deps.Logger.Info("Envoy connected", "node", n.id, "group", n.group, "version", n.version, "peer", n.address)
+	}
+	t := n.of(req.GetTypeUrl())
+	version, answered := t.sent[req.GetResponseNonce()]
+	if !answered {
+		return nil
+	}
+	delete(t.sent, req.GetResponseNonce())
+	if detail := req.GetErrorDetail(); detail != nil {
+		s.refuse(n, req.GetTypeUrl(), version, detail.GetMessage())
+		return nil
+	}
+	t.accepted, t.reason = version, ""
+	return nil
+}
+
+// refuse notes that a node has refused a version, with mu held.
+func (s *Server) refuse(n *node, typeURL, version, reason string) {
+	t := n.of(typeURL)
+	t.refused, t.reason = version, cmp.Or(reason, "no reason given")
+	s.refused.Add(context.Background(), 1, //nolint:forbidigo // no request is at hand
+		metric.WithAttributes(attribute.String("group", n.group), attribute.String("type", short(typeURL))))
+	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL), "version", version, "reason", t.reason)
+	select {
+	case s.withdrawn <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// OnStreamDeltaResponse implements the callbacks of go-control-plane.
+func (s *Server) OnStreamDeltaResponse(stream int64, _ *discoveryv3.DeltaDiscoveryRequest, res *discoveryv3.DeltaDiscoveryResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodes[stream].of(res.GetTypeUrl()).sent[res.GetNonce()] = res.GetSystemVersionInfo()
+}
+
+func (n *node) of(typeURL string) *acceptance {
+	t := n.types[typeURL]
+	if t == nil {
+		t = &acceptance{sent: make(map[string]string)}
+		n.types[typeURL] = t
+	}
+	return t
+}
+
+// short is the last word of a type URL.
+func short(typeURL string) string { return typeURL[strings.LastIndexByte(typeURL, '.')+1:] }
+
+// Node is an Envoy that is connected.
+type Node struct {
+	ID        string     `json:"id"`
+	Group     string     `json:"group"`
+	Version   string     `json:"version"`
+	Address   string     `json:"address"`
+	Since     time.Time  `json:"since"`
+	Resources []Resource `json:"resources"`
+}
+
+// Resource is how a node stands with one type of resources.
+type Resource struct {
+	Type string `json:"type"`
+	// Serving is the version its group is served, Accepted the last one it took.
+	Serving  string `json:"serving"`
+	Accepted string `json:"accepted"`
+	// Refused is the version it refused last, and Reason why; empty since it has
+	// accepted another one.
+	Refused string `json:"refused,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Nodes lists the Envoys that are connected, sorted.
+func (s *Server) Nodes() []Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nodes := []Node{}
+	for _, n := range s.nodes {
+		if n.group == "" {
+			continue // it has not yet said who it is
+		}
+		shown := Node{ID: n.id, Group: n.group, Version: n.version, Address: n.address, Since: n.since}
+		for typeURL, t := range n.types {
+			r := Resource{Type: short(typeURL), Serving: s.version(n.group, typeURL), Accepted: t.accepted, Reason: t.reason}
+			if t.reason != "" {
+				r.Refused = t.refused
+			}
+			shown.Resources = append(shown.Resources, r)
+		}
+		slices.SortFunc(shown.Resources, func(a, b Resource) int { return cmp.Compare(a.Type, b.Type) })
+		nodes = append(nodes, shown)
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.ID, b.ID)) })
+	return nodes
+}

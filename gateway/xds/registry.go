@@ -1,0 +1,81 @@
+package xds
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// Beat is how often a gateway says that it is ready, and hears of others.
+	Beat = 500 * time.Millisecond
+	// registered is how long a gateway that says nothing more is taken to be ready;
+	// health checks find one that was killed long before.
+	registered = 5 * time.Second
+)
+
+// Registry is the sorted set in Redis of the gateways that are ready, by when they
+// last said so, by the clock of Redis.
+type Registry struct {
+	Client redis.UniversalClient
+	Key    string
+}
+
+// Beat says whether self is ready and returns all that are, in order.
+func (r Registry) Beat(ctx context.Context, self Gateway, ready bool) ([]Gateway, error) {
+	now, err := r.Client.Time(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("register: %w", err)
+	}
+	var all *redis.StringSliceCmd
+	_, err = r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		if ready {
+			p.ZAdd(ctx, r.Key, redis.Z{Score: float64(now.UnixMilli()), Member: self.String()})
+		} else {
+			p.ZRem(ctx, r.Key, self.String())
+		}
+		p.ZRemRangeByScore(ctx, r.Key, "-inf", strconv.FormatInt(now.Add(-registered).UnixMilli(), 10))
+		p.PExpire(ctx, r.Key, registered)
+		all = p.ZRange(ctx, r.Key, 0, -1)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register: %w", err)
+	}
+	var gateways []Gateway
+	for _, text := range all.Val() {
+		if g, err := ParseGateway(text); err == nil { // one of another version may say it otherwise
+			gateways = append(gateways, g)
+		}
+	}
+	return Sorted(gateways), nil
+}
+
+// Sorted returns gateways in order, each once.
+func Sorted(gateways []Gateway) []Gateway {
+	gateways = slices.Clone(gateways)
+	slices.SortFunc(gateways, func(a, b Gateway) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(gateways)
+}
+
+// String writes the addresses of both doors.
+func (g Gateway) String() string { return g.Data.String() + " " + g.Door.String() }
+
+// ParseGateway reads what String wrote.
+func ParseGateway(text string) (Gateway, error) {
+	data, door, _ := strings.Cut(text, " ")
+	var g Gateway
+	var err error
+	if g.Data, err = netip.ParseAddrPort(data); err != nil {
+		return Gateway{}, err
+	}
+	g.Door, err = netip.ParseAddrPort(door)
+	return g, err
+}

@@ -1,0 +1,51 @@
+package xds
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// Render writes each resource of a snapshot as indented JSON, by type and name.
+// Private keys are left out.
+func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
+	out := make(map[string]string)
+	for i := range types.UnknownType {
+		typeURL, err := cache.GetResponseTypeURL(i)
+		if err != nil {
+			return nil, err
+		}
+		for name, r := range snapshot.GetResources(typeURL) {
+			if secret, ok := r.(*tlsv3.Secret); ok {
+				shown := proto.CloneOf(secret)
+				shown.GetTlsCertificate().PrivateKey = nil
+				r = shown
+			}
+			text, err := indented(r)
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", short(typeURL), name, err)
+			}
+			out[short(typeURL)+" "+name] = text
+		}
+	}
+	return out, nil
+}
+
+// indented is JSON that is the same for equal messages: protojson itself is not.
+func indented(m proto.Message) (string, error) {
+	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, b, "", "  "); err != nil {
+		return "", err
+	}
+	return out.String() + "\n", nil
+}

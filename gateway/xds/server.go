@@ -1,0 +1,230 @@
+package xds
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	deltav3 "github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Deps are the live things a Server works with. All are required.
+type Deps struct {
+	Logger *slog.Logger
+	Meter  metric.Meter
+	Now    func() time.Time
+}
+
+// Server serves the snapshots of all groups to the Envoys that connect. It is safe
+// for concurrent use.
+type Server struct {
+	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
+
+	deps    Deps
+	cache   cache.SnapshotCache
+	delta   deltav3.Server
+	end     context.CancelFunc
+	refused metric.Int64Counter
+	// withdrawn is signalled when an Envoy has refused what its group has.
+	withdrawn chan struct{}
+
+	mu       sync.Mutex // guards what follows
+	groups   map[string]*placed
+	gateways []Gateway
+	known    bool            // that gateways are all that are ready
+	nodes    map[int64]*node // by stream
+}
+
+// placed is a group with what came before it.
+type placed struct {
+	// now is in force, before the last one that no Envoy refused; nil at first.
+	now, before *Group
+}
+
+// NewServer returns a Server without groups.
+func NewServer(deps Deps) (*Server, error) {
+	ctx, end := context.WithCancel(context.Background()) //nolint:forbidigo // of the server's life, which End ends
+	s := &Server{
+		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*placed), nodes: make(map[int64]*node),
+		// Ordered, so that clusters come before what leads to them.
+		cache: cache.NewSnapshotCache(true, byGroup{}, nil),
+	}
+	s.delta = deltav3.NewServer(ctx, s.cache, s)
+	var err error
+	if s.refused, err = deps.Meter.Int64Counter("tollgate.envoy.refusals",
+		metric.WithDescription("Configurations that an Envoy refused.")); err != nil {
+		return nil, fmt.Errorf("xds: %w", err)
+	}
+	nodes, err := deps.Meter.Int64ObservableGauge("tollgate.envoy.nodes", metric.WithDescription("Envoys connected to this gateway."))
+	if err != nil {
+		return nil, fmt.Errorf("xds: %w", err)
+	}
+	ready, err := deps.Meter.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways that Envoys are sent to."))
+	if err != nil {
+		return nil, fmt.Errorf("xds: %w", err)
+	}
+	if _, err = deps.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		connected, gateways := s.count()
+		for group, n := range connected {
+			o.ObserveInt64(nodes, n, metric.WithAttributes(attribute.String("group", group)))
+		}
+		o.ObserveInt64(ready, gateways)
+		return nil
+	}, nodes, ready); err != nil {
+		return nil, fmt.Errorf("xds: %w", err)
+	}
+	return s, nil
+}
+
+// Register adds the service to a gRPC server.
+func (s *Server) Register(g *grpc.Server) { discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s) }
+
+// End ends all streams: Envoys go to another gateway, or come back.
+func (s *Server) End() { s.end() }
+
+// DeltaAggregatedResources implements the service.
+func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	return s.delta.DeltaStreamHandler(stream, resource.AnyType)
+}
+
+// byGroup gives the nodes of a group one snapshot.
+type byGroup struct{}
+
+// ID implements cache.NodeHash.
+func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
+
+// SetGroups puts groups in force, of which each has a valid Snapshot; what an
+// Envoy has refused before is tried again.
+func (s *Server) SetGroups(groups []Group) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := make(map[string]*placed, len(groups))
+	for i := range groups {
+		p := &placed{now: &groups[i]}
+		if old := s.groups[groups[i].ID]; old != nil {
+			p.before = old.now
+			if reflect.DeepEqual(old.now, p.now) {
+				p.before = old.before
+			}
+		}
+		next[groups[i].ID] = p
+	}
+	for id := range s.groups {
+		if next[id] == nil {
+			s.cache.ClearSnapshot(id)
+		}
+	}
+	s.groups = next
+	return s.serve()
+}
+
+// SetGateways names the gateways that are ready. Nothing is served before: an
+// Envoy that comes from another gateway would lose those it has.
+func (s *Server) SetGateways(gateways []Gateway) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known && slices.Equal(gateways, s.gateways) {
+		return nil
+	}
+	s.gateways, s.known = slices.Clone(gateways), true
+	return s.serve()
+}
+
+// serve makes the snapshots anew, with mu held.
+func (s *Server) serve() error {
+	if !s.known {
+		return nil
+	}
+	for id, p := range s.groups {
+		snapshot, err := p.now.Snapshot(s.gateways)
+		if err != nil {
+			return err
+		}
+		if err := s.cache.SetSnapshot(context.Background(), id, snapshot); err != nil { //nolint:forbidigo // writes to memory
+			return fmt.Errorf("node group %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Withdrawn is signalled when a configuration was refused; Withdraw then takes it
+// back.
+func (s *Server) Withdrawn() <-chan struct{} { return s.withdrawn }
+
+// Withdraw puts back in force what was there before a configuration that an Envoy
+// refused. Without anything before, what is there stays.
+func (s *Server) Withdraw() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bad := make(map[string]bool)
+	for _, n := range s.nodes {
+		for typeURL, t := range n.types {
+			if t.reason != "" && t.refused == s.version(n.group, typeURL) {
+				bad[n.group] = true
+			}
+		}
+	}
+	for id := range bad {
+		if p := s.groups[id]; p != nil && p.before != nil {
+			p.now, p.before = p.before, nil
+			s.deps.Logger.Error("configuration of Envoys withdrawn, the one before it stays", "group", id)
+		}
+	}
+	return s.serve()
+}
+
+// version is that of a type of resources now served to a group, with mu held.
+func (s *Server) version(group, typeURL string) string {
+	snapshot, err := s.cache.GetSnapshot(group)
+	if err != nil {
+		return ""
+	}
+	return snapshot.GetVersion(typeURL)
+}
+
+func (s *Server) count() (nodes map[string]int64, gateways int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nodes = make(map[string]int64)
+	for id := range s.groups {
+		nodes[id] = 0
+	}
+	for _, n := range s.nodes {
+		if n.group != "" {
+			nodes[n.group]++
+		}
+	}
+	return nodes, int64(len(s.gateways))
+}
+
+// Served returns what a group is served, as [Render] writes it, with the gateways
+// in it.
+func (s *Server) Served(group string) (resources map[string]string, gateways []Gateway, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snapshot, err := s.cache.GetSnapshot(group)
+	if err != nil {
+		return nil, nil, fmt.Errorf("no node group %q is configured, there are %q", group, slices.Sorted(maps.Keys(s.groups)))
+	}
+	resources, err = Render(snapshot)
+	return resources, slices.Clone(s.gateways), err
+}
+
+// errGroup refuses a node that belongs nowhere.
+func errGroup(group string) error {
+	return status.Errorf(codes.PermissionDenied, "no node group %q is configured: node.cluster of the bootstrap names it", group)
+}

@@ -1,0 +1,268 @@
+package xds_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric/noop"
+	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// serve runs a server and returns a way to connect to it as an Envoy.
+func serve(t *testing.T, groups ...xds.Group) (*xds.Server, func(group string) *envoy) {
+	t.Helper()
+	s, err := xds.NewServer(xds.Deps{Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetGroups(groups); err != nil {
+		t.Fatal(err)
+	}
+	l := bufconn.Listen(1 << 20)
+	g := grpc.NewServer()
+	s.Register(g)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(l) }()
+	t.Cleanup(func() {
+		s.End()
+		g.GracefulStop() // returns only because End ended the streams
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := grpc.NewClient("passthrough:bufnet", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return s, func(group string) *envoy {
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &envoy{t: t, stream: stream, node: &corev3.Node{Id: "e1", Cluster: group}}
+	}
+}
+
+// envoy is one end of a stream.
+type envoy struct {
+	t      *testing.T
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
+	node   *corev3.Node
+}
+
+func (e *envoy) send(req *discoveryv3.DeltaDiscoveryRequest) {
+	e.t.Helper()
+	req.Node, e.node = e.node, nil // told once
+	if err := e.stream.Send(req); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *envoy) recv() *discoveryv3.DeltaDiscoveryResponse {
+	e.t.Helper()
+	res, err := e.stream.Recv()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return res
+}
+
+// answer accepts a response, or refuses it for a reason.
+func (e *envoy) answer(res *discoveryv3.DeltaDiscoveryResponse, reason string) {
+	e.t.Helper()
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: res.GetTypeUrl(), ResponseNonce: res.GetNonce()}
+	if reason != "" {
+		req.ErrorDetail = &statusv3.Status{Code: int32(codes.Internal), Message: reason}
+	}
+	e.send(req)
+}
+
+// subscribe asks for all resources of a type and accepts them.
+func (e *envoy) subscribe(typeURL string) *discoveryv3.DeltaDiscoveryResponse {
+	e.t.Helper()
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL})
+	res := e.recv()
+	e.answer(res, "")
+	return res
+}
+
+func on(address string) xds.Group {
+	g := group(xds.InLine)
+	g.Listen = netip.MustParseAddrPort(address)
+	return g
+}
+
+// What an Envoy refuses is withdrawn, and what it has is served again, with the
+// gateways as they are then. It is tried again when it is configured again.
+func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
+	good, bad := on("127.0.0.1:1"), on("127.0.0.1:2")
+	s, connect := serve(t, good)
+	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+		t.Fatal(err)
+	}
+	e := connect("edge")
+	first := e.subscribe(resource.ListenerType)
+	for range 2 {
+		if err := s.SetGroups([]xds.Group{bad}); err != nil {
+			t.Fatal(err)
+		}
+		second := e.recv()
+		if second.GetSystemVersionInfo() == first.GetSystemVersionInfo() {
+			t.Fatal("the other configuration has the same version")
+		}
+		e.answer(second, "cannot bind")
+		<-s.Withdrawn()
+		nodes := s.Nodes()
+		want := []xds.Resource{{
+			Type: "Listener", Serving: second.GetSystemVersionInfo(), Accepted: first.GetSystemVersionInfo(),
+			Refused: second.GetSystemVersionInfo(), Reason: "cannot bind",
+		}}
+		if diff := cmp.Diff(want, nodes[0].Resources); len(nodes) != 1 || diff != "" {
+			t.Errorf("%d nodes, resources of the first (-want +got):\n%s", len(nodes), diff)
+		}
+		if err := s.Withdraw(); err != nil {
+			t.Fatal(err)
+		}
+		third := e.recv()
+		if third.GetSystemVersionInfo() != first.GetSystemVersionInfo() {
+			t.Errorf("version = %s, want the first one, %s", third.GetSystemVersionInfo(), first.GetSystemVersionInfo())
+		}
+		e.answer(third, "")
+	}
+	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.2")}); err != nil {
+		t.Fatal(err)
+	}
+	texts, gateways, err := s.Served("edge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := xds.Render(snapshot(t, good, gateway("10.0.0.2")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, texts); diff != "" || len(gateways) != 1 {
+		t.Errorf("with gateways %v is served (-want +got):\n%s", gateways, diff)
+	}
+}
+
+// Without a configuration before it, a refused one stays: there is no better.
+func TestTheFirstConfigurationStays(t *testing.T) {
+	s, connect := serve(t, on("127.0.0.1:1"))
+	if err := s.SetGateways(nil); err != nil {
+		t.Fatal(err)
+	}
+	e := connect("edge")
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType})
+	e.answer(e.recv(), "cannot bind")
+	<-s.Withdrawn()
+	if err := s.Withdraw(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Served("edge"); err != nil {
+		t.Errorf("nothing is served: %v", err)
+	}
+}
+
+// An Envoy that comes from another gateway keeps its endpoints until this one has
+// heard which gateways are ready.
+func TestNothingIsServedBeforeGatewaysAreKnown(t *testing.T) {
+	s, connect := serve(t, on("127.0.0.1:1"))
+	if texts, _, err := s.Served("edge"); err == nil {
+		t.Errorf("served = %v, want nothing", texts)
+	}
+	e := connect("edge")
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType})
+	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+		t.Fatal(err)
+	}
+	if res := e.recv(); len(res.GetResources()) != 1 {
+		t.Errorf("response = %v, want one cluster", res)
+	}
+}
+
+func TestANodeOfNoGroupIsRefused(t *testing.T) {
+	_, connect := serve(t, on("127.0.0.1:1"))
+	e := connect("other")
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType})
+	if _, err := e.stream.Recv(); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("err = %v, want PermissionDenied", err)
+	}
+}
+
+// A group that is configured no longer is served no longer, and its neighbour is
+// left alone.
+func TestGroupsComeAndGo(t *testing.T) {
+	edge, mesh := on("127.0.0.1:1"), on("127.0.0.1:2")
+	mesh.ID = "mesh"
+	s, _ := serve(t, edge, mesh)
+	if err := s.SetGateways(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetGroups([]xds.Group{mesh}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Served("edge"); err == nil {
+		t.Error("the group that is gone is served")
+	}
+	if _, _, err := s.Served("mesh"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The registry has the gateways that lately said that they are ready.
+func TestRegistry(t *testing.T) {
+	store := miniredis.RunT(t)
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	store.SetTime(now)
+	client := redis.NewClient(&redis.Options{Addr: store.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	r := xds.Registry{Client: client, Key: "tollgate:envoy:gateways"}
+	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
+	for i, step := range []struct {
+		after time.Duration
+		self  xds.Gateway
+		ready bool
+		want  []xds.Gateway
+	}{
+		{0, one, false, nil},
+		{0, one, true, []xds.Gateway{one}},
+		{time.Second, two, true, []xds.Gateway{one, two}},
+		{0, one, false, []xds.Gateway{two}},
+		{0, one, true, []xds.Gateway{one, two}},
+		{4 * time.Second, one, true, []xds.Gateway{one, two}},
+		{2 * time.Second, one, true, []xds.Gateway{one}}, // the other has said nothing for 6 s
+	} {
+		now = now.Add(step.after)
+		store.SetTime(now)
+		got, err := r.Beat(t.Context(), step.self, step.ready)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, got, cmp.Comparer(func(a, b xds.Gateway) bool { return a == b })); diff != "" {
+			t.Errorf("step %d: gateways (-want +got):\n%s", i, diff)
+		}
+	}
+	store.Close()
+	if _, err := r.Beat(t.Context(), one, true); err == nil {
+		t.Error("a registry that is away gives no error")
+	}
+}

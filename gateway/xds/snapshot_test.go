@@ -1,0 +1,181 @@
+package xds_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// group is one of each topology, as they are configured commonly.
+func group(topology xds.Topology) xds.Group {
+	return xds.Group{
+		ID: "edge", Topology: topology, Listen: netip.MustParseAddrPort("0.0.0.0:10000"),
+		Platform: xds.Platform{Host: "api.platform.example", Port: 443, TLS: true, CAFile: "/etc/ssl/certs/ca-certificates.crt"},
+		Body:     15 * time.Second, Call: 90 * time.Second,
+	}
+}
+
+func gateway(host string) xds.Gateway {
+	return xds.Gateway{Data: netip.MustParseAddrPort(host + ":8080"), Door: netip.MustParseAddrPort(host + ":8082")}
+}
+
+func snapshot(t testing.TB, g xds.Group, gateways ...xds.Gateway) *cache.Snapshot {
+	t.Helper()
+	s, err := g.Snapshot(gateways)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// versions are those of all types of resources.
+func versions(s *cache.Snapshot) map[string]string {
+	m := make(map[string]string)
+	for _, typeURL := range []string{resource.ListenerType, resource.RouteType, resource.ClusterType, resource.EndpointType, resource.SecretType} {
+		m[typeURL] = s.GetVersion(typeURL)
+	}
+	return m
+}
+
+// Versions follow content: the same input gives the same ones, and a change moves
+// those of the types that it shows in and no others.
+func TestVersionsFollowContent(t *testing.T) {
+	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
+	for _, tc := range []struct {
+		name     string
+		topology xds.Topology
+		change   func(*xds.Group)
+		gateways []xds.Gateway
+		moved    []string
+	}{
+		{"nothing", xds.InLine, func(*xds.Group) {}, []xds.Gateway{one, two}, nil},
+		{"the order of gateways", xds.InLine, func(*xds.Group) {}, []xds.Gateway{two, one}, nil},
+		{"a gateway twice", xds.InLine, func(*xds.Group) {}, []xds.Gateway{one, two, one}, nil},
+		{"a gateway leaves", xds.InLine, func(*xds.Group) {}, []xds.Gateway{two}, []string{resource.EndpointType}},
+		{"no gateway", xds.ExtProc, func(*xds.Group) {}, nil, []string{resource.EndpointType}},
+		{"another address", xds.InLine, func(g *xds.Group) { g.Listen = netip.MustParseAddrPort("0.0.0.0:10001") }, []xds.Gateway{one, two}, []string{resource.ListenerType}},
+		{"another platform", xds.ExtProc, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, []string{resource.RouteType, resource.ClusterType}},
+		{"another platform, in line", xds.InLine, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, nil},
+		{"a longer call", xds.ExtProc, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.ListenerType, resource.RouteType}},
+		{
+			"TLS to gateways", xds.InLine, func(g *xds.Group) { g.Data = xds.Peer{Name: "gateway.example"} },
+			[]xds.Gateway{one, two},
+			[]string{resource.ClusterType},
+		},
+		{
+			"TLS to callers", xds.InLine, func(g *xds.Group) { g.Certificate, g.Key = []byte("chain"), []byte("key") },
+			[]xds.Gateway{one, two},
+			[]string{resource.ListenerType, resource.SecretType},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := versions(snapshot(t, group(tc.topology), one, two))
+			g := group(tc.topology)
+			tc.change(&g)
+			after := versions(snapshot(t, g, tc.gateways...))
+			for _, typeURL := range tc.moved {
+				if before[typeURL] == after[typeURL] {
+					t.Errorf("%s is still %s", typeURL, after[typeURL])
+				}
+				delete(before, typeURL)
+				delete(after, typeURL)
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("versions (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Envoy's validators see what is packed into other messages, too.
+func TestWhatEnvoyWouldRefuseIsNotServed(t *testing.T) {
+	for name, change := range map[string]func(*xds.Group){
+		"a time-out within a filter within a listener": func(g *xds.Group) { g.Call = -time.Hour },
+		"a name within TLS within a cluster":           func(g *xds.Group) { g.Platform.Host = strings.Repeat("a", 300) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := group(xds.ExtProc)
+			change(&g)
+			if s, err := g.Snapshot(nil); err == nil {
+				t.Errorf("snapshot = %v, want an error", s)
+			}
+		})
+	}
+}
+
+// Private keys are in the snapshot and nowhere else.
+func TestRenderLeavesPrivateKeysOut(t *testing.T) {
+	g := group(xds.InLine)
+	g.Certificate, g.Key = []byte("the chain"), []byte("the private key")
+	s := snapshot(t, g, gateway("10.0.0.1"))
+	if !strings.Contains(fmt.Sprint(s.GetResources(resource.SecretType)["callers"]), "the private key") {
+		t.Error("the secret has no private key")
+	}
+	texts, err := xds.Render(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Cluster tollgate", "ClusterLoadAssignment tollgate", "Listener callers", "RouteConfiguration callers", "Secret callers"}
+	for _, name := range want {
+		if texts[name] == "" {
+			t.Errorf("no %s", name)
+		}
+	}
+	// Bytes are in base64.
+	if secret := texts["Secret callers"]; !strings.Contains(secret, "dGhlIGNoYWlu") || strings.Contains(secret, "dGhlIHByaXZhdGUga2V5") || strings.Contains(secret, "private_key") {
+		t.Errorf("secret = %s, want the chain and no key", secret)
+	}
+	if len(texts) != len(want) {
+		t.Errorf("%d resources, want %d", len(texts), len(want))
+	}
+}
+
+// A bootstrap passes the validators, and answers at the callers' address by
+// itself only where Linux prefers the other socket.
+func TestBootstrap(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*xds.Bootstrap)
+		want   []string
+		not    []string
+	}{
+		"plain":     {func(*xds.Bootstrap) {}, []string{`"cluster": "edge"`, `"DELTA_GRPC"`, `"::ffff:0.0.0.0"`, `"10.0.0.2"`}, []string{"secrets"}},
+		"over IPv6": {func(b *xds.Bootstrap) { b.Listen = netip.MustParseAddrPort("[::]:10000") }, nil, []string{"closed"}},
+		"with TLS": {func(b *xds.Bootstrap) {
+			b.Peer, b.Certificate, b.Key, b.CA = xds.Peer{Name: "g.example"}, "/c", "/k", "/a"
+		}, []string{`"tollgate_client"`, `"/a"`}, nil},
+		"admin port": {func(b *xds.Bootstrap) { b.Admin = netip.MustParseAddrPort("127.0.0.1:9") }, []string{`"port_value": 9`}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := xds.Bootstrap{
+				Node: "e1", Group: "edge", Listen: netip.MustParseAddrPort("0.0.0.0:10000"), Admin: netip.MustParseAddrPort("127.0.0.1:9901"),
+				Doors: []netip.AddrPort{gateway("10.0.0.1").Door, gateway("10.0.0.2").Door}, Connections: 10,
+			}
+			tc.change(&b)
+			text, err := b.Text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(text, part) {
+					t.Errorf("no %s in %s", part, text)
+				}
+			}
+			for _, part := range tc.not {
+				if strings.Contains(text, part) {
+					t.Errorf("%s in %s", part, text)
+				}
+			}
+		})
+	}
+}
