@@ -117,7 +117,12 @@ func (l *Loaded) resolve(src Sources) error {
 	}
 	c := &l.Config
 	errs := []error{strictyaml.ResolveSecrets(c, src.Env, l.Inputs.reading(src.ReadFile))}
-	for path, t := range map[string]*gateway.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS} {
+	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
+	listeners := map[string]*gateway.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
+	for i := range c.Envoy.XDS.Groups {
+		listeners[fault.Index("envoy.xds.groups", i)+".tls"] = &c.Envoy.XDS.Groups[i].TLS
+	}
+	for path, t := range listeners {
 		var err error
 		t.Pair, err = pair(t)
 		errs = append(errs, fault.At(path, err))

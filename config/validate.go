@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/url"
@@ -71,7 +72,8 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	}
 	// Whoever speaks ext_proc to this door and has any caller's key is given the
 	// organisation's platform key, for Envoy to send.
-	bad(loopback(c.Envoy.Listen), "envoy.listen", "must be on loopback, beside Envoy: the door hands out platform keys and has no TLS")
+	bad(loopback(c.Envoy.Listen) || !c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
+		"must be on loopback, beside Envoy, or have envoy.tls: the server hands out platform keys")
 	bad(loopback(c.Admin.Listen) || !c.Admin.Token.IsZero(), "admin.token", "is required when the admin listener is not on loopback")
 	bad(!c.Admin.Token.Resolved() || len(c.Admin.Token.Reveal()) >= minToken, "admin.token",
 		"must have at least %d characters; openssl rand -hex 32 makes a good one", minToken)
@@ -89,6 +91,24 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
 	}
 	return errors.Join(errs...)
+}
+
+// mutual parses a certificate with its key and the authority of its clients.
+func mutual(t *gateway.MutualTLS) error {
+	var err error
+	if t.Pair, err = pair(&gateway.TLS{Certificate: t.Certificate, Key: t.Key}); err != nil {
+		return err
+	}
+	if t.CA.IsZero() != t.Certificate.IsZero() {
+		return errors.New("needs certificate, key and ca")
+	}
+	if t.CA.Resolved() {
+		t.Pool = x509.NewCertPool()
+		if !t.Pool.AppendCertsFromPEM([]byte(t.CA.Reveal())) {
+			return errors.New("ca holds no certificate")
+		}
+	}
+	return nil
 }
 
 // pair parses a certificate with its key, nil without any. That a certificate has

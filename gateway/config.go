@@ -41,13 +41,14 @@ type Config struct {
 
 	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only a proxy on the same host or a trusted network may reach it" reload:"restart"`
 	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
-	Envoy    Envoy    `yaml:"envoy" doc:"the server for Envoy's ext_proc filter" reload:"restart"`
+	Envoy    Envoy    `yaml:"envoy" doc:"Envoy in front"`
 	Platform Platform `yaml:"platform" doc:"the platform that calls are sent to" reload:"live"`
 	Redis    Redis    `yaml:"redis" doc:"the store that all gateways share" reload:"restart"`
 	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
 	Run      Run      `yaml:"run" doc:"the run interface, which is served when platform.run_url is set"`
 
-	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
+	Connections    connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
+	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies" doc:"addresses of the proxies before the data listener, such as 10.0.0.0/24: a request from one of them comes from the last address of X-Forwarded-For that is none of them, and they may open any number of connections" reload:"restart"`
 
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
@@ -68,7 +69,7 @@ type Config struct {
 
 // TLS is the encryption of a listener; the zero TLS is none.
 type TLS struct {
-	Certificate strictyaml.Secret `yaml:"certificate" doc:"certificate chain in PEM, the listener's own first; only turning TLS on or off requires a restart"`
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"certificate chain in PEM, the listener's own first; turning TLS on or off at a listener of the gateway requires a restart"`
 	Key         strictyaml.Secret `yaml:"key" doc:"its private key in PEM"`
 	// Pair is both, parsed; nil without TLS.
 	Pair *tls.Certificate `yaml:"-"`
@@ -83,11 +84,6 @@ type Admin struct {
 	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token" reload:"restart"`
 	Token  strictyaml.Secret `yaml:"token" doc:"token required for everything but probes and metrics, at least 16 characters" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
-}
-
-// Envoy is the Envoy door.
-type Envoy struct {
-	Listen string `yaml:"listen" doc:"address of the ext_proc server, on loopback; empty opens none"`
 }
 
 // Platform says where the platform is.
@@ -121,7 +117,7 @@ type Timeouts struct {
 	Run      time.Duration `yaml:"run" doc:"waiting for each part of a response of the run interface, its headers first" reload:"live"`
 	Body     time.Duration `yaml:"body" doc:"receiving a request body; of one of the run interface, each MiB" reload:"restart"`
 	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of a response" reload:"restart"`
-	Notice   time.Duration `yaml:"notice" doc:"serving on after readiness has failed, so that load balancers notice" reload:"restart"`
+	Notice   time.Duration `yaml:"notice" doc:"serving on after readiness has failed, so that load balancers notice; 0 is 5s if envoy.xds has groups, and otherwise none" reload:"restart"`
 	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping" reload:"restart"`
 }
 
@@ -276,6 +272,7 @@ func Default() Config {
 	return Config{
 		Listen:      "127.0.0.1:8080",
 		Admin:       Admin{Listen: "127.0.0.1:8081"},
+		Envoy:       Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
 		Redis:       Redis{Prefix: DefaultPrefix},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Run:         Run{Memory: 256 << 20},
@@ -367,7 +364,7 @@ func (c *Config) Validate() error {
 	if _, err := c.directory(); err != nil {
 		errs = append(errs, fault.At("orgs", err))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.validateEnvoys())...)
 }
 
 func (o *Org) validate(at string) []error {

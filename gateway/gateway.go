@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -27,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
@@ -84,6 +86,7 @@ type Gateway struct {
 	history    *explain.History
 	streams    *filter.Streams
 	decisions  *decisionlog.Log // nil when they are logged nowhere
+	envoys     *xds.Server
 	current    atomic.Pointer[state]
 	swapped    chan struct{} // tells Run of a new state
 	status     *admin.Status
@@ -172,6 +175,12 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := measureSources(deps.Providers.Meter(), deps.Now, g.sources); err != nil {
 		return nil, err
 	}
+	g.envoys, err = xds.NewServer(xds.Deps{
+		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
 	if err := g.Swap(cfg); err != nil {
 		g.dropBundles()
 		return nil, err
@@ -200,8 +209,14 @@ func (g *Gateway) Swap(cfg Config) error {
 	if old := g.current.Load(); old != nil { // a listener cannot stop to speak TLS
 		cfg.TLS.Pair = cmp.Or(cfg.TLS.Pair, old.config.TLS.Pair)
 		cfg.Admin.TLS.Pair = cmp.Or(cfg.Admin.TLS.Pair, old.config.Admin.TLS.Pair)
+		if cfg.Envoy.TLS.Pair == nil {
+			cfg.Envoy.TLS = old.config.Envoy.TLS
+		}
 	}
 	next, err := g.compile(&cfg)
+	if err == nil {
+		err = g.envoys.SetGroups(cfg.nodeGroups())
+	}
 	if err != nil {
 		g.status.Failed(g.deps.Now(), err)
 		return err
@@ -260,12 +275,18 @@ func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline
 // Handler returns the HTTP door.
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.Load().config
-	return &reverseproxy.Handler{Pipeline: g.pipeline, Recorder: g.recorder, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write}
+	return readiness{g: g, door: &reverseproxy.Handler{
+		Pipeline: g.pipeline, Recorder: g.recorder, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write, Proxies: cfg.TrustedProxies,
+	}}
 }
 
-// ExtProc returns the Envoy door.
+// ExtProc returns the Envoy door, with the configuration of Envoys and health
+// beside it.
 func (g *Gateway) ExtProc() *grpc.Server {
-	return (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC()
+	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(g.mutualTLS()...)
+	g.envoys.Register(s)
+	healthpb.RegisterHealthServer(s, readiness{g: g})
+	return s
 }
 
 // AdminHandler returns the handler of the admin listener.
@@ -282,6 +303,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Limits: limits{g},
 		Legacy: legacyCalls{g},
 		Spend:  ledger{g},
+		Envoys: g.envoys,
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},

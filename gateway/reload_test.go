@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func leaves(v reflect.Value, path string, visit func(path string, v reflect.Valu
 		case name == "-" || name == "orgs":
 		case strings.Contains(options, "inline"):
 			leaves(f, path, visit)
-		case f.Type() == reflect.TypeFor[gateway.TLS](), f.Type() == reflect.TypeFor[strictyaml.Secret](), f.Kind() != reflect.Struct:
+		case whole[f.Type()], f.Kind() != reflect.Struct:
 			visit(at, f)
 		default:
 			leaves(f, at, visit)
@@ -33,11 +34,20 @@ func leaves(v reflect.Value, path string, visit func(path string, v reflect.Valu
 	}
 }
 
+// whole are the structs that change as one.
+var whole = map[reflect.Type]bool{
+	reflect.TypeFor[gateway.TLS](): true, reflect.TypeFor[gateway.MutualTLS](): true, reflect.TypeFor[strictyaml.Secret](): true, reflect.TypeFor[netip.Addr](): true,
+}
+
 // change gives a setting another value.
 func change(v reflect.Value) {
 	switch {
 	case v.Type() == reflect.TypeFor[gateway.TLS]():
 		v.Set(reflect.ValueOf(gateway.TLS{Pair: new(tls.Certificate)}))
+	case v.Type() == reflect.TypeFor[gateway.MutualTLS]():
+		v.Set(reflect.ValueOf(gateway.MutualTLS{Pair: new(tls.Certificate)}))
+	case v.Type() == reflect.TypeFor[netip.Addr]():
+		v.Set(reflect.ValueOf(netip.MustParseAddr("127.0.0.9")))
 	case v.Type() == reflect.TypeFor[strictyaml.Secret]():
 		v.Set(reflect.ValueOf(strictyaml.NewSecret("another secret")))
 	case v.Kind() == reflect.Bool:

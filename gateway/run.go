@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
-	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -49,8 +49,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		g.status.Serving(false)
-		g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.Timeouts.Notice.String(), "drain", cfg.Timeouts.Drain.String())
-		time.AfterFunc(cfg.Timeouts.Notice, closeDoors)
+		g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.notice().String(), "drain", cfg.Timeouts.Drain.String())
+		time.AfterFunc(cfg.notice(), closeDoors)
 		return nil
 	})
 	group.Go(func() error {
@@ -61,7 +61,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg), ofData)), leaving(ctx, g.Handler()), cfg.Timeouts.Drain)
 		})
 		if envoy != nil {
-			both.Go(func() error { return serveGRPC(open, envoy, g.ExtProc(), cfg.Timeouts.Drain) })
+			both.Go(func() error { return g.serveGRPC(open, envoy, cfg.Timeouts.Drain) })
+			both.Go(func() error { return g.runFleet(open, cfg.self(data.Addr(), envoy.Addr())) })
 		}
 		defer g.drainLate(context.WithoutCancel(ctx), cfg.Timeouts.Drain)
 		return both.Wait()
@@ -183,7 +184,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 // counted, and logged once a minute at most: they come in floods.
 func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *Config) net.Listener {
 	bounds := cfg.Connections
-	bounds.Exempt = cfg.Limits.AnonymousExempt
+	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.TrustedProxies)
 	nowAndThen := rate.Sometimes{Interval: time.Minute}
 	bounds.Refused = func(client net.Addr) {
 		g.recorder.Refused(ctx, "connection")
@@ -207,9 +208,11 @@ func (g *Gateway) judged(ctx context.Context, l net.Listener) net.Listener {
 	})
 }
 
-func serveGRPC(ctx context.Context, l net.Listener, s *grpc.Server, drain time.Duration) error {
+func (g *Gateway) serveGRPC(ctx context.Context, l net.Listener, drain time.Duration) error {
+	s := g.ExtProc()
 	go func() {
 		<-ctx.Done()
+		g.envoys.End() // those streams never end by themselves
 		force := time.AfterFunc(drain, s.Stop)
 		defer force.Stop()
 		s.GracefulStop()

@@ -28,6 +28,7 @@ type Deps struct {
 	Limits Limits
 	Legacy Legacy
 	Spend  Spend
+	Envoys Envoys
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
@@ -98,6 +99,8 @@ func (d Deps) routes() []route {
 		{pattern: "GET /admin/spend", handle: d.spend},
 		{pattern: "POST /admin/spend/reconcile", handle: d.reconcile, changes: true},
 		{pattern: "GET /admin/legacy", handle: d.legacy},
+		{pattern: "GET /admin/envoy", handle: d.envoyNodes},
+		{pattern: "GET /admin/envoy/snapshot", handle: d.envoySnapshot},
 		{pattern: "GET /admin/decisions", handle: d.decisions},
 		{pattern: "GET /admin/decisions/{id}", handle: d.decision},
 		{pattern: "POST /admin/explain", handle: d.explain},

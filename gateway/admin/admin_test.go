@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 func deps(token string, probe error) admin.Deps {
@@ -25,6 +27,7 @@ func deps(token string, probe error) admin.Deps {
 		Logger:   slog.New(slog.DiscardHandler),
 		Probe:    func(context.Context) ([]string, error) { return nil, probe },
 		Limits:   quotas{},
+		Envoys:   envoys{},
 
 		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
 		Decisions: history{},
@@ -156,6 +159,32 @@ func TestLimits(t *testing.T) {
 		admin.New(deps("", nil)).ServeHTTP(w, r)
 		if w.Code != tc.want {
 			t.Errorf("%s %s: %d %s, want %d", tc.method, tc.target, w.Code, w.Body, tc.want)
+		}
+	}
+}
+
+// envoys has one node in one group.
+type envoys struct{}
+
+func (envoys) Nodes() []xds.Node { return []xds.Node{{ID: "e1", Group: "edge", Version: "1.40.0"}} }
+
+func (envoys) Served(group string) (map[string]string, []xds.Gateway, error) {
+	if group != "edge" {
+		return nil, nil, errors.New("no node group")
+	}
+	return map[string]string{"Listener callers": "{}"}, nil, nil
+}
+
+func TestEnvoys(t *testing.T) {
+	for target, want := range map[string]string{
+		"/admin/envoy":                     `200 "id": "e1"`,
+		"/admin/envoy/snapshot?group=edge": `200 "Listener callers": "{}"`,
+		"/admin/envoy/snapshot?group=x":    `400 no node group`,
+	} {
+		w := get(deps("", nil), target, "")
+		code, part, _ := strings.Cut(want, " ")
+		if strconv.Itoa(w.Code) != code || !strings.Contains(w.Body.String(), part) {
+			t.Errorf("%s: %d %s, want %s", target, w.Code, w.Body, want)
 		}
 	}
 }

@@ -62,10 +62,12 @@ func (g *Group) gateways(b *builder) *clusterv3.Cluster {
 	return c
 }
 
-// healthCheck asks every second, and believes at once what it hears.
+// healthCheck asks every second. A gateway that says that it is not ready is
+// believed at once; one that does not answer may be slow, as all of them may be
+// at one time, and is asked again.
 func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
-	h.Timeout, h.Interval, h.NoTrafficInterval = seconds(1), seconds(1), seconds(1)
-	h.HealthyThreshold, h.UnhealthyThreshold = number(1), number(1)
+	h.Timeout, h.Interval, h.NoTrafficInterval = seconds(2), seconds(1), seconds(1)
+	h.HealthyThreshold, h.UnhealthyThreshold = number(1), number(3)
 	return h
 }
 

@@ -28,26 +28,33 @@ type Registry struct {
 	Key    string
 }
 
-// Beat says whether self is ready and returns all that are, in order.
-func (r Registry) Beat(ctx context.Context, self Gateway, ready bool) ([]Gateway, error) {
+// Join says that self is ready and returns all gateways that are, in order.
+func (r Registry) Join(ctx context.Context, self Gateway) ([]Gateway, error) {
+	return r.exchange(ctx, func(p redis.Pipeliner, now time.Time) {
+		p.ZAdd(ctx, r.Key, redis.Z{Score: float64(now.UnixMilli()), Member: self.String()})
+	})
+}
+
+// Leave says that self is not ready and returns all gateways that are, in order.
+func (r Registry) Leave(ctx context.Context, self Gateway) ([]Gateway, error) {
+	return r.exchange(ctx, func(p redis.Pipeliner, _ time.Time) { p.ZRem(ctx, r.Key, self.String()) })
+}
+
+func (r Registry) exchange(ctx context.Context, say func(redis.Pipeliner, time.Time)) ([]Gateway, error) {
 	now, err := r.Client.Time(ctx).Result()
 	if err != nil {
-		return nil, fmt.Errorf("register: %w", err)
+		return nil, fmt.Errorf("registry: %w", err)
 	}
 	var all *redis.StringSliceCmd
 	_, err = r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		if ready {
-			p.ZAdd(ctx, r.Key, redis.Z{Score: float64(now.UnixMilli()), Member: self.String()})
-		} else {
-			p.ZRem(ctx, r.Key, self.String())
-		}
+		say(p, now)
 		p.ZRemRangeByScore(ctx, r.Key, "-inf", strconv.FormatInt(now.Add(-registered).UnixMilli(), 10))
 		p.PExpire(ctx, r.Key, registered)
 		all = p.ZRange(ctx, r.Key, 0, -1)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("register: %w", err)
+		return nil, fmt.Errorf("registry: %w", err)
 	}
 	var gateways []Gateway
 	for _, text := range all.Val() {

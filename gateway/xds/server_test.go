@@ -253,7 +253,11 @@ func TestRegistry(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		store.SetTime(now)
-		got, err := r.Beat(t.Context(), step.self, step.ready)
+		say := r.Leave
+		if step.ready {
+			say = r.Join
+		}
+		got, err := say(t.Context(), step.self)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +266,7 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	store.Close()
-	if _, err := r.Beat(t.Context(), one, true); err == nil {
+	if _, err := r.Join(t.Context(), one); err == nil {
 		t.Error("a registry that is away gives no error")
 	}
 }

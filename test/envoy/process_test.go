@@ -56,8 +56,17 @@ type process struct {
 // machine with nothing else to do.
 const startTimeout = 60 * time.Second
 
-// start runs Envoy with a bootstrap until the test ends.
+// start runs Envoy with a bootstrap until the test ends, and waits until it
+// listens to callers.
 func start(t *testing.T, b *bootstrap) *process {
+	t.Helper()
+	p := launch(t, b)
+	until(t, "envoy listens to callers", func() bool { return p.locate(t) })
+	return p
+}
+
+// launch runs Envoy with a bootstrap until the test ends.
+func launch(t *testing.T, b *bootstrap) *process {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "envoy.json")
@@ -100,7 +109,11 @@ func start(t *testing.T, b *bootstrap) *process {
 	case <-time.After(startTimeout):
 		t.Fatalf("envoy is not ready after %s:\n%s", startTimeout, p.log)
 	}
-	p.locate(t, address)
+	admin, err := os.ReadFile(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.admin = strings.TrimSpace(string(admin))
 	return p
 }
 
@@ -118,14 +131,9 @@ func (p *process) watch(stderr io.Reader, ready, ended chan<- struct{}) {
 	}
 }
 
-// locate finds the ports the kernel gave.
-func (p *process) locate(t *testing.T, file string) {
+// locate finds the port the kernel gave, and reports whether there is one yet.
+func (p *process) locate(t *testing.T) bool {
 	t.Helper()
-	admin, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.admin = strings.TrimSpace(string(admin))
 	var list struct {
 		Statuses []struct {
 			Name    string `json:"name"`
@@ -144,9 +152,7 @@ func (p *process) locate(t *testing.T, file string) {
 			p.addr = fmt.Sprintf("127.0.0.1:%d", l.Address.Socket.Port)
 		}
 	}
-	if p.addr == "" {
-		t.Fatalf("envoy has no listener callers: %+v", list)
-	}
+	return p.addr != ""
 }
 
 // ask reads a page of the admin interface.

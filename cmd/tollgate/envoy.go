@@ -1,0 +1,230 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+func newEnvoy() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "envoy",
+		Short: "Start Envoys in front, and see what they are configured with",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newEnvoyBootstrap(), newEnvoySnapshot(), newEnvoyStatus())
+	return cmd
+}
+
+// envoyFlags are those of the commands that read a configuration.
+type envoyFlags struct{ path, group string }
+
+func (f *envoyFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.path, "config", "c", "tollgate.yaml", "configuration file")
+	cmd.Flags().StringVar(&f.group, "node-group", "", "which of envoy.xds.groups; may be left out if there is one")
+}
+
+func newEnvoyBootstrap() *cobra.Command {
+	var f envoyFlags
+	var b xds.Bootstrap
+	var adminAddress string
+	var doors []string
+	cmd := &cobra.Command{
+		Use:   "bootstrap -c tollgate.yaml",
+		Short: "Print what an Envoy is started with",
+		Long: `Prints a bootstrap for the Envoys of a node group. It names the gateways that
+they get everything else from; where the configuration lists none, this one.
+
+  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
+		Args: cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			loaded, err := config.Load(f.path, config.Sources{})
+			if err != nil {
+				return err
+			}
+			group, gateways, err := loaded.Config.NodeGroup(f.group)
+			if err != nil {
+				return err
+			}
+			b.Group, b.Listen, b.Peer, b.Connections = group.ID, group.Listen, group.Door, int64(loaded.Config.Connections.Total)
+			if b.Admin, err = netip.ParseAddrPort(adminAddress); err != nil {
+				return fmt.Errorf("--admin: %w", err)
+			}
+			if b.Doors, err = doorsOf(doors, gateways); err != nil {
+				return err
+			}
+			if b.Peer.Name != "" && (b.Certificate == "" || b.Key == "" || b.CA == "") {
+				return errors.New("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
+			}
+			if host, err := os.Hostname(); err == nil {
+				b.Node = cmp.Or(b.Node, host)
+			}
+			text, err := b.Text()
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
+			return err
+		}),
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&b.Node, "node", "", "name of the Envoy (default: that of this machine; envoy --service-node overrides it)")
+	cmd.Flags().StringVar(&adminAddress, "admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
+	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "address of a gateway's envoy.listen, for each of them (default: those the configuration names)")
+	cmd.Flags().StringVar(&b.Certificate, "cert", "", "file with the Envoy's certificate, on its machine")
+	cmd.Flags().StringVar(&b.Key, "key", "", "file with its private key")
+	cmd.Flags().StringVar(&b.CA, "ca", "", "file with the authority of the gateways' certificates")
+	return cmd
+}
+
+// doorsOf returns the gRPC servers that were named, or those that are known.
+func doorsOf(named []string, known []xds.Gateway) ([]netip.AddrPort, error) {
+	var doors []netip.AddrPort
+	for _, text := range named {
+		door, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return nil, fmt.Errorf("--gateway: %w", err)
+		}
+		doors = append(doors, door)
+	}
+	if len(named) == 0 {
+		for _, g := range known {
+			doors = append(doors, g.Door)
+		}
+	}
+	return doors, nil
+}
+
+func newEnvoySnapshot() *cobra.Command {
+	var f envoyFlags
+	var compare bool
+	var c *adminClient
+	cmd := &cobra.Command{
+		Use:   "snapshot -c tollgate.yaml",
+		Short: "Print what the Envoys of a node group are told",
+		Long: `Prints every resource that the Envoys of a node group are served, as JSON,
+without private keys. With --diff, prints what would change if a running gateway
+took this configuration, and exits with 1 if something would.`,
+		Args: cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			loaded, err := config.Load(f.path, config.Sources{})
+			if err != nil {
+				return err
+			}
+			group, gateways, err := loaded.Config.NodeGroup(f.group)
+			if err != nil {
+				return err
+			}
+			var served admin.EnvoySnapshot
+			if compare {
+				query := url.Values{"group": {group.ID}}.Encode()
+				if err := c.do(cmd.Context(), http.MethodGet, "/admin/envoy/snapshot?"+query, &served); err != nil {
+					return err
+				}
+				gateways = served.Gateways // which the configuration has no say in
+			}
+			snapshot, err := group.Snapshot(gateways)
+			if err != nil {
+				return err
+			}
+			resources, err := xds.Render(snapshot)
+			if err != nil {
+				return err
+			}
+			if compare {
+				return printDifference(cmd.OutOrStdout(), served.Resources, resources)
+			}
+			return printResources(cmd.OutOrStdout(), resources)
+		}),
+	}
+	f.add(cmd)
+	c = newAdminClient(cmd)
+	cmd.Flags().BoolVar(&compare, "diff", false, "compare with what a running gateway serves")
+	return cmd
+}
+
+// printResources writes one JSON object with a member for each resource.
+func printResources(w io.Writer, resources map[string]string) error {
+	members := make(map[string]json.RawMessage, len(resources))
+	for name, text := range resources {
+		members[name] = json.RawMessage(text)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(members)
+}
+
+// printDifference writes what differs, resource by resource.
+func printDifference(w io.Writer, served, next map[string]string) error {
+	names := slices.Sorted(maps.Keys(served))
+	for name := range next {
+		if _, both := served[name]; !both {
+			names = append(names, name)
+		}
+	}
+	same := true
+	for _, name := range names {
+		if out := diff.Diff("served "+name, []byte(served[name]), "configured "+name, []byte(next[name])); out != nil {
+			same = false
+			if _, err := w.Write(out); err != nil {
+				return err
+			}
+		}
+	}
+	if !same {
+		return errReported
+	}
+	return nil
+}
+
+func newEnvoyStatus() *cobra.Command {
+	var c *adminClient
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the Envoys that are connected to a gateway, and what they refused",
+		Args:  cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			return showEnvoys(cmd.Context(), c, cmd.OutOrStdout())
+		}),
+	}
+	c = newAdminClient(cmd)
+	return cmd
+}
+
+func showEnvoys(ctx context.Context, c *adminClient, w io.Writer) error {
+	var answer struct{ Nodes []xds.Node }
+	if err := c.do(ctx, http.MethodGet, "/admin/envoy", &answer); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "NODE\tGROUP\tENVOY\tRESOURCES\tSERVED\tACCEPTED\tREFUSED")
+	for _, n := range answer.Nodes {
+		for _, r := range n.Resources {
+			refused := ""
+			if r.Refused != "" {
+				refused = r.Refused + ": " + strings.ReplaceAll(r.Reason, "\n", " ")
+			}
+			_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.ID, n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
+		}
+	}
+	return t.Flush()
+}

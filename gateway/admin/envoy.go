@@ -1,0 +1,35 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// Envoys knows what Envoys are served and what they make of it.
+type Envoys interface {
+	// Nodes lists those that are connected to this gateway.
+	Nodes() []xds.Node
+	// Served returns the resources a group is served, by type and name, and the
+	// gateways in them.
+	Served(group string) (map[string]string, []xds.Gateway, error)
+}
+
+// EnvoySnapshot is what a group of Envoys is served.
+type EnvoySnapshot struct {
+	Resources map[string]string `json:"resources"`
+	Gateways  []xds.Gateway     `json:"gateways"`
+}
+
+func (d Deps) envoyNodes(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, map[string]any{"nodes": d.Envoys.Nodes()})
+}
+
+func (d Deps) envoySnapshot(w http.ResponseWriter, r *http.Request) {
+	resources, gateways, err := d.Envoys.Served(r.URL.Query().Get("group"))
+	if err != nil {
+		fail(w, BadRequestError{Reason: err.Error()})
+		return
+	}
+	write(w, http.StatusOK, EnvoySnapshot{Resources: resources, Gateways: gateways})
+}

@@ -1,0 +1,203 @@
+package gateway
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// Envoy is what Envoys in front connect to, and what they are told.
+type Envoy struct {
+	Listen string    `yaml:"listen" doc:"address of the gRPC server for Envoy: verdicts (ext_proc), configuration (xds) and health; empty opens none, and beyond loopback it needs tls" reload:"restart"`
+	TLS    MutualTLS `yaml:"tls" doc:"mutual TLS between Envoy and its gRPC server" reload:"restart"`
+	XDS    XDS       `yaml:"xds" doc:"what Envoys are configured with, see tollgate envoy"`
+}
+
+// MutualTLS is the encryption of a server whose clients have certificates, too;
+// the zero MutualTLS is none.
+type MutualTLS struct {
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"certificate chain in PEM, the server's own first; its first DNS name is what Envoys expect"`
+	Key         strictyaml.Secret `yaml:"key" doc:"its private key in PEM"`
+	CA          strictyaml.Secret `yaml:"ca" doc:"certificates in PEM of the authority that Envoys have theirs from"`
+	// Pair and Pool are these, parsed; nil without TLS.
+	Pair *tls.Certificate `yaml:"-"`
+	Pool *x509.CertPool   `yaml:"-"`
+}
+
+// NeedsRestart implements strictyaml.Restarter: other certificates are used at
+// once, but a listener cannot begin or stop to speak TLS.
+func (t MutualTLS) NeedsRestart(old any) bool {
+	return (t.Pair == nil) != (old.(MutualTLS).Pair == nil)
+}
+
+// XDS is the configuration of Envoys.
+type XDS struct {
+	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address under which Envoys reach this gateway; empty is that of listen" reload:"restart"`
+	Gateways   []PeerGateway `yaml:"gateways" doc:"further gateways, where they do not share a Redis" reload:"live"`
+	PlatformCA string        `yaml:"platform_ca" doc:"file on the Envoys' machines with the authorities of the platform's certificate, for groups with topology ext_proc" reload:"live"`
+	Groups     []NodeGroup   `yaml:"groups" doc:"the groups of Envoys that are configured" reload:"live"`
+}
+
+// PeerGateway is another gateway.
+type PeerGateway struct {
+	Data netip.AddrPort `yaml:"data,required" doc:"IP address and port of its data listener"`
+	Door netip.AddrPort `yaml:"envoy,required" doc:"IP address and port of its gRPC server for Envoy"`
+}
+
+// NodeGroup is a group of Envoys with one configuration.
+type NodeGroup struct {
+	ID          string         `yaml:"id,required" doc:"short name: the node.cluster of its Envoys' bootstrap"`
+	Topology    xds.Topology   `yaml:"topology" doc:"in_line sends every request through the data listener; ext_proc has Envoy ask for a verdict and call the platform itself; empty is in_line"`
+	Listen      netip.AddrPort `yaml:"listen,required" doc:"IP address and port where callers connect to its Envoys"`
+	TLS         TLS            `yaml:"tls" doc:"encryption of that listener, with HTTP/2"`
+	TrustedHops int            `yaml:"trusted_hops" doc:"proxies before its Envoys that add the caller's address to X-Forwarded-For" unit:"proxies"`
+}
+
+// defaultNotice is longer than Envoys take to hear that a gateway leaves: two
+// beats of the registry, or two health checks.
+const defaultNotice = 5 * time.Second
+
+// notice is how long a gateway serves on after it was told to stop.
+func (c *Config) notice() time.Duration {
+	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
+		return defaultNotice
+	}
+	return c.Timeouts.Notice
+}
+
+// validateEnvoys reports what is wrong with the configuration of Envoys.
+func (c *Config) validateEnvoys() error {
+	var errs []error
+	seen := make(map[string]bool)
+	groups := c.nodeGroups()
+	for i, g := range c.Envoy.XDS.Groups {
+		at := fault.Index("groups", i)
+		if seen[g.ID] {
+			errs = append(errs, fault.Errorf(at+".id", "group %q is already defined", g.ID))
+		}
+		seen[g.ID] = true
+		if g.TrustedHops < 0 {
+			errs = append(errs, fault.Errorf(at+".trusted_hops", "must not be negative"))
+		}
+		if groups[i].Topology == xds.InLine && len(c.TrustedProxies) == 0 {
+			errs = append(errs, fault.Errorf(at+".topology", "in_line needs trusted_proxies, the addresses of these Envoys: all callers would be one"))
+		}
+		if _, err := groups[i].Snapshot(nil); err != nil {
+			errs = append(errs, fault.At(at, err))
+		}
+	}
+	if len(c.Envoy.XDS.Groups) == 0 {
+		return errors.Join(errs...)
+	}
+	if c.Envoy.Listen == "" {
+		errs = append(errs, fault.Errorf("groups", "need envoy.listen, where their Envoys ask"))
+	}
+	if addr := c.advertised(); !addr.IsValid() || addr.IsUnspecified() {
+		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: listen does not say it"))
+	}
+	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
+		if pair != nil && peer(pair).Name == "" {
+			errs = append(errs, fault.Errorf("groups", "need a DNS name in the certificate of %s", path))
+		}
+	}
+	if c.TLS.Pair != nil && c.Envoy.TLS.Pair == nil {
+		errs = append(errs, fault.Errorf("groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener"))
+	}
+	return fault.At("envoy.xds", errors.Join(errs...))
+}
+
+// advertised is where Envoys reach this gateway.
+func (c *Config) advertised() netip.Addr {
+	if c.Envoy.XDS.Advertise.IsValid() {
+		return c.Envoy.XDS.Advertise
+	}
+	host, _, _ := net.SplitHostPort(c.Listen)
+	addr, _ := netip.ParseAddr(host) // a name is none
+	return addr
+}
+
+// self is this gateway, for Envoys.
+func (c *Config) self(data, door net.Addr) xds.Gateway {
+	at := func(a net.Addr) netip.AddrPort {
+		own, _ := netip.ParseAddrPort(a.String()) // a listener on TCP has one
+		return netip.AddrPortFrom(c.advertised(), own.Port())
+	}
+	return xds.Gateway{Data: at(data), Door: at(door)}
+}
+
+// peers are the gateways that the configuration names.
+func (c *Config) peers() []xds.Gateway {
+	peers := make([]xds.Gateway, len(c.Envoy.XDS.Gateways))
+	for i, p := range c.Envoy.XDS.Gateways {
+		peers[i] = xds.Gateway{Data: p.Data, Door: p.Door}
+	}
+	return peers
+}
+
+// nodeGroups turns the configuration into what its Envoys are told.
+func (c *Config) nodeGroups() []xds.Group {
+	groups := make([]xds.Group, len(c.Envoy.XDS.Groups))
+	for i, g := range c.Envoy.XDS.Groups {
+		groups[i] = xds.Group{
+			ID: g.ID, Topology: cmp.Or(g.Topology, xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
+			Data: peer(c.TLS.Pair), Door: peer(c.Envoy.TLS.Pair), Platform: c.platform(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+		}
+		if g.TLS.Pair != nil {
+			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
+		}
+	}
+	return groups
+}
+
+// peer is who shows a certificate, nil for none.
+func peer(pair *tls.Certificate) xds.Peer {
+	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
+		return xds.Peer{}
+	}
+	return xds.Peer{Name: pair.Leaf.DNSNames[0]}
+}
+
+// platform is where Envoys send calls.
+func (c *Config) platform() xds.Platform {
+	base, err := url.Parse(c.Platform.BaseURL)
+	if err != nil {
+		return xds.Platform{} // a fault of its own
+	}
+	p := xds.Platform{Host: base.Hostname(), Port: 80, TLS: base.Scheme == "https", CAFile: c.Envoy.XDS.PlatformCA}
+	if p.TLS {
+		p.Port = 443
+	}
+	if port, err := strconv.ParseUint(base.Port(), 10, 16); err == nil {
+		p.Port = uint32(port)
+	}
+	return p
+}
+
+// NodeGroup returns what a group of Envoys is told, and the gateways that are
+// known without asking: this one and those that the configuration names.
+func (c *Config) NodeGroup(id string) (xds.Group, []xds.Gateway, error) {
+	groups := c.nodeGroups()
+	i := slices.IndexFunc(groups, func(g xds.Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
+	if i < 0 {
+		return xds.Group{}, nil, fmt.Errorf("no node group %q in envoy.xds.groups", id)
+	}
+	at := func(listen string) netip.AddrPort {
+		_, port, _ := net.SplitHostPort(listen)
+		n, _ := strconv.ParseUint(port, 10, 16) // validated
+		return netip.AddrPortFrom(c.advertised(), uint16(n))
+	}
+	self := xds.Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen)}
+	return groups[i], xds.Sorted(append(c.peers(), self)), nil
+}

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// ready reports whether this gateway takes requests: its doors are open and every
+// organisation has policies to be judged by.
+func (g *Gateway) ready() bool {
+	if !g.status.Report().Serving {
+		return false
+	}
+	for _, p := range g.policyStatus() {
+		if p.Revision == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// readiness answers health checks of both doors, and hands everything else of the
+// HTTP door on.
+type readiness struct {
+	healthpb.UnimplementedHealthServer
+
+	g    *Gateway
+	door http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (r readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	switch {
+	case req.RequestURI != xds.ReadyPath || req.Method != http.MethodGet:
+		r.door.ServeHTTP(w, req)
+	case r.g.ready():
+		w.WriteHeader(http.StatusOK)
+	default:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+// Check implements the health service of gRPC, which has one service here.
+func (r readiness) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if r.g.ready() {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	return &healthpb.HealthCheckResponse{Status: status}, nil
+}
+
+// mutualTLS is the encryption of the gRPC server. Each handshake takes the
+// certificates then in force.
+func (g *Gateway) mutualTLS() []grpc.ServerOption {
+	if g.current.Load().config.Envoy.TLS.Pair == nil {
+		return nil
+	}
+	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			t := g.current.Load().config.Envoy.TLS
+			return &tls.Config{
+				MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
+				Certificates: []tls.Certificate{*t.Pair}, ClientCAs: t.Pool, ClientAuth: tls.RequireAndVerifyClientCert,
+			}, nil
+		},
+	}))}
+}
+
+// runFleet registers this gateway while it is ready, and tells Envoys which ones
+// are. When the registry is away, the gateways heard of last stay: health checks
+// find those that are gone.
+func (g *Gateway) runFleet(ctx context.Context, self xds.Gateway) error {
+	registry := xds.Registry{Client: g.deps.Redis, Key: g.current.Load().config.Redis.Prefix.begin("envoy:gateways")}
+	beat := time.NewTicker(xds.Beat)
+	defer beat.Stop()
+	away := false
+	for {
+		cfg := g.current.Load().config
+		if len(cfg.Envoy.XDS.Groups) > 0 {
+			err := g.beat(ctx, registry, self)
+			if away != (err != nil) && ctx.Err() == nil {
+				away = err != nil
+				g.deps.Logger.WarnContext(ctx, "registry of gateways", "answers", !away, "error", fmt.Sprint(err))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-beat.C:
+		case <-g.envoys.Withdrawn():
+			if err := g.envoys.Withdraw(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// beat registers this gateway once and passes on what it hears.
+func (g *Gateway) beat(ctx context.Context, registry xds.Registry, self xds.Gateway) error {
+	cfg := g.current.Load().config
+	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)
+	defer cancel()
+	ready := g.ready()
+	say := registry.Leave
+	if ready {
+		say = registry.Join
+	}
+	gateways, err := say(ctx, self)
+	if err != nil {
+		return err
+	}
+	gateways = append(gateways, cfg.peers()...)
+	if !ready {
+		gateways = slices.DeleteFunc(gateways, func(other xds.Gateway) bool { return other == self })
+	}
+	return g.envoys.SetGateways(xds.Sorted(gateways))
+}

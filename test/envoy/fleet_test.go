@@ -1,0 +1,323 @@
+package envoy
+
+import (
+	"encoding/json"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// edge and mesh are the node groups of a fleet, one of each topology.
+const (
+	edge = "edge"
+	mesh = "mesh"
+)
+
+// groups is what a fleet's configuration has beside that of the other tests.
+const groups = `
+trusted_proxies: [127.0.0.1/32]
+envoy:
+  listen: 127.0.0.1:0
+  xds:
+    groups:
+      - {id: edge, listen: "127.0.0.1:0"}
+      - {id: mesh, topology: ext_proc, listen: "127.0.0.1:0"}
+`
+
+// fleet is gateways that share a Redis and configure the Envoys before them.
+type fleet struct {
+	platform *platform.Instance
+	store    *miniredis.Miniredis
+	cfg      gateway.Config
+}
+
+// member is one gateway of a fleet, with all its listeners open.
+type member struct {
+	*gateway.Gateway
+
+	data, door netip.AddrPort
+	logs       *world.Buffer
+	end        func()
+}
+
+func newFleet(t *testing.T, text string) *fleet {
+	t.Helper()
+	program(t)
+	f := &fleet{store: miniredis.RunT(t)}
+	f.platform = platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: "pk-acme-" + canary, Exempt: true}))
+	f.cfg = f.configuration(t, text)
+	return f
+}
+
+func (f *fleet) configuration(t *testing.T, text string) gateway.Config {
+	t.Helper()
+	return world.Configuration(t, strings.ReplaceAll(text, "PLATFORM", f.platform.URL), map[string]string{
+		"ACME": "pk-acme-" + canary, "WRONG": "pk-wrong-" + canary,
+	})
+}
+
+// run starts a gateway, at the addresses of one that has ended or at new ones.
+func (f *fleet) run(t *testing.T, before *member) *member {
+	t.Helper()
+	m := &member{logs: new(world.Buffer)}
+	data, door := "127.0.0.1:0", "127.0.0.1:0"
+	if before != nil {
+		data, door = before.data.String(), before.door.String()
+	}
+	deps := gateway.Deps{
+		Redis: world.Redis(t, f.store.Addr()), Logger: m.logs.Logger(),
+		Data: listen(t, data), Envoy: listen(t, door), Admin: world.Listen(t),
+	}
+	m.data, m.door = address(t, deps.Data), address(t, deps.Envoy)
+	m.Gateway = world.Gateway(t, f.cfg, deps)
+	m.end = world.Run(t, m.Gateway)
+	return m
+}
+
+func listen(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func address(t *testing.T, l net.Listener) netip.AddrPort {
+	t.Helper()
+	addr, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// bootstrapOf is what an Envoy of a group is started with.
+func bootstrapOf(t *testing.T, group string, doors ...netip.AddrPort) *bootstrap {
+	t.Helper()
+	return decoded(t, xds.Bootstrap{
+		Node: "envoy-" + group, Group: group, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Doors: doors, Connections: 1000,
+	})
+}
+
+func decoded(t *testing.T, c xds.Bootstrap) *bootstrap {
+	t.Helper()
+	text, err := c.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bootstrap{t: t}
+	if err := json.Unmarshal([]byte(text), &b.doc); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// way puts an Envoy of a group before a fleet of one.
+func (f *fleet) way(t *testing.T, group string) *way {
+	t.Helper()
+	m := f.run(t, nil)
+	plain := httptest.NewServer(m.Handler())
+	t.Cleanup(plain.Close)
+	w := &way{platform: f.platform, gateway: m.Gateway, logs: m.logs, upstream: f.platform.URL, plain: plain.Listener.Addr().String()}
+	w.process = start(t, bootstrapOf(t, group, m.door))
+	w.settle(t)
+	return w
+}
+
+// settle waits until a request is judged: Envoy listens some time after it has the
+// listener, and health checks pass some time after that.
+func (w *way) settle(t *testing.T) {
+	t.Helper()
+	until(t, "a gateway is healthy", func() bool { return status(w.addr, request("GET", "/v2/pods", "", "")) == 401 })
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	timeout := time.After(startTimeout)
+	for !holds() {
+		select {
+		case <-timeout:
+			t.Fatalf("waited %s in vain until %s", startTimeout, what)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// The table holds in both topologies, with nothing configured by hand.
+func TestBehaviourOfFleets(t *testing.T) {
+	for _, group := range []string{edge, mesh} {
+		t.Run(group, func(t *testing.T) {
+			w := newFleet(t, configuration+groups).way(t, group)
+			play(t, w, group == edge)
+		})
+	}
+}
+
+// Gateways that are restarted in turn lose no request, of either topology, with
+// the notice they give by default.
+func TestRestartsLoseNothing(t *testing.T) {
+	f := newFleet(t, strings.ReplaceAll(configuration, "limits: {minute: 6000, hour: 30000, day: 50000}", "exempt: true")+groups)
+	members := []*member{f.run(t, nil), f.run(t, nil)}
+	for _, group := range []string{edge, mesh} {
+		w := &way{platform: f.platform, process: start(t, bootstrapOf(t, group, members[0].door, members[1].door))}
+		w.settle(t)
+		stop := hammer(t, w)
+		defer func() {
+			sent, lost := stop()
+			t.Logf("%s: %d requests", group, sent)
+			if len(lost) > 0 || sent < 200 {
+				t.Errorf("%s: %d of %d requests lost, want none of 200 or more: %v", group, len(lost), sent, lost[:min(len(lost), 3)])
+				for line := range strings.Lines(w.access.String()) {
+					if strings.Contains(line, `"status":5`) {
+						t.Log(line)
+						break
+					}
+				}
+			}
+		}()
+	}
+	for i := range members {
+		for _, m := range members { // an Envoy sends to a gateway when it has seen that it is healthy
+			until(t, "a gateway serves both groups", func() bool {
+				return strings.Contains(m.logs.String(), `"door":"http"`) && strings.Contains(m.logs.String(), `"door":"envoy"`)
+			})
+		}
+		members[i].end()
+		members[i] = f.run(t, members[i])
+	}
+	until(t, "the last gateway serves", func() bool { return strings.Contains(members[1].logs.String(), `"door":"envoy"`) })
+}
+
+// hammer sends requests one after the other, reads and creates in turn, until it
+// is stopped, and tells which were lost.
+func hammer(t *testing.T, w *way) (stop func() (sent int, lost []string)) {
+	t.Helper()
+	var lost []string
+	sent := 0
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(5 * time.Millisecond): // a bounded rate
+			}
+			raw, want := request("GET", "/v2/pods", "key_research", "", "Connection: close"), 200
+			if sent%10 == 9 {
+				raw, want = request("POST", "/v2/pods", "key_research", pod4090, "Connection: close"), 201
+			}
+			if got := status(w.addr, raw); got != want {
+				lost = append(lost, time.Now().Format(time.StampMilli)+" "+strconv.Itoa(got))
+			}
+			sent++
+		}
+	}()
+	return func() (int, []string) {
+		close(end)
+		<-ended
+		return sent, lost
+	}
+}
+
+// status sends a request on a connection of its own and returns the answer's
+// status, 0 for none.
+func status(addr, raw string) int {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Write([]byte(raw)); err != nil {
+		return 0
+	}
+	line := make([]byte, len("HTTP/1.1 200"))
+	if _, err := conn.Read(line); err != nil {
+		return 0
+	}
+	code, _ := strconv.Atoi(string(line[len("HTTP/1.1 "):]))
+	return code
+}
+
+// A configuration that Envoy refuses is withdrawn: what is in force stays, callers
+// notice nothing, and an Envoy that starts later gets what stays.
+func TestEnvoyRefusesAConfiguration(t *testing.T) {
+	f := newFleet(t, configuration+groups)
+	m := f.run(t, nil)
+	w := &way{platform: f.platform, process: start(t, bootstrapOf(t, edge, m.door))}
+	w.settle(t)
+	good := w.dump(t)
+	elsewhere := strings.Replace(groups, `{id: edge, listen: "127.0.0.1:0"}`, `{id: edge, listen: "203.0.113.7:81"}`, 1) // no address of this machine
+	if err := m.Swap(f.configuration(t, configuration+elsewhere)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the configuration is withdrawn", func() bool { return strings.Contains(m.logs.String(), "configuration of Envoys withdrawn") })
+	for _, part := range []string{"Envoy refused its configuration", `"type":"Listener"`, "203.0.113.7:81"} {
+		if !strings.Contains(m.logs.String(), part) {
+			t.Errorf("the log does not say %q", part)
+		}
+	}
+	if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
+		t.Errorf("status = %d, want 200 as before", got.Status)
+	}
+	later := &way{platform: f.platform, process: start(t, bootstrapOf(t, edge, m.door))}
+	later.settle(t)
+	for name, w := range map[string]*way{"the first Envoy": w, "a later one": later} {
+		if got := w.dump(t); !sameListener(good, got) {
+			t.Errorf("%s has another listener than before", name)
+		}
+	}
+}
+
+// An Envoy that starts before any gateway answers 503, and serves as soon as there
+// is one.
+func TestAnEnvoyThatStartsFirst(t *testing.T) {
+	for _, group := range []string{edge, mesh} {
+		t.Run(group, func(t *testing.T) {
+			free := func() netip.AddrPort {
+				l := world.Listen(t)
+				defer func() { _ = l.Close() }()
+				return address(t, l)
+			}
+			door, callers := free(), free()
+			f := newFleet(t, configuration+strings.Replace(strings.ReplaceAll(groups, `"127.0.0.1:0"`, strconv.Quote(callers.String())),
+				"listen: 127.0.0.1:0", "listen: "+door.String(), 1))
+			b := decoded(t, xds.Bootstrap{
+				Node: "e1", Group: group, Listen: callers, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Doors: []netip.AddrPort{door}, Connections: 1000,
+			})
+			w := &way{platform: f.platform, process: launch(t, b)}
+			w.addr = callers.String()
+			until(t, "envoy answers", func() bool { return status(w.addr, request("GET", "/", "", "")) > 0 })
+			calls := w.sent(func() {
+				for _, raw := range []string{
+					request("GET", "/v2/pods", "key_research", ""), request("POST", "/v2/pods", "key_research", pod4090), request("GET", "/", "", ""),
+				} {
+					if got := w.send(t, raw); got.Status != 503 {
+						t.Errorf("status = %d, want 503: %s", got.Status, got.Body)
+					}
+				}
+			})
+			if len(calls) > 0 {
+				t.Errorf("requests reached the platform: %+v", calls)
+			}
+			f.run(t, &member{data: free(), door: door})
+			w.settle(t)
+			if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
+				t.Errorf("status = %d, want 200 with a gateway: %s", got.Status, got.Body)
+			}
+		})
+	}
+}
