@@ -93,6 +93,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Call = []filter.Filter{
 		&filter.Classes{Count: count, Recorder: g.recorder},
+		filter.Own{},
 		judge,
 		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
 		filter.Rebuild{Agent: agent(g.deps.Version)},

@@ -178,6 +178,7 @@ type Org struct {
 	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Budget     spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
 	Horizon    spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
+	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
 	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
 	Policies   policies.Config   `yaml:",inline"`
@@ -193,6 +194,17 @@ type Team struct {
 	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
 	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
+
+// Isolation is what callers may do to what others of their organisation have.
+type Isolation struct {
+	Change Change `yaml:"change" doc:"who may change pods, clusters, endpoints and volumes: all of the organisation, the team of whoever made them, or the key alone; for others they do not exist (404). Admins may change all; empty is org"`
+}
+
+// Change says who may change what somebody made.
+type Change string
+
+// Values lists who can be meant.
+func (Change) Values() []string { return []string{"org", "team", "key"} }
 
 // Failure overrides the failure policies of the limits.
 type Failure struct {

@@ -28,7 +28,7 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
 			ID: o.ID, Limit: o.Limit, Teams: make(map[string]ratelimit.Limit), Keys: make(map[string]ratelimit.Limit), Failure: o.Failure.byClass(),
-			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(),
+			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Change: spend.ScopeKind(o.Isolation.Change),
 		}
 		for _, k := range o.Keys {
 			if !k.Limit.Unlimited() {
@@ -59,7 +59,8 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 	return tenants, errors.Join(errs...)
 }
 
-// budgets is what the organisation may spend, nil without any budget.
+// budgets is what the organisation may spend, nil without any budget and without
+// isolation, for which the ledger is kept, too.
 func (o *Org) budgets() *spend.Plan {
 	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys))
 	for _, t := range o.Teams {
@@ -68,7 +69,11 @@ func (o *Org) budgets() *spend.Plan {
 	for _, k := range o.Keys {
 		keys[k.ID] = k.Budget
 	}
-	return spend.NewPlan(o.Budget, teams, keys, o.Horizon)
+	plan := spend.NewPlan(o.Budget, teams, keys, o.Horizon)
+	if plan == nil && o.Isolation.Change != "" && o.Isolation.Change != "org" {
+		plan = new(spend.Plan)
+	}
+	return plan
 }
 
 // changesBodies reports whether the policies of an organisation may change

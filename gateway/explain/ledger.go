@@ -51,3 +51,11 @@ func (l *ledger) Settle(ctx context.Context, org string, s *spend.Settlement) er
 	}
 	return nil
 }
+
+// Owner implements filter.Ledger.
+func (l *ledger) Owner(ctx context.Context, org, resource string) (spend.Owner, error) {
+	if c := l.of(ctx, org); c != nil {
+		return c.Owner(ctx, org, resource)
+	}
+	return spend.Owner{}, nil
+}

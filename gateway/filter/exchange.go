@@ -146,6 +146,8 @@ type Exchange struct {
 	// ended, at most maxCalls of them.
 	Calls []*Exchange
 
+	// foreign says that the object is another owner's, "" if it is not.
+	foreign string
 	// held is what the ledger holds for the call, nil for nothing.
 	held *reservation
 	// named is the body before what its template supplied was written into it,

@@ -55,6 +55,8 @@ type Shares interface {
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error)
 	Settle(ctx context.Context, org string, s *spend.Settlement) error
+	// Owner returns who has a resource, the zero Owner for the organisation.
+	Owner(ctx context.Context, org, resource string) (spend.Owner, error)
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error

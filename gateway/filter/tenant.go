@@ -24,8 +24,12 @@ type Tenant struct {
 	Classes map[string][]Class
 	// Weights holds the weights of teams, by id; absent ones weigh one.
 	Weights map[string]int64
-	// Budgets holds what it may spend; nil limits nothing.
+	// Budgets holds what it may spend; nil limits nothing, and nothing is known then of
+	// who made what.
 	Budgets *spend.Plan
+	// Change is who may change a resource besides its owner: the owner's team, or all
+	// of the organisation, which "" is, too.
+	Change spend.ScopeKind
 	// Brownouts holds the schedules by which legacy calls are refused.
 	Brownouts map[route.Dialect]*brownout.Schedule
 	// ChangesBodies says that its policies may change bodies.
@@ -45,4 +49,17 @@ func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
 		}
 	}
 	return scopes
+}
+
+// Isolates reports whether callers may change less than the whole organisation has.
+func (t *Tenant) Isolates() bool { return t.Change == spend.KindTeam || t.Change == spend.KindKey }
+
+// Shares reports whether a caller may change what an owner has. What has no owner is
+// the organisation's, and everybody's.
+func (t *Tenant) Shares(o spend.Owner, c *identity.Caller) bool {
+	switch {
+	case o == spend.Owner{}, t.Change != spend.KindKey && o.Team != "" && o.Team == c.Team:
+		return true
+	}
+	return o.Key == c.Key && o.Team == c.Team
 }

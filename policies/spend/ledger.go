@@ -95,6 +95,11 @@ func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	return err
 }
 
+// Owner returns who has a resource.
+func (l *Ledger) Owner(ctx context.Context, org, resource string) (Owner, error) {
+	return l.Store.Owner(ctx, org, resource)
+}
+
 // limits are the ceilings of an owner's scopes, in their order.
 func (p *Plan) limits(o Owner) [][Ceilings]int64 {
 	scopes := o.Scopes()

@@ -313,6 +313,17 @@ func (m *Memory) Finish(_ context.Context, org, token string) (bool, error) {
 	return l.complete, nil
 }
 
+// Owner implements Store.
+func (m *Memory) Owner(_ context.Context, org, resource string) (Owner, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _ := m.org(org)
+	if r := l.resources[resource]; r != nil {
+		return r.Owner, nil
+	}
+	return Owner{}, nil
+}
+
 // Show implements Store.
 func (m *Memory) Show(_ context.Context, org string) (State, error) {
 	m.mu.Lock()

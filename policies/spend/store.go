@@ -38,6 +38,9 @@ type Owner struct {
 	Key  string `json:"key,omitempty"`
 }
 
+// String names the owner, for people.
+func (o Owner) String() string { return o.Scopes()[max(0, len(o.Scopes())-2)].String() }
+
 // Scopes returns the scopes that an owner's resources are counted in: the key, the
 // team, the organisation.
 func (o Owner) Scopes() []Scope {
@@ -222,6 +225,8 @@ type Store interface {
 	// it is.
 	Begin(ctx context.Context, org, token string) error
 	Finish(ctx context.Context, org, token string) (bool, error)
+	// Owner returns that of a resource, the zero Owner for one that is not known.
+	Owner(ctx context.Context, org, resource string) (Owner, error)
 	Show(ctx context.Context, org string) (State, error)
 }
 

@@ -391,3 +391,76 @@ func TestAnExplanationShowsTheBudget(t *testing.T) {
 	}
 	d.holds(t, 1, 0)
 }
+
+// isolated lets only the team of whoever made a resource change it.
+func isolated(d *door) {
+	d.text = strings.Replace(d.text, "credential: {env: ACME}", "credential: {env: ACME}\n    isolation: {change: team}", 1)
+}
+
+// What another team has made is not there for those who would change it, in each
+// dialect: they are told what they are told of anything that does not exist.
+func TestOthersCannotChangeIt(t *testing.T) {
+	const absent = "aaaaaaaaaaaaaa"
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.reconcile(t)
+		outside(t, d, "POST", "/v2/pods", strings.Replace(podL4, `"a"`, `"unowned"`, 1))
+		d.reconcile(t)
+		id := d.rented(t, podL4)
+		for _, tt := range []struct{ method, path, body string }{
+			{"DELETE", "/v2/pods/%s", ""},
+			{"POST", "/v2/pods/%s/action", `{"action":"stop"}`},
+			{"POST", "/v2/pods/%s/action", `{"action":"terminate"}`},
+			{"PATCH", "/v2/pods/%s", `{"name":"mine"}`},
+			{"DELETE", "/v1/pods/%s", ""},
+			{"POST", "/v1/pods/%s/stop", ""},
+			{"PATCH", "/v1/pods/%s", `{"name":"mine"}`},
+		} {
+			foreign := d.ask(t, request(tt.method, fmt.Sprintf(tt.path, id), "key_other", tt.body))
+			missing := d.ask(t, request(tt.method, fmt.Sprintf(tt.path, absent), "key_other", tt.body))
+			if foreign.Status != 404 || undecided(foreign.Body) != undecided(missing.Body) {
+				t.Errorf("%s %s %s: %d %s, and of what does not exist: %d %s; want the same 404",
+					tt.method, tt.path, tt.body, foreign.Status, foreign.Body, missing.Status, missing.Body)
+			}
+		}
+		mutation := func(id string) answer {
+			raw := graphql(fmt.Sprintf(`mutation { podStop(input: {podId: "%s"}) { id } }`, id))
+			return d.ask(t, strings.Replace(raw, "key_research", "key_other", 1))
+		}
+		if foreign, missing := mutation(id), mutation(absent); undecided(foreign.Body) != undecided(missing.Body) || !strings.Contains(foreign.Body, "errors") {
+			t.Errorf("GraphQL: %s, and of what does not exist: %s; want the same", foreign.Body, missing.Body)
+		}
+		for _, c := range d.platform.Calls() {
+			if c.Method != "GET" && strings.Contains(c.Path, id) {
+				t.Errorf("the platform was asked for %s %s", c.Method, c.Path)
+			}
+		}
+		if a := d.ask(t, request("GET", "/v2/pods/"+id, "key_other", "")); a.Status != 200 {
+			t.Errorf("reading it: %d %s, want 200", a.Status, a.Body)
+		}
+		for _, r := range d.ledger(t).Resources {
+			if r.Name == "unowned" {
+				if a := d.ask(t, request("POST", "/v2/pods/"+r.ID+"/action", "key_other", `{"action":"stop"}`)); a.Status != 200 {
+					t.Errorf("stopping the organisation's: %d %s, want 200", a.Status, a.Body)
+				}
+			}
+		}
+		if a := d.ask(t, request("POST", "/v2/pods/"+id+"/action", "key_research", `{"action":"stop"}`)); a.Status != 200 {
+			t.Errorf("stopping one's own: %d %s, want 200", a.Status, a.Body)
+		}
+		if a := d.ask(t, request("DELETE", "/v2/pods/"+id, "key_platform", "")); a.Status != 204 {
+			t.Errorf("an admin's delete: %d %s, want 204", a.Status, a.Body)
+		}
+	}, isolated, func(d *door) {
+		d.text = strings.Replace(d.text, "      - {id: key_platform,", "      - {id: key_other, team: platform, sha256: SHA256(key_other), roles: [operator]}\n      - {id: key_platform,", 1)
+	})
+}
+
+// undecided is a body without the id of its decision.
+func undecided(body string) string {
+	before, after, found := strings.Cut(body, `"decision":"`)
+	if !found {
+		return body
+	}
+	_, after, _ = strings.Cut(after, `"`)
+	return before + after
+}

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,15 +50,8 @@ func (s *Store) decode(org string, state *spend.State, accounts, resources, hold
 		}
 	}
 	for id, text := range resources {
-		n, lines, err := decodeRecord(text)
-		if err != nil || len(n) != 3+spend.Dimensions || len(lines) != 4 {
-			return errReply
-		}
-		r := spend.Record{
-			ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Pending: n[2], Amounts: spend.Amounts(n[3:]),
-			Kind: lines[0], Owner: spend.Owner{Team: lines[1], Key: lines[2]},
-		}
-		if err := json.Unmarshal([]byte(lines[3]), &r.About); err != nil {
+		r, err := decodeResource(id, text)
+		if err != nil {
 			return err
 		}
 		state.Resources = append(state.Resources, r)
@@ -80,6 +74,31 @@ func (s *Store) decode(org string, state *spend.State, accounts, resources, hold
 		state.Holds = append(state.Holds, h)
 	}
 	return nil
+}
+
+func decodeResource(id, text string) (spend.Record, error) {
+	n, lines, err := decodeRecord(text)
+	if err != nil || len(n) != 3+spend.Dimensions || len(lines) != 4 {
+		return spend.Record{}, errReply
+	}
+	r := spend.Record{
+		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Pending: n[2], Amounts: spend.Amounts(n[3:]),
+		Kind: lines[0], Owner: spend.Owner{Team: lines[1], Key: lines[2]},
+	}
+	return r, json.Unmarshal([]byte(lines[3]), &r.About)
+}
+
+// Owner implements spend.Store.
+func (s *Store) Owner(ctx context.Context, org, resource string) (spend.Owner, error) {
+	text, err := s.client.HGet(ctx, s.keys(org)[1], resource).Result()
+	if errors.Is(err, redis.Nil) {
+		return spend.Owner{}, nil
+	}
+	if err != nil {
+		return spend.Owner{}, fmt.Errorf("owner: %w: %w", spend.ErrUnavailable, err)
+	}
+	r, err := decodeResource(resource, text)
+	return r.Owner, err
 }
 
 // ahead reports whether a later state was seen.

@@ -329,13 +329,22 @@ func testOwners(h *harness) {
 func testTransfer(h *harness) {
 	p := teamPerHour(usd)
 	id, _ := h.reserve(p, pod(0.6*usd))
+	owner := func(want spend.Owner) {
+		h.Helper()
+		if got, err := h.Store.Owner(h.Context(), h.org, "p1"); err != nil || got != want {
+			h.Errorf("Owner = %v, %v, want %v", got, err, want)
+		}
+	}
+	owner(spend.Owner{})
 	if ok, err := h.Store.Adjust(h.Context(), h.org, &spend.Adjustment{Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd)}); err != nil || !ok {
 		h.Fatalf("Adjust = %t, %v", ok, err)
 	}
+	owner(spend.Owner{})
 	if got := h.balance(spend.Scope{Kind: spend.KindOrg}); got.Committed != pod(0.6*usd) || got.Reserved != pod(0.6*usd) {
 		h.Errorf("organisation = %+v, want it counted twice until it is known to be the same", got)
 	}
 	h.commit(id, "p1", pod(0.5*usd))
+	owner(ann)
 	h.counts(pod(0.5*usd), spend.Amounts{})
 }
 
