@@ -98,10 +98,10 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 
 // MarshalText implements encoding.TextMarshaler.
 func (h Horizon) MarshalText() ([]byte, error) {
-	switch h {
-	case 0:
+	if h == 0 {
 		return nil, nil
-	case Period:
+	}
+	if h == Period {
 		return []byte("period"), nil
 	}
 	return []byte(time.Duration(h).String()), nil
@@ -146,6 +146,7 @@ func (p *Plan) Budget(s Scope) Budget {
 		return p.Keys[s.ID]
 	case KindTeam:
 		return p.Teams[s.ID]
+	case KindOrg:
 	}
 	return p.Org
 }

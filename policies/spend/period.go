@@ -17,10 +17,10 @@ func cost(rate, ms, carry int64) (micro, rest int64) {
 	if rate <= 0 || ms <= 0 {
 		return 0, carry
 	}
-	hi, lo := bits.Mul64(uint64(rate), uint64(ms)) //nolint:gosec // positive, see above
-	lo, over := bits.Add64(lo, uint64(carry), 0)   //nolint:gosec // a remainder
+	hi, lo := bits.Mul64(uint64(rate), uint64(ms))
+	lo, over := bits.Add64(lo, uint64(carry), 0)
 	q, r := bits.Div64(hi+over, lo, uint64(hour))
-	return int64(q), int64(r) //nolint:gosec // bounded by MaxBurn and a month
+	return int64(q), int64(r)
 }
 
 // forecast is cost rounded up.

@@ -27,6 +27,7 @@ func (s Scope) String() string {
 	switch s.Kind {
 	case KindKey, KindTeam:
 		return string(s.Kind) + " " + s.ID
+	case KindOrg:
 	}
 	return "organisation"
 }

@@ -78,7 +78,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
-	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now} //nolint:gosec // of five
+	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now}
 	switch {
 	case out.Status == spend.OtherOwner && len(reply.rest) == 2:
 		out.Owner = spend.Owner{Team: reply.rest[0], Key: reply.rest[1]}
