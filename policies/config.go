@@ -72,6 +72,7 @@ func (c Config) Check(known Names) error {
 		path := fault.Index("exceptions", i)
 		errs = append(errs, load.UnknownNames("team", path+".teams", x.Teams, known.Teams)...)
 		errs = append(errs, load.UnknownNames("key", path+".keys", x.Keys, known.Keys)...)
+		errs = append(errs, load.UnknownNames("role", path+".roles", x.Roles, known.Roles)...)
 	}
 	return errors.Join(errs...)
 }

@@ -39,4 +39,7 @@ type Violation struct {
 	Pointer string
 	// Doc is where the policy is explained.
 	Doc string
+	// Excess is how far what it found is beyond what is allowed, in the unit of its
+	// limit; 0 where the policy does not say.
+	Excess float64
 }

@@ -165,7 +165,8 @@ func (e *Engine) Readers(org string, path ...string) []string {
 }
 
 // Decide judges a call by an organisation's policies. It returns within
-// Limits.Deadline. On any error the caller must refuse the call.
+// Limits.Deadline, or twice that where a denied update is held against the resource
+// as it is. On any error the caller must refuse the call.
 func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, error) {
 	o, known := e.now.Load().orgs[org]
 	if !known {
@@ -184,6 +185,7 @@ func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, e
 	}
 	d := *verdict
 	d.except(o.exceptions, in)
+	e.ratchet(ctx, o, in, &d)
 	if err := d.combineMutations(in.Request.Body, e.limits.MaxMutations); err != nil {
 		return Decision{}, err
 	}

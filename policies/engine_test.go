@@ -300,3 +300,16 @@ func write(tb testing.TB, dir, name, text string) {
 		tb.Fatal(err)
 	}
 }
+
+// A ratchet on a policy that judges calls would let them all pass.
+func TestRatchetsNeedResources(t *testing.T) {
+	for policy, fine := range map[string]bool{"disk": true, "images": true, "naming": true, "roles": false, "kill_switch": false, "operations": false, "account_changes": false} {
+		params := map[string]map[string]any{"disk": {"max_gb": 1}, "naming": {"pattern": "x"}, "operations": {"deny": []any{"createPod"}}}[policy]
+		_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+			"acme": {Policies: []policies.Entry{{Policy: policy, Ratchet: true, Params: params}}},
+		}, policies.Deps{})
+		if fine != (err == nil) || err != nil && !strings.Contains(err.Error(), "policies[0].ratchet: the policy judges calls") {
+			t.Errorf("%s: %v, want fine = %t", policy, err, fine)
+		}
+	}
+}

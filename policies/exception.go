@@ -19,8 +19,9 @@ import (
 type Exception struct {
 	ID            string           `yaml:"id" doc:"its name in decisions and logs, unique in the organisation"`
 	Policy        string           `yaml:"policy" doc:"the policy it overrides"`
-	Teams         []string         `yaml:"teams" doc:"callers of these teams it is for; teams or keys must name someone"`
+	Teams         []string         `yaml:"teams" doc:"callers of these teams it is for; teams, keys or roles must name someone"`
 	Keys          []string         `yaml:"keys" doc:"ids of the keys it is for"`
+	Roles         []string         `yaml:"roles" doc:"callers with one of these roles it is for"`
 	Operations    []string         `yaml:"operations" doc:"operations it is for; empty is all"`
 	Where         map[string][]any `yaml:"where" doc:"narrows the shape of the call: a pointer into the state after the call (or into the body, where there is none) and the values it may have there. All must hold"`
 	MaxUSDPerHour string           `yaml:"max_usd_per_hour" doc:"the most the call may cost per hour, e.g. '5'"`
@@ -50,8 +51,8 @@ func (x Exception) validate(path string) []error {
 			errs = append(errs, fault.Errorf(path+"."+f.name, "is required"))
 		}
 	}
-	if len(x.Teams) == 0 && len(x.Keys) == 0 {
-		errs = append(errs, fault.Errorf(path, "teams or keys must say whom it is for"))
+	if len(x.Teams)+len(x.Keys)+len(x.Roles) == 0 {
+		errs = append(errs, fault.Errorf(path, "teams, keys or roles must say whom it is for"))
 	}
 	switch {
 	case x.Until.IsZero():
@@ -155,7 +156,8 @@ func (x *exception) covers(policy string, in *Input) bool {
 	switch {
 	case x.Policy != policy,
 		in.Time.Before(x.From), !in.Time.Before(x.Until),
-		!slices.Contains(x.Teams, in.Caller.Team) && !slices.Contains(x.Keys, in.Caller.Key),
+		!slices.Contains(x.Teams, in.Caller.Team) && !slices.Contains(x.Keys, in.Caller.Key) &&
+			!slices.ContainsFunc(in.Caller.Roles, func(role string) bool { return slices.Contains(x.Roles, role) }),
 		len(x.Operations) > 0 && !slices.Contains(x.Operations, in.Request.Operation),
 		x.costs && (!in.Cost.Known || in.Cost.Hourly > x.most):
 		return false

@@ -12,7 +12,7 @@ import (
 
 func h100() policies.Exception {
 	return policies.Exception{
-		ID: "x1", Policy: "gpu_allow_list", Teams: []string{"research"}, Operations: []string{"createPod"},
+		ID: "x1", Policy: "gpu_allow_list", Teams: []string{"research"}, Roles: []string{"admin"}, Operations: []string{"createPod"},
 		Where:         map[string][]any{"/gpu/id": {"NVIDIA H100 80GB HBM3"}, "/gpu/count": {1, 2}},
 		MaxUSDPerHour: "6", From: noon().Add(-time.Hour), Until: noon().Add(time.Hour),
 		Reason: "benchmark", GrantedBy: "ada",
@@ -33,6 +33,8 @@ func TestExceptions(t *testing.T) {
 		{"as granted", func(*policies.Input) {}, true},
 		{"by key", func(in *policies.Input) { in.Caller.Team, in.Caller.Key = "other", "k2" }, false},
 		{"another team", func(in *policies.Input) { in.Caller.Team = "other" }, false},
+		{"by role", func(in *policies.Input) { in.Caller.Team, in.Caller.Roles = "other", []string{"viewer", "admin"} }, true},
+		{"another role", func(in *policies.Input) { in.Caller.Team, in.Caller.Roles = "other", []string{"operator"} }, false},
 		{"another operation", func(in *policies.Input) { in.Request.Operation = "updatePod" }, false},
 		{"another shape", func(in *policies.Input) {
 			in.Resource.After = map[string]any{"gpu": map[string]any{"id": "NVIDIA H100 80GB HBM3", "count": 3}}
@@ -110,7 +112,7 @@ func TestExceptionFaults(t *testing.T) {
 	want := []string{
 		"exceptions[0].id: is required", "exceptions[0].policy: is required",
 		"exceptions[0].reason: is required", "exceptions[0].granted_by: is required",
-		"exceptions[0]: teams or keys must say whom it is for", "exceptions[0].until: is required",
+		"exceptions[0]: teams, keys or roles must say whom it is for", "exceptions[0].until: is required",
 		"exceptions[1].until: is not after from", `exceptions[1].operations: unknown operation "fly"`,
 		`exceptions[1].where: "gpu" is not a pointer into the body`,
 		"exceptions[1].where.gpu: a value of type func() is not allowed",

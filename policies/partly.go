@@ -53,6 +53,7 @@ func (e *Engine) DecideRecorded(ctx context.Context, org string, r *record.Recor
 	d := *verdict
 	w.exceptions(&d, o.exceptions, in)
 	d.except(o.exceptions, in)
+	w.ratchet(&d, o, in)
 	w.mutations(&d)
 	if err := d.combineMutations(in.Request.Body, e.limits.MaxMutations); err != nil {
 		return Decision{}, nil, err
@@ -101,6 +102,15 @@ func (o *openings) exceptions(d *Decision, list []exception, in *Input) {
 	}
 }
 
+// ratchet leaves open what was denied unless the resource was no better before: a
+// record does not hold the price list that tells.
+func (o *openings) ratchet(d *Decision, org *orgState, in *Input) {
+	for _, policy := range org.ratcheting(d, in) {
+		o.add(policy, ModeEnforce, []string{"/resource/current"})
+		drop(d, policy)
+	}
+}
+
 // mutations leaves open changes of a field whose present value is hidden.
 func (o *openings) mutations(d *Decision) {
 	for _, m := range d.Mutate {
@@ -137,7 +147,7 @@ func (o *openings) list() []Open {
 // lookedAt lists the paths of the input that decide whether the exception
 // applies.
 func (x *exception) lookedAt(in *Input) [][]string {
-	out := [][]string{{"caller", "team"}, {"caller", "key"}, {"time", "ns"}}
+	out := [][]string{{"caller", "team"}, {"caller", "key"}, {"caller", "roles"}, {"time", "ns"}}
 	if x.costs {
 		out = append(out, []string{"cost", "known"}, []string{"cost", "usd_per_hour"})
 	}

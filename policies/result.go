@@ -2,6 +2,7 @@ package policies
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,8 +47,8 @@ func each(t *ast.Term, visit func(*ast.Term) error) error {
 	}
 }
 
-// violation reads a message, or an object with message (or msg), pointer and
-// doc.
+// violation reads a message, or an object with message (or msg), pointer, doc and
+// excess.
 func violation(t *ast.Term) (Violation, error) {
 	switch v := t.Value.(type) {
 	case ast.String:
@@ -63,7 +64,11 @@ func violation(t *ast.Term) (Violation, error) {
 		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			return Violation{}, err
 		}
-		out := Violation{Message: cmp.Or(message, short), Pointer: pointer, Doc: doc}
+		excess, err := excessOf(v)
+		if err != nil {
+			return Violation{}, err
+		}
+		out := Violation{Message: cmp.Or(message, short), Pointer: pointer, Doc: doc, Excess: excess}
 		if out.Message == "" {
 			return Violation{}, errors.New("a violation has no message")
 		}
@@ -74,6 +79,19 @@ func violation(t *ast.Term) (Violation, error) {
 	default:
 		return Violation{}, fmt.Errorf("a violation is %s, not a string or object", ast.ValueName(t.Value))
 	}
+}
+
+// excessOf is the excess of a violation, 0 when it is not there or null.
+func excessOf(o ast.Object) (float64, error) {
+	t := o.Get(ast.InternedTerm("excess"))
+	if t == nil || t.Value.Compare(ast.Null{}) == 0 {
+		return 0, nil
+	}
+	n, ok := t.Value.(ast.Number)
+	if !ok {
+		return 0, fmt.Errorf("excess is %s, not a number", ast.ValueName(t.Value))
+	}
+	return json.Number(n).Float64()
 }
 
 // stringMember is a string member of an object, "" when it is not there.

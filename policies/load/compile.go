@@ -102,8 +102,12 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 			return nil, located(org, err, policyOfFile)
 		}
 	}
+	reads := readsOf(c, calls)
+	if err := ratchets(org, calls); err != nil {
+		return nil, err
+	}
 	return &Compiled{
-		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: readsOf(c, calls),
+		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: reads,
 		compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }

@@ -16,6 +16,7 @@ type Entry struct {
 	ExceptTeams []string       `yaml:"except_teams" doc:"exempts the callers of these teams"`
 	Roles       []string       `yaml:"roles" doc:"the entry is for callers with at least one of these roles only; empty is all"`
 	ExceptRoles []string       `yaml:"except_roles" doc:"exempts callers with one of these roles"`
+	Ratchet     bool           `yaml:"ratchet" doc:"lets an update pass that violates the policy no more than the resource as it is does, with a warning"`
 	Params      map[string]any `yaml:"params" doc:"the policy's parameters; see docs/policies.md"`
 }
 

@@ -102,10 +102,10 @@ func (p *planner) entry(path string, e Entry) {
 	p.fault(e.Policy, fault.At(path+".params", errors.Join(faults...)))
 	from := libraryPackage + policy.Name
 	if policy.judges {
-		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, Rule: "violations", Doc: p.doc(e.Policy)})
+		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, path: path, Rule: "violations", Doc: p.doc(e.Policy)})
 	}
 	if policy.Mutates {
-		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, Rule: "mutations", Doc: p.doc(e.Policy)})
+		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, path: path, Rule: "mutations", Doc: p.doc(e.Policy)})
 	}
 }
 
@@ -117,7 +117,7 @@ func (p *planner) own(path string, e Entry, mine ownPolicy) {
 		return
 	}
 	for _, rule := range mine.rules {
-		p.calls = append(p.calls, Call{Entry: e, params: params, from: ownPackage + e.Policy, Rule: rule})
+		p.calls = append(p.calls, Call{Entry: e, params: params, from: ownPackage + e.Policy, path: path, Rule: rule})
 	}
 }
 

@@ -1,7 +1,9 @@
 package load
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -26,6 +28,21 @@ func readsOf(c *ast.Compiler, calls []Call) *record.Projection {
 		all = append(all, reads...)
 	}
 	return record.Reading(all)
+}
+
+// ratchets reports entries with ratchet whose policies do not read the state after a
+// call: whatever they deny, they deny before it as well.
+func ratchets(org string, calls []Call) error {
+	var faults []error
+	for _, c := range calls {
+		judges := func(other Call) bool { return other.path == c.path && other.Reads.Touches("resource", "after") }
+		if c.Entry.Ratchet && !slices.ContainsFunc(calls, judges) {
+			faults = append(faults, &Error{
+				Org: org, Policy: c.Entry.Policy, Path: c.path + ".ratchet", Message: "the policy judges calls, not what becomes of resources",
+			})
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // reachable returns the rules and all that they depend on.

@@ -52,7 +52,7 @@ listed(allowed, id) if {
 	split(id, "-")[0] in allowed
 }
 
-size(params) := {{"message": message, "pointer": concat("", [entry.pointer, "/vcpuCount"])} |
+size(params) := {{"message": message, "pointer": concat("", [entry.pointer, "/vcpuCount"]), "excess": value.excess(vcpus, limit)} |
 	input.request.settles
 	limit := params.max_vcpus
 	some entry in named

@@ -27,7 +27,7 @@ package tollgate.library.disk
 
 import data.tollgate.value
 
-violations(params) := {{"message": message, "pointer": "/disk"} |
+violations(params) := {{"message": message, "pointer": "/disk", "excess": value.excess(disk, params.max_gb)} |
 	input.request.settles
 	disk := size(params)
 	value.exceeds(disk, params.max_gb)

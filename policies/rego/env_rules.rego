@@ -177,7 +177,7 @@ secret_name(inner) := regex.split(`^[A-Za-z0-9]+_SECRET_`, inner)[1] if regex.ma
 
 secret_name(inner) := inner if not regex.match(`^[A-Za-z0-9]+_SECRET_`, inner)
 
-too_many(params) := {{"message": message, "pointer": "/env"} |
+too_many(params) := {{"message": message, "pointer": "/env", "excess": number - limit} |
 	input.request.settles
 	limit := params.max
 	number := count(env)

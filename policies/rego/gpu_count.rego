@@ -26,14 +26,14 @@ import data.tollgate.value
 
 violations(params) := each(params) | whole(params)
 
-each(params) := {{"message": message, "pointer": entry.pointer} |
+each(params) := {{"message": message, "pointer": entry.pointer, "excess": value.excess(entry.count, params.max_per_pod)} |
 	input.request.settles
 	some entry in gpu.counts
 	value.exceeds(entry.count, params.max_per_pod)
 	message := sprintf("%v GPUs per pod are more than the %d allowed", [entry.count, params.max_per_pod])
 }
 
-whole(params) := {{"message": message, "pointer": pointer} |
+whole(params) := {{"message": message, "pointer": pointer, "excess": value.excess(gpu.total, limit)} |
 	input.request.settles
 	limit := limit_of(params)
 	value.exceeds(gpu.total, limit)

@@ -48,7 +48,7 @@ pattern(params, name) := {message |
 length(params, name) := {message |
 	limit := params.max_length
 	count(name) > limit
-	message := sprintf("the name has more than the %d characters allowed", [limit])
+	message := sprintf("a name of %d characters is longer than the %d allowed", [count(name), limit])
 }
 
 hint(params) := sprintf(", e.g. %s", [params.example]) if params.example != ""

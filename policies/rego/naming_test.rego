@@ -19,7 +19,7 @@ test_deny if {
 	verdict("pod", "Train-1") == {"the name must match [a-z]+-[0-9]+|x, e.g. train-1"}
 	verdict("pod", "x-") == {"the name must match [a-z]+-[0-9]+|x, e.g. train-1"}
 	verdict("pod", "train-12") == set()
-	verdict("pod", "train-123") == {"the name has more than the 8 characters allowed"}
+	verdict("pod", "train-123") == {"a name of 9 characters is longer than the 8 allowed"}
 	verdict("pod", 7) == {"the name is not a string"}
 	naming.violations({"pattern": "x", "kinds": ["pod"], "example": ""}) == {{"message": "the name must match x", "pointer": "/name"}} with input as testing.create(
 		"pod",

@@ -77,7 +77,7 @@ trim_zeros(digits) := concat("", ["0", trim_left(digits, "0")]) if trim_left(dig
 
 trim_zeros(digits) := trim_left(digits, "0") if trim_left(digits, "0") != ""
 
-too_many(params) := {{"message": message, "pointer": "/ports"} |
+too_many(params) := {{"message": message, "pointer": "/ports", "excess": number - limit} |
 	input.request.settles
 	limit := params.max
 	number := count(input.resource.after.ports)

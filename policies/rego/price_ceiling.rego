@@ -29,7 +29,7 @@ unknown := {{"message": message, "pointer": pointer} |
 	message := sprintf("the price per hour is not known: %s", [input.cost.reason])
 }
 
-dear(params) := {{"message": message, "pointer": pointer} |
+dear(params) := {{"message": message, "pointer": pointer, "excess": value.excess(input.cost.usd_per_hour, limit)} |
 	input.request.settles
 	input.cost.known
 	limit := params.max_usd_per_hour
@@ -40,7 +40,7 @@ dear(params) := {{"message": message, "pointer": pointer} |
 	)
 }
 
-dear_gpu(params) := {{"message": message, "pointer": pointer} |
+dear_gpu(params) := {{"message": message, "pointer": pointer, "excess": value.excess(input.cost.usd_per_gpu_hour, limit)} |
 	input.request.settles
 	input.cost.known
 	limit := params.max_usd_per_gpu_hour

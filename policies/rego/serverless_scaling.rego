@@ -41,13 +41,13 @@ violations(params) := {v |
 
 faults(params) := (idle(params) | timeout(params)) | (scaler(params) | (flash(params) | requests(params)))
 
-idle(params) := {{"message": message, "pointer": "/workers/idleTimeout"} |
+idle(params) := {{"message": message, "pointer": "/workers/idleTimeout", "excess": value.excess(seconds, params.max_idle_seconds)} |
 	seconds := input.resource.after.workers.idleTimeout
 	value.exceeds(seconds, params.max_idle_seconds)
 	message := sprintf("an idle timeout of %v s is longer than the %d s allowed", [seconds, params.max_idle_seconds])
 }
 
-timeout(params) := {{"message": message, "pointer": "/timeout"} |
+timeout(params) := {{"message": message, "pointer": "/timeout", "excess": value.excess(ms, params.max_timeout_ms)} |
 	ms := input.resource.after.timeout
 	value.exceeds(ms, params.max_timeout_ms)
 	message := sprintf("an execution timeout of %v ms is longer than the %d ms allowed", [ms, params.max_timeout_ms])
@@ -65,7 +65,7 @@ flash(params) := {{"message": message, "pointer": "/flashboot"} |
 	message := sprintf("flashboot %v is not allowed (allowed: %s)", [used, value.listed(params.flashboot)])
 }
 
-requests(params) := {{"message": message, "pointer": "/scaling/requestCount"} |
+requests(params) := {{"message": message, "pointer": "/scaling/requestCount", "excess": value.excess(params.min_requests_per_worker, asked)} |
 	asked := input.resource.after.scaling.requestCount
 	value.below(asked, params.min_requests_per_worker)
 	message := sprintf("%v requests per worker are fewer than the %d asked for", [asked, params.min_requests_per_worker])

@@ -24,13 +24,13 @@ import data.tollgate.value
 
 violations(params) := most(params) | (always_on(params) | inverted)
 
-most(params) := {{"message": message, "pointer": "/workers/max"} |
+most(params) := {{"message": message, "pointer": "/workers/max", "excess": value.excess(gpu.most_workers, params.max_workers)} |
 	judged
 	value.exceeds(gpu.most_workers, params.max_workers)
 	message := sprintf("%v workers are more than the %d allowed", [gpu.most_workers, params.max_workers])
 }
 
-always_on(params) := {{"message": message, "pointer": "/workers/min"} |
+always_on(params) := {{"message": message, "pointer": "/workers/min", "excess": value.excess(least, params.max_always_on)} |
 	judged
 	value.exceeds(least, params.max_always_on)
 	message := sprintf("%v workers that are always on are more than the %d allowed", [least, params.max_always_on])

@@ -34,16 +34,16 @@ import data.tollgate.value
 
 violations(params) := persistent(params) | (volume(params) | mounted(params))
 
-persistent(params) := {{"message": message, "pointer": pointer} |
+persistent(params) := {{"message": message, "pointer": pointer, "excess": excess} |
 	input.request.settles
 	mount := input.resource.after.mounts.persistent
-	some [message, pointer] in persistent_faults(mount, params)
+	some [message, pointer, excess] in persistent_faults(mount, params)
 }
 
-persistent_faults(mount, params) := {["persistent mounts are not allowed: use a network volume", "/mounts/persistent"] |
+persistent_faults(mount, params) := {["persistent mounts are not allowed: use a network volume", "/mounts/persistent", null] |
 	mount != null
 	not params.allow_persistent
-} | {[message, "/mounts/persistent/size"] |
+} | {[message, "/mounts/persistent/size", value.excess(size, limit)] |
 	mount != null
 	params.allow_persistent
 	size := object.get(mount, "size", null)
@@ -52,7 +52,7 @@ persistent_faults(mount, params) := {["persistent mounts are not allowed: use a 
 	message := sprintf("a persistent mount of %v GB is larger than the %d GB allowed", [size, limit])
 }
 
-volume(params) := {{"message": message, "pointer": "/size"} |
+volume(params) := {{"message": message, "pointer": "/size", "excess": value.excess(size, limit)} |
 	input.request.settles
 	input.resource.kind == "network_volume"
 	limit := params.max_volume_gb

@@ -88,7 +88,7 @@ func Table() []Row {
 		{
 			Package: "policies",
 			May: []string{
-				"config/fault", "policies/bundle", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/sandbox",
+				"config/fault", "policies/bundle", "policies/catalog", "policies/effective", "policies/load", "policies/operation", "policies/record", "policies/sandbox",
 			},
 			Why: "the engine is a library of its own: it imports its parts, and of ours nothing else but faults",
 		},

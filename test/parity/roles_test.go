@@ -48,3 +48,28 @@ func TestRolesAreInForce(t *testing.T) {
 		d.text = strings.Replace(configuration, "    keys:\n", "    keys:\n"+keys.String(), 1)
 	})
 }
+
+// An exception is for the roles that it names, in every dialect.
+func TestExceptionsTakeRoles(t *testing.T) {
+	pods := []string{
+		"POST /v2/pods " + podH100,
+		`POST /v1/pods {"name":"b","imageName":"i:1","gpuTypeIds":["NVIDIA H100 80GB HBM3"]}`,
+		`POST /graphql {"query":"mutation { podFindAndDeployOnDemand(input: {name: \"c\", imageName: \"i:1\", gpuTypeId: \"NVIDIA H100 80GB HBM3\", gpuCount: 1}) { id } }"}`,
+	}
+	eachDoor(t, func(t *testing.T, d *door) {
+		for key, passes := range map[string]bool{"key_platform": true, "key_research": false} {
+			for _, pod := range pods {
+				part := strings.SplitN(pod, " ", 3)
+				a := d.ask(t, request(part[0], part[1], key, part[2]))
+				if got := a.Status < 300 && !strings.Contains(a.Body, `"errors"`); got != passes {
+					t.Errorf("%s by %s: %d %s, want allowed = %t", part[1], key, a.Status, a.Body, passes)
+				}
+			}
+		}
+	}, under(`
+- policy: gpu_allow_list
+  params: {gpus: [NVIDIA L4]}
+`), func(d *door) {
+		d.text = strings.Replace(d.text, "    teams: [{id: research}", "    exceptions: [{id: x, policy: gpu_allow_list, roles: [admin], until: 2099-01-01T00:00:00Z, reason: r, granted_by: ada}]\n    teams: [{id: research}", 1)
+	})
+}

@@ -14,6 +14,12 @@ exceeds(x, limit) if {
 	x > limit
 }
 
+# excess: how far x is above the maximum, null if one is no number.
+excess(x, limit) := x - limit if {
+	is_number(x)
+	is_number(limit)
+} else := null
+
 # below: x is under the minimum, or no number at all.
 below(x, _) if not is_number(x)
 
