@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -64,7 +65,11 @@ func (l *Loaded) ofOrgs(err error) error {
 	if i < 0 || f.Path == "" {
 		return err
 	}
-	return fault.Errorf(fault.Index("orgs", i)+"."+f.Path, "%s", f.Message)
+	path := fault.Index("orgs", i) + "." + f.Path
+	if f.File != "" {
+		return fault.Errorf(path, "%s: %s", f.File, f.Message)
+	}
+	return fault.Errorf(path, "%s", f.Message)
 }
 
 // Load reads the file at path.
@@ -193,4 +198,18 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 		}
 	}
 	return all.InOrder()
+}
+
+// Warnings returns what is no fault and yet does nothing, each with its place.
+func (l *Loaded) Warnings(now time.Time) []error {
+	var errs []error
+	for i, o := range l.Config.Orgs {
+		errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(o.Policies.Warnings(now)...)))
+	}
+	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
+	out := make([]error, len(found))
+	for i, f := range found {
+		out[i] = f
+	}
+	return out
 }

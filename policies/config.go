@@ -76,3 +76,15 @@ func (c Config) Check(known Names) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Warnings reports what is no fault and yet does nothing, each with its path below the
+// section: exceptions that have ended, patterns of images that no image matches.
+func (c Config) Warnings(now time.Time) []error {
+	out := load.Warnings(c.Policies)
+	for i, x := range c.Exceptions {
+		if !x.Until.IsZero() && !now.Before(x.Until) {
+			out = append(out, fault.Errorf(fault.Index("exceptions", i)+".until", "the exception %q has ended", x.ID))
+		}
+	}
+	return out
+}

@@ -28,6 +28,14 @@ func TestContradictions(t *testing.T) {
 			policies.Config{Policies: []policies.Entry{{Policy: "kill_switch", Teams: []string{"a", "b"}, ExceptTeams: []string{"b"}}}},
 			`policies[0].except_teams[0]: "b" is both included and excepted`,
 		},
+		"a field that the body does not have": {
+			entry("field_values", map[string]any{"force": map[string]any{"createPod": map[string]any{"/gpu/cuont": 1}}}),
+			"policies[0].params.force.createPod: the body of createPod has no /gpu/cuont",
+		},
+		"a field of an operation without a body": {
+			entry("field_values", map[string]any{"defaults": map[string]any{"deletePod": map[string]any{"/name": "a"}}}),
+			"policies[0].params.defaults.deletePod: the body of deletePod has no /name",
+		},
 		"a role both in and out": {
 			policies.Config{Policies: []policies.Entry{{Policy: "kill_switch", Roles: []string{"admin"}, ExceptRoles: []string{"admin"}}}},
 			`policies[0].except_roles[0]: "admin" is both included and excepted`,
@@ -80,17 +88,26 @@ func TestOwnRegoThatIsWrong(t *testing.T) {
 			[]policies.Entry{{Policy: "limit", Params: map[string]any{"mosst": 1}}},
 			`policies[0].params.mosst: unknown parameter, did you mean "most"?`,
 		},
-		"a parameter it needs":             {limitRego, nil, "policies.params.most: is required"},
-		"a parameter of another type":      {limitRego, []policies.Entry{{Policy: "limit", Params: map[string]any{"most": "x"}}}, "policies[0].params.most: "},
-		"an enum without values":           {strings.Replace(limitRego, "{type: integer}", "{enum: []}", 1), []policies.Entry{{Policy: "limit", Params: map[string]any{"most": 1}}}, "an enum without values"},
-		"an answer that is true":           {"package policies.a\n\ndeny := true if input.caller.org\n", nil, "mine.rego:3:1: org acme: policy a: deny must be a set or an array, and is boolean"},
-		"a number in an answer":            {"package policies.a\n\ndeny contains 1 if input.caller.org\n", nil, "deny must hold strings or objects, and holds number"},
-		"a change without a value":         {"package policies.a\n\nmutate contains {\"op\": \"force\", \"pointer\": \"/disk\"} if input.caller.org\n", nil, "mutate must hold objects with op, pointer and value"},
-		"an object without a message":      {"package policies.a\n\ndeny contains {\"reason\": \"x\"} if input.caller.org\n", nil, "deny must hold strings, or objects with a message"},
-		"a change of a kind there is not":  {"package policies.a\n\nmutate contains {\"op\": \"set\", \"pointer\": \"/disk\", \"value\": 1} if input.caller.org\n", nil, `the op "set" is neither default nor force`},
-		"a verb that no call has":          {"package policies.a\n\ndeny contains \"x\" if input.request.verb == \"craete\"\n", nil, `mine.rego:3:22: org acme: policy a: input.request.verb: unknown verb "craete", did you mean "create"?`},
-		"an operation that there is not":   {"package policies.a\n\ndeny contains \"x\" if input.request.operation in {\"createPod\", \"createPods\"}\n", nil, `unknown operation "createPods", did you mean "createPod"?`},
-		"a kind, the other way round":      {"package policies.a\n\ndeny contains \"x\" if not \"pods\" == input.resource.kind\n", nil, `unknown kind "pods", did you mean "pod"?`},
+		"a parameter it needs":            {limitRego, nil, "policies.params.most: is required"},
+		"a parameter of another type":     {limitRego, []policies.Entry{{Policy: "limit", Params: map[string]any{"most": "x"}}}, "policies[0].params.most: "},
+		"an enum without values":          {strings.Replace(limitRego, "{type: integer}", "{enum: []}", 1), []policies.Entry{{Policy: "limit", Params: map[string]any{"most": 1}}}, "an enum without values"},
+		"an answer that is true":          {"package policies.a\n\ndeny := true if input.caller.org\n", nil, "mine.rego:3:1: org acme: policy a: deny must be a set or an array, and is boolean"},
+		"a number in an answer":           {"package policies.a\n\ndeny contains 1 if input.caller.org\n", nil, "deny must hold strings or objects, and holds number"},
+		"a change without a value":        {"package policies.a\n\nmutate contains {\"op\": \"force\", \"pointer\": \"/disk\"} if input.caller.org\n", nil, "mutate must hold objects with op, pointer and value"},
+		"an object without a message":     {"package policies.a\n\ndeny contains {\"reason\": \"x\"} if input.caller.org\n", nil, "deny must hold strings, or objects with a message"},
+		"a change of a kind there is not": {"package policies.a\n\nmutate contains {\"op\": \"set\", \"pointer\": \"/disk\", \"value\": 1} if input.caller.org\n", nil, `the op "set" is neither default nor force`},
+		"a verb that no call has":         {"package policies.a\n\ndeny contains \"x\" if input.request.verb == \"craete\"\n", nil, `mine.rego:3:22: org acme: policy a: input.request.verb: unknown verb "craete", did you mean "create"?`},
+		"an operation that there is not":  {"package policies.a\n\ndeny contains \"x\" if input.request.operation in {\"createPod\", \"createPods\"}\n", nil, `unknown operation "createPods", did you mean "createPod"?`},
+		"a kind, the other way round":     {"package policies.a\n\ndeny contains \"x\" if not \"pods\" == input.resource.kind\n", nil, `unknown kind "pods", did you mean "pod"?`},
+		"a member that no resource has": {
+			"package policies.a\n\ndeny contains \"x\" if input.resource.after.gpu.cuont > 1\n", nil,
+			`mine.rego:3:22: org acme: policy a: input.resource.after.gpu.cuont: unknown member "cuont", did you mean "count"?`,
+		},
+		"a member that no resource has, in a local": {
+			"package policies.a\n\ndeny contains \"x\" if {\n\tafter := input.resource.after\n\tafter.imgae == \"y\"\n}\n", nil, `unknown member "imgae", did you mean "image"?`,
+		},
+		"a member that no item has":        {"package policies.a\n\ndeny contains \"x\" if {\n\tsome m in input.resource.current.mounts.network\n\tm.volumeid == \"y\"\n}\n", nil, `unknown member "volumeid"`},
+		"a member that no body has":        {"package policies.a\n\ndeny contains \"x\" if input.request.body.workers.maxx > 1\n", nil, `unknown member "maxx", did you mean "max"?`},
 		"a member that the input does not": {"package policies.a\n\ndeny contains \"x\" if input.caller.teem\n", nil, "mine.rego:3:22"},
 	} {
 		if err := load(tc.rego, tc.entries...); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -102,7 +119,11 @@ func TestOwnRegoThatIsWrong(t *testing.T) {
 		"an array":            "package policies.a\n\ndeny := [\"x\"]\n",
 		"a known verb":        "package policies.a\n\ndeny contains \"x\" if input.request.verb in {\"create\", \"start\", \"delete\"}\n",
 		"without METADATA":    "package policies.a\n\nviolations(params) := {params.anything}\n",
-		"answers from data":   "package policies.a\n\ndeny contains v if some v in input.resource.after.x\n",
+		"answers from data":   "package policies.a\n\ndeny contains v if some v in data.x\n",
+		"guarded":             "package policies.a\n\ndeny contains \"x\" if object.get(input.resource.after, [\"gpu\", \"interconnect\"], \"\") == \"y\"\n",
+		"compared with null":  "package policies.a\n\ndeny contains \"x\" if {\n\tinput.resource.after.gpu == null\n\tnot input.resource.current.registry\n}\n",
+		"of a job":            "package policies.a\n\ndeny contains \"x\" if {\n\tinput.request.body.temperature > 1\n\tinput.request.body.input.seed\n}\n",
+		"of any name":         "package policies.a\n\ndeny contains name if some name, _ in input.resource.after.env\n\ndeny contains \"x\" if input.resource.after.env.FOO\n",
 	} {
 		if err := load(rego, policies.Entry{Policy: "a"}); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -118,7 +118,7 @@ func (e *Engine) dropped(org string, cfg Config, next load.Own) error {
 		return nil
 	}
 	return &load.Error{
-		Org: org, File: cfg.Directory,
+		Org: org, File: cfg.Directory, Path: "rego",
 		Message: "lacks what was in force: policies." + strings.Join(lost, ", policies.") + "; rego_may_drop takes it all the same",
 	}
 }

@@ -30,7 +30,8 @@ func newCheck() *cobra.Command {
 		Use:   "check -c tollgate.yaml",
 		Short: "Find every fault of a configuration, starting nothing",
 		Long: `Loads everything 'serve' would: the file, its secrets, the API's schemas, the
-policies. Prints each fault with its place and exits with 1 if there is one.`,
+policies. Prints each fault with its place and exits with 1 if there is one. What is
+no fault and yet does nothing, such as an exception that has ended, is a warning.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			if printed {
@@ -99,6 +100,9 @@ func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 		n := report(stderr, err)
 		_, _ = fmt.Fprintf(stderr, "%s: %s\n", path, counted(n, "fault"))
 		return errReported
+	}
+	for _, warning := range loaded.Warnings(time.Now()) {
+		_, _ = fmt.Fprintf(stderr, "warning: %v\n", warning)
 	}
 	keys := 0
 	for _, o := range loaded.Config.Orgs {

@@ -41,12 +41,11 @@ func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 	return out
 }
 
-// placed puts the place in the configuration on faults that are not in a file of
-// Rego.
+// placed puts the place in the configuration on faults of its settings.
 func placed(loaded *config.Loaded, err error) error {
 	var out []error
 	for _, f := range policycheck.Faults(err) {
-		if f.File != "" {
+		if f.Path == "" {
 			out = append(out, f)
 			continue
 		}

@@ -88,7 +88,10 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 		}
 		if dir := o.Policies.Directory; dir != "" {
 			_, err := inspect(cmd, dir, fix)
-			faults = append(faults, policycheck.Faults(err)...)
+			for _, f := range policycheck.Faults(err) {
+				f.Org = o.ID
+				faults = append(faults, f)
+			}
 		}
 	}
 	_, err = policies.NewEngine(loaded.Config.Policies, orgsOf(loaded), policies.Deps{})

@@ -58,8 +58,10 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	logger := newLogger(stderr, loaded.Config.Log)
+	warn(loaded, logger)
 	return runGateway(ctx, loaded, runOptions{
-		logger: newLogger(stderr, loaded.Config.Log), stdout: stdout, sockets: inherited,
+		logger: logger, stdout: stdout, sockets: inherited,
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
 			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs {
 				notifyManager(logger, reloading())
@@ -68,6 +70,13 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 			})
 		},
 	})
+}
+
+// warn logs what a configuration says in vain.
+func warn(loaded *config.Loaded, logger *slog.Logger) {
+	for _, warning := range loaded.Warnings(time.Now()) {
+		logger.Warn("configuration", "warning", warning.Error())
+	}
 }
 
 // reload puts the file's configuration in force, or says why not, and returns what
@@ -85,6 +94,7 @@ func reload(g *gateway.Gateway, path string, logger *slog.Logger) config.Inputs 
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
 		return loaded.Inputs
 	}
+	warn(loaded, logger)
 	logger.Info("configuration in force", "file", path, "revision", loaded.Config.Revision)
 	return loaded.Inputs
 }

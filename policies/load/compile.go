@@ -73,13 +73,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	if err != nil {
 		return nil, &Error{Org: org, Message: err.Error()}
 	}
-	modules := map[string]*ast.Module{}
-	for _, file := range files {
-		modules[file] = lib.modules[file].Copy()
-	}
-	for file, m := range mine.modules {
-		modules[file] = m.Copy()
-	}
+	modules := mine.beside(lib, files)
 	entry, err := ast.ParseModuleWithOpts(entryFile, source, ast.ParserOptions{RegoVersion: ast.RegoV1})
 	if err != nil {
 		return nil, located(org, err, policyOfFile)
@@ -91,7 +85,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	if c.Failed() {
 		return nil, located(org, c.Errors, policyOfFile)
 	}
-	if err := mine.answers(org, c); err != nil {
+	if err := errors.Join(mine.answers(org, c), mine.members(org, mine.beside(lib, files))); err != nil {
 		return nil, err
 	}
 	sandbox.Bind(c.Modules)
@@ -110,6 +104,18 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: reads,
 		compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
 	}, ctx.Err()
+}
+
+// beside returns copies of the organisation's modules and of some of the library's.
+func (o Own) beside(lib *library, files []string) map[string]*ast.Module {
+	modules := map[string]*ast.Module{}
+	for _, file := range files {
+		modules[file] = lib.modules[file].Copy()
+	}
+	for file, m := range o.modules {
+		modules[file] = m.Copy()
+	}
+	return modules
 }
 
 // Evaluation is one evaluation of compiled policies. Its queries share what they

@@ -23,19 +23,19 @@ func ReadDirectory(org, dir string) (Own, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Own{}, &Error{Org: org, File: dir, Message: "policy directory: " + err.Error()}
+		return Own{}, &Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
 	}
 	defer func() { _ = root.Close() }()
 	files, err := readFiles(root.FS(), isPolicyFile)
 	if err != nil {
-		return Own{}, &Error{Org: org, File: dir, Message: err.Error()}
+		return Own{}, &Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
 	}
 	o, err := parseOwn(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
 	if err == nil {
 		err = o.misplaced(org)
 	}
 	if err == nil && len(o.policies()) == 0 {
-		err = &Error{Org: org, File: dir, Message: "holds no policy, " + WhatIsAPolicy}
+		err = &Error{Org: org, File: dir, Path: "rego", Message: "holds no policy, " + WhatIsAPolicy}
 	}
 	return o, err
 }

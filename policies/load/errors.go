@@ -19,7 +19,7 @@ type Error struct {
 	File     string
 	Row, Col int
 	// Path is the setting at fault, below the organisation's section; "" for a
-	// fault of its Rego.
+	// fault of its Rego. With a File it is the setting that names the file.
 	Path string
 	// Message says what is wrong.
 	Message string
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 	if e.Policy != "" {
 		fmt.Fprintf(&b, "policy %s: ", e.Policy)
 	}
-	if e.Path != "" {
+	if e.Path != "" && e.File == "" {
 		b.WriteString(e.Path + ": ")
 	}
 	b.WriteString(e.Message)
@@ -68,7 +68,7 @@ func located(org string, err error, policyOf func(file string) string) error {
 	for _, e := range all {
 		le := &Error{Org: org, Message: e.Code + ": " + e.Message}
 		if e.Location != nil {
-			le.File, le.Row, le.Col = e.Location.File, e.Location.Row, e.Location.Col
+			le.File, le.Row, le.Col = e.Location.File, e.Location.Row, max(e.Location.Col, 1) // the end of a file has none
 			le.Policy = policyOf(le.File)
 		}
 		out = append(out, le)

@@ -229,8 +229,8 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 	return out, append(faults, p.related(out)...)
 }
 
-// formatFaults checks the formats JSON Schema does not know: timezone and
-// operation. An unknown name would otherwise switch a rule off silently; so
+// formatFaults checks the formats JSON Schema does not know: timezone, operation, and
+// body_pointer, of which the object's name is the operation. An unknown name would otherwise switch a rule off silently; so
 // would an unknown role, which params.roles looks for.
 func formatFaults(path string, schema map[string]any, v any) []error {
 	var faults []error
@@ -241,6 +241,10 @@ func formatFaults(path string, schema map[string]any, v any) []error {
 		case format == "operation":
 			if _, ok := operation.Of(value); !ok {
 				faults = append(faults, fault.Errorf(path, "unknown operation %q", value))
+			}
+		case format == "body_pointer":
+			if err := bodyPointer(path[strings.LastIndex(path, ".")+1:], value); err != nil {
+				faults = append(faults, fault.At(path, err))
 			}
 		}
 	})
@@ -268,6 +272,20 @@ func eachFormat(path string, schema map[string]any, v any, visit func(path, form
 			eachFormat(fault.Key(path, name), inner, x[name], visit)
 		}
 	}
+}
+
+// bodyPointer reports a pointer to what the body of an operation cannot have. Those of
+// jobs may have anything.
+func bodyPointer(id, pointer string) error {
+	path, err := record.Split(pointer)
+	if err != nil {
+		return err
+	}
+	row, ok := operation.Of(id)
+	if shape := operation.BodyShape(id); ok && row.Kind != operation.KindJob && (shape == nil || !shape.Has(path)) {
+		return fmt.Errorf("the body of %s has no %s", id, pointer)
+	}
+	return nil
 }
 
 func isZone(name string) bool {

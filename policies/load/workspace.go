@@ -33,14 +33,14 @@ func ReadWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{mine: newOwn()}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return w, &Error{File: dir, Message: "policy directory: " + err.Error()}
+		return w, &Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
 	}
 	defer func() { _ = root.Close() }()
 	files, err := readFiles(root.FS(), func(base string) bool {
 		return isPolicyFile(base) || strings.HasSuffix(base, ".rego")
 	})
 	if err != nil {
-		return w, &Error{File: dir, Message: err.Error()}
+		return w, &Error{File: dir, Path: "rego", Message: err.Error()}
 	}
 	mine, err := parseOwn("", func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
 	w.mine = mine
@@ -123,7 +123,10 @@ func (w *Workspace) Compile() error {
 	if c.Compile(modules); c.Failed() {
 		return errors.Join(misplaced, located("", c.Errors, policyOfFile))
 	}
-	return errors.Join(misplaced, w.mine.constants(""), w.mine.answers("", c))
+	if modules, err = w.Modules(); err != nil {
+		return err
+	}
+	return errors.Join(misplaced, w.mine.constants(""), w.mine.answers("", c), w.mine.members("", modules))
 }
 
 // OwnPolicy is one package policies.<name> of an organisation.

@@ -43,7 +43,7 @@ func TestDirectory(t *testing.T) {
 		{"several files do not parse", map[string]string{
 			"a.rego": "package policies.a\n\ndeny contains {\n", "b.rego": "nonsense\n", "c_test.rego": "package c\n\ntest_a if\n",
 		}, []string{
-			"a.rego:4:0: rego_parse_error", "a.rego:4:0: rego_parse_error", "b.rego:1:1: rego_parse_error", "c_test.rego:4:0: rego_parse_error",
+			"a.rego:4:1: rego_parse_error", "a.rego:4:1: rego_parse_error", "b.rego:1:1: rego_parse_error", "c_test.rego:4:1: rego_parse_error",
 		}},
 		{"format", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if   1 == 1\n"}, []string{"a.rego:3:1: rego_format: "}},
 		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{".: holds no policy", "a_test.rego:2:1: rego_format: "}},

@@ -155,6 +155,7 @@ var timeShape = describe("",
 
 var catalogShape = describe("",
 	derived("known", "", kind("boolean"), func(c *prices) any { return c.list != nil }),
+	derived("digest", "names the price list; it is all that the decision log has of it", kind("string"), func(c *prices) any { return c.list.Digest() }),
 	each("gpus", "by GPU type id", gpuShape, func(c *prices) map[string]any {
 		out := make(map[string]any, len(c.list.GPUs()))
 		for _, g := range c.list.GPUs() {

@@ -46,6 +46,11 @@ func exported(v any) (any, error) {
 		return map[string]any{"known": x != nil, "digest": x.Digest()}, nil
 	case Money:
 		return json.Number(x.String()), nil
+	case map[string]any:
+		if x == nil { // as policies see it
+			return map[string]any{}, nil
+		}
+		return x, nil
 	case []string:
 		out := make([]any, len(x))
 		for i, s := range x {

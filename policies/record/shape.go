@@ -212,6 +212,17 @@ func Schema() []byte {
 	return append(text, '\n')
 }
 
+// Described returns the schema of the document as it is decoded, with those of bodies
+// and of resources.
+func Described(body, resource map[string]any) map[string]any {
+	s := documentShape.schema("")
+	of := func(name string) object { return s["properties"].(object)[name].(object)["properties"].(object) } //nolint:forcetypeassert // as documentShape has them
+	of("request")["body"] = body
+	of("resource")["current"], of("resource")["after"] = resource, resource
+	of("resource")["template"].(object)["properties"].(object)["record"] = resource //nolint:forcetypeassert // as above
+	return s
+}
+
 func (s *shape) schema(doc string) object {
 	properties := object{}
 	for _, m := range s.members {

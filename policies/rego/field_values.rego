@@ -10,13 +10,13 @@
 #       description: Operation to pointer to value, set where absent.
 #       type: object
 #       propertyNames: {format: operation}
-#       additionalProperties: {type: object, propertyNames: {pattern: "^/"}}
+#       additionalProperties: {type: object, propertyNames: {format: body_pointer}}
 #       default: {}
 #     force:
 #       description: Operation to pointer to value, set always.
 #       type: object
 #       propertyNames: {format: operation}
-#       additionalProperties: {type: object, propertyNames: {pattern: "^/"}}
+#       additionalProperties: {type: object, propertyNames: {format: body_pointer}}
 #       default: {}
 #   any_of: [defaults, force]
 #   example:

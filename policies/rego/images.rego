@@ -12,7 +12,7 @@
 #         (ghcr.io/acme/train). Docker Hub is docker.io, its official images
 #         docker.io/library. Empty allows every registry.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: repository}
 #       default: []
 #     deny_latest:
 #       description: Refuse the tag latest, and images with neither tag nor digest.
