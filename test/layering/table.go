@@ -80,7 +80,11 @@ func Table() []Row {
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),
 		leaf("gateway/route/...", "a leaf: what matches, from data"),
-		leaf("gateway/schema/...", "a leaf: the API's description"),
+		{
+			Package: "gateway/schema/...",
+			Tests:   []string{"policies/operation"}, // to write what policies are told of the description
+			Why:     "a leaf: the API's description",
+		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
 		{Package: "gateway/telemetry/...", May: []string{"config/fault"}, Why: "a leaf: what is told of an exchange"},
 		leaf("gateway/upstream/...", "a leaf: how the platform is called"),
