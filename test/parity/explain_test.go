@@ -260,7 +260,7 @@ func TestWhyThereIsNoVerdictIsExplained(t *testing.T) {
 		}
 	}, under(`
 - policy: field_values
-  params: {force: {createPod: {/disk/size: 1}}}
+  params: {force: {createPod: {/disk: large}}}
 `))
 }
 
