@@ -313,3 +313,42 @@ func TestRatchetsNeedResources(t *testing.T) {
 		}
 	}
 }
+
+// A ratchet counts violations, and does not compare with a price that is not known.
+func TestRatchetsAreNoLoophole(t *testing.T) {
+	e := newEngine(t, policies.Config{Policies: []policies.Entry{
+		{Policy: "ports", Ratchet: true, Params: map[string]any{"allow": []any{"http"}}},
+		{Policy: "price_ceiling", Ratchet: true, Params: map[string]any{"max_usd_per_hour": 0.01}},
+	}})
+	for name, tc := range map[string]struct {
+		before, after string
+		unpriced      bool
+		want          []string // policies that deny
+	}{
+		"as many":            {`["22/tcp","80/http"]`, `["80/http","22/tcp"]`, false, nil},
+		"fewer":              {`["22/tcp","22/tcp"]`, `["22/tcp"]`, false, nil},
+		"the same once more": {`["22/tcp"]`, `["22/tcp","22/tcp"]`, false, []string{"ports", "ports"}},
+		"another":            {`["22/tcp"]`, `["23/tcp"]`, false, []string{"ports"}},
+		"no price":           {`["22/tcp"]`, `["22/tcp"]`, true, []string{"price_ceiling"}},
+	} {
+		pod := func(ports string) string {
+			return `{"gpu":{"id":"NVIDIA L4","count":1},"cloud":"SECURE","ports":` + ports + `}`
+		}
+		in := call(t, "updatePod", pod(tc.after))
+		in.Resource.Current = decode(t, pod(tc.before))
+		if tc.unpriced {
+			in.Catalog, in.Cost = nil, policies.Cost{Reason: "away"}
+		}
+		d, err := e.Decide(t.Context(), "acme", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range d.Deny {
+			got = append(got, v.Policy)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: denied by (-want +got):\n%s\n%+v", name, diff, d)
+		}
+	}
+}

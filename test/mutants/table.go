@@ -6,6 +6,8 @@ func mutants() []mutant {
 		limiter = "./ratelimit"
 		store   = "./ratelimit/redisstore"
 		chain   = "./gateway/filter"
+		engine  = "./policies"
+		doors   = "./test/parity"
 	)
 	return []mutant{
 		{"calls of different cost are merged into one", "ratelimit/group.go", "return a.Cost == b.Cost && len", "return len", limiter, "Merged"},
@@ -24,5 +26,21 @@ func mutants() []mutant {
 		{"a class per team is counted per organisation", "gateway/filter/classes.go", "return c.ID + \"/team/\" + ex.Caller.Team", "return c.ID", chain, "Classes"},
 		{"exempt callers are counted in classes", "gateway/filter/classes.go", "if ex.Caller.Exempt {", "if false {", chain, "Classes"},
 		{"a mutation is counted as a read", "gateway/filter/classes.go", "if ex.Operation.Mutates {", "if false {", chain, "Classes"},
+		{"a ratchet takes a larger excess", "policies/ratchet.go", "return v.Excess <= other.Excess && kind", "return kind", doors, "StepByStep"},
+		{"one violation before excuses several", "policies/ratchet.go", "		before = slices.Delete(before, i, i+1)\n", "", engine, "Ratchets"},
+		{"a ratchet compares with a price that is not known", "policies/ratchet.go", "out.Cost = Cost{Known: true}", "out.Cost = in.Cost", engine, "Ratchets"},
+		{"an exception by role is for everyone", "policies/exception.go", "return slices.Contains(x.Roles, role)", "return len(x.Roles) > 0", engine, "Exceptions"},
+		{"an exception that has ended lifts", "policies/exception.go", "in.Time.Before(x.From), !in.Time.Before(x.Until),", "in.Time.Before(x.From),", engine, "Exceptions"},
+		{"what one policy said is remembered of others", "policies/record/memory.go", "int64(of)", "0", engine, "Remember"},
+		{"what reads the time is remembered", "policies/record/memory.go", "if reads.Touches(\"time\") {", "if false {", engine, "Remember|Time"},
+		{"a policy in warn refuses", "policies/result.go", "case mode == ModeWarn || c.Rule == \"warn\":", "case c.Rule == \"warn\":", engine, "Modes"},
+		{"a policy that fails allows", "policies/verdict.go", "		if err != nil {\n			return fmt.Errorf(\"policy %s", "		if false {\n			return fmt.Errorf(\"policy %s", engine, "HostileRegoAtRun"},
+		{"members that no resource has may be read", "policies/load/members.go", "if len(o.modules) == 0 {", "if len(o.modules) >= 0 {", engine, "OwnRego"},
+		{"a directory drops policies in silence", "policies/reload.go", "if cfg.MayDrop || cfg.Directory == \"\" {", "if cfg.Directory != \"\" || cfg.Directory == \"\" {", doors, "MayNotDrop"},
+		{"a persisted bundle that does not compile stops the gateway", "policies/reload.go", "err != nil && s != nil && ofRego(err)", "err != nil && s == nil && ofRego(err)", doors, "Persisted"},
+		{"no verdict is a yes", "gateway/filter/judge.go", "		d, err := f.ask(ctx, ex)\n		if err != nil {\n			return d, err\n", "		d, err := f.ask(ctx, ex)\n		if err != nil {\n			return d, nil\n", doors, "NoVerdict"},
+		{"without prices every denial is temporary", "gateway/filter/judge.go", "return len(denied) > 0 && !slices", "return len(denied) > 0 || !slices", doors, "WithoutPrices"},
+		{"roles are in force only when listed", "config/load.go", "[]string{\"account_changes\", \"roles\"}", "[]string{\"account_changes\"}", doors, "RolesAreInForce"},
+		{"a key without roles is an admin", "gateway/identity/identity.go", "return []string{string(RoleOperator)}", "return []string{string(RoleAdmin)}", doors, "RolesAreInForce"},
 	}
 }
