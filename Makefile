@@ -123,6 +123,11 @@ deploy-check: ## Hold the Helm chart against its manifests, and the release agai
 	@TOLLGATE_REQUIRE_REDIS_SERVER=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 \
 		TOLLGATE_REQUIRE_HELM=1 TOLLGATE_REQUIRE_NFPM=1 TOLLGATE_REQUIRE_MINISIGN=1 go test -count=1 $(TESTFLAGS) ./test/deploy
 
+.PHONY: release
+release: ## Build a release into dist: VERSION=v1.2.3, signed with MINISIGN_KEY=file (docs/operations.md)
+	@.ci/install-tools release
+	@VERSION=$(VERSION) deploy/release/build
+
 .PHONY: bench
 bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench.json (BENCHFLAGS; docs/benchmarks.md)
 	@.ci/install-tools redis envoy
