@@ -42,6 +42,7 @@ var built struct { //nolint:gochecknoglobals // built once for all tests
 func binary(t *testing.T) string {
 	t.Helper()
 	built.once.Do(func() {
+		//nolint:usetesting // it outlives the test that asks first
 		if built.dir, built.err = os.MkdirTemp("", "tollgate"); built.err != nil {
 			return
 		}

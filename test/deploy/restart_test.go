@@ -134,13 +134,13 @@ func (l *traffic) call(ctx context.Context, number int) {
 		if number == 0 && n%20 == 0 {
 			method, body, want = http.MethodPost, `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}`, http.StatusCreated
 		}
-		res, err := l.ask(&conn, world.Request(method, "/v2/pods", callerKey, body))
+		status, err := l.ask(&conn, world.Request(method, "/v2/pods", callerKey, body))
 		switch {
 		case err != nil:
 			l.lose(fmt.Sprintf("%s: %v", method, err))
 			conn = nil
-		case res.StatusCode != want:
-			l.lose(fmt.Sprintf("%s: status %d, want %d", method, res.StatusCode, want))
+		case status != want:
+			l.lose(fmt.Sprintf("%s: status %d, want %d", method, status, want))
 		case want == http.StatusCreated:
 			l.created.Add(1)
 		}
@@ -153,32 +153,32 @@ func (l *traffic) call(ctx context.Context, number int) {
 
 // ask sends a request on conn, or on a new connection if that is nil. It leaves nil
 // if the answer ends the connection.
-func (l *traffic) ask(conn *net.Conn, raw string) (*http.Response, error) {
-	var err error
+func (l *traffic) ask(conn *net.Conn, raw string) (status int, err error) {
 	if *conn == nil {
 		if *conn, err = net.DialTimeout("tcp", l.addr, patience); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 	if err := (*conn).SetDeadline(time.Now().Add(patience)); err != nil {
-		return nil, err
+		return 0, err
 	}
 	if _, err := io.WriteString(*conn, raw); err != nil {
-		return nil, err
+		return 0, err
 	}
 	method, _, _ := strings.Cut(raw, " ")
 	res, err := http.ReadResponse(bufio.NewReader(*conn), &http.Request{Method: method})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
+	defer func() { _ = res.Body.Close() }()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return nil, err
+		return 0, err
 	}
 	if res.Close {
 		_ = (*conn).Close()
 		*conn = nil
 	}
-	return res, nil
+	return res.StatusCode, nil
 }
 
 func (l *traffic) lose(what string) {

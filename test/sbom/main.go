@@ -40,8 +40,9 @@ func run(w io.Writer, version, path string) error {
 	}
 	main.PackageURL = main.BOMRef
 	bom.Metadata = &cdx.Metadata{Component: &main}
+	std := "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")
 	components := []cdx.Component{{
-		BOMRef: "pkg:golang/std@" + info.GoVersion, Type: cdx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion, PackageURL: "pkg:golang/std@" + info.GoVersion,
+		BOMRef: std, Type: cdx.ComponentTypeLibrary, Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"), PackageURL: std,
 	}}
 	for _, m := range info.Deps {
 		c, err := component(m)
