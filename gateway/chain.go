@@ -92,7 +92,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Translate{API: g.api, Chain: chain},
 	}
 	chain.Call = []filter.Filter{
-		&filter.Classes{Count: count, Recorder: g.recorder},
+		count,
 		filter.Own{},
 		judge,
 		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},

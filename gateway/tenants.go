@@ -16,6 +16,10 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
 
+// maxClasses is how many classes may count one operation: beside them, a call is
+// counted for its key, its team and its organisation.
+const maxClasses = ratelimit.MaxScopes - 3
+
 // newTenants compiles the organisations, by id.
 func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
 	library, err := load.Library()
@@ -46,7 +50,9 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 				if api.Operation(op) == nil && runs.Operation(op) == nil {
 					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "neither the v2 API nor the run interface has an operation %q", op))
 				}
-				t.Classes[op] = append(t.Classes[op], c.class())
+				if t.Classes[op] = append(t.Classes[op], c.class()); len(t.Classes[op]) > maxClasses {
+					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "%s is in more than %d classes", op, maxClasses))
+				}
 			}
 		}
 		for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {

@@ -91,8 +91,8 @@ type Decision struct {
 	// decided instead.
 	Degraded bool
 	// Windows describes, for each limited window, the scope with the least room
-	// left after this decision, in the order minute, hour, day. Empty for exempt
-	// callers and open decisions.
+	// left after this decision, in the order minute, hour, day, and then the windows
+	// of scopes that have a Policy. Empty for exempt callers and open decisions.
 	Windows []Window
 	// Violated lists every window the call did not fit; empty if Allowed.
 	Violated []Violation
@@ -160,13 +160,20 @@ func decide(scopes []Scope, views []view, cost int64, allowed bool, source Sourc
 			d.Windows = append(d.Windows, window)
 		}
 	}
+	for s := range scopes {
+		for w := range Windows {
+			if window, ok := own(&scopes[s], &views[s], w); ok {
+				d.Windows = append(d.Windows, window)
+			}
+		}
+	}
 	if allowed {
 		return d
 	}
 	for s := range scopes {
 		for w := range Windows {
-			room := scopes[s].Limit.room(w)
-			if !views[s].known[w] || views[s].count[w]+cost <= room {
+			room, units := scopes[s].Limit.room(w), scopes[s].units(cost)
+			if !views[s].known[w] || views[s].count[w]+units <= room {
 				continue
 			}
 			v := Violation{
@@ -174,7 +181,7 @@ func decide(scopes []Scope, views []view, cost int64, allowed bool, source Sourc
 				Window:   WindowName(w),
 				Limit:    scopes[s].Limit.Quota(w),
 				Reset:    views[s].reset[w],
-				TooLarge: cost > room,
+				TooLarge: units > room,
 			}
 			d.Violated = append(d.Violated, v)
 			wait := v.Reset
@@ -187,13 +194,26 @@ func decide(scopes []Scope, views []view, cost int64, allowed bool, source Sourc
 	return d
 }
 
-// tightest describes window w of the scope with the least room left; ties go to
-// the smaller quota, then to the scope named first.
+// own describes window w of a scope that has a policy of its own.
+func own(s *Scope, v *view, w int) (Window, bool) {
+	limit := s.Limit.Quota(w)
+	if s.Policy == "" || limit == 0 || !v.known[w] {
+		return Window{}, false
+	}
+	return Window{
+		Name: s.Policy + "-" + WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]),
+		Size: WindowSize(w), Reset: v.reset[w],
+	}, true
+}
+
+// tightest describes window w of the scope with the least room left, of those
+// without a policy of their own; ties go to the smaller quota, then to the scope
+// named first.
 func tightest(scopes []Scope, views []view, w int) (Window, bool) {
 	best, found := Window{}, false
 	for s := range scopes {
 		limit := scopes[s].Limit.Quota(w)
-		if limit == 0 || !views[s].known[w] {
+		if scopes[s].Policy != "" || limit == 0 || !views[s].known[w] {
 			continue
 		}
 		left := max(0, limit-views[s].count[w])

@@ -54,16 +54,17 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 		if !ok {
 			return Decision{}, false
 		}
-		shares[i], views[i] = Scope{Kind: scope.Kind, ID: scope.ID, Limit: part}, v
+		shares[i], views[i] = *scope, v
+		shares[i].Limit = part
 		for w := range Windows {
-			allowed = allowed && v.count[w]+c.cost <= part.room(w)
+			allowed = allowed && v.count[w]+scope.units(c.cost) <= part.room(w)
 		}
 	}
 	if allowed {
 		for i := range c.n {
 			for w := range Windows {
-				accounts[i].local[w] += c.cost
-				views[i].count[w] += c.cost
+				accounts[i].local[w] += shares[i].units(c.cost)
+				views[i].count[w] += shares[i].units(c.cost)
 			}
 		}
 	}

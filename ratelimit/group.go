@@ -237,7 +237,7 @@ func sameCall(a, b *Op) bool {
 // the ones admitted, and each sees the state just after itself.
 func (b *batch) answer(i int) {
 	op, f, rank := &b.ops[b.opOf[i]], b.flights[i], b.rank[i]
-	after, admitted, cost := op.After, op.Admitted, op.Cost
+	after, admitted := op.After, op.Admitted
 	f.op.Admitted = 0
 	later := int64(0)
 	if rank < admitted {
@@ -250,7 +250,7 @@ func (b *batch) answer(i int) {
 	}
 	for s := range f.op.After {
 		for w := range Windows {
-			f.op.After[s].Count[w] -= later * cost
+			f.op.After[s].Count[w] -= later * op.Units(s)
 		}
 	}
 }

@@ -48,19 +48,19 @@ func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 // none of them.
 func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
 	for i := range c.n {
-		a := accounts[i]
+		a, units := accounts[i], c.limited[i].units(c.cost)
 		for w := range Windows {
-			if a.held[w] < c.cost || now >= a.ends[w]-l.config.Lease.Margin {
+			if a.held[w] < units || now >= a.ends[w]-l.config.Lease.Margin {
 				return false
 			}
 		}
 	}
 	for i := range c.n {
-		a := accounts[i]
+		a, units := accounts[i], c.limited[i].units(c.cost)
 		for w := range Windows {
-			a.held[w] -= c.cost
+			a.held[w] -= units
 		}
-		a.use(c.cost, now)
+		a.use(units, now)
 		if a.low(l.target(a)) && !a.renewing && now >= a.dry {
 			l.renewSoon(a, c.limited[i])
 		}
@@ -141,8 +141,8 @@ func (l *Limiter) draw(f *flight) {
 			if now >= a.ends[w]-l.config.Lease.Margin {
 				a.held[w] = 0
 			}
-			d.units[w] = min(a.held[w], f.op.Cost)
-			draw.Need[w] = f.op.Cost - d.units[w]
+			d.units[w] = min(a.held[w], f.op.Units(i))
+			draw.Need[w] = f.op.Units(i) - d.units[w]
 			a.held[w] -= d.units[w]
 		}
 		draw.Held = a.held
@@ -206,7 +206,7 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 			continue
 		}
 		if admitted && !turned {
-			a.use(f.op.Cost, now)
+			a.use(f.op.Units(i), now)
 		} else {
 			a.putBack(d)
 		}

@@ -115,7 +115,15 @@ type Scope struct {
 	Kind  ScopeKind
 	ID    string
 	Limit Limit
+	// Cost is how many units each unit of a call takes here; 0 is one.
+	Cost int64
+	// Policy begins the names of its windows in headers. Scopes without one share
+	// the names minute, hour and day, which tell of the one with the least room.
+	Policy string
 }
+
+// units returns what a call of a cost takes from the scope.
+func (s *Scope) units(cost int64) int64 { return cost * max(1, s.Cost) }
 
 // Ref is a Scope without its quota: what identifies it within an organisation.
 type Ref struct {

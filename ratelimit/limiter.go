@@ -192,7 +192,7 @@ func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
 		}
 		l.relimit(a, scope.Limit, now)
 		for w := range Windows {
-			full = full || a.full(w, scope.Limit, c.cost, now, l.config.Memory.Refusal)
+			full = full || a.full(w, scope.Limit, scope.units(c.cost), now, l.config.Memory.Refusal)
 		}
 	}
 	source := SourceMemory

@@ -78,7 +78,7 @@ type Op struct {
 	Scopes []Scope
 	// Calls is the number of identical calls; it is 1 if Draws is used.
 	Calls int64
-	// Cost is what each call takes from every window.
+	// Cost is what each call takes from every window, times the cost of its scope.
 	Cost int64
 	// Draws, if not empty, has one entry per scope and takes the place of Cost.
 	Draws []Draw
@@ -93,6 +93,9 @@ type Op struct {
 	// After holds the states after this operation, one per scope.
 	After []State
 }
+
+// Units returns what each call takes from every window of scope i.
+func (o *Op) Units(i int) int64 { return o.Scopes[i].units(o.Cost) }
 
 // Draw is what a leasing call asks of one scope.
 type Draw struct {

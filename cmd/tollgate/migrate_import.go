@@ -2,86 +2,93 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/v1/export"
 )
 
 func newMigrateImport() *cobra.Command {
-	var url, urlEnv, org, prefix string
+	var file, org string
 	cmd := &cobra.Command{
-		Use:   "import --org ID FILE",
+		Use:   "import -c tollgate.yaml --org ID FILE",
 		Short: "Remember what v1 told of an account before it was switched off",
 		Long: `Fills the memory of the translators, in the store the gateways share, from an
 export: a JSON object {"endpoints": [...], "templates": [...], "pods": [...]} of
 the answers v1 gave to GET /endpoints, /templates and /pods. It adds to what is
 remembered and replaces nothing, so it may be repeated. Entries with a fault are
-left out and listed with their line; the command then exits with 1.`,
+left out and listed with their line; the command then exits with 1. Of the
+secrets of the configuration only redis.url must be there.`,
 		Args: cobra.ExactArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
-			if url == "" {
-				url = os.Getenv(urlEnv)
+			store, err := storeOf(file, org)
+			if err != nil {
+				return err
 			}
-			return importExport(cmd.Context(), importPlan{url: url, prefix: gateway.Prefix(prefix), org: org, path: args[0]}, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return importExport(cmd.Context(), store, org, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&url, "redis", "", "URL of the gateways' store; prefer --redis-env when it holds a password")
-	cmd.Flags().StringVar(&urlEnv, "redis-env", "REDIS_URL", "variable that holds the URL, unless --redis is given")
-	cmd.Flags().StringVar(&prefix, "prefix", string(gateway.DefaultPrefix), "redis.prefix of the configuration")
-	cmd.Flags().StringVar(&org, "org", "", "id of the organisation the export is of, as in the configuration")
+	cmd.Flags().StringVarP(&file, "config", "c", "tollgate.yaml", "configuration of the gateways")
+	cmd.Flags().StringVar(&org, "org", "", "id of the organisation the export is of")
 	return cmd
 }
 
-type importPlan struct {
-	url, org, path string
-	prefix         gateway.Prefix
+// storeOf returns where the gateways of a configuration that has an organisation
+// keep what they share.
+func storeOf(file, org string) (gateway.Redis, error) {
+	loaded, err := config.Load(file, config.Sources{WithoutSecrets: true})
+	if err != nil {
+		return gateway.Redis{}, err
+	}
+	store := loaded.Config.Redis
+	if !slices.ContainsFunc(loaded.Config.Orgs, func(o gateway.Org) bool { return o.ID == org }) {
+		return store, fmt.Errorf("--org: %s has no organisation %q", file, org)
+	}
+	if store.Embedded {
+		return store, fmt.Errorf("%s: redis.embedded: the store is in the gateway's process and cannot be filled from outside", file)
+	}
+	if err := strictyaml.ResolveSecrets(&store, os.LookupEnv, os.ReadFile); err != nil {
+		return store, fmt.Errorf("%s: redis.%w", file, err)
+	}
+	return store, nil
 }
 
 // importTimeout bounds a whole import.
 const importTimeout = 10 * time.Minute
 
-func importExport(ctx context.Context, p importPlan, stdout, stderr io.Writer) error {
-	if err := ratelimit.CheckID(p.org); err != nil {
-		return fmt.Errorf("--org: %w", err)
-	}
-	if err := p.prefix.Validate(); err != nil {
-		return fmt.Errorf("--prefix: %w", err)
-	}
-	if p.url == "" {
-		return errors.New("say where the store is: --redis URL, or --redis-env NAME")
-	}
-	data, err := os.ReadFile(p.path)
+func importExport(ctx context.Context, store gateway.Redis, org, path string, stdout, stderr io.Writer) error {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	e, err := export.Parse(data)
 	if err != nil {
-		return fmt.Errorf("%s:%w", p.path, err)
+		return fmt.Errorf("%s:%w", path, err)
 	}
 	for _, f := range e.Faults {
-		_, _ = fmt.Fprintf(stderr, "%s:%v\n", p.path, &f)
+		_, _ = fmt.Fprintf(stderr, "%s:%v\n", path, &f)
 	}
-	opts, err := redisstore.Options(p.url)
+	opts, err := redisstore.Options(store.URL.Reveal())
 	if err != nil {
-		return fmt.Errorf("--redis: %w", err)
+		return fmt.Errorf("redis.url: %w", err)
 	}
 	client := redis.NewUniversalClient(opts)
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
-	counts, err := e.Import(ctx, translatestore.New(client, p.prefix.Legacy()), p.org)
+	counts, err := e.Import(ctx, translatestore.New(client, store.Prefix.Legacy()), org)
 	if werr := writeCounts(stdout, e, counts); err == nil {
 		err = werr
 	}

@@ -6,14 +6,18 @@ import (
 	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Count takes a request from the quotas of its key, team and organisation in one
-// atomic step. Every authenticated request counts, whatever its end. Classes counts
-// by it the v2 calls that a legacy request becomes, but for the first, which is
-// counted as the request.
+// Count takes the request from the quotas of its key, team and organisation, and of
+// its operation's classes, in one atomic step: a call that is refused takes nothing
+// from any. Every authenticated request counts, whatever its end.
+//
+// It stands in the head, and again in the call part for the v2 calls that a legacy
+// request becomes. Each is counted like a request, but for the first: that is the
+// request itself, of which only the classes are left to be counted.
 type Count struct {
 	Recorder *telemetry.Recorder
 }
@@ -24,25 +28,37 @@ func (*Count) Name() string { return "count" }
 // Request refuses with 429 when a window is full, and with 503 when the call
 // may not pass uncounted and cannot be counted.
 func (f *Count) Request(ctx context.Context, ex *Exchange) error {
-	if ex.counted || ex.Caller == nil || ex.Caller.Exempt {
+	if ex.Caller == nil || ex.Caller.Exempt || !ex.nested && ex.counted {
 		return nil
 	}
+	// What passed for a read while the store was away is counted again if it is none.
+	own := !ex.counted || ex.uncounted && ex.Operation.Mutates
+	var scopes []ratelimit.Scope
+	if own {
+		scopes = ex.Tenant.Scopes(ex.Caller)
+	}
+	mutates := ex.In.Method != http.MethodGet && ex.Dialect != route.GraphQL
+	if ex.Operation != nil {
+		scopes = append(scopes, ex.Tenant.classes(ex.Operation, ex.Caller)...)
+		mutates = ex.Operation.Mutates
+	}
 	ex.counted = true
-	scopes := ex.Tenant.Scopes(ex.Caller)
 	if len(scopes) == 0 {
 		return nil
 	}
-	class := ratelimit.ClassWrite
-	if ex.nested && !ex.Operation.Mutates || !ex.nested && ex.In.Method == http.MethodGet {
-		class = ratelimit.ClassRead
+	class := ratelimit.ClassRead
+	if mutates {
+		class = ratelimit.ClassWrite
 	}
-	d, err := take(ctx, ex, f.Recorder, ratelimit.Take{
+	d, err := f.ask(ctx, ex, ratelimit.Take{
 		Org: ex.Caller.Org, Scopes: scopes, Cost: 1, Class: class, Failure: ex.Tenant.Failure[class],
 	})
 	if err != nil {
 		return err
 	}
-	ex.Limit = &d
+	if own || !d.Allowed {
+		ex.Limit = &d
+	}
 	ex.Event.LimitSource, ex.Event.Degraded = string(d.Source), d.Degraded
 	if d.Allowed {
 		return nil
@@ -50,9 +66,9 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 	return limited(&d)
 }
 
-// take asks the counter, inside a span of its own.
-func take(ctx context.Context, ex *Exchange, r *telemetry.Recorder, t ratelimit.Take) (ratelimit.Decision, error) {
-	ctx, span := r.Stage(ctx, "count")
+// ask asks the counter, inside a span of its own.
+func (f *Count) ask(ctx context.Context, ex *Exchange, t ratelimit.Take) (ratelimit.Decision, error) {
+	ctx, span := f.Recorder.Stage(ctx, "count")
 	defer span.End()
 	return ex.Ports.Counter.Take(ctx, t)
 }
@@ -92,9 +108,10 @@ func (f *Count) Notes(ex *Exchange, stage string) []string {
 	return notes
 }
 
-// Response puts the limits on the answer; on a refusal Retry-After too.
+// Response puts the limits on the answer; on a refusal Retry-After too. Those of a v2
+// call that a legacy request became are told only when it was refused.
 func (f *Count) Response(_ context.Context, ex *Exchange) error {
-	if ex.Limit != nil {
+	if ex.Limit != nil && (!ex.nested || !ex.Limit.Allowed) {
 		ex.Limit.WriteHeaders(ex.Answer.Header)
 	}
 	return nil

@@ -37,7 +37,8 @@ type Inbound struct {
 	// Oversize is set by whoever stopped reading at the cap, Broken by one whose
 	// peer did not send the whole body.
 	Oversize, Broken bool
-	// Peer is the address of the connection, without port.
+	// Peer is the address of the caller, without port: that of the connection, or
+	// what a balancer said.
 	Peer string
 	// Received is when the request arrived.
 	Received time.Time
@@ -158,9 +159,10 @@ type Exchange struct {
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error
-	// nested says that the exchange is part of another one, counted that it was
-	// taken from the caller's quotas.
-	nested, counted bool
+	// nested says that the exchange is part of another one, counted that it was taken
+	// from the caller's quotas with that one, and uncounted that the store was away
+	// then.
+	nested, counted, uncounted bool
 	// memory is that of a body that was read behind the head, nil without one.
 	memory *held
 	// shared says that the call was admitted to the account's fair share.
@@ -182,6 +184,7 @@ func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params 
 		Event: &telemetry.Event{Dialect: ex.Event.Dialect, Operation: op.ID}, nested: true,
 	}
 	c.stages = c.spare[:0]
+	c.uncounted = ex.Limit != nil && ex.Limit.Degraded
 	c.Out.Whole = true
 	return c
 }

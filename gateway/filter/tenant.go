@@ -3,10 +3,34 @@ package filter
 import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
+
+// Class is a group of operations with quotas of their own beside the caller's.
+type Class struct {
+	ID string
+	// Per says whose calls share the quota.
+	Per ratelimit.ScopeKind
+	// Cost is what one call takes.
+	Cost  int64
+	Limit ratelimit.Limit
+}
+
+// scope is what a class counts a caller in.
+func (c *Class) scope(caller *identity.Caller) ratelimit.Scope {
+	id := c.ID
+	switch c.Per {
+	case ratelimit.KindKey:
+		id += "/key/" + caller.Key
+	case ratelimit.KindTeam:
+		id += "/team/" + caller.Team
+	case ratelimit.KindOrg, ratelimit.KindClass:
+	}
+	return ratelimit.Scope{Kind: ratelimit.KindClass, ID: id, Limit: c.Limit, Cost: c.Cost, Policy: c.ID}
+}
 
 // Tenant is what the configuration says of one organisation, in the form in which
 // filters ask for it. It is immutable. The zero value limits nothing.
@@ -62,4 +86,13 @@ func (t *Tenant) Shares(o spend.Owner, c *identity.Caller) bool {
 		return true
 	}
 	return o.Key == c.Key && o.Team == c.Team
+}
+
+// classes returns what a call of an operation is counted in beside that.
+func (t *Tenant) classes(op *schema.Operation, c *identity.Caller) []ratelimit.Scope {
+	var scopes []ratelimit.Scope
+	for _, class := range t.Classes[op.ID] {
+		scopes = append(scopes, class.scope(c))
+	}
+	return scopes
 }

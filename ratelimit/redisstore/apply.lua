@@ -4,8 +4,8 @@
 --          organisation, and the tables of its leases).
 -- ARGV[1]  a JSON array of integers: the number of scope keys; for each of them
 --          which key is its index; then the operations:
---            calls, cost, n, then n times: key, three quotas
---            0, divisor, n, leases, gateway, then n times:
+--            calls, n, then n times: key, three quotas, what each call takes
+--            0, n, divisor, leases, gateway, then n times:
 --              key, three quotas, three needs, three wants, three held
 --          Keys are positions in KEYS. A quota of 0 means that the window is not
 --          limited. Leases stands for two keys, for even and odd days, so that
@@ -52,34 +52,34 @@ local out = {now}
 local leases = {}
 local p = nk + 2
 while req[p] do
-  local calls, cost, n = req[p], req[p + 1], req[p + 2]
+  local calls, n = req[p], req[p + 1]
   if calls > 0 then
-    p = p + 3
+    p = p + 2
     local fit = calls
     for i = 0, n - 1 do
-      local s = state[req[p + 4 * i]]
+      local s = state[req[p + 5 * i]]
       for w = 1, 3 do
-        local q = req[p + 4 * i + w]
+        local q = req[p + 5 * i + w]
         if q == 0 then q = UNLIMITED end
-        fit = math.min(fit, math.floor((q - s[2 * w + 1]) / cost))
+        fit = math.min(fit, math.floor((q - s[2 * w + 1]) / req[p + 5 * i + 4]))
       end
     end
     if fit < 0 then fit = 0 end
     if fit > 0 then
       for i = 0, n - 1 do
-        local k = req[p + 4 * i]
+        local k = req[p + 5 * i]
         local s = state[k]
         for w = 1, 3 do
-          s[2 * w + 1] = s[2 * w + 1] + fit * cost
-          s[w + 7] = req[p + 4 * i + w]
+          s[2 * w + 1] = s[2 * w + 1] + fit * req[p + 5 * i + 4]
+          s[w + 7] = req[p + 5 * i + w]
         end
         dirty[k] = true
       end
     end
     out[#out + 1] = fit
-    p = p + 4 * n
+    p = p + 5 * n
   else
-    local divisor, tables, gateway = cost, req[p + 3], ARGV[req[p + 4]]
+    local divisor, tables, gateway = req[p + 2], req[p + 3], ARGV[req[p + 4]]
     p = p + 5
     local fits = true
     for i = 0, n - 1 do

@@ -101,17 +101,19 @@ func (e *encoder) other(key string) int {
 // number of the next.
 func (e *encoder) op(prefix string, op *ratelimit.Op, nk, at int) int {
 	if len(op.Draws) == 0 {
-		e.body = appendNumber(e.body, op.Calls, op.Cost, int64(len(op.Scopes)))
+		e.body = appendNumber(e.body, op.Calls, int64(len(op.Scopes)))
 	} else {
 		e.args = append(e.args, op.Gateway)
 		leases := nk + e.other(leasesKey(prefix, op.Org, 0)) + 1
 		e.other(leasesKey(prefix, op.Org, 1))
-		e.body = appendNumber(e.body, 0, op.Divisor, int64(len(op.Scopes)), int64(leases), int64(len(e.args)))
+		e.body = appendNumber(e.body, 0, int64(len(op.Scopes)), op.Divisor, int64(leases), int64(len(e.args)))
 	}
 	for s := range op.Scopes {
 		l := &op.Scopes[s].Limit
 		e.body = appendNumber(e.body, int64(e.at[at]+1), l.Minute, l.Hour, l.Day)
-		if len(op.Draws) > 0 {
+		if len(op.Draws) == 0 {
+			e.body = appendNumber(e.body, op.Units(s))
+		} else {
 			d := &op.Draws[s]
 			e.body = appendNumber(e.body, d.Need[:]...)
 			e.body = appendNumber(e.body, d.Want[:]...)
@@ -183,7 +185,7 @@ func (e *encoder) unwind(ops []ratelimit.Op, states []int64) {
 func charged(op *ratelimit.Op, s, w int) int64 {
 	switch {
 	case len(op.Draws) == 0:
-		return op.Admitted * op.Cost
+		return op.Admitted * op.Units(s)
 	case op.Admitted == 0:
 		return 0
 	}

@@ -34,6 +34,17 @@ func testCalls(h *harness) {
 	h.want("a full window", h.take(5, key("k", perMinute(7))), int64(0))
 }
 
+func testScopeCosts(h *harness) {
+	k, class := key("k", perMinute(10)), ratelimit.Scope{Kind: ratelimit.KindClass, ID: "c", Limit: perMinute(20), Cost: 3}
+	ops := []ratelimit.Op{{Org: h.org, Scopes: []ratelimit.Scope{k, class}, Calls: 4, Cost: 2}, {Org: h.org, Scopes: []ratelimit.Scope{k}, Calls: 1, Cost: 1}}
+	h.apply(ops...)
+	h.want("admitted, six units of the class each", ops[0].Admitted, int64(3))
+	h.want("states", []any{ops[0].After[0].Count, ops[0].After[1].Count}, []any{each(6), each(18)})
+	h.want("after the next", ops[1].After[0].Count, each(7))
+	h.want("admitted though the class is full", h.take(1, k, class), int64(0))
+	h.want("the key", h.counts(k), each(7))
+}
+
 func testOrder(h *harness) {
 	k, tm := key("k", perMinute(3)), team("t", perMinute(2))
 	one := func(scopes ...ratelimit.Scope) ratelimit.Op {

@@ -150,16 +150,17 @@ func (r *room) charge(units [ratelimit.Windows]int64) {
 // take admits calls one by one until one does not fit.
 func take(op *ratelimit.Op, rooms []*room) {
 	for range op.Calls {
-		for _, r := range rooms {
+		for i, r := range rooms {
 			for w := range ratelimit.Windows {
-				if op.Cost > r.left(w) {
+				if op.Units(i) > r.left(w) {
 					return
 				}
 			}
 		}
 		op.Admitted++
-		for _, r := range rooms {
-			r.charge([ratelimit.Windows]int64{op.Cost, op.Cost, op.Cost})
+		for i, r := range rooms {
+			units := op.Units(i)
+			r.charge([ratelimit.Windows]int64{units, units, units})
 		}
 	}
 }

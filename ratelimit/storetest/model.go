@@ -55,7 +55,7 @@ func (m *modelRun) scopes(t *rapid.T) []ratelimit.Scope {
 	quota := rapid.SampledFrom([]int64{0, 1, 3, 10, 50})
 	for i, ref := range refs {
 		limit := ratelimit.Limit{Minute: quota.Draw(t, "minute"), Hour: quota.Draw(t, "hour"), Day: quota.Draw(t, "day")}
-		scopes[i] = ratelimit.Scope{Kind: ref.Kind, ID: ref.ID, Limit: limit}
+		scopes[i] = ratelimit.Scope{Kind: ref.Kind, ID: ref.ID, Limit: limit, Cost: rapid.Int64Range(0, 3).Draw(t, "scope cost")}
 	}
 	return scopes
 }

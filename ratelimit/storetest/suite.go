@@ -27,6 +27,7 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	}{
 		{"all windows of all scopes or nothing", testAllOrNothing},
 		{"as many identical calls as fit", testCalls},
+		{"scopes that a call takes more from", testScopeCosts},
 		{"operations in order", testOrder},
 		{"organisations are apart", testOrganisations},
 		{"odd identifiers", testIdentifiers},

@@ -273,6 +273,47 @@ func TestWithoutTheStore(t *testing.T) {
 	})
 }
 
+// In GraphQL, queries are reads and mutations are not, whatever the method.
+func TestGraphQLWithoutTheStore(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.ask(t, request("GET", "/v2/pods", "key_platform", ""))
+		d.redis.Close()
+		query := func(text string) answer {
+			return d.ask(t, request("POST", "/graphql", "key_platform", `{"query": "`+text+`"}`))
+		}
+		if a := query("{ myself { pods { id } } }"); a.Status != 200 || strings.Contains(a.Body, "errors") {
+			t.Errorf("a query: %d %s, want an answer", a.Status, a.Body)
+		}
+		if a := query(`mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"i:1\", gpuTypeId: \"NVIDIA L4\", gpuCount: 1, cloudType: SECURE}) { id } }`); !strings.Contains(a.Body, `"status":503`) {
+			t.Errorf("a mutation: %d %s, want it refused", a.Status, a.Body)
+		}
+		if calls := d.platform.CallsTo("createPod"); len(calls) != 0 {
+			t.Errorf("%d pods were asked for", len(calls))
+		}
+	})
+}
+
+// A class follows its organisation's own failure policy.
+func TestClassesFollowTheOrganisationsFailurePolicy(t *testing.T) {
+	for legacy, raw := range map[string]string{
+		"v2": request("POST", "/v2/pods", "key_platform", pod4090),
+		"v1": request("POST", "/v1/pods", "key_platform", `{"name": "a", "imageName": "i:1", "gpuTypeIds": ["NVIDIA L4"]}`),
+	} {
+		t.Run(legacy, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d *door) {
+				d.redis.Close()
+				if a := d.ask(t, raw); a.Status != 201 {
+					t.Errorf("create: %d %s, want 201, uncounted", a.Status, a.Body)
+				}
+			}, func(d *door) {
+				d.text = strings.Replace(configuration, "    teams: [{id: research}", `    failure: {write: open}
+    classes: [{id: creates, operations: [createPod], limits: {minute: 3}}]
+    teams: [{id: research}`, 1)
+			})
+		})
+	}
+}
+
 // Each exchange leaves exactly one line in the log, and it tells the story.
 func TestOneEventPerExchange(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -355,8 +396,18 @@ func TestClassesCountWhatACallBecomes(t *testing.T) {
 		if a := d.ask(t, request("GET", "/v2/pods", "key_research", "")); a.Status != 200 {
 			t.Errorf("a read: %d, want 200", a.Status)
 		}
-		if a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090)); a.Status != 201 {
-			t.Errorf("another key: %d, want 201", a.Status)
+		// The three calls and the read: the refused one took nothing of the key.
+		read := d.ask(t, request("GET", "/v2/pods", "key_research", ""))
+		if got := read.Header.Get("RateLimit"); !strings.HasPrefix(got, `"minute";r=595;`) || strings.Contains(got, "creates") {
+			t.Errorf("after three creates, a refused one and two reads: RateLimit %q, want 595 left of the minute and no class", got)
+		}
+		made := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
+		if made.Status != 201 {
+			t.Errorf("another key: %d, want 201", made.Status)
+		}
+		wantPolicy := `"minute";q=600;w=60, "hour";q=3000;w=3600, "day";q=50000;w=86400, "creates-minute";q=3;w=60`
+		if got, state := made.Header.Get("RateLimit-Policy"), made.Header.Get("RateLimit"); got != wantPolicy || !strings.HasSuffix(state, `, "creates-minute";r=2;t=40`) {
+			t.Errorf("RateLimit-Policy %q, RateLimit %q; want %q, two creates left", got, state, wantPolicy)
 		}
 	}, func(d *door) {
 		d.text = strings.Replace(configuration, "    teams: [{id: research}", `    classes: [{id: creates, operations: [createPod, createEndpoint, createCluster], limits: {minute: 3}}]

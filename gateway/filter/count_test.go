@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,8 +35,8 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := ratelimit.Limit{Minute: 10}
-	f := &Classes{Recorder: recorder}
-	tenant := &Tenant{ID: "acme", Classes: map[string][]Class{"createPod": {
+	f := &Count{Recorder: recorder}
+	tenant := &Tenant{ID: "acme", Keys: map[string]ratelimit.Limit{"ann": limit}, Classes: map[string][]Class{"createPod": {
 		{ID: "k", Per: ratelimit.KindKey, Limit: limit, Cost: 3},
 		{ID: "t", Per: ratelimit.KindTeam, Limit: limit},
 		{ID: "o", Per: ratelimit.KindOrg, Limit: limit},
@@ -44,27 +45,35 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		name      string
 		operation string
 		exempt    bool
+		nested    bool
 		want      []string
 	}{
-		{"a caller", "createPod", false, []string{"k/key/ann", "t/team/research", "o"}},
-		{"another operation", "listPods", false, nil},
-		{"an exempt caller", "createPod", true, nil},
+		{"a caller", "createPod", false, false, []string{"key:ann x0", "class:k/key/ann x3", "class:t/team/research x0", "class:o x0"}},
+		{"another operation", "listPods", false, false, []string{"key:ann x0"}},
+		{"an exempt caller", "createPod", true, false, nil},
+		{"a call that a legacy request became", "createPod", false, true, []string{"class:k/key/ann x3", "class:t/team/research x0", "class:o x0"}},
+		{"another such", "listPods", false, true, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var asked takes
 			ex := &Exchange{
-				Tenant: tenant, Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true},
+				Tenant: tenant, Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true}, nested: tt.nested,
 				Caller: &identity.Caller{Org: "acme", Key: "ann", Team: "research", Exempt: tt.exempt},
 			}
 			if err := f.Request(t.Context(), ex); err != nil {
 				t.Fatal(err)
 			}
+			if len(asked) > 1 {
+				t.Errorf("asked %d times, want once, so that it is one step", len(asked))
+			}
 			var got []string
 			for _, take := range asked {
-				if take.Org != "acme" || take.Class != ratelimit.ClassWrite || len(take.Scopes) != 1 || take.Scopes[0].Kind != ratelimit.KindClass {
-					t.Errorf("asked for %+v, want one class scope of acme, as a write", take)
+				if take.Org != "acme" || take.Class != ratelimit.ClassWrite {
+					t.Errorf("asked for %+v, want scopes of acme, as a write", take)
 				}
-				got = append(got, take.Scopes[0].ID)
+				for _, s := range take.Scopes {
+					got = append(got, fmt.Sprintf("%s x%d", s.Ref(), s.Cost))
+				}
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("scopes (-want +got):\n%s", diff)
