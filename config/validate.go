@@ -38,6 +38,7 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		"limits":               errors.Join(c.Limits.Validate(), redisstore.Config{Recovery: c.Limits.Recovery}.Validate()),
 		"limits.anonymous":     c.Limits.Anonymous.Validate(),
 		"limits.fair_share":    c.Limits.FairShare.Validate(),
+		"balancers":            c.Balancers.Validate(),
 		"connections":          c.Connections.Validate(),
 		"policies":             c.Policies.Validate(),
 		"decisions":            c.Decisions.Validate(),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -47,8 +48,8 @@ type Config struct {
 	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
 	Run      Run      `yaml:"run" doc:"the run interface, which is served when platform.run_url is set"`
 
-	Connections    connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
-	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies" doc:"addresses of the proxies before the data listener, such as 10.0.0.0/24: a request from one of them comes from the last address of X-Forwarded-For that is none of them, and they may open any number of connections" reload:"restart"`
+	Balancers   balancer.Config  `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
+	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
 
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`

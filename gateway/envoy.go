@@ -91,8 +91,8 @@ func (c *Config) validateEnvoys() error {
 		if g.TrustedHops < 0 {
 			errs = append(errs, fault.Errorf(at+".trusted_hops", "must not be negative"))
 		}
-		if groups[i].Topology == xds.InLine && len(c.TrustedProxies) == 0 {
-			errs = append(errs, fault.Errorf(at+".topology", "in_line needs trusted_proxies, the addresses of these Envoys: all callers would be one"))
+		if groups[i].Topology == xds.InLine && len(c.Balancers.Addresses) == 0 {
+			errs = append(errs, fault.Errorf(at+".topology", "in_line needs balancers.addresses, those of these Envoys: all callers would be one"))
 		}
 		if _, err := groups[i].Snapshot(nil); err != nil {
 			errs = append(errs, fault.At(at, err))

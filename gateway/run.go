@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
@@ -58,7 +60,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, data, cfg), ofData)), leaving(ctx, g.Handler()), cfg.Timeouts.Drain)
+			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, balancer.NewListener(data, cfg.Balancers), cfg), ofData)), leaving(ctx, g.Handler()), cfg.Timeouts.Drain)
 		})
 		if envoy != nil {
 			both.Go(func() error { return g.serveGRPC(open, envoy, cfg.Timeouts.Drain) })
@@ -184,15 +186,29 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 // counted, and logged once a minute at most: they come in floods.
 func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *Config) net.Listener {
 	bounds := cfg.Connections
-	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.TrustedProxies)
+	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses)
+	if cfg.TLS.Pair == nil { // before a handshake there is nothing to say
+		bounds.Answer = refusal
+	}
 	nowAndThen := rate.Sometimes{Interval: time.Minute}
 	bounds.Refused = func(client net.Addr) {
 		g.recorder.Refused(ctx, "connection")
 		nowAndThen.Do(func() {
-			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused without a word", "peer", client.String())
+			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused", "peer", client.String())
 		})
 	}
 	return connlimit.NewListener(l, bounds)
+}
+
+// refusal is what a connection is sent that is one too many.
+func refusal(full bool) []byte {
+	p := problem.RateLimited.New("too many connections from this address")
+	if full {
+		p = problem.Overloaded.New("too many connections")
+	}
+	body := p.JSON()
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
+		p.Status, http.StatusText(p.Status), problem.ContentType, len(body), body)
 }
 
 // judged makes a listener pass only requests that have one reading. What it

@@ -2,10 +2,12 @@ package connlimit
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
@@ -22,6 +24,9 @@ type Config struct {
 	// Refused is told of each connection that is refused, from the goroutine that
 	// accepts; it may be nil.
 	Refused func(client net.Addr) `yaml:"-"`
+	// Answer returns what a connection that is refused is sent before it is closed:
+	// full if there are too many in all, else from its address. Nil sends nothing.
+	Answer func(full bool) []byte `yaml:"-"`
 }
 
 // Validate reports every fault.
@@ -41,12 +46,24 @@ func (c *Config) Validate() error {
 // NewListener returns inner with bounds. cfg must be valid; a negative bound
 // would be none.
 func NewListener(inner net.Listener, cfg Config) net.Listener {
-	return &listener{Listener: inner, cfg: cfg, open: make(map[netip.Addr]int)}
+	return &listener{Listener: inner, cfg: cfg, open: make(map[netip.Addr]int), answering: make(chan struct{}, maxAnswering)}
 }
+
+const (
+	// maxAnswering bounds the refused connections that are being answered; those
+	// beyond are closed without a word.
+	maxAnswering = 64
+	// answerTime is how long one may take to read its answer.
+	answerTime = time.Second
+	// maxUnread bounds what is read of a request that is not wanted.
+	maxUnread = 64 << 10
+)
 
 type listener struct {
 	net.Listener
 	cfg Config
+	// answering has an element for each refused connection that is being answered.
+	answering chan struct{}
 
 	mu    sync.Mutex
 	total int
@@ -62,30 +79,53 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		addr := addressOf(c.RemoteAddr())
-		if l.enter(addr) {
+		ok, full := l.enter(addr)
+		if ok {
 			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.leave(addr) })}, nil
 		}
 		if l.cfg.Refused != nil {
 			l.cfg.Refused(c.RemoteAddr())
 		}
-		_ = c.Close() // it was never used
+		l.refuse(c, full)
 	}
 }
 
-// enter takes a place for a connection from addr, if there is one.
-func (l *listener) enter(addr netip.Addr) bool {
+// refuse answers a connection and closes it. What it has sent is read first: with
+// that unread, closing would reset the connection, and its answer with it.
+func (l *listener) refuse(c net.Conn, full bool) {
+	if l.cfg.Answer != nil {
+		select {
+		case l.answering <- struct{}{}:
+			go func() {
+				defer func() { <-l.answering }()
+				_ = c.SetDeadline(time.Now().Add(answerTime))
+				if _, err := c.Write(l.cfg.Answer(full)); err == nil && closeWrite(c) == nil {
+					_, _ = io.CopyN(io.Discard, c, maxUnread)
+				}
+				_ = c.Close()
+			}()
+			return
+		default:
+		}
+	}
+	_ = c.Close() // it was never used
+}
+
+// enter takes a place for a connection from addr, if there is one; full says that
+// there is none for any address.
+func (l *listener) enter(addr netip.Addr) (ok, full bool) {
 	counted := addr.IsValid() && !slices.ContainsFunc(l.cfg.Exempt, func(p netip.Prefix) bool { return p.Contains(addr) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cfg.Total > 0 && l.total >= l.cfg.Total {
-		return false
+		return false, true
 	}
 	if counted && l.cfg.PerAddress > 0 && l.open[network(addr)] >= l.cfg.PerAddress {
-		return false
+		return false, false
 	}
 	l.total++
 	l.open[network(addr)]++
-	return true
+	return true, false
 }
 
 func (l *listener) leave(addr netip.Addr) {
@@ -135,8 +175,10 @@ func (c *conn) Close() error {
 }
 
 // CloseWrite shuts down the sending half.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return errors.ErrUnsupported

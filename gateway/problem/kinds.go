@@ -69,7 +69,7 @@ var kinds = map[Kind]row{
 	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
 	UpstreamRefused:    {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},
 	Brownout:           {http.StatusServiceUnavailable, "Service Unavailable", "a scheduled brownout of a retired interface; see Retry-After"},
-	Overloaded:         {http.StatusServiceUnavailable, "Service Unavailable", "too many large bodies of the run interface are under way; see Retry-After"},
+	Overloaded:         {http.StatusServiceUnavailable, "Service Unavailable", "too many connections, or too many large bodies of the run interface, are open; see Retry-After"},
 	Internal:           {http.StatusInternalServerError, "Internal Server Error", "a fault of the gateway; the log has the cause under the request id"},
 }
 

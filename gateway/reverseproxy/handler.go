@@ -3,9 +3,7 @@ package reverseproxy
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -24,13 +22,13 @@ type Handler struct {
 	// request and must not return nil.
 	Pipeline func() *filter.Pipeline
 	Recorder *telemetry.Recorder
+	// Peer returns a caller's address, without port, given that of the connection
+	// and the request's header; required.
+	Peer func(remote string, h http.Header) string
 	// BodyTimeout bounds the time a caller may take to send its body,
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
 	BodyTimeout, WriteTimeout time.Duration
-	// Proxies are the addresses of proxies before this door: a request that comes
-	// from one of them comes from who its X-Forwarded-For names.
-	Proxies []netip.Prefix
 
 	buffers sync.Pool
 }
@@ -70,9 +68,7 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		in.Peer = h.peer(host, r.Header.Values("X-Forwarded-For"))
-	}
+	in.Peer = h.Peer(r.RemoteAddr, r.Header)
 	return in
 }
 

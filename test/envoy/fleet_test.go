@@ -26,7 +26,7 @@ const (
 
 // groups is what a fleet's configuration has beside that of the other tests.
 const groups = `
-trusted_proxies: [127.0.0.1/32]
+balancers: {addresses: [127.0.0.1/32], forwarded_hops: 1}
 envoy:
   listen: 127.0.0.1:0
   xds:

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -39,7 +40,7 @@ const (
 const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
-limits: {timeout: 10s, anonymous: {burst: 100000}}
+limits: {timeout: 10s, anonymous: {burst: BURST}}
 policies: {deadline: 10s}
 catalog: {refresh: 1h}
 connections: {per_address: PERADDRESS}
@@ -88,6 +89,8 @@ type settings struct {
 	bodyTimeout  string
 	writeTimeout string
 	perAddress   string
+	burst        int
+	balancers    balancer.Config
 	data, admin  *tls.Certificate
 }
 
@@ -103,6 +106,9 @@ func writeWithin(d time.Duration) option { return func(s *settings) { s.writeTim
 // holding bounds how many connections an address may hold.
 func holding(n int) option { return func(s *settings) { s.perAddress = strconv.Itoa(n) } }
 
+// behind has the gateway believe load balancers.
+func behind(c balancer.Config) option { return func(s *settings) { s.balancers = c } }
+
 // encrypted has the listeners speak TLS.
 func encrypted(data, admin *tls.Certificate) option {
 	return func(s *settings) { s.data, s.admin = data, admin }
@@ -112,7 +118,7 @@ func encrypted(data, admin *tls.Certificate) option {
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0"}
+	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -126,12 +132,13 @@ func open(t *testing.T, opts ...option) *site {
 func (s *site) run(t *testing.T, set settings) {
 	t.Helper()
 	text := strings.NewReplacer(
-		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress,
+		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst),
 		"FEW", fewKeys(),
 	).Replace(configuration)
 	s.config = world.Configuration(t, text, map[string]string{
 		"ACME": pk, "GLOBEX": "pk-globex-" + canary, "STRICT": "pk-strict-" + canary,
 	})
+	s.config.Balancers = set.balancers
 	s.config.TLS.Pair, s.config.Admin.TLS.Pair = set.data, set.admin
 	store := miniredis.RunT(t)
 	store.SetTime(start)

@@ -75,6 +75,7 @@ func Table() []Row {
 			May:     []string{"gateway/telemetry", "gateway/xds"},
 			Why:     "the operators' listener shows what telemetry knows, and the Envoys",
 		},
+		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
 		leaf("gateway/problem/...", "a leaf: refusals as data"),

@@ -1,0 +1,67 @@
+package balancer
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Config says which balancers there are, and how they tell the caller's address. The
+// zero value has none.
+type Config struct {
+	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the balancers connect from, such as 10.0.0.0/24"`
+	Protocol  bool           `yaml:"proxy_protocol" doc:"they begin each connection with a header of the PROXY protocol, version 1 or 2; one without it is closed"`
+	Hops      int            `yaml:"forwarded_hops" doc:"how many proxies append to X-Forwarded-For, the one that connects included; 0 does not read it" unit:"proxies"`
+}
+
+// maxHops bounds Hops.
+const maxHops = 16
+
+// Validate reports every fault.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Hops < 0 || c.Hops > maxHops {
+		errs = append(errs, fault.Errorf("forwarded_hops", "must be between 0 and %d, got %d", maxHops, c.Hops))
+	}
+	if (c.Protocol || c.Hops > 0) && len(c.Addresses) == 0 {
+		errs = append(errs, fault.Errorf("addresses", "must list the balancers that are believed"))
+	}
+	return errors.Join(errs...)
+}
+
+// trusts reports whether addr is a balancer's.
+func (c *Config) trusts(addr netip.Addr) bool {
+	return slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
+}
+
+// Client returns the address, without port, that a request came from: that of the
+// connection, or the one its balancer has found, the entry of X-Forwarded-For as many
+// from the right as there are hops. A header with fewer entries, or with something
+// else in that place, is not what the balancers write, and is not believed.
+func (c *Config) Client(remote string, h http.Header) string {
+	peer, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return "" // a local socket has none
+	}
+	if c.Hops == 0 || !c.trusts(peer.Addr()) {
+		return peer.Addr().String()
+	}
+	entries := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
+	if len(entries) < c.Hops {
+		return peer.Addr().String()
+	}
+	entry := strings.TrimSpace(entries[len(entries)-c.Hops])
+	if host, _, err := net.SplitHostPort(entry); err == nil {
+		entry = host
+	}
+	addr, err := netip.ParseAddr(strings.Trim(entry, "[]"))
+	if err != nil {
+		return peer.Addr().String()
+	}
+	return addr.Unmap().WithZone("").String()
+}
