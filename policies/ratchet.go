@@ -12,8 +12,8 @@ import (
 )
 
 // ratchet turns denials into warnings where an update violates a policy no more than
-// the resource as it is does, for the policies whose entries say so. The resource as
-// it is is judged as an update that changes nothing. Denials stand when that cannot be
+// the resource does before it, for the policies whose entries say so. What was before
+// is judged as an update that changes nothing. Denials stand when that cannot be
 // judged.
 func (e *Engine) ratchet(ctx context.Context, o *orgState, in *Input, d *Decision) {
 	ratcheting := o.ratcheting(d, in)
