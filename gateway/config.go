@@ -201,7 +201,7 @@ type Isolation struct {
 	Change Change `yaml:"change" doc:"who may change pods, clusters, endpoints and volumes: all of the organisation, the team of whoever made them, or the key alone; for others they do not exist (404). Admins may change all; empty is org"`
 }
 
-// Change says who may change what somebody made.
+// Change says who may change what a caller made.
 type Change string
 
 // Values lists who can be meant.

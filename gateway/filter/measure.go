@@ -64,28 +64,30 @@ func (m *metered) Read(p []byte) (int, error) {
 
 // usageOf reads the account of tokens that stands last in a text.
 func usageOf(text []byte) *telemetry.Job {
-	_, after, found := cutLast(text, []byte(`"usage":`))
-	if !found {
+	const name = `"usage":`
+	at := bytes.LastIndex(text, []byte(name))
+	if at < 0 {
 		return nil
 	}
-	var usage map[string]any
-	d := json.NewDecoder(bytes.NewReader(after))
-	d.UseNumber()
-	if d.Decode(&usage) != nil {
-		return nil
+	// The account ends at the first brace that closes it; it has few objects inside.
+	account, end := text[at+len(name):], 0
+	for range maxInside {
+		brace := bytes.IndexByte(account[end:], '}')
+		if brace < 0 {
+			return nil
+		}
+		end += brace + 1
+		if usage, err := strictjson.DecodeLenient(account[:end]); err == nil {
+			j := new(telemetry.Job)
+			addUsage(j, usage)
+			return told(j)
+		}
 	}
-	j := new(telemetry.Job)
-	addUsage(j, usage)
-	return told(j)
+	return nil
 }
 
-func cutLast(s, sep []byte) (before, after []byte, found bool) {
-	i := bytes.LastIndex(s, sep)
-	if i < 0 {
-		return s, nil, false
-	}
-	return s[:i], s[i+len(sep):], true
-}
+// maxInside is how many objects an account of tokens may have inside.
+const maxInside = 8
 
 // jobOf reads a job, or a completion.
 func jobOf(body []byte) *telemetry.Job {

@@ -381,7 +381,7 @@ func useAll(t *testing.T, s *redisstore.Store) {
 // rightsNeeded is the rule in docs/ratelimits.md.
 const rightsNeeded = `resetchannels resetkeys -@all ~tollgate:rl:*
     +evalsha +eval +get +set +sadd +expireat +hset +smembers +mget +hgetall +hmget +time +info +incr
-    +zadd +zremrangebyscore +zrange +pexpire`
+    +zadd +zrem +zremrangebyscore +zrange +pexpire`
 
 func TestRightsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/ratelimits.md")

@@ -118,7 +118,7 @@ func TestConfigurations(t *testing.T) {
 				t.Fatal(err)
 			}
 			org := loaded.Config.Orgs[0]
-			const unlisted = 2 // account_changes and roles are in force without being listed
+			const unlisted = 3 // account_changes, roles and run_webhooks are in force without being listed
 			want := 5 + unlisted
 			if tg.gateway.ten {
 				want = 10 + unlisted

@@ -114,7 +114,7 @@ func TestTheReferenceInABrowser(t *testing.T) {
 	b.until(t, `!document.querySelector("#notice").hidden && document.querySelector("#access").hidden`)
 	b.useKey(t, "key_of_nobody")
 	b.until(t, `!document.querySelector("#access").hidden && [...document.querySelectorAll("#v2 .opblock-put")].some(e => e.textContent.includes("refused for your key"))`)
-	if got, want := eval[string](t, b, `document.querySelector("#access summary").textContent`), "Your access: organisation acme, key a"; got != want {
+	if got, want := eval[string](t, b, `document.querySelector("#access summary").textContent`), "Your access: organisation acme, key a, roles operator"; got != want {
 		t.Errorf("the page says %q, want %q", got, want)
 	}
 	for table, want := range map[string]string{"limits": "key:a", "policies": "gpu_count", "prices": "L4"} {

@@ -294,6 +294,8 @@ func obliging(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"gpus":[`+gpu("NVIDIA A40", "0.40")+`,`+gpu("NVIDIA H200", "3.99")+`]}`)
 	case r.URL.Path == "/v2/catalog/cpus":
 		_, _ = io.WriteString(w, `{"cpus":[{"id":"cpu3c","name":"c","group":"c","vcpu":{"min":2,"max":32},"ramGbPerVcpu":2,"price":{"securePerVcpu":0.04,"serverlessPerVcpu":0.03}}]}`)
+	case r.URL.Path == "/v2/catalog/datacenters":
+		_, _ = io.WriteString(w, `{"dataCenters":[{"id":"EU-RO-1","name":"d","location":"Romania","storage":true,"listed":true}]}`)
 	case r.URL.Path == "/v2/pods" && r.Method == http.MethodGet:
 		_, _ = io.WriteString(w, `{"pods":[]}`)
 	case r.Method == http.MethodPost:
