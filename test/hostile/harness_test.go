@@ -186,8 +186,8 @@ type call struct {
 	Body                 string
 }
 
-// lists the gateway reads by itself, two for each of the three organisations.
-const listsRead = 6
+// lists the gateway reads by itself, three for each of the three organisations.
+const listsRead = 9
 
 func record(t *testing.T, platform http.Handler) *recorder {
 	t.Helper()
