@@ -90,23 +90,24 @@ func findKey(path, name string) (gateway.Key, error) {
 func rotate(w io.Writer, k gateway.Key, now time.Time, overlap time.Duration) error {
 	key := newKey()
 	end := now.Add(overlap)
-	lines := "digests:\n"
+	var lines strings.Builder
+	lines.WriteString("digests:\n")
 	for _, d := range append(k.Accepted(), gateway.Digest{Digest: identity.DigestOf(key)}) {
 		if !d.NotAfter.IsZero() && !d.NotAfter.After(now) {
 			continue
 		}
-		lines += fmt.Sprintf("  - sha256: \"%s\"\n", d.Digest)
+		fmt.Fprintf(&lines, "  - sha256: \"%s\"\n", d.Digest)
 		if !d.NotBefore.IsZero() {
-			lines += "    not_before: " + d.NotBefore.Format(time.RFC3339) + "\n"
+			fmt.Fprintf(&lines, "    not_before: %s\n", d.NotBefore.Format(time.RFC3339))
 		}
 		if d.Digest != identity.DigestOf(key) && (d.NotAfter.IsZero() || d.NotAfter.After(end)) {
 			d.NotAfter = end
 		}
 		if !d.NotAfter.IsZero() {
-			lines += "    not_after: " + d.NotAfter.Format(time.RFC3339) + "\n"
+			fmt.Fprintf(&lines, "    not_after: %s\n", d.NotAfter.Format(time.RFC3339))
 		}
 	}
-	_, err := fmt.Fprintf(w, "key for the caller: %s\nlines for the configuration, instead of the key's sha256 or digests:\n%s", key, lines)
+	_, err := fmt.Fprintf(w, "key for the caller: %s\nlines for the configuration, instead of the key's sha256 or digests:\n%s", key, &lines)
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"log"
+	"log" //nolint:depguard // what libraries write to it is led to ours
 	"log/slog"
 	"os"
 	"os/signal"

@@ -26,7 +26,7 @@ func Decode(data []byte, l Limits) (any, error) { return decode(data, l, false, 
 // DecodeInPlace is Decode without the copy, for large documents: the strings of
 // the result are parts of data, which must not be changed any more.
 func DecodeInPlace(data []byte, l Limits) (any, error) {
-	return decode(data, l, false, unsafe.String(unsafe.SliceData(data), len(data)))
+	return decode(data, l, false, unsafe.String(unsafe.SliceData(data), len(data))) //nolint:gosec // the caller gives data up
 }
 
 // DecodeLenient reads an answer of the platform: the same grammar, the bounds
@@ -141,7 +141,7 @@ func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
 	if err != nil {
 		return "", d.syntax(err)
 	}
-	s := unsafe.String(unsafe.SliceData(plain), len(plain)) // plain is used for nothing else
+	s := unsafe.String(unsafe.SliceData(plain), len(plain)) //nolint:gosec // plain is used for nothing else
 	return s, d.check(s, at)
 }
 

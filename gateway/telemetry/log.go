@@ -2,7 +2,7 @@ package telemetry
 
 import (
 	"context"
-	"log"
+	"log" //nolint:depguard // net/http takes no other logger
 	"log/slog"
 	"regexp"
 	"strings"

@@ -294,7 +294,7 @@ func TestFileIsFollowed(t *testing.T) {
 	l.Reopen()
 	until("another file", func() bool { _, err := os.Stat(path); return err == nil })
 	cancel()
-	<-done
+	_ = <-done
 	for suffix, want := range map[string][]string{".aside": {"first"}, ".again": {"third"}, "": nil} {
 		text, err := os.ReadFile(path + suffix)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // keyless asks by GraphQL without a key.
-func keyless(d *door, t *testing.T, document string) answer {
+func keyless(t *testing.T, d *door, document string) answer {
 	t.Helper()
 	return d.ask(t, request("POST", "/graphql", "", fmt.Sprintf(`{"query":%q}`, document)))
 }
@@ -28,23 +28,23 @@ func TestKeylessQuestionsAreLimitedByThemselves(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		for range 3 {
 			for _, refused := range []string{`{ pod(input: {podId: "x"}) { id } }`, `{ nonsense }`} {
-				if a := keyless(d, t, refused); a.Status != 401 && a.Status != 400 {
+				if a := keyless(t, d, refused); a.Status != 401 && a.Status != 400 {
 					t.Fatalf("%s: %d %s, want 401 or 400", refused, a.Status, a.Body)
 				}
 			}
 			d.platform.AddFault(platform.Fault{Operation: "listDataCenters", Kind: platform.FaultStatus, Status: 500})
-			if a := keyless(d, t, `{ dataCenters { id } }`); !strings.Contains(a.Body, "errors") {
+			if a := keyless(t, d, `{ dataCenters { id } }`); !strings.Contains(a.Body, "errors") {
 				t.Fatalf("while the platform fails: %d %s", a.Status, a.Body)
 			}
 			d.platform.ClearFaults()
 			d.advance(time.Minute)
 		}
 		for i := range 3 {
-			if a := keyless(d, t, `{ gpuTypes { id } }`); a.Status != 200 {
+			if a := keyless(t, d, `{ gpuTypes { id } }`); a.Status != 200 {
 				t.Fatalf("question %d: %d %s", i+1, a.Status, a.Body)
 			}
 		}
-		a := keyless(d, t, `{ gpuTypes { id } }`)
+		a := keyless(t, d, `{ gpuTypes { id } }`)
 		if a.Status != 429 || a.Header.Get("Retry-After") != "60" {
 			t.Errorf("question 4: %d, Retry-After %q, want 429 after 60 s: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
@@ -55,7 +55,7 @@ func TestKeylessQuestionsAreLimitedByThemselves(t *testing.T) {
 			t.Errorf("a caller at the address: %d, want 200", a.Status)
 		}
 		d.advance(time.Minute)
-		if a := keyless(d, t, `{ gpuTypes { id } }`); a.Status != 200 {
+		if a := keyless(t, d, `{ gpuTypes { id } }`); a.Status != 200 {
 			t.Errorf("a minute later: %d, want 200", a.Status)
 		}
 	}, with("legacy: {keyless: {org: acme, limit: {rate: 1, burst: 3}}}"))
@@ -68,7 +68,7 @@ func TestKeylessQuestionsMakeOneCallEach(t *testing.T) {
 		crowd := func() {
 			var wg sync.WaitGroup
 			for range 20 {
-				wg.Go(func() { keyless(d, t, fmt.Sprintf(offers, 1, "RO")) })
+				wg.Go(func() { keyless(t, d, fmt.Sprintf(offers, 1, "RO")) })
 			}
 			wg.Wait()
 		}
@@ -95,7 +95,7 @@ func TestKeylessQuestionsMakeOneCallEach(t *testing.T) {
 		}
 		d.platform.AddFault(platform.Fault{Operation: "listCpuTypes", Kind: platform.FaultStatus, Status: 500})
 		for range 3 {
-			keyless(d, t, `{ cpuFlavors { id } }`)
+			keyless(t, d, `{ cpuFlavors { id } }`)
 			d.advance(9 * time.Second)
 		}
 		if n := len(d.platform.CallsTo("listCpuTypes")); n != 1 {
@@ -107,10 +107,10 @@ func TestKeylessQuestionsMakeOneCallEach(t *testing.T) {
 // Only countries of the catalog make calls.
 func TestKeylessQuestionsAboutCountries(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
-		keyless(d, t, fmt.Sprintf(offers, 1, "RO"))
+		keyless(t, d, fmt.Sprintf(offers, 1, "RO"))
 		before := len(d.platform.Calls())
 		for i := range 30 {
-			a := keyless(d, t, fmt.Sprintf(offers, 1, fmt.Sprintf("X%c", 'A'+i%26)))
+			a := keyless(t, d, fmt.Sprintf(offers, 1, fmt.Sprintf("X%c", 'A'+i%26)))
 			for _, g := range translate.Items(decoded(t, a), "data", "gpuTypes") {
 				if stock := translate.At(g, "lowestPrice", "stockStatus"); stock != nil {
 					t.Errorf("%v in a country that is none", stock)

@@ -274,7 +274,7 @@ func outside(t *testing.T, d *door, method, path, body string) {
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := (&http.Client{Timeout: time.Minute}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func TestLeavingEndsTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
-	<-ended
+	_ = <-ended
 	r.wantOutcome(t, "gone")
 }
 
@@ -190,7 +190,7 @@ func TestSlowReadersAreBounded(t *testing.T) {
 		select {
 		case given <- long:
 			continue
-		case <-ended:
+		case _ = <-ended:
 		}
 		break
 	}
