@@ -294,7 +294,9 @@ func TestFileIsFollowed(t *testing.T) {
 	l.Reopen()
 	until("another file", func() bool { _, err := os.Stat(path); return err == nil })
 	cancel()
-	_ = <-done
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: %v", err)
+	}
 	for suffix, want := range map[string][]string{".aside": {"first"}, ".again": {"third"}, "": nil} {
 		text, err := os.ReadFile(path + suffix)
 		if err != nil {

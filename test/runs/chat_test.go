@@ -176,7 +176,9 @@ func TestLeavingEndsTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
-	_ = <-ended
+	if err := <-ended; err == nil {
+		t.Error("the platform could go on writing")
+	}
 	r.wantOutcome(t, "gone")
 }
 
@@ -190,7 +192,10 @@ func TestSlowReadersAreBounded(t *testing.T) {
 		select {
 		case given <- long:
 			continue
-		case _ = <-ended:
+		case err := <-ended:
+			if err == nil {
+				t.Error("the platform could go on writing")
+			}
 		}
 		break
 	}
