@@ -153,8 +153,9 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	if _, err := io.WriteString(stranger, "GET /"+canary+" HTTP/1.0\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.ReadAll(stranger) // however the connection ends, it was noted before
-	if log := s.logs.String(); !strings.Contains(log, `"msg":"TLS handshake failed","peer":"`+stranger.LocalAddr().String()) || strings.Contains(log, canary) {
+	_, _ = io.ReadAll(stranger) // it is noted when the connection has ended
+	noted := `"msg":"TLS handshake failed","peer":"` + stranger.LocalAddr().String()
+	if log := s.logs.Await(noted); !strings.Contains(log, noted) || strings.Contains(log, canary) {
 		t.Errorf("the log has no handshake that failed, or shows what was sent:\n%s", log)
 	}
 	res, err := operator.Get("https://" + s.admin + "/livez")

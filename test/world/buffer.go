@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Buffer is a bytes.Buffer that may be read while others write. Its zero value is
@@ -28,6 +29,17 @@ func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// Await returns all that was written once it contains text, or after a minute.
+func (b *Buffer) Await(text string) string {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(time.Minute); ; <-poll.C {
+		if all := b.String(); strings.Contains(all, text) || time.Now().After(end) {
+			return all
+		}
+	}
 }
 
 // Logger returns a logger that writes JSON lines of every level here.
