@@ -1,0 +1,234 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// billing asks the gateway's v1 interface, which groups and filters by GPU type
+// where v2 does not, with the key of a caller.
+type billing struct {
+	base, keyEnv   string
+	output         string
+	plot           bool
+	bucket         string
+	start, end     string
+	grouping       string
+	id, gpu        string
+	path           string
+	groups         map[string]string // value of --grouping -> v1's name
+	idName, idFlag string            // the filter by resource: v1's name, the option's
+	fallback       string            // the default of --grouping
+}
+
+func newBilling() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "billing",
+		Short: "Show what the platform has billed",
+		Long: `Show what the platform has billed the organisation, per bucket of time.
+
+The options are those of the platform's command-line client. The gateway is asked
+with a caller's key, which ` + "`--key-env`" + ` names a variable of.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, b := range []struct {
+		use, short string
+		billing
+	}{
+		{"pods", "Show what pods have cost", billing{
+			path: "/v1/billing/pods", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "gpuId", idName: "podId", idFlag: "pod-id",
+		}},
+		{"serverless", "Show what endpoints have cost", billing{
+			path:     "/v1/billing/endpoints",
+			groups:   map[string]string{"endpointId": "endpointId", "podId": "podId", "gpuId": "gpuTypeId"},
+			fallback: "endpointId", idName: "endpointId", idFlag: "endpoint-id",
+		}},
+		{"network-volume", "Show what network volumes have cost", billing{path: "/v1/billing/networkvolumes"}},
+	} {
+		cmd.AddCommand(b.command(b.use, b.short))
+	}
+	return cmd
+}
+
+func (b *billing) command(use, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return b.validate() },
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			records, err := b.ask(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return b.write(cmd.OutOrStdout(), records)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&b.base, "gateway", "http://127.0.0.1:8080", "address of the gateway")
+	f.StringVar(&b.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
+	f.StringVarP(&b.output, "output", "o", "table", "table, csv or json")
+	f.BoolVar(&b.plot, "plot", false, "draw a bar per row of the table")
+	f.StringVar(&b.bucket, "bucket-size", "day", "hour, day, week, month or year")
+	f.StringVar(&b.start, "start-time", "", "first moment, RFC 3339 (default 30 days ago)")
+	f.StringVar(&b.end, "end-time", "", "moment after the last, RFC 3339 (default now)")
+	if b.groups != nil {
+		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(b.groupings(), ", "))
+		f.StringVar(&b.id, b.idFlag, "", "only this one")
+		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU")
+	}
+	return cmd
+}
+
+func (b *billing) groupings() []string {
+	names := make([]string, 0, len(b.groups))
+	for name := range b.groups {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (b *billing) validate() error {
+	for _, option := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"bucket-size", b.bucket, []string{"hour", "day", "week", "month", "year"}},
+		{"output", b.output, []string{"table", "csv", "json"}},
+		{"grouping", b.grouping, append(b.groupings(), "")},
+	} {
+		if !slices.Contains(option.allowed, option.value) {
+			return fmt.Errorf("--%s %s: expected %s", option.name, option.value, strings.TrimSuffix(strings.Join(option.allowed, ", "), ", "))
+		}
+	}
+	for name, value := range map[string]string{"start-time": b.start, "end-time": b.end} {
+		if _, err := time.Parse(time.RFC3339, value); value != "" && err != nil {
+			return fmt.Errorf("--%s %s: expected an RFC 3339 time, e.g. 2026-11-01T00:00:00Z", name, value)
+		}
+	}
+	return nil
+}
+
+// ask returns the records as v1 has them: amounts in USD.
+func (b *billing) ask(ctx context.Context) ([]map[string]any, error) {
+	key := os.Getenv(b.keyEnv)
+	if key == "" {
+		return nil, fmt.Errorf("the variable %s holds no key", b.keyEnv)
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"bucketSize": b.bucket, "startTime": b.start, "endTime": b.end, "grouping": b.groups[b.grouping], b.idName: b.id, "gpuTypeId": b.gpu,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(b.base, "/")+b.path+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	decoder := json.NewDecoder(res.Body)
+	decoder.UseNumber()
+	if res.StatusCode >= http.StatusBadRequest {
+		var refusal struct{ Message string }
+		_ = decoder.Decode(&refusal)
+		return nil, errors.New(cmp.Or(refusal.Message, res.Status))
+	}
+	var records []map[string]any
+	return records, decoder.Decode(&records)
+}
+
+// billed is one row: an amount of a bucket and a group.
+type billed struct {
+	time, group string
+	amount      *big.Rat
+}
+
+func (b *billing) rows(records []map[string]any) (rows []billed, total *big.Rat) {
+	total = new(big.Rat)
+	for _, record := range records {
+		amount, ok := new(big.Rat).SetString(fmt.Sprint(record["amount"]))
+		if !ok {
+			amount = new(big.Rat)
+		}
+		text := func(name string) string { s, _ := record[name].(string); return s }
+		rows = append(rows, billed{time: text("time"), group: text(b.groups[b.grouping]), amount: amount})
+		total.Add(total, amount)
+	}
+	return rows, total
+}
+
+func (b *billing) write(w io.Writer, records []map[string]any) error {
+	rows, total := b.rows(records)
+	switch b.output {
+	case "json":
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(records)
+	case "csv":
+		out := csv.NewWriter(w)
+		_ = out.Write([]string{"time", cmp.Or(b.grouping, "group"), "usd"})
+		for _, row := range rows {
+			_ = out.Write([]string{row.time, row.group, row.amount.FloatString(6)})
+		}
+		out.Flush()
+		return out.Error()
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintf(t, "TIME\t%s\tUSD\n", strings.ToUpper(b.grouping))
+	largest := new(big.Rat)
+	for _, row := range rows {
+		if row.amount.Cmp(largest) > 0 {
+			largest = row.amount
+		}
+	}
+	for _, row := range rows {
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s", row.time, row.group, row.amount.FloatString(2))
+		if b.plot {
+			_, _ = fmt.Fprintf(t, "\t%s", bar(row.amount, largest))
+		}
+		_, _ = fmt.Fprintln(t)
+	}
+	_, _ = fmt.Fprintf(t, "total\t\t%s\n", total.FloatString(2))
+	return t.Flush()
+}
+
+// barWidth is the length of the longest bar, in cells of a terminal.
+const barWidth = 40
+
+// bar draws n on a scale that ends at largest, in eighths of a cell.
+func bar(n, largest *big.Rat) string {
+	if largest.Sign() <= 0 || n.Sign() <= 0 {
+		return ""
+	}
+	share, _ := new(big.Rat).Quo(n, largest).Float64()
+	eighths := int(share*barWidth*8 + 0.5)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string(rune('█' + 8 - rest))
+	}
+	return text
+}
