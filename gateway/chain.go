@@ -64,7 +64,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version)}
+	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Kept: filter.ListsOf(g.api)}
 	judge := &filter.Judge{
 		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Reader: reader, Recorder: g.recorder,
@@ -93,7 +93,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Call = []filter.Filter{
 		count,
-		filter.Own{},
+		&filter.Own{Gets: filter.GetsOf(g.api), Templates: judge.Templates, Reader: reader},
 		judge,
 		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
 		filter.Rebuild{Agent: agent(g.deps.Version)},

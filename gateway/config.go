@@ -196,17 +196,6 @@ type Team struct {
 	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
 
-// Isolation is what callers may do to what others of their organisation have.
-type Isolation struct {
-	Change Change `yaml:"change" doc:"who may change pods, clusters, endpoints and volumes: all of the organisation, the team of whoever made them, or the key alone; for others they do not exist (404). Admins may change all; empty is org"`
-}
-
-// Change says who may change what a caller made.
-type Change string
-
-// Values lists who can be meant.
-func (Change) Values() []string { return []string{"org", "team", "key"} }
-
 // Failure overrides the failure policies of the limits.
 type Failure struct {
 	Read  ratelimit.Failure `yaml:"read" doc:"calls that change nothing: closed, local or open"`
@@ -388,6 +377,9 @@ func (o *Org) validate(at string) []error {
 		}
 	}
 	check(at+".id", o.ID)
+	if err := o.Isolation.Validate(); err != nil {
+		errs = append(errs, fault.At(at+".isolation", err))
+	}
 	teams := make(map[string]bool)
 	for i, t := range o.Teams {
 		path := fault.Index(at+".teams", i) + ".id"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 )
@@ -27,13 +28,18 @@ func (g *Gateway) newLedger(cfg *Config) {
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
 }
 
-// inventory lists what an organisation has at the platform, with prices.
+// inventory lists what an organisation has at the platform, with prices: what is
+// counted and, where callers are kept apart, whatever has an owner.
 func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, error) {
 	prices, err := g.catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	return g.current.Load().reader.Inventory(ctx, org, prices)
+	now, kinds := g.current.Load(), spend.Counts
+	if slices.ContainsFunc(now.config.Orgs, func(o Org) bool { return o.ID == org && o.Isolation.applies() }) {
+		kinds = operation.Owned
+	}
+	return now.reader.Inventory(ctx, org, kinds, prices)
 }
 
 // budgeted lists the organisations that have budgets.

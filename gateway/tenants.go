@@ -32,7 +32,7 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
 			ID: o.ID, Limit: o.Limit, Teams: make(map[string]ratelimit.Limit), Keys: make(map[string]ratelimit.Limit), Failure: o.Failure.byClass(),
-			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Change: spend.ScopeKind(o.Isolation.Change),
+			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Isolation: o.Isolation.compiled(),
 		}
 		for _, k := range o.Keys {
 			if !k.Limit.Unlimited() {
@@ -76,7 +76,7 @@ func (o *Org) budgets() *spend.Plan {
 		keys[k.ID] = k.Budget
 	}
 	plan := spend.NewPlan(o.Budget, teams, keys, o.Horizon)
-	if plan == nil && o.Isolation.Change != "" && o.Isolation.Change != "org" {
+	if plan == nil && o.Isolation.applies() {
 		plan = new(spend.Plan)
 	}
 	return plan

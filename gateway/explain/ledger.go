@@ -52,10 +52,10 @@ func (l *ledger) Settle(ctx context.Context, org string, s *spend.Settlement) er
 	return nil
 }
 
-// Owner implements filter.Ledger.
-func (l *ledger) Owner(ctx context.Context, org, resource string) (spend.Owner, error) {
+// Owners implements filter.Ledger.
+func (l *ledger) Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error) {
 	if c := l.of(ctx, org); c != nil {
-		return c.Owner(ctx, org, resource)
+		return c.Owners(ctx, org, resources)
 	}
-	return spend.Owner{}, nil
+	return make([]spend.Owner, len(resources)), nil
 }

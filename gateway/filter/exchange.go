@@ -147,8 +147,10 @@ type Exchange struct {
 	// ended, at most maxCalls of them.
 	Calls []*Exchange
 
-	// foreign says that the object is another owner's, "" if it is not.
-	foreign string
+	// hidden maps the absent ids that were put in the place of others to those; foreign
+	// says why, for operators.
+	hidden  map[string]string
+	foreign []string
 	// held is what the ledger holds for the call, nil for nothing.
 	held *reservation
 	// named is the body before what its template supplied was written into it,

@@ -6,50 +6,53 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// lists are where the platform lists what is counted, and the member that holds the
-// list.
-var lists = []struct {
-	kind         operation.Kind
-	path, member string
-}{
-	{operation.KindPod, "/v2/pods", "pods"},
-	{operation.KindCluster, "/v2/clusters", "clusters"},
-	{operation.KindEndpoint, "/v2/serverless", "endpoints"},
-	{operation.KindVolume, "/v2/network-volumes", "networkVolumes"},
+// ListsOf returns the operations that list resources which have owners.
+func ListsOf(api *schema.API) []*schema.Operation {
+	var lists []*schema.Operation
+	for _, row := range operation.All() {
+		if row.List != "" && operation.Owned(row.Kind) {
+			lists = append(lists, api.Operation(row.ID))
+		}
+	}
+	return lists
 }
 
-// Inventory lists everything an organisation has at the platform that the ledger
-// counts.
-func (r *Reader) Inventory(ctx context.Context, org string, prices *catalog.Snapshot) ([]spend.Found, error) {
+// Inventory lists everything of some kinds that an organisation has at the platform.
+func (r *Reader) Inventory(ctx context.Context, org string, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
 	var all []spend.Found
-	for _, l := range lists {
-		doc, date, err := r.list(ctx, org, l.path)
+	for _, op := range r.Kept {
+		row, _ := operation.Of(op.ID)
+		if !kinds(row.Kind) {
+			continue
+		}
+		doc, date, err := r.list(ctx, org, op.Path)
 		if err != nil {
 			return nil, err
 		}
 		object, _ := doc.(map[string]any)
-		items, ok := object[l.member].([]any)
+		items, ok := object[row.List].([]any)
 		if !ok {
-			return nil, fmt.Errorf("%w: the answer to GET %s has no list %q", upstream.ErrUnreachable, l.path, l.member)
+			return nil, fmt.Errorf("%w: the answer to GET %s has no list %q", upstream.ErrUnreachable, op.Path, row.List)
 		}
 		for _, item := range items {
 			record, _ := item.(map[string]any)
 			id, _ := record["id"].(string)
 			if id == "" {
-				return nil, fmt.Errorf("%w: GET %s lists something without an id", upstream.ErrUnreachable, l.path)
+				return nil, fmt.Errorf("%w: GET %s lists something without an id", upstream.ErrUnreachable, op.Path)
 			}
 			if record["cluster"] != nil {
 				continue // counted with its cluster
 			}
-			f := spend.Found{Kind: l.kind, ID: id, Print: spend.Print(l.kind, record), Age: age(record, date)}
+			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: age(record, date)}
 			f.Name, _ = record["name"].(string)
-			f.Amounts, f.Priced = spend.Footprint(l.kind, record, prices)
+			f.Amounts, f.Priced = spend.Footprint(row.Kind, record, prices)
 			all = append(all, f)
 		}
 	}

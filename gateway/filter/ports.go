@@ -55,8 +55,9 @@ type Shares interface {
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error)
 	Settle(ctx context.Context, org string, s *spend.Settlement) error
-	// Owner returns who has a resource, the zero Owner for the organisation.
-	Owner(ctx context.Context, org, resource string) (spend.Owner, error)
+	// Owners returns who has each of some resources, the zero Owner for what is the
+	// organisation's or not known.
+	Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error)
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error

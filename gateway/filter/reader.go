@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -11,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Reader reads objects of the platform on the gateway's own account, with the
@@ -19,6 +21,8 @@ type Reader struct {
 	Upstream *upstream.Client
 	Recorder *telemetry.Recorder
 	Agent    string
+	// Kept are the operations that list what organisations have.
+	Kept []*schema.Operation
 }
 
 // Recall is Read, or what Read returned a moment ago: for what does not alone
@@ -60,6 +64,22 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 	}
 	ex.Ports.Recent.put(recentKey{ex.Caller.Org, child.Out.Path}, doc, began)
 	return doc, nil, nil
+}
+
+// listed reports whether the answer of an operation that lists resources has one of
+// an id.
+func (r *Reader) listed(ctx context.Context, ex *Exchange, op *schema.Operation, id string) (bool, *Answer, error) {
+	doc, refusal, err := r.Recall(ctx, ex, op, nil)
+	if err != nil || refusal != nil {
+		return false, refusal, err
+	}
+	row, _ := operation.Of(op.ID)
+	answer, _ := doc.(map[string]any)
+	items, _ := answer[row.List].([]any)
+	return slices.ContainsFunc(items, func(item any) bool {
+		record, _ := item.(map[string]any)
+		return record["id"] == id
+	}), nil, nil
 }
 
 // Lists reads the platform's catalog with an organisation's credential.

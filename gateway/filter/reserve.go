@@ -64,7 +64,7 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Of(ex.Operation.ID)
 	verb := row.Does(ex.Input.Request.Body)
-	if plan == nil || !counted(row, verb) {
+	if plan == nil || !counted(row, verb) && !(ex.Tenant.Isolation.Applies() && entered(row, verb)) {
 		return nil
 	}
 	ex.Out.Whole = true
@@ -98,6 +98,12 @@ func counted(row operation.Row, verb operation.Verb) bool {
 	return row.Price != operation.PriceFree || verb == operation.VerbDelete
 }
 
+// entered reports whether a call can change what the ledger knows of owners beside
+// what it counts.
+func entered(row operation.Row, verb operation.Verb) bool {
+	return operation.Owned(row.Kind) && (verb == operation.VerbCreate || verb == operation.VerbDelete)
+}
+
 // asks is the reservation of a call, and whether it raises what its resource takes.
 func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *reservation, raises bool, err error) {
 	r = &reservation{kind: kind, verb: verb, Reservation: spend.Reservation{
@@ -126,6 +132,10 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	if verb == operation.VerbCreate {
 		r.About.Name, _ = after["name"].(string)
 		r.About.Print = spend.Print(kind, after)
+	}
+	if !spend.Counts(kind) {
+		r.Free = true
+		return r, true, nil // it takes nothing, but it must be known whose it is
 	}
 	if !priced && !r.Free && plan.Money(r.Owner) {
 		if ex.unpriced != nil {

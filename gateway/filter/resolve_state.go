@@ -127,28 +127,13 @@ func (f *Judge) template(ctx context.Context, ex *Exchange, id string) error {
 	// Only its owner sees a template that is not public; who else's a public
 	// one is, the account's own list tells.
 	if t.Own = record["public"] == false; !t.Own {
-		if t.Own, refusal, err = f.owns(ctx, ex, id); err != nil || refusal != nil {
+		if t.Own, refusal, err = f.Reader.listed(ctx, ex, f.Templates, id); err != nil || refusal != nil {
 			ex.Answer = refusal
 			return err
 		}
 	}
 	ex.Input.Resource.Template = t
 	return nil
-}
-
-func (f *Judge) owns(ctx context.Context, ex *Exchange, id string) (bool, *Answer, error) {
-	doc, refusal, err := f.Reader.Recall(ctx, ex, f.Templates, nil)
-	if err != nil || refusal != nil {
-		return false, refusal, err
-	}
-	list, _ := doc.(map[string]any)
-	items, _ := list["templates"].([]any)
-	for _, item := range items {
-		if t, ok := item.(map[string]any); ok && t["id"] == id {
-			return true, nil, nil
-		}
-	}
-	return false, nil, nil
 }
 
 // faultProblem is the platform's refusal of a change that cannot be merged.

@@ -51,9 +51,8 @@ type Tenant struct {
 	// Budgets holds what it may spend; nil limits nothing, and nothing is known then of
 	// who made what.
 	Budgets *spend.Plan
-	// Change is who may change a resource besides its owner: the owner's team, or all
-	// of the organisation, which "" is, too.
-	Change spend.ScopeKind
+	// Isolation is what its callers may do to what others of it have.
+	Isolation Isolation
 	// Brownouts holds the schedules by which legacy calls are refused.
 	Brownouts map[route.Dialect]*brownout.Schedule
 	// ChangesBodies says that its policies may change bodies.
@@ -73,19 +72,6 @@ func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
 		}
 	}
 	return scopes
-}
-
-// Isolates reports whether callers may change less than the whole organisation has.
-func (t *Tenant) Isolates() bool { return t.Change == spend.KindTeam || t.Change == spend.KindKey }
-
-// Shares reports whether a caller may change what an owner has. What has no owner is
-// the organisation's, and everybody's.
-func (t *Tenant) Shares(o spend.Owner, c *identity.Caller) bool {
-	switch {
-	case o == spend.Owner{}, t.Change != spend.KindKey && o.Team != "" && o.Team == c.Team:
-		return true
-	}
-	return o.Key == c.Key && o.Team == c.Team
 }
 
 // classes returns what a call of an operation is counted in beside that.

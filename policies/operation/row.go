@@ -18,6 +18,9 @@ type Row struct {
 	// that is changed, ended or whose logs are read. "" when there is none, or
 	// when the call needs no more than its id.
 	Object string
+	// List is the member of the answer that holds records of the kind, "" if it
+	// holds no list of them.
+	List string
 	// Template is set if the body may name a template.
 	Template bool
 	// Addresses is set if its answer holds records of endpoints, which say where

@@ -5,7 +5,7 @@ var v2 = []Row{
 	{ID: "getSshKeys", Kind: KindAccount, Verb: VerbRead},
 	{ID: "updateSshKeys", Kind: KindAccount, Verb: VerbUpdate}, // replaces, whatever was there
 
-	{ID: "listPods", Kind: KindPod, Verb: VerbRead},
+	{ID: "listPods", Kind: KindPod, Verb: VerbRead, List: "pods"},
 	{ID: "createPod", Kind: KindPod, Verb: VerbCreate, Price: PricePod, Template: true},
 	{ID: "getPod", Kind: KindPod, Verb: VerbRead},
 	{ID: "updatePod", Kind: KindPod, Verb: VerbUpdate, Price: PricePod, Object: "getPod", Template: true},
@@ -13,14 +13,14 @@ var v2 = []Row{
 	{ID: "getPodLogs", Kind: KindPod, Verb: VerbLogs, Object: "getPod"},
 	{ID: "podAction", Kind: KindPod, Verb: VerbAction, Price: PricePod, Object: "getPod"},
 
-	{ID: "listClusters", Kind: KindCluster, Verb: VerbRead},
+	{ID: "listClusters", Kind: KindCluster, Verb: VerbRead, List: "clusters"},
 	{ID: "createCluster", Kind: KindCluster, Verb: VerbCreate, Price: PriceCluster},
 	{ID: "getCluster", Kind: KindCluster, Verb: VerbRead},
 	{ID: "updateCluster", Kind: KindCluster, Verb: VerbUpdate, Object: "getCluster"}, // a name costs nothing
 	{ID: "deleteCluster", Kind: KindCluster, Verb: VerbDelete, Object: "getCluster"},
 	{ID: "listClusterPods", Kind: KindCluster, Verb: VerbRead},
 
-	{ID: "listEndpoints", Kind: KindEndpoint, Verb: VerbRead, Addresses: true},
+	{ID: "listEndpoints", Kind: KindEndpoint, Verb: VerbRead, List: "endpoints", Addresses: true},
 	{ID: "createEndpoint", Kind: KindEndpoint, Verb: VerbCreate, Price: PriceEndpoint, Template: true, Addresses: true},
 	{ID: "getEndpoint", Kind: KindEndpoint, Verb: VerbRead, Addresses: true},
 	{ID: "updateEndpoint", Kind: KindEndpoint, Verb: VerbUpdate, Price: PriceEndpoint, Object: "getEndpoint", Template: true, Addresses: true},
@@ -29,19 +29,19 @@ var v2 = []Row{
 	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead},
 	{ID: "getWorkerLogs", Kind: KindEndpoint, Verb: VerbLogs}, // the API reads no single worker
 
-	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead},
+	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead, List: "templates"},
 	{ID: "createTemplate", Kind: KindTemplate, Verb: VerbCreate},
 	{ID: "getTemplate", Kind: KindTemplate, Verb: VerbRead},
 	{ID: "updateTemplate", Kind: KindTemplate, Verb: VerbUpdate, Object: "getTemplate"},
 	{ID: "deleteTemplate", Kind: KindTemplate, Verb: VerbDelete, Object: "getTemplate"},
 
-	{ID: "listNetworkVolumes", Kind: KindVolume, Verb: VerbRead},
+	{ID: "listNetworkVolumes", Kind: KindVolume, Verb: VerbRead, List: "networkVolumes"},
 	{ID: "createNetworkVolume", Kind: KindVolume, Verb: VerbCreate, Price: PriceVolume},
 	{ID: "getNetworkVolume", Kind: KindVolume, Verb: VerbRead},
 	{ID: "updateNetworkVolume", Kind: KindVolume, Verb: VerbUpdate, Price: PriceVolume, Object: "getNetworkVolume"},
 	{ID: "deleteNetworkVolume", Kind: KindVolume, Verb: VerbDelete, Object: "getNetworkVolume"},
 
-	{ID: "listRegistries", Kind: KindRegistry, Verb: VerbRead},
+	{ID: "listRegistries", Kind: KindRegistry, Verb: VerbRead, List: "registries"},
 	{ID: "createRegistry", Kind: KindRegistry, Verb: VerbCreate},
 	{ID: "getRegistry", Kind: KindRegistry, Verb: VerbRead},
 	{ID: "deleteRegistry", Kind: KindRegistry, Verb: VerbDelete, Object: "getRegistry"},
@@ -57,12 +57,12 @@ var v2 = []Row{
 	{ID: "getDataCenter", Kind: KindCatalog, Verb: VerbRead},
 	{ID: "listPublicTemplates", Kind: KindCatalog, Verb: VerbRead},
 
-	{ID: "listBilling", Kind: KindBilling, Verb: VerbRead},
-	{ID: "listPodBilling", Kind: KindBilling, Verb: VerbRead},
-	{ID: "listServerlessBilling", Kind: KindBilling, Verb: VerbRead},
-	{ID: "listEndpointBilling", Kind: KindBilling, Verb: VerbRead},
-	{ID: "listNetworkVolumeBilling", Kind: KindBilling, Verb: VerbRead},
-	{ID: "listClusterBilling", Kind: KindBilling, Verb: VerbRead},
+	{ID: "listBilling", Kind: KindBilling, Verb: VerbRead, List: "records"},
+	{ID: "listPodBilling", Kind: KindBilling, Verb: VerbRead, List: "records"},
+	{ID: "listServerlessBilling", Kind: KindBilling, Verb: VerbRead, List: "records"},
+	{ID: "listEndpointBilling", Kind: KindBilling, Verb: VerbRead, List: "records"},
+	{ID: "listNetworkVolumeBilling", Kind: KindBilling, Verb: VerbRead, List: "records"},
+	{ID: "listClusterBilling", Kind: KindBilling, Verb: VerbRead, List: "records"},
 
 	{ID: "getOpenAPI", Kind: KindGateway, Verb: VerbRead},
 }

@@ -52,6 +52,9 @@ func Print(kind operation.Kind, resource map[string]any) string {
 		return fmt.Sprintf("%d workers, %d GPUs, %v", workers, gpus, resource["image"])
 	case operation.KindVolume:
 		return fmt.Sprintf("%v GB", resource["size"])
+	case operation.KindTemplate:
+		image, _ := resource["image"].(string)
+		return image
 	}
 	return ""
 }

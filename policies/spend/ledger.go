@@ -95,9 +95,13 @@ func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	return err
 }
 
-// Owner returns who has a resource.
-func (l *Ledger) Owner(ctx context.Context, org, resource string) (Owner, error) {
-	return l.Store.Owner(ctx, org, resource)
+// Owners returns who has each of some resources, the zero Owner for what is the
+// organisation's or not known.
+func (l *Ledger) Owners(ctx context.Context, org string, resources []string) ([]Owner, error) {
+	if len(resources) == 0 {
+		return nil, nil
+	}
+	return l.Store.Owners(ctx, org, resources)
 }
 
 // limits are the ceilings of an owner's scopes, in their order.

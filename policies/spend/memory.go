@@ -313,15 +313,18 @@ func (m *Memory) Finish(_ context.Context, org, token string) (bool, error) {
 	return l.complete, nil
 }
 
-// Owner implements Store.
-func (m *Memory) Owner(_ context.Context, org, resource string) (Owner, error) {
+// Owners implements Store.
+func (m *Memory) Owners(_ context.Context, org string, resources []string) ([]Owner, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, _ := m.org(org)
-	if r := l.resources[resource]; r != nil {
-		return r.Owner, nil
+	owners := make([]Owner, len(resources))
+	for i, id := range resources {
+		if r := l.resources[id]; r != nil {
+			owners[i] = r.Owner
+		}
 	}
-	return Owner{}, nil
+	return owners, nil
 }
 
 // Show implements Store.

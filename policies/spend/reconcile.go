@@ -239,8 +239,11 @@ func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
 	return nil
 }
 
-// adopt enters what was made without the gateway.
+// adopt enters what was made without the gateway, if it counts.
 func (p *pass) adopt(ctx context.Context, f *Found) error {
+	if !Counts(f.Kind) {
+		return nil
+	}
 	done, err := p.Store.Adjust(ctx, p.org, &Adjustment{
 		Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: About{Name: f.Name, Print: f.Print},
 	})

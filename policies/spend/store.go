@@ -226,8 +226,8 @@ type Store interface {
 	// it is.
 	Begin(ctx context.Context, org, token string) error
 	Finish(ctx context.Context, org, token string) (bool, error)
-	// Owner returns that of a resource, the zero Owner for one that is not known.
-	Owner(ctx context.Context, org, resource string) (Owner, error)
+	// Owners returns those of resources, the zero Owner for one that is not known.
+	Owners(ctx context.Context, org string, resources []string) ([]Owner, error)
 	Show(ctx context.Context, org string) (State, error)
 }
 

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -88,17 +87,25 @@ func decodeResource(id, text string) (spend.Record, error) {
 	return r, json.Unmarshal([]byte(lines[3]), &r.About)
 }
 
-// Owner implements spend.Store.
-func (s *Store) Owner(ctx context.Context, org, resource string) (spend.Owner, error) {
-	text, err := s.client.HGet(ctx, s.keys(org)[1], resource).Result()
-	if errors.Is(err, redis.Nil) {
-		return spend.Owner{}, nil
-	}
+// Owners implements spend.Store.
+func (s *Store) Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error) {
+	values, err := s.client.HMGet(ctx, s.keys(org)[1], resources...).Result()
 	if err != nil {
-		return spend.Owner{}, fmt.Errorf("owner: %w: %w", spend.ErrUnavailable, err)
+		return nil, fmt.Errorf("owners: %w: %w", spend.ErrUnavailable, err)
 	}
-	r, err := decodeResource(resource, text)
-	return r.Owner, err
+	owners := make([]spend.Owner, len(values))
+	for i, v := range values {
+		text, known := v.(string)
+		if !known {
+			continue
+		}
+		r, err := decodeResource(resources[i], text)
+		if err != nil {
+			return nil, err
+		}
+		owners[i] = r.Owner
+	}
+	return owners, nil
 }
 
 // ahead reports whether a later state was seen.

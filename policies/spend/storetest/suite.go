@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -331,8 +333,9 @@ func testTransfer(h *harness) {
 	id, _ := h.reserve(p, pod(0.6*usd))
 	owner := func(want spend.Owner) {
 		h.Helper()
-		if got, err := h.Store.Owner(h.Context(), h.org, "p1"); err != nil || got != want {
-			h.Errorf("Owner = %v, %v, want %v", got, err, want)
+		got, err := h.Store.Owners(h.Context(), h.org, []string{"p1", "unknown"})
+		if diff := cmp.Diff([]spend.Owner{want, {}}, got); err != nil || diff != "" {
+			h.Errorf("Owners (-want +got, %v):\n%s", err, diff)
 		}
 	}
 	owner(spend.Owner{})

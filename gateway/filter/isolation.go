@@ -1,0 +1,85 @@
+package filter
+
+import (
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Isolation is what callers of an organisation may do to what others of it have. The
+// zero value keeps nothing apart.
+type Isolation struct {
+	// Read and Change say who may read and change a resource besides its owner.
+	Read, Change Reach
+	// Unowned is set if what has no owner is kept from all but the exempt.
+	Unowned bool
+	// Exempt roles may read and change everything.
+	Exempt []identity.Role
+}
+
+// Reach is who may do something to a resource: the organisation, the owner's team,
+// or the owner's key alone.
+type Reach spend.ScopeKind
+
+// narrow reports whether less than the organisation may.
+func (r Reach) narrow() bool {
+	return r == Reach(spend.KindTeam) || r == Reach(spend.KindKey)
+}
+
+// Applies reports whether anything is kept apart, for which owners have to be
+// known.
+func (i *Isolation) Applies() bool { return i.Read.narrow() || i.Change.narrow() }
+
+// exempts reports whether nothing is kept from a caller.
+func (i *Isolation) exempts(c *identity.Caller) bool {
+	return !i.Applies() || slices.ContainsFunc(c.Roles, func(r identity.Role) bool { return slices.Contains(i.Exempt, r) })
+}
+
+func (i *Isolation) reach(changes bool) Reach {
+	if changes {
+		return i.Change
+	}
+	return i.Read
+}
+
+// admits reports whether a caller is within reach of what an owner has.
+func (i *Isolation) admits(r Reach, o spend.Owner, c *identity.Caller) bool {
+	switch {
+	case !r.narrow():
+		return true
+	case o == spend.Owner{}:
+		return !i.Unowned
+	case r == Reach(spend.KindTeam) && o.Team != "":
+		return o.Team == c.Team
+	}
+	return o.Key == c.Key && o.Team == c.Team
+}
+
+// recount makes the account that billing gives of its records that of those left.
+func recount(meta map[string]any, left []any, resources int) {
+	number := func(n int) json.Number { return json.Number(big.NewInt(int64(n)).String()) }
+	for name := range meta {
+		if strings.HasPrefix(name, "unique") {
+			meta[name] = number(resources)
+		}
+	}
+	meta["recordCount"] = number(len(left))
+	totals, _ := meta["totals"].(map[string]any)
+	for name := range totals {
+		sum := new(big.Rat)
+		for _, item := range left {
+			record, _ := item.(map[string]any)
+			if n, ok := record[name].(json.Number); ok {
+				if part, ok := new(big.Rat).SetString(n.String()); ok {
+					sum.Add(sum, part)
+				}
+			}
+		}
+		const digits = 10
+		totals[name] = json.Number(strings.TrimSuffix(strings.TrimRight(sum.FloatString(digits), "0"), "."))
+	}
+}

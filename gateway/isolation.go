@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+// Isolation is what callers may do to what others of their organisation have.
+type Isolation struct {
+	Change  Reach           `yaml:"change" doc:"who may change a resource: all of the organisation, the team of whoever made it, or the key alone; for others it does not exist (404); empty is the value of read"`
+	Read    Reach           `yaml:"read" doc:"who may read and use it, likewise; empty is org"`
+	Unowned Unowned         `yaml:"unowned" doc:"who may read and change what was made without the gateway: all of the organisation, or the exempt roles alone; empty is org"`
+	Exempt  []identity.Role `yaml:"exempt" doc:"roles that may read and change everything; empty is admin alone"`
+}
+
+// Reach says who may read or change what a caller made.
+type Reach string
+
+// Values lists who can be meant, widest first.
+func (Reach) Values() []string { return []string{"org", "team", "key"} }
+
+// Unowned says who may read and change what no caller made.
+type Unowned string
+
+// Values lists who can be meant.
+func (Unowned) Values() []string { return []string{"org", "admins"} }
+
+// Validate reports a change that is allowed to more callers than may read.
+func (i Isolation) Validate() error {
+	width := func(r Reach) int { return slices.Index(r.Values(), string(cmp.Or(r, "org"))) }
+	if i.Change != "" && width(i.Change) < width(i.Read) {
+		return fault.Errorf("change", "must not be wider than read: what a caller cannot read, it cannot change")
+	}
+	return nil
+}
+
+// applies reports whether anything is kept apart.
+func (i Isolation) applies() bool {
+	c := i.compiled()
+	return c.Applies()
+}
+
+func (i Isolation) compiled() filter.Isolation {
+	c := filter.Isolation{Read: filter.Reach(i.Read), Change: filter.Reach(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned == "admins", Exempt: i.Exempt}
+	if len(c.Exempt) == 0 {
+		c.Exempt = []identity.Role{identity.RoleAdmin}
+	}
+	return c
+}

@@ -1,0 +1,126 @@
+package operation
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Place is a part of a request in which the id of a resource can stand.
+type Place string
+
+// The places.
+const (
+	InPath  Place = "path"
+	InQuery Place = "query"
+	InBody  Place = "body"
+)
+
+// Reference is a place of an operation's calls in which the id of a resource stands.
+type Reference struct {
+	In Place
+	// Name is that of a parameter; in a body, the members that lead to the id, with
+	// "*" for each item of a list: "mounts.network.*.volumeId".
+	Name string
+	Kind Kind
+	// Changes is set if the call changes the resource, or lets what it makes do so;
+	// it reads or uses it otherwise.
+	Changes bool
+}
+
+// Owned reports whether resources of a kind belong to whoever made them.
+func Owned(kind Kind) bool {
+	switch kind { //nolint:exhaustive // the others are the account's
+	case KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry:
+		return true
+	}
+	return false
+}
+
+// queries are the parameters that name a resource, in whatever operation has them;
+// records of billing have members of the same names.
+var queries = map[string]Kind{"podId": KindPod, "serverlessId": KindEndpoint, "networkVolumeId": KindVolume, "clusterId": KindCluster}
+
+// members are those of bodies that name a resource. What mounts a volume can write
+// to it.
+var members = []Reference{
+	{InBody, "templateId", KindTemplate, false},
+	{InBody, "registry", KindRegistry, false},
+	{InBody, "mounts.network.*.volumeId", KindVolume, true},
+	{InBody, "networkVolumes.*", KindVolume, true},
+}
+
+// References lists the places of an operation's calls where ids of resources stand.
+// That a parameter of a query is listed does not mean that the operation has it.
+func (r Row) References() []Reference {
+	var out []Reference
+	switch {
+	case r.Kind == KindJob:
+		out = append(out, Reference{InPath, "id", KindEndpoint, false}) // a run uses its endpoint
+	case Owned(r.Kind):
+		out = append(out, Reference{InPath, "id", r.Kind, r.Verb.Changes()})
+	case r.Kind == KindBilling:
+		for _, name := range slices.Sorted(maps.Keys(queries)) {
+			out = append(out, Reference{InQuery, name, queries[name], false})
+		}
+	}
+	shape := BodyShape(r.ID)
+	for _, m := range members {
+		if shape != nil && shape.Has(strings.Split(strings.ReplaceAll(m.Name, "*", "0"), ".")) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Replace returns a body with each id at the reference replaced by what to returns
+// for it. What does not change is shared with the body.
+func (r Reference) Replace(body any, to func(id string) string) any {
+	return replace(body, strings.Split(r.Name, "."), to)
+}
+
+func replace(v any, path []string, to func(string) string) any {
+	if len(path) == 0 {
+		if id, ok := v.(string); ok {
+			return to(id)
+		}
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if member, ok := v[path[0]]; ok {
+			v = maps.Clone(v)
+			v[path[0]] = replace(member, path[1:], to)
+		}
+		return v
+	case []any:
+		if path[0] != "*" {
+			return v
+		}
+		v = slices.Clone(v)
+		for i := range v {
+			v[i] = replace(v[i], path[1:], to)
+		}
+		return v
+	}
+	return v
+}
+
+// RecordOwner returns the id of the resource whose owner a record of a list belongs
+// to: the cluster of a pod that is a member of one, what a record of billing is
+// about, and otherwise the record's own.
+func (r Row) RecordOwner(record map[string]any) string {
+	if r.Kind == KindBilling {
+		for name := range queries {
+			if id, ok := record[name].(string); ok {
+				return id
+			}
+		}
+		return ""
+	}
+	if cluster, ok := record["cluster"].(map[string]any); ok {
+		record = cluster
+	}
+	id, _ := record["id"].(string)
+	return id
+}

@@ -1,0 +1,410 @@
+package parity
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/translate"
+	v1 "github.com/tollgate-dev/tollgate/translate/v1"
+)
+
+// nothing is an id that nothing has.
+const nothing = "aaaaaaaaaaaaaa"
+
+// apart keeps the teams of acme apart. Policies let its callers do everything, and
+// the role that isolation exempts is one that they do not have.
+func apart(isolation string) option {
+	return func(d *door) {
+		d.text = strings.Replace(d.text, "credential: {env: ACME}", "credential: {env: ACME}\n    isolation: "+isolation, 1)
+		d.text = strings.Replace(d.text, "      - {id: key_platform,", "      - {id: key_other, team: platform, sha256: SHA256(key_other), roles: [admin]}\n      - {id: key_platform,", 1)
+		d.text = strings.Replace(d.text, "SHA256(key_research), roles: [operator]", "SHA256(key_research), roles: [admin]", 1)
+		d.text = strings.Replace(d.text, `"NVIDIA L4"]`, `"NVIDIA L4", "NVIDIA A100-SXM4-80GB"]`, 1)
+	}
+}
+
+// bodies makes one of each kind of resource that has an owner, and changes it.
+var bodies = map[string]string{
+	"createPod":           podL4,
+	"createCluster":       `{"name":"c","image":"img:1","type":"TRAINING","compute":{"gpuTypeId":"NVIDIA A100-SXM4-80GB","gpuCountPerPod":1,"podCount":2}}`,
+	"createEndpoint":      `{"name":"e","image":"i:1","type":"QUEUE","gpu":{"pools":["ADA_24"]},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}}`,
+	"createTemplate":      `{"name":"t","image":"img:1"}`,
+	"createNetworkVolume": `{"name":"v","size":10,"dataCenter":"EU-RO-1"}`,
+	"createRegistry":      `{"name":"r","username":"u","password":"p"}`,
+	"updatePod":           `{"name":"b"}`,
+	"updateCluster":       `{"name":"b"}`,
+	"updateEndpoint":      `{"name":"b"}`,
+	"updateTemplate":      `{"name":"b"}`,
+	"updateNetworkVolume": `{"name":"b"}`,
+	"podAction":           `{"action":"stop"}`,
+}
+
+// creates are the operations that make what has an owner.
+var creates = map[operation.Kind]struct{ op, path string }{
+	operation.KindPod: {"createPod", "/v2/pods"}, operation.KindCluster: {"createCluster", "/v2/clusters"},
+	operation.KindEndpoint: {"createEndpoint", "/v2/serverless"}, operation.KindTemplate: {"createTemplate", "/v2/templates"},
+	operation.KindVolume: {"createNetworkVolume", "/v2/network-volumes"}, operation.KindRegistry: {"createRegistry", "/v2/registries"},
+}
+
+// owned makes one resource of each kind with a key.
+func owned(t *testing.T, d *door, key string) map[operation.Kind]string {
+	t.Helper()
+	ids := make(map[operation.Kind]string)
+	for kind, c := range creates {
+		a := d.ask(t, request("POST", c.path, key, bodies[c.op]))
+		if a.Status != 201 {
+			t.Fatalf("%s: %d %s, want 201", c.op, a.Status, a.Body)
+		}
+		ids[kind] = fmt.Sprint(field(t, a.Body, "id"))
+	}
+	return ids
+}
+
+// place is where an id stands in a call, and of what kind it is.
+type place struct {
+	in   operation.Place
+	name string
+	kind operation.Kind
+}
+
+// namesResource finds the names of parameters and members that hold ids, without
+// asking the code that is tested: what ends like one and is no name of a machine.
+var (
+	namesResource = regexp.MustCompile(`(Id|^id|registry|networkVolumes)$`)
+	kindOfName    = map[string]operation.Kind{
+		"podId": operation.KindPod, "clusterId": operation.KindCluster, "serverlessId": operation.KindEndpoint, "networkVolumeId": operation.KindVolume,
+		"templateId": operation.KindTemplate, "registry": operation.KindRegistry, "volumeId": operation.KindVolume, "networkVolumes": operation.KindVolume,
+	}
+	// machines are ids of what is for rent.
+	machines = []string{"gpu.id", "cpu.id", "cpu.*.id", "compute.gpuTypeId"}
+)
+
+// places lists every place of an operation's calls where the id of a resource with
+// an owner can stand.
+func places(t *testing.T, op *schema.Operation) []place {
+	t.Helper()
+	row, _ := operation.Of(op.ID)
+	var out []place
+	for _, p := range op.PathParams {
+		if p.Name == "id" && operation.Owned(row.Kind) {
+			out = append(out, place{operation.InPath, "id", row.Kind})
+		}
+	}
+	add := func(in operation.Place, path string) {
+		last := strings.TrimSuffix(path, ".*")
+		last = last[strings.LastIndexByte(last, '.')+1:]
+		if !namesResource.MatchString(last) || slices.Contains(machines, path) {
+			return
+		}
+		kind, ok := kindOfName[last]
+		if !ok {
+			t.Fatalf("%s: it is not known what %s is the id of", op.ID, path)
+		}
+		out = append(out, place{in, path, kind})
+	}
+	for _, p := range op.Query {
+		add(operation.InQuery, p.Name)
+	}
+	var walk func(s *operation.Shape, path string)
+	walk = func(s *operation.Shape, path string) {
+		if s == nil {
+			return
+		}
+		for name, m := range s.Members {
+			walk(m, strings.TrimPrefix(path+"."+name, "."))
+		}
+		if s.Items != nil {
+			walk(s.Items, path+".*")
+		}
+		if s.Members == nil && s.Items == nil && path != "" {
+			add(operation.InBody, path)
+		}
+	}
+	walk(operation.BodyShape(op.ID), "")
+	return out
+}
+
+// naming sets a member of a body, and what it needs beside it.
+func naming(t *testing.T, body, path, id string) string {
+	t.Helper()
+	doc := map[string]any{}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	switch path {
+	case "mounts.network.*.volumeId":
+		doc["mounts"] = map[string]any{"network": []any{map[string]any{"volumeId": id, "path": "/data"}}}
+	case "networkVolumes.*":
+		doc["networkVolumes"] = []any{id}
+	default:
+		doc[path] = id
+	}
+	if path == "templateId" {
+		delete(doc, "image")
+	}
+	out, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// sameAnswer reports an answer about a foreign id that differs from that about an id
+// which nothing has.
+func sameAnswer(t *testing.T, what, id string, ask func(id string) answer) {
+	t.Helper()
+	plain := func(id string) string {
+		a := comparable(ask(id))
+		for name := range a.Header {
+			if strings.HasPrefix(name, "Ratelimit") || name == "X-Tollgate-Budget" || name == "X-Tollgate-V2-Operation" { // the first of two reads the catalog
+				a.Header.Del(name)
+			}
+		}
+		body := regexp.MustCompile(`"(id|createdAt|startedAt)":"[^"]*"`).ReplaceAllString(a.Body, `"$1":"-"`)
+		return strings.ReplaceAll(fmt.Sprintf("%d %v %s", a.Status, a.Header, body), id, "ID")
+	}
+	if foreign, absent := plain(id), plain(nothing); foreign != absent {
+		t.Errorf("%s: of another team's: %s\nof what does not exist: %s\nwant the same", what, foreign, absent)
+	}
+}
+
+// TestForeignIsAbsent asks every operation of the description, in every place where
+// an id can stand, for what another team has and for what does not exist. Both have
+// the same answer, and the platform never sees the foreign id.
+func TestForeignIsAbsent(t *testing.T) {
+	api, err := schema.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachDoor(t, func(t *testing.T, d *door) {
+		theirs, mine := owned(t, d, "key_research"), owned(t, d, "key_other")
+		before, asked := len(d.platform.Calls()), 0
+		for _, op := range api.Operations() {
+			row, _ := operation.Of(op.ID)
+			for _, p := range places(t, op) {
+				asked++
+				sameAnswer(t, fmt.Sprintf("%s, %s %s", op.ID, p.in, p.name), theirs[p.kind], func(id string) answer {
+					own, body, query := mine[row.Kind], bodies[op.ID], ""
+					switch p.in {
+					case operation.InPath:
+						own = id
+					case operation.InQuery:
+						query = "?" + p.name + "=" + id
+					case operation.InBody:
+						body = naming(t, body, p.name, id)
+					}
+					path := strings.NewReplacer("{id}", own, "{workerId}", "w1").Replace(op.Path)
+					return d.ask(t, request(op.Method, path+query, "key_other", body))
+				})
+			}
+		}
+		if asked < 40 {
+			t.Errorf("%d places were found, want those of all operations", asked)
+		}
+		for _, c := range d.platform.Calls()[before:] {
+			for kind, id := range theirs {
+				if c.Method != "GET" && strings.Contains(c.Path+c.RawQuery+string(c.Body), id) {
+					t.Errorf("the platform was asked for the foreign %s: %s %s?%s %s", kind, c.Method, c.Path, c.RawQuery, c.Body)
+				}
+			}
+		}
+	}, apart("{read: team, exempt: [viewer]}"))
+}
+
+// The same in the retired interfaces.
+func TestForeignIsAbsentInOldDialects(t *testing.T) {
+	kinds := map[string]operation.Kind{
+		"podId": operation.KindPod, "endpointId": operation.KindEndpoint, "templateId": operation.KindTemplate,
+		"networkVolumeId": operation.KindVolume, "containerRegistryAuthId": operation.KindRegistry,
+	}
+	api, err := v1.New(v1.DefaultConfig(), translate.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := openDoor(t, "http", apart("{read: team, exempt: [viewer]}"))
+	theirs := owned(t, d, "key_research")
+	old := func(method, path, body string) func(string) answer {
+		return func(id string) answer {
+			fill := strings.NewReplacer("<id>", id)
+			return d.ask(t, request(method, fill.Replace(path), "key_other", fill.Replace(body)))
+		}
+	}
+	for _, op := range api.Operations() {
+		for name, kind := range kinds {
+			if path := strings.ReplaceAll(op.Path, "{"+name+"}", "<id>"); path != op.Path {
+				body := ""
+				if op.Method == "PATCH" || strings.HasSuffix(path, "/update") {
+					body = `{"name":"b"}`
+				}
+				sameAnswer(t, "v1 "+op.ID, theirs[kind], old(op.Method, path, body))
+			}
+		}
+	}
+	for _, tt := range []struct {
+		kind               operation.Kind
+		method, path, body string
+	}{
+		{operation.KindTemplate, "POST", "/v1/pods", `{"name":"a","templateId":"<id>","gpuTypeIds":["NVIDIA L4"]}`},
+		{operation.KindVolume, "POST", "/v1/pods", `{"name":"a","imageName":"i:1","networkVolumeId":"<id>","gpuTypeIds":["NVIDIA L4"]}`},
+		{operation.KindRegistry, "POST", "/v1/pods", `{"name":"a","imageName":"i:1","containerRegistryAuthId":"<id>","gpuTypeIds":["NVIDIA L4"]}`},
+		{operation.KindTemplate, "POST", "/v1/endpoints", `{"name":"a","templateId":"<id>","gpuTypeIds":["NVIDIA L4"]}`},
+		{operation.KindPod, "GET", "/v1/billing/pods?podId=<id>", ""},
+		{operation.KindEndpoint, "GET", "/v1/billing/endpoints?endpointId=<id>", ""},
+		{operation.KindVolume, "GET", "/v1/billing/networkvolumes?networkVolumeId=<id>", ""},
+		{operation.KindVolume, "GET", "/v1/pods?networkVolumeId=<id>", ""},
+		{operation.KindPod, "GET", "/v1/pods?id=<id>", ""},
+	} {
+		sameAnswer(t, tt.method+" "+tt.path+" "+tt.body, theirs[tt.kind], old(tt.method, tt.path, tt.body))
+	}
+	for _, tt := range []struct {
+		kind  operation.Kind
+		query string
+	}{
+		{operation.KindPod, `query { pod(input: {podId: "<id>"}) { id name } }`},
+		{operation.KindPod, `mutation { podStop(input: {podId: "<id>"}) { id } }`},
+		{operation.KindPod, `mutation { podResume(input: {podId: "<id>", gpuCount: 1}) { id } }`},
+		{operation.KindPod, `mutation { podTerminate(input: {podId: "<id>"}) }`},
+		{operation.KindTemplate, `query { podTemplate(id: "<id>") { id name } }`},
+		{operation.KindTemplate, `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", templateId: "<id>", cloudType: SECURE}) { name } }`},
+		{operation.KindEndpoint, `mutation { deleteEndpoint(id: "<id>") }`},
+		{operation.KindVolume, `mutation { deleteNetworkVolume(input: {id: "<id>"}) }`},
+		{operation.KindRegistry, `mutation { deleteRegistryAuth(registryAuthId: "<id>") }`},
+		{operation.KindCluster, `mutation { deleteCluster(input: {id: "<id>"}) }`},
+	} {
+		sameAnswer(t, "GraphQL "+tt.query, theirs[tt.kind], func(id string) answer {
+			return d.ask(t, strings.Replace(graphql(strings.ReplaceAll(tt.query, "<id>", id)), "key_research", "key_other", 1))
+		})
+	}
+	everything := strings.Replace(graphql(`query { myself { pods { id } endpoints { id } networkVolumes { id } podTemplates { id } } }`), "key_research", "key_other", 1)
+	for _, raw := range []string{
+		everything, request("GET", "/v1/pods", "key_other", ""), request("GET", "/v1/endpoints", "key_other", ""), request("GET", "/v1/templates", "key_other", ""),
+		request("GET", "/v1/networkvolumes", "key_other", ""), request("GET", "/v1/containerregistryauth", "key_other", ""), request("GET", "/v1/billing/pods", "key_other", ""),
+	} {
+		a := d.ask(t, raw)
+		for kind, id := range theirs {
+			if a.Status != 200 || strings.Contains(a.Body, id) {
+				t.Errorf("%s: %d %s, want 200 without the foreign %s %s", raw, a.Status, a.Body, kind, id)
+			}
+		}
+	}
+}
+
+// Lists hold what the caller may read, and the account that billing gives of its
+// records is that of the records left.
+func TestListsLeaveOutWhatIsForeign(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		theirs, mine := owned(t, d, "key_research"), owned(t, d, "key_other")
+		d.advance(2 * time.Hour)
+		for path, kind := range map[string]operation.Kind{
+			"/v2/pods": operation.KindPod, "/v2/pods?includeClusterPods=true": operation.KindCluster, "/v2/clusters": operation.KindCluster,
+			"/v2/serverless": operation.KindEndpoint, "/v2/templates": operation.KindTemplate, "/v2/network-volumes": operation.KindVolume,
+			"/v2/registries": operation.KindRegistry, "/v2/billing/pods": operation.KindPod, "/v2/billing/network-volumes": operation.KindVolume,
+			"/v2/billing/clusters": operation.KindCluster,
+		} {
+			a := d.ask(t, request("GET", path, "key_other", ""))
+			if a.Status != 200 || strings.Contains(a.Body, theirs[kind]) || !strings.Contains(a.Body, mine[kind]) {
+				t.Errorf("%s: %d %s, want 200 with %s and without %s", path, a.Status, a.Body, mine[kind], theirs[kind])
+			}
+		}
+		bill := d.ask(t, request("GET", "/v2/billing/pods", "key_other", ""))
+		records, _ := field(t, bill.Body, "records").([]any)
+		meta, _ := field(t, bill.Body, "metadata").(map[string]any)
+		totals, _ := meta["totals"].(map[string]any)
+		sum := 0.0
+		for _, r := range records {
+			sum += r.(map[string]any)["totalAmount"].(float64)
+		}
+		if got, _ := totals["totalAmount"].(float64); got == 0 || math.Abs(got-sum) > 1e-9 || meta["recordCount"] != float64(len(records)) || meta["uniquePodCount"] != 1.0 {
+			t.Errorf("metadata = %v, want that of %d records about one pod which come to %v", meta, len(records), sum)
+		}
+		if whole := d.ask(t, request("GET", "/v2/billing", "key_other", "")); whole.Status != 200 || !strings.Contains(whole.Body, `"recordCount":0`) {
+			t.Errorf("the account's bill: %d %s, want no records", whole.Status, whole.Body)
+		}
+		members := d.ask(t, request("GET", "/v2/clusters/"+theirs[operation.KindCluster]+"/pods", "key_research", ""))
+		pods, _ := field(t, members.Body, "pods").([]any)
+		member := fmt.Sprint(pods[0].(map[string]any)["id"])
+		for _, call := range [][3]string{{"GET", "", ""}, {"GET", "/logs", ""}, {"PATCH", "", `{"name":"b"}`}, {"POST", "/action", `{"action":"stop"}`}, {"DELETE", "", ""}} {
+			sameAnswer(t, call[0]+" a member of a cluster "+call[1], member, func(id string) answer {
+				return d.ask(t, request(call[0], "/v2/pods/"+id+call[1], "key_other", call[2]))
+			})
+		}
+	}, apart("{read: team, exempt: [viewer]}"))
+}
+
+// What was made without the gateway is the admins' alone where that is configured, but
+// public templates are everybody's.
+func TestUnowned(t *testing.T) {
+	d := openDoor(t, "http", apart("{read: key, unowned: admins}"), func(d *door) {
+		d.text = strings.Replace(d.text, "SHA256(key_other), roles: [admin]", "SHA256(key_other), roles: [operator]", 1)
+	})
+	outside(t, d, "POST", "/v2/pods", strings.Replace(podL4, `"a"`, `"unowned"`, 1))
+	outside(t, d, "POST", "/v2/templates", `{"name":"t","image":"img:1"}`)
+	id := func(path, list string) string {
+		items, _ := field(t, d.ask(t, request("GET", path, "key_platform", "")).Body, list).([]any)
+		if len(items) == 0 {
+			t.Fatalf("an admin reads nothing at %s", path)
+		}
+		return fmt.Sprint(items[0].(map[string]any)["id"])
+	}
+	pod, template, public := id("/v2/pods", "pods"), id("/v2/templates", "templates"), id("/v2/catalog/templates", "templates")
+	sameAnswer(t, "reading an unowned pod", pod, func(id string) answer { return d.ask(t, request("GET", "/v2/pods/"+id, "key_other", "")) })
+	if a := d.ask(t, request("GET", "/v2/pods", "key_other", "")); a.Body != `{"pods":[]}` {
+		t.Errorf("list: %s, want none", a.Body)
+	}
+	create := func(id string) answer {
+		return d.ask(t, request("POST", "/v2/pods", "key_other", naming(t, podL4, "templateId", id)))
+	}
+	sameAnswer(t, "a pod of an unowned template", template, create)
+	if a := create(public); a.Status != 201 {
+		t.Errorf("a pod of a public template: %d %s, want 201", a.Status, a.Body)
+	}
+}
+
+// Isolation costs a read one question to the store, and organisations without it none.
+func TestIsolationAsksOnce(t *testing.T) {
+	commands := func(isolation, path string) int {
+		d := openDoor(t, "http", apart(isolation))
+		pod := d.rented(t, podL4)
+		ask := func() {
+			if a := d.ask(t, request("GET", strings.Replace(path, "<id>", pod, 1), "key_research", "")); a.Status != 200 {
+				t.Fatalf("%s: %d %s", path, a.Status, a.Body)
+			}
+		}
+		ask()
+		before := d.redis.CommandCount()
+		ask()
+		return d.redis.CommandCount() - before
+	}
+	for _, path := range []string{"/v2/pods", "/v2/pods/<id>", "/v2/billing/pods?podId=<id>"} {
+		if plain, apart := commands("{}", path), commands("{read: team, exempt: [viewer]}", path); apart != plain+1 {
+			t.Errorf("%s: %d commands with isolation and %d without, want one more", path, apart, plain)
+		}
+	}
+}
+
+// While the ledger cannot be asked, what may be foreign is neither shown nor changed.
+func TestIsolationWithoutTheLedger(t *testing.T) {
+	d := openDoor(t, "http", apart("{read: team, exempt: [viewer]}"), func(d *door) {
+		d.text = strings.Replace(d.text, "limits: {timeout: 10s}", "limits: {timeout: 200ms, failure: {read: open, write: open}}", 1)
+	})
+	pod := d.rented(t, podL4)
+	d.redis.Close()
+	for _, tt := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"GET", "/v2/pods/" + pod, "", 503}, {"GET", "/v2/pods", "", 503}, {"DELETE", "/v2/pods/" + pod, "", 503},
+		{"POST", "/v2/templates", `{"name":"t","image":"i:1"}`, 503}, {"GET", "/v2/catalog/gpus", "", 200}, {"POST", "/v2/pods/" + pod + "/action", `{"action":"stop"}`, 200},
+	} {
+		if a := d.ask(t, request(tt.method, tt.path, "key_research", tt.body)); a.Status != tt.want {
+			t.Errorf("%s %s: %d %s, want %d", tt.method, tt.path, a.Status, a.Body, tt.want)
+		}
+	}
+}
