@@ -55,6 +55,8 @@ require (
 
 require github.com/bsm/redislock v0.9.4
 
+require github.com/coder/websocket v1.8.15
+
 require (
 	cel.dev/expr v0.25.3 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -57,15 +57,19 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	if c.Platform.RunURL != "" {
 		errs = append(errs, fault.At("platform.run_url", baseURL(c.Platform.RunURL, c.Platform.AllowInsecure)))
 	}
-	if address := c.Platform.BalancedURL; address != "" {
+	for path, address := range map[string]string{"platform.lb_url": c.Platform.BalancedURL, "public_lb_url": c.PublicBalancedURL} {
 		_, rest, templated := strings.Cut(address, "://{id}.")
-		bad(templated && !strings.Contains(rest, "{"), "platform.lb_url", "must have {id} for the first name of its host, as in https://{id}.run.example")
+		bad(address == "" || templated && !strings.Contains(rest, "{"), path, "must have {id} for the first name of its host, as in https://{id}.run.example")
+	}
+	if address := c.Platform.BalancedURL; address != "" {
 		errs = append(errs, fault.At("platform.lb_url", baseURL(strings.Replace(address, "{id}", "id", 1), c.Platform.AllowInsecure)))
 	}
-	if c.PublicURL != "" {
-		_, err := upstream.New(upstream.Config{BaseURL: c.PublicURL}, nil)
-		bad(err == nil, "public_url", "must be http or https with a host and nothing else")
+	for path, address := range map[string]string{"public_url": c.PublicURL, "public_lb_url": c.PublicBalancedURL} {
+		_, err := upstream.New(upstream.Config{BaseURL: strings.Replace(address, "{id}", "id", 1)}, nil)
+		bad(address == "" || err == nil, path, "must be http or https with a host and nothing else")
 	}
+	bad(c.PublicBalancedURL == "" || c.Platform.BalancedURL != "", "public_lb_url", "needs platform.lb_url")
+	bad(c.Run.WebSockets >= 0, "run.websockets", "must not be negative")
 	bad(c.Run.Memory > operation.MaxRead, "run.memory", "must be more than the largest body, %d bytes", operation.MaxRead)
 	for path, addr := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "envoy.listen": c.Envoy.Listen} {
 		_, _, err := net.SplitHostPort(addr)

@@ -77,8 +77,8 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	chain.Head = []filter.Filter{
 		filter.Stamp{},
 		filter.Size{},
-		filter.Wire{},
 		filter.Match{Table: table, API: g.api, Run: g.runs},
+		filter.Wire{},
 		filter.Identify{Directory: directory, Guard: g.guard, Tenants: tenants, Keyless: cfg.Legacy.Keyless.Org},
 		&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Now: g.deps.Now},
 		count,
@@ -99,20 +99,23 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
 		filter.Measure{},
-		filter.Addresses{Public: cfg.publicRuns(), Balanced: runs.balanced != nil},
+		filter.Addresses{Public: cfg.publicRuns(), Balanced: cfg.publicBalanced()},
 		filter.Share{},
 	}
 	ports := filter.Ports{
 		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: g.history,
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
-		Sender:      &filter.Dispatcher{Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call, Streams: g.streams},
+		Sender: &filter.Dispatcher{
+			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
+			Streams: g.streams, WebSockets: g.webSockets,
+		},
 	}
 	if g.decisions != nil {
 		ports.Decisions = g.decisions
 	}
 	return &state{
 		config:   cfg,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Table: table, Authorization: client.Authorization, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
 		callers:  directory,
 		reader:   reader,
 		client:   client,

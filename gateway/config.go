@@ -40,6 +40,8 @@ type Config struct {
 	Listen    string `yaml:"listen" doc:"address of the data listener" reload:"restart"`
 	PublicURL string `yaml:"public_url" doc:"where callers reach this gateway, scheme and host only; records of endpoints name it instead of the platform's run interface" reload:"live"`
 
+	PublicBalancedURL string `yaml:"public_lb_url" doc:"where callers reach load-balanced endpoints by host name, with {id} for the endpoint's id: https://{id}.lb.example; empty has them below public_url alone" reload:"live"`
+
 	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only a proxy on the same host or a trusted network may reach it" reload:"restart"`
 	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
 	Envoy    Envoy    `yaml:"envoy" doc:"Envoy in front"`
@@ -101,6 +103,8 @@ type Platform struct {
 // Run is the run interface.
 type Run struct {
 	Memory int64 `yaml:"memory" doc:"size of the request bodies that are under way at once, of all callers; more are refused with 503. Parsed, many small values take a few times that" unit:"bytes" reload:"restart"`
+
+	WebSockets int64 `yaml:"websockets" doc:"WebSockets to load-balanced endpoints that are open at once; more are refused with 503" unit:"connections" reload:"restart"`
 }
 
 // Redis says where the shared store is: either URL or Embedded is set.
@@ -277,7 +281,7 @@ func Default() Config {
 		Envoy:       Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
 		Redis:       Redis{Prefix: DefaultPrefix},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
-		Run:         Run{Memory: 256 << 20},
+		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
 		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
 		Limits: Limits{
 			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,

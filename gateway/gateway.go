@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -28,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -70,6 +72,7 @@ type Gateway struct {
 	api        *schema.API
 	runs       *schema.API    // of the run interface
 	bodies     *filter.Memory // of the run interface
+	webSockets *semaphore.Weighted
 	recorder   *telemetry.Recorder
 	store      *redisstore.Store
 	limiter    *ratelimit.Limiter
@@ -123,7 +126,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.runs, err = schema.LoadRun(); err != nil {
 		return nil, err
 	}
-	g.bodies = filter.NewMemory(cfg.Run.Memory)
+	g.bodies, g.webSockets = filter.NewMemory(cfg.Run.Memory), semaphore.NewWeighted(cfg.Run.WebSockets)
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
@@ -277,6 +280,7 @@ func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.Load().config
 	return readiness{g: g, door: &reverseproxy.Handler{
 		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
+		Release: wire.Release,
 	}}
 }
 

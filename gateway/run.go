@@ -176,6 +176,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 	defer cancel()
 	fresh.wait(stop)
 	err := s.Shutdown(stop)
+	g.streams.End(stop) // WebSockets, of which the server knows no more, and streams that are late
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.Close()
 	}

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"net/url"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -48,6 +50,30 @@ func (c *Config) publicRuns() string {
 	return strings.TrimSuffix(c.PublicURL, "/")
 }
 
+// publicBalanced is where callers reach a load-balanced endpoint, with {id} for its
+// id; "" when these are not served, or the place is not known.
+func (c *Config) publicBalanced() string {
+	switch {
+	case c.Platform.BalancedURL == "":
+		return ""
+	case c.PublicBalancedURL != "":
+		return strings.TrimSuffix(c.PublicBalancedURL, "/")
+	case c.PublicURL != "":
+		return strings.TrimSuffix(c.PublicURL, "/") + filter.BalancedPath + "{id}"
+	}
+	return ""
+}
+
+// balancedDomain is what the host names of load-balanced endpoints end with, from
+// the dot behind the endpoint's id; "" when they have none.
+func (c *Config) balancedDomain() string {
+	u, err := url.Parse(strings.Replace(c.PublicBalancedURL, "{id}", "", 1))
+	if err != nil {
+		return "" // a fault of its own
+	}
+	return strings.ToLower(u.Hostname())
+}
+
 // routes lists the routes of the run interface, as far as it is served.
 func (r runs) routes() []route.Route {
 	var routes []route.Route
@@ -58,7 +84,7 @@ func (r runs) routes() []route.Route {
 			this.Dialect = route.Chat
 		}
 		if row, _ := operation.Of(op.ID); row.Opaque {
-			this.Method, this.Pattern, client = route.AnyMethod, "/lb/{id}/{path...}", r.balanced
+			this.Method, this.Pattern, client = route.AnyMethod, filter.BalancedPath+"{id}/{path...}", r.balanced
 		}
 		if client != nil {
 			routes = append(routes, this)

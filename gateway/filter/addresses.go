@@ -15,10 +15,9 @@ import (
 // gateway has the platform's key. It stands before Relay on the way out, so that
 // the legacy dialects see what it writes.
 type Addresses struct {
-	// Public is where callers reach the run interface; "" leaves records as they are.
-	Public string
-	// Balanced says that load-balanced endpoints are reached there, too.
-	Balanced bool
+	// Public is where callers reach the run interface, Balanced where they reach a
+	// load-balanced endpoint, with {id} for its id; "" leaves records as they are.
+	Public, Balanced string
 }
 
 // Name implements Filter.
@@ -26,7 +25,7 @@ func (Addresses) Name() string { return "addresses" }
 
 // Request has answers with such records seen whole.
 func (f Addresses) Request(_ context.Context, ex *Exchange) error {
-	if row, _ := operation.Of(ex.Operation.ID); f.Public != "" && row.Addresses {
+	if row, _ := operation.Of(ex.Operation.ID); f.rewrites(row) {
 		ex.Out.Whole = true
 	}
 	return nil
@@ -36,7 +35,7 @@ func (f Addresses) Request(_ context.Context, ex *Exchange) error {
 func (f Addresses) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	a := ex.Answer
-	if f.Public == "" || !row.Addresses || !a.Relayed || a.Status >= http.StatusMultipleChoices {
+	if !f.rewrites(row) || !a.Relayed || a.Status >= http.StatusMultipleChoices {
 		return nil
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
@@ -57,6 +56,11 @@ func (f Addresses) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
+// rewrites reports whether answers of an operation have records to rewrite.
+func (f Addresses) rewrites(row operation.Row) bool {
+	return row.Addresses && (f.Public != "" || f.Balanced != "")
+}
+
 // rewrite changes the addresses of one record: those of a queue, which have the
 // endpoint's id in their paths, and those of a load balancer, which have it in the
 // name of their host (reference platform-v2, section 6.2).
@@ -69,10 +73,9 @@ func (f Addresses) rewrite(record map[string]any) {
 		u, err := url.Parse(strings.NewReplacer("{", "%7B", "}", "%7D").Replace(given))
 		switch {
 		case err != nil || id == "":
-		case balanced && !f.Balanced:
-		case balanced:
-			urls[name] = f.Public + "/lb/" + id + u.Path
-		case strings.HasPrefix(u.Path, "/v2/"+id+"/"):
+		case balanced && f.Balanced != "":
+			urls[name] = strings.Replace(f.Balanced, "{id}", id, 1) + u.Path
+		case f.Public != "" && strings.HasPrefix(u.Path, "/v2/"+id+"/"):
 			urls[name] = f.Public + u.Path
 		}
 	}

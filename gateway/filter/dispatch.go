@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -34,8 +37,10 @@ type Dispatcher struct {
 	// end even when the caller has left, because the result is wanted either
 	// way.
 	Deadline time.Duration
-	// Streams keeps the event streams that are open; required.
+	// Streams keeps the event streams and WebSockets that are open; required.
 	Streams *Streams
+	// WebSockets bounds how many of those are open; required with Balanced.
+	WebSockets *semaphore.Weighted
 }
 
 // Send implements Sender. Errors, answers that are known to be short and those
@@ -44,6 +49,19 @@ type Dispatcher struct {
 func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err error) {
 	ctx, span := d.Recorder.Stage(ctx, StageDispatch)
 	defer span.End()
+	if ex.Out.Tunnel {
+		if !d.WebSockets.TryAcquire(1) {
+			return nil, problem.Overloaded.New("too many WebSockets are open").With("Retry-After", "1")
+		}
+		defer func() {
+			if err != nil {
+				d.WebSockets.Release(1)
+				return
+			}
+			leave := done
+			done = func() { leave(); d.WebSockets.Release(1) }
+		}()
+	}
 	cancel := func() {}
 	row, _ := operation.Of(ex.Operation.ID)
 	client, label := d.Upstream, ""
@@ -56,9 +74,9 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	switch {
 	case ex.Operation.Mutates && !row.Waits:
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
-	case ex.Out.Stream:
+	case ex.Out.Stream, ex.Out.Tunnel:
 		stream := Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}
-		if row.Waits {
+		if row.Waits && !ex.Out.Tunnel {
 			stream.Policies = "" // all of it was judged when it was asked for
 		}
 		ctx, cancel = d.Streams.add(ctx, stream, d.Recorder.Now())
@@ -77,6 +95,13 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return nil, err
 	}
 	ex.Receive(res.StatusCode, res.Header)
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		if err := openTunnel(ctx, ex, res.Body); err != nil {
+			cancel()
+			return nil, err
+		}
+		return cancel, nil
+	}
 	if (res.StatusCode < http.StatusBadRequest || row.Opaque) && !ex.Out.Whole && (res.ContentLength < 0 || res.ContentLength > maxShort) {
 		ex.Answer.Stream = res.Body
 		if ex.Out.Stream {

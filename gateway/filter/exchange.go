@@ -22,8 +22,11 @@ type Inbound struct {
 	// Door is "http" or "envoy".
 	Door   string
 	Method string
-	// Path and Query are the two halves of the request target, raw.
+	// Path and Query are the two halves of the request target, raw. Of a request to
+	// the host name of a load-balanced endpoint, Path is the one that leads there.
 	Path, Query string
+	// Host is what the request was sent to, a name or an address, perhaps with a port.
+	Host string
 	// Major and Minor are the HTTP version.
 	Major, Minor int
 	Header       http.Header
@@ -58,6 +61,8 @@ type Outbound struct {
 	// Stream says that the answer is an event stream: each part of it is passed on
 	// as it comes.
 	Stream bool
+	// Tunnel says that the request asks for a WebSocket.
+	Tunnel bool
 	// Whole says that the answer's body must be seen before it leaves: it is
 	// read whole, and an answer that breaks off is none.
 	Whole bool
@@ -79,6 +84,9 @@ type Answer struct {
 	// Body is the whole body; Stream, when not nil, is sent instead.
 	Body   []byte
 	Stream io.ReadCloser
+	// Tunnel is the connection to the worker that the answer has opened a WebSocket
+	// to; nil otherwise. The door closes it.
+	Tunnel io.ReadWriteCloser
 	// Relayed marks an answer of the platform.
 	Relayed bool
 }

@@ -38,6 +38,9 @@ func passUnread(ex *Exchange) error {
 	out.Method, out.Path, out.Query = in.Method, "/"+ex.Params["path"], in.Query
 	out.Header = endToEnd(in.Header)
 	out.Header.Set(HeaderRequestID, ex.RequestID)
+	if out.Tunnel = asks(in.Header); out.Tunnel {
+		upgrade(out.Header)
+	}
 	out.Body = in.Body
 	if in.Source != nil {
 		out.Source, out.Length = &bounded{Reader: in.Source, left: ex.bodyLimit()}, in.Length
@@ -69,4 +72,7 @@ func showUnread(a *Answer) {
 		a.Header["Content-Length"] = length
 	}
 	a.Header.Set("Content-Security-Policy", "sandbox")
+	if a.Tunnel != nil {
+		upgrade(a.Header)
+	}
 }

@@ -2,7 +2,9 @@ package filter
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -97,6 +99,9 @@ type Pipeline struct {
 	Ports Ports
 	// Table knows the dialects of paths; nil takes all for v2.
 	Table *route.Table
+	// Balanced is what the host names of load-balanced endpoints have behind the
+	// endpoint's id, ".lb.example.com"; "" has none.
+	Balanced string
 	// Authorization returns the credential a request of an organisation is sent
 	// with, for a door whose requests Envoy sends.
 	Authorization func(org string) (string, error)
@@ -106,6 +111,7 @@ type Pipeline struct {
 
 // NewExchange begins the exchange of a request, with the pipeline's own ports.
 func (p *Pipeline) NewExchange(in Inbound) *Exchange {
+	in.Path = p.path(&in)
 	dialect := p.Table.Dialect(in.Path)
 	ex := &Exchange{In: in, Dialect: dialect, Ports: &p.Ports, Event: &telemetry.Event{
 		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
@@ -114,6 +120,26 @@ func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 	ex.stages = ex.spare[:0]
 	return ex
 }
+
+// path returns the path of a request. The host name of a load-balanced endpoint is
+// another spelling of the path that leads there.
+func (p *Pipeline) path(in *Inbound) string {
+	host := strings.ToLower(in.Host)
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	id, named := strings.CutSuffix(strings.TrimSuffix(host, "."), p.Balanced)
+	if p.Balanced == "" || !named {
+		return in.Path
+	}
+	if strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		id = "" // no endpoint has this name
+	}
+	return BalancedPath + id + in.Path
+}
+
+// BalancedPath is below what load-balanced endpoints are called, by their ids.
+const BalancedPath = "/lb/"
 
 // Run takes an exchange with its whole body through the chain and to the
 // platform. The answer is complete when it returns, but for what it streams:

@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -10,8 +11,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// ErrWithdrawn ends an event stream whose reader may not read it any more.
-var ErrWithdrawn = errors.New("what allowed the stream was withdrawn")
+// ErrCut is why a stream ends that neither side has ended.
+var ErrCut = errors.New("the gateway ended the stream")
+
+// The reasons.
+var (
+	errWithdrawn = fmt.Errorf("%w: what allowed it was withdrawn", ErrCut)
+	errStopping  = fmt.Errorf("%w: the gateway stops", ErrCut)
+	errIdle      = fmt.Errorf("%w: nothing passed for too long", ErrCut)
+)
 
 // Stream is what an open event stream was allowed by.
 type Stream struct {
@@ -29,8 +37,9 @@ type Streams struct {
 	// allowed reports whether a stream may go on.
 	allowed func(Stream) bool
 
-	mu   sync.Mutex
-	open map[*openStream]struct{} // guarded by mu
+	mu   sync.Mutex // guards what follows
+	open map[*openStream]struct{}
+	none chan struct{} // closed when none is open; nil when there is no wait
 }
 
 type openStream struct {
@@ -51,18 +60,18 @@ func (s *Streams) Recheck() {
 	defer s.mu.Unlock()
 	for o := range s.open {
 		if !s.allowed(o.Stream) {
-			o.cut(ErrWithdrawn)
+			o.cut(errWithdrawn)
 		}
 	}
 }
 
 // add counts a stream that begins at now as open until it is released. Its context
-// ends with ErrWithdrawn when it is cut, and when its caller's key ceases to be
+// ends with ErrCut when it is cut, and when its caller's key ceases to be
 // accepted.
 func (s *Streams) add(ctx context.Context, stream Stream, now time.Time) (_ context.Context, release func()) {
 	ctx, cut := context.WithCancelCause(ctx)
 	if until := stream.Caller.Until; !until.IsZero() {
-		lapse := time.AfterFunc(until.Sub(now), func() { cut(ErrWithdrawn) })
+		lapse := time.AfterFunc(until.Sub(now), func() { cut(errWithdrawn) })
 		context.AfterFunc(ctx, func() { lapse.Stop() })
 	}
 	o := &openStream{Stream: stream, cut: cut}
@@ -72,14 +81,58 @@ func (s *Streams) add(ctx context.Context, stream Stream, now time.Time) (_ cont
 	// The change that forbids it may have come between its verdict and now;
 	// one that comes after this finds it open.
 	if !s.allowed(stream) {
-		cut(ErrWithdrawn)
+		cut(errWithdrawn)
 	}
 	return ctx, func() {
 		s.mu.Lock()
-		delete(s.open, o)
+		if delete(s.open, o); len(s.open) == 0 && s.none != nil {
+			close(s.none)
+			s.none = nil
+		}
 		s.mu.Unlock()
 		cut(nil)
 	}
+}
+
+// End waits until no stream is open. Those that are when ctx ends are cut.
+func (s *Streams) End(ctx context.Context) {
+	s.mu.Lock()
+	if s.none == nil {
+		s.none = make(chan struct{})
+	}
+	none := s.none
+	if len(s.open) == 0 {
+		close(none)
+		s.none = nil
+	}
+	s.mu.Unlock()
+	select {
+	case <-none:
+		return
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for o := range s.open {
+		o.cut(errStopping)
+	}
+	s.mu.Unlock()
+	select {
+	case <-none:
+	case <-time.After(endTime):
+	}
+}
+
+// endTime is how long a stream that is cut may take to end.
+const endTime = time.Second
+
+// cutBy is the error of reading a stream, or why that was cut.
+func cutBy(ctx context.Context, err error) error {
+	if err != nil && !errors.Is(err, io.EOF) {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrCut) {
+			return cause
+		}
+	}
+	return err
 }
 
 // cuttable is a stream's body. Its read error says whether it was cut.
@@ -91,8 +144,5 @@ type cuttable struct {
 // Read implements io.Reader.
 func (c *cuttable) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(c.ctx), ErrWithdrawn) {
-		err = ErrWithdrawn
-	}
-	return n, err
+	return n, cutBy(c.ctx, err)
 }

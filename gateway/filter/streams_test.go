@@ -22,8 +22,8 @@ func TestStreams(t *testing.T) {
 	defer endBob()
 	allowed["ann"] = false
 	s.Recheck()
-	if got := context.Cause(ann); !errors.Is(got, ErrWithdrawn) {
-		t.Errorf("ann's stream ended with %v, want ErrWithdrawn", got)
+	if got := context.Cause(ann); !errors.Is(got, errWithdrawn) {
+		t.Errorf("ann's stream ended with %v, want errWithdrawn", got)
 	}
 	if bob.Err() != nil {
 		t.Errorf("bob's stream ended with %v", context.Cause(bob))
@@ -35,8 +35,8 @@ func TestStreams(t *testing.T) {
 	// Forbidden between its verdict and its opening: no Recheck will come.
 	late, endLate := open("ann")
 	defer endLate()
-	if got := context.Cause(late); !errors.Is(got, ErrWithdrawn) {
-		t.Errorf("the late stream ended with %v, want ErrWithdrawn", got)
+	if got := context.Cause(late); !errors.Is(got, errWithdrawn) {
+		t.Errorf("the late stream ended with %v, want errWithdrawn", got)
 	}
 }
 
@@ -51,9 +51,9 @@ func TestCuttable(t *testing.T) {
 	if _, err := (&cuttable{broken{}, ctx}).Read(nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Read = %v, want the body's own error", err)
 	}
-	cancel(ErrWithdrawn)
-	if _, err := (&cuttable{broken{}, ctx}).Read(nil); !errors.Is(err, ErrWithdrawn) {
-		t.Errorf("Read = %v, want ErrWithdrawn", err)
+	cancel(errWithdrawn)
+	if _, err := (&cuttable{broken{}, ctx}).Read(nil); !errors.Is(err, errWithdrawn) {
+		t.Errorf("Read = %v, want errWithdrawn", err)
 	}
 	whole := &cuttable{io.NopCloser(strings.NewReader("")), ctx}
 	if _, err := whole.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {

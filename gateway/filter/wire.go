@@ -14,8 +14,8 @@ const (
 )
 
 // Wire refuses requests whose meaning depends on who reads them: versions with
-// other framing rules, upgrades, header bytes and names that proxies fold or
-// rewrite. It looks at form only.
+// other framing rules, header bytes and names that proxies fold or rewrite, and
+// upgrades but for WebSockets to load-balanced endpoints. It looks at form only.
 type Wire struct{}
 
 // Name implements Filter.
@@ -44,14 +44,7 @@ func (Wire) Request(_ context.Context, ex *Exchange) error {
 			}
 		}
 	}
-	for _, v := range in.Header["Upgrade"] {
-		// h2c is offered by some clients on every request and may be ignored
-		// (RFC 9110, section 7.8); anything else expects a tunnel.
-		if !strings.EqualFold(v, "h2c") {
-			return problem.BadRequest.New("upgrades are not supported").With("Connection", "close")
-		}
-	}
-	return nil
+	return checkUpgrade(ex)
 }
 
 func printable(s string) bool {

@@ -3,6 +3,7 @@ package reverseproxy
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,6 +30,9 @@ type Handler struct {
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
 	BodyTimeout, WriteTimeout time.Duration
+	// Release lets what follows on a hijacked connection pass as it is, and reports
+	// whether its client has sent any of it already; required.
+	Release func(net.Conn) (ahead bool)
 
 	buffers sync.Pool
 }
@@ -42,10 +46,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	h.receive(w, r, ex)
 	done := p.Run(ctx, ex)
+	defer done()
 	err := h.write(w, ex)
-	done()
 	switch {
-	case errors.Is(err, filter.ErrWithdrawn):
+	case errors.Is(err, filter.ErrCut):
 		event.Outcome, event.Cause = telemetry.OutcomeCut, err
 	case errors.Is(err, errGone), r.Context().Err() != nil && !ex.In.Broken: // a body that broke off ends the context too
 		event.Outcome = telemetry.OutcomeGone
@@ -64,7 +68,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) inbound(r *http.Request) filter.Inbound {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	in := filter.Inbound{
-		Door: "http", Method: r.Method, Path: path, Query: query,
+		Door: "http", Method: r.Method, Host: r.Host, Path: path, Query: query,
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
@@ -188,6 +192,9 @@ const bufferSize = 16 << 10
 // its head was sent.
 func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	a := ex.Answer
+	if a.Tunnel != nil {
+		return h.tunnel(w, ex)
+	}
 	header := w.Header()
 	for name, values := range a.Header {
 		header[spelling(name)] = values

@@ -19,7 +19,7 @@ const (
 	OutcomeUpstream Outcome = "upstream" // the platform refused or failed
 	OutcomeFault    Outcome = "fault"    // the gateway failed
 	OutcomeGone     Outcome = "gone"     // the caller left before the answer
-	OutcomeCut      Outcome = "cut"      // an event stream ended because what allowed it was withdrawn
+	OutcomeCut      Outcome = "cut"      // a stream that the gateway ended
 )
 
 // Event is the one record of an exchange. It is filled along the chain by the

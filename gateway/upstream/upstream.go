@@ -139,7 +139,9 @@ func (c *Client) Credential(org string) Credential { return c.credentials[org] }
 
 // Do sends one request and returns the answer with its body still open. The
 // caller closes the body. ctx bounds the whole exchange, the body included. Read
-// errors of the body are errors of this package, too.
+// errors of the body are errors of this package, too. The body of an answer that
+// switches protocols is an io.ReadWriteCloser; it ends with ErrTimeout when nothing
+// passes either way for the time that an answer may take.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	auth, err := c.Authorization(r.Org)
 	if err != nil {
@@ -173,6 +175,10 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		}
 		cancel(nil)
 		return nil, err
+	}
+	if conn, both := res.Body.(io.ReadWriteCloser); both {
+		res.Body = newTunnel(ctx, cancel, conn, c.stalls.patience)
+		return res, nil
 	}
 	b := &body{ReadCloser: res.Body, ctx: ctx, cancel: cancel}
 	if !r.Live {

@@ -22,9 +22,9 @@
 // which case at most one read's worth is kept. To find the next head the
 // package follows the framing of bodies; it never looks at their content.
 //
-// The package speaks HTTP/1.1; TLS, if any, ends below it. It knows no upgrades:
-// a handler that hijacks its connection gets the rest of the stream judged as
-// requests.
+// The package speaks HTTP/1.1; TLS, if any, ends below it. A handler that hijacks
+// its connection gets the rest of the stream judged as requests, unless it calls
+// [Release].
 //
 //	l = wire.NewListener(l, wire.Config{Refused: logRefusal})
 //	err := server.Serve(l)

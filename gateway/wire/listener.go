@@ -68,6 +68,8 @@ type conn struct {
 	fault *Refusal
 	// refused says that the last answer was written.
 	refused atomic.Bool
+	// released says that nothing is judged any more.
+	released bool
 }
 
 func newConn(inner net.Conn, cfg *Config) *conn {
@@ -81,6 +83,9 @@ func newConn(inner net.Conn, cfg *Config) *conn {
 // is not out yet. The call that answers comes from the server's own loop, when
 // every earlier answer is.
 func (c *conn) Read(p []byte) (int, error) {
+	if c.released {
+		return c.Conn.Read(p)
+	}
 	if c.fault != nil {
 		return 0, c.refuse()
 	}
@@ -104,6 +109,21 @@ func (c *conn) Read(p []byte) (int, error) {
 		return passed, nil // an error the inner connection has left comes again
 	}
 	return n, err
+}
+
+// Release lets everything that follows on a connection of a Listener pass unjudged,
+// because it is not HTTP any more. It reports whether the client has sent some of
+// that already, which is dropped: a client waits for the answer to its upgrade (RFC 6455,
+// section 4.1). Only the handler that has hijacked the connection may call Release, before it reads;
+// other connections are left as they are.
+func Release(c net.Conn) (ahead bool) {
+	j, judged := c.(*conn)
+	if !judged {
+		return false
+	}
+	ahead = len(j.spare) > 0 || j.fault != nil
+	j.released, j.spare, j.fault = true, nil, nil
+	return ahead
 }
 
 // judge returns how much of b may pass now and notes a fault behind it.

@@ -44,6 +44,8 @@ type reply struct {
 	kind   string      // media type; empty is application/json
 	header http.Header // further fields
 	stream func() error
+	// instead answers all by itself, with status.
+	instead func() error
 }
 
 func ok(body []byte) reply { return reply{status: http.StatusOK, body: body} }
@@ -308,6 +310,13 @@ func (x *exchange) head(rep reply) {
 
 // send writes the whole answer.
 func (x *exchange) send(rep reply) {
+	if rep.instead != nil {
+		x.s.calls.edit(x.call, func(c *Call) { c.Status = rep.status })
+		if err := rep.instead(); err != nil {
+			x.s.log.Debug("connection ended", "error", err)
+		}
+		return
+	}
 	x.head(rep)
 	if rep.stream == nil {
 		_, _ = x.w.Write(rep.body) // the client may be gone

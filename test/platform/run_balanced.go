@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 // balancedOperation is what records and faults call every call to a load-balanced
@@ -71,6 +73,9 @@ func (x *exchange) balanced() (reply, error) {
 		return reply{}, err
 	}
 	w.IdleSince = x.now
+	if strings.EqualFold(x.header.Get("Upgrade"), "websocket") {
+		return reply{status: http.StatusSwitchingProtocols, instead: x.echo}, nil
+	}
 	b := appendText([]byte(`{"method":`), x.method)
 	b = appendText(append(b, `,"path":`...), x.path)
 	b = appendText(append(b, `,"query":`...), x.query.Encode())
@@ -78,6 +83,32 @@ func (x *exchange) balanced() (reply, error) {
 	rep := ok(append(appendText(append(b, `,"worker":`...), w.ID), '}'))
 	rep.header = http.Header{workerHeader: {w.ID}}
 	return rep, nil
+}
+
+// maxMessage bounds a message of a WebSocket.
+const maxMessage = 1 << 20
+
+// echo is a worker's WebSocket: it sends each message back.
+func (x *exchange) echo() error {
+	r := &http.Request{Method: x.method, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: x.header, Host: x.host}
+	conn, err := websocket.Accept(x.w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{"echo"}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(maxMessage)
+	for {
+		kind, message, err := conn.Read(x.s.life)
+		if err == nil {
+			err = conn.Write(x.s.life, kind, message)
+		}
+		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // ping is the health check: 200 with a worker, 204 while one comes up.

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -51,6 +52,7 @@ type rig struct {
 	providers *telemetry.Providers
 	// text is the configuration, runs the address of the run interface.
 	text, runs string
+	data       net.Listener
 	// close waits for the exchanges under way.
 	close func()
 }
@@ -77,24 +79,38 @@ func upstream(t *testing.T, h http.HandlerFunc) option {
 
 func newRig(t *testing.T, opts ...option) *rig {
 	t.Helper()
-	r := &rig{text: configuration, logs: new(world.Buffer)}
+	r := &rig{text: configuration, logs: new(world.Buffer), data: world.Listen(t)}
 	r.platform = platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: "pk-acme-" + canary}),
 		platform.WithClock(platform.NewClock(time.Now(), speed)))
 	r.runs = r.platform.RunURL
 	for _, o := range opts {
 		o(r)
 	}
-	text := strings.NewReplacer("PLATFORM", r.platform.URL, "RUNS", r.runs, "POLICIES", "policies: []").Replace(r.text)
-	cfg := world.Configuration(t, text, map[string]string{"ACME": "pk-acme-" + canary})
+	cfg := r.configuration(t)
 	r.providers = world.Providers(t, cfg.Telemetry)
 	r.gateway = world.Gateway(t, cfg, gateway.Deps{
 		Redis: world.Redis(t, miniredis.RunT(t).Addr()), Providers: r.providers, Now: time.Now, Logger: r.logs.Logger(),
+		Data: r.data, Admin: world.Listen(t),
 	})
 	s := httptest.NewServer(r.gateway.Handler())
 	t.Cleanup(s.Close)
 	r.close = s.Close
 	r.addr = s.Listener.Addr().String()
 	return r
+}
+
+// configuration reads the configuration as it is now.
+func (r *rig) configuration(t *testing.T) gateway.Config {
+	t.Helper()
+	text := strings.NewReplacer("PLATFORM", r.platform.URL, "RUNS", r.runs, "POLICIES", "policies: []").Replace(r.text)
+	return world.Configuration(t, text, map[string]string{"ACME": "pk-acme-" + canary})
+}
+
+// run has the gateway serve by its own listener, until end is called.
+func (r *rig) run(t *testing.T) (end func()) {
+	t.Helper()
+	r.addr = r.data.Addr().String()
+	return world.Run(t, r.gateway)
 }
 
 // ask sends a request and reads its answer.

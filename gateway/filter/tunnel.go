@@ -1,0 +1,121 @@
+package filter
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // RFC 6455, section 4.2.2, asks for it
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+)
+
+// keySize is the length of a decoded Sec-WebSocket-Key (RFC 6455, section 4.1).
+const keySize = 16
+
+// asks reports whether a request asks for an upgrade. h2c is offered by some
+// clients on every request and may be ignored (RFC 9110, section 7.8); anything
+// else expects a tunnel.
+func asks(h http.Header) bool {
+	return slices.ContainsFunc(h["Upgrade"], func(v string) bool { return !strings.EqualFold(v, "h2c") })
+}
+
+// checkUpgrade refuses every upgrade but the one for a WebSocket to a worker, in
+// the form of RFC 6455, section 4.1.
+func checkUpgrade(ex *Exchange) error {
+	in := &ex.In
+	if !asks(in.Header) {
+		return nil
+	}
+	if !ex.opaque() {
+		return problem.BadRequest.New("upgrades are not supported").With("Connection", "close")
+	}
+	only := func(name string) string {
+		if v := in.Header[name]; len(v) == 1 {
+			return v[0]
+		}
+		return ""
+	}
+	key, err := base64.StdEncoding.Strict().DecodeString(only("Sec-Websocket-Key"))
+	fits := in.Method == http.MethodGet && in.Major == 1 && in.Length == 0 &&
+		strings.EqualFold(only("Upgrade"), "websocket") && hasToken(in.Header["Connection"], "upgrade") &&
+		only("Sec-Websocket-Version") == "13" && err == nil && len(key) == keySize
+	if !fits {
+		return problem.BadRequest.New("the only upgrade is to a WebSocket, as RFC 6455 has it").With("Connection", "close")
+	}
+	return nil
+}
+
+// hasToken reports whether a list header has a token.
+func hasToken(lines []string, token string) bool {
+	for _, line := range lines {
+		for item := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(item), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Response closes the connection of a caller whose WebSocket was refused: whatever
+// stands in front may take what follows for one.
+func (Wire) Response(_ context.Context, ex *Exchange) error {
+	if ex.Answer.Tunnel == nil && asks(ex.In.Header) {
+		ex.Answer.Header.Set("Connection", "close")
+	}
+	return nil
+}
+
+// upgrade puts the headers of an upgrade into a message, in either direction.
+func upgrade(h http.Header) {
+	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
+}
+
+// openTunnel makes an answer that switches protocols a WebSocket, which ends with ctx, or
+// refuses it if it is none.
+func openTunnel(ctx context.Context, ex *Exchange, body io.ReadCloser) error {
+	a := ex.Answer
+	conn, both := body.(io.ReadWriteCloser)
+	h := a.Header
+	sum := sha1.Sum([]byte(ex.In.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
+	fits := both && ex.Out.Tunnel && len(h["Upgrade"]) == 1 && strings.EqualFold(h.Get("Upgrade"), "websocket") && hasToken(h["Connection"], "upgrade") &&
+		slices.Equal(h["Sec-Websocket-Accept"], []string{base64.StdEncoding.EncodeToString(sum[:])})
+	if !fits {
+		_ = body.Close()
+		ex.Answer, ex.Sent = nil, SentOut
+		return fmt.Errorf("%w: the answer switches to a protocol that was not asked for", upstream.ErrUnreachable)
+	}
+	a.Tunnel = &tunnel{conn, ctx}
+	return nil
+}
+
+// tunnel is a WebSocket. Its errors say whether the gateway has ended it.
+type tunnel struct {
+	io.ReadWriteCloser
+	ctx context.Context //nolint:containedctx // of the stream, which ends with it
+}
+
+// Read implements io.Reader.
+func (t *tunnel) Read(p []byte) (int, error) {
+	n, err := t.ReadWriteCloser.Read(p)
+	return n, t.why(err)
+}
+
+// Write implements io.Writer.
+func (t *tunnel) Write(p []byte) (int, error) {
+	n, err := t.ReadWriteCloser.Write(p)
+	return n, t.why(err)
+}
+
+func (t *tunnel) why(err error) error {
+	if errors.Is(err, upstream.ErrTimeout) {
+		return errIdle
+	}
+	return cutBy(t.ctx, err)
+}

@@ -1,0 +1,108 @@
+package reverseproxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+)
+
+// errAhead says that a caller has not waited for the answer to its upgrade (RFC
+// 6455, section 4.1): what it sent may be meant for another reader.
+var errAhead = errors.New("bytes stand behind the request for a WebSocket")
+
+// lingerTime is how long a caller may take to close a WebSocket that the worker has
+// closed.
+const lingerTime = 5 * time.Second
+
+// tunnel answers an upgrade and passes bytes both ways until either side ends. The
+// error is nil when the one that ended first has closed its half in order.
+func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
+	worker := ex.Answer.Tunnel
+	defer func() { _ = worker.Close() }()
+	caller, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return fmt.Errorf("take over the connection: %w", err)
+	}
+	defer func() { _ = caller.Close() }()
+	if h.Release(caller) || buffered.Reader.Buffered() > 0 {
+		return errAhead
+	}
+	peer := &patient{Conn: caller, patience: h.WriteTimeout}
+	head := http.Response{StatusCode: ex.Answer.Status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, len(ex.Answer.Header))}
+	for name, values := range ex.Answer.Header {
+		head.Header[spelling(name)] = values
+	}
+	if err := head.Write(peer); err != nil {
+		return err
+	}
+
+	type end struct {
+		ofCaller bool
+		err      error
+	}
+	ends := make(chan end, 2)
+	pass := func(ofCaller bool, dst io.Writer, src io.Reader, passed *int64) {
+		var err error
+		*passed, err = h.pass(dst, src)
+		ends <- end{ofCaller, err}
+	}
+	go pass(true, worker, peer, &ex.Event.BytesIn)
+	go pass(false, peer, worker, &ex.Event.BytesOut)
+	first := <-ends
+	switch half, ok := caller.(interface{ CloseWrite() error }); {
+	case first.ofCaller:
+		_ = worker.Close() // it cannot be told of half an end
+	case ok && first.err == nil && half.CloseWrite() == nil:
+		_ = caller.SetReadDeadline(time.Now().Add(lingerTime))
+	default:
+		_ = caller.Close()
+	}
+	<-ends
+	return first.err
+}
+
+// pass copies one direction with a buffer of the pool.
+func (h *Handler) pass(dst io.Writer, src io.Reader) (int64, error) {
+	buf := h.buffer()
+	defer h.buffers.Put(buf)
+	return io.CopyBuffer(onlyWriter{dst}, onlyReader{src}, *buf)
+}
+
+// onlyWriter and onlyReader hide methods for which io.CopyBuffer would not use its
+// buffer.
+type (
+	onlyWriter struct{ io.Writer }
+	onlyReader struct{ io.Reader }
+)
+
+// patient is the connection of a caller, who has its time to receive each part.
+type patient struct {
+	net.Conn
+	patience time.Duration
+}
+
+// Read implements io.Reader.
+func (p *patient) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", errGone, err)
+	}
+	return n, err
+}
+
+// Write implements io.Writer.
+func (p *patient) Write(b []byte) (int, error) {
+	if p.patience > 0 {
+		_ = p.SetWriteDeadline(time.Now().Add(p.patience))
+	}
+	n, err := p.Conn.Write(b)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errGone, err)
+	}
+	return n, err
+}

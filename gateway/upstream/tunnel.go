@@ -1,0 +1,59 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// tunnel is a connection that has switched protocols. It is closed when the context
+// of its request ends, and when nothing passes for too long.
+type tunnel struct {
+	io.ReadWriteCloser
+	ctx      context.Context //nolint:containedctx // of the exchange, which ends with the tunnel
+	cancel   context.CancelCauseFunc
+	patience time.Duration // 0 has no bound
+	idle     *time.Timer
+}
+
+func newTunnel(ctx context.Context, cancel context.CancelCauseFunc, conn io.ReadWriteCloser, patience time.Duration) *tunnel {
+	t := &tunnel{ReadWriteCloser: conn, ctx: ctx, cancel: cancel, patience: patience}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if patience > 0 {
+		t.idle = time.AfterFunc(patience, func() { cancel(errStalled) })
+	}
+	return t
+}
+
+// Read implements io.Reader.
+func (t *tunnel) Read(p []byte) (int, error) {
+	n, err := t.ReadWriteCloser.Read(p)
+	return n, t.passed(n, err)
+}
+
+// Write implements io.Writer.
+func (t *tunnel) Write(p []byte) (int, error) {
+	n, err := t.ReadWriteCloser.Write(p)
+	return n, t.passed(n, err)
+}
+
+// passed notes that n bytes have passed, and words an error.
+func (t *tunnel) passed(n int, err error) error {
+	if n > 0 && t.idle != nil && t.ctx.Err() == nil {
+		t.idle.Reset(t.patience)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return classify(t.ctx, err)
+	}
+	return err
+}
+
+// Close implements io.Closer.
+func (t *tunnel) Close() error {
+	if t.idle != nil {
+		t.idle.Stop()
+	}
+	t.cancel(nil) // closes the connection
+	return nil
+}
