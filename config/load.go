@@ -200,11 +200,13 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 	return all.InOrder()
 }
 
-// Warnings returns what is no fault and yet does nothing, each with its place.
+// Warnings returns what is no fault and yet does nothing, or lets pass what is not
+// judged, each with its place.
 func (l *Loaded) Warnings(now time.Time) []error {
 	var errs []error
 	for i, o := range l.Config.Orgs {
-		errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(o.Policies.Warnings(now)...)))
+		at := fault.Index("orgs", i)
+		errs = append(errs, fault.At(at, errors.Join(o.Policies.Warnings(now)...)), fault.At(at+".unknown", errors.Join(o.Unknown.Warnings()...)))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
 	out := make([]error, len(found))

@@ -82,7 +82,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Identify{Directory: directory, Guard: g.guard, Tenants: tenants, Keyless: cfg.Legacy.Keyless.Org},
 		&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Now: g.deps.Now},
 		count,
-		filter.Routed{},
+		filter.Routed{API: g.api, Run: g.runs},
 	}
 	chain.Content = []filter.Filter{
 		filter.Size{Memory: g.bodies},

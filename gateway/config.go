@@ -183,6 +183,7 @@ type Org struct {
 	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Budget     spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
 	Horizon    spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
+	Unknown    Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
 	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
 	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
@@ -199,6 +200,33 @@ type Team struct {
 	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
 	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
+
+// Unknown says what happens to what is not described.
+type Unknown struct {
+	Members Handling `yaml:"members" doc:"members of v2 bodies, at the top and not named after a known one: refuse (422), or forward them to the platform. Policies see them in input.request.unknown, and the cost of what such a call makes or changes is not known; empty is refuse"`
+	Reads   Handling `yaml:"reads" doc:"GET requests below /v2, of collections that are not known: refuse (404), or forward them as operation unknownRead; empty is refuse"`
+}
+
+// Warnings says what passes of it.
+func (u Unknown) Warnings() []error {
+	var out []error
+	if u.Members.forwards() {
+		out = append(out, fault.Errorf("members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them"))
+	}
+	if u.Reads.forwards() {
+		out = append(out, fault.Errorf("reads", "every key may read collections that this build does not know: policies judge them as operation unknownRead"))
+	}
+	return out
+}
+
+// Handling says whether something passes.
+type Handling string
+
+// Values lists what can be done.
+func (Handling) Values() []string { return []string{"refuse", "forward"} }
+
+// forwards reports whether it passes.
+func (h Handling) forwards() bool { return h == "forward" }
 
 // Failure overrides the failure policies of the limits.
 type Failure struct {

@@ -161,6 +161,8 @@ type Exchange struct {
 	foreign []string
 	// held is what the ledger holds for the call, nil for nothing.
 	held *reservation
+	// unknown are the members of the body that were set aside, nil for none.
+	unknown map[string]any
 	// named is the body before what its template supplied was written into it,
 	// nil when nothing was.
 	named any
@@ -248,7 +250,7 @@ func (ex *Exchange) Record() *Exchange {
 	}{*ex, *ex.Event, policies.Input{}}
 	c := &r.ex
 	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
-	c.Doc, c.named, c.Origin, c.Answer, c.Faults, c.misrouted = nil, nil, nil, nil, nil, nil
+	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted = nil, nil, nil, nil, nil, nil, nil
 	c.stages = append(c.spare[:0], ex.stages...)
 	c.Event = &r.event
 	c.Event.Agent = clip(c.Event.Agent)

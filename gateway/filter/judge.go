@@ -65,6 +65,7 @@ func (*Judge) Name() string { return stageValidate }
 // own refusal when an object or a template that the call is about cannot be
 // read. When it lets the call pass, ex.Doc is the body to be sent.
 func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
+	setAside(ex)
 	if err := validate(ex); err != nil {
 		return err
 	}
@@ -227,6 +228,8 @@ func forbidden(d *policies.Decision) error {
 // Notes implements Noter.
 func (*Judge) Notes(ex *Exchange, stage string) []string {
 	switch {
+	case stage == stageValidate && len(ex.Event.Unknown) > 0:
+		return []string{"not in the description of the API, and forwarded: " + strings.Join(ex.Event.Unknown, ", ")}
 	case stage == stageResolve && ex.Input != nil:
 		return resolveNotes(ex.Input)
 	case stage == stageAuthorize && ex.Verdict.Revision != "":
@@ -239,6 +242,7 @@ func (*Judge) Notes(ex *Exchange, stage string) []string {
 // may have changed.
 func (f *Judge) Response(_ context.Context, ex *Exchange) error {
 	tell(ex.Answer, &ex.Verdict)
+	tellUnknown(ex)
 	if !ex.Operation.Mutates || ex.Sent == NotSent {
 		return nil
 	}

@@ -62,11 +62,19 @@ func (m Match) Notes(ex *Exchange, stage string) []string {
 	return []string{string(ex.Dialect) + " operation " + ex.Event.Operation}
 }
 
-// Routed refuses what Match noted.
-type Routed struct{}
+// Routed refuses what Match noted, but for reads that are to be forwarded.
+type Routed struct {
+	// API describes v2, Run the run interface, whether that is served or not.
+	API, Run *schema.API
+}
 
 // Name implements Filter.
 func (Routed) Name() string { return "routed" }
 
 // Request refuses with 404, 405 or 400.
-func (Routed) Request(_ context.Context, ex *Exchange) error { return ex.misrouted }
+func (r Routed) Request(_ context.Context, ex *Exchange) error {
+	if ex.misrouted == nil {
+		return nil
+	}
+	return r.forward(ex)
+}

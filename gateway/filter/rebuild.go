@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,6 +60,11 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		}
 		ex.letGo()
 		return nil
+	}
+	if body, isObject := ex.Doc.(map[string]any); isObject && ex.unknown != nil {
+		whole := maps.Clone(body)
+		maps.Copy(whole, ex.unknown)
+		ex.Doc = whole
 	}
 	body, err := strictjson.Append(nil, ex.Doc)
 	if err != nil {

@@ -126,6 +126,7 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	if r.After, priced = spend.Footprint(kind, after, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
 		r.After[spend.Burn] = before[spend.Burn]
 	}
+	priced = priced && ex.unknown == nil
 	r.takes = r.After
 	raises = r.After.Above(before) || !priced
 	r.Free = current != nil && !raises && r.After != before

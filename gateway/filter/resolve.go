@@ -39,7 +39,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	in := &policies.Input{
 		Request: policies.Request{
 			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),
-			Params: ex.Params, Dialect: ex.Event.Dialect,
+			Params: ex.Params, Dialect: ex.Event.Dialect, Unknown: ex.unknown,
 		},
 		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: ex.Caller.RoleNames()},
 		Time:   f.Recorder.Now(),
@@ -69,9 +69,13 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	}
 	if row.Price == operation.PriceFree {
 		in.Cost = policies.Cost{Known: true}
-		return nil
+	} else if err := f.price(ctx, ex, verb); err != nil {
+		return err
 	}
-	return f.price(ctx, ex, verb)
+	if reason := ex.untold(row.Kind); reason != "" {
+		in.Cost, ex.Event.Priced = policies.Cost{Reason: reason}, false
+	}
+	return nil
 }
 
 func resolveNotes(in *policies.Input) []string {

@@ -53,6 +53,8 @@ type Tenant struct {
 	Budgets *spend.Plan
 	// Isolation is what its callers may do to what others of it have.
 	Isolation Isolation
+	// Unknown is what passes although it is not described.
+	Unknown Unknown
 	// Brownouts holds the schedules by which legacy calls are refused.
 	Brownouts map[route.Dialect]*brownout.Schedule
 	// ChangesBodies says that its policies may change bodies.

@@ -22,6 +22,7 @@ type API struct {
 	document   []byte
 	operations []*Operation
 	byID       map[string]*Operation
+	names      *vocabulary
 }
 
 // Operation is one thing a caller can ask for. Its fields are for reading only.
@@ -51,6 +52,7 @@ type Operation struct {
 
 	body       *judge
 	explain    *explainer
+	names      *vocabulary
 	defaults   *defaultTree
 	bodyRules  []bodyRule
 	queryRules []queryRule
@@ -145,7 +147,7 @@ func load(text []byte) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile the API description: %w", err)
 	}
-	api := &API{document: compact.Bytes(), byID: make(map[string]*Operation)}
+	api := &API{document: compact.Bytes(), byID: make(map[string]*Operation), names: b.names}
 	for path, item := range doc.Paths {
 		ops, err := b.operations(path, item)
 		if err != nil {
@@ -171,6 +173,7 @@ type builder struct {
 	src        *source
 	compiler   *jsonschema.Compiler
 	explain    *explainer
+	names      *vocabulary
 	parameters map[string]placed
 }
 
@@ -185,7 +188,7 @@ func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{doc: doc, src: src, compiler: compiler, explain: newExplainer(src), parameters: make(map[string]placed)}
+	b := &builder{doc: doc, src: src, compiler: compiler, explain: newExplainer(src), names: newVocabulary(src, doc), parameters: make(map[string]placed)}
 	// Every schema is compiled, those of answers too: a broken reference shows
 	// at start, not when it is first needed.
 	for name := range doc.Components.Schemas {
@@ -270,7 +273,7 @@ func (b *builder) operations(path string, item map[string]json.RawMessage) ([]*O
 func (b *builder) operation(method, path string, desc *openAPIOperation) (*Operation, error) {
 	op := &Operation{
 		ID: desc.OperationID, Method: method, Path: path, Summary: desc.Summary,
-		Mutates: method != http.MethodGet, explain: b.explain,
+		Mutates: method != http.MethodGet, explain: b.explain, names: b.names,
 		bodyRules: bodyRules(desc.OperationID), queryRules: queryRules(desc.OperationID),
 	}
 	if len(desc.Tags) != 1 || op.ID == "" {
@@ -316,6 +319,7 @@ func (b *builder) addBody(op *Operation, desc *openAPIOperation) error {
 	if op.body, err = b.judge(pointer); err != nil {
 		return err
 	}
+	b.names.judges(b.src, pointer)
 	if op.SuccessStatus == http.StatusCreated {
 		op.defaults = b.src.defaultsOf(pointer)
 	}

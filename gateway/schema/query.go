@@ -11,12 +11,16 @@ import (
 
 // CanonicalQuery returns the query to send upstream: the operation's own
 // parameters with their values, and nothing else. Parameters the operation does
-// not have are dropped, as the platform ignores them too. A parameter sent more
+// not have are dropped, as the platform ignores them too, except where it is not
+// known which it has. A parameter sent more
 // than once, a value of the wrong type, and parameters that exclude or need each
 // other are violations; the query is then nil.
 //
 // The values are those of the caller, which the checks leave only one spelling.
 func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
+	if op.ID == UnknownRead {
+		return plainQuery(query)
+	}
 	out := make(url.Values, len(query))
 	var vs []Violation
 	for _, p := range op.Query {

@@ -53,6 +53,9 @@ type Event struct {
 	// Excepted names the exceptions that lifted a denial, Changed the fields
 	// policies changed in the body, as "policy: pointer".
 	Excepted, Changed []string
+	// Unknown lists what the platform was sent that the description of its API does
+	// not have: members of the body as pointers, or the path of a read.
+	Unknown []string
 	// PolicyRevision is the revision of the verdict.
 	PolicyRevision string
 	// LimitSource says who decided on the rate limit; Degraded that the shared
@@ -194,6 +197,7 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	list("shadowed", e.Shadowed)
 	list("excepted", e.Excepted)
 	list("changed", e.Changed)
+	list("unknown", e.Unknown)
 	str("policy_revision", e.PolicyRevision)
 	str("limit_source", e.LimitSource)
 	if e.Degraded {

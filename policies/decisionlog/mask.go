@@ -38,7 +38,7 @@ func builtinMasks(withInputs bool) []string {
 			out = append(out, root+field)
 		}
 	}
-	return append(out, "/result/mutate/*/value")
+	return append(out, "/input/request/unknown/*", "/result/mutate/*/value")
 }
 
 // parseMask reads a pointer whose parts may be *.

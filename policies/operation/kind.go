@@ -20,6 +20,8 @@ const (
 	KindJob Kind = "job"
 	// KindGateway is what the gateway answers itself.
 	KindGateway Kind = "gateway"
+	// KindUnknown is what the API's description does not know.
+	KindUnknown Kind = "unknown"
 )
 
 // Verb is what an operation does to its resource.

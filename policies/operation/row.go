@@ -68,7 +68,7 @@ func Of(id string) (row Row, ok bool) {
 }
 
 // All returns the rows in the order of the API's description, those of the run
-// interface last.
+// interface last. The one for reads that no description has is not among them.
 func All() []Row { return slices.Clone(rows) }
 
 var rows = func() []Row {
@@ -82,7 +82,8 @@ var rows = func() []Row {
 }()
 
 var byID = func() map[string]Row {
-	m := make(map[string]Row, len(rows))
+	m := make(map[string]Row, len(rows)+1)
+	m[unknown.ID] = unknown
 	for _, r := range rows {
 		m[r.ID] = r
 	}

@@ -67,6 +67,10 @@ var v2 = []Row{
 	{ID: "getOpenAPI", Kind: KindGateway, Verb: VerbRead},
 }
 
+// unknown is the row of a read of what neither the API nor the run interface
+// describes.
+var unknown = Row{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}
+
 // Sizes of bodies of the run interface, in bytes.
 const (
 	maxRun      = 10 << 20

@@ -67,6 +67,8 @@ var requestShape = describe("",
 	},
 	field("query", "query parameters, parsed", mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Query }),
 	anything("body", "body with the platform's defaults filled in; null for none", func(d *Document) *any { return &d.in.Request.Body }),
+	field("unknown", "members of the body, by name, that the description of the API does not have and that the platform is sent; resource.after and cost do not show what they do",
+		mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Unknown }),
 	str("dialect", "v2, v1, graphql, run, or chat for what language models answer", func(d *Document) *string { return &d.in.Request.Dialect }),
 )
 
@@ -82,7 +84,7 @@ var callerShape = describe("",
 )
 
 var resourceShape = describe("",
-	derived("kind", "pod, cluster, endpoint, template, network_volume, registry, delegation, account, catalog, billing, job or gateway",
+	derived("kind", "pod, cluster, endpoint, template, network_volume, registry, delegation, account, catalog, billing, job, gateway or unknown",
 		kind("string"), func(d *Document) any { return string(d.kind) }),
 	anything("current", "the object as it is; null for a create", func(d *Document) *any { return &d.in.Resource.Current }),
 	anything("after",

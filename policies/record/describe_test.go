@@ -25,7 +25,7 @@ func full() *Input {
 	return &Input{
 		Request: Request{
 			Operation: "createPod", Method: "POST", Path: "/v2/pods", Params: map[string]string{"id": "x"},
-			Query: map[string]any{"q": "1"}, Body: map[string]any{"a": "b"}, Dialect: "v2",
+			Query: map[string]any{"q": "1"}, Body: map[string]any{"a": "b"}, Unknown: map[string]any{"u": "1"}, Dialect: "v2",
 		},
 		Caller: Caller{Org: "o", Team: "t", Key: "k", Roles: []string{"admin"}},
 		Resource: Resource{

@@ -53,6 +53,9 @@ type Request struct {
 	Query map[string]any
 	// Body is the body with the platform's defaults filled in; nil for none.
 	Body any
+	// Unknown are the members that the caller's body has beside, and the gateway's
+	// description of the API has not. They are sent.
+	Unknown map[string]any
 	// Dialect is the interface the caller spoke: v2, v1, graphql, run, or chat.
 	Dialect string
 }

@@ -1,0 +1,110 @@
+package filter
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Unknown says what of a newer platform is passed on although the description of its
+// API does not have it. Nothing is for callers from whom resources of others are
+// kept: it could name one.
+type Unknown struct {
+	// Members are those of bodies, Reads the paths of GET requests.
+	Members, Reads bool
+}
+
+// HeaderUnknown tells the caller what the platform was sent unknown: a dictionary
+// (RFC 9651) with the members of the body as pointers, or read.
+const HeaderUnknown = "X-Tollgate-Unknown"
+
+// maxUnknown bounds the members that one body may have beside those described.
+const maxUnknown = 16
+
+// setAside takes the members that the operation's description does not know out of
+// the body, where the organisation has them forwarded. Policies see them in the
+// input, and Rebuild puts them back. Those that may be a known one in disguise stay,
+// and are refused for what they are: unknown.
+func setAside(ex *Exchange) {
+	body, isObject := ex.Doc.(map[string]any)
+	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.nested || !ex.Tenant.Isolation.exempts(ex.Caller) {
+		return
+	}
+	known, unknown := make(map[string]any, len(body)), make(map[string]any)
+	for name, v := range body {
+		if ex.Operation.Foreign(name) {
+			unknown[name] = v
+		} else {
+			known[name] = v
+		}
+	}
+	if len(unknown) == 0 || len(unknown) > maxUnknown {
+		return
+	}
+	ex.Doc, ex.unknown = known, unknown
+	for name := range unknown {
+		ex.Event.Unknown = append(ex.Event.Unknown, "/"+name)
+	}
+	slices.Sort(ex.Event.Unknown)
+}
+
+// untold is why the cost of a call is not known, "" if unknown members have no part
+// in it.
+func (ex *Exchange) untold(kind operation.Kind) string {
+	if ex.unknown == nil || !spend.Counts(kind) {
+		return ""
+	}
+	return "the body has members whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")
+}
+
+// forward makes a request that matched nothing a read of what the API's description
+// does not know, if it may be one and the organisation has those forwarded. What lies
+// under a collection that is known stays refused, and so does what could be a call
+// of the run interface.
+func (r Routed) forward(ex *Exchange) (err error) {
+	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.misrouted, route.ErrNotFound) {
+		return ex.misrouted
+	}
+	if !ex.Tenant.Isolation.exempts(ex.Caller) {
+		return ex.misrouted
+	}
+	op := r.API.UnknownRead(ex.In.Path, r.Run)
+	if op == nil {
+		return ex.misrouted
+	}
+	if ex.Query, err = route.ParseQuery(ex.In.Query); err != nil {
+		return err
+	}
+	ex.Operation = op
+	ex.Route = &route.Route{ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path}
+	ex.Event.Operation, ex.Event.Unknown = op.ID, []string{op.Path}
+	return nil
+}
+
+// tellUnknown says on an answer what the platform was sent unknown.
+func tellUnknown(ex *Exchange) {
+	if len(ex.Event.Unknown) == 0 || ex.Sent == NotSent {
+		return
+	}
+	told := httpsfv.NewDictionary()
+	if ex.Operation.ID == schema.UnknownRead {
+		told.Add("read", httpsfv.NewItem(true))
+	} else {
+		members := httpsfv.InnerList{Params: httpsfv.NewParams()}
+		for _, name := range ex.Event.Unknown {
+			members.Items = append(members.Items, httpsfv.NewItem(name))
+		}
+		told.Add("members", members)
+	}
+	if text, err := httpsfv.Marshal(told); err == nil { // names in ASCII
+		ex.Answer.Header.Set(HeaderUnknown, text)
+	}
+}

@@ -1,0 +1,187 @@
+package schema
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// vocabulary holds the names of the description, in the form in which names are
+// compared: words in lower case without a plural s.
+type vocabulary struct {
+	// names holds every member of a schema, and with the member around it before it,
+	// as one word.
+	names map[string]bool
+	// subjects holds the words of the members of request bodies.
+	subjects [][]string
+	// places holds the first segments of paths and, of the run interface, those
+	// behind an endpoint's id.
+	places map[string]bool
+}
+
+// newVocabulary returns the names of a description.
+func newVocabulary(src *source, doc *openAPIDocument) *vocabulary {
+	v := &vocabulary{names: make(map[string]bool), places: make(map[string]bool)}
+	for name := range doc.Components.Schemas {
+		v.learn(src, "/components/schemas/"+name, "", 0)
+	}
+	for path := range doc.Paths {
+		for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/v2/"), "/") {
+			if !strings.HasPrefix(seg, "{") {
+				v.places[folded(wordsOf(seg))] = true
+				break
+			}
+		}
+	}
+	return v
+}
+
+// learn adds the members of the schema at pointer, which is that of the member
+// around them, "" for none.
+func (v *vocabulary) learn(src *source, pointer, around string, depth int) {
+	const deepest = 2 // below that, names are known from the component they belong to
+	src.inPlace(pointer, func(at string, schema map[string]any) {
+		if items, ok := schema["items"]; ok && items != nil {
+			v.learn(src, at+"/items", around, depth)
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		for name := range properties {
+			name := folded(wordsOf(name))
+			v.names[name], v.names[around+name] = true, true
+		}
+		if depth == deepest {
+			return
+		}
+		for name := range properties {
+			v.learn(src, fmt.Sprintf("%s/properties/%s", at, escapeToken(name)), around+folded(wordsOf(name)), depth+1)
+		}
+	})
+}
+
+// judges adds the members of the request body that the schema at pointer describes.
+func (v *vocabulary) judges(src *source, pointer string) {
+	src.inPlace(pointer, func(_ string, schema map[string]any) {
+		properties, _ := schema["properties"].(map[string]any)
+		for name := range properties {
+			v.subjects = append(v.subjects, wordsOf(name))
+		}
+	})
+}
+
+// foreign reports whether a name is none of the vocabulary's, nor named after one.
+func (v *vocabulary) foreign(name string) bool {
+	given := wordsOf(name)
+	if given == nil || v.names[folded(given)] {
+		return false
+	}
+	return !slices.ContainsFunc(v.subjects, func(subject []string) bool { return contains(given, subject) })
+}
+
+// contains reports whether a list has another one in it, side by side.
+func contains(list, part []string) bool {
+	for i := 0; i+len(part) <= len(list); i++ {
+		if slices.Equal(list[i:i+len(part)], part) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxName bounds a name that may be passed on.
+const maxName = 64
+
+// wordsOf splits a name such as gpuCount, GPU_COUNT, gpu-count or gpu2count into its
+// words, in lower case and without a plural s. It returns nil unless the name is one of
+// letters, digits, hyphens and underscores of ASCII, beginning with a letter.
+func wordsOf(name string) []string {
+	var out []string
+	var word strings.Builder
+	end := func() {
+		if s := word.String(); s != "" {
+			out = append(out, strings.TrimSuffix(s, "s"))
+		}
+		word.Reset()
+	}
+	if len(name) > maxName {
+		return nil
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			after := i > 0 && name[i-1] >= 'a' && name[i-1] <= 'z'
+			before := i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
+			if after || before {
+				end()
+			}
+			word.WriteByte(c + 'a' - 'A')
+		case c >= 'a' && c <= 'z':
+			word.WriteByte(c)
+		case i == 0:
+			return nil
+		case c >= '0' && c <= '9' || c == '_' || c == '-':
+			end()
+		default:
+			return nil
+		}
+	}
+	end()
+	return out
+}
+
+// folded is what two spellings of a name have in common.
+func folded(words []string) string { return strings.Join(words, "") }
+
+// Foreign reports whether a member of the operation's body is one that the
+// description says nothing about: no schema has a member of that name in any
+// spelling (gpu, GPU, gpus), and no word of it is what a request body has as a
+// member (gpu_count, extraEnv).
+func (op *Operation) Foreign(member string) bool {
+	return op.body != nil && op.names.foreign(member)
+}
+
+// UnknownRead returns the operation that reads a path of a collection which neither
+// the API nor the run interface describes; nil for any other path. The path has only
+// letters, digits, hyphens and underscores in its segments, and its collection no
+// digits, which ids have.
+func (a *API) UnknownRead(path string, run *API) *Operation {
+	rest, ok := strings.CutPrefix(path, "/v2/")
+	if !ok {
+		return nil
+	}
+	segments := strings.Split(rest, "/")
+	for i, seg := range segments {
+		odd := func(c rune) bool {
+			plain := c >= 'a' && c <= 'z' || c == '-'
+			return !plain && (i == 0 || (c < '0' || c > '9') && (c < 'A' || c > 'Z') && c != '_')
+		}
+		if seg == "" || strings.ContainsFunc(seg, odd) {
+			return nil
+		}
+	}
+	place := func(a *API, seg string) bool { return a.names.places[folded(wordsOf(seg))] }
+	if wordsOf(segments[0]) == nil || place(a, segments[0]) || len(segments) > 1 && place(run, segments[1]) {
+		return nil
+	}
+	return &Operation{ID: UnknownRead, Method: http.MethodGet, Path: path, SuccessStatus: http.StatusOK}
+}
+
+// UnknownRead is the id of the operations that read what is not described.
+const UnknownRead = "unknownRead"
+
+// plainQuery returns a query of which only the names are known to be parameters: each
+// is a plain one and stands once.
+func plainQuery(query url.Values) (url.Values, []Violation) {
+	var vs []Violation
+	for name, values := range query {
+		switch {
+		case wordsOf(name) == nil:
+			vs = append(vs, inQuery(http.StatusBadRequest, "name", "is not a plain name", clip(name)))
+		case len(values) > 1:
+			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", name))
+		}
+	}
+	return query, tidy(vs)
+}

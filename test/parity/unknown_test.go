@@ -1,0 +1,315 @@
+package parity
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// newer is a platform that has more than the emulator: any member at the top of a
+// body, and the collection sandboxes.
+type newer struct {
+	mu    sync.Mutex // guards calls
+	calls []string   // method, target and body of what the emulator does not have
+}
+
+// before puts the newer platform in front of the door's own.
+func (n *newer) before(t *testing.T, d *door) {
+	t.Helper()
+	base, err := url.Parse(d.platform.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulator := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base) }}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		members := map[string]json.RawMessage{}
+		if len(body) > 0 && json.Unmarshal(body, &members) != nil {
+			t.Errorf("the platform was sent %q", body)
+		}
+		note := func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.calls = append(n.calls, r.Method+" "+r.URL.RequestURI()+" "+string(body))
+		}
+		if strings.HasPrefix(r.URL.Path, "/v2/sandboxes") {
+			note()
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"sandboxes":[]}`)
+			return
+		}
+		known := len(members)
+		for _, name := range []string{"priority", "labels"} {
+			delete(members, name)
+		}
+		if len(members) < known {
+			note()
+			body, _ = json.Marshal(members)
+			r.ContentLength = int64(len(body))
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		emulator.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	d.upstream = s.URL
+}
+
+// seen returns what was received since it was asked last.
+func (n *newer) seen() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	calls := n.calls
+	n.calls = nil
+	return calls
+}
+
+// eachDoorToNewer is eachDoor with a newer platform, and with settings of acme.
+func eachDoorToNewer(t *testing.T, settings string, body func(t *testing.T, d *door, n *newer), opts ...option) {
+	t.Helper()
+	for _, name := range []string{"http", "envoy"} {
+		t.Run(name, func(t *testing.T) {
+			n := new(newer)
+			d := openDoor(t, name, append(opts, func(d *door) {
+				n.before(t, d)
+				d.text = strings.Replace(d.text, "    credential: {env: ACME}\n", "    credential: {env: ACME}\n"+settings, 1)
+			})...)
+			body(t, d, n)
+		})
+	}
+}
+
+// forwardsUnknown are the settings under which what is unknown passes.
+const forwardsUnknown = "    unknown: {members: forward, reads: forward}\n"
+
+// Members that only the platform knows are refused, unless the organisation has them
+// forwarded; then the platform gets them as they were parsed.
+func TestUnknownMembers(t *testing.T) {
+	const template = `{"name":"t","image":"i:1", "labels" : {"b":1.50,"a":"\u0041"},"priority":"high"}`
+	for settings, passes := range map[string]bool{"": false, forwardsUnknown: true} {
+		t.Run(settings, func(t *testing.T) {
+			eachDoorToNewer(t, settings, func(t *testing.T, d *door, n *newer) {
+				got := d.ask(t, request("POST", "/v2/templates", "key_platform", template))
+				if !passes {
+					if calls := n.seen(); got.Status != 422 || len(calls) > 0 || !strings.Contains(got.Body, "'labels'") {
+						t.Errorf("%d %s, %v; want 422 without a call", got.Status, got.Body, calls)
+					}
+					return
+				}
+				const sent = `POST /v2/templates {"image":"i:1","labels":{"a":"A","b":1.50},"name":"t","priority":"high"}`
+				if calls := n.seen(); got.Status != 201 || !slices.Equal(calls, []string{sent}) {
+					t.Errorf("%d %s\ngot  %q\nwant %q", got.Status, got.Body, calls, sent)
+				}
+				if told := got.Header.Get("X-Tollgate-Unknown"); told != `members=("/labels" "/priority")` {
+					t.Errorf("X-Tollgate-Unknown: %s", told)
+				}
+				events := d.logs.Exchanges(t)
+				if last, _ := json.Marshal(events[len(events)-1]["unknown"]); string(last) != `["/labels","/priority"]` {
+					t.Errorf("the event has unknown: %s", last)
+				}
+				// What costs something is not judged by a price that may be wrong.
+				pod := d.ask(t, request("POST", "/v2/pods", "key_platform", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"},"priority":"high"}`))
+				if calls := n.seen(); pod.Status != 403 || !strings.Contains(pod.Body, "price_ceiling") || !strings.Contains(pod.Body, "/priority") || len(calls) > 0 || pod.Header.Get("X-Tollgate-Unknown") != "" {
+					t.Errorf("a pod under a price ceiling: %d %s %v %v, want 403 for the cost that is not known", pod.Status, pod.Body, pod.Header, calls)
+				}
+				// The legacy dialects have no such members.
+				old := d.ask(t, request("POST", "/v1/templates", "key_platform", `{"name":"u","imageName":"i:1","priority":"high"}`))
+				if calls := n.seen(); len(calls) > 0 {
+					t.Errorf("v1: %d, and the platform was sent %v", old.Status, calls)
+				}
+			})
+		})
+	}
+}
+
+// A budget in money is not held by a price that unknown members may change; what they
+// cannot make dearer passes.
+func TestUnknownMembersUnderABudget(t *testing.T) {
+	unpriced := func(d *door) {
+		d.text = strings.Replace(d.text, "      - policy: price_ceiling\n        params: {max_usd_per_hour: 40}\n", "", 1)
+	}
+	eachDoorToNewer(t, forwardsUnknown+"    budget: {per_hour: 100}\n", func(t *testing.T, d *door, n *newer) {
+		got := d.ask(t, request("POST", "/v2/pods", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"},"priority":"high"}`))
+		if calls := n.seen(); got.Status != 403 || !strings.Contains(got.Body, "a budget in money applies") || !strings.Contains(got.Body, "/priority") || len(calls) > 0 {
+			t.Errorf("create: %d %s %v, want 403 for the cost that is not known", got.Status, got.Body, calls)
+		}
+		pod := answeredID(d.ask(t, request("POST", "/v2/pods", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)))
+		got = d.ask(t, request("POST", "/v2/pods/"+pod+"/action", "key_research", `{"action":"stop","priority":"high"}`))
+		if calls := n.seen(); got.Status != 200 || len(calls) != 1 {
+			t.Errorf("stop: %d %s %v, want it made", got.Status, got.Body, calls)
+		}
+	}, unpriced)
+}
+
+// What may be a known member in disguise, or lies where policies look, is refused
+// even where unknown members are forwarded.
+func TestNoPolicyIsDodgedByUnknownMembers(t *testing.T) {
+	deep := `{"priority":` + strings.Repeat(`[`, 60) + strings.Repeat(`]`, 60) + `}`
+	var many []string
+	for c := 'a'; c < 'a'+17; c++ {
+		many = append(many, `"foo`+string(c)+`":1`)
+	}
+	bodies := []string{
+		`{"GPU":{"id":"NVIDIA H200"}}`, `{"gpus":{"id":"NVIDIA H200"}}`, `{"g_p-u":1}`, `{"gpu_count":8}`, `{"gpuCount":8}`, `{"GPUCOUNT":8}`, `{"gpu2":{}}`,
+		`{"gpuTypeIds":["NVIDIA H200"]}`, `{"extraEnv":{"A":"b"}}`, `{"ENV":{}}`, `{"imageDigest":"x"}`, `{"image_":"x"}`, `{"template-id":"x"}`, `{"networkVolumes":["x"]}`,
+		`{"workers":{"max":9}}`, `{"size":100}`, `{"password":"x"}`, `{"min_ram_per_gpu":900}`, `{"allowedcudaversion":["12.8"]}`,
+		`{"gpu":{"id":"NVIDIA L4","topology":"nvlink"}}`, `{"env":{"A":{"secret":"x"}}}`, `{"mounts":{"persistent":{"path":"/a","size":10,"iops":1}}}`, `{"ports":["80/http"],"Ports":["22/tcp"]}`,
+		"{\"g\u0440u\":1}", "{\"\uff47\uff50\uff55\":1}", `{"":1}`, `{"_gpu":1}`, `{"priority ":1}`, `{"/priority":1}`, `{"prio.rity":1}`, "{\"priority\\u0000\":1}", `{"` + strings.Repeat("a", 65) + `":1}`,
+		`{"priority":"a","priority":"b"}`, deep, `{` + strings.Join(many, ",") + `}`, `{"templateId":"x","priority":1,"gpu":{"x":1}}`,
+	}
+	eachDoorToNewer(t, forwardsUnknown, func(t *testing.T, d *door, n *newer) {
+		for _, body := range bodies {
+			if !strings.Contains(body, `"gpu":`) {
+				body = `{"gpu":{"id":"NVIDIA L4"},` + body[1:]
+			}
+			body = `{"name":"p","image":"i:1",` + body[1:]
+			got := d.ask(t, request("POST", "/v2/pods", "key_exempt", body))
+			if calls := n.seen(); got.Status != 422 && got.Status != 400 || len(calls) > 0 {
+				t.Errorf("%s: %d %s %v, want it refused", body, got.Status, got.Body, calls)
+			}
+		}
+		if made := d.platform.CallsTo("createPod"); len(made) > 0 {
+			t.Errorf("%d creates reached the platform", len(made))
+		}
+		pod := d.asPlatform(t, "POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)["id"].(string)
+		for _, body := range []string{`{"gpu":{"id":"NVIDIA H200"}}`, `{"gpuCount":8}`, `{"cloud":"COMMUNITY"}`} { // of a create, not of an update
+			if got := d.ask(t, request("PATCH", "/v2/pods/"+pod, "key_exempt", body)); got.Status != 422 {
+				t.Errorf("PATCH %s: %d %s, want 422", body, got.Status, got.Body)
+			}
+		}
+		if got := d.ask(t, request("POST", "/v2/pods/"+pod+"/action", "key_exempt", `{"action":"explode","priority":1}`)); got.Status != 422 {
+			t.Errorf("an unknown action: %d %s, want 422", got.Status, got.Body)
+		}
+	})
+}
+
+// An organisation's own policy judges what is unknown, by name and by value.
+func TestOwnPoliciesSeeUnknownMembers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "calm.rego", `# METADATA
+# title: Calm
+# description: Nothing is urgent.
+package policies.calm
+
+deny contains {"message": sprintf("priority %v", [v]), "pointer": "/priority"} if {
+	some name, v in input.request.unknown
+	name == "priority"
+	v != "low"
+}
+
+deny contains {"message": "not this one", "pointer": ""} if {
+	input.request.operation == "unknownRead"
+	input.resource.kind == "unknown"
+	startswith(input.request.path, "/v2/sandboxes/secret")
+}
+`)
+	eachDoorToNewer(t, forwardsUnknown, func(t *testing.T, d *door, n *newer) {
+		for priority, want := range map[string]int{"high": 403, "low": 201} {
+			got := d.ask(t, request("POST", "/v2/pods", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"},"priority":"`+priority+`"}`))
+			if got.Status != want || want == 403 && !strings.Contains(got.Body, "calm: priority high") || len(n.seen()) == 1 != (want == 201) {
+				t.Errorf("priority %s: %d %s, want %d", priority, got.Status, got.Body, want)
+			}
+		}
+		for path, want := range map[string]int{"/v2/sandboxes/secrets": 403, "/v2/sandboxes/a": 200} {
+			if got := d.ask(t, request("GET", path, "key_research", "")); got.Status != want {
+				t.Errorf("%s: %d %s, want %d", path, got.Status, got.Body, want)
+			}
+		}
+	}, ownRego(dir))
+}
+
+// Reads of collections that only the platform knows are refused, unless the
+// organisation has them forwarded, and then only those.
+func TestUnknownReads(t *testing.T) {
+	for settings, passes := range map[string]bool{"": false, forwardsUnknown: true} {
+		t.Run(settings, func(t *testing.T) {
+			eachDoorToNewer(t, settings, func(t *testing.T, d *door, n *newer) {
+				got := d.ask(t, request("GET", "/v2/sandboxes/Ab_1?page=2&a=b%20c", "key_research", "", "X-Api-Key: mine", "Cookie: a=b"))
+				calls := n.seen()
+				if !passes {
+					if got.Status != 404 || len(calls) > 0 {
+						t.Errorf("%d %s %v, want 404 without a call", got.Status, got.Body, calls)
+					}
+					return
+				}
+				if want := "GET /v2/sandboxes/Ab_1?a=b+c&page=2 "; got.Status != 200 || got.Body != `{"sandboxes":[]}` || !slices.Equal(calls, []string{want}) {
+					t.Errorf("%d %s, the platform got %q, want %q", got.Status, got.Body, calls, want)
+				}
+				if told := got.Header.Get("X-Tollgate-Unknown"); told != "read" || got.Header.Get("RateLimit") == "" {
+					t.Errorf("headers %v, want X-Tollgate-Unknown: read, and the limits", got.Header)
+				}
+				if events := d.logs.Exchanges(t); events[len(events)-1]["operation"] != "unknownRead" {
+					t.Errorf("event %v, want operation unknownRead", events[len(events)-1])
+				}
+			})
+		})
+	}
+}
+
+// Where resources of others are kept from a caller, nothing unknown passes: it could
+// name one.
+func TestNothingUnknownPassesBetweenOwners(t *testing.T) {
+	eachDoorToNewer(t, forwardsUnknown+"    isolation: {read: team}\n", func(t *testing.T, d *door, n *newer) {
+		for key, passes := range map[string]bool{"key_research": false, "key_platform": true} { // an operator and an admin
+			read := d.ask(t, request("GET", "/v2/sandboxes", key, ""))
+			named := d.ask(t, request("POST", "/v2/registries", key, `{"name":"r","username":"u","password":"p","labels":["someone-elses"]}`))
+			if calls := n.seen(); (len(calls) == 2) != passes || (read.Status == 404) == passes || (named.Status == 422) == passes {
+				t.Errorf("%s: %d, %d %s, the platform got %q; want both to pass = %t", key, read.Status, named.Status, named.Body, calls, passes)
+			}
+		}
+	})
+}
+
+// Nothing is dodged by a read that is forwarded: identity, limits, methods, what
+// belongs to a known collection or to the run interface, second spellings.
+func TestUnknownReadsAreHeld(t *testing.T) {
+	eachDoorToNewer(t, forwardsUnknown, func(t *testing.T, d *door, n *newer) {
+		before := len(d.platform.Calls())
+		for raw, want := range map[string]int{
+			request("GET", "/v2/sandboxes", "", ""):                            401,
+			request("GET", "/v2/sandboxes", "key_nobody", ""):                  401,
+			request("GET", "/v2/sandboxes?api_key=x", "key_research", ""):      400,
+			request("POST", "/v2/sandboxes", "key_research", `{"a":1}`):        404,
+			request("DELETE", "/v2/sandboxes/a", "key_research", ""):           404,
+			request("HEAD", "/v2/sandboxes", "key_research", ""):               404,
+			request("GET", "/v2/sandboxes", "key_research", `{"a":1}`):         400,
+			request("GET", "/v2/sandboxes", "key_globex", ""):                  404, // its organisation refuses
+			request("GET", "/v2/sandboxes?a=1&a=2", "key_research", ""):        400,
+			request("GET", "/v2/sandboxes?_method=DELETE", "key_research", ""): 400,
+			request("GET", "/v2/sandboxes?a=%00", "key_research", ""):          400,
+		} {
+			if got := d.ask(t, raw); got.Status != want {
+				t.Errorf("%.60q: %d %s, want %d", raw, got.Status, got.Body, want)
+			}
+		}
+		for _, path := range []string{
+			"/v2", "/v2/", "/v2/sandboxes/", "/v2//sandboxes", "/v2/sandboxes//a", "/v2/Sandboxes", "/v2/sand%62oxes", "/v2/sandboxes/a%2Fb", "/v2/sandboxes/..", "/v2/sandboxes/../pods", "/v2/sandboxes/./a",
+			"/v2/sandboxes/a.json", "/v2/sandboxes/a;b", "/v2/sandboxes/%2e%2e/pods", "/v3/sandboxes", "/sandboxes", "/v1/sandboxes", "/graphql/sandboxes",
+			"/v2/pods/p1/metrics", "/v2/pod", "/v2/pod/p1", "/v2/POD", "/v2/po-ds", "/v2/network-volume", "/v2/networkvolumes/x", "/v2/serverless/e/jobs", "/v2/account", "/v2/account/api-keys", "/v2/catalog/secrets", "/v2/billing/all",
+			"/v2/abcdefghij/health", "/v2/abcdefghij/status/j", "/v2/abcdefghij/stream/j", "/v2/abcdefghij/requests", "/v2/abcdefghij/openai/v1/models", "/v2/abc123def456/jobs", "/v2/abcdefghij/runs",
+		} {
+			if got := d.ask(t, request("GET", path, "key_research", "")); got.Status != 404 && got.Status != 400 {
+				t.Errorf("GET %s: %d %s, want it refused", path, got.Status, got.Body)
+			}
+		}
+		if calls := n.seen(); len(calls) > 0 || len(d.platform.Calls()) > before {
+			t.Errorf("the platform got %q and %v, want nothing", calls, d.platform.Calls()[before:])
+		}
+		for range 6 {
+			d.ask(t, request("GET", "/v2/sandboxes", "key_tiny", ""))
+		}
+		if calls := n.seen(); len(calls) != 5 {
+			t.Errorf("%d of 6 reads passed a limit of 5", len(calls))
+		}
+	})
+}
