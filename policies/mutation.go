@@ -66,7 +66,7 @@ func set(v any, path []string, m Mutation) (any, error) {
 	if len(path) == 0 {
 		return m.Value, nil
 	}
-	switch x := v.(type) {
+	switch x := record.Decoded(v).(type) {
 	case map[string]any:
 		old, present := x[path[0]]
 		if len(path) == 1 && m.Op == OpDefault && present {

@@ -59,16 +59,25 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	if len(body) == 0 {
 		return nil
 	}
-	decode, limits := strictjson.Decode, f.Limits
-	if ex.Dialect.Runs() {
-		decode, limits = strictjson.DecodeInPlace, f.Run
-	}
-	doc, err := decode(body, limits)
+	doc, err := f.decode(body, ex)
 	if err != nil {
 		return err
 	}
 	ex.Doc, ex.HasDoc = doc, true
 	return nil
+}
+
+// decode decodes a body. The input of a job is the worker's: it is held against the
+// grammar, and becomes a value only if something looks at it.
+func (f Decode) decode(body []byte, ex *Exchange) (any, error) {
+	switch {
+	case !ex.Dialect.Runs():
+		return strictjson.Decode(body, f.Limits)
+	case ex.Dialect == route.Run:
+		return strictjson.DecodeAround(body, "input", f.Run)
+	default:
+		return strictjson.DecodeInPlace(body, f.Run)
+	}
 }
 
 // isEmptyObject reports whether a body says nothing.

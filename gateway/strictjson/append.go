@@ -47,6 +47,8 @@ func appendValue(dst []byte, v any, depth int) ([]byte, error) {
 			return nil, fmt.Errorf("strictjson: %s is not a JSON number", quoted(string(v)))
 		}
 		return append(dst, v...), nil
+	case *Raw:
+		return append(dst, v.data...), nil
 	case []any:
 		return appendArray(dst, v, depth)
 	case map[string]any:

@@ -10,9 +10,13 @@
 // is for answers of the platform, which are trusted to be meant well but not to
 // be small.
 //
+// DecodeAround leaves one large member of a document as a Raw: its text is held
+// against the same rules, and decoded when it is looked at.
+//
 // Append writes such values back in one canonical form: members sorted by
 // name, no white space, the shortest escapes. What goes upstream is always
-// written by Append from what Decode read, never the caller's own bytes.
+// written by Append from what Decode read; of the caller's own bytes, only those of
+// a Raw.
 //
 // Invariants: Decode(Append(v)) equals v; Append never fails on a value that
 // Decode returned; neither uses reflection; both are safe for concurrent use.

@@ -42,6 +42,8 @@ func (p *pieces) value(v any, depth int) (err error) {
 		return p.object(v, depth)
 	case string:
 		err = p.string(v)
+	case *Raw:
+		err = p.raw(v.data)
 	default:
 		p.buf, err = appendValue(p.buf, v, depth)
 	}
@@ -86,6 +88,19 @@ func (p *pieces) object(m map[string]any, depth int) error {
 	}
 	p.buf = append(p.buf, '}')
 	return nil
+}
+
+// raw writes a text, a large one from where it is.
+func (p *pieces) raw(text []byte) error {
+	if len(text) < piece {
+		p.buf = append(p.buf, text...)
+		return nil
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	_, err := p.w.Write(text)
+	return err
 }
 
 // string writes a string part by part: how a character is escaped depends on

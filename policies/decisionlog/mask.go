@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
 // hidden replaces what is masked.
@@ -63,7 +65,7 @@ func mask(v any, path []string, at string, masked *[]string) any {
 		*masked = append(*masked, at)
 		return hidden
 	}
-	switch x := v.(type) {
+	switch x := record.Decoded(v).(type) {
 	case map[string]any:
 		out := maps.Clone(x)
 		for _, name := range slices.Sorted(maps.Keys(x)) {
@@ -108,7 +110,7 @@ func light(e *Event) {
 
 // own copies decoded JSON, strings included, and adds up their bytes.
 func own(v any, size *int64) any {
-	switch x := v.(type) {
+	switch x := record.Decoded(v).(type) {
 	case string:
 		*size += int64(len(x))
 		return strings.Clone(x)
@@ -128,7 +130,7 @@ func own(v any, size *int64) any {
 		}
 		return out
 	default:
-		return v
+		return x
 	}
 }
 

@@ -20,7 +20,8 @@ type Money = catalog.Money
 // controls except Request and Resource.After.
 //
 // Bodies are decoded JSON: map[string]any, []any, string, bool, nil,
-// json.Number. An Input and what it refers to must not change while it is
+// json.Number, and Deferred for values that are decoded when a policy reads them.
+// An Input and what it refers to must not change while it is
 // being decided on.
 type Input struct {
 	// Request is the call, in v2 terms.

@@ -50,6 +50,8 @@ func appendKey(b []byte, v any, p *Projection) ([]byte, error) {
 		return b, nil
 	case *catalog.Snapshot:
 		return appendText(b, tagCatalog, x.Digest()), nil
+	case Deferred:
+		return appendKey(b, x.Decoded(), p)
 	default:
 		return appendScalar(b, v)
 	}

@@ -181,6 +181,8 @@ func (c *Converter) term(v any, p *Projection) (*ast.Term, error) {
 		return ast.ArrayTerm(terms...), nil
 	case *catalog.Snapshot:
 		return c.catalog(x)
+	case Deferred:
+		return c.term(x.Decoded(), p)
 	default:
 		return scalarTerm(v)
 	}

@@ -35,10 +35,25 @@ func Join(path []string) string {
 	return b.String()
 }
 
+// Deferred is a value of a body that is not decoded before it is looked at.
+type Deferred interface {
+	// Decoded returns it as decoded JSON, in which there may be others. It returns the
+	// same value each time and may be called from several goroutines at once.
+	Decoded() any
+}
+
+// Decoded returns a value of a body that is, itself, decoded.
+func Decoded(v any) any {
+	if d, deferred := v.(Deferred); deferred {
+		return d.Decoded()
+	}
+	return v
+}
+
 // At returns the value at a path of decoded JSON; ok is false if there is none.
 func At(v any, path []string) (value any, ok bool) {
 	for _, name := range path {
-		switch x := v.(type) {
+		switch x := Decoded(v).(type) {
 		case map[string]any:
 			next, ok := x[name]
 			if !ok {

@@ -119,16 +119,17 @@ func TestReservedWords(t *testing.T) {
 	}
 }
 
-// TestWhatIsSent: the worker gets the input that was judged, in canonical form.
+// TestWhatIsSent: the worker gets the input that was judged as it was spelled, and
+// the rest of the job in canonical form.
 func TestWhatIsSent(t *testing.T) {
 	r := newRig(t)
 	base := "/v2/" + r.endpoint(t)
 	long := strings.Repeat("y", 9<<20)
 	r.want(t, 200, "POST", base+"/run", `{ "policy" : {"ttl":6000000}, "input" : {"z": "`+long+`", "b":[1.50,1e3,"\u00e9\u001b"], "a":{"y":null,"x":true}} }`)
 	calls := r.platform.CallsTo("run")
-	want := `{"input":{"a":{"x":true,"y":null},"b":[1.50,1e3,"é\u001b"],"z":"` + long + `"},"policy":{"ttl":6000000}}`
+	want := `{"input":{"z": "` + long + `", "b":[1.50,1e3,"\u00e9\u001b"], "a":{"y":null,"x":true}},"policy":{"ttl":6000000}}`
 	if len(calls) != 1 || string(calls[0].Body) != want {
-		t.Fatalf("%d calls; the body differs from the canonical one", len(calls))
+		t.Fatalf("%d calls; the body differs", len(calls))
 	}
 	if h := calls[0].Header; h.Get("Authorization") != "Bearer pk-acme-"+canary {
 		t.Errorf("Authorization: %q", h.Get("Authorization"))

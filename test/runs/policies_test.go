@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -83,6 +84,46 @@ func TestChanges(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the platform got (-want +got):\n%s", diff)
 	}
+}
+
+// TestJudgedIsSent: whatever policies read and change of an input, however it is spelled, the worker
+// gets the value that they saw; a refusal says the same as of the decoded input.
+func TestJudgedIsSent(t *testing.T) {
+	r := newRig(t, policies(`policies: [{policy: run_limits, params: {max_tokens: 100}}, {policy: run_safety, params: {models: []}}]`))
+	base := "/v2/" + r.endpoint(t)
+	calls := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		filler := strings.Repeat("x", rapid.SampledFrom([]int{0, 10, 5000}).Draw(rt, "filler"))
+		tokens := rapid.IntRange(90, 110).Draw(rt, "tokens")
+		safety := rapid.SampledFrom([]string{"true", "false", ""}).Draw(rt, "safety")
+		space := rapid.SampledFrom([]string{"", " ", "\n\t"}).Draw(rt, "space")
+		name := rapid.SampledFrom([]string{"max_tokens", "max\\u005ftokens"}).Draw(rt, "name")
+		inner := fmt.Sprintf(`{%s"%s":%s%d,"filler":["%s",{"b":1,"a":[]}]}`, space, name, space, tokens, filler)
+		input := `{"sampling_params":` + inner
+		if safety != "" {
+			input += `,"enable_safety_checker":` + space + safety
+		}
+		input += "}"
+		a := r.ask(t, "POST", base+"/run", "key_research", `{"input":`+input+`}`)
+		if denied := tokens > 100; denied {
+			if a.Status != 403 || !strings.Contains(a.Body, `"/input/sampling_params/max_tokens"`) {
+				rt.Fatalf("%s: %d %s, want a denial", input, a.Status, a.Body)
+			}
+			return
+		}
+		calls++
+		sent := r.platform.CallsTo("run")
+		if a.Status != 200 || len(sent) != calls {
+			rt.Fatalf("%s: %d %s, %d calls", input, a.Status, a.Body, len(sent))
+		}
+		want := decoded(t, input)
+		if safety == "false" {
+			want["enable_safety_checker"] = true
+		}
+		if diff := cmp.Diff(any(want), decoded(t, string(sent[calls-1].Body))["input"]); diff != "" {
+			rt.Fatalf("%s: the worker gets something else (-want +got):\n%s", input, diff)
+		}
+	})
 }
 
 // TestClass: a class counts runs beside the caller's own quotas.

@@ -54,6 +54,9 @@ func (b *builder) node(s *jsonschema.Schema) *node {
 	b.addValues(n, s)
 	b.addBranches(n, s)
 	b.addLast(n, s)
+	if n.demandsNothing() {
+		n.settled, n.fixed = true, yes
+	}
 	return n
 }
 
@@ -72,6 +75,9 @@ func addNumbers(n *node, s *jsonschema.Schema) {
 func addStrings(n *node, s *jsonschema.Schema) {
 	if least := s.MinLength; least != -1 {
 		n.strings = append(n.strings, func(v string) verdict { return verdictOf(utf8.RuneCountInString(v) >= least) })
+	}
+	if most := s.MaxLength; most != -1 {
+		n.strings = append(n.strings, func(v string) verdict { return verdictOf(len(v) <= most || utf8.RuneCountInString(v) <= most) })
 	}
 	if pattern := s.Pattern; pattern != nil {
 		n.strings = append(n.strings, func(v string) verdict { return verdictOf(pattern.MatchString(v)) })

@@ -77,7 +77,7 @@ type generator struct{ *rand.Rand }
 
 // gapKeywords are those that a program does not implement.
 var gapKeywords = []string{
-	"$dynamicRef", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "maxLength", "prefixItems", "contains", "minContains", "maxContains",
+	"$dynamicRef", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "prefixItems", "contains", "minContains", "maxContains",
 	"unevaluatedItems", "patternProperties", "propertyNames", "maxProperties", "dependentSchemas", "dependencies", "anyOf", "else",
 }
 
@@ -125,7 +125,7 @@ func (g generator) keyword(s map[string]any, depth int) {
 	limit := func() any { return json.Number(g.number()) }
 	size := func() any { return g.IntN(4) }
 	keyword := pick(g,
-		"type", "type", "const", "enum", "format", "$ref", "$ref", "minimum", "maximum", "minLength", "pattern",
+		"type", "type", "const", "enum", "format", "$ref", "$ref", "minimum", "maximum", "minLength", "maxLength", "pattern",
 		"items", "minItems", "maxItems", "uniqueItems", "properties", "properties", "additionalProperties", "required", "minProperties",
 		"dependentRequired", "unevaluatedProperties", "unevaluatedProperties", "allOf", "allOf", "oneOf", "not", "if", "then")
 	if g.IntN(40) == 0 {

@@ -17,7 +17,7 @@ var implemented = map[string]bool{
 	"MinProperties": true, "Required": true, "Properties": true, "AdditionalProperties": true, "DependentRequired": true,
 	"UnevaluatedProperties": true,
 	"MinItems":              true, "MaxItems": true, "UniqueItems": true, "Items2020": true, "ContainsEval": true,
-	"MinLength": true, "Pattern": true, "Minimum": true, "Maximum": true,
+	"MinLength": true, "MaxLength": true, "Pattern": true, "Minimum": true, "Maximum": true,
 }
 
 // none is a schema that demands nothing.

@@ -38,6 +38,7 @@ func TestKeywords(t *testing.T) {
 		{"maximum", `{"maximum": 100}`, `[100, 100.0, 99.999999]`, `[101, 100.000001, 1e3, 1e300]`},
 
 		{"minLength", `{"minLength": 2}`, `["ab", "éé", "日本", 1, []]`, `["", "a", "é", "😀"]`},
+		{"maxLength", `{"maxLength": 2}`, `["", "ab", "日本", "😀", 1, []]`, `["abc", "日本語"]`},
 		{"pattern", `{"pattern": "^\\d+\\.\\d+$"}`, `["12.8", 12, null]`, `["12", "", "12.8\n", "v12.8"]`},
 		{"pattern within", `{"pattern": "b"}`, `["abc"]`, `["ac"]`},
 

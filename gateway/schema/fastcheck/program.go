@@ -58,6 +58,10 @@ type node struct {
 	values []test[any]
 }
 
+func (n *node) demandsNothing() bool {
+	return n.types == 0 && len(n.objects)+len(n.arrays)+len(n.strings)+len(n.numbers)+len(n.values) == 0
+}
+
 func (n *node) judge(v any) verdict {
 	if n.settled {
 		return n.fixed
