@@ -53,14 +53,18 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/bsm/redislock v0.9.4
+require (
+	code.dny.dev/ssrf v0.3.0
+	github.com/bsm/redislock v0.9.4
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
+)
 
 require github.com/coder/websocket v1.8.15
 
 require (
 	cel.dev/expr v0.25.3 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
+	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
 	github.com/decred/dcrd/dcrec/secp256k1/v4 v4.4.1 // indirect

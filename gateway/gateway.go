@@ -168,7 +168,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
-	g.newLedger(&cfg)
+	if err := g.newLedger(&cfg); err != nil {
+		return nil, err
+	}
 	if err := g.newUsage(cfg.Redis.Prefix); err != nil {
 		return nil, err
 	}

@@ -18,14 +18,19 @@ const answering = 10 * time.Second
 
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
-func (g *Gateway) newLedger(cfg *Config) {
+func (g *Gateway) newLedger(cfg *Config) error {
 	store := redisstore.New(g.deps.Redis, cfg.Redis.Prefix.spend())
+	alerts, err := g.newAlerts(store)
+	if err != nil {
+		return err
+	}
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Lock: store.Lock, Logger: g.deps.Logger,
-		Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		Seen: alerts.Look, Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
+	return nil
 }
 
 // inventory lists what an organisation has at the platform, with prices: what is

@@ -80,6 +80,9 @@ func (o *Org) budgets() *spend.Plan {
 	if plan == nil && o.Isolation.applies() {
 		plan = new(spend.Plan)
 	}
+	if plan != nil {
+		plan.Thresholds = o.Alerts.thresholds()
+	}
 	return plan
 }
 

@@ -145,7 +145,7 @@ func (b *billing) ask(ctx context.Context) ([]map[string]any, error) {
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
-	res, err := http.DefaultClient.Do(req)
+	res, err := new(http.Client).Do(req)
 	if err != nil {
 		return nil, err
 	}

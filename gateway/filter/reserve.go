@@ -228,6 +228,9 @@ func (r *reservation) tell(a *Answer) {
 			item.Params.Add(p.name, p.n)
 		}
 	}
+	if c.Reached > 0 {
+		item.Params.Add("reached", c.Reached)
+	}
 	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
 		a.Header.Set(HeaderBudget, text)
 	}

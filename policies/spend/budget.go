@@ -123,6 +123,9 @@ type Plan struct {
 	Org         Budget
 	Teams, Keys map[string]Budget
 	Horizon     Horizon
+	// Thresholds are the shares of a budget that are told of when they are reached,
+	// in percent.
+	Thresholds []int64
 }
 
 // NewPlan returns the plan of an organisation, nil if no budget limits anything.

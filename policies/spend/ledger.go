@@ -26,6 +26,9 @@ type Ceiling struct {
 	Level
 	// RoomAt is when a period ends, which makes room again; zero if no time does.
 	RoomAt time.Time
+	// Reached is the highest of the organisation's thresholds that is reached with
+	// the call, in percent, 0 for none.
+	Reached int64
 }
 
 // Name names the budget, for people.
@@ -122,7 +125,10 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 		if index == PerDay || index == PerMonth {
 			_, end := bounds(index-PerDay, out.Now.UnixMilli())
 			c.RoomAt = time.UnixMilli(end).UTC()
+			c.Reached = p.Reached(c.Used, c.Limit) // what has accrued, not what will
+			return c
 		}
+		c.Reached = p.Reached(c.Sum(), c.Limit)
 		return c
 	}
 	if out.Status == Refused {

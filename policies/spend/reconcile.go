@@ -19,6 +19,8 @@ type Reconciler struct {
 	// Lock waits until the caller alone reconciles an organisation.
 	Lock   func(ctx context.Context, org string) (unlock func(), err error)
 	Logger *slog.Logger
+	// Seen is told what a pass found in the ledger when it began; nil ignores it.
+	Seen func(ctx context.Context, org string, s *State)
 	// Patience is how long a call may take: a hold that is older belongs to a
 	// gateway that has ended. Unresolved is how much longer it is looked for what a
 	// call of unknown end may have made.
@@ -69,6 +71,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	before, err := r.Store.Show(ctx, org)
 	if err != nil || closed && before.Complete {
 		return Report{}, err
+	}
+	if r.Seen != nil && before.Complete {
+		r.Seen(ctx, org, &before)
 	}
 	token := before.Now.Format(time.RFC3339Nano)
 	if !before.Complete {

@@ -77,6 +77,7 @@ func Table() []Row {
 		},
 		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
+		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),

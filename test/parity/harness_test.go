@@ -145,6 +145,7 @@ func load(t *testing.T, text, upstream string) gateway.Config {
 	t.Helper()
 	return world.Configuration(t, strings.ReplaceAll(text, "PLATFORM", upstream), map[string]string{
 		"ACME": "pk-acme-" + canary, "GLOBEX": "pk-globex-" + canary, "WRONG": "pk-wrong-" + canary,
+		"ALERTS": alertSecret,
 	})
 }
 

@@ -61,6 +61,26 @@ func (s *Store) keys(org string) []string {
 	return []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended"}
 }
 
+// notices is the key of what spend.Alerts remembers of an organisation.
+func (s *Store) notices(org string) string { return s.prefix + "{" + org + "}:notices" }
+
+// Noticed implements spend.Notices.
+func (s *Store) Noticed(ctx context.Context, org string) (map[string]string, error) {
+	list, err := s.client.HGetAll(ctx, s.notices(org)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
+	}
+	return list, nil
+}
+
+// Notice implements spend.Notices.
+func (s *Store) Notice(ctx context.Context, org, budget, alert string) error {
+	if err := s.client.HSet(ctx, s.notices(org), budget, alert).Err(); err != nil {
+		return fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
+	}
+	return nil
+}
+
 // Reserve implements spend.Store.
 func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (spend.Outcome, error) {
 	horizon := int64(-1)

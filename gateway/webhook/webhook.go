@@ -1,0 +1,163 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"time"
+
+	"code.dny.dev/ssrf"
+	"github.com/cenkalti/backoff/v5"
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+)
+
+// Config is one receiver.
+type Config struct {
+	URL      string            `yaml:"url" doc:"address of the receiver, https; http on a loopback address that networks lists. Redirects are not followed"`
+	Secret   strictyaml.Secret `yaml:"secret" doc:"key that deliveries are signed with, by HMAC-SHA256 in the header webhook-signature; at least 24 bytes"`
+	Networks []netip.Prefix    `yaml:"networks" doc:"private networks that the receiver may be in, such as 10.1.0.0/16; without them, it must have a public address"`
+}
+
+// minSecret is the least length of a secret that the specification advises.
+const minSecret = 24
+
+// Validate reports every fault, each with its path below the section.
+func (c *Config) Validate() error {
+	if c.URL == "" {
+		return nil
+	}
+	var errs []error
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil:
+		errs = append(errs, fault.Errorf("url", "must be a URL"))
+	case u.Hostname() == "" || u.User != nil:
+		errs = append(errs, fault.Errorf("url", "must have a host and no user"))
+	case u.Scheme == "http" && !loopback(u.Hostname()), u.Scheme != "http" && u.Scheme != "https":
+		errs = append(errs, fault.Errorf("url", "must be https: http is for loopback addresses only"))
+	}
+	if c.Secret.IsZero() || c.Secret.Resolved() && len(c.Secret.Reveal()) < minSecret {
+		errs = append(errs, fault.Errorf("secret", "must have at least %d bytes", minSecret))
+	}
+	return errors.Join(errs...)
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// Sender delivers to one receiver. It is safe for concurrent use.
+type Sender struct {
+	url    string
+	sign   *webhooks.Webhook
+	client *http.Client
+	pauses backoff.BackOff
+	now    func() time.Time
+}
+
+const (
+	// tries is how often one delivery is attempted, attemptTimeout bounds each.
+	tries          = 6
+	attemptTimeout = 10 * time.Second
+	// maxAnswer is how much of an answer is read.
+	maxAnswer = 4096
+)
+
+// New returns a sender of a valid configuration.
+func New(c *Config, now func() time.Time) (*Sender, error) {
+	sign, err := webhooks.NewWebhookRaw([]byte(c.Secret.Reveal()))
+	if err != nil {
+		return nil, err
+	}
+	var v4, v6 []netip.Prefix
+	for _, p := range c.Networks {
+		if p.Addr().Is4() {
+			v4 = append(v4, p)
+		} else {
+			v6 = append(v6, p)
+		}
+	}
+	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	return &Sender{
+		url: c.URL, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(),
+		client: &http.Client{
+			Timeout: attemptTimeout,
+			Transport: &http.Transport{ // without a proxy, which would dial past the guard
+				DialContext:       (&net.Dialer{Control: guard.Safe}).DialContext,
+				DisableKeepAlives: true,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// event is what a receiver gets.
+type event struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      any       `json:"data"`
+}
+
+// Send delivers an event of a kind that happened at a time, and returns when it was
+// delivered or given up. A receiver that gets it twice sees the same id.
+func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data any) error {
+	body, err := json.Marshal(event{Type: kind, Timestamp: at, Data: data})
+	if err != nil {
+		return err
+	}
+	_, err = backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, s.attempt(ctx, id, body) },
+		backoff.WithBackOff(s.pauses), backoff.WithMaxTries(tries))
+	if err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	return nil
+}
+
+// attempt delivers once. What will not get better is a backoff.PermanentError.
+func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
+	now := s.now()
+	signature, err := s.sign.Sign(id, now, body)
+	if err != nil {
+		return backoff.Permanent(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	if err != nil {
+		return backoff.Permanent(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(webhooks.HeaderWebhookID, id)
+	req.Header.Set(webhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set(webhooks.HeaderWebhookSignature, signature)
+	res, err := s.client.Do(req)
+	switch {
+	case errors.Is(err, ssrf.ErrProhibitedIP):
+		return backoff.Permanent(errors.New("the receiver has a private address that networks does not list"))
+	case err != nil:
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // without the address, which may hold a token
+		}
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
+	switch code := res.StatusCode; {
+	case code >= 200 && code < 300:
+		return nil
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
+		return fmt.Errorf("the receiver answered %d", code)
+	default:
+		return backoff.Permanent(fmt.Errorf("the receiver answered %d", code))
+	}
+}

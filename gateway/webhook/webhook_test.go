@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+)
+
+var secret = strictyaml.NewSecret("a secret of twenty-four bytes")
+
+// What a receiver answers decides whether it is asked again, and no redirect leads
+// elsewhere.
+func TestSend(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		answers []int // one after the other; the last one stays
+		asked   int
+		fault   string
+	}{
+		{"taken", []int{204}, 1, ""},
+		{"taken after trouble", []int{503, 429, 408, 200}, 4, ""},
+		{"in trouble for good", []int{500}, tries, "the receiver answered 500"},
+		{"refused", []int{400}, 1, "the receiver answered 400"},
+		{"led elsewhere", []int{307}, 1, "the receiver answered 307"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := 0
+			receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(tt.answers[min(asked, len(tt.answers))-1])
+			}))
+			defer receiver.Close()
+			s := newSender(t, receiver.URL, "127.0.0.0/8")
+			err := s.Send(t.Context(), "1", "test", time.Unix(0, 0), nil)
+			if got := faultOf(err); !strings.HasSuffix(got, tt.fault) || (got == "") != (tt.fault == "") || asked != tt.asked {
+				t.Errorf("Send: %q after %d attempts, want %q after %d", got, asked, tt.fault, tt.asked)
+			}
+		})
+	}
+}
+
+// A private address is asked only where it is listed, however it is spelled.
+func TestPrivateAddresses(t *testing.T) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the receiver was asked") }))
+	defer receiver.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(receiver.URL, "http://"), ":")
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "0x7f000001"} {
+		if err := newSender(t, "http://"+host+":"+port, "10.0.0.0/8").Send(t.Context(), "1", "test", time.Unix(0, 0), nil); err == nil {
+			t.Errorf("%s: delivered", host)
+		}
+	}
+}
+
+func newSender(t *testing.T, url, network string) *Sender {
+	t.Helper()
+	s, err := New(&Config{URL: url, Secret: secret, Networks: []netip.Prefix{netip.MustParsePrefix(network)}}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.pauses = new(backoff.ZeroBackOff)
+	return s
+}
+
+func TestValidate(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                             "",
+		"https://hooks.example/x?y=z":  "",
+		"http://127.0.0.1:8080/":       "",
+		"http://hooks.example/":        "url: must be https: http is for loopback addresses only",
+		"https://ann:pw@hooks.example": "url: must have a host and no user",
+		"ftp://hooks.example":          "url: must be https: http is for loopback addresses only",
+		"https://":                     "url: must have a host and no user",
+	} {
+		if got := faultOf((&Config{URL: url, Secret: secret}).Validate()); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+	short := Config{URL: "https://hooks.example", Secret: strictyaml.NewSecret("short")}
+	if got, want := faultOf(short.Validate()), "secret: must have at least 24 bytes"; got != want {
+		t.Errorf("a short secret: %q, want %q", got, want)
+	}
+}
+
+func faultOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

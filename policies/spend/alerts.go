@@ -1,0 +1,144 @@
+package spend
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Alert says that a budget has reached one of its organisation's thresholds.
+type Alert struct {
+	// ID is the same for every report of the same alert.
+	ID    string
+	Org   string
+	Scope Scope
+	// Ceiling says which of the scope's ceilings it is; those in money are in
+	// micro-dollars.
+	Ceiling int
+	// Percent is the highest threshold reached.
+	Percent     int64
+	Used, Limit int64
+	At          time.Time
+
+	budget string // names the budget in the store
+	rank   string // of the alerts about a budget, later ones are larger
+}
+
+// Notices remembers which alerts were given, for all gateways.
+type Notices interface {
+	// Noticed returns, by budget, what Notice was last told.
+	Noticed(ctx context.Context, org string) (map[string]string, error)
+	Notice(ctx context.Context, org, budget, alert string) error
+}
+
+// Alerts tells of budgets that reach a threshold: the highest one reached, once for
+// each period of the budget, or day where it has none. An alert that could not be
+// told of is repeated at the next look. It is safe for concurrent use.
+type Alerts struct {
+	Notices Notices
+	// Plan returns the budgets of an organisation, nil for none.
+	Plan func(org string) *Plan
+	// Tell tells of an alert.
+	Tell func(ctx context.Context, a Alert) error
+	// Go runs what Look does not wait for.
+	Go     func(f func())
+	Logger *slog.Logger
+
+	busy sync.Map // organisations that are being told of
+}
+
+// alertTimeout bounds how long telling the alerts of one look may take.
+const alertTimeout = 5 * time.Minute
+
+// Look compares the budgets of an organisation with what is spent. It does not wait
+// for the telling.
+func (a *Alerts) Look(ctx context.Context, org string, state *State) {
+	alerts := a.Plan(org).alerts(org, state)
+	if len(alerts) == 0 {
+		return
+	}
+	if _, busy := a.busy.LoadOrStore(org, true); busy {
+		return
+	}
+	a.Go(func() {
+		defer a.busy.Delete(org)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
+		defer cancel()
+		if err := a.tell(ctx, org, alerts); err != nil {
+			a.Logger.WarnContext(ctx, "an alert about a budget was not delivered", "org", org, "error", err.Error())
+		}
+	})
+}
+
+func (a *Alerts) tell(ctx context.Context, org string, alerts []Alert) error {
+	noticed, err := a.Notices.Noticed(ctx, org)
+	if err != nil {
+		return err
+	}
+	for _, alert := range alerts {
+		if noticed[alert.budget] >= alert.rank {
+			continue
+		}
+		if err := a.Tell(ctx, alert); err != nil {
+			return err
+		}
+		if err := a.Notices.Notice(ctx, org, alert.budget, alert.rank); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alerts lists the budgets that have reached a threshold.
+func (p *Plan) alerts(org string, state *State) []Alert {
+	if p == nil || len(p.Thresholds) == 0 {
+		return nil
+	}
+	var out []Alert
+	for _, b := range state.Balances {
+		for i, limit := range p.Budget(b.Scope).Limits() {
+			used := b.used(i)
+			percent := p.Reached(used, limit)
+			if percent == 0 {
+				continue
+			}
+			which := day
+			if i == PerMonth {
+				which = month
+			}
+			start, _ := bounds(which, state.Now.UnixMilli())
+			a := Alert{Org: org, Scope: b.Scope, Ceiling: i, Percent: percent, Used: used, Limit: limit, At: state.Now.UTC()}
+			a.budget = strings.Join([]string{string(b.Scope.Kind), b.Scope.ID, CeilingName(i)}, ":")
+			a.rank = fmt.Sprintf("%s:%03d", time.UnixMilli(start).UTC().Format(time.DateOnly), percent)
+			a.ID = strings.Join([]string{org, a.budget, a.rank}, ":")
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Reached returns the highest threshold that is reached, in percent, 0 for none.
+func (p *Plan) Reached(used, limit int64) int64 {
+	reached := int64(0)
+	for _, percent := range p.Thresholds {
+		if limit > 0 && used >= limit/100*percent+(limit%100*percent+99)/100 {
+			reached = max(reached, percent)
+		}
+	}
+	return reached
+}
+
+// used is how much of a ceiling is used: committed and reserved, or accrued.
+func (b *Balance) used(ceiling int) int64 {
+	dimension := [Ceilings]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB}
+	switch ceiling {
+	case PerDay:
+		return b.Day
+	case PerMonth:
+		return b.Month
+	}
+	return b.Committed[dimension[ceiling]] + b.Reserved[dimension[ceiling]]
+}

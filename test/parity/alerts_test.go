@@ -1,0 +1,116 @@
+package parity
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// alertReceiver takes deliveries of alerts: it fails the first of each, and keeps the
+// rest after a look at the signature.
+type alertReceiver struct {
+	*httptest.Server
+
+	got   chan string
+	calls atomic.Int64
+}
+
+const alertSecret = "a secret of twenty-four bytes"
+
+func newAlertReceiver(t *testing.T) *alertReceiver {
+	sign, err := webhooks.NewWebhookRaw([]byte(alertSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &alertReceiver{got: make(chan string, 16)}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err == nil {
+			err = sign.VerifyIgnoringTimestamp(body, req.Header)
+		}
+		if err != nil {
+			t.Errorf("a delivery: %v", err)
+		}
+		if r.calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		r.got <- req.Header.Get("Webhook-Id") + " " + string(body)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// told gives organisation acme the receiver.
+func told(r *alertReceiver, networks string) option {
+	return func(d *door) {
+		d.text = strings.Replace(d.text, "- id: acme\n", fmt.Sprintf(
+			"- id: acme\n    alerts: {webhook: {url: %q, secret: {env: ALERTS}, networks: [%s]}}\n", r.URL, networks), 1)
+	}
+}
+
+// A threshold is told of on the answer that reaches it, and once by the webhook,
+// which is tried again.
+func TestThresholds(t *testing.T) {
+	r := newAlertReceiver(t)
+	d := openDoor(t, "http", budgeted("{per_hour: 1, gpus: 4}"), told(r, "127.0.0.0/8"))
+	d.rented(t, podL4)
+	a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
+	if got, want := a.Header.Get("X-Tollgate-Budget"), `"team research per_hour";limit=1.0;left=0.135;reached=80`; got != want {
+		t.Errorf("budget header = %s, want %s", got, want)
+	}
+	for range 3 {
+		d.reconcile(t)
+	}
+	want := map[string]float64{"per_hour": 80, "gpus": 50}
+	for range len(want) {
+		id, body, _ := strings.Cut(<-r.got, " ")
+		var event struct {
+			Type string
+			Data struct {
+				Org, Scope, Budget string
+				Percent            float64
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &event); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		e := event.Data
+		if event.Type != "budget.threshold" || e.Org != "acme" || e.Scope != "team research" || e.Percent != want[e.Budget] || !strings.HasPrefix(id, "acme:team:research:"+e.Budget) {
+			t.Errorf("%s %s, want a threshold of %v", id, body, want)
+		}
+		delete(want, e.Budget)
+	}
+	until(t, "alerts to be remembered", func() bool {
+		return strings.Contains(d.page(t, "/metrics"), `tollgate_budget_alerts_total{budget="gpus",org="acme",percent="50"`)
+	})
+	d.reconcile(t)
+	d.rented(t, `{"name":"b","image":"img:1","cpu":{"id":"cpu3c","vcpuCount":2}}`)
+	d.reconcile(t)
+	select {
+	case again := <-r.got:
+		t.Errorf("told again: %s", again)
+	default:
+	}
+}
+
+// A receiver on a private address that the configuration does not list is not asked.
+func TestAlertsStayOutside(t *testing.T) {
+	r := newAlertReceiver(t)
+	d := openDoor(t, "http", budgeted("{gpus: 1}"), told(r, "10.0.0.0/8"))
+	d.rented(t, podL4)
+	d.reconcile(t)
+	until(t, "word of the refusal", func() bool {
+		return strings.Contains(d.logs.String(), "private address that networks does not list")
+	})
+	if n := r.calls.Load(); n != 0 {
+		t.Errorf("the receiver was asked %d times", n)
+	}
+}
