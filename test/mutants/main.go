@@ -4,7 +4,7 @@
 //
 //	go run ./test/mutants [-run NAME]
 //
-// It ends with 1 if there are survivors, with 2 if a row does not fit the code.
+// It ends with 1 if there are survivors, with 2 if a row could not be tried.
 package main
 
 import (
@@ -47,24 +47,26 @@ func run(w io.Writer, only *regexp.Regexp) (survivors int, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	tried := 0
+	var errs []error
 	for _, m := range mutants() {
 		if !only.MatchString(m.name) {
 			continue
 		}
 		tried++
 		noticed, err := m.try(dir)
-		if err != nil {
-			return survivors, fmt.Errorf("%s: %w", m.name, err)
-		}
 		verdict := "noticed "
-		if !noticed {
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", m.name, err))
+			verdict = "UNTRIED "
+		case !noticed:
 			verdict = "SURVIVED"
 			survivors++
 		}
 		_, _ = fmt.Fprintf(w, "%s  %s (%s)\n", verdict, m.name, m.file)
 	}
 	_, _ = fmt.Fprintf(w, "%d of %d changes survived\n", survivors, tried)
-	return survivors, nil
+	return survivors, errors.Join(errs...)
 }
 
 // mutant is one change of the code.
