@@ -1,22 +1,30 @@
 -- Runs a list of operations on scopes, in order, as one step.
 --
 -- KEYS     the scope keys, then the keys they need besides (the index of each
---          organisation, and the tables of its leases).
--- ARGV[1]  a JSON array of integers: the number of scope keys; for each of them
---          which key is its index; then the operations:
+--          organisation, and the tables of its leases), then the table of positions.
+-- ARGV[1]  a JSON array of integers: the position the writer remembers (epoch, -1
+--          if none, and writes), 1 to announce a loss; the number of scope keys;
+--          for each of them which key is its index; then the operations:
 --            calls, n, then n times: key, three quotas, what each call takes
 --            0, n, divisor, leases, gateway, then n times:
 --              key, three quotas, three needs, three wants, three held
 --          Keys are positions in KEYS. A quota of 0 means that the window is not
 --          limited. Leases stands for two keys, for even and odd days, so that
 --          each can expire with its day. The gateway is a position in ARGV.
+-- ARGV[2]  the writer.
+--
+-- The table of positions has the epoch, under '', and for each writer how often it
+-- has written and on which day last. A writer that remembers more than that has
+-- found that data was lost; nothing is done for it then, and the epoch that it
+-- announces tells the others.
 --
 -- A scope is a JSON array: generation, then index and count of the minute, the
 -- hour and the day, then the three quotas of the latest call (for operators).
 -- The value and its expiry are written by one command, so a key without an
 -- expiry cannot exist.
 --
--- Returns numbers, separated by spaces: the clock in milliseconds; for each
+-- Returns numbers, separated by spaces: the clock in milliseconds and the epoch, no
+-- more than that if the writer remembers otherwise; how often it has written; for each
 -- operation how many calls were admitted, and for a leasing one (admitted or
 -- not) three grants per scope; then generation, index and count (three times)
 -- of each scope key.
@@ -33,13 +41,27 @@ local clock = redis.call('TIME')
 local sec = tonumber(clock[1])
 local now = sec * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
-local nk = req[1]
-local state, index, dirty = {}, {}, {}
+local today = math.floor(sec / SIZE[3])
+local positions, writer = KEYS[#KEYS], ARGV[2]
+local has = redis.call('HMGET', positions, '', writer)
+local epoch = tonumber(has[1] or '0')
+local writes, written = string.match(has[2] or '0 0', '(%d+) (%d+)')
+writes = tonumber(writes)
+if req[1] >= 0 and (req[1] ~= epoch or req[2] > writes) then
+  if req[3] == 1 and req[1] >= epoch then
+    epoch = math.max(now, req[1] + 1)
+    redis.call('HSET', positions, '', string.format('%.0f', epoch))
+  end
+  return string.format('%.0f %.0f', now, epoch)
+end
+
+local nk = req[4]
+local state, index, dirty, writing = {}, {}, {}, false
 for k = 1, nk do
   local v = redis.call('GET', KEYS[k])
   local s = v and cjson.decode(v) or {0, 0, 0, 0, 0, 0, 0}
   -- a scope that is new today is entered into the index
-  if s[6] < math.floor(sec / SIZE[3]) then index[k] = req[k + 1] end
+  if s[6] < today then index[k] = req[k + 4] end
   for w = 1, 3 do
     local current = math.floor(sec / SIZE[w])
     -- a window later than the clock stays: a clock that steps back reopens nothing
@@ -48,9 +70,9 @@ for k = 1, nk do
   state[k] = s
 end
 
-local out = {now}
+local out = {now, string.format('%.0f', epoch), writes}
 local leases = {}
-local p = nk + 2
+local p = nk + 5
 while req[p] do
   local calls, n = req[p], req[p + 1]
   if calls > 0 then
@@ -73,7 +95,7 @@ while req[p] do
           s[2 * w + 1] = s[2 * w + 1] + fit * req[p + 5 * i + 4]
           s[w + 7] = req[p + 5 * i + w]
         end
-        dirty[k] = true
+        dirty[k], writing = true, true
       end
     end
     out[#out + 1] = fit
@@ -111,7 +133,7 @@ while req[p] do
         lease[2 * w - 1], lease[2 * w] = s[2 * w], held + grant
       end
       if fits then
-        dirty[k] = true
+        dirty[k], writing = true, true
         leases[#leases + 1] = {KEYS[tables + s[6] % 2], KEYS[k] .. '|' .. gateway, '[' .. table.concat(lease, ',') .. ']', s[6]}
       end
     end
@@ -120,6 +142,18 @@ while req[p] do
 end
 
 local function expiry(day) return (day + 1) * SIZE[3] + RETENTION end
+if writing then
+  out[3] = writes + 1
+  if tonumber(written) ~= today then -- those that have not written for a day are forgotten
+    local all = redis.call('HGETALL', positions)
+    for i = 1, #all, 2 do
+      local last = tonumber(string.match(all[i + 1], ' (%d+)'))
+      if last and last < today - 1 then redis.call('HDEL', positions, all[i]) end
+    end
+  end
+  redis.call('HSET', positions, writer, string.format('%.0f %.0f', out[3], today))
+  if tonumber(written) ~= today then redis.call('EXPIREAT', positions, expiry(today + 1)) end
+end
 for _, l in ipairs(leases) do
   redis.call('HSET', l[1], l[2], l[3])
   redis.call('EXPIREAT', l[1], expiry(l[4]))

@@ -42,10 +42,11 @@ type encoder struct {
 	numbers []int64
 }
 
-// encode returns the keys and arguments for ops. They are valid until the next
-// call.
-func (e *encoder) encode(prefix string, ops []ratelimit.Op) ([]string, []any) {
+// encode returns the keys and arguments for ops, from a writer that remembers a
+// position. They are valid until the next call.
+func (e *encoder) encode(prefix string, from origin, ops []ratelimit.Op) ([]string, []any) {
 	e.reset()
+	e.args = append(e.args, from.writer)
 	for i := range ops {
 		for s := range ops[i].Scopes {
 			e.scope(prefix, ops[i].Org, ops[i].Scopes[s].Ref())
@@ -56,14 +57,19 @@ func (e *encoder) encode(prefix string, ops []ratelimit.Op) ([]string, []any) {
 	for i := range ops {
 		at = e.op(prefix, &ops[i], nk, at)
 	}
+	announce := int64(0)
+	if from.announce {
+		announce = 1
+	}
 	e.buf = append(e.buf, '[')
-	e.buf = strconv.AppendInt(e.buf, int64(nk), 10)
+	e.buf = strconv.AppendInt(e.buf, from.epoch, 10)
+	e.buf = appendNumber(e.buf, from.writes, announce, int64(nk))
 	for _, other := range e.indexOf {
 		e.buf = appendNumber(e.buf, int64(nk+other+1))
 	}
 	e.buf = append(append(e.buf, e.body...), ']')
 	e.args[0] = string(e.buf)
-	e.keys = append(e.keys, e.others...)
+	e.keys = append(append(e.keys, e.others...), from.key)
 	return e.keys, e.args
 }
 
@@ -138,20 +144,35 @@ var errReply = errors.New("malformed reply")
 // stateWords is how many numbers describe one scope in a reply.
 const stateWords = 1 + 2*ratelimit.Windows
 
-// decode fills in the results of ops and returns the store's clock.
-func (e *encoder) decode(reply string, ops []ratelimit.Op) (int64, error) {
-	if err := e.parse(reply); err != nil {
-		return 0, err
+// head reads the beginning of a reply: the position of its writer, and whether that
+// is not what the writer remembers, when there is no more to a reply.
+func (e *encoder) head(reply string) (p position, otherwise bool, err error) {
+	switch err := e.parse(reply); {
+	case err != nil:
+		return position{}, false, err
+	case len(e.numbers) < 2:
+		return position{}, false, errReply
+	case len(e.numbers) == 2:
+		return position{epoch: e.numbers[1]}, true, nil
 	}
+	return position{epoch: e.numbers[1], writes: e.numbers[2]}, false, nil
+}
+
+// headWords is how many numbers a reply begins with.
+const headWords = 3
+
+// decode fills in the results of ops from the reply whose head was read, and returns
+// the store's clock.
+func (e *encoder) decode(ops []ratelimit.Op) (int64, error) {
 	nk := len(e.indexOf)
-	want := 1 + stateWords*nk
+	want := headWords + stateWords*nk
 	for i := range ops {
 		want += 1 + ratelimit.Windows*len(ops[i].Draws)
 	}
 	if len(e.numbers) != want {
 		return 0, fmt.Errorf("%w: %d numbers, want %d", errReply, len(e.numbers), want)
 	}
-	p := 1
+	p := headWords
 	for i := range ops {
 		ops[i].Admitted = e.numbers[p]
 		p++

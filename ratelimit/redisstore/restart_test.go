@@ -301,3 +301,87 @@ func TestOneThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 		t.Errorf("the day counts %d, want 2", got)
 	}
 }
+
+// TestLostDataIsNoticed: a server that stays the process it is, and knows less than it
+// did, admits nothing before every gateway has restored what it remembers.
+func TestLostDataIsNoticed(t *testing.T) {
+	for name, loss := range map[string]func(t *testing.T, s *redistest.Server) (lose func()){
+		"a replica that was behind is promoted": func(_ *testing.T, s *redistest.Server) func() { return s.Mark().RollBack },
+		"an operator empties it": func(t *testing.T, s *redistest.Server) func() {
+			return func() {
+				if err := open(t, "redis://"+s.Addr()).FlushAll(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Run(t)
+			a, clock := newPausing(t, "redis://"+server.Addr())
+			b, other := newPausing(t, "redis://"+server.Addr())
+			g, h := gateway{a, "busy"}, gateway{b, "idle"}
+			early := h.take(t)
+			g.beat(t)
+			h.beat(t)
+			g.beat(t) // and hears of the other
+			lose := loss(t, server)
+			for range 5 {
+				g.take(t)
+			}
+			late := g.take(t)
+			lose()
+
+			g.notice(t)
+			h.refuses(t, "told of the loss by what the other announced")
+			g.refuses(t, "after the loss")
+			g.restore(t, late)
+			g.beat(t)
+			g.refuses(t, "while the other has not restored")
+			h.restore(t, early)
+			for _, c := range []*stopped{clock, other} {
+				c.nanos.Add(int64(redisstore.MinRecovery))
+			}
+			g.beat(t)
+			h.beat(t)
+			if got := g.take(t).Count[2]; got != 8 {
+				t.Errorf("the day counts %d, want the 7 of before the loss and this one", got)
+			}
+			if got := h.take(t).Count[2]; got != 9 {
+				t.Errorf("the day counts %d, want 9", got)
+			}
+			// The next loss is another: none has restored anything since.
+			if err := open(t, "redis://"+server.Addr()).FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			h.refuses(t, "after the second loss")
+			g.refuses(t, "after the second loss")
+		})
+	}
+}
+
+// TestPositionsAreForgotten: the table of positions does not grow with the gateways
+// that there have been, and one that was silent for days has lost nothing.
+func TestPositionsAreForgotten(t *testing.T) {
+	m := miniredis.RunT(t)
+	now := time.Unix(1_800_000_000, 0)
+	s, clock := newPausing(t, "redis://"+m.Addr())
+	for day := range 5 {
+		m.SetTime(now.AddDate(0, 0, day))
+		if _, err := newStore(t, open(t, "redis://"+m.Addr())).Apply(t.Context(), one(100)); err != nil {
+			t.Fatal(err)
+		}
+		if day == 0 {
+			if _, err := s.Apply(t.Context(), one(100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if fields, err := m.HKeys("tollgate:rl:positions"); err != nil || len(fields) != 2 {
+		t.Errorf("positions of %q are kept (%v), want those of today and yesterday", fields, err)
+	}
+	clock.nanos.Add(int64(4 * 24 * time.Hour))
+	if _, err := s.Apply(t.Context(), one(100)); err != nil {
+		t.Errorf("after four silent days: %v", err)
+	}
+}

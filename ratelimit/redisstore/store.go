@@ -116,21 +116,12 @@ func (s *Store) Group(org string) string {
 func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	epoch, err := s.watch.enter()
-	if err != nil {
-		return 0, fmt.Errorf("redisstore: apply: %w", err)
-	}
 	e := s.scratch.Get().(*encoder)
 	defer s.scratch.Put(e)
-	keys, args := e.encode(s.prefix, ops)
-	reply, err := s.apply.Run(ctx, s.once, keys, args...).Text()
-	if err != nil {
+	if err := s.run(ctx, e, s.Group(ops[0].Org), ops); err != nil {
 		return 0, fmt.Errorf("redisstore: apply: %w", err)
 	}
-	if err := s.watch.check(ctx, epoch); err != nil {
-		return 0, fmt.Errorf("redisstore: apply: %w", err)
-	}
-	now, err := e.decode(reply, ops)
+	now, err := e.decode(ops)
 	if err != nil {
 		return 0, fmt.Errorf("redisstore: apply: %w", err)
 	}
@@ -176,6 +167,13 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
 		return ratelimit.Pulse{}, wrap("beat", err)
+	}
+	if !s.cluster {
+		e := s.scratch.Get().(*encoder)
+		defer s.scratch.Put(e)
+		if err := s.run(ctx, e, "", nil); err != nil {
+			return ratelimit.Pulse{}, wrap("beat", err)
+		}
 	}
 	key, roll := s.prefix+"gateways", s.prefix+s.watch.roll()
 	var live, restored *redis.StringSliceCmd

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,11 +37,12 @@ import (
 // told the new server that they are. One that does not come is waited for no
 // longer than the pause.
 //
-// What it does not notice is an operator who empties a running server.
+// A loss of data by a server that stays the same is noticed by the lineage.
 type watch struct {
-	client redis.UniversalClient
-	pause  time.Duration
-	now    func() time.Time
+	client  redis.UniversalClient
+	pause   time.Duration
+	now     func() time.Time
+	lineage *lineage
 	// sentinel is set if the client asks Sentinels where the master is; addr is
 	// what the latest connection went to then.
 	sentinel bool
@@ -52,6 +54,8 @@ type watch struct {
 
 	mu    sync.Mutex
 	known map[string]string // run IDs by address
+	// loss is the epoch of the latest loss of data by the servers known, 0 for none.
+	loss int64
 	// peers are the gateways heard of, and when last.
 	peers map[string]time.Time
 	// since is when the latest change was noticed, until when the pause after it
@@ -67,6 +71,7 @@ func newWatch(client redis.UniversalClient, config Config) *watch {
 	if w.now == nil {
 		w.now = time.Now
 	}
+	w.lineage = newLineage(w.now)
 	w.dials.Store(1) // the client may have connections already
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -112,6 +117,16 @@ func (w *watch) changed() {
 	w.epoch.Add(1)
 }
 
+// lost begins a pause after a loss of data, with which an epoch began.
+func (w *watch) lost(epoch int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if epoch > w.loss {
+		w.loss = epoch
+		w.changed()
+	}
+}
+
 // ProcessHook implements [redis.Hook].
 func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
@@ -124,11 +139,14 @@ func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 func (w *watch) pausing() bool { return w.now().UnixNano() < w.until.Load() }
 
 // roll is the name of the set of gateways that have restored what they remember
-// to the servers now known.
+// to the servers now known, since they lost data last.
 func (w *watch) roll() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := slices.Sorted(maps.Values(w.known))
+	if w.loss > 0 {
+		ids = append(ids, strconv.FormatInt(w.loss, 10))
+	}
 	return "restored:" + strings.Join(ids, ",")
 }
 
@@ -167,16 +185,6 @@ func (w *watch) alive() []string {
 	return slices.Sorted(maps.Keys(w.peers))
 }
 
-// enter returns the epoch an exchange begins in, or an error during the pause
-// after a change.
-func (w *watch) enter() (int64, error) {
-	epoch := w.epoch.Load()
-	if epoch > 0 && w.pausing() {
-		return 0, ratelimit.ErrRestarted
-	}
-	return epoch, nil
-}
-
 // check reports whether the outcome of an exchange that began in epoch counts.
 func (w *watch) check(ctx context.Context, epoch int64) error {
 	if w.pause < 0 {
@@ -208,6 +216,8 @@ func (w *watch) verify(ctx context.Context) error {
 	for addr, id := range found {
 		if len(w.known) > 0 && w.known[addr] != id {
 			w.changed()
+			w.loss = 0
+			w.lineage.forget()
 			break
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestManyKeysSurviveARestart restarts a Redis without persistence under more keys
@@ -44,4 +45,42 @@ func TestManyKeysSurviveARestart(t *testing.T) {
 	if got := round(); got != 0 {
 		t.Errorf("%d calls were answered again after Redis restarted, want none", got)
 	}
+}
+
+// TestAReplicaBehindOpensNothing: a Redis that has lost calls of two gateways, as when
+// a replica that was behind is promoted, admits none of them a second time, although
+// no connection tells that anything has happened.
+func TestAReplicaBehindOpensNothing(t *testing.T) {
+	// What is left is too little for a gateway to admit a part of it by itself.
+	const quota, kept, lost = 40, 12, 24
+	f := newFleet(t, "exact", 2, "ann {day: 40}", "bob {day: 40}")
+	f.within(t, 24*time.Hour, [2]string{"ann", "bob"}, func(key string) (wrong []string) {
+		admitted := 0
+		use := func(calls int) {
+			for i := range calls {
+				if a := f.ask(t, i%2, key); a.Status == http.StatusOK {
+					admitted++
+				}
+			}
+		}
+		use(kept)
+		mark := f.server.Mark()
+		use(lost)
+		mark.RollBack()
+		for refused := 0; refused < 2*len(f.gateways); {
+			switch a := f.ask(t, refused%2, key); a.Status {
+			case http.StatusOK:
+				admitted++
+			case http.StatusTooManyRequests:
+				refused++
+			case http.StatusServiceUnavailable: // until the counts are restored
+			default:
+				return []string{fmt.Sprintf("status %d: %s", a.Status, a.Body)}
+			}
+		}
+		if admitted != quota {
+			wrong = append(wrong, fmt.Sprintf("%d calls were admitted, want %d", admitted, quota))
+		}
+		return wrong
+	})
 }
