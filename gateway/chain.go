@@ -85,7 +85,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Routed{API: g.api, Run: g.runs},
 	}
 	chain.Content = []filter.Filter{
-		filter.Size{Memory: g.bodies},
+		filter.Size{Memory: g.bodies, Keyless: g.keyless},
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		&filter.Brownout{Now: g.deps.Now},

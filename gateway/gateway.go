@@ -66,12 +66,17 @@ type Deps struct {
 	Serving func()
 }
 
+// keylessMemory bounds the bodies of callers without a key that are under way, in
+// bytes: 160 of the largest.
+const keylessMemory = 16 << 20
+
 // Gateway is a running tollgate.
 type Gateway struct {
 	deps       Deps
 	api        *schema.API
 	runs       *schema.API    // of the run interface
 	bodies     *filter.Memory // of the run interface
+	keyless    *filter.Memory // of callers without a key
 	webSockets *semaphore.Weighted
 	recorder   *telemetry.Recorder
 	store      *redisstore.Store
@@ -126,7 +131,8 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.runs, err = schema.LoadRun(); err != nil {
 		return nil, err
 	}
-	g.bodies, g.webSockets = filter.NewMemory(cfg.Run.Memory), semaphore.NewWeighted(cfg.Run.WebSockets)
+	g.bodies, g.keyless = filter.NewMemory(cfg.Run.Memory), filter.NewMemory(keylessMemory)
+	g.webSockets = semaphore.NewWeighted(cfg.Run.WebSockets)
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}

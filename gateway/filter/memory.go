@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Memory bounds the bytes of large bodies that are under way at once, over all
-// exchanges.
+// Memory bounds the bytes of bodies that are under way at once, over all exchanges.
 type Memory struct{ w *semaphore.Weighted }
 
 // NewMemory returns a Memory of so many bytes.
@@ -19,8 +18,11 @@ type held struct {
 	bytes  atomic.Int64
 }
 
-// grow takes more memory. It reports whether there was enough.
+// grow takes more memory. It reports whether there was enough; nil has no bound.
 func (h *held) grow(bytes int64) bool {
+	if h == nil {
+		return true
+	}
 	if !h.memory.w.TryAcquire(bytes) {
 		return false
 	}

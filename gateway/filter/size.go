@@ -13,15 +13,15 @@ import (
 // platform-v2, section 1.3). The gateway holds its callers to the same.
 const MaxBody = 102400
 
-// Size refuses bodies over the limit before anything else is looked at. It runs
-// in the head, where it sees what was declared, and again with the body, where
-// it counts, because a declared length may lie.
-//
-// Bodies of the run interface are two hundred times as large as others. They are
-// read here, after the head has passed: a caller nobody knows costs no memory.
+// Size refuses bodies over the limit. In the head, before anything else, it judges
+// the length that was declared. Behind the head it reads the body, if the door has
+// not, and counts, because a declared length may lie: the body of a caller who is
+// refused in the head takes no memory.
 type Size struct {
-	// Memory bounds the bodies that are read here; required with the body.
-	Memory *Memory
+	// Memory bounds the bodies of the run interface, which are two hundred times as
+	// large as others, Keyless those of callers without a key. Both are required
+	// behind the head.
+	Memory, Keyless *Memory
 }
 
 // Name implements Filter.
@@ -32,19 +32,40 @@ func (Size) Name() string { return "size" }
 func (f Size) Request(_ context.Context, ex *Exchange) error {
 	limit := ex.bodyLimit()
 	in := &ex.In
-	if in.Source != nil && f.Memory != nil && !ex.opaque() {
-		if err := f.receive(ex, limit); err != nil || in.Oversize {
-			discard(in.Source)
+	if source := in.Source; source != nil && f.Memory != nil && !ex.opaque() {
+		in.Source = nil
+		if err := f.receive(ex, source, limit); err != nil || in.Oversize {
+			discard(source)
 			if err != nil {
 				return err
 			}
 		}
 	}
 	if in.Oversize || in.Length > limit || int64(len(in.Body)) > limit {
-		return problem.TooLarge.Newf("the request body exceeds %d bytes", limit).With("Connection", "close")
+		return tooLarge(limit)
 	}
 	if in.Broken {
-		return problem.BadRequest.New("the request body broke off").With("Connection", "close")
+		return brokenOff()
+	}
+	return nil
+}
+
+func tooLarge(limit int64) error {
+	return problem.TooLarge.Newf("the request body exceeds %d bytes", limit).With("Connection", "close")
+}
+
+func brokenOff() error {
+	return problem.BadRequest.New("the request body broke off").With("Connection", "close")
+}
+
+// bound is the memory that the body of an exchange is taken from, nil for one that
+// only the quotas and connections of its caller bound.
+func (f Size) bound(ex *Exchange) *held {
+	switch {
+	case ex.Dialect.Runs():
+		return &held{memory: f.Memory}
+	case ex.Caller == nil:
+		return &held{memory: f.Keyless}
 	}
 	return nil
 }
@@ -73,10 +94,14 @@ func (ex *Exchange) bodyLimit() int64 {
 	return MaxBody
 }
 
-// firstRead is what a body is given before anything of it has come, and most of
-// what it is given at once unless its length was declared: a declaration costs
-// its sender nothing.
-const firstRead = 64 << 10
+const (
+	// firstRead is what a body is given before anything of it has come: a declared
+	// length costs its sender nothing.
+	firstRead = 4 << 10
+	// earnest is how much of a body must have come before its declared length is
+	// believed, and all of it is given at once.
+	earnest = 64 << 10
+)
 
 // maxDiscard bounds what is read of a body for nothing.
 const maxDiscard = 32 << 20
@@ -85,12 +110,12 @@ const maxDiscard = 32 << 20
 func discard(source io.Reader) { _, _ = io.CopyN(io.Discard, source, maxDiscard) }
 
 // receive reads the body. Its memory is reserved as it grows.
-func (f Size) receive(ex *Exchange, limit int64) error {
+func (f Size) receive(ex *Exchange, source io.Reader, limit int64) error {
 	in := &ex.In
 	if in.Oversize = in.Length > limit; in.Oversize {
 		return nil
 	}
-	ex.memory = &held{memory: f.Memory}
+	ex.memory = f.bound(ex)
 	defer func() { ex.Event.BytesIn = int64(len(in.Body)) }()
 	most := limit + 1 // one more byte shows that there are too many
 	if in.Length >= 0 {
@@ -100,15 +125,15 @@ func (f Size) receive(ex *Exchange, limit int64) error {
 	for {
 		if len(b) == cap(b) {
 			grown := min(max(firstRead, 2*int64(cap(b))), most)
-			if len(b) >= firstRead && in.Length >= 0 {
+			if len(b) >= earnest && in.Length >= 0 {
 				grown = most
 			}
 			if !ex.memory.grow(grown - int64(cap(b))) {
-				return problem.Overloaded.New("too many large bodies are under way").With("Retry-After", "1").With("Connection", "close")
+				return problem.Overloaded.New("too many bodies are under way").With("Retry-After", "1").With("Connection", "close")
 			}
 			b = append(make([]byte, 0, grown), b...)
 		}
-		n, err := in.Source.Read(b[len(b):cap(b)])
+		n, err := source.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {
 		case int64(len(b)) > limit:
@@ -124,12 +149,25 @@ func (f Size) receive(ex *Exchange, limit int64) error {
 	}
 }
 
-// Response gives the memory of the body back, if sending it has not.
+// Response gives the memory of the body back, if sending it has not. A body that was
+// refused before it was read, and whose length was not declared, is counted: its size
+// comes before all else.
 func (f Size) Response(_ context.Context, ex *Exchange) error {
 	if ex.memory != nil {
 		ex.letGo()
 		ex.Out.Body = nil
 		ex.memory.free()
+	}
+	source := ex.In.Source
+	if source == nil || f.Memory != nil || ex.In.Length >= 0 || ex.Dialect.Runs() {
+		return nil
+	}
+	switch _, err := io.CopyN(io.Discard, source, MaxBody+1); {
+	case err == nil:
+		return tooLarge(MaxBody)
+	case !errors.Is(err, io.EOF):
+		ex.In.Broken = true
+		return brokenOff()
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,26 +75,14 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 	return in
 }
 
-// receive reads the body, as far as the cap. One that may be large is left to be
-// read once the head has passed.
+// receive leaves the body to be read once the head has passed.
 func (h *Handler) receive(w http.ResponseWriter, r *http.Request, ex *filter.Exchange) {
-	in := &ex.In
 	if r.ContentLength == 0 {
 		return
 	}
 	d := &deadline{w: w, patience: h.BodyTimeout}
 	d.set()
-	if ex.Dialect.Runs() {
-		in.Source = &source{body: r.Body, deadline: d}
-		return
-	}
-	if in.Oversize = r.ContentLength > filter.MaxBody; !in.Oversize {
-		body(r, in)
-	}
-	if !in.Oversize && !in.Broken {
-		d.lift()
-	}
-	ex.Event.BytesIn = int64(len(in.Body))
+	ex.In.Source = &source{body: r.Body, deadline: d}
 }
 
 // deadline is the time by which a body must have come. It is lifted only when it
@@ -119,8 +106,8 @@ func (d *deadline) lift() {
 	}
 }
 
-// source is a body that may be large. Each MiB of it may take the time that a
-// small one may take as a whole.
+// source is a body. Each MiB of it may take the time that a small one may take as a
+// whole.
 type source struct {
 	body     io.Reader
 	deadline *deadline
@@ -139,36 +126,6 @@ func (s *source) Read(p []byte) (int, error) {
 		s.deadline.lift()
 	}
 	return n, err
-}
-
-// firstRead is what a body is given before anything of it has come: a declared
-// length costs its sender nothing.
-const firstRead = 4 << 10
-
-func body(r *http.Request, in *filter.Inbound) {
-	length := r.ContentLength
-	if length < 0 || length >= firstRead {
-		length = firstRead - 1 // one more byte shows the end
-	}
-	b := make([]byte, 0, length+1)
-	for {
-		if len(b) == cap(b) {
-			b = slices.Grow(b, min(len(b), filter.MaxBody+1-len(b)))
-		}
-		n, err := r.Body.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case len(b) > filter.MaxBody:
-			in.Oversize = true
-			return
-		case errors.Is(err, io.EOF):
-			in.Body = b
-			return
-		case err != nil:
-			in.Broken = true
-			return
-		}
-	}
 }
 
 // links joins a caller's trace without making it the parent: whoever stands

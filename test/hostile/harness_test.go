@@ -43,6 +43,7 @@ redis: {embedded: true}
 limits: {timeout: 10s, anonymous: {burst: BURST}}
 policies: {deadline: 10s}
 catalog: {refresh: 1h}
+LEGACY
 connections: {per_address: PERADDRESS}
 timeouts: {body: BODYTIMEOUT, write: WRITETIMEOUT, drain: 1s}
 orgs:
@@ -90,6 +91,7 @@ type settings struct {
 	writeTimeout string
 	perAddress   string
 	burst        int
+	legacy       string
 	balancers    balancer.Config
 	data, admin  *tls.Certificate
 }
@@ -105,6 +107,13 @@ func writeWithin(d time.Duration) option { return func(s *settings) { s.writeTim
 
 // holding bounds how many connections an address may hold.
 func holding(n int) option { return func(s *settings) { s.perAddress = strconv.Itoa(n) } }
+
+// keyless has callers without a key served as the organisation acme.
+func keyless() option {
+	return func(s *settings) {
+		s.legacy = "legacy: {keyless: {org: acme, limit: {rate: 100000, burst: 100000}}}"
+	}
+}
 
 // behind has the gateway believe load balancers.
 func behind(c balancer.Config) option { return func(s *settings) { s.balancers = c } }
@@ -132,7 +141,7 @@ func open(t *testing.T, opts ...option) *site {
 func (s *site) run(t *testing.T, set settings) {
 	t.Helper()
 	text := strings.NewReplacer(
-		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst),
+		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,
 		"FEW", fewKeys(),
 	).Replace(configuration)
 	s.config = world.Configuration(t, text, map[string]string{

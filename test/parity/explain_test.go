@@ -281,3 +281,32 @@ func (d *door) left(t *testing.T, key string) int64 {
 	}
 	return -1
 }
+
+// TestNoVerdictIsNoYes: what a policy that fails was to judge is refused, in every
+// dialect, and the platform hears nothing of it.
+func TestNoVerdictIsNoYes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "conflict.rego", `package policies.conflict
+
+size := 1 if input.request.verb == "create"
+
+size := 2 if input.resource.kind == "pod"
+
+deny contains "x" if size == 1
+`)
+	eachDoor(t, func(t *testing.T, d *door) {
+		for name, raw := range map[string]string{
+			"v2":      request("POST", "/v2/pods", "key_platform", pod4090),
+			"v1":      request("POST", "/v1/pods", "key_platform", `{"name":"a","imageName":"i:1","gpuTypeIds":["NVIDIA GeForce RTX 4090"]}`),
+			"graphql": request("POST", "/graphql", "key_platform", `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"i:1\", gpuTypeId: \"NVIDIA GeForce RTX 4090\"}) { id } }"}`),
+		} {
+			a := d.ask(t, raw)
+			if refused := a.Status == 503 || name == "graphql" && strings.Contains(a.Body, `"status":503`); !refused {
+				t.Errorf("%s: %d %s, want 503", name, a.Status, a.Body)
+			}
+		}
+		if calls := d.platform.CallsTo("createPod"); len(calls) != 0 {
+			t.Errorf("the platform was asked to create %d pods", len(calls))
+		}
+	}, ownRego(dir))
+}

@@ -274,7 +274,7 @@ func TestTwinsAreNotAdopted(t *testing.T) {
 				if len(twin) != 1 {
 					t.Fatalf("twins at %s: %v, want one", twins[m.operation], twin)
 				}
-				d.redis.FlushAll() // nothing is known of it here
+				d.forget() // nothing is known of it here
 				d.platform.Clock().AdvanceTo(d.platform.Clock().Now().Add(3 * time.Second))
 				d.clock.Advance(3 * time.Second)
 				l.mu.Lock()

@@ -320,7 +320,7 @@ func TestWithoutTheLedger(t *testing.T) {
 func TestAnEmptiedLedgerIsRebuilt(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.rented(t, podL4)
-		d.redis.FlushAll()
+		d.forget()
 		if l := d.ledger(t); l.Complete {
 			t.Error("the ledger passes for complete")
 		}
