@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +103,41 @@ func TestGapsAreFound(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Envoys send every operation of the run interface through the HTTP door, and none of
+// the API past the filter.
+func TestEnvoysKnowTheRunInterface(t *testing.T) {
+	cfg := gateway.Default()
+	cfg.Platform.RunURL, cfg.Platform.BalancedURL = "https://run.platform.example", "https://{id}.run.platform.example"
+	cfg.Envoy.XDS.Groups = []gateway.NodeGroup{{ID: "edge"}}
+	g, _, err := cfg.NodeGroup("edge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := regexp.MustCompile("^(?:" + g.Runs.Paths + ")$")
+	sent := func(op *schema.Operation) bool {
+		path := strings.NewReplacer("{", "", "}", "").Replace(op.Path)
+		return paths.MatchString(path) || strings.HasPrefix(path, g.Runs.Balanced)
+	}
+	runs, err := schema.LoadRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range runs.Operations() {
+		if !sent(op) {
+			t.Errorf("%s, %s, goes through the filter", op.ID, op.Path)
+		}
+	}
+	api, err := schema.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range api.Operations() {
+		if sent(op) {
+			t.Errorf("%s, %s, goes past the filter", op.ID, op.Path)
 		}
 	}
 }

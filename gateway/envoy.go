@@ -91,8 +91,8 @@ func (c *Config) validateEnvoys() error {
 		if g.TrustedHops < 0 {
 			errs = append(errs, fault.Errorf(at+".trusted_hops", "must not be negative"))
 		}
-		if groups[i].Topology == xds.InLine && len(c.Balancers.Addresses) == 0 {
-			errs = append(errs, fault.Errorf(at+".topology", "in_line needs balancers.addresses, those of these Envoys: all callers would be one"))
+		if needs := groups[i].ThroughData(); needs != "" && len(c.Balancers.Addresses) == 0 {
+			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
 		}
 		if _, err := groups[i].Snapshot(nil); err != nil {
 			errs = append(errs, fault.At(at, err))
@@ -152,7 +152,7 @@ func (c *Config) nodeGroups() []xds.Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = xds.Group{
 			ID: g.ID, Topology: cmp.Or(g.Topology, xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			Data: peer(c.TLS.Pair), Door: peer(c.Envoy.TLS.Pair), Platform: c.platform(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			Data: peer(c.TLS.Pair), Door: peer(c.Envoy.TLS.Pair), Platform: c.platform(), Runs: c.throughEnvoy(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())

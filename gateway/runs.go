@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -72,6 +73,25 @@ func (c *Config) balancedDomain() string {
 		return "" // a fault of its own
 	}
 	return strings.ToLower(u.Hostname())
+}
+
+// runPaths matches the paths of jobs and chat; those of the REST API that fit are
+// answered by the HTTP door as they would be by the other.
+const runPaths = `/v2/[^/]+/(run|runsync|status|status-sync|stream|cancel|retry|purge-queue|health|requests|batch|openai)(/.*)?`
+
+// throughEnvoy is the run interface as Envoys are told of it.
+func (c *Config) throughEnvoy() xds.Runs {
+	var r xds.Runs
+	if c.Platform.RunURL != "" {
+		r.Paths = runPaths
+	}
+	if c.Platform.BalancedURL != "" {
+		r.Balanced = filter.BalancedPath
+		if domain := c.balancedDomain(); domain != "" {
+			r.Domain = "*" + domain
+		}
+	}
+	return r
 }
 
 // routes lists the routes of the run interface, as far as it is served.

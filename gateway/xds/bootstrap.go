@@ -126,7 +126,7 @@ func (c *Bootstrap) closed(b *builder) *listenerv3.Listener {
 				RouteSpecifier: &managerv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
 					Name: "closed",
 					VirtualHosts: []*routev3.VirtualHost{{Name: "closed", Domains: []string{"*"}, Routes: []*routev3.Route{{
-						Match:  anything(),
+						Match:  prefix("/"),
 						Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
 					}}}},
 				}},

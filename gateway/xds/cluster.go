@@ -28,10 +28,37 @@ const (
 	maxStreams = 20000
 )
 
-// gateways is the cluster of the gateways.
-func (g *Group) gateways(b *builder) *clusterv3.Cluster {
-	c := &clusterv3.Cluster{
-		Name:                 gatewaysName,
+// data is the cluster of the gateways' HTTP doors.
+func (g *Group) data(b *builder, name string) *clusterv3.Cluster {
+	c := gateways(name)
+	c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
+		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: ReadyPath}},
+	})}
+	c.TypedExtensionProtocolOptions = b.http1(upstreamIdle)
+	c.PerConnectionBufferLimitBytes = number(bufferSize)
+	if g.Data.Name != "" {
+		c.TransportSocket = b.mutualTLS(g.Data.Name, false)
+	}
+	return c
+}
+
+// doors is the cluster of the gateways' gRPC servers.
+func (g *Group) doors(b *builder) *clusterv3.Cluster {
+	c := gateways(gatewaysName)
+	c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
+		HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
+	})}
+	c.TypedExtensionProtocolOptions = b.http2()
+	if g.Door.Name != "" {
+		c.TransportSocket = b.mutualTLS(g.Door.Name, true)
+	}
+	return c
+}
+
+// gateways is a cluster of gateways, by whatever door.
+func gateways(name string) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 name,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
 		EdsClusterConfig:     &clusterv3.Cluster_EdsClusterConfig{EdsConfig: fromADS()},
 		ConnectTimeout:       seconds(1),
@@ -42,24 +69,6 @@ func (g *Group) gateways(b *builder) *clusterv3.Cluster {
 		// Without a healthy gateway, 503: never one that is leaving.
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: 0}},
 	}
-	peer := g.Data
-	if g.Topology == ExtProc {
-		peer = g.Door
-		c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
-			HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
-		})}
-		c.TypedExtensionProtocolOptions = b.http2()
-	} else {
-		c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
-			HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: ReadyPath}},
-		})}
-		c.TypedExtensionProtocolOptions = b.http1(upstreamIdle)
-		c.PerConnectionBufferLimitBytes = number(bufferSize)
-	}
-	if peer.Name != "" {
-		c.TransportSocket = b.mutualTLS(peer.Name, g.Topology == ExtProc)
-	}
-	return c
 }
 
 // healthCheck asks every second. A gateway that says that it is not ready is

@@ -48,9 +48,24 @@ type Group struct {
 	Data, Door Peer
 	// Platform is where requests go in the topology ExtProc.
 	Platform Platform
+	// Runs is what goes through the HTTP door in either topology.
+	Runs Runs
 	// Body bounds receiving a request, Call a whole call to the platform.
 	Body, Call time.Duration
 }
+
+// Runs is the run interface, which no ext_proc server can judge: its bodies are far
+// larger than what Envoy holds. The zero Runs is not served.
+type Runs struct {
+	// Paths matches the paths of jobs and chat, "" without any.
+	Paths string
+	// Balanced is the prefix of the paths of load-balanced endpoints, and Domain what
+	// all their host names match, "*.lb.example.com"; "" without any. Both take WebSockets.
+	Balanced, Domain string
+}
+
+// served reports whether there is a run interface.
+func (r Runs) served() bool { return r != Runs{} }
 
 // Peer is how Envoy connects to gateways.
 type Peer struct {
@@ -68,13 +83,28 @@ type Platform struct {
 	CAFile string
 }
 
+// ThroughData says what goes through the gateways' data listeners, "" for nothing.
+func (g *Group) ThroughData() string {
+	switch {
+	case g.Topology == InLine:
+		return string(InLine)
+	case g.Runs.served():
+		return "the run interface"
+	}
+	return ""
+}
+
 // Gateway is where the doors of one gateway are.
 type Gateway struct{ Data, Door netip.AddrPort }
+
+func (g Gateway) data() netip.AddrPort { return g.Data }
+func (g Gateway) door() netip.AddrPort { return g.Door }
 
 // Names of resources, and of the secrets that the bootstrap has.
 const (
 	listenerName     = "callers"
 	gatewaysName     = "tollgate"
+	dataName         = "tollgate_http" // the gateways' HTTP doors, where gatewaysName is the others
 	platformName     = "platform"
 	certificateName  = "callers"
 	bootstrapClient  = "tollgate_client"
@@ -88,11 +118,17 @@ func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 	resources := map[resource.Type][]types.Resource{
 		resource.ListenerType: {g.listener(b)},
 		resource.RouteType:    {g.routes(b)},
-		resource.ClusterType:  {g.gateways(b)},
-		resource.EndpointType: {g.endpoints(gateways)},
 	}
-	if g.Topology == ExtProc {
-		resources[resource.ClusterType] = append(resources[resource.ClusterType], g.platform(b))
+	if g.Topology == InLine {
+		resources[resource.ClusterType] = []types.Resource{g.data(b, gatewaysName)}
+		resources[resource.EndpointType] = []types.Resource{endpoints(gatewaysName, gateways, Gateway.data)}
+	} else {
+		resources[resource.ClusterType] = []types.Resource{g.doors(b), g.platform(b)}
+		resources[resource.EndpointType] = []types.Resource{endpoints(gatewaysName, gateways, Gateway.door)}
+		if g.Runs.served() {
+			resources[resource.ClusterType] = append(resources[resource.ClusterType], g.data(b, dataName))
+			resources[resource.EndpointType] = append(resources[resource.EndpointType], endpoints(dataName, gateways, Gateway.data))
+		}
 	}
 	if g.Certificate != nil {
 		resources[resource.SecretType] = []types.Resource{g.secret()}
@@ -136,19 +172,16 @@ func digest(list []types.Resource) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// endpoints lists the gateways, in order.
-func (g *Group) endpoints(gateways []Gateway) types.Resource {
+// endpoints lists one of the doors of each gateway, in order.
+func endpoints(cluster string, gateways []Gateway, door func(Gateway) netip.AddrPort) types.Resource {
 	addresses := make([]netip.AddrPort, len(gateways))
 	for i, gw := range gateways {
-		addresses[i] = gw.Data
-		if g.Topology == ExtProc {
-			addresses[i] = gw.Door
-		}
+		addresses[i] = door(gw)
 	}
 	slices.SortFunc(addresses, func(a, b netip.AddrPort) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Port(), b.Port()))
 	})
-	return assignment(gatewaysName, slices.Compact(addresses)...)
+	return assignment(cluster, slices.Compact(addresses)...)
 }
 
 // secret is the certificate of the listener.

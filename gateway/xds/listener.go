@@ -9,12 +9,14 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
 	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -49,7 +51,7 @@ func (g *Group) manager(b *builder) *managerv3.HttpConnectionManager {
 		StatPrefix:                    listenerName,
 		UseRemoteAddress:              yes(),
 		XffNumTrustedHops:             g.TrustedHops,
-		SkipXffAppend:                 g.Topology == ExtProc, // which has an attribute for it
+		SkipXffAppend:                 g.Topology == ExtProc && !g.Runs.served(), // which has an attribute for it
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{removeEnvoyHeaders(b)},
 		GenerateRequestId:             no(),
 		PreserveExternalRequestId:     true,
@@ -66,7 +68,7 @@ func (g *Group) manager(b *builder) *managerv3.HttpConnectionManager {
 			MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(64 << 10), InitialConnectionWindowSize: number(1 << 20),
 		},
 		RequestHeadersTimeout:      seconds(5),
-		RequestTimeout:             duration(g.Body),
+		RequestTimeout:             duration(g.body()),
 		StreamIdleTimeout:          duration(g.idle()),
 		ServerHeaderTransformation: managerv3.HttpConnectionManager_PASS_THROUGH,
 		AccessLog:                  []*accesslogv3.AccessLog{accessLog(b)},
@@ -86,6 +88,18 @@ func (g *Group) idle() time.Duration {
 	return 5 * time.Minute
 }
 
+// largestRun is the size of the largest body of the run interface, in MiB: a gateway
+// gives each of them the time of a whole body of the REST API.
+const largestRun = 30
+
+// body bounds receiving a request.
+func (g *Group) body() time.Duration {
+	if g.Runs.served() {
+		return largestRun * g.Body
+	}
+	return g.Body
+}
+
 // filters lists the filters in order: the verdict, then the way out.
 func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
 	router := &managerv3.HttpFilter{
@@ -96,7 +110,7 @@ func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
 		return []*managerv3.HttpFilter{router}
 	}
 	return []*managerv3.HttpFilter{{
-		Name:       "envoy.filters.http.ext_proc",
+		Name:       extProcFilter,
 		ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(g.processor())},
 	}, router}
 }
@@ -151,24 +165,59 @@ const streamLife = 15 * time.Minute
 // logs matches the event streams.
 const logs = `/v2/(pods/[^/]+|serverless/[^/]+/workers/[^/]+)/logs`
 
-// routes leads everything to one cluster.
+const extProcFilter = "envoy.filters.http.ext_proc"
+
+// routes leads everything through a door of the gateways: in the topology ExtProc, the
+// run interface through the HTTP door, and everything else past the filter to the
+// platform.
 func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
-	routes := []*routev3.Route{{Match: anything(), Action: &routev3.Route_Route{Route: g.inLine(b)}}}
-	if g.Topology == ExtProc {
-		routes = []*routev3.Route{
-			{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}},
-			{Match: anything(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
+	var routes []*routev3.Route
+	if g.Runs.Balanced != "" {
+		routes = append(routes, g.webSockets(b, g.Runs.Balanced))
+	}
+	if g.Topology == InLine {
+		routes = append(routes, g.direct(b, prefix("/")))
+	} else {
+		if g.Runs.Paths != "" {
+			routes = append(routes, g.direct(b, pattern(g.Runs.Paths)))
 		}
+		routes = append(routes,
+			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}},
+			&routev3.Route{Match: prefix("/"), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
+		)
+	}
+	hosts := []*routev3.VirtualHost{{Name: listenerName, Domains: []string{"*"}, Routes: routes}}
+	if g.Runs.Domain != "" {
+		hosts = append(hosts, &routev3.VirtualHost{Name: "endpoints", Domains: []string{g.Runs.Domain}, Routes: []*routev3.Route{g.webSockets(b, "/")}})
 	}
 	return &routev3.RouteConfiguration{
-		Name:             listenerName,
-		ValidateClusters: no(), // clusters come beside routes
-		VirtualHosts:     []*routev3.VirtualHost{{Name: listenerName, Domains: []string{"*"}, Routes: routes}},
+		Name:                     listenerName,
+		ValidateClusters:         no(), // clusters come beside routes
+		IgnorePortInHostMatching: true,
+		VirtualHosts:             hosts,
 	}
 }
 
-func anything() *routev3.RouteMatch {
-	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
+// direct is a route to the HTTP door of a gateway, which judges by itself.
+func (g *Group) direct(b *builder, match *routev3.RouteMatch) *routev3.Route {
+	r := &routev3.Route{Match: match, Action: &routev3.Route_Route{Route: g.inLine(b)}}
+	if g.Topology == ExtProc {
+		r.TypedPerFilterConfig = map[string]*anypb.Any{
+			extProcFilter: b.pack(&extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Disabled{Disabled: true}}),
+		}
+	}
+	return r
+}
+
+// webSockets is direct for paths that WebSockets are opened to, too.
+func (g *Group) webSockets(b *builder, below string) *routev3.Route {
+	r := g.direct(b, prefix(below))
+	r.GetRoute().UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket"}}
+	return r
+}
+
+func prefix(path string) *routev3.RouteMatch {
+	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: path}}
 }
 
 func pattern(regex string) *routev3.RouteMatch {
@@ -178,9 +227,14 @@ func pattern(regex string) *routev3.RouteMatch {
 // inLine sends to a gateway, which bounds everything in time by itself. A
 // request is tried at another gateway only if it was never sent.
 func (g *Group) inLine(b *builder) *routev3.RouteAction {
+	cluster := gatewaysName
+	if g.Topology == ExtProc {
+		cluster = dataName
+	}
 	return &routev3.RouteAction{
-		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: gatewaysName},
+		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster},
 		Timeout:          seconds(0),
+		IdleTimeout:      duration(streamLife),
 		RetryPolicy: &routev3.RetryPolicy{
 			RetryOn: "connect-failure", NumRetries: number(2),
 			RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{

@@ -62,7 +62,8 @@ func newFleet(t *testing.T, text string) *fleet {
 
 func (f *fleet) configuration(t *testing.T, text string) gateway.Config {
 	t.Helper()
-	return world.Configuration(t, strings.ReplaceAll(text, "PLATFORM", f.platform.URL), map[string]string{
+	_, port, _ := strings.Cut(strings.TrimPrefix(f.platform.RunURL, "http://"), ":")
+	return world.Configuration(t, strings.NewReplacer("PLATFORM", f.platform.URL, "RUNS", f.platform.RunURL, "LBPORT", port).Replace(text), map[string]string{
 		"ACME": "pk-acme-" + canary, "WRONG": "pk-wrong-" + canary,
 	})
 }

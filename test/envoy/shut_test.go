@@ -80,6 +80,9 @@ func (d *dump) open(group string) []string {
 	filters, clusters := []string{routerFilter}, []string{"tollgate"}
 	if group == mesh {
 		filters, clusters = []string{extProcFilter, routerFilter}, []string{"platform", "tollgate"}
+		if d.clusters[httpDoor] != nil {
+			clusters = append(clusters, httpDoor)
+		}
 	}
 	if !slices.Equal(d.order, filters) {
 		found = append(found, fmt.Sprintf("filters are %v", d.order))
@@ -95,8 +98,12 @@ func (d *dump) open(group string) []string {
 	return append(found, d.openRoutes(group, clusters[0])...)
 }
 
+// httpDoor is the cluster of the HTTP doors where others are asked by ext_proc.
+const httpDoor = "tollgate_http"
+
 // openRoutes lists the routes that lead past the gateway, or repeat a call. In
-// line, one that never reached a gateway may go to another.
+// line, one that never reached a gateway may go to another; so is the way of the run
+// interface to the HTTP door, past the filter.
 func (d *dump) openRoutes(group, cluster string) []string {
 	var found []string
 	if len(d.routes) == 0 {
@@ -104,15 +111,16 @@ func (d *dump) openRoutes(group, cluster string) []string {
 	}
 	for _, r := range d.routes {
 		to := object(r, "route")
-		if to["cluster"] != cluster {
+		direct := group == edge || to["cluster"] == httpDoor
+		if to["cluster"] != cluster && !direct || group == edge && to["cluster"] != cluster {
 			found = append(found, fmt.Sprintf("a route leads to %v", to["cluster"]))
 		}
 		retry := object(to, "retry_policy")
-		if on := retry["retry_on"]; on != nil && (group == mesh || on != "connect-failure") {
+		if on := retry["retry_on"]; on != nil && (!direct || on != "connect-failure") {
 			found = append(found, fmt.Sprintf("a route retries on %v", on))
 		}
 		for _, key := range []string{"typed_per_filter_config", "request_mirror_policies", "internal_redirect_policy", "hedge_policy"} {
-			if object(r)[key] != nil || to[key] != nil {
+			if (object(r)[key] != nil || to[key] != nil) && !(key == "typed_per_filter_config" && to["cluster"] == httpDoor) {
 				found = append(found, "a route has "+key)
 			}
 		}
