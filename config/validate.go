@@ -91,6 +91,7 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	} {
 		bad(d > 0, "timeouts."+path, "must be positive")
 	}
+	bad(t.Lookup >= 0, "timeouts.lookup", "must not be negative")
 	bad(len(c.Orgs) > 0, "orgs", "needs at least one organisation")
 	for i := range c.Orgs {
 		errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))

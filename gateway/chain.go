@@ -70,6 +70,8 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		Reader: reader, Recorder: g.recorder,
 	}
 	count := &filter.Count{Recorder: g.recorder}
+	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + answering, Unresolved: g.started.Spend.Unresolved}
+	addresses := filter.Addresses{Public: cfg.publicRuns(), Balanced: cfg.publicBalanced()}
 	chain := new(filter.Chain)
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
@@ -93,17 +95,20 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Call = []filter.Filter{
 		count,
+		&filter.Repeat{Finder: finder, Addresses: addresses},
 		&filter.Own{Gets: filter.GetsOf(g.api), Templates: judge.Templates, Reader: reader},
 		judge,
+		&filter.Once{Finder: finder},
 		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
 		filter.Measure{},
-		filter.Addresses{Public: cfg.publicRuns(), Balanced: cfg.publicBalanced()},
+		addresses,
+		&filter.Lookup{Finder: finder, Now: g.deps.Now},
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: g.history,
+		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: g.history,
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,

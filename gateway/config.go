@@ -119,6 +119,7 @@ type Timeouts struct {
 	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform" reload:"live"`
 	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers" reload:"live"`
 	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left" reload:"live"`
+	Lookup   time.Duration `yaml:"lookup" doc:"looking for what a create has made whose answer was lost, before its caller is answered; 0 answers at once" reload:"live"`
 	Run      time.Duration `yaml:"run" doc:"waiting for each part of a response of the run interface, its headers first" reload:"live"`
 	Body     time.Duration `yaml:"body" doc:"receiving a request body; of one of the run interface, each MiB" reload:"restart"`
 	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of a response" reload:"restart"`
@@ -309,7 +310,7 @@ func Default() Config {
 		Admin:       Admin{Listen: "127.0.0.1:8081"},
 		Envoy:       Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
 		Redis:       Redis{Prefix: DefaultPrefix},
-		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
+		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
 		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
 		Limits: Limits{

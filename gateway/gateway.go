@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -88,6 +89,7 @@ type Gateway struct {
 	dialects   translate.Deps
 	late       lingering // creates that outlived their requests
 	ledger     *spend.Ledger
+	repeats    *idempotency.Store
 	books      *spend.Loop // keeps the ledger in line with the platform
 	usage      *usage.Recorder
 	usageStore *usage.Store

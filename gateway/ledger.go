@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -19,13 +21,14 @@ const answering = 10 * time.Second
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
 func (g *Gateway) newLedger(cfg *Config) error {
+	g.repeats = idempotency.New(g.deps.Redis, cfg.Redis.Prefix.repeats())
 	store := redisstore.New(g.deps.Redis, cfg.Redis.Prefix.spend())
 	alerts, err := g.newAlerts(store)
 	if err != nil {
 		return err
 	}
 	reconciler := &spend.Reconciler{
-		Store: store, List: g.inventory, Lock: store.Lock, Logger: g.deps.Logger,
+		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Lock: store.Lock, Logger: g.deps.Logger,
 		Seen: alerts.Look, Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)

@@ -28,4 +28,7 @@ func (p Prefix) usage() string { return p.begin("usage") }
 // spend begins the keys of the ledger.
 func (p Prefix) spend() string { return p.begin("spend:") }
 
+// repeats begins the keys of calls that must not be made twice.
+func (p Prefix) repeats() string { return p.begin("once:") }
+
 func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

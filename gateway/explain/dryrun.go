@@ -50,7 +50,7 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 	}
 	ports := filter.Ports{
 		Counter: counter{r}, Shares: shares{}, Prices: r.Pipeline.Ports.Prices, Recent: recent, Translators: r.Translators,
-		Ledger: &ledger{DryRun: r},
+		Ledger: &ledger{DryRun: r}, Repeats: repeats{r},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
 	}
 	if r.Offline {

@@ -229,7 +229,7 @@ func outcomeOf(k problem.Kind) telemetry.Outcome {
 	switch k {
 	case problem.Internal:
 		return telemetry.OutcomeFault
-	case problem.UpstreamFailed, problem.UpstreamTimeout, problem.UpstreamRefused:
+	case problem.UpstreamFailed, problem.UpstreamTimeout, problem.UpstreamRefused, problem.OutcomeUnknown:
 		return telemetry.OutcomeUpstream
 	default:
 		return telemetry.OutcomeRefused

@@ -159,6 +159,8 @@ type Exchange struct {
 	// says why, for operators.
 	hidden  map[string]string
 	foreign []string
+	// once is what is known of the call if it must not be made twice, nil if it may.
+	once *once
 	// held is what the ledger holds for the call, nil for nothing.
 	held *reservation
 	// unknown are the members of the body that were set aside, nil for none.
@@ -250,7 +252,7 @@ func (ex *Exchange) Record() *Exchange {
 	}{*ex, *ex.Event, policies.Input{}}
 	c := &r.ex
 	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
-	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted = nil, nil, nil, nil, nil, nil, nil
+	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once = nil, nil, nil, nil, nil, nil, nil, nil
 	c.stages = append(c.spare[:0], ex.stages...)
 	c.Event = &r.event
 	c.Event.Agent = clip(c.Event.Agent)

@@ -24,9 +24,30 @@ func ListsOf(api *schema.API) []*schema.Operation {
 	return lists
 }
 
+// listed is one resource as the platform lists it.
+type listed struct {
+	spend.Found
+
+	record map[string]any
+}
+
 // Inventory lists everything of some kinds that an organisation has at the platform.
 func (r *Reader) Inventory(ctx context.Context, org string, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
-	var all []spend.Found
+	all, err := r.resources(ctx, org, kinds)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]spend.Found, len(all))
+	for i, it := range all {
+		it.Amounts, it.Priced = spend.Footprint(it.Kind, it.record, prices)
+		found[i] = it.Found
+	}
+	return found, nil
+}
+
+// resources lists everything of some kinds, with the platform's records.
+func (r *Reader) resources(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]listed, error) {
+	var all []listed
 	for _, op := range r.Kept {
 		row, _ := operation.Of(op.ID)
 		if !kinds(row.Kind) {
@@ -48,12 +69,11 @@ func (r *Reader) Inventory(ctx context.Context, org string, kinds func(operation
 				return nil, fmt.Errorf("%w: GET %s lists something without an id", upstream.ErrUnreachable, op.Path)
 			}
 			if record["cluster"] != nil {
-				continue // counted with its cluster
+				continue // a part of its cluster
 			}
 			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: age(record, date)}
 			f.Name, _ = record["name"].(string)
-			f.Amounts, f.Priced = spend.Footprint(row.Kind, record, prices)
-			all = append(all, f)
+			all = append(all, listed{f, record})
 		}
 	}
 	return all, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -26,6 +27,8 @@ type Ports struct {
 	Shares Shares
 	// Ledger keeps spending within budgets.
 	Ledger Ledger
+	// Repeats remembers calls that must not be made twice.
+	Repeats Repeats
 	// Sender sends what was judged to the platform.
 	Sender Sender
 	// Recent holds what was read from the platform a moment ago.
@@ -60,6 +63,13 @@ type Ledger interface {
 	// Owners returns who has each of some resources, the zero Owner for what is the
 	// organisation's or not known.
 	Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error)
+}
+
+// Repeats is implemented by *idempotency.Store.
+type Repeats interface {
+	Get(ctx context.Context, org, id string) (idempotency.Entry, error)
+	Swap(ctx context.Context, org, id string, old idempotency.Entry, next *idempotency.Record, keep time.Duration) (idempotency.Entry, bool, error)
+	Claim(ctx context.Context, org, resource, call string) (bool, error)
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error

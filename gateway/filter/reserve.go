@@ -130,6 +130,9 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	r.takes = r.After
 	raises = r.After.Above(before) || !priced
 	r.Free = current != nil && !raises && r.After != before
+	if o := ex.once; o != nil {
+		r.Hold = o.call.ID
+	}
 	if verb == operation.VerbCreate {
 		r.About.Name, _ = after["name"].(string)
 		r.About.Print = spend.Print(kind, after)
@@ -242,6 +245,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) 
 	open := &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
 	status := ex.Event.UpstreamStatus
 	switch {
+	case ex.Adopted != "":
 	case ex.Sent == NotSent:
 		return &spend.Settlement{End: spend.Release}
 	case ex.Sent != Answered:

@@ -28,6 +28,10 @@ const (
 	PriceUnknown       Kind = "price_unknown"
 	BudgetExceeded     Kind = "budget_exceeded"
 	LedgerUnavailable  Kind = "ledger_unavailable"
+	KeyReused          Kind = "key_reused"
+	UnderWay           Kind = "under_way"
+	RepeatsUnavailable Kind = "repeats_unavailable"
+	OutcomeUnknown     Kind = "outcome_unknown"
 	UpstreamFailed     Kind = "upstream_failed"
 	UpstreamTimeout    Kind = "upstream_timeout"
 	UpstreamRefused    Kind = "upstream_refused"
@@ -65,6 +69,10 @@ var kinds = map[Kind]row{
 	PriceUnknown:       {http.StatusForbidden, "Forbidden", "the price is unknown and a budget in money applies; another choice may have one"},
 	BudgetExceeded:     {http.StatusPaymentRequired, "Payment Required", "a budget has no room; budget, limit, used, reserved, needs and room_at say which and how much"},
 	LedgerUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the ledger of spending cannot be asked, so what raises cost is refused"},
+	KeyReused:          {http.StatusUnprocessableEntity, "Unprocessable Entity", "the Idempotency-Key was used for another request before"},
+	UnderWay:           {http.StatusConflict, "Conflict", "the request with this Idempotency-Key is under way, or it is not known yet what became of it; wait for Retry-After seconds"},
+	RepeatsUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "it cannot be told whether the Idempotency-Key was used before, so the call is refused"},
+	OutcomeUnknown:     {http.StatusGatewayTimeout, "Gateway Timeout", "the platform has not said what became of a create; the same request, sent again, gets what it made"},
 	UpstreamFailed:     {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
 	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
 	UpstreamRefused:    {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},

@@ -54,6 +54,17 @@ func (r Row) Does(body any) Verb {
 	return actions[action]
 }
 
+// Once reports whether a call with the given body makes or starts something, so that
+// a repeat of it must not do so again: what an Idempotency-Key is honoured for. Jobs
+// are not: they cannot be recognised afterwards.
+func (r Row) Once(body any) bool {
+	switch r.Does(body) { //nolint:exhaustive // the others make nothing
+	case VerbCreate, VerbStart, VerbRestart:
+		return r.Kind != KindJob
+	}
+	return false
+}
+
 // actions are the verbs of the actions that a body may name.
 var actions = map[string]Verb{"start": VerbStart, "stop": VerbStop, "restart": VerbRestart, "terminate": VerbDelete}
 

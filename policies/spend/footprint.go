@@ -3,6 +3,7 @@ package spend
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -36,7 +37,7 @@ func Print(kind operation.Kind, resource map[string]any) string {
 		s, _ := resource[name].(map[string]any)
 		return s
 	}
-	switch kind { //nolint:exhaustive // the others take nothing that is counted
+	switch kind { //nolint:exhaustive // the others have nothing but a name
 	case operation.KindPod:
 		gpus, _, _, _ := catalog.Holds(kind, map[string]any{"gpu": resource["gpu"]})
 		machine := section("gpu")["id"]
@@ -51,7 +52,7 @@ func Print(kind operation.Kind, resource map[string]any) string {
 		gpus, _, workers, _ := catalog.Holds(kind, resource)
 		return fmt.Sprintf("%d workers, %d GPUs, %v", workers, gpus, resource["image"])
 	case operation.KindVolume:
-		return fmt.Sprintf("%v GB", resource["size"])
+		return fmt.Sprintf("%v GB in %v", resource["size"], resource["dataCenter"])
 	case operation.KindTemplate:
 		image, _ := resource["image"].(string)
 		return image
@@ -73,10 +74,9 @@ type Found struct {
 	Age int64
 }
 
-// matches reports whether a resource can be what a create of unknown end made: it
-// is what was asked for, and no older than the hold. slack is what clocks and
-// seconds without fractions may make of that, in milliseconds.
-func (f *Found) matches(h *Hold, age, slack int64) bool {
-	return h.Resource == "" && h.Kind == string(f.Kind) && (h.About.Name == "" || h.About.Name == f.Name) &&
-		(h.About.Print == "" || strings.EqualFold(h.About.Print, f.Print)) && f.Age <= age+slack
+// MadeBy reports whether a resource can be what a create of unknown end made: it is
+// what was asked for, and no older than the call.
+func (f *Found) MadeBy(kind string, about About, age time.Duration) bool {
+	return kind == string(f.Kind) && (about.Name == "" || about.Name == f.Name) &&
+		(about.Print == "" || strings.EqualFold(about.Print, f.Print)) && f.Age <= (age+clockSlack).Milliseconds()
 }

@@ -16,6 +16,9 @@ type Reconciler struct {
 	Store Store
 	// List returns everything that an organisation has at the platform.
 	List func(ctx context.Context, org string) ([]Found, error)
+	// Claim makes a resource that of a hold's call, and reports whether it is: of those
+	// that look alike, each belongs to one call.
+	Claim func(ctx context.Context, org string, f *Found, hold string) (bool, error)
 	// Lock waits until the caller alone reconciles an organisation.
 	Lock   func(ctx context.Context, org string) (unlock func(), err error)
 	Logger *slog.Logger
@@ -46,8 +49,8 @@ type Report struct {
 const (
 	// listSlack is what a list may lag behind an answer of the platform.
 	listSlack = 10 * time.Second
-	// clockSlack is what times in whole seconds may be off, in milliseconds.
-	clockSlack = 2000
+	// clockSlack is what times in whole seconds may be off.
+	clockSlack = 2 * time.Second
 )
 
 // Rebuild makes a ledger complete that is not; if another gateway has just done so,
@@ -167,7 +170,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		case h.Resource == "":
 			at := -1
 			for j, f := range unknown {
-				if f.matches(h, p.state.Now.Sub(h.At).Milliseconds(), clockSlack) {
+				if f.MadeBy(h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
 					at = j
 					break
 				}
@@ -195,6 +198,16 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		}
 	}
 	return unknown, nil
+}
+
+// claim reports whether what was found can be given to a hold. A call that is under
+// way claims what it made itself.
+func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
+	if _, due := p.due(h); !due {
+		return true
+	}
+	mine, err := p.Claim(ctx, p.org, f, h.ID)
+	return err == nil && mine
 }
 
 // made commits a create under the resource that was found.

@@ -203,7 +203,8 @@ func TestALostAnswerStaysCounted(t *testing.T) {
 					t.Fatalf("create: %d %s, want a failure", a.Status, a.Body)
 				}
 				d.holds(t, 0, 1)
-				if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 402 {
+				other := strings.Replace(podL4, `"a"`, `"b"`, 1)
+				if a := d.ask(t, request("POST", "/v2/pods", "key_research", other)); a.Status != 402 {
 					t.Errorf("the last slot is given away: %d %s", a.Status, a.Body)
 				}
 				r := d.reconcile(t)
@@ -220,7 +221,7 @@ func TestALostAnswerStaysCounted(t *testing.T) {
 					}
 				}
 				d.holds(t, tt.committed, 0)
-			}, budgeted("{gpus: 1}"))
+			}, budgeted("{gpus: 1}"), patient("0s"))
 		})
 	}
 }

@@ -1,0 +1,24 @@
+package explain
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
+)
+
+// repeats is a filter.Repeats that remembers nothing: every request is the first.
+type repeats struct{ *DryRun }
+
+// Get implements filter.Repeats.
+func (r repeats) Get(context.Context, string, string) (idempotency.Entry, error) {
+	return idempotency.Entry{Now: r.Now()}, nil
+}
+
+// Swap implements filter.Repeats.
+func (r repeats) Swap(context.Context, string, string, idempotency.Entry, *idempotency.Record, time.Duration) (idempotency.Entry, bool, error) {
+	return idempotency.Entry{Now: r.Now()}, true, nil
+}
+
+// Claim implements filter.Repeats.
+func (repeats) Claim(context.Context, string, string, string) (bool, error) { return true, nil }
