@@ -149,7 +149,7 @@ func baseURL(address string, allowInsecure bool) error {
 
 func validateOrg(o *gateway.Org, demoKeys bool) error {
 	names := policies.Names{Roles: identity.Role("").Values()}
-	errs := []error{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate())}
+	errs := []error{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate())}
 	bad := func(fine bool, path, format string, args ...any) {
 		if !fine {
 			errs = append(errs, fault.Errorf(path, format, args...))
@@ -158,7 +158,7 @@ func validateOrg(o *gateway.Org, demoKeys bool) error {
 	for i, t := range o.Teams {
 		at := fault.Index("teams", i)
 		names.Teams = append(names.Teams, t.ID)
-		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()))
+		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()), fault.At(at+".over", t.Over.Validate()))
 		bad(t.Weight >= 0, at+".weight", "must not be negative")
 	}
 	for name, f := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -47,26 +49,16 @@ func (g *Gateway) newAlerts(notices spend.Notices) (*spend.Alerts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("alerts: %w", err)
 	}
-	org := func(id string) *Org {
-		orgs := g.current.Load().config.Orgs
-		if i := slices.IndexFunc(orgs, func(o Org) bool { return o.ID == id }); i >= 0 {
-			return &orgs[i]
-		}
-		return nil
-	}
 	return &spend.Alerts{
 		Notices: notices, Go: g.late.Go, Logger: g.deps.Logger,
-		Plan: func(id string) *spend.Plan {
-			if o := org(id); o != nil {
-				return o.budgets()
-			}
-			return nil
-		},
+		Plan: g.plan,
 		Tell: func(ctx context.Context, a spend.Alert) error {
-			if o := org(a.Org); o != nil && o.Alerts.Webhook.URL != "" {
-				if err := g.deliver(ctx, &o.Alerts.Webhook, &a); err != nil {
-					return fmt.Errorf("%s: %w", a.ID, err)
-				}
+			err := g.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
+				Org: a.Org, Scope: a.Scope.String(), Budget: spend.CeilingName(a.Ceiling), Percent: a.Percent,
+				Used: json.Number(spend.AmountText(a.Ceiling, a.Used)), Limit: json.Number(spend.AmountText(a.Ceiling, a.Limit)),
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.ID, err)
 			}
 			budget := spend.CeilingName(a.Ceiling)
 			g.deps.Logger.WarnContext(ctx, "a budget has reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
@@ -77,23 +69,82 @@ func (g *Gateway) newAlerts(notices spend.Notices) (*spend.Alerts, error) {
 	}, nil
 }
 
-// budgetAlert is an alert as receivers get it; amounts are USD, or counts.
+// plan returns the budgets of an organisation, nil for none.
+func (g *Gateway) plan(org string) *spend.Plan {
+	if o := g.org(org); o != nil {
+		return o.budgets()
+	}
+	return nil
+}
+
+// org returns the configuration of an organisation, nil for none.
+func (g *Gateway) org(id string) *Org {
+	orgs := g.current.Load().config.Orgs
+	if i := slices.IndexFunc(orgs, func(o Org) bool { return o.ID == id }); i >= 0 {
+		return &orgs[i]
+	}
+	return nil
+}
+
+// newEnforcer stops pods of budgets that are passed, and tells of it like of a
+// threshold. What could not be delivered is in the log.
+func (g *Gateway) newEnforcer(notices spend.Notices) *spend.Enforcer {
+	tell := func(ctx context.Context, kind, message string, x spend.Excess, r spend.Record) {
+		data := budgetAlert{
+			Org: x.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &x.StopAt, Resource: r.ID, Name: r.About.Name,
+			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
+		}
+		g.deps.Logger.WarnContext(ctx, message, "org", x.Org, "scope", data.Scope, "budget", data.Budget, "used", string(data.Used),
+			"limit", string(data.Limit), "stop_at", x.StopAt, "resource", r.ID, "name", r.About.Name, "team", r.Owner.Team, "key", r.Owner.Key)
+		now := g.deps.Now()
+		g.late.Go(func() {
+			id := strings.Join([]string{kind, x.Org, string(x.Scope.Kind), x.Scope.ID, data.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
+			if err := g.deliver(context.WithoutCancel(ctx), x.Org, id, kind, now, data); err != nil {
+				g.deps.Logger.WarnContext(ctx, "an alert about a budget was not delivered", "org", x.Org, "error", err.Error())
+			}
+		})
+	}
+	return &spend.Enforcer{
+		Notices: notices, Plan: g.plan,
+		Announce: func(ctx context.Context, x spend.Excess) {
+			tell(ctx, "budget.over", "a budget is passed: its pods will be stopped", x, spend.Record{})
+		},
+		Stopped: func(ctx context.Context, x spend.Excess, r spend.Record) {
+			tell(ctx, "budget.stopped", "a pod was stopped, because its budget is passed", x, r)
+		},
+		Stop: func(ctx context.Context, org, id string) (spend.Amounts, error) {
+			prices, err := g.catalog.Snapshot(ctx, org)
+			if err != nil {
+				prices = nil
+			}
+			return g.current.Load().reader.StopPod(ctx, org, id, prices)
+		},
+	}
+}
+
+// budgetAlert is what receivers are told about a budget; amounts are USD, or counts.
 type budgetAlert struct {
 	Org     string      `json:"org"`
 	Scope   string      `json:"scope"`
 	Budget  string      `json:"budget"`
-	Percent int64       `json:"percent"`
+	Percent int64       `json:"percent,omitempty"` // the threshold
 	Used    json.Number `json:"used"`
 	Limit   json.Number `json:"limit"`
+	// StopAt is when pods begin to be stopped, Resource and Name are the one that was.
+	StopAt   *time.Time `json:"stop_at,omitempty"`
+	Resource string     `json:"resource,omitempty"`
+	Name     string     `json:"name,omitempty"`
 }
 
-func (g *Gateway) deliver(ctx context.Context, c *webhook.Config, a *spend.Alert) error {
-	sender, err := webhook.New(c, g.deps.Now)
+// deliver sends an event to the receiver of an organisation, if it has one.
+func (g *Gateway) deliver(ctx context.Context, org, id, kind string, at time.Time, data budgetAlert) error {
+	o := g.org(org)
+	if o == nil || o.Alerts.Webhook.URL == "" {
+		return nil
+	}
+	sender, err := webhook.New(&o.Alerts.Webhook, g.deps.Now)
 	if err != nil {
 		return err
 	}
-	return sender.Send(ctx, a.ID, "budget.threshold", a.At, budgetAlert{
-		Org: a.Org, Scope: a.Scope.String(), Budget: spend.CeilingName(a.Ceiling), Percent: a.Percent,
-		Used: json.Number(spend.AmountText(a.Ceiling, a.Used)), Limit: json.Number(spend.AmountText(a.Ceiling, a.Limit)),
-	})
+	return sender.Send(ctx, id, kind, at, data)
 }

@@ -185,6 +185,7 @@ type Org struct {
 	Budget     spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
 	Horizon    spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
 	Unknown    Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
+	Over       spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
 	Alerts     Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up"`
 	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
 	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
@@ -200,6 +201,7 @@ type Team struct {
 	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
 	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
+	Over   spend.Over      `yaml:"over" doc:"what is done when its budget is passed all the same"`
 	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
 

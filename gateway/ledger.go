@@ -29,7 +29,7 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	}
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Lock: store.Lock, Logger: g.deps.Logger,
-		Seen: alerts.Look, Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		Seen: alerts.Look, Enforcer: g.newEnforcer(store), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -71,12 +73,30 @@ func (r *Reader) resources(ctx context.Context, org string, kinds func(operation
 			if record["cluster"] != nil {
 				continue // a part of its cluster
 			}
-			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: age(record, date)}
+			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: age(record, date), Stoppable: stoppable(record)}
 			f.Name, _ = record["name"].(string)
 			all = append(all, listed{f, record})
 		}
 	}
 	return all, nil
+}
+
+// stoppable reports whether the platform says of an object that it can be stopped.
+func stoppable(record map[string]any) bool {
+	actions, _ := record["actions"].([]any)
+	return record["locked"] != true && slices.Contains(actions, any("stop"))
+}
+
+// StopPod stops a pod and returns what it takes then.
+func (r *Reader) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (spend.Amounts, error) {
+	target := "/v2/pods/" + url.PathEscape(id) + "/action"
+	record, _, err := r.ask(ctx, upstream.Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
+	if err != nil {
+		return spend.Amounts{}, err
+	}
+	pod, _ := record.(map[string]any)
+	amounts, _ := spend.Footprint(operation.KindPod, pod, prices)
+	return amounts, nil
 }
 
 // age is how old an object was by the platform's clock when that answered, in

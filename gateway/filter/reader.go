@@ -105,10 +105,16 @@ func (r *Reader) Lists(ctx context.Context, org string) (l catalog.Lists, err er
 
 // list reads a list outside any exchange. at is the time by the platform's clock.
 func (r *Reader) list(ctx context.Context, org, path string) (doc any, at time.Time, err error) {
-	res, err := r.Upstream.Do(ctx, upstream.Request{ //nolint:bodyclose // readAll closes it
-		Org: org, Method: http.MethodGet, Target: path, Header: http.Header{
-			"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {r.Agent},
-		}})
+	return r.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: path})
+}
+
+// ask sends a request outside any exchange and reads the answer, which must be 200.
+func (r *Reader) ask(ctx context.Context, q upstream.Request) (doc any, at time.Time, err error) {
+	q.Header = http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {r.Agent}}
+	if q.Body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	res, err := r.Upstream.Do(ctx, q) //nolint:bodyclose // readAll closes it
 	if err != nil {
 		return nil, at, err
 	}
@@ -117,7 +123,7 @@ func (r *Reader) list(ctx context.Context, org, path string) (doc any, at time.T
 		return nil, at, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, at, fmt.Errorf("%w: GET %s answered %d", upstream.ErrUnreachable, path, res.StatusCode)
+		return nil, at, fmt.Errorf("%w: %s %s answered %d", upstream.ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}
 	doc, err = strictjson.DecodeLenient(body)
 	return doc, date(res.Header), err

@@ -126,6 +126,9 @@ type Plan struct {
 	// Thresholds are the shares of a budget that are told of when they are reached,
 	// in percent.
 	Thresholds []int64
+	// OverOrg and OverTeams say what is done about budgets that are passed.
+	OverOrg   Over
+	OverTeams map[string]Over
 }
 
 // NewPlan returns the plan of an organisation, nil if no budget limits anything.
@@ -152,6 +155,18 @@ func (p *Plan) Budget(s Scope) Budget {
 	case KindOrg:
 	}
 	return p.Org
+}
+
+// Over returns what is done about the passed budget of a scope.
+func (p *Plan) Over(s Scope) Over {
+	switch s.Kind {
+	case KindTeam:
+		return p.OverTeams[s.ID]
+	case KindOrg:
+		return p.OverOrg
+	case KindKey:
+	}
+	return Over{}
 }
 
 // Money reports whether a budget in money applies to what an owner has.

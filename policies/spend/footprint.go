@@ -69,6 +69,8 @@ type Found struct {
 	Amounts Amounts
 	// Priced is false if nothing is known of what it costs.
 	Priced bool
+	// Stoppable is true of a pod that can be stopped and is not locked.
+	Stoppable bool
 	// Age is how old it is by the platform's clock, in milliseconds; -1 if the
 	// platform does not say.
 	Age int64

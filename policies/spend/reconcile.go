@@ -24,6 +24,8 @@ type Reconciler struct {
 	Logger *slog.Logger
 	// Seen is told what a pass found in the ledger when it began; nil ignores it.
 	Seen func(ctx context.Context, org string, s *State)
+	// Enforcer makes good what passes a budget; nil does not.
+	Enforcer *Enforcer
 	// Patience is how long a call may take: a hold that is older belongs to a
 	// gateway that has ended. Unresolved is how much longer it is looked for what a
 	// call of unknown end may have made.
@@ -145,7 +147,10 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 			return err
 		}
 	}
-	return nil
+	if p.Enforcer == nil {
+		return nil
+	}
+	return p.Enforcer.enforce(ctx, p)
 }
 
 // due reports whether the end of a hold's call has to be found out, and until when

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -112,5 +113,48 @@ func TestAlertsStayOutside(t *testing.T) {
 	})
 	if n := r.calls.Load(); n != 0 {
 		t.Errorf("the receiver was asked %d times", n)
+	}
+}
+
+// A team that has chosen so has its pods stopped, after notice, when its budget is
+// used up; others go on.
+func TestStopWhenOver(t *testing.T) {
+	r := newAlertReceiver(t)
+	r.calls.Add(1) // takes the first delivery, too
+	d := openDoor(t, "http", budgeted("{per_day: 2}, over: {stop: newest, notice: 10m}"), told(r, "127.0.0.0/8"))
+	id := d.rented(t, podL4)
+	if a := d.ask(t, request("POST", "/v2/pods", "key_platform", podL4)); a.Status != 201 {
+		t.Fatalf("another team: %d %s", a.Status, a.Body)
+	}
+	status := func() string {
+		return fmt.Sprint(field(t, d.ask(t, request("GET", "/v2/pods/"+id, "key_research", "")).Body, "status"))
+	}
+	d.reconcile(t)
+	d.advance(5 * time.Hour)
+	d.reconcile(t)
+	d.advance(9 * time.Minute)
+	d.reconcile(t)
+	if got := status(); got == "EXITED" {
+		t.Fatalf("status = %s before the notice is over", got)
+	}
+	d.advance(time.Minute)
+	d.reconcile(t)
+	if got := status(); got != "EXITED" {
+		t.Errorf("status = %s, want EXITED", got)
+	}
+	d.holds(t, 0, 0)
+	d.reconcile(t)
+	if calls := d.platform.CallsTo("podAction"); len(calls) != 1 {
+		t.Errorf("%d pods were stopped, want 1", len(calls))
+	}
+	got := make(map[string]string)
+	for range 3 {
+		_, body, _ := strings.Cut(<-r.got, " ")
+		got[fmt.Sprint(field(t, body, "type"))] = body
+	}
+	for kind, want := range map[string]string{"budget.threshold": `"percent":100`, "budget.over": `"stop_at":"2026-11-21T15:10:20Z"`, "budget.stopped": `"resource":"` + id + `"`} {
+		if !strings.Contains(got[kind], want) {
+			t.Errorf("%s: %s, want %s", kind, got[kind], want)
+		}
 	}
 }
