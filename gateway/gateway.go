@@ -245,7 +245,9 @@ func (g *Gateway) Swap(cfg Config) error {
 	default: // Run has yet to look, and will see the newest
 	}
 	for _, org := range old.config.Orgs {
-		if old.client.Credential(org.ID) != next.client.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL {
+		now := g.org(org.ID)
+		if old.client.Credential(org.ID) != next.client.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL ||
+			now != nil && !now.Prices.Equal(org.Prices) {
 			g.catalog.Forget(org.ID)
 		}
 	}
@@ -272,7 +274,11 @@ type prices struct{ g *Gateway }
 
 // Lists implements catalog.Fetcher.
 func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
-	return p.g.current.Load().reader.Lists(ctx, org)
+	l, err := p.g.current.Load().reader.Lists(ctx, org)
+	if o := p.g.org(org); err == nil && o != nil {
+		l = o.Prices.Apply(l)
+	}
+	return l, err
 }
 
 // streamAllowed reports whether an open event stream may go on under the

@@ -22,6 +22,7 @@ type Snapshot struct {
 	cpuByID  map[string]*CPU
 	pools    map[string][]*GPU
 	rates    Rates
+	agreed   bool
 	fetched  time.Time
 	digest   string
 	poolList []string
@@ -32,6 +33,7 @@ type Snapshot struct {
 func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	s := &Snapshot{
 		tiers:   l.Tiers,
+		agreed:  l.Agreed,
 		gpus:    slices.SortedFunc(slices.Values(l.GPUs), func(a, b GPU) int { return strings.Compare(a.ID, b.ID) }),
 		cpus:    slices.SortedFunc(slices.Values(l.CPUs), func(a, b CPU) int { return strings.Compare(a.ID, b.ID) }),
 		gpuByID: make(map[string]*GPU, len(l.GPUs)),
@@ -56,7 +58,7 @@ func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	}
 	s.nameFlavours()
 	slices.Sort(s.poolList)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v|%+v", s.gpus, s.cpus, s.tiers, rates))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v|%+v|%t", s.gpus, s.cpus, s.tiers, rates, s.agreed))
 	s.digest = hex.EncodeToString(sum[:12])
 	return s
 }

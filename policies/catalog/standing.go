@@ -4,7 +4,8 @@ import "github.com/tollgate-dev/tollgate/policies/operation"
 
 // Standing is what a resource costs per hour as it stands: the platform's record of
 // it, or the state that a call leads to. A pod that is stopped costs its storage,
-// and one that runs what the platform says it is billed, if it says so.
+// and one that runs what the platform says it is billed, if it says so and nothing
+// else was agreed.
 func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
 	if s == nil && kind != operation.KindVolume {
 		return unknown("the price list is not available")
@@ -20,7 +21,7 @@ func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
 			return Cost{Known: true, Hourly: perHour(monthly)}
 		}
 		c := s.pod(resource)
-		if rate, err := moneyOf(resource["cost"]); err == nil && rate > 0 {
+		if rate, err := moneyOf(resource["cost"]); err == nil && rate > 0 && (!s.agreed || !c.Known) {
 			c = Cost{Known: true, Hourly: rate, GPUs: c.GPUs}
 		}
 		return s.withDisks(c, resource, 1)

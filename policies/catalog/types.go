@@ -7,6 +7,9 @@ type Lists struct {
 	// Tiers holds the kind of a network volume whose kind a request leaves out, by
 	// data centre; a centre without network volumes is not in it.
 	Tiers map[string]string
+	// Agreed says that the prices are those agreed with the organisation, which the
+	// platform may not know where it says what a pod costs.
+	Agreed bool
 }
 
 // GPU is one GPU type of the platform's catalog.
@@ -41,7 +44,7 @@ type Offer struct {
 // Price is a list price per hour that may be unknown.
 type Price struct {
 	// Known is false when the list had no price, or one that cannot be right
-	// (zero, negative, not a number, above Config.MaxUnitPrice).
+	// (zero, negative, not a number).
 	Known bool
 	// PerHour is the price of one unit for one hour.
 	PerHour Money

@@ -158,3 +158,28 @@ func TestStopWhenOver(t *testing.T) {
 		}
 	}
 }
+
+// A budget goes by what was agreed with the platform, and by another agreement from
+// the moment it is configured.
+func TestAgreedPrices(t *testing.T) {
+	prices := func(text string) option {
+		return func(d *door) {
+			d.text = strings.Replace(d.text, "- id: acme\n", "- id: acme\n    prices: "+text+"\n", 1)
+		}
+	}
+	eachDoor(t, func(t *testing.T, d *door) {
+		a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
+		if got, want := a.Header.Get("X-Tollgate-Cost"), "0.21774"; a.Status != 201 || got != want {
+			t.Errorf("%d %s, cost %q, want %q", a.Status, a.Body, got, want)
+		}
+		d.reconcile(t)
+		d.holds(t, 1, 0)
+		text := strings.Replace(d.text, "{discount: 50}", `{gpus: {"NVIDIA L4": 0.9}}`, 1)
+		if err := d.gateway.Swap(load(t, text, d.upstream)); err != nil {
+			t.Fatal(err)
+		}
+		if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 402 || field(t, a.Body, "needs") != 0.90274 {
+			t.Errorf("%d %s, want 402 for what was agreed since", a.Status, a.Body)
+		}
+	}, budgeted("{per_hour: 1}"), prices("{discount: 50}"))
+}

@@ -1,0 +1,73 @@
+package catalog
+
+import (
+	"errors"
+	"maps"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Prices are what an organisation has agreed with the platform, where that is not
+// its list. The zero Prices change nothing.
+type Prices struct {
+	Discount int64            `yaml:"discount" doc:"what compute costs less than on the platform's list" unit:"percent"`
+	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by id of the type, in both clouds and of serverless workers, instead of the list's and without the discount; of types, too, that have no price there" unit:"USD"`
+	CPUs     map[string]Money `yaml:"cpus" doc:"the same of CPU flavours, per vCPU and hour" unit:"USD"`
+}
+
+// Validate reports every fault, each with its path below the section.
+func (p Prices) Validate() error {
+	var errs []error
+	if p.Discount < 0 || p.Discount > 99 {
+		errs = append(errs, fault.Errorf("discount", "must be from 0 to 99, got %d", p.Discount))
+	}
+	for name, list := range map[string]map[string]Money{"gpus": p.GPUs, "cpus": p.CPUs} {
+		for id, price := range list {
+			if price <= 0 {
+				errs = append(errs, fault.Errorf(name+"."+id, "must be above 0"))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Equal reports whether two agreements are the same.
+func (p Prices) Equal(o Prices) bool {
+	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs)
+}
+
+// Apply puts what was agreed into a price list.
+func (p Prices) Apply(l Lists) Lists {
+	if p.Equal(Prices{}) {
+		return l
+	}
+	l.Agreed = true
+	listed := make(map[string]bool)
+	for i := range l.GPUs {
+		g := &l.GPUs[i]
+		listed[g.ID] = true
+		agreed := p.GPUs[g.ID]
+		g.Secure.Price, g.Community.Price, g.Serverless = p.of(g.Secure.Price, agreed), p.of(g.Community.Price, agreed), p.of(g.Serverless, agreed)
+	}
+	for id, agreed := range p.GPUs {
+		if price := (Price{Known: true, PerHour: agreed}); !listed[id] {
+			l.GPUs = append(l.GPUs, GPU{ID: id, Name: id, Secure: Offer{Offered: true, Price: price}, Community: Offer{Offered: true, Price: price}, Serverless: price})
+		}
+	}
+	for i := range l.CPUs {
+		c := &l.CPUs[i]
+		flavour, _ := sizeOf(c.ID)
+		agreed := max(p.CPUs[c.ID], p.CPUs[flavour])
+		c.Secure, c.Serverless = p.of(c.Secure, agreed), p.of(c.Serverless, agreed)
+	}
+	return l
+}
+
+// of is a price of the list as it was agreed, rounded up.
+func (p Prices) of(listed Price, agreed Money) Price {
+	if agreed > 0 {
+		return Price{Known: true, PerHour: agreed}
+	}
+	listed.PerHour -= listed.PerHour * Money(p.Discount) / 100
+	return listed
+}
