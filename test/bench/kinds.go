@@ -22,6 +22,8 @@ type kind struct {
 	runs bool
 	// open marks the open load, which is sent at a rate.
 	open bool
+	// live marks streams that stay open, of which each event is measured.
+	live bool
 }
 
 // kinds lists what is measured. To add one, add a row: where an answer is not the
@@ -54,9 +56,13 @@ func kinds() []kind {
 		{name: "runsync-1MB", base: "runsync-1MB", runs: true, status: 200, request: rest("POST", runPath, job(1<<20))},
 		{name: "chat", base: "chat", runs: true, status: 200, request: rest("POST", chatPath,
 			`{"model":"bench","stream":true,"max_tokens":200,"messages":[{"role":"user","content":"run `+requestMark+`"}]}`)},
+		{name: "events", base: "events", runs: true, live: true, status: 200, request: liveRequest},
 		{name: "create-open", base: "create-open", status: 201, open: true, request: create},
 	}
 }
+
+// liveRequest opens a stream of events that does not end.
+var liveRequest = rest("POST", livePath, `{"model":"bench","stream":true,"max_tokens":200,"prompt":"run `+requestMark+`"}`)
 
 const image = "registry.example/team/trainer:2.4.1"
 

@@ -35,6 +35,9 @@ type task struct {
 	Request string `json:"request"`
 	// Status is what is expected; others are counted as failures.
 	Status int `json:"status"`
+	// Live says that the answer is events that do not end: each counts as a request
+	// that was due when it was sent.
+	Live bool `json:"live,omitempty"`
 	// Without is what an expected answer does not contain, if not empty.
 	Without string `json:"without,omitempty"`
 	// First is the number of the first request.
@@ -127,6 +130,8 @@ type client struct {
 	callers []int
 	numbers []int
 	done    []time.Duration
+	// events is what is read of a live answer, nil before it began.
+	events  *bufio.Reader
 	failed  int
 	example string
 }
@@ -155,7 +160,7 @@ func (l *load) dial(ctx context.Context) error {
 		}
 		l.clients = append(l.clients, c)
 		if l.Warm == 0 {
-			if err := c.exchange(l.next.Add(1), &l.task); err != nil {
+			if _, err := c.exchange(l.next.Add(1), &l.task); err != nil {
 				return err
 			}
 		}
@@ -199,8 +204,12 @@ func (l *load) send(ctx context.Context, long time.Duration, rate int) (outcome,
 					return ctx.Err()
 				}
 				due = await(ctx, due)
-				if err := c.exchange(n, &l.task); err != nil {
+				sent, err := c.exchange(n, &l.task)
+				if err != nil {
 					return err
+				}
+				if l.Live {
+					due = sent
 				}
 				c.done = append(c.done, time.Since(due))
 			}
@@ -258,8 +267,37 @@ func (c *client) number(n int64) {
 	}
 }
 
-// exchange sends the request of a number and reads its answer.
-func (c *client) exchange(number int64, t *task) error {
+// exchange sends the request of a number and reads its answer. Of a live answer it
+// reads the next event, and returns when that was sent.
+func (c *client) exchange(number int64, t *task) (sent time.Time, err error) {
+	if !t.Live {
+		return sent, c.answer(number, t)
+	}
+	if c.events == nil {
+		c.number(number)
+		if _, err := c.conn.Write(c.request); err != nil {
+			return sent, err
+		}
+		res, err := http.ReadResponse(c.r, nil) //nolint:bodyclose // it ends with the connection
+		if err != nil || res.StatusCode != t.Status {
+			return sent, errors.Join(err, fmt.Errorf("no stream: %+v", res))
+		}
+		c.events = bufio.NewReader(res.Body)
+	}
+	for {
+		line, err := c.events.ReadString('\n')
+		if err != nil {
+			return sent, err
+		}
+		if at, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
+			ns, err := strconv.ParseInt(at, 10, 64)
+			return time.Unix(0, ns), err
+		}
+	}
+}
+
+// answer sends the request of a number and reads its answer to the end.
+func (c *client) answer(number int64, t *task) error {
 	c.number(number)
 	if _, err := c.conn.Write(c.request); err != nil {
 		return err

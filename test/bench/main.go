@@ -75,6 +75,8 @@ type settings struct {
 	Rate int `json:"rate"`
 	// Idle is how many connections are held for their memory.
 	Idle int `json:"idle"`
+	// Streams is how many event streams are held for their memory.
+	Streams int `json:"streams"`
 	// Targets and Kinds choose by name; empty are all.
 	Targets []string `json:"targets,omitempty"`
 	Kinds   []string `json:"kinds,omitempty"`
@@ -99,6 +101,7 @@ func parse(args []string, stderr io.Writer) (s settings, text string, err error)
 	f.IntVar(&s.Connections, "connections", 32, "connections that send at once")
 	f.IntVar(&s.Rate, "rate", 500, "requests per second of the open load")
 	f.IntVar(&s.Idle, "idle", 10000, "connections that are held for their memory")
+	f.IntVar(&s.Streams, "streams", 400, "event streams that are held for their memory")
 	f.Func("targets", "targets to measure (default all)", list(&s.Targets))
 	f.Func("kinds", "kinds of requests to measure (default all)", list(&s.Kinds))
 	f.BoolVar(&s.Pin, "pin", true, "give what is measured one core and all else the others, where taskset is found")
@@ -111,7 +114,7 @@ func parse(args []string, stderr io.Writer) (s settings, text string, err error)
 	if f.NArg() > 0 {
 		return s, "", fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
-	if s.Rounds < 1 || s.Time <= 0 || s.Connections < 1 || s.Rate < 1 || s.Idle < 0 {
+	if s.Rounds < 1 || s.Time <= 0 || s.Connections < 1 || s.Rate < 1 || s.Idle < 0 || s.Streams < 0 {
 		return s, "", errors.New("rounds, time, connections and rate must be positive")
 	}
 	return s, text, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -120,8 +121,8 @@ func (r *runner) turn(ctx context.Context, t turn, ks []kind) error {
 	if err != nil {
 		return r.leave(ctx, t, "", err)
 	}
-	if t.idle && r.settings.Idle > 0 {
-		err := r.hold(ctx, t, i)
+	for _, hold := range r.holds(t) {
+		err := r.hold(ctx, t, i, hold)
 		i.stop()
 		if err != nil {
 			return err
@@ -175,7 +176,7 @@ func (r *runner) leave(ctx context.Context, t turn, kind string, err error) erro
 func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place int64) error {
 	const numbers = 5_000_000
 	send := task{
-		Addr: i.addr, CA: i.ca, Request: strings.ReplaceAll(k.request, "{pod}", r.platform.Pod), Status: k.status, Without: k.without,
+		Addr: i.addr, CA: i.ca, Request: strings.ReplaceAll(k.request, "{pod}", r.platform.Pod), Status: k.status, Without: k.without, Live: k.live,
 		First: place * numbers, Connections: r.settings.Connections, Warm: r.settings.Time / 4, Time: r.settings.Time,
 	}
 	if k.open {
@@ -235,29 +236,61 @@ func (i *instance) cpu() (map[string]time.Duration, error) {
 	return sum, errors.Join(add(cpu, i.way...), add(envoyCPU, i.envoy), add(redisCPU, i.redis))
 }
 
-// hold measures the memory of an idle target, a second after its start, and of
-// connections that wait for their next request.
-func (r *runner) hold(ctx context.Context, t turn, i *instance) error {
-	select {
-	case <-time.After(time.Second):
-	case <-ctx.Done():
-		return ctx.Err()
+// held is connections that are held open, whose memory is measured.
+type held struct {
+	task
+	// all and each are the units of the memory of a target that holds them, and of
+	// one of them.
+	all, each string
+}
+
+// holds are what a target holds, in turn.
+func (r *runner) holds(t turn) (all []held) {
+	if !t.idle {
+		return nil
+	}
+	read := kinds()[0]
+	if n := r.settings.Idle; n > 0 {
+		all = append(all, held{task{Request: strings.ReplaceAll(read.request, "{pod}", r.platform.Pod), Status: read.status, Connections: n}, connectedMemory, perConnection})
+	}
+	if n := r.settings.Streams; n > 0 && r.runs {
+		all = append(all, held{task{Request: liveRequest, Status: http.StatusOK, Live: true, Connections: n}, streamingMemory, perStream})
+	}
+	return all
+}
+
+// hold measures the memory of an idle target, a second after its start, and of one
+// that has held connections for a second: those that wait for their next request, or
+// streams of events.
+func (r *runner) hold(ctx context.Context, t turn, i *instance, h held) error {
+	if err := settle(ctx); err != nil {
+		return err
 	}
 	before, err := i.memory()
 	if err != nil {
 		return err
 	}
-	send := task{
-		Addr: i.addr, CA: i.ca, Request: strings.ReplaceAll(kinds()[0].request, "{pod}", r.platform.Pod), Status: kinds()[0].status,
-		Connections: r.settings.Idle,
-	}
-	return r.machine.hold(ctx, send, func(*json.Encoder, *json.Decoder) error {
+	h.Addr, h.CA = i.addr, i.ca
+	return r.machine.hold(ctx, h.task, func(*json.Encoder, *json.Decoder) error {
+		if err := settle(ctx); err != nil {
+			return err
+		}
 		with, err := i.memory()
 		if err == nil {
 			r.report.add(t.sample(lifeKind, map[string]float64{
-				ready: i.took().Seconds(), idleMemory: float64(before), connectedMemory: float64(with), perConnection: float64(with-before) / float64(r.settings.Idle),
+				ready: i.took().Seconds(), idleMemory: float64(before), h.all: float64(with), h.each: float64(with-before) / float64(h.Connections),
 			}))
 		}
 		return err
 	})
+}
+
+// settle waits a second.
+func settle(ctx context.Context) error {
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
@@ -98,9 +99,14 @@ func answer(status int, contentType, body string) string {
 
 // runPath is where an endpoint takes jobs, chatPath where a language model of one
 // listens, and chatStream its answer: 200 events, each in a chunk of its own.
+//
+// livePath answers with an event each liveEvery, for as long as the caller stays,
+// whose data is the time at which it was sent, in nanoseconds.
 const (
-	runPath  = "/v2/bench/runsync"
-	chatPath = "/v2/bench/openai/v1/chat/completions"
+	runPath   = "/v2/bench/runsync"
+	chatPath  = "/v2/bench/openai/v1/chat/completions"
+	livePath  = "/v2/bench/openai/v1/completions"
+	liveEvery = 20 * time.Millisecond
 )
 
 func chatStream() string {
@@ -156,11 +162,30 @@ func serveFixed(conn net.Conn, known map[string][]byte, missing []byte) {
 		if _, err := r.Discard(length); err != nil {
 			return
 		}
+		if key == http.MethodPost+" "+livePath {
+			serveLive(conn)
+			return
+		}
 		bytes, ok := known[key]
 		if !ok {
 			bytes = missing
 		}
 		if _, err := conn.Write(bytes); err != nil {
+			return
+		}
+	}
+}
+
+// serveLive answers with events until the caller leaves.
+func serveLive(conn net.Conn) {
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"); err != nil {
+		return
+	}
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		event := fmt.Sprintf("data: %d\n\n", time.Now().UnixNano())
+		if _, err := fmt.Fprintf(conn, "%x\r\n%s\r\n", len(event), event); err != nil {
 			return
 		}
 	}

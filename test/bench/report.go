@@ -34,6 +34,8 @@ const (
 	loadedMemory    = "loaded-B"
 	connectedMemory = "connected-B"
 	perConnection   = "B/connection"
+	streamingMemory = "streaming-B"
+	perStream       = "B/stream"
 )
 
 // lifeKind is the kind of samples of a process, not of requests.
@@ -184,6 +186,16 @@ func (r *report) print(to io.Writer) error {
 			{"p99", p99, millis, false},
 			{"failed", failed, share, true},
 		}
+		if k.live {
+			columns = []column{
+				{"delay p50", p50, millis, true},
+				{"delay p99", p99, millis, true},
+				{"delay p99.9", p999, millis, true},
+				{"events/s", perSecond, whole, false},
+				{"CPU/event", cpu, micros, false},
+				{"x proxy", cpuRatio, ratio, true},
+			}
+		}
 		if k.open {
 			columns = []column{
 				{"p50", p50, millis, true},
@@ -201,6 +213,8 @@ func (r *report) print(to io.Writer) error {
 		{"idle", idleMemory, mega, false},
 		{fmt.Sprintf("%d connections", r.Settings.Idle), connectedMemory, mega, false},
 		{"each", perConnection, kilo, false},
+		{fmt.Sprintf("%d streams", r.Settings.Streams), streamingMemory, mega, false},
+		{"each", perStream, kilo, false},
 	})
 	r.table(w, "memory under load", "create", []column{{"resident", loadedMemory, mega, true}})
 	for _, b := range r.Binaries {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -108,4 +110,70 @@ func TestStreamsArriveWhole(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestManyStreamsAreSmall: 400 streams at once take less than 60 MB, the emulator's side
+// and the callers' included, and none of it stays.
+func TestManyStreamsAreSmall(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector's memory is not the gateway's")
+	}
+	const streams, most = 400, 60 << 20
+	next := make(chan struct{})
+	event := "data: " + strings.Repeat("x", 1<<10) + "\n\n"
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		rc := http.NewResponseController(w)
+		for range 4 {
+			_, _ = io.WriteString(w, event)
+			_ = rc.Flush()
+		}
+		<-next
+	}))
+	r.ask(t, "GET", "/v2/e1/health", "key_research", "") // what is made once is there
+	before := inUse()
+	conns := make([]net.Conn, streams)
+	raw := world.Request("POST", "/v2/llm/openai/v1/chat/completions", "key_research", asksToStream)
+	for i := range conns {
+		conns[i] = world.Dial(t, r.addr)
+		if _, err := io.WriteString(conns[i], raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, conn := range conns {
+		for got := 0; got < 4*len(event); {
+			var part [4 << 10]byte
+			n, err := conn.Read(part[:])
+			if got += n; err != nil {
+				t.Fatalf("after %d bytes: %v", got, err)
+			}
+		}
+	}
+	if took := int64(inUse()) - int64(before); took > most {
+		t.Errorf("%d streams take %d bytes, want at most %d", streams, took, most)
+	} else {
+		t.Logf("%d bytes for each stream", took/streams)
+	}
+	close(next)
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+	r.close()
+	if left := int64(inUse()) - int64(before); left > most/4 {
+		t.Errorf("%d bytes are left of %d streams", left, streams)
+	}
+}
+
+// inUse is the memory that heap and stacks occupy after collections; it takes two to
+// empty a pool.
+func inUse() uint64 {
+	for range 3 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
 }
