@@ -58,7 +58,7 @@ func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	loaded, err := demoConfig("http://"+upstream.Addr().String(), "http://"+data.Addr().String())
+	loaded, err := demoConfig(upstream.Addr().String(), data.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -73,10 +73,14 @@ func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Wri
 	return group.Wait()
 }
 
-// demoConfig reads the demo's configuration for an emulator at base and a gateway
-// at public.
-func demoConfig(base, public string) (*config.Loaded, error) {
-	text := strings.NewReplacer("PLATFORM\n", base+"\n", "GATEWAY\n", public+"\n").Replace(demoYAML)
+// demoConfig reads the demo's configuration for an emulator and a gateway at these
+// addresses.
+func demoConfig(emulator, gateway string) (*config.Loaded, error) {
+	_, port, err := net.SplitHostPort(emulator)
+	if err != nil {
+		return nil, fmt.Errorf("address of the emulator: %w", err)
+	}
+	text := strings.NewReplacer("PLATFORM\n", "http://"+emulator+"\n", "PORT\n", port+"\n", "GATEWAY\n", "http://"+gateway+"\n").Replace(demoYAML)
 	for _, key := range config.DemoKeys() {
 		text = strings.ReplaceAll(text, "SHA256("+key+")", identity.DigestOf(key).String())
 	}

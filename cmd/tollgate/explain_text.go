@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
 // writeExplanation writes an explanation for people.
@@ -89,7 +90,11 @@ func writeStages(b *strings.Builder, indent string, stages []explain.Stage) {
 }
 
 func writeCall(b *strings.Builder, x *explain.Report, c *explain.Call) {
-	fmt.Fprintf(b, "\nv2 call %s: %s %s\n", c.Operation, c.Method, c.Path)
+	what := "v2 call"
+	if d := route.Dialect(x.Dialect); d.Runs() {
+		what = "call"
+	}
+	fmt.Fprintf(b, "\n%s %s: %s %s\n", what, c.Operation, c.Method, c.Path)
 	if c.Body != nil {
 		if text, err := json.MarshalIndent(c.Body, "    ", "  "); err == nil {
 			fmt.Fprintf(b, "    %s\n", text)

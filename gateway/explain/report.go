@@ -76,12 +76,12 @@ const (
 	resultAnswers = "answers"
 )
 
-// Call is one v2 call.
+// Call is one call of v2 or of the run interface.
 type Call struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	// Body is what the caller would have to send to v2, of a dry run only.
+	// Body is what the caller would have to send to v2, of a dry run only; nil for a run.
 	Body any `json:"body,omitempty"`
 	// Verdict, Status, Refusal and Detail are as those of the request.
 	Verdict Verdict `json:"verdict"`

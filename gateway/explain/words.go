@@ -91,7 +91,7 @@ func (w *words) report(ex *filter.Exchange) *Report {
 	}
 	request, call := ex.Stages()
 	x.Stages = w.stages(ex, request)
-	if len(call) > 0 && ex.Dialect == route.V2 {
+	if len(call) > 0 && ex.Operation != nil { // it is a call itself
 		x.Calls = append(x.Calls, w.call(ex))
 	}
 	for _, c := range ex.Calls {
@@ -101,7 +101,7 @@ func (w *words) report(ex *filter.Exchange) *Report {
 	return x
 }
 
-// call says what became of a v2 call.
+// call says what became of a call of v2 or of the run interface.
 func (w *words) call(ex *filter.Exchange) Call {
 	how := w.end(ex)
 	_, stages := ex.Stages()
@@ -121,7 +121,9 @@ func (w *words) call(ex *filter.Exchange) Call {
 		}
 	}
 	if w.dry != nil {
-		c.Body = ex.Named()
+		if !ex.Dialect.Runs() { // inputs are between callers and workers
+			c.Body = ex.Named()
+		}
 		if c.PolicyRevision != "" {
 			c.Policies = w.dry.silent(ex.Caller, c.Policies)
 		}

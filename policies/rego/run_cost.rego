@@ -14,7 +14,9 @@
 #     prices:
 #       description: >-
 #         Model to price. usd_per_run is taken as it is; usd_per_second is
-#         multiplied by input.duration (default_seconds when absent).
+#         multiplied by input.duration (default_seconds when absent), and
+#         usd_per_million_tokens by the most tokens that all choices together may
+#         have (default_tokens each when that is not said).
 #       type: object
 #       additionalProperties:
 #         type: object
@@ -23,6 +25,8 @@
 #           usd_per_run: {type: number, exclusiveMinimum: 0}
 #           usd_per_second: {type: number, exclusiveMinimum: 0}
 #           default_seconds: {type: number, exclusiveMinimum: 0}
+#           usd_per_million_tokens: {type: number, exclusiveMinimum: 0}
+#           default_tokens: {type: integer, minimum: 1}
 #     endpoints:
 #       description: The account's own endpoints, which are not judged.
 #       type: array
@@ -34,6 +38,7 @@
 #     prices:
 #       wan-2-5: {usd_per_second: 0.15, default_seconds: 5}
 #       z-image-turbo: {usd_per_run: 0.005}
+#       qwen3-32b-awq: {usd_per_million_tokens: 10, default_tokens: 512}
 package tollgate.library.run_cost
 
 import data.tollgate.value
@@ -47,7 +52,7 @@ violations(params) := {{"message": message, "pointer": pointer} |
 faults(params) := {[message, ""] |
 	not priced(params)
 	message := sprintf("the price of a run of %v is not known", [target])
-} | {[message, "/input"] |
+} | {[message, place] |
 	usd := cost(params.prices[target])
 	value.exceeds(usd, params.max_usd_per_run)
 	message := sprintf("%v USD per run are more than the %v USD allowed", [usd, params.max_usd_per_run])
@@ -58,6 +63,11 @@ target := input.request.params.id
 target := null if not input.request.params.id
 
 priced(params) if cost(params.prices[target])
+
+# place: where the body says what a run is to make.
+place := "" if input.request.operation in {"chatCompletions", "completions"}
+
+place := "/input" if not input.request.operation in {"chatCompletions", "completions"}
 
 cost(price) := price.usd_per_run
 
@@ -71,4 +81,60 @@ cost(price) := price.usd_per_second * seconds if {
 cost(price) := price.usd_per_second * price.default_seconds if {
 	not price.usd_per_run
 	not input.request.body.input.duration
+}
+
+cost(price) := ((price.usd_per_million_tokens * tokens(price)) * choices) / 1000000 if {
+	not price.usd_per_run
+	not price.usd_per_second
+}
+
+# tokens: the most that one choice may have, by whichever name; undefined if one of
+# them is no number.
+tokens(_) := max(tokens_asked) if {
+	count(tokens_asked) > 0
+	every n in tokens_asked {
+		is_number(n)
+		n > 0
+	}
+}
+
+tokens(price) := price.default_tokens if count(tokens_asked) == 0
+
+tokens_asked contains n if {
+	some name in ["max_tokens", "max_completion_tokens"]
+	n := input.request.body[name]
+	n != null
+}
+
+tokens_asked contains n if n := input.request.body.input.max_tokens
+
+tokens_asked contains n if n := input.request.body.input.sampling_params.max_tokens
+
+tokens_asked contains n if {
+	some name in ["max_tokens", "max_completion_tokens"]
+	n := input.request.body.input.openai_input[name]
+}
+
+# choices: how many answers are generated; undefined if that is no number.
+choices := max(choices_asked | {1}) if {
+	every n in choices_asked {
+		is_number(n)
+		n > 0
+	}
+}
+
+choices_asked contains n if {
+	some name in ["n", "best_of"]
+	n := input.request.body[name]
+	n != null
+}
+
+choices_asked contains n if {
+	some name in ["n", "best_of"]
+	n := input.request.body.input.sampling_params[name]
+}
+
+choices_asked contains n if {
+	some name in ["n", "best_of"]
+	n := input.request.body.input.openai_input[name]
 }

@@ -5,7 +5,7 @@ import data.tollgate.testing
 
 params := {
 	"max_usd_per_run": 0.5,
-	"prices": {"wan": {"usd_per_second": 0.1, "default_seconds": 5}, "img": {"usd_per_run": 0.005}, "dear": {"usd_per_run": 1}},
+	"prices": {"wan": {"usd_per_second": 0.1, "default_seconds": 5}, "img": {"usd_per_run": 0.005}, "dear": {"usd_per_run": 1}, "llm": {"usd_per_million_tokens": 100, "default_tokens": 1000}},
 	"endpoints": ["mine"],
 }
 
@@ -28,4 +28,28 @@ test_deny if {
 	verdict("wan", {"duration": "5"}) == {""}
 	verdict("wan", {"duration": -5}) == {""}
 	testing.pointers(run_cost.violations(params)) == {""} with input as {"request": {"verb": "run"}}
+}
+
+chat(body) := result if {
+	result := testing.pointers(run_cost.violations(params)) with input as testing.job("chatCompletions", "llm", body)
+}
+
+test_tokens if {
+	chat({}) == set()
+	chat({"max_tokens": 5000}) == set()
+	chat({"max_tokens": 5001}) == {""}
+	chat({"max_tokens": null, "max_completion_tokens": 5001}) == {""}
+	chat({"max_tokens": 1, "max_completion_tokens": 5001}) == {""}
+	chat({"n": 5}) == set()
+	chat({"n": 6}) == {""}
+	chat({"n": null, "best_of": 6}) == {""}
+	chat({"max_tokens": "1"}) == {""}
+	chat({"n": "1"}) == {""}
+	verdict("llm", {"max_tokens": 5001}) == {"/input"}
+	verdict("llm", {"sampling_params": {"max_tokens": 2501, "n": 2}}) == {"/input"}
+	verdict("llm", {"sampling_params": {"max_tokens": 2500, "n": 2}}) == set()
+	verdict("llm", {"openai_input": {"max_completion_tokens": 5001}}) == {"/input"}
+	verdict("llm", {"openai_input": {"n": 6}}) == {"/input"}
+	verdict("llm", {"max_tokens": [1]}) == {""}
+	verdict("llm", {"max_tokens": -1}) == {""}
 }
