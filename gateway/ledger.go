@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -133,6 +135,41 @@ func (l ledger) Reconcile(ctx context.Context, org string) (*admin.Reconciled, e
 		Resources: r.Resources, Adopted: r.Adopted, Removed: r.Removed, Changed: r.Changed,
 		Found: r.Found, Released: r.Released, Open: r.Open, Rebuilt: r.Rebuilt,
 	}, nil
+}
+
+// Adopt implements admin.Spend.
+func (l ledger) Adopt(ctx context.Context, org, resource, team, key string) (*admin.Adopted, error) {
+	o, err := l.check(org)
+	if err != nil {
+		return nil, err
+	}
+	bad := func(format string, args ...any) error {
+		return admin.BadRequestError{Reason: fmt.Sprintf(format, args...)}
+	}
+	if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == key }); i >= 0 {
+		if team != "" && team != o.Keys[i].Team {
+			return nil, bad("key %q is of team %q", key, o.Keys[i].Team)
+		}
+		team = o.Keys[i].Team
+	} else if key != "" {
+		return nil, bad("no key %q is configured", key)
+	}
+	switch {
+	case resource == "" || team == "" && key == "":
+		return nil, bad("name a resource, and a team or a key")
+	case team != "" && !slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team }):
+		return nil, bad("no team %q is configured", team)
+	}
+	to := spend.Owner{Team: team, Key: key}
+	was, err := l.g.books.Assign(ctx, org, resource, to)
+	if errors.Is(err, spend.ErrNoResource) {
+		return nil, bad("organisation %s has nothing with the id %q that has an owner", org, resource)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.g.deps.Logger.InfoContext(ctx, "a resource has another owner", "org", org, "resource", resource, "was", was.String(), "owner", to.String())
+	return &admin.Adopted{Resource: resource, Was: was.String(), Owner: to.String()}, nil
 }
 
 func amounts(a spend.Amounts) admin.Amounts {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -76,7 +77,9 @@ func (o *Org) budgets() *spend.Plan {
 	for _, k := range o.Keys {
 		keys[k.ID] = k.Budget
 	}
-	plan := spend.NewPlan(o.Budget, teams, keys, o.Horizon)
+	budget := o.Budget
+	o.inFlight(&budget, teams)
+	plan := spend.NewPlan(budget, teams, keys, o.Horizon)
 	if plan == nil && o.Isolation.applies() {
 		plan = new(spend.Plan)
 	}
@@ -87,6 +90,35 @@ func (o *Org) budgets() *spend.Plan {
 		}
 	}
 	return plan
+}
+
+// inFlight makes ceilings of the entries of the policy gpu_in_flight that refuse
+// whoever of their teams calls: the ledger holds them when calls race, which a
+// policy, judging one call by what was counted before, cannot.
+func (o *Org) inFlight(org *spend.Budget, teams map[string]spend.Budget) {
+	const policy = "gpu_in_flight"
+	if slices.ContainsFunc(o.Policies.Exceptions, func(x policies.Exception) bool { return x.Policy == policy }) {
+		return
+	}
+	lower := func(b *spend.Budget, param any) {
+		if n, err := strconv.ParseInt(fmt.Sprint(param), 10, 64); err == nil && n > 0 && (b.GPUs == 0 || n < b.GPUs) {
+			b.GPUs = n
+		}
+	}
+	for _, e := range o.Policies.Policies {
+		if e.Policy != policy || e.Mode.OrDefault() != load.ModeEnforce || len(e.Roles)+len(e.ExceptRoles) > 0 {
+			continue
+		}
+		if len(e.Teams)+len(e.ExceptTeams) == 0 {
+			lower(org, e.Params["max_per_org"])
+		}
+		for id, b := range teams {
+			if e.Concerns(id, nil) {
+				lower(&b, e.Params["max_per_team"])
+				teams[id] = b
+			}
+		}
+	}
 }
 
 // changesBodies reports whether the policies of an organisation may change

@@ -36,6 +36,28 @@ func newSpend() *cobra.Command {
 	add("show", "Show budgets, what is spent, and the resources that count", showSpend)
 	add("holds", "Show reservations whose call has not ended, or whose end is not known", showHolds)
 	add("reconcile", "Compare the ledger with what the platform has, now", reconcile)
+	cmd.AddCommand(newAdopt(c))
+	return cmd
+}
+
+func newAdopt(c *adminClient) *cobra.Command {
+	var team, key string
+	cmd := &cobra.Command{
+		Use:   "adopt ORG ID",
+		Short: "Make a resource a team's or a key's, who pays for it from then on",
+		Args:  cobra.ExactArgs(2),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			var a admin.Adopted
+			q := url.Values{"org": {args[0]}, "id": {args[1]}, "team": {team}, "key": {key}}
+			if err := c.do(cmd.Context(), http.MethodPost, "/admin/spend/adopt?"+q.Encode(), &a); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s (was: %s)\n", a.Resource, a.Owner, a.Was)
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&team, "team", "", "id of the team")
+	cmd.Flags().StringVar(&key, "key", "", "id of the key; its team is the owner, too")
 	return cmd
 }
 

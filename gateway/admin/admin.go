@@ -98,6 +98,7 @@ func (d Deps) routes() []route {
 		{pattern: "POST /admin/limits/reset", handle: d.reset, changes: true},
 		{pattern: "GET /admin/spend", handle: d.spend},
 		{pattern: "POST /admin/spend/reconcile", handle: d.reconcile, changes: true},
+		{pattern: "POST /admin/spend/adopt", handle: d.adopt, changes: true},
 		{pattern: "GET /admin/legacy", handle: d.legacy},
 		{pattern: "GET /admin/envoy", handle: d.envoyNodes},
 		{pattern: "GET /admin/envoy/snapshot", handle: d.envoySnapshot},

@@ -6,12 +6,22 @@ import (
 	"time"
 )
 
-// Spend shows the ledger of an organisation and makes it follow the platform. Both
+// Spend shows the ledger of an organisation and makes it follow the platform. All
 // return ErrNoOrg for an organisation that is not configured, and a BadRequestError
 // for one without budgets.
 type Spend interface {
 	Show(ctx context.Context, org string) (*Ledger, error)
 	Reconcile(ctx context.Context, org string) (*Reconciled, error)
+	// Adopt makes a resource a team's, or a key's and its team's, and returns who had
+	// it; a BadRequestError names what is not there.
+	Adopt(ctx context.Context, org, resource, team, key string) (*Adopted, error)
+}
+
+// Adopted says whose a resource was and is.
+type Adopted struct {
+	Resource string `json:"resource"`
+	Was      string `json:"was"`
+	Owner    string `json:"owner"`
 }
 
 // Ledger is what is counted for an organisation.
@@ -93,6 +103,16 @@ func (d Deps) spend(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, http.StatusOK, ledger)
+}
+
+func (d Deps) adopt(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	adopted, err := d.Spend.Adopt(r.Context(), q.Get("org"), q.Get("id"), q.Get("team"), q.Get("key"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, adopted)
 }
 
 func (d Deps) reconcile(w http.ResponseWriter, r *http.Request) {

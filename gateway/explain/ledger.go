@@ -59,3 +59,11 @@ func (l *ledger) Owners(ctx context.Context, org string, resources []string) ([]
 	}
 	return make([]spend.Owner, len(resources)), nil
 }
+
+// Balances implements filter.Ledger.
+func (l *ledger) Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error) {
+	if c := l.of(ctx, org); c != nil {
+		return c.Balances(ctx, org, o)
+	}
+	return nil, spend.ErrUnavailable
+}

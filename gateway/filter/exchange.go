@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -161,6 +162,8 @@ type Exchange struct {
 	foreign []string
 	// once is what is known of the call if it must not be made twice, nil if it may.
 	once *once
+	// owner is who has the object, nil while that was not asked.
+	owner *spend.Owner
 	// held is what the ledger holds for the call, nil for nothing.
 	held *reservation
 	// unknown are the members of the body that were set aside, nil for none.

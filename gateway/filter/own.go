@@ -79,6 +79,9 @@ func (f *Own) Request(ctx context.Context, ex *Exchange) error {
 				return err
 			}
 		}
+		if n.In == operation.InPath {
+			ex.owner = &owner
+		}
 		if within && !iso.admits(iso.reach(n.Changes), owner, ex.Caller) {
 			ex.hide(n)
 			ex.foreign = append(ex.foreign, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))

@@ -63,6 +63,8 @@ type Ledger interface {
 	// Owners returns who has each of some resources, the zero Owner for what is the
 	// organisation's or not known.
 	Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error)
+	// Balances returns what is counted for an owner's scopes.
+	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }
 
 // Repeats is implemented by *idempotency.Store.

@@ -60,6 +60,11 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 			Because(fmt.Errorf("operation %q is not classified", op.ID))
 	}
 	verb := row.Does(in.Request.Body)
+	if before != nil {
+		in.Spend, in.Resource.Owner = before.Spend, before.Resource.Owner
+	} else if err := f.ledger(ctx, ex, row, verb); err != nil {
+		return err
+	}
 	if !verb.HasAfter() {
 		in.Cost = policies.Cost{Known: true}
 		return f.look(ctx, ex, verb)

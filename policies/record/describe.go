@@ -104,6 +104,25 @@ var resourceShape = describe("",
 			r.members(templateShape, t, at, typed[object](r, at, given))
 		},
 	},
+	&member{
+		name: "owner", doc: "Who made the object, or makes it; absent where it is not known.", inner: ownerShape, whole: true,
+		value: func(of any) any {
+			if o := pointer[Document](of).in.Resource.Owner; o != nil {
+				return o
+			}
+			return absent
+		},
+		read: func(r *reader, of any, at string, given any) {
+			o := &Owner{}
+			pointer[Document](of).in.Resource.Owner = o
+			r.members(ownerShape, o, at, typed[object](r, at, given))
+		},
+	},
+)
+
+var ownerShape = describe("",
+	str("team", "empty for what is the organisation's", func(o *Owner) *string { return &o.Team }),
+	str("key", "public identifier of the key, likewise", func(o *Owner) *string { return &o.Key }),
 )
 
 var templateShape = describe("",
@@ -124,14 +143,14 @@ var costShape = describe("",
 )
 
 var spendShape = describe("",
-	boolean("known", "false: the ledger could not be asked", func(s *Spend) *bool { return &s.Known }),
+	boolean("known", "false: no ledger is kept, it could not be asked, or the call changes nothing", func(s *Spend) *bool { return &s.Known }),
 	within("org", "What the organisation uses at this moment.", accountShape, func(s *Spend) *Account { return &s.Org }),
 	within("team", "What the team uses at this moment.", accountShape, func(s *Spend) *Account { return &s.Team }),
 	within("key", "What the key uses at this moment.", accountShape, func(s *Spend) *Account { return &s.Key }),
 )
 
 var accountShape = describe("",
-	usd("burn", "USD per hour of everything running", func(a *Account) *Money { return &a.Burn }),
+	usd("burn", "USD per hour of everything that runs or is reserved", func(a *Account) *Money { return &a.Burn }),
 	limit("burn_limit", "USD per hour, null for none", func(a *Account) **Money { return &a.BurnLimit }),
 	usd("day", "USD spent today", func(a *Account) *Money { return &a.Day }),
 	limit("day_limit", "USD, null for none", func(a *Account) **Money { return &a.DayLimit }),
@@ -140,6 +159,7 @@ var accountShape = describe("",
 	whole("gpus", "GPUs that run or may run", func(a *Account) *int64 { return &a.GPUs }),
 	whole("pods", "pods that run", func(a *Account) *int64 { return &a.Pods }),
 	whole("workers", "serverless workers that may run", func(a *Account) *int64 { return &a.Workers }),
+	whole("volume_gb", "size of network volumes", func(a *Account) *int64 { return &a.VolumeGB }),
 )
 
 var timeShape = describe("",

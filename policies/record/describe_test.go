@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite input.schema.json")
 // full is an input without a member that is empty.
 func full() *Input {
 	n := Money(10)
-	account := Account{Burn: 1, Day: 2, Month: 3, BurnLimit: &n, DayLimit: &n, MonthLimit: &n, GPUs: 4, Pods: 5, Workers: 6}
+	account := Account{Burn: 1, Day: 2, Month: 3, BurnLimit: &n, DayLimit: &n, MonthLimit: &n, GPUs: 4, Pods: 5, Workers: 6, VolumeGB: 7}
 	return &Input{
 		Request: Request{
 			Operation: "createPod", Method: "POST", Path: "/v2/pods", Params: map[string]string{"id": "x"},
@@ -31,6 +31,7 @@ func full() *Input {
 		Resource: Resource{
 			Current: map[string]any{"b": "c"}, After: map[string]any{"c": "d"},
 			Template: &Template{ID: "t", Own: true, Public: true, Record: map[string]any{"d": "e"}},
+			Owner:    &Owner{Team: "t", Key: "k"},
 		},
 		Catalog: catalog.NewSnapshot(catalog.Lists{GPUs: []catalog.GPU{{ID: "g", Pool: "p"}, {ID: "h"}}, CPUs: []catalog.CPU{{ID: "c"}}}, catalog.Rates{}, time.Unix(1, 0)),
 		Cost:    Cost{Known: true, Hourly: 1, PerGPU: 2, GPUs: 3, Basis: "b", Reason: "r", AsOf: time.Unix(1, 5).UTC()},

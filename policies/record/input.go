@@ -81,7 +81,12 @@ type Resource struct {
 	After any
 	// Template is the template the body names; nil for none.
 	Template *Template
+	// Owner is who made the object, or makes it; nil if it is not known.
+	Owner *Owner
 }
+
+// Owner is who made a resource; both are "" for the organisation.
+type Owner struct{ Team, Key string }
 
 // Template is what the gateway found out about a template a call names.
 type Template struct {
@@ -96,8 +101,8 @@ type Template struct {
 
 // Spend is what an organisation, a team and a key use at this moment.
 type Spend struct {
-	// Known is false when the ledger could not be asked; every amount is then
-	// meaningless.
+	// Known is false when the ledger could not be asked, when none is kept, and for
+	// calls that change nothing; every amount is then meaningless.
 	Known bool
 	// Org, Team and Key are the three accounts the call falls under.
 	Org, Team, Key Account
@@ -105,12 +110,13 @@ type Spend struct {
 
 // Account is one line of the ledger.
 type Account struct {
-	// Burn is USD per hour of everything running, Day and Month what was spent.
+	// Burn is USD per hour of everything that runs or is reserved, Day and Month what
+	// was spent.
 	Burn, Day, Month Money
 	// BurnLimit, DayLimit and MonthLimit are the budgets; nil for none.
 	BurnLimit, DayLimit, MonthLimit *Money
-	// GPUs, Pods and Workers count what runs or may run.
-	GPUs, Pods, Workers int64
+	// GPUs, Pods, Workers and VolumeGB count what runs or may run.
+	GPUs, Pods, Workers, VolumeGB int64
 }
 
 // ErrInput is wrapped by errors about an Input that cannot be judged.

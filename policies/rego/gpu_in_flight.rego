@@ -3,7 +3,9 @@
 # description: >-
 #   Bounds how many GPUs a team, or the organisation, has at once: those that
 #   run by the ledger's count and those the call would add, serverless workers
-#   at their maximum. When the ledger cannot be asked the call is refused.
+#   at their maximum. When the ledger cannot be asked the call is refused. Entries
+#   in enforce without roles and exceptions are budgets, too (docs/spend.md), which
+#   hold when calls race; limits of 0 are the policy's alone.
 # custom:
 #   params:
 #     max_per_team:

@@ -107,6 +107,19 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string) ([]
 	return l.Store.Owners(ctx, org, resources)
 }
 
+// Balances returns what is counted for an owner's scopes, in their order, rebuilding
+// a ledger that is not complete.
+func (l *Ledger) Balances(ctx context.Context, org string, o Owner) ([]Balance, error) {
+	state, err := l.Store.Balances(ctx, org, o)
+	if err == nil && !state.Complete {
+		if err := l.Rebuild(ctx, org); err != nil {
+			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
+		}
+		state, err = l.Store.Balances(ctx, org, o)
+	}
+	return state.Balances, err
+}
+
 // limits are the ceilings of an owner's scopes, in their order.
 func (p *Plan) limits(o Owner) [][Ceilings]int64 {
 	scopes := o.Scopes()

@@ -289,6 +289,9 @@ func (m *Memory) Adjust(_ context.Context, org string, a *Adjustment) (bool, err
 	if r != nil {
 		next.Owner, next.Since, next.About = r.Owner, r.Since, r.About
 	}
+	if a.Owner != nil {
+		next.Owner = *a.Owner
+	}
 	l.replace(r, next, now)
 	return true, nil
 }
@@ -345,6 +348,18 @@ func (m *Memory) Show(_ context.Context, org string) (State, error) {
 		s.Holds = append(s.Holds, h.Hold)
 	}
 	s.Sort()
+	return s, nil
+}
+
+// Balances implements Store.
+func (m *Memory) Balances(_ context.Context, org string, o Owner) (State, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	s := State{Now: time.UnixMilli(now), Complete: l.complete}
+	for i, a := range l.of(o, now) {
+		s.Balances = append(s.Balances, a.balance(o.Scopes()[i]))
+	}
 	return s, nil
 }
 

@@ -162,6 +162,9 @@ type Adjustment struct {
 	Amounts Amounts
 	Gone    bool
 	About   About
+	// Owner is the resource's from now on; nil leaves it as it is, and what is entered
+	// without one is the organisation's.
+	Owner *Owner
 }
 
 // Record is one resource in the ledger.
@@ -229,6 +232,8 @@ type Store interface {
 	// Owners returns those of resources, the zero Owner for one that is not known.
 	Owners(ctx context.Context, org string, resources []string) ([]Owner, error)
 	Show(ctx context.Context, org string) (State, error)
+	// Balances is Show of the balances of an owner's scopes alone, in their order.
+	Balances(ctx context.Context, org string, o Owner) (State, error)
 }
 
 // ErrUnavailable means that the ledger cannot be asked.

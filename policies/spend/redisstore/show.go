@@ -87,6 +87,45 @@ func decodeResource(id, text string) (spend.Record, error) {
 	return r, json.Unmarshal([]byte(lines[3]), &r.About)
 }
 
+// Balances implements spend.Store.
+func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.State, error) {
+	scopes := o.Scopes()
+	fields := make([]string, 1, 1+len(scopes)) // the ledger's own record first
+	for _, scope := range scopes {
+		fields = append(fields, nameOf(scope))
+	}
+	var clock *redis.TimeCmd
+	var values *redis.SliceCmd
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		values, clock = p.HMGet(ctx, s.keys(org)[0], fields...), p.Time(ctx)
+		return nil
+	})
+	if err != nil {
+		return spend.State{}, fmt.Errorf("balances: %w: %w", spend.ErrUnavailable, err)
+	}
+	accounts := make(map[string]string, len(fields))
+	for i, v := range values.Val() {
+		if text, ok := v.(string); ok {
+			accounts[fields[i]] = text
+		}
+	}
+	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli())}
+	if err := s.decode(org, &state, accounts, nil, nil); err != nil {
+		return spend.State{}, fmt.Errorf("balances: %w", err)
+	}
+	balances := make([]spend.Balance, len(scopes))
+	for i, scope := range scopes {
+		balances[i].Scope = scope
+		for _, b := range state.Balances {
+			if b.Scope == scope {
+				balances[i] = b
+			}
+		}
+	}
+	state.Balances = balances
+	return state, nil
+}
+
 // Owners implements spend.Store.
 func (s *Store) Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error) {
 	values, err := s.client.HMGet(ctx, s.keys(org)[1], resources...).Result()
@@ -121,6 +160,14 @@ func decodeRecord(text string) (n []int64, lines []string, err error) {
 	lines = strings.Split(text, "\n")
 	n, err = split(lines[0], 0)
 	return n, lines[1:], err
+}
+
+// nameOf is the field of a scope's account; see common.lua.
+func nameOf(s spend.Scope) string {
+	if s.Kind == spend.KindOrg {
+		return string(s.Kind)
+	}
+	return string(s.Kind) + ":" + s.ID
 }
 
 func scopeOf(name string) spend.Scope {

@@ -139,8 +139,13 @@ func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) err
 
 // Adjust implements spend.Store.
 func (s *Store) Adjust(ctx context.Context, org string, a *spend.Adjustment) (bool, error) {
+	var owner spend.Owner
+	if a.Owner != nil {
+		owner = *a.Owner
+	}
+	numbers := append([]int64{a.Version, flag(a.Gone)}, clamped(a.Amounts)...)
 	reply, err := s.run(ctx, s.adjust, org, []any{
-		s.numbers(org, append([]int64{a.Version, flag(a.Gone)}, clamped(a.Amounts)...)...), a.Kind, a.Resource, about(a.About),
+		s.numbers(org, append(numbers, flag(a.Owner != nil))...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key,
 	})
 	if err != nil {
 		return false, fmt.Errorf("adjust: %w", err)

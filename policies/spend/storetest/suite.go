@@ -37,6 +37,7 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"an open hold stays counted", testOpen},
 		{"owners", testOwners},
 		{"what was found meanwhile goes to who asked for it", testTransfer},
+		{"a resource gets another owner", testAssign},
 		{"a lowering is free", testFree},
 		{"changes that overlap lower nothing", testOverlap},
 		{"a removal that overlaps removes nothing", testOverlapGone},
@@ -349,6 +350,41 @@ func testTransfer(h *harness) {
 	h.commit(id, "p1", pod(0.5*usd))
 	owner(ann)
 	h.counts(pod(0.5*usd), spend.Amounts{})
+}
+
+func testAssign(h *harness) {
+	p := teamPerHour(10 * usd)
+	id, _ := h.reserve(p, pod(usd))
+	h.commit(id, "p1", pod(usd))
+	bob := spend.Owner{Team: "ml", Key: "bob"}
+	assign := func(version int64, want bool) {
+		h.Helper()
+		a := &spend.Adjustment{Kind: "pod", Resource: "p1", Version: version, Amounts: pod(usd), Owner: &bob}
+		if got, err := h.Store.Adjust(h.Context(), h.org, a); err != nil || got != want {
+			h.Errorf("Adjust of version %d = %t, %v, want %t", version, got, err, want)
+		}
+	}
+	version := h.show().Resources[0].Version
+	assign(version+7, false)
+	assign(version, true)
+	for _, o := range []spend.Owner{bob, ann, {}} {
+		state, err := h.Store.Balances(h.Context(), h.org, o)
+		if err != nil || !state.Complete || len(state.Balances) != len(o.Scopes()) {
+			h.Fatalf("Balances of %s = %+v, %v", o, state, err)
+		}
+		for _, got := range state.Balances {
+			if shown := h.balance(got.Scope); shown.Committed != got.Committed || shown.Reserved != got.Reserved {
+				h.Errorf("balance of %s = %+v, and %+v is shown", got.Scope, got, shown)
+			}
+			want := pod(usd)
+			if o == ann && got.Scope.Kind != spend.KindOrg {
+				want = spend.Amounts{}
+			}
+			if got.Committed != want {
+				h.Errorf("%s has committed %v, want %v", got.Scope, got.Committed, want)
+			}
+		}
+	}
 }
 
 func testFree(h *harness) {

@@ -1,0 +1,77 @@
+package filter
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// ledger fills in what the ledger knows, as far as policies of the organisation read
+// it: whose the object is, and what the caller's scopes have spent. Each is one
+// question to the store.
+func (f *Judge) ledger(ctx context.Context, ex *Exchange, row operation.Row, verb operation.Verb) error {
+	org, in := ex.Caller.Org, ex.Input
+	if operation.Owned(row.Kind) && len(f.Policies.Readers(org, "resource", "owner")) > 0 {
+		if err := f.owner(ctx, ex, verb); err != nil {
+			return err
+		}
+	}
+	if plan := ex.Tenant.Budgets; plan != nil && verb.Changes() && len(f.Policies.Readers(org, "spend")) > 0 {
+		o := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+		balances, err := ex.Ports.Ledger.Balances(ctx, org, o)
+		if err == nil {
+			in.Spend = spentBy(balances, plan)
+		} else {
+			ex.Event.Cause = err // policies see that nothing is known
+		}
+	}
+	return nil
+}
+
+// owner fills in whose the object is. What is kept from the caller has no owner.
+func (*Judge) owner(ctx context.Context, ex *Exchange, verb operation.Verb) error {
+	id := ex.Params["id"]
+	var owner spend.Owner
+	switch {
+	case verb == operation.VerbCreate:
+		owner = spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+	case id == "" || ex.hidden[id] != "":
+		return nil
+	case ex.owner != nil:
+		owner = *ex.owner
+	case ex.Tenant.Budgets != nil:
+		owners, err := ex.Ports.Ledger.Owners(ctx, ex.Caller.Org, []string{id})
+		if err != nil {
+			return problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is, which a policy asks for").With("Retry-After", "1").Because(err)
+		}
+		owner = owners[0]
+	}
+	ex.Input.Resource.Owner = &policies.Owner{Team: owner.Team, Key: owner.Key}
+	return nil
+}
+
+// spentBy is what scopes have spent, in the words of policies.
+func spentBy(balances []spend.Balance, plan *spend.Plan) policies.Spend {
+	s := policies.Spend{Known: true}
+	for _, b := range balances {
+		to := map[spend.ScopeKind]*policies.Account{spend.KindOrg: &s.Org, spend.KindTeam: &s.Team, spend.KindKey: &s.Key}[b.Scope.Kind]
+		sum := func(dimension int) int64 { return b.Committed[dimension] + b.Reserved[dimension] }
+		budget := plan.Budget(b.Scope)
+		limit := func(m catalog.Money) *catalog.Money {
+			if m == 0 {
+				return nil
+			}
+			return &m
+		}
+		*to = policies.Account{
+			Burn: catalog.Money(sum(spend.Burn)), Day: catalog.Money(b.Day), Month: catalog.Money(b.Month),
+			BurnLimit: limit(budget.PerHour), DayLimit: limit(budget.PerDay), MonthLimit: limit(budget.PerMonth),
+			GPUs: sum(spend.GPUs), Pods: sum(spend.Pods), Workers: sum(spend.Workers), VolumeGB: sum(spend.VolumeGB),
+		}
+	}
+	return s
+}
