@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,20 +19,27 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
+// demoFlags are what the demo can be told on the command line.
+type demoFlags struct{ listen, admin, platform, redis string }
+
 func newDemo() *cobra.Command {
-	var listen, adminListen string
+	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run everything on loopback, with sample organisations",
 		Long: `Runs the platform emulator, an embedded store and the gateway on loopback, with
-two sample organisations and fixed keys. Nothing is rented and nothing is kept.`,
+two sample organisations and fixed keys. Nothing is rented and nothing is kept. With
+--platform and --redis it runs the gateway alone, which can be killed and started
+again; the emulator is then that of 'tollgate platform --demo'.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			return demo(cmd.Context(), listen, adminListen, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address of the gateway; the next free port if it is taken")
-	cmd.Flags().StringVar(&adminListen, "admin-listen", "127.0.0.1:8081", "address of the admin listener; likewise")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; the next free port if it is taken")
+	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; likewise")
+	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of an emulator to use in place of one of its own")
+	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
 	return cmd
 }
 
@@ -41,50 +49,63 @@ const (
 	demoGlobexKey = "platform-demo-globex"
 )
 
-func demo(ctx context.Context, listen, adminListen string, stdout, stderr io.Writer) error {
-	emulator, err := newEmulator(platform.Options{Accounts: []platform.Account{{ID: "acme", Key: demoAcmeKey}, {ID: "globex", Key: demoGlobexKey}}})
-	if err != nil {
-		return err
-	}
-	upstream, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // opened once, at start
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	data, err := listenNear(listen, stdout)
-	if err != nil {
-		return err
-	}
-	admin, err := listenNear(adminListen, stdout)
-	if err != nil {
-		return err
-	}
-	loaded, err := demoConfig(upstream.Addr().String(), data.Addr().String())
-	if err != nil {
-		return err
-	}
-	if err := greet(stdout, data.Addr().String(), admin.Addr().String(), upstream.Addr().String()); err != nil {
-		return err
-	}
+// demoAccounts are the emulator's accounts in the demo.
+func demoAccounts() []platform.Account {
+	return []platform.Account{{ID: "acme", Key: demoAcmeKey}, {ID: "globex", Key: demoGlobexKey}}
+}
+
+func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serveUntil(ctx, upstream, emulator.CombinedHandler(), emulator.Close) })
-	group.Go(func() error {
-		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log), sockets: sockets{data: data, admin: admin}})
-	})
+	if f.platform == "" {
+		emulator, err := newEmulator(platform.Options{Accounts: demoAccounts()})
+		if err != nil {
+			return err
+		}
+		upstream, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // opened once, at start
+		if err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
+		f.platform = "http://" + upstream.Addr().String()
+		group.Go(func() error { return serveUntil(ctx, upstream, emulator.CombinedHandler(), emulator.Close) })
+	}
+	group.Go(func() error { return demoGateway(ctx, f, stdout, stderr) })
 	return group.Wait()
 }
 
-// demoConfig reads the demo's configuration for an emulator and a gateway at these
-// addresses.
-func demoConfig(emulator, gateway string) (*config.Loaded, error) {
-	_, port, err := net.SplitHostPort(emulator)
+// demoGateway runs the demo's gateway.
+func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
+	data, err := listenNear(f.listen, stdout)
+	if err != nil {
+		return err
+	}
+	admin, err := listenNear(f.admin, stdout)
+	if err != nil {
+		return err
+	}
+	loaded, err := demoConfig(f, "http://"+data.Addr().String())
+	if err != nil {
+		return err
+	}
+	if err := greet(stdout, data.Addr().String(), admin.Addr().String(), f.platform); err != nil {
+		return err
+	}
+	return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log), sockets: sockets{data: data, admin: admin}})
+}
+
+// demoConfig reads the demo's configuration for a gateway at public.
+func demoConfig(f demoFlags, public string) (*config.Loaded, error) {
+	emulator, err := url.Parse(f.platform)
 	if err != nil {
 		return nil, fmt.Errorf("address of the emulator: %w", err)
 	}
-	text := strings.NewReplacer("PLATFORM\n", "http://"+emulator+"\n", "PORT\n", port+"\n", "GATEWAY\n", "http://"+gateway+"\n").Replace(demoYAML)
+	text := strings.NewReplacer("PLATFORM\n", f.platform+"\n", "PORT\n", emulator.Port()+"\n", "GATEWAY\n", public+"\n").Replace(demoYAML)
+	if f.redis != "" {
+		text = strings.Replace(text, "embedded: true", "url: {env: DEMO_REDIS_URL}", 1)
+	}
 	for _, key := range config.DemoKeys() {
 		text = strings.ReplaceAll(text, "SHA256("+key+")", identity.DigestOf(key).String())
 	}
-	secrets := map[string]string{"DEMO_ACME_PLATFORM_KEY": demoAcmeKey, "DEMO_GLOBEX_PLATFORM_KEY": demoGlobexKey}
+	secrets := map[string]string{"DEMO_ACME_PLATFORM_KEY": demoAcmeKey, "DEMO_GLOBEX_PLATFORM_KEY": demoGlobexKey, "DEMO_REDIS_URL": f.redis}
 	return config.Parse("demo.yaml", []byte(text), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 		DemoKeys: true,
@@ -127,7 +148,7 @@ func greet(w io.Writer, data, admin, emulator string) error {
 
   gateway   http://%[1]s   (v2 and the run interface at /v2, v1 at /v1, GraphQL at /graphql)
   admin     http://%[2]s   (readyz, metrics, admin/status, admin/limits?org=acme, admin/spend?org=acme)
-  platform  http://%[3]s   (the emulator; callers never need it)
+  platform  %[3]s   (the emulator; callers never need it)
 
 Keys
   tg_demo_research   acme, team research: RTX 4090 and L4 only, at most 2 per pod, 1.50 USD per hour
@@ -145,6 +166,8 @@ Try
   # fifty at once: no more than the team's budget has room for, the others are 402
   seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_research' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
   tollgate spend show acme --admin http://%[2]s
+  # twice with one key: one volume, and the same answer twice
+  for i in 1 2; do curl -sSi -H 'Authorization: Bearer tg_demo_platform' -H 'Idempotency-Key: try-1' --json '{"name":"v","size":10,"dataCenter":"EU-RO-1"}' http://%[1]s/v2/network-volumes; done
   # run a job on a public model, and one that asks for too much: 403
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse"}}' http://%[1]s/v2/p-image-t2i/runsync
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse","max_tokens":4096}}' http://%[1]s/v2/p-image-t2i/runsync

@@ -19,8 +19,8 @@ import (
 
 // platformFlags are what the emulator can be told on the command line.
 type platformFlags struct {
-	listen, control, seed, data, startTime string
-	fast                                   bool
+	listen, control, seed, data, startTime, hold string
+	fast, demo                                   bool
 }
 
 func newPlatform() *cobra.Command {
@@ -41,6 +41,8 @@ seed it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().StringVar(&f.seed, "seed", "", "JSON file with accounts, prices, stock and first calls")
 	cmd.Flags().StringVar(&f.data, "data", "", "file that keeps the state over a restart; empty keeps it in memory")
 	cmd.Flags().BoolVar(&f.fast, "fast", false, "let the emulator's clock run sixty times as fast")
+	cmd.Flags().BoolVar(&f.demo, "demo", false, "have the accounts of 'tollgate demo'")
+	cmd.Flags().StringVar(&f.hold, "hold", "", "carry the first call of this operation out, such as createPod, and never answer it")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "", "time the clock starts at, in RFC 3339; empty is the present, and data kept from a later time wins")
 	return cmd
 }
@@ -74,6 +76,13 @@ func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 		}
 		opts.Accounts = seed.Accounts
 	}
+	if f.demo {
+		opts.Accounts = demoAccounts()
+	}
+	held := platform.Fault{Operation: f.hold, Kind: platform.FaultHang, After: true, Times: 1}
+	if err := held.Validate(); err != nil {
+		return fmt.Errorf("hold: %w", err)
+	}
 	l, err := net.Listen("tcp", f.listen) //nolint:noctx // opened once, at start
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -81,6 +90,9 @@ func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 	emulator, err := newEmulator(opts)
 	if err != nil {
 		return errors.Join(err, l.Close())
+	}
+	if f.hold != "" {
+		emulator.AddFault(held)
 	}
 	if seed != nil {
 		if err := emulator.ApplySeed(ctx, seed); err != nil {
