@@ -70,8 +70,8 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
 	}
-	if len(body) > MaxBody { // of a template, or of the settings that a policy adds
-		return problem.TooLarge.Newf("the body that the request becomes exceeds %d bytes", MaxBody)
+	if int64(len(body)) > ex.bodyLimit() { // of a template, or of the settings that a policy adds
+		return problem.TooLarge.Newf("the body that the request becomes exceeds %d bytes", ex.bodyLimit())
 	}
 	out.Body = body
 	return nil

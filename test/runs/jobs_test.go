@@ -136,6 +136,23 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
+// TestSizes: a body is sent whatever its size, from what fits one read to what is
+// written in pieces.
+func TestSizes(t *testing.T) {
+	r := newRig(t)
+	base := "/v2/" + r.endpoint(t)
+	for i, n := range []int{10, 60 << 10, 100 << 10, 150 << 10, 300 << 10, 2 << 20} {
+		job := `{"input":{"text":"` + strings.Repeat("x", n) + `"}}`
+		chat := strings.Replace(hello, "good morning", strings.Repeat("x", n), 1)
+		r.want(t, 200, "POST", base+"/run", job)
+		r.want(t, 200, "POST", base+"/openai/v1/chat/completions", chat)
+		runs, chats := r.platform.CallsTo("run"), r.platform.CallsTo("chatCompletions")
+		if len(runs) != i+1 || string(runs[i].Body) != job || len(chats) != i+1 || len(chats[i].Body) != len(chat) {
+			t.Errorf("%d bytes: %d jobs and %d chats reached the platform", n, len(runs), len(chats))
+		}
+	}
+}
+
 // TestMemoryIsBounded: bodies beyond the memory for them are refused before they
 // are read, and the memory comes back.
 func TestMemoryIsBounded(t *testing.T) {
