@@ -77,21 +77,6 @@ func (o *Outbound) Target() string {
 	return o.Path + "?" + o.Query
 }
 
-// Answer is what goes back: a refusal, a local or translated answer, or the
-// platform's.
-type Answer struct {
-	Status int
-	Header http.Header
-	// Body is the whole body; Stream, when not nil, is sent instead.
-	Body   []byte
-	Stream io.ReadCloser
-	// Tunnel is the connection to the worker that the answer has opened a WebSocket
-	// to; nil otherwise. The door closes it.
-	Tunnel io.ReadWriteCloser
-	// Relayed marks an answer of the platform.
-	Relayed bool
-}
-
 // Sent is how far an exchange has come towards the platform.
 type Sent uint8
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
@@ -96,18 +95,15 @@ func shared(cacheControl string) bool {
 // rewriteError keeps title, detail and errors of a platform error.
 func rewriteError(a *Answer, cred upstream.Credential) (body []byte, detail string) {
 	p := problem.Problem{Title: http.StatusText(a.Status), Status: a.Status}
-	if doc, err := strictjson.DecodeLenient(a.Body); err == nil {
-		if m, ok := doc.(map[string]any); ok {
-			p.Detail, _ = m["detail"].(string)
-			if title, ok := m["title"].(string); ok && title != "" {
-				p.Title = title
-			}
-			list, _ := m["errors"].([]any)
-			for _, item := range list {
-				if s, ok := item.(string); ok {
-					p.Errors = append(p.Errors, s)
-				}
-			}
+	said := a.object()
+	p.Detail, _ = said["detail"].(string)
+	if title, ok := said["title"].(string); ok && title != "" {
+		p.Title = title
+	}
+	list, _ := said["errors"].([]any)
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			p.Errors = append(p.Errors, s)
 		}
 	}
 	if p.Detail == "" {

@@ -11,7 +11,6 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -278,12 +277,7 @@ func recordIn(a *Answer) map[string]any {
 	if !a.Relayed {
 		return nil
 	}
-	doc, err := strictjson.DecodeLenient(a.Body)
-	if err != nil {
-		return nil
-	}
-	record, _ := doc.(map[string]any)
-	return record
+	return a.object()
 }
 
 // takes is what a resource takes by the platform's answer.

@@ -14,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -172,14 +171,13 @@ func (ex *Exchange) lost() bool {
 	case row.Verb != operation.VerbCreate || ex.Answer.Status >= 400 && ex.Answer.Status < 500:
 		return false
 	}
-	doc, err := strictjson.DecodeLenient(ex.Answer.Body)
-	_, object := doc.(map[string]any)
+	object := ex.Answer.object() != nil
 	switch ex.Answer.Status {
 	case http.StatusInternalServerError, http.StatusServiceUnavailable:
 		media, _, _ := mime.ParseMediaType(ex.Answer.Header.Get("Content-Type"))
-		return err != nil || !object || media != problem.ContentType
+		return !object || media != problem.ContentType
 	}
-	return err != nil || !object || ex.Answer.Status >= 300
+	return !object || ex.Answer.Status >= 300
 }
 
 // Adopt implements translate.Adopter.
@@ -232,7 +230,7 @@ func response(ex *Exchange) (*translate.Response, error) {
 	if len(a.Body) == 0 {
 		return out, nil
 	}
-	doc, err := strictjson.DecodeLenient(a.Body)
+	doc, err := a.document()
 	if err != nil && ex.Operation.Mutates {
 		return nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
 	}

@@ -3,7 +3,6 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -144,11 +143,14 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 }
 
 func (f form) extra(body map[string]any) []string {
-	var problems []string
-	for _, key := range slices.Sorted(maps.Keys(body)) {
-		if slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
-			continue
+	var unknown, problems []string
+	for key := range body {
+		if !slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
+			unknown = append(unknown, key)
 		}
+	}
+	slices.Sort(unknown)
+	for _, key := range unknown {
 		problems = append(problems, "key provided in request body which is not in input schema: '"+translate.Clip(key, 64)+"'")
 		if len(problems) == maxProblems {
 			break

@@ -1,0 +1,50 @@
+package filter
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+)
+
+// Answer is what goes back: a refusal, a local or translated answer, or the
+// platform's.
+type Answer struct {
+	Status int
+	Header http.Header
+	// Body is the whole body; Stream, when not nil, is sent instead.
+	Body   []byte
+	Stream io.ReadCloser
+	// Tunnel is the connection to the worker that the answer has opened a WebSocket
+	// to; nil otherwise. The door closes it.
+	Tunnel io.ReadWriteCloser
+	// Relayed marks an answer of the platform.
+	Relayed bool
+
+	// read is what document found in the bytes of.
+	read struct {
+		of  []byte
+		doc any
+		err error
+	}
+}
+
+// document returns the body as decoded JSON. Several stages look at it; it is
+// decoded once for all of them, so none may change it.
+func (a *Answer) document() (any, error) {
+	if of := a.read.of; len(of) == 0 || len(of) != len(a.Body) || &of[0] != &a.Body[0] {
+		a.read.of = a.Body
+		a.read.doc, a.read.err = strictjson.DecodeLenient(a.Body)
+	}
+	return a.read.doc, a.read.err
+}
+
+// object returns the body as a JSON object, nil for anything else.
+func (a *Answer) object() map[string]any {
+	doc, err := a.document()
+	object, ok := doc.(map[string]any)
+	if err != nil || !ok {
+		return nil
+	}
+	return object
+}
