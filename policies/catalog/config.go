@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -25,7 +26,8 @@ type Config struct {
 // refused where a price is needed. Disks always have a rate; "0" leaves them out
 // of the price.
 type Storage struct {
-	Standard          string `yaml:"standard" doc:"the rate of STANDARD network volumes"`
+	Standard          string `yaml:"standard" doc:"the rate of the first 1000 GB of STANDARD network volumes"`
+	StandardAbove     string `yaml:"standard_above" doc:"the rate of what such a volume has above 1000 GB; empty is the same rate"`
 	HighPerformance   string `yaml:"high_performance" doc:"the rate of HIGH_PERFORMANCE network volumes, which differs by data centre: set the highest in use; the default is the platform's list price when this was built"`
 	Container         string `yaml:"container" doc:"the rate of the container disks of pods, workers and cluster members, which cost while they run"`
 	Persistent        string `yaml:"persistent" doc:"the rate of storage on the host of a running pod"`
@@ -40,7 +42,7 @@ func DefaultConfig() Config {
 		MaxAge:  time.Hour,
 		Timeout: 10 * time.Second,
 		Retry:   5 * time.Second,
-		Storage: Storage{Standard: "0.07", HighPerformance: "0.14", Container: "0.10", Persistent: "0.10", PersistentStopped: "0.20", DefaultDisk: 20},
+		Storage: Storage{Standard: "0.07", StandardAbove: "0.05", HighPerformance: "0.14", Container: "0.10", Persistent: "0.10", PersistentStopped: "0.20", DefaultDisk: 20},
 	}
 }
 
@@ -65,7 +67,8 @@ func (c Config) Validate() error {
 // Rates are the parsed storage rates, per GB and month.
 type Rates struct {
 	// Standard and HighPerformance are of network volumes; 0 is unknown.
-	Standard, HighPerformance Money
+	// StandardAbove is of what a standard one has above firstTier; 0 is Standard.
+	Standard, StandardAbove, HighPerformance Money
 	// Container, Persistent and PersistentStopped are of disks; 0 costs nothing.
 	Container, Persistent, PersistentStopped Money
 	// DefaultDisk is the size in GB of a container disk that is left out.
@@ -81,6 +84,7 @@ func (s Storage) rates() (Rates, error) {
 		to          *Money
 	}{
 		{"standard", s.Standard, false, &r.Standard},
+		{"standard_above", s.StandardAbove, false, &r.StandardAbove},
 		{"high_performance", s.HighPerformance, false, &r.HighPerformance},
 		{"container", s.Container, true, &r.Container},
 		{"persistent", s.Persistent, true, &r.Persistent},
@@ -104,18 +108,40 @@ func (s Storage) rates() (Rates, error) {
 	return r, errors.Join(errs...)
 }
 
-// volume is the monthly rate of a kind of network volume. One that is left to a data
-// centre of which nothing is known could be either, so the dearer counts.
-func (r Rates) volume(kind string) (m Money, ok bool) {
+// firstTier is how many GB of a standard network volume cost the rate of the first
+// terabyte.
+const firstTier = 1000
+
+// volume is what a network volume of a kind costs per month, and at what rates. One
+// that is left to a data centre of which nothing is known could be either kind, so the
+// dearer counts.
+func (r Rates) volume(kind string, size int64) (monthly Money, basis string, known bool) {
 	switch kind {
 	case "STANDARD":
-		m = r.Standard
+		return r.standard(size)
 	case "HIGH_PERFORMANCE":
-		m = r.HighPerformance
+		return tier(r.HighPerformance, size)
 	case "":
-		if r.Standard > 0 && r.HighPerformance > 0 {
-			m = max(r.Standard, r.HighPerformance)
+		one, of, ok := r.standard(size)
+		other, ofOther, okOther := tier(r.HighPerformance, size)
+		if other > one {
+			one, of = other, ofOther
 		}
+		return one, of, ok && okOther
 	}
-	return m, m > 0
+	return 0, "", false
+}
+
+func (r Rates) standard(size int64) (monthly Money, basis string, known bool) {
+	if r.StandardAbove == 0 || size <= firstTier {
+		return tier(r.Standard, size)
+	}
+	first, of, ok := tier(r.Standard, firstTier)
+	above, ofAbove, okAbove := tier(r.StandardAbove, size-firstTier)
+	return first + above, of + ", " + ofAbove, ok && okAbove
+}
+
+func tier(rate Money, size int64) (monthly Money, basis string, known bool) {
+	monthly, ok := rate.times(size)
+	return monthly, fmt.Sprintf("%d GB at %s per GB and month", size, rate), ok && rate > 0
 }

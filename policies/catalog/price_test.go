@@ -53,7 +53,7 @@ func testSnapshot(t *testing.T) *catalog.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return catalog.NewSnapshot(catalog.Lists{GPUs: gpus, CPUs: cpus, Tiers: tiers}, catalog.Rates{Standard: 70_000}, time.Unix(1_700_000_000, 0))
+	return catalog.NewSnapshot(catalog.Lists{GPUs: gpus, CPUs: cpus, Tiers: tiers}, catalog.Rates{Standard: 70_000, StandardAbove: 50_000}, time.Unix(1_700_000_000, 0))
 }
 
 func TestPrice(t *testing.T) {
@@ -103,9 +103,10 @@ func TestPrice(t *testing.T) {
 		{"cluster", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":8,"podCount":250}}`, "860/0.43/2000"},
 		{"cluster, dearer cloud", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA GeForce RTX 4090","gpuCountPerPod":1,"podCount":2}}`, "0.88/0.44/2"},
 		{"cluster overflow", "createCluster", "", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":9223372036854775807,"podCount":2}}`, "too many GPUs"},
-		{"volume", "createNetworkVolume", "", `{"size":1000,"type":"STANDARD"}`, "0.095891/0/0"},
+		{"volume", "createNetworkVolume", "", `{"size":1000,"type":"STANDARD"}`, "0.09589/0/0"},
+		{"volume above a terabyte", "createNetworkVolume", "", `{"size":1500,"type":"STANDARD"}`, "0.130137/0/0"},
 		{"volume without a rate", "createNetworkVolume", "", `{"size":1000}`, `no rate is configured for network volumes of type ""`},
-		{"volume of a centre's tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EU-RO-1"}`, "0.095891/0/0"},
+		{"volume of a centre's tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EU-RO-1"}`, "0.09589/0/0"},
 		{"volume of a centre's dear tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EUR-NO-1"}`, `no rate is configured for network volumes of type "HIGH_PERFORMANCE"`},
 		{"free", "deletePod", "", `{}`, "0/0/0"},
 		{"no rule", "createSandbox", "", `{}`, `no price rule for operation "createSandbox"`},
@@ -141,13 +142,13 @@ func TestDisks(t *testing.T) {
 		{"no mount", "createPod", `{` + l4 + `,"disk":20,"mounts":{}}`, "0.43274/0.43/1"},
 		{"a network mount is priced by itself", "createPod", `{` + l4 + `,"disk":20,"mounts":{"network":[{"volumeId":"v","path":"/v"}]}}`, "0.43274/0.43/1"},
 		{"a month of gigabytes", "createPod", `{` + l4 + `,"disk":730}`, "0.53/0.43/1"},
-		{"the largest disk", "createPod", `{` + l4 + `,"disk":65536}`, "9.407535/0.43/1"},
-		{"the largest mount, dearer when stopped", "createPod", `{` + l4 + `,"mounts":{"persistent":{"size":65536,"path":"/a"}}}`, "17.955069/0.43/1"},
+		{"the largest disk", "createPod", `{` + l4 + `,"disk":65536}`, "9.407534/0.43/1"},
+		{"the largest mount, dearer when stopped", "createPod", `{` + l4 + `,"mounts":{"persistent":{"size":65536,"path":"/a"}}}`, "17.955068/0.43/1"},
 		{"a mount", "updatePod", `{` + l4 + `,"disk":730,"mounts":{"persistent":{"size":730,"path":"/a"}}}`, "0.63/0.43/1"},
 		{"a start", "podAction", `{` + l4 + `,"disk":730,"mounts":{"persistent":{"size":730,"path":"/a"}}}`, "0.63/0.43/1"},
 		{"no disk at all", "podAction", `{` + l4 + `,"disk":0}`, "0.43/0.43/1"},
 		{"workers", "createEndpoint", `{` + endpoint + `,"disk":730,"workers":{"max":5}}`, "6/1.1/5"},
-		{"workers by default", "updateEndpoint", `{` + endpoint + `}`, "3.30822/1.1/3"},
+		{"workers by default", "updateEndpoint", `{` + endpoint + `}`, "3.308219/1.1/3"},
 		{"no workers", "updateEndpoint", `{` + endpoint + `,"disk":730,"workers":{"max":0}}`, "0/1.1/0"},
 		{"cluster members", "createCluster", `{` + cluster + `,"disk":730,"mounts":{"persistent":{"size":1460,"path":"/a"}}}`, "2.92/0.43/4"},
 		{"a disk of another type", "createPod", `{` + l4 + `,"disk":"20"}`, "disk is not a whole number"},

@@ -17,19 +17,16 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 	if kind == "" {
 		kind = s.tiers[text(after["dataCenter"])]
 	}
-	rate, ok := s.rates.volume(kind)
+	monthly, basis, ok := s.rates.volume(kind, size)
 	if !ok {
 		return unknown("no rate is configured for network volumes of type %q", kind)
 	}
-	monthly, ok := rate.times(size)
-	if !ok {
-		return unknown("the size is out of range")
-	}
-	return Cost{Known: true, Hourly: perHour(monthly), Basis: fmt.Sprintf("%d GB at %s per GB and month", size, rate)}
+	return Cost{Known: true, Hourly: perHour(monthly), Basis: basis}
 }
 
-// perHour is the hourly part of a monthly amount, rounded up.
-func perHour(monthly Money) Money { return (monthly + hoursPerMonth - 1) / hoursPerMonth }
+// perHour is the hourly part of a monthly amount, rounded to the nearest: what it
+// comes to in a month over many resources is then neither more nor less than is billed.
+func perHour(monthly Money) Money { return (monthly + hoursPerMonth/2) / hoursPerMonth }
 
 // disks are the sizes in GB of what one machine stores on its host: the
 // container's disk and the persistent mount.

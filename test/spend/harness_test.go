@@ -1,0 +1,210 @@
+package spend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// credential is the platform key of the one organisation.
+const credential = "platform-key-of-acme"
+
+// prefix begins the ledger's keys.
+const prefix = "tollgate:spend:"
+
+// site is the emulated platform with gateways in front of it that share a store.
+type site struct {
+	t        *testing.T
+	platform *platform.Instance
+	gateways []*front
+	store    *redisstore.Store
+	client   *http.Client
+}
+
+// front is one gateway.
+type front struct {
+	*gateway.Gateway
+
+	url string
+}
+
+// plan is what a site is made of.
+type plan struct {
+	gateways int
+	// config is what a configuration says below orgs' credential: budgets, teams
+	// and keys.
+	config string
+	// settings are further lines of the configuration.
+	settings string
+	// redis is where the gateways find the store, truth where the test does.
+	redis, truth string
+	// upstream is where the gateways find the platform, if not at its own address.
+	upstream func(url string) string
+	// clock is the platform's, and that of the gateways; nil is the machine's.
+	clock *platform.Clock
+	// run has the gateways do their background work.
+	run bool
+}
+
+func open(t *testing.T, p *plan) *site {
+	t.Helper()
+	options := []platform.Option{platform.WithAccounts(platform.Account{ID: "acme", Key: credential, Exempt: true, Balance: 1e9})}
+	deps := gateway.Deps{}
+	if p.clock != nil {
+		options = append(options, platform.WithClock(p.clock))
+		deps.Now = p.clock.Now
+	}
+	s := &site{t: t, platform: platform.RunT(t, options...)}
+	if p.truth == "" {
+		p.truth = p.redis
+	}
+	s.store = redisstore.New(redistest.Client(t, redis.Options{Addr: p.truth}), prefix)
+	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 2 * time.Minute}
+	t.Cleanup(s.client.CloseIdleConnections)
+	upstream := s.platform.URL
+	if p.upstream != nil {
+		upstream = p.upstream(upstream)
+	}
+	text := fmt.Sprintf("platform: {base_url: %q}\nredis: {embedded: true}\n%s\norgs:\n  - id: acme\n    credential: {env: ACME}\n%s", upstream, p.settings, p.config)
+	for range p.gateways {
+		cfg := world.Configuration(t, text, map[string]string{"ACME": credential})
+		own := deps
+		own.Redis = world.Redis(t, p.redis)
+		if p.run {
+			own.Data, own.Admin = world.Listen(t), world.Listen(t)
+		}
+		f := &front{Gateway: world.Gateway(t, cfg, own)}
+		if p.run {
+			f.url = "http://" + own.Data.Addr().String()
+			world.Run(t, f.Gateway)
+		} else {
+			server := httptest.NewServer(f.Handler())
+			t.Cleanup(server.Close)
+			f.url = server.URL
+		}
+		s.gateways = append(s.gateways, f)
+	}
+	return s
+}
+
+// answer is what a caller is told.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// id is that of the resource in an answer.
+func (a answer) id() string {
+	var r struct{ ID string }
+	_ = json.Unmarshal([]byte(a.body), &r) // an answer without one has none
+	return r.ID
+}
+
+// ask makes a call to gateway g with a key.
+func (s *site) ask(g int, key, method, path, body string) (answer, error) {
+	return s.call(s.gateways[g%len(s.gateways)].url, key, method, path, body)
+}
+
+func (s *site) call(base, key, method, path, body string) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), time.Minute)
+	defer cancel()
+	var content io.Reader = http.NoBody
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+path, content)
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	return answer{res.StatusCode, res.Header, string(text)}, err
+}
+
+// outside makes a call to the platform, past the gateways.
+func (s *site) outside(method, path, body string) answer {
+	s.t.Helper()
+	a, err := s.call(s.platform.URL, credential, method, path, body)
+	if err != nil || a.status >= 300 {
+		s.t.Fatalf("%s %s: %d %s (%v)", method, path, a.status, a.body, err)
+	}
+	return a
+}
+
+// reconcile makes a pass, as an operator would ask for it.
+func (s *site) reconcile(g int) admin.Reconciled {
+	s.t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/admin/spend/reconcile?org=acme", http.NoBody)
+	r.Host = "127.0.0.1"
+	s.gateways[g].AdminHandler().ServeHTTP(w, r)
+	var out admin.Reconciled
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != http.StatusOK {
+		s.t.Fatalf("reconcile: %d %s (%v)", w.Code, w.Body, err)
+	}
+	return out
+}
+
+// state is the ledger as a reader of its own finds it.
+func (s *site) state() spend.State {
+	s.t.Helper()
+	state, err := s.store.Show(s.t.Context(), "acme")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return state
+}
+
+// balance is what a state counts for a scope.
+func balance(state *spend.State, scope spend.Scope) spend.Balance {
+	for _, b := range state.Balances {
+		if b.Scope == scope {
+			return b
+		}
+	}
+	return spend.Balance{Scope: scope}
+}
+
+// await waits for something that takes others' time.
+func (s *site) await(what string, holds func() bool) {
+	s.t.Helper()
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for !holds() {
+		select {
+		case <-every.C:
+		case <-late.C:
+			s.t.Fatalf("not so in time: %s", what)
+		}
+	}
+}
