@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -134,6 +135,9 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 		}
 	}
 	unknown, err := p.holds(ctx, unknown)
+	if err == nil && len(unknown) > 0 {
+		unknown, err = p.outside(ctx, unknown)
+	}
 	if err != nil {
 		return err
 	}
@@ -213,6 +217,42 @@ func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
 	}
 	mine, err := p.Claim(ctx, p.org, f, h.ID)
 	return err == nil && mine
+}
+
+// outside returns what of the unknown resources was made without the gateway, and not
+// by a call that began after the state was read. Such a call is under way still, or has
+// said what it made, unless that is gone by now: so the ledger is read again, and then
+// the list.
+func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) {
+	after, err := p.Store.Show(ctx, p.org)
+	if err != nil {
+		return nil, err
+	}
+	for i := range after.Resources {
+		unknown = slices.DeleteFunc(unknown, func(f *Found) bool { return f.ID == after.Resources[i].ID })
+	}
+	for i := range after.Holds {
+		h := &after.Holds[i]
+		if slices.ContainsFunc(p.state.Holds, func(known Hold) bool { return known.ID == h.ID }) {
+			continue
+		}
+		at := slices.IndexFunc(unknown, func(f *Found) bool {
+			return h.Resource == "" && f.MadeBy(h.Kind, h.About, after.Now.Sub(h.At))
+		})
+		if at >= 0 {
+			unknown = slices.Delete(unknown, at, at+1)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	still, err := p.List(ctx, p.org)
+	if err != nil {
+		return nil, fmt.Errorf("list again: %w", err)
+	}
+	return slices.DeleteFunc(unknown, func(f *Found) bool {
+		return !slices.ContainsFunc(still, func(other Found) bool { return other.ID == f.ID })
+	}), nil
 }
 
 // made commits a create under the resource that was found.

@@ -3,6 +3,7 @@ package spend
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,12 +19,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The proxy of toxiproxy leaves a goroutine behind for a connection that breaks while
+// a fault is being taken away.
+func TestMain(m *testing.M) {
+	// Scenes wait more than they compute: more of them fit at once than there are
+	// processors. What the command line says goes before.
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
+}
 
 // credential is the platform key of the one organisation.
 const credential = "platform-key-of-acme"
@@ -59,9 +70,11 @@ type plan struct {
 	redis, truth string
 	// upstream is where the gateways find the platform, if not at its own address.
 	upstream func(url string) string
-	// clock is the platform's, and that of the gateways; nil is the machine's.
-	clock *platform.Clock
-	// run has the gateways do their background work.
+	// clock is the platform's, and that of the gateways, platformClock the platform's
+	// alone; nil is the machine's.
+	clock, platformClock *platform.Clock
+	// run has the gateways do their background work, and lose patience with the store
+	// and the platform as they would outside of tests, only sooner.
 	run bool
 }
 
@@ -72,6 +85,9 @@ func open(t *testing.T, p *plan) *site {
 	if p.clock != nil {
 		options = append(options, platform.WithClock(p.clock))
 		deps.Now = p.clock.Now
+	}
+	if p.platformClock != nil {
+		options = append(options, platform.WithClock(p.platformClock))
 	}
 	s := &site{t: t, platform: platform.RunT(t, options...)}
 	if p.truth == "" {
@@ -88,8 +104,11 @@ func open(t *testing.T, p *plan) *site {
 	for range p.gateways {
 		cfg := world.Configuration(t, text, map[string]string{"ACME": credential})
 		own := deps
-		own.Redis = world.Redis(t, p.redis)
-		if p.run {
+		if !p.run {
+			own.Redis = world.Redis(t, p.redis)
+		} else {
+			own.Redis = brisk(t, p.redis)
+			cfg.Spend.Unresolved = unresolved // shorter than operators may have it
 			own.Data, own.Admin = world.Listen(t), world.Listen(t)
 		}
 		f := &front{Gateway: world.Gateway(t, cfg, own)}
@@ -104,6 +123,22 @@ func open(t *testing.T, p *plan) *site {
 		s.gateways = append(s.gateways, f)
 	}
 	return s
+}
+
+// unresolved is how long what a lost call may have made is looked for.
+const unresolved = 3 * time.Second
+
+// brisk returns a client that gives up soon.
+func brisk(t *testing.T, addr string) redis.UniversalClient {
+	t.Helper()
+	opts, err := limits.Options("redis://" + addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Second, 500*time.Millisecond, 500*time.Millisecond
+	client := redis.NewUniversalClient(opts)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // answer is what a caller is told.

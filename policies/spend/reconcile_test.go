@@ -1,0 +1,241 @@
+package spend_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+const org = "acme"
+
+var (
+	owner   = spend.Owner{Team: "research", Key: "ann"}
+	onePod  = spend.Amounts{spend.Burn: 430_000, spend.GPUs: 1, spend.Pods: 1}
+	stopped = spend.Amounts{spend.Burn: 1_000, spend.Pods: 1}
+)
+
+// reconciled is a ledger in memory with a platform that a test writes down.
+type reconciled struct {
+	*testing.T
+	*spend.Memory
+
+	now   time.Time
+	found []spend.Found
+	// listed is called before each list.
+	listed func()
+}
+
+func newReconciled(t *testing.T) *reconciled {
+	t.Helper()
+	r := &reconciled{T: t, now: time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC), listed: func() {}}
+	r.Memory = spend.NewMemory(func() time.Time { return r.now })
+	if err := r.Begin(t.Context(), org, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Finish(t.Context(), org, "t"); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *reconciled) pass(store spend.Store) error {
+	_, err := (&spend.Reconciler{
+		Store: store, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
+		List: func(context.Context, string) ([]spend.Found, error) {
+			r.listed()
+			return r.found, nil
+		},
+		Claim: func(context.Context, string, *spend.Found, string) (bool, error) { return true, nil },
+		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
+	}).Pass(r.Context(), org)
+	return err
+}
+
+func (r *reconciled) reserve(hold, resource string, after spend.Amounts) {
+	r.Helper()
+	out, err := r.Reserve(r.Context(), org, &spend.Reservation{
+		Hold: hold, Kind: string(operation.KindPod), Resource: resource, Owner: owner, After: after, About: spend.About{Name: hold},
+		Limits: make([][spend.Ceilings]int64, 3),
+	})
+	if err != nil || out.Status != spend.Admitted {
+		r.Fatalf("Reserve(%s) = %v, %v", hold, out.Status, err)
+	}
+}
+
+func (r *reconciled) settle(s spend.Settlement) {
+	r.Helper()
+	s.Kind, s.Owner = string(operation.KindPod), owner
+	if err := r.Settle(r.Context(), org, &s); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// rent enters a pod in the ledger and at the platform.
+func (r *reconciled) rent(name string) {
+	r.Helper()
+	r.reserve(name, "", onePod)
+	r.settle(spend.Settlement{Hold: name, End: spend.Commit, Resource: "pod-" + name, Amounts: onePod})
+	r.has(name, onePod)
+}
+
+// has gives the platform a pod.
+func (r *reconciled) has(name string, a spend.Amounts) {
+	r.found = append(r.found, spend.Found{Kind: operation.KindPod, ID: "pod-" + name, Name: name, Amounts: a, Priced: true})
+}
+
+// takes is what each resource in the ledger takes, and whose it is.
+func (r *reconciled) takes() map[string]string {
+	r.Helper()
+	state, err := r.Show(r.Context(), org)
+	if err != nil {
+		r.Fatal(err)
+	}
+	out := make(map[string]string)
+	for _, x := range state.Resources {
+		out[x.ID] = fmt.Sprint(x.Owner, x.Amounts)
+	}
+	for _, h := range state.Holds {
+		out[h.ID] = "hold"
+	}
+	return out
+}
+
+// TestCallsDuringAPass: what calls make and remove while a pass reads is neither
+// taken for made without the gateway nor entered when it is gone.
+func TestCallsDuringAPass(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// between is what happens before the first list, and before the second.
+		between [2]func(r *reconciled)
+		want    map[string]string
+	}{
+		{
+			name:    "a create under way",
+			between: [2]func(r *reconciled){func(r *reconciled) { r.reserve("new", "", onePod); r.has("new", onePod) }},
+			want:    map[string]string{"new": "hold"},
+		},
+		{
+			name:    "a create that has ended",
+			between: [2]func(r *reconciled){func(r *reconciled) { r.rent("new") }},
+			want:    map[string]string{"pod-new": fmt.Sprint(owner, onePod)},
+		},
+		{
+			name: "a create whose pod is gone when the list has come",
+			between: [2]func(r *reconciled){
+				func(r *reconciled) { r.has("gone", onePod) },
+				func(r *reconciled) { r.found = nil },
+			},
+			want: map[string]string{},
+		},
+		{
+			name:    "a pod made without the gateway",
+			between: [2]func(r *reconciled){func(r *reconciled) { r.has("other", onePod) }},
+			want:    map[string]string{"pod-other": fmt.Sprint(spend.Owner{}, onePod)},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReconciled(t)
+			lists := 0
+			r.listed = func() {
+				if lists < len(tt.between) && tt.between[lists] != nil {
+					tt.between[lists](r)
+				}
+				lists++
+			}
+			if err := r.pass(r.Memory); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, r.takes()); diff != "" {
+				t.Errorf("ledger (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// halfway is a store that fails for good after so many steps.
+type halfway struct {
+	spend.Store
+	steps int
+}
+
+var errHalfway = errors.New("killed")
+
+func (h *halfway) step() error {
+	if h.steps--; h.steps < 0 {
+		return errHalfway
+	}
+	return nil
+}
+
+func (h *halfway) Settle(ctx context.Context, org string, s *spend.Settlement) error {
+	if err := h.step(); err != nil {
+		return err
+	}
+	return h.Store.Settle(ctx, org, s)
+}
+
+func (h *halfway) Adjust(ctx context.Context, org string, a *spend.Adjustment) (bool, error) {
+	if err := h.step(); err != nil {
+		return false, err
+	}
+	return h.Store.Adjust(ctx, org, a)
+}
+
+func (h *halfway) Show(ctx context.Context, org string) (spend.State, error) {
+	if err := h.step(); err != nil {
+		return spend.State{}, err
+	}
+	return h.Store.Show(ctx, org)
+}
+
+// TestAPassKilledHalfway: wherever a pass ends, the next one finishes its work, and the
+// ledger is what the platform has.
+func TestAPassKilledHalfway(t *testing.T) {
+	for steps := 0; ; steps++ {
+		r := newReconciled(t)
+		for _, name := range []string{"stays", "stopped", "removed"} {
+			r.rent(name)
+		}
+		for _, name := range []string{"made", "lost", "late"} {
+			r.reserve(name, "", onePod)
+			r.settle(spend.Settlement{Hold: name, End: spend.Open, Wait: time.Minute})
+		}
+		r.reserve("stop", "pod-stays", spend.Amounts{})
+		r.settle(spend.Settlement{Hold: "stop", End: spend.Open, Wait: time.Minute})
+		r.found = r.found[:1]
+		r.has("stopped", stopped)
+		r.has("made", onePod)
+		r.has("late", onePod)
+		r.has("other", onePod)
+		r.now = r.now.Add(2 * time.Minute)
+		err := r.pass(&halfway{r.Memory, steps})
+		if err != nil && !errors.Is(err, errHalfway) {
+			t.Fatal(err)
+		}
+		if again := r.pass(r.Memory); again != nil {
+			t.Fatal(again)
+		}
+		ann := func(a spend.Amounts) string { return fmt.Sprint(owner, a) }
+		want := map[string]string{
+			"pod-stays": ann(onePod), "pod-stopped": ann(stopped), "pod-made": ann(onePod), "pod-late": ann(onePod),
+			"pod-other": fmt.Sprint(spend.Owner{}, onePod),
+		}
+		if diff := cmp.Diff(want, r.takes()); diff != "" {
+			t.Errorf("killed after %d steps (-want +got):\n%s", steps, diff)
+		}
+		if err == nil {
+			if steps < 8 {
+				t.Errorf("a pass of %d steps tells nothing", steps)
+			}
+			return
+		}
+	}
+}
