@@ -49,6 +49,7 @@ type trouble struct {
 // At no sample is the budget passed, in the ledger or at the platform; afterwards the
 // ledger is what the platform has, and no request has made two pods.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("lives for a minute")
 	}

@@ -50,6 +50,7 @@ type thing struct {
 // TestAMonthAgreesWithTheBill lets teams live for a month at random, and wants what
 // the ledger has accrued for each of them to be what the platform bills, to the cent.
 func TestAMonthAgreesWithTheBill(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
