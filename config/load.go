@@ -206,6 +206,9 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	var errs []error
 	for i, o := range l.Config.Orgs {
 		at := fault.Index("orgs", i)
+		if o.Budgeted() && l.Config.Redis.Embedded {
+			errs = append(errs, fault.Errorf(at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what"))
+		}
 		errs = append(errs, fault.At(at, errors.Join(o.Policies.Warnings(now)...)), fault.At(at+".unknown", errors.Join(o.Unknown.Warnings()...)))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))

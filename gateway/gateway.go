@@ -90,7 +90,8 @@ type Gateway struct {
 	late       lingering // creates that outlived their requests
 	ledger     *spend.Ledger
 	repeats    *idempotency.Store
-	books      *spend.Loop // keeps the ledger in line with the platform
+	books      *spend.Loop                                 // keeps the ledger in line with the platform
+	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	usage      *usage.Recorder
 	usageStore *usage.Store
 	history    *explain.History

@@ -29,9 +29,14 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	if err != nil {
 		return err
 	}
+	passes, err := newPasses(g.deps.Providers.Meter(), g.deps.Now, 2*cfg.Spend.Reconcile)
+	if err != nil {
+		return err
+	}
+	g.perils = store.Perils
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Lock: store.Lock, Logger: g.deps.Logger,
-		Seen: alerts.Look, Enforcer: g.newEnforcer(store), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		Seen: alerts.Look, Done: passes.done, Enforcer: g.newEnforcer(store), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
@@ -56,7 +61,7 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 func (g *Gateway) budgeted() []string {
 	var ids []string
 	for _, o := range g.current.Load().config.Orgs {
-		if o.budgets() != nil {
+		if o.Budgeted() {
 			ids = append(ids, o.ID)
 		}
 	}
@@ -73,7 +78,7 @@ func (l ledger) check(org string) (*Org, error) {
 	if i < 0 {
 		return nil, admin.ErrNoOrg
 	}
-	if cfg.Orgs[i].budgets() == nil {
+	if !cfg.Orgs[i].Budgeted() {
 		return nil, admin.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return &cfg.Orgs[i], nil

@@ -73,7 +73,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin), g.AdminHandler(), cfg.Timeouts.Drain)
 	})
 	group.Go(func() error { return background(g.limiter.Run(limit)) })
-	group.Go(func() error { return background(g.books.Run(ctx)) })
+	group.Go(func() error {
+		g.warnOfStore(ctx)
+		return background(g.books.Run(ctx))
+	})
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)

@@ -121,6 +121,9 @@ func (o *Org) inFlight(org *spend.Budget, teams map[string]spend.Budget) {
 	}
 }
 
+// Budgeted reports whether a ledger is kept for the organisation.
+func (o *Org) Budgeted() bool { return o.budgets() != nil }
+
 // changesBodies reports whether the policies of an organisation may change
 // bodies: those of the library that do, and any of its own.
 func (o *Org) changesBodies(library []load.Policy) bool {

@@ -25,6 +25,8 @@ type Reconciler struct {
 	Logger *slog.Logger
 	// Seen is told what a pass found in the ledger when it began; nil ignores it.
 	Seen func(ctx context.Context, org string, s *State)
+	// Done is told what each pass has done; nil ignores it.
+	Done func(ctx context.Context, org string, r Report)
 	// Enforcer makes good what passes a budget; nil does not.
 	Enforcer *Enforcer
 	// Patience is how long a call may take: a hold that is older belongs to a
@@ -45,6 +47,8 @@ type Report struct {
 	Found, Released int
 	// Open is how many holds stay open.
 	Open int
+	// Unowned is how many none of the organisation's callers made.
+	Unowned int
 	// Rebuilt says that the ledger was not complete before.
 	Rebuilt bool
 }
@@ -107,6 +111,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 			return p.report, errors.New("the store was lost during the rebuild")
 		}
 	}
+	if r.Done != nil {
+		r.Done(ctx, org, p.report)
+	}
 	return p.report, nil
 }
 
@@ -149,6 +156,11 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	for _, r := range p.records {
 		if err := p.follow(ctx, r); err != nil {
 			return err
+		}
+	}
+	for id, f := range p.found {
+		if r := p.records[id]; Counts(f.Kind) && (r == nil || r.Owner == Owner{}) {
+			p.report.Unowned++
 		}
 	}
 	if p.Enforcer == nil {

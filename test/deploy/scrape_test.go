@@ -66,6 +66,7 @@ func scrape(t *testing.T) map[string][]string {
 	// The certificate is the admin listener's, so that the calls need none.
 	adminTLS := fmt.Sprintf(`%s, tls: {certificate: {file: %[2]s}, key: {file: %[2]s}}`, at(admin), certificate(t))
 	path := configure(t, at(data), adminTLS, platform.RunT(t).URL, fmt.Sprintf(`    limits: {minute: 1000}
+    budget: {pods: 100}
     policies: [{policy: gpu_allow_list, params: {gpus: ["NVIDIA L4"]}}]
 decisions: {file: {path: %s}}
 %s`, filepath.Join(t.TempDir(), "decisions.log"), settings))
@@ -84,18 +85,18 @@ decisions: {file: {path: %s}}
 			t.Fatalf("%s %s: status %d, want %d: %s", call.method, call.path, got.Status, call.want, got.Body)
 		}
 	}
-	return labels(t, "https://"+at(admin)+"/metrics")
+	page(t, http.MethodPost, "https://"+at(admin)+"/admin/spend/reconcile?org=acme")
+	return labels(page(t, http.MethodGet, "https://"+at(admin)+"/metrics"))
 }
 
-// labels reads the text format of Prometheus. Series of one name may differ in
-// their labels; all count.
-func labels(t *testing.T, url string) map[string][]string {
+// page asks the admin listener of a gateway.
+func page(t *testing.T, method, url string) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // it was made for this test
 	}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +109,19 @@ func labels(t *testing.T, url string) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s %s", method, url, res.Status, text)
+	}
+	return string(text)
+}
+
+// labels reads the text format of Prometheus. Series of one name may differ in
+// their labels; all count.
+func labels(text string) map[string][]string {
 	series := regexp.MustCompile(`(?m)^([a-z_][a-z0-9_]*)(?:\{(.*)\})? \S+$`)
 	label := regexp.MustCompile(`([a-z_]+)="(?:[^"\\]|\\.)*"`)
 	found := map[string]map[string]bool{}
-	for _, m := range series.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range series.FindAllStringSubmatch(text, -1) {
 		if found[m[1]] == nil {
 			found[m[1]] = map[string]bool{}
 		}

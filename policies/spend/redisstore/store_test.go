@@ -120,3 +120,24 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 		t.Errorf("status = %d, want admitted", got)
 	}
 }
+
+// What a real Redis may lose is said, and of one that is set up for a ledger nothing.
+func TestPerils(t *testing.T) {
+	addr := redistest.Start(t)
+	store, client := open(t, addr), redistest.Client(t, redis.Options{Addr: addr})
+	for _, tt := range []struct {
+		appendonly, policy string
+		want               int
+	}{
+		{"no", "allkeys-lru", 2}, {"yes", "volatile-ttl", 1}, {"yes", "noeviction", 0},
+	} {
+		for name, value := range map[string]string{"appendonly": tt.appendonly, "maxmemory-policy": tt.policy} {
+			if err := client.ConfigSet(t.Context(), name, value).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := store.Perils(t.Context()); err != nil || len(got) != tt.want {
+			t.Errorf("appendonly %s, %s: Perils = %q, %v, want %d", tt.appendonly, tt.policy, got, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// passes measures what passes over ledgers find. The gateway that makes them
+// measures; another one's last word ends with the next pass but one.
+type passes struct {
+	now   func() time.Time
+	valid time.Duration
+	drift metric.Int64Counter
+
+	mu   sync.Mutex // guards last
+	last map[string]pass
+}
+
+// pass is what the last one over an organisation's ledger found, and when.
+type pass struct {
+	at     time.Time
+	report spend.Report
+}
+
+func newPasses(mp metric.MeterProvider, now func() time.Time, valid time.Duration) (*passes, error) {
+	p := &passes{now: now, valid: valid, last: make(map[string]pass)}
+	m := mp.Meter("github.com/tollgate-dev/tollgate/gateway")
+	var err error
+	p.drift, err = m.Int64Counter("tollgate.ledger.drift",
+		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway."))
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	for _, g := range []struct {
+		name, description string
+		value             func(r spend.Report) int
+	}{
+		{"tollgate.ledger.open", "Reservations of calls whose end is not known.", func(r spend.Report) int { return r.Open }},
+		{"tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.", func(r spend.Report) int { return r.Unowned }},
+	} {
+		_, err := m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			for org, pass := range p.last {
+				if p.now().Sub(pass.at) <= p.valid {
+					o.Observe(int64(g.value(pass.report)), metric.WithAttributes(attribute.String("org", org)))
+				}
+			}
+			return nil
+		}))
+		if err != nil {
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// done is told of each pass.
+func (p *passes) done(ctx context.Context, org string, r spend.Report) {
+	p.mu.Lock()
+	p.last[org] = pass{p.now(), r}
+	p.mu.Unlock()
+	for kind, n := range map[string]int{"adopted": r.Adopted, "removed": r.Removed, "changed": r.Changed} {
+		if r.Rebuilt {
+			n = 0 // a ledger that was empty differs in everything
+		}
+		p.drift.Add(ctx, int64(n), metric.WithAttributes(attribute.String("org", org), attribute.String("kind", kind)))
+	}
+}
+
+// warnOfStore says in the log why the store may lose the ledger, if an organisation
+// has budgets.
+func (g *Gateway) warnOfStore(ctx context.Context) {
+	if len(g.budgeted()) == 0 {
+		return
+	}
+	perils, err := g.perils(ctx)
+	if err != nil {
+		g.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
+	}
+	for _, peril := range perils {
+		g.deps.Logger.WarnContext(ctx, "the ledger of spending may be lost", "reason", peril)
+	}
+}
