@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Rebuild makes the outbound request from what was parsed: path, query and
@@ -35,6 +36,9 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	out.Method = op.Method
 	out.Path = expand(op.Path, ex.Params)
 	out.Query = encodeQuery(ex.Query)
+	row, _ := operation.Of(op.ID)
+	// The gateway remembers by its record what is made, in either door.
+	out.Whole = out.Whole || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},

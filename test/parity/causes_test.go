@@ -124,7 +124,85 @@ func TestUnknownDataCenters(t *testing.T) {
 		if got := translate.Text(decoded(t, a), "message"); a.Status != 400 || strings.Contains(got, "not found") {
 			t.Errorf("volume where there are none: %d %q, want 400 in the platform's words", a.Status, got)
 		}
+		template := answeredID(d.ask(t, request("POST", "/v1/templates", "key_platform", `{"name":"w","imageName":"i","isServerless":true}`)))
+		endpoint := answeredID(d.ask(t, request("POST", "/v1/endpoints", "key_platform", `{"name":"e","templateId":"`+template+`","gpuTypeIds":["NVIDIA L4"]}`)))
+		for _, c := range []struct{ method, path, body, verb string }{
+			{"POST", "/v1/pods", `{"name":"a","imageName":"i","gpuTypeIds":["NVIDIA L4"],"dataCenterIds":%s}`, "create pod"},
+			{"POST", "/v1/pods", `{"name":"a","imageName":"i","computeType":"CPU","cpuFlavorIds":["cpu3c"],"dataCenterIds":%s}`, "create pod"},
+			{"POST", "/v1/endpoints", `{"name":"f","templateId":"` + template + `","gpuTypeIds":["NVIDIA L4"],"dataCenterIds":%s}`, "create endpoint"},
+			{"PATCH", "/v1/endpoints/" + endpoint, `{"dataCenterIds":%s}`, "update endpoint"},
+		} {
+			for _, centers := range []string{`["EU-XX-1"]`, `["EU-RO-1","EU-XX-1"]`} {
+				a := d.ask(t, request(c.method, c.path, "key_platform", fmt.Sprintf(c.body, centers)))
+				if got, want := translate.Text(decoded(t, a), "message"), c.verb+`: Data center "EU-XX-1" not found`; a.Status != 400 || got != want {
+					t.Errorf("%s %s in %s: %d %q, want 400 %q", c.method, c.path, centers, a.Status, got, want)
+				}
+			}
+		}
 	})
+}
+
+// Billing by GPU type knows the types of pods and endpoints that were made, changed and
+// deleted by v2 alone.
+func TestBillingKnowsWhatV2Deleted(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		made := func(path, body string) string {
+			t.Helper()
+			a := d.ask(t, request("POST", path, "key_exempt", body))
+			id := answeredID(a)
+			if id == "" {
+				t.Fatalf("POST %s: %d %s", path, a.Status, a.Body)
+			}
+			d.remembered(t, id, "")
+			return id
+		}
+		paths := []string{
+			"/v2/pods/" + made("/v2/pods", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`),
+			"/v2/serverless/" + made("/v2/serverless", `{"name":"c","image":"i","cpu":[{"id":"cpu3c","vcpuCount":2}],"scaling":{"type":"QUEUE_DELAY","queueDelay":4},"workers":{"min":1,"max":1}}`),
+		}
+		endpoint := made("/v2/serverless", `{"name":"g","image":"i","gpu":{"pools":["ADA_24"]},"scaling":{"type":"QUEUE_DELAY","queueDelay":4},"workers":{"min":1,"max":1}}`)
+		if a := d.ask(t, request("PATCH", "/v2/serverless/"+endpoint, "key_exempt", `{"gpu":{"pools":["HOPPER_141"]}}`)); a.Status != 200 {
+			t.Fatalf("change: %d %s", a.Status, a.Body)
+		}
+		d.remembered(t, endpoint, "NVIDIA H200")
+		d.advance(time.Hour)
+		for _, path := range append(paths, "/v2/serverless/"+endpoint) {
+			if a := d.ask(t, request("DELETE", path, "key_exempt", "")); a.Status != 204 {
+				t.Fatalf("DELETE %s: %d %s", path, a.Status, a.Body)
+			}
+		}
+		d.advance(time.Hour)
+		for path, want := range map[string][]string{"pods": {"NVIDIA L4"}, "endpoints": {"CPU", "NVIDIA H200"}} {
+			a := d.ask(t, request("GET", "/v1/billing/"+path+"?bucketSize=day&grouping=gpuTypeId", "key_exempt", ""))
+			var got []string
+			for _, r := range decoded(t, a).([]any) {
+				got = append(got, translate.Text(r, "gpuTypeId"))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+				t.Errorf("types of %s (-want +got):\n%s", path, diff)
+			}
+		}
+	})
+}
+
+// remembered waits until something is remembered of a resource that contains text:
+// that is written behind the answer.
+func (d *door) remembered(t *testing.T, id, text string) {
+	t.Helper()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-poll.C {
+		for _, key := range d.redis.Keys() {
+			if !strings.HasSuffix(key, ":"+id) {
+				continue
+			}
+			if value, err := d.redis.Get(key); err == nil && strings.Contains(value, text) {
+				return
+			}
+		}
+	}
+	t.Fatalf("nothing that contains %q is remembered of %s", text, id)
 }
 
 // Billing by GPU type knows the types of endpoints that are gone, also of those that

@@ -43,21 +43,30 @@ func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]tr
 // billedType is the GPU type that an endpoint's amounts are filed under, "" when
 // there are several.
 func (s *Session) billedType(ctx context.Context, e v2.Endpoint) string {
+	var types []any
+	if !e.IsCPU() {
+		types, _ = s.ServerlessTypes(ctx) // none is several
+	}
+	return BilledType(e, Pools(types))
+}
+
+// BilledType is the GPU type that an endpoint's amounts are filed under, "" when there
+// are several. members lists the types of a pool.
+func BilledType(e v2.Endpoint, members func(pool string) []string) string {
 	if e.IsCPU() {
 		return CPUPods
 	}
-	types, err := s.ServerlessTypes(ctx)
-	if cards := Cards(e, types); err == nil && len(cards) == 1 {
+	if cards := Cards(e, members); len(cards) == 1 {
 		return cards[0]
 	}
 	return ""
 }
 
 // Cards lists the GPU types in an endpoint's pools, but for those it excludes.
-func Cards(e v2.Endpoint, types []any) []string {
+func Cards(e v2.Endpoint, members func(pool string) []string) []string {
 	var cards []string
 	for _, pool := range e.Pools() {
-		for _, id := range InPool(types, pool) {
+		for _, id := range members(pool) {
 			if !slices.Contains(e.Excluded(), id) {
 				cards = append(cards, id)
 			}

@@ -100,7 +100,7 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	call := Call("createEndpoint", "", b.Members)
 	call.Origin = e.origin
 	made, err := e.Create(ctx, about, call)
-	return v2.EndpointOf(made), err
+	return v2.EndpointOf(made), e.misplaced(ctx, about.Verb, err, b.DataCenters()...)
 }
 
 // UpdateEndpoint changes an endpoint. What the caller does not mention stays, and
@@ -121,7 +121,7 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointWish
 	}
 	after, err := s.apply(ctx, &p, e.body.Members, e.now.Members)
 	if err != nil {
-		return e.now, e.note, err
+		return e.now, e.note, s.misplaced(ctx, p.about.Verb, err, e.body.DataCenters()...)
 	}
 	e.note.TemplateID = before.TemplateID
 	if e.followsAnother(id) {

@@ -28,6 +28,11 @@ func InPool(types []any, pool string) []string {
 	return members
 }
 
+// Pools returns the function that lists the GPU types of a pool.
+func Pools(types []any) func(pool string) []string {
+	return func(pool string) []string { return InPool(types, pool) }
+}
+
 // Selection is an endpoint's choice in the notation of the retired interfaces:
 // pools, and the excluded types with a minus sign.
 func Selection(e v2.Endpoint) string {

@@ -71,7 +71,7 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) 
 		}
 	}
 	if out.Verdict != translate.Placed {
-		return MadePod{}, c.failed(out)
+		return MadePod{}, c.misplaced(ctx, "create pod", c.failed(out), c.want.DataCenters...)
 	}
 	return c.made(ctx, v2.PodOf(candidates[out.Index].Request.Body), v2.PodOf(out.Response.Body)), nil
 }
@@ -274,7 +274,7 @@ func (c *podCreate) missing(detail string) (Noun, string) {
 // made finishes a create whose pod exists: nothing after this point may turn it
 // into a failure.
 func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) MadePod {
-	note := firstSight(sent)
+	note := FirstSight(sent)
 	note.TemplateID = c.want.Template
 	note.InjectedEnv = c.injected(ctx, pod)
 	if c.want.Locked.Value() {

@@ -62,7 +62,7 @@ func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]transla
 	for _, body := range listed {
 		p := v2.PodOf(body)
 		if _, seen := notes[p.ID()]; !seen && p.ID() != "" && p.Status() != v2.StatusTerminated {
-			fresh[p.ID()] = firstSight(p)
+			fresh[p.ID()] = FirstSight(p)
 			notes[p.ID()] = fresh[p.ID()]
 		}
 	}
@@ -163,9 +163,9 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	return s.act(ctx, about, id, Restart)
 }
 
-// firstSight is what is remembered of a pod that was made elsewhere: billing asks
+// FirstSight is what is remembered of a pod that was made elsewhere: billing asks
 // for its GPU type after it is gone.
-func firstSight(p v2.Pod) translate.PodNote {
+func FirstSight(p v2.Pod) translate.PodNote {
 	note := translate.PodNote{GPUTypeID: p.GPU(), GPUCount: p.GPUCount()}
 	if p.IsCPU() {
 		note.GPUTypeID = CPUPods

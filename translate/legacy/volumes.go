@@ -32,16 +32,25 @@ func (s *Session) CreateVolume(ctx context.Context, w *VolumeWishes) (map[string
 	b.SetSize(s.volumeSize("size", w.SizeGB.Value()))
 	about := About{Verb: "create network volume", Noun: NounDataCenter, Given: b.DataCenter()}
 	made, err := s.Create(ctx, about, Call("createNetworkVolume", "", b.Members))
-	if statusOf(err) == http.StatusBadRequest && s.unknownCenter(ctx, b.DataCenter()) {
-		err = &RefusedError{about, &translate.Response{Status: http.StatusNotFound}, nil}
-	}
-	return made, err
+	return made, s.misplaced(ctx, about.Verb, err, b.DataCenter())
 }
 
-// unknownCenter reports whether the catalog has no data centre of the id.
-func (s *Session) unknownCenter(ctx context.Context, id string) bool {
-	list, err := s.DataCenters(ctx, nil)
-	return err == nil && translate.ByID(list, id) == nil
+// misplaced is a refusal that names a data centre which the catalog does not have, if
+// one of the ids is such; else err. A 400 of the platform may be about anything.
+func (s *Session) misplaced(ctx context.Context, verb string, err error, ids ...string) error {
+	if statusOf(err) != http.StatusBadRequest || len(ids) == 0 {
+		return err
+	}
+	list, unread := s.DataCenters(ctx, nil)
+	if unread != nil {
+		return err
+	}
+	for _, id := range ids {
+		if translate.ByID(list, id) == nil {
+			return &RefusedError{About{Verb: verb, Noun: NounDataCenter, Given: id}, &translate.Response{Status: http.StatusNotFound}, nil}
+		}
+	}
+	return err
 }
 
 // UpdateVolume renames or grows a network volume.

@@ -24,7 +24,7 @@ func (r *request) poolCards(ctx context.Context, endpoints ...any) []any {
 // typesOf expands an endpoint's pools to cards. When the note has the same set
 // its order is given back: strict clients compare what they sent.
 func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
-	cards := legacy.Cards(e, types)
+	cards := legacy.Cards(e, legacy.Pools(types))
 	expanded := expandPools(remembered, types)
 	if len(types) == 0 || slices.Equal(slices.Sorted(slices.Values(cards)), slices.Sorted(slices.Values(expanded))) {
 		return remembered
