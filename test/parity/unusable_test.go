@@ -59,3 +59,47 @@ func TestAnswersThatAreNone(t *testing.T) {
 		}
 	})
 }
+
+// A change whose answer is none is a 502 in the old dialects, too: whether it took
+// place is not known.
+func TestChangesWithoutAnAnswer(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		made := func(path, body string) string {
+			t.Helper()
+			id, _ := d.asPlatform(t, "POST", path, body)["id"].(string)
+			return id
+		}
+		pod := made("/v2/pods", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)
+		endpoint := made("/v2/serverless", `{"name":"e","image":"i","gpu":{"pools":["ADA_24"]},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}}`)
+		template := made("/v2/templates", `{"name":"t","image":"i"}`)
+		volume := made("/v2/network-volumes", `{"name":"v","size":10,"dataCenter":"EU-RO-1"}`)
+		for _, c := range []struct {
+			operation, method, path, body string
+			field, kind, selection        string
+			input                         map[string]any
+		}{
+			{"updatePod", "PATCH", "/pods/" + pod, `{"name":"q"}`, "podEditJob", "PodEditJobInput!", "{ id }", map[string]any{"podId": pod, "imageName": "i:2", "containerDiskInGb": 20, "dockerArgs": ""}},
+			{"podAction", "POST", "/pods/" + pod + "/stop", "", "podStop", "PodStopInput!", "{ id }", map[string]any{"podId": pod}},
+			{"podAction", "POST", "/pods/" + pod + "/restart", "", "podRestart", "PodRestartInput!", "{ id }", map[string]any{"podId": pod}},
+			{"updateEndpoint", "PATCH", "/endpoints/" + endpoint, `{"workersMax":2}`, "saveEndpoint", "EndpointInput!", "{ id }", map[string]any{"id": endpoint, "name": "e", "gpuIds": "ADA_24", "workersMax": 2}},
+			{"updateTemplate", "PATCH", "/templates/" + template, `{"imageName":"j"}`, "saveTemplate", "SaveTemplateInput!", "{ id }", map[string]any{"id": template, "name": "t", "imageName": "j", "containerDiskInGb": 5, "volumeInGb": 0, "dockerArgs": "", "env": []any{}}},
+			{"updateNetworkVolume", "PATCH", "/networkvolumes/" + volume, `{"name":"w"}`, "updateNetworkVolume", "UpdateNetworkVolumeInput!", "{ id }", map[string]any{"id": volume, "name": "w"}},
+			{"updateSshKeys", "", "", "", "updateUserSettings", "UpdateUserSettingsInput!", "{ id }", map[string]any{"pubKey": "ssh-ed25519 AAAA a"}},
+		} {
+			for _, body := range []string{"not JSON", " ", "null", "[]", "{}", `"x"`} {
+				d.platform.ClearFaults()
+				d.platform.AddFault(platform.Fault{Operation: c.operation, Kind: platform.FaultMalformed, Body: body})
+				if c.path != "" {
+					if a := d.ask(t, request(c.method, "/v1"+c.path, "key_platform", c.body)); a.Status != 502 {
+						t.Errorf("v1 %s, %s answers %q: %d %.200s, want 502", c.path, c.operation, body, a.Status, a.Body)
+					}
+				}
+				a := d.ask(t, mutation(t, c.field, c.kind, c.selection, c.input))
+				faults := translate.Items(decoded(t, a), "errors")
+				if len(faults) == 0 || fmt.Sprint(translate.At(faults[0], "extensions", "status")) != "502" {
+					t.Errorf("GraphQL %s, %s answers %q: %d %.300s, want an error with status 502", c.field, c.operation, body, a.Status, a.Body)
+				}
+			}
+		}
+	})
+}

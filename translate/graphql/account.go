@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // user is the account behind the caller.
@@ -129,6 +130,9 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 	b, err := x.change(ctx, "updateSshKeys", "", map[string]any{"keys": translate.List(keys)}, kindAccount)
 	if err != nil {
 		return nil, err
+	}
+	if _, isList := translate.At(b, "keys").([]any); !isList {
+		return nil, legacy.Unusable(legacy.About{Verb: "updateSshKeys", Noun: kindAccount})
 	}
 	if list := translate.Texts(b, "keys"); len(list) > 0 {
 		keys = list

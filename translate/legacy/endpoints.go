@@ -183,7 +183,7 @@ func (s *Session) restoreTemplate(ctx context.Context, id string, t v2.Template)
 		return
 	}
 	resp, err := s.Send(ctx, Call("createTemplate", "", t.Copy().Members), translate.Once)
-	if err != nil || !resp.OK() {
+	if err != nil || !resp.OK() || translate.Text(resp.Body, "id") == "" {
 		s.Warn("templateId", "template "+id+" was deleted with its endpoint")
 		return
 	}

@@ -3,6 +3,7 @@ package legacy
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"net/url"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -126,8 +127,11 @@ func (s *Session) act(ctx context.Context, about About, id string, a Action) (v2
 	if err != nil || !resp.OK() && resp.Status != 409 {
 		return v2.Pod{}, refusal
 	}
-	if p := v2.PodOf(resp.Body); resp.OK() && p.ID() != "" {
+	switch p := v2.PodOf(resp.Body); {
+	case resp.OK() && p.ID() != "":
 		return p, nil
+	case resp.OK() && resp.Status != http.StatusNoContent:
+		return v2.Pod{}, Unusable(about)
 	}
 	body, err := s.Read(ctx, about, "getPod", id)
 	p := v2.PodOf(body)

@@ -98,13 +98,13 @@ func (s *Session) Read(ctx context.Context, about About, operation, id string) (
 		return nil, err
 	}
 	if translate.Text(body, "id") == "" {
-		return nil, unusable(about)
+		return nil, Unusable(about)
 	}
 	return translate.Members(body), nil
 }
 
-// unusable is a success that is not what the operation answers.
-func unusable(about About) *RefusedError {
+// Unusable is a success that is not what the operation answers.
+func Unusable(about About) *RefusedError {
 	return &RefusedError{about, &translate.Response{Status: http.StatusOK}, nil}
 }
 
@@ -118,17 +118,21 @@ func (s *Session) list(ctx context.Context, about About, call *translate.Request
 	body, err := s.Get(ctx, about, call)
 	items, ok := translate.At(body, member).([]any)
 	if err == nil && !ok {
-		err = unusable(about)
+		err = Unusable(about)
 	}
 	return items, err
 }
 
-// Change sends a PATCH and returns what the resource is afterwards.
+// Change sends a change and returns what the resource is afterwards. An answer that is
+// no record is a RefusedError too.
 func (s *Session) Change(ctx context.Context, about About, call *translate.Request) (map[string]any, error) {
 	resp, err := s.Send(ctx, call, translate.Change)
 	s.Forget()
 	if err != nil || !resp.OK() {
 		return nil, &RefusedError{about, resp, err}
+	}
+	if call.Params["id"] != "" && translate.Text(resp.Body, "id") == "" {
+		return nil, Unusable(about)
 	}
 	return translate.Members(resp.Body), nil
 }
