@@ -115,9 +115,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 			Streams: g.streams, WebSockets: g.webSockets,
 		},
 	}
-	if g.decisions != nil {
-		ports.Decisions = g.decisions
-	}
+	ports.Decisions = g.hearing()
 	return &state{
 		config:   cfg,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 )
 
@@ -40,6 +41,31 @@ func (g *Gateway) openDecisions(cfg *Config) error {
 		return fmt.Errorf("decision log: %w", err)
 	}
 	return nil
+}
+
+// hearing is what hears of decisions, nil for nothing.
+func (g *Gateway) hearing() filter.Decisions {
+	var all recorders
+	if g.decisions != nil {
+		all = append(all, g.decisions)
+	}
+	if g.deps.Decisions != nil {
+		all = append(all, g.deps.Decisions)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// recorders tells each of several.
+type recorders []filter.Decisions
+
+// Record implements filter.Decisions.
+func (r recorders) Record(e decisionlog.Event) {
+	for _, d := range r {
+		d.Record(e)
+	}
 }
 
 // Reopen makes the decision log follow a file that was renamed.

@@ -76,7 +76,8 @@ var description = sync.OnceValues(schema.Load)
 
 // Gateway compiles a configuration. Of deps only Redis is required: without
 // Providers the gateway has its own, without Now the machine's clock, and without a
-// Logger it logs nowhere. What listens, if anything, is up to the caller; see [Run].
+// Logger it logs nowhere. What is decided must be fit for the decision log: without
+// Decisions, an input that is not of the schema published for it fails the test. What listens, if anything, is up to the caller; see [Run].
 func Gateway(t testing.TB, cfg gateway.Config, deps gateway.Deps) *gateway.Gateway {
 	t.Helper()
 	if deps.Providers == nil {
@@ -87,6 +88,9 @@ func Gateway(t testing.TB, cfg gateway.Config, deps gateway.Deps) *gateway.Gatew
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Decisions == nil {
+		deps.Decisions = logged(t)
 	}
 	deps.Version = version
 	var err error
