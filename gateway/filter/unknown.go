@@ -15,8 +15,7 @@ import (
 )
 
 // Unknown says what of a newer platform is passed on although the description of its
-// API does not have it. Nothing is for callers from whom resources of others are
-// kept: it could name one.
+// API does not have it. It is nothing where resources of others are kept from callers.
 type Unknown struct {
 	// Members are those of bodies, Reads the paths of GET requests.
 	Members, Reads bool
@@ -35,7 +34,7 @@ const maxUnknown = 16
 // and are refused for what they are: unknown.
 func setAside(ex *Exchange) {
 	body, isObject := ex.Doc.(map[string]any)
-	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.nested || !ex.Tenant.Isolation.exempts(ex.Caller) {
+	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.nested {
 		return
 	}
 	known, unknown := make(map[string]any, len(body)), make(map[string]any)
@@ -71,9 +70,6 @@ func (ex *Exchange) untold(kind operation.Kind) string {
 // of the run interface.
 func (r Routed) forward(ex *Exchange) (err error) {
 	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.misrouted, route.ErrNotFound) {
-		return ex.misrouted
-	}
-	if !ex.Tenant.Isolation.exempts(ex.Caller) {
 		return ex.misrouted
 	}
 	op := r.API.UnknownRead(ex.In.Path, r.Run)
