@@ -88,6 +88,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Content = []filter.Filter{
 		filter.Size{Memory: g.bodies, Keyless: g.keyless},
+		filter.Estimate{Run: g.answerEstimate},
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		&filter.Brownout{Now: g.deps.Now},

@@ -63,19 +63,43 @@ func (g *Gateway) explain(ctx context.Context, q Question, offline bool) (*expla
 	if err != nil {
 		return nil, err
 	}
+	run, err := g.dryRun(now)
+	if err != nil {
+		return nil, err
+	}
+	run.Offline = offline
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	return run.Run(ctx, in, caller)
+}
+
+// dryRun returns a dry run of a configuration.
+func (g *Gateway) dryRun(now *state) (*explain.DryRun, error) {
 	// What a dry run makes must not be remembered.
 	first, gql, err := newTranslators(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
-	run := &explain.DryRun{
+	return &explain.DryRun{
 		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.ledger.Store.Show, Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now, Offline: offline,
+		Ledger: g.ledger.Store.Show, Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now,
+	}, nil
+}
+
+// answerEstimate answers what would become of a request.
+func (g *Gateway) answerEstimate(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	run, err := g.dryRun(g.current.Load())
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	return run.Run(ctx, in, caller)
+	estimate, err := run.Estimate(ctx, ex.In.Dry(), ex.Caller)
+	if err != nil {
+		return nil, err
+	}
+	return answerJSON(estimate)
 }
 
 // request is the question as a request.

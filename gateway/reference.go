@@ -52,9 +52,14 @@ func (g *Gateway) answerAccess(ctx context.Context, ex *filter.Exchange) (*filte
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(access)
+	return answerJSON(access)
+}
+
+// answerJSON is an answer to one caller, which is not to be kept.
+func answerJSON(v any) (*filter.Answer, error) {
+	body, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode access: %w", err)
+		return nil, fmt.Errorf("encode an answer: %w", err)
 	}
 	return &filter.Answer{
 		Status: http.StatusOK, Body: body,

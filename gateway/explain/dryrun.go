@@ -44,11 +44,36 @@ var ErrOffline = errors.New("the platform is not asked in an offline explanation
 
 // Run reports what would become of a request if caller made it.
 func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Report, error) {
+	ports, err := r.ports()
+	if err != nil {
+		return nil, err
+	}
+	ex, done := r.exchange(ctx, in, caller, ports)
+	defer done()
+	return r.words(ctx, caller).report(ex), nil
+}
+
+// exchange runs a request and returns how it ended; done releases what its answer
+// holds.
+func (r *DryRun) exchange(ctx context.Context, in filter.Inbound, caller *identity.Caller, ports *filter.Ports) (ex *filter.Exchange, done func()) {
+	in.Received = r.Now()
+	ex = r.Pipeline.NewExchange(in)
+	ex.Ports, ex.Caller = ports, caller
+	return ex, r.Pipeline.Run(ctx, ex)
+}
+
+func (r *DryRun) words(ctx context.Context, caller *identity.Caller) *words {
+	decide := func(in *policies.Input) (policies.Decision, error) { return r.Decide(ctx, caller.Org, in) }
+	return &words{chain: r.Pipeline.Chain, dry: r, decide: decide}
+}
+
+// ports are those of one run.
+func (r *DryRun) ports() (*filter.Ports, error) {
 	recent, err := filter.NewRecent(r.Now)
 	if err != nil {
 		return nil, err
 	}
-	ports := filter.Ports{
+	ports := &filter.Ports{
 		Counter: counter{r}, Shares: shares{}, Prices: r.Pipeline.Ports.Prices, Recent: recent, Translators: r.Translators,
 		Ledger: &ledger{DryRun: r}, Repeats: repeats{r},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
@@ -56,12 +81,7 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 	if r.Offline {
 		ports.Prices = noPrices{}
 	}
-	in.Received = r.Now()
-	ex := r.Pipeline.NewExchange(in)
-	ex.Ports, ex.Caller = &ports, caller
-	defer r.Pipeline.Run(ctx, ex)()
-	decide := func(in *policies.Input) (policies.Decision, error) { return r.Decide(ctx, caller.Org, in) }
-	return (&words{chain: r.Pipeline.Chain, dry: r, decide: decide}).report(ex), nil
+	return ports, nil
 }
 
 // silent adds the policies of the caller's organisation that said nothing.

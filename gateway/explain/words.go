@@ -165,7 +165,7 @@ func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 	case how.verdict != Allowed && last.Name == ex.Stage():
 		last.Result = string(how.verdict)
 		last.Notes = append(last.Notes, fmt.Sprintf("%d %s", e.Status, how.detail))
-	case last.Name == "local":
+	case last.Name == "local", last.Name == "estimate":
 		last.Result = resultAnswers
 	}
 	return out

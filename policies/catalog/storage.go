@@ -28,6 +28,9 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 // comes to in a month over many resources is then neither more nor less than is billed.
 func perHour(monthly Money) Money { return (monthly + hoursPerMonth/2) / hoursPerMonth }
 
+// Monthly is what an hourly amount comes to in a month of 730 hours.
+func Monthly(hourly Money) Money { return hourly * hoursPerMonth }
+
 // disks are the sizes in GB of what one machine stores on its host: the
 // container's disk and the persistent mount.
 type disks struct{ container, persistent int64 }

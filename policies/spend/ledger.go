@@ -43,6 +43,8 @@ type Quote struct {
 	Owner Owner
 	// Refused is the ceiling that would be passed, nil if the call was admitted.
 	Refused *Ceiling
+	// Ceilings are all that apply.
+	Ceilings []*Ceiling
 	// Tightest is the ceiling with the least left, nil if no ceiling applies.
 	Tightest *Ceiling
 }
@@ -154,6 +156,7 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 				continue
 			}
 			c := ceiling(i, j)
+			q.Ceilings = append(q.Ceilings, c)
 			if left := float64(c.Left()) / float64(limit); q.Tightest == nil || left < least {
 				q.Tightest, least = c, left
 			}

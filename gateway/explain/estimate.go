@@ -1,0 +1,121 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Estimate is what would become of a request, as its own caller may know it:
+// docs/estimate.schema.json.
+type Estimate struct {
+	Ending
+	// Calls are the v2 calls that the request would become; of a v2 request, itself.
+	Calls []EstimatedCall `json:"calls"`
+}
+
+// Ending is how a request or a call would end. Status, Refusal and Detail are those
+// of a refusal.
+type Ending struct {
+	Verdict Verdict `json:"verdict"`
+	Status  int     `json:"status,omitempty"`
+	Refusal string  `json:"refusal,omitempty"`
+	Detail  string  `json:"detail,omitempty"`
+}
+
+// EstimatedCall is one v2 call.
+type EstimatedCall struct {
+	Operation string `json:"operation"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+	Ending
+	// Cost is that of what would run at most, nil for what is not priced.
+	Cost *EstimatedCost `json:"cost,omitempty"`
+	// Policies are those that deny, warn of or change the call.
+	Policies []Policy `json:"policies,omitempty"`
+	// Budgets are those of the caller that the call is held against.
+	Budgets []EstimatedBudget `json:"budgets,omitempty"`
+}
+
+// EstimatedCost is a price in USD; a month has 730 hours. Reason says why it is not
+// known.
+type EstimatedCost struct {
+	USDPerHour  json.Number `json:"usd_per_hour,omitempty"`
+	USDPerMonth json.Number `json:"usd_per_month,omitempty"`
+	Basis       string      `json:"basis,omitempty"`
+	Reason      string      `json:"reason,omitempty"`
+}
+
+// EstimatedBudget is how full a budget is without a call, and with it.
+type EstimatedBudget struct {
+	Budget string      `json:"budget"`
+	Limit  json.Number `json:"limit"`
+	Before json.Number `json:"before"`
+	After  json.Number `json:"after"`
+}
+
+// admits is a filter.Counter for requests that were counted already.
+type admits struct{}
+
+// Take implements filter.Counter.
+func (admits) Take(context.Context, ratelimit.Take) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: true}, nil
+}
+
+// Estimate reports to a caller what would become of its own request, which is counted
+// already.
+func (r *DryRun) Estimate(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Estimate, error) {
+	ports, err := r.ports()
+	if err != nil {
+		return nil, err
+	}
+	ports.Counter = admits{}
+	ex, done := r.exchange(ctx, in, caller, ports)
+	defer done()
+	w := r.words(ctx, caller)
+	out := &Estimate{Ending: ending(w.end(ex)), Calls: []EstimatedCall{}}
+	if _, call := ex.Stages(); len(call) > 0 && ex.Operation != nil {
+		out.Calls = append(out.Calls, w.estimate(ex))
+	}
+	for _, c := range ex.Calls {
+		out.Calls = append(out.Calls, w.estimate(c))
+	}
+	return out, nil
+}
+
+func ending(e end) Ending {
+	return Ending{Verdict: e.verdict, Status: e.status, Refusal: e.refusal, Detail: e.detail}
+}
+
+// estimate is what a caller may know of one of its calls.
+func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
+	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Ending: ending(w.end(ex))}
+	if in := ex.Input; in != nil {
+		switch {
+		case ex.Event.Priced:
+			monthly := catalog.Monthly(in.Cost.Hourly)
+			c.Cost = &EstimatedCost{USDPerHour: json.Number(in.Cost.Hourly.String()), USDPerMonth: json.Number(monthly.String()), Basis: in.Cost.Basis}
+		case in.Cost.Reason != "":
+			c.Cost = &EstimatedCost{Reason: in.Cost.Reason}
+		}
+	}
+	for _, p := range spoken(&ex.Verdict) {
+		switch p.Verdict {
+		case saysDenies, saysWarns, saysChanges:
+			p.Doc = ""
+			c.Policies = append(c.Policies, p)
+		}
+	}
+	for _, b := range ex.Ceilings() {
+		number := func(n int64) json.Number { return json.Number(spend.AmountText(b.Index, n)) }
+		c.Budgets = append(c.Budgets, EstimatedBudget{
+			Budget: b.Name(), Limit: number(b.Limit), Before: number(b.Used + b.Reserved), After: number(b.Sum()),
+		})
+	}
+	return c
+}

@@ -1,0 +1,63 @@
+package filter
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// HeaderDryRun asks what would become of a request, which is not made.
+const HeaderDryRun = "Tollgate-Dry-Run"
+
+// Estimate answers requests that only ask what would become of them. It stands where
+// a request is whole and counted.
+type Estimate struct {
+	// Run makes the answer; the header is gone from what it is given.
+	Run Responder
+}
+
+// Name implements Filter.
+func (Estimate) Name() string { return "estimate" }
+
+// Request answers a dry run. It refuses with 400 what is none and looks like one, so
+// that no request is made by mistake.
+func (f Estimate) Request(ctx context.Context, ex *Exchange) (err error) {
+	values := ex.In.Header.Values(HeaderDryRun)
+	switch {
+	case len(values) == 0 || len(values) == 1 && values[0] == "false":
+		return nil
+	case len(values) != 1 || values[0] != "true":
+		return problem.BadRequest.New(HeaderDryRun + " must be true or false")
+	case ex.Dialect.Runs():
+		return problem.BadRequest.New("there are no dry runs of the run interface")
+	case ex.Caller == nil:
+		return problem.BadRequest.New("a dry run requires a key")
+	}
+	ex.Answer, err = f.Run(ctx, ex)
+	return err
+}
+
+// Dry returns the request of a dry run as it would be made, for once and by itself.
+func (in Inbound) Dry() Inbound {
+	in.Header = in.Header.Clone()
+	for _, name := range []string{HeaderDryRun, HeaderIdempotencyKey, "Authorization"} {
+		in.Header.Del(name)
+	}
+	return in
+}
+
+// Ceilings returns the budgets that a call was held against and that concern its
+// caller.
+func (ex *Exchange) Ceilings() []*spend.Ceiling {
+	if ex.held == nil {
+		return nil
+	}
+	var out []*spend.Ceiling
+	for _, c := range ex.held.quote.Ceilings {
+		if c.Scope.Kind == spend.KindOrg || c.Scope == (spend.Scope{Kind: spend.KindTeam, ID: ex.Caller.Team}) || c.Scope == (spend.Scope{Kind: spend.KindKey, ID: ex.Caller.Key}) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
