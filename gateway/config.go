@@ -104,6 +104,8 @@ type Platform struct {
 type Run struct {
 	Memory int64 `yaml:"memory" doc:"size of the request bodies that are under way at once, of all callers; more are refused with 503. Parsed, many small values take a few times that" unit:"bytes" reload:"restart"`
 
+	Batches bool `yaml:"batches" doc:"serve batches, which the platform has in beta: jobs that are collected and then run together" reload:"live"`
+
 	WebSockets int64 `yaml:"websockets" doc:"WebSockets to load-balanced endpoints that are open at once; more are refused with 503" unit:"connections" reload:"restart"`
 }
 

@@ -18,10 +18,11 @@ type runs struct {
 	// client is nil when the interface is not served, balanced when load-balanced
 	// endpoints are not.
 	client, balanced *upstream.Client
+	batches          bool // are served
 }
 
 func (g *Gateway) newRuns(cfg *Config) (r runs, err error) {
-	r.api = g.runs
+	r.api, r.batches = g.runs, cfg.Run.Batches
 	if cfg.Platform.RunURL != "" {
 		if r.client, err = upstream.New(cfg.runs(), cfg.credentials()); err != nil {
 			return r, err
@@ -106,7 +107,7 @@ func (r runs) routes() []route.Route {
 		if row, _ := operation.Of(op.ID); row.Opaque {
 			this.Method, this.Pattern, client = route.AnyMethod, filter.BalancedPath+"{id}/{path...}", r.balanced
 		}
-		if client != nil {
+		if client != nil && (r.batches || op.Tag != batchesTag) {
 			routes = append(routes, this)
 		}
 	}
@@ -114,5 +115,8 @@ func (r runs) routes() []route.Route {
 }
 
 // modelsTag is the tag of the operations whose callers are clients of language
-// models.
-const modelsTag = "Language models"
+// models, batchesTag that of the operations on batches.
+const (
+	modelsTag  = "Language models"
+	batchesTag = "Batches"
+)

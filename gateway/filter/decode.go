@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Decode reads the body, strictly and once. Schema, policies, prices and the
@@ -63,8 +64,33 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	if err != nil {
 		return err
 	}
-	ex.Doc, ex.HasDoc = doc, true
+	if ex.Doc, err = asObject(ex, doc); err != nil {
+		return err
+	}
+	ex.HasDoc = true
 	return nil
+}
+
+// asObject gives a body that is a list its member's name, see operation.Row.
+func asObject(ex *Exchange, doc any) (any, error) {
+	name := ex.listed()
+	if name == "" {
+		return doc, nil
+	}
+	list, ok := doc.([]any)
+	if !ok {
+		return nil, problem.Invalid.New("the body must be a list")
+	}
+	return map[string]any{name: list}, nil
+}
+
+// listed is the name under which a body that is a list is judged, "" for others.
+func (ex *Exchange) listed() string {
+	if ex.Operation == nil {
+		return ""
+	}
+	row, _ := operation.Of(ex.Operation.ID)
+	return row.Listed
 }
 
 // decode decodes a body. The input of a job is the worker's: it is held against the

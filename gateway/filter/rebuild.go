@@ -57,6 +57,10 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	out.Header["Content-Type"] = []string{"application/json"}
+	if name := ex.listed(); name != "" {
+		body, _ := ex.Doc.(map[string]any)
+		ex.Doc = body[name]
+	}
 	if ex.memory != nil && len(ex.In.Body) >= largeBody {
 		var err error
 		if out.Source, out.Length, err = newCanonical(ex.Doc, ex.memory.free); err != nil {

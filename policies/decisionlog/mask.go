@@ -19,7 +19,7 @@ const body = "/input/request/body"
 
 // inputs are the members of bodies that hold what a job or a language model is
 // given: people's words and pictures, and most of the bytes.
-var inputs = []string{"input", "messages", "prompt"}
+var inputs = []string{"input", "messages", "prompt", "requests"}
 
 // builtinMasks are always on: what is a secret by its place, and the inputs of
 // jobs unless they are wanted.

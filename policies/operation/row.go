@@ -29,6 +29,9 @@ type Row struct {
 	// Body is the most bytes its body may have, if that is not the limit of the
 	// REST API (reference platform-v2, section 12.7).
 	Body int64
+	// Listed is set if the body is a list: the name of the member that it is judged as,
+	// of an object that has no other.
+	Listed string
 	// Opaque is set if the call is the worker's own affair: path, query, headers and
 	// body pass as they are, and so does the answer.
 	Opaque bool

@@ -79,7 +79,7 @@ const (
 )
 
 // run holds the operations of the run interface (reference platform-v2,
-// sections 12.1 and 12.6).
+// sections 12.1, 12.6, 12.8 and 12.10).
 var run = []Row{
 	{ID: "run", Kind: KindJob, Verb: VerbRun, Body: maxRun},
 	{ID: "runsync", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
@@ -97,6 +97,16 @@ var run = []Row{
 	{ID: "listModels", Kind: KindJob, Verb: VerbRead},
 	{ID: "getModel", Kind: KindJob, Verb: VerbRead},
 	{ID: "getOwnedModel", Kind: KindJob, Verb: VerbRead},
+
+	{ID: "listBatches", Kind: KindJob, Verb: VerbRead},
+	{ID: "createBatch", Kind: KindJob, Verb: VerbRun, Body: maxRun, Listed: "requests"},
+	{ID: "getBatch", Kind: KindJob, Verb: VerbRead},
+	{ID: "updateBatch", Kind: KindJob, Verb: VerbRun},
+	{ID: "listBatchRequests", Kind: KindJob, Verb: VerbRead},
+	{ID: "addBatchRequests", Kind: KindJob, Verb: VerbRun, Body: maxRun},
+	{ID: "deleteBatchRequest", Kind: KindJob, Verb: VerbCancel},
+	{ID: "finalizeBatch", Kind: KindJob, Verb: VerbRun},
+	{ID: "cancelBatch", Kind: KindJob, Verb: VerbCancel},
 
 	{ID: "callEndpoint", Kind: KindJob, Verb: VerbRun, Body: maxBalanced, Waits: true, Opaque: true},
 }

@@ -41,15 +41,66 @@
 #       qwen3-32b-awq: {usd_per_million_tokens: 10, default_tokens: 512}
 package tollgate.library.run_cost
 
+import data.tollgate.batch
 import data.tollgate.value
 
 violations(params) := {{"message": message, "pointer": pointer} |
 	input.request.verb == "run"
+	not judged_before
 	not target in params.endpoints
 	some [message, pointer] in faults(params)
 }
 
-faults(params) := {[message, ""] |
+faults(params) := single(params) if not batches
+
+faults(params) := batched(params) if batches
+
+# judged_before: what only concerns requests that were judged when they were added.
+judged_before if input.request.operation in {"updateBatch", "finalizeBatch"}
+
+batches if input.request.operation in {"createBatch", "addBatchRequests"}
+
+batched(params) := {[message, request.pointer] |
+	some request in batch.requests
+	not batch_priced(params, request.input)
+	message := sprintf("the price of a run of %v is not known", [target])
+} | {[message, request.pointer] |
+	some request in batch.requests
+	usd := batch_cost(params.prices[target], request.input)
+	value.exceeds(usd, params.max_usd_per_run)
+	message := sprintf("%v USD per run are more than the %v USD allowed", [usd, params.max_usd_per_run])
+}
+
+batch_priced(params, given) if batch_cost(params.prices[target], given)
+
+# batch_cost is cost for one input of a batch.
+batch_cost(price, _) := price.usd_per_run
+
+batch_cost(price, given) := price.usd_per_second * seconds if {
+	not price.usd_per_run
+	asked := {x | x := batch.at(given, ["duration"])}
+	some seconds in (asked | {price.default_seconds | count(asked) == 0})
+	is_number(seconds)
+	seconds > 0
+}
+
+batch_cost(price, given) := ((price.usd_per_million_tokens * max(asked)) * max(several | {1})) / 1000000 if {
+	not price.usd_per_run
+	not price.usd_per_second
+	said := {x | some path in token_paths; x := batch.at(given, path)}
+	asked := said | {price.default_tokens | count(said) == 0}
+	several := {x | some path in choice_paths; x := batch.at(given, path)}
+	every n in asked | several {
+		is_number(n)
+		n > 0
+	}
+}
+
+token_paths := [["max_tokens"], ["sampling_params", "max_tokens"], ["openai_input", "max_tokens"], ["openai_input", "max_completion_tokens"]]
+
+choice_paths := [["sampling_params", "n"], ["sampling_params", "best_of"], ["openai_input", "n"], ["openai_input", "best_of"]]
+
+single(params) := {[message, ""] |
 	not priced(params)
 	message := sprintf("the price of a run of %v is not known", [target])
 } | {[message, place] |
@@ -101,8 +152,12 @@ tokens(_) := max(tokens_asked) if {
 tokens(price) := price.default_tokens if count(tokens_asked) == 0
 
 tokens_asked contains n if {
-	some name in ["max_tokens", "max_completion_tokens"]
-	n := input.request.body[name]
+	n := input.request.body.max_tokens
+	n != null
+}
+
+tokens_asked contains n if {
+	n := input.request.body.max_completion_tokens
 	n != null
 }
 
@@ -124,8 +179,12 @@ choices := max(choices_asked | {1}) if {
 }
 
 choices_asked contains n if {
-	some name in ["n", "best_of"]
-	n := input.request.body[name]
+	n := input.request.body.n
+	n != null
+}
+
+choices_asked contains n if {
+	n := input.request.body.best_of
 	n != null
 }
 

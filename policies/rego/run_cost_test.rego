@@ -53,3 +53,21 @@ test_tokens if {
 	verdict("llm", {"max_tokens": [1]}) == {""}
 	verdict("llm", {"max_tokens": -1}) == {""}
 }
+
+batched(id, inputs) := result if {
+	result := testing.pointers(run_cost.violations(params)) with input as testing.job("createBatch", id, {"requests": [{"input": given} | some given in inputs]})
+}
+
+test_batches if {
+	batched("img", [{}, "text"]) == set()
+	batched("wan", [{"duration": 5}, {"duration": 6}, {"duration": "5"}]) == {"/requests/1/input", "/requests/2/input"}
+	batched("llm", [{}, {"max_tokens": 5001}, {"sampling_params": {"max_tokens": 2501, "n": 2}}, {"max_tokens": "1"}, {"openai_input": {"n": "1"}}]) == {
+		"/requests/1/input",
+		"/requests/2/input",
+		"/requests/3/input",
+		"/requests/4/input",
+	}
+	batched("unknown", [{}]) == {"/requests/0/input"}
+	batched("mine", [{}]) == set()
+	run_cost.violations(params) == set() with input as testing.job("finalizeBatch", "unknown", null)
+}

@@ -22,6 +22,7 @@
 #     allow_webhooks: false
 package tollgate.library.run_endpoints
 
+import data.tollgate.batch
 import data.tollgate.value
 
 violations(params) := ((endpoint(params) | model(params)) | model_of_job(params)) | webhook(params)
@@ -45,7 +46,7 @@ model(params) := {{"message": message, "pointer": "/model"} |
 }
 
 model_of_job(params) := {{"message": message, "pointer": pointer} |
-	input.request.operation in {"run", "runsync"}
+	input.request.operation in {"run", "runsync", "createBatch", "addBatchRequests"}
 	allowed := params.models
 	some [pointer, name] in models_of_job
 	not name in allowed
@@ -55,6 +56,12 @@ model_of_job(params) := {{"message": message, "pointer": pointer} |
 models_of_job contains ["/input/model", name] if name := input.request.body.input.model
 
 models_of_job contains ["/input/openai_input/model", name] if name := input.request.body.input.openai_input.model
+
+models_of_job contains [sprintf("%s/%s", [request.pointer, concat("/", path)]), name] if {
+	some request in batch.requests
+	some path in [["model"], ["openai_input", "model"]]
+	name := batch.at(request.input, path)
+}
 
 named_model := input.request.body.model
 

@@ -25,3 +25,9 @@ test_deny if {
 	verdict("runsync", "e1", {"webhook": "https://x", "webhookV2": "https://y"}) == {"/webhook", "/webhookV2"}
 	testing.pointers(run_endpoints.violations(params)) == {""} with input as testing.plain("job", "read")
 }
+
+test_batches if {
+	verdict("createBatch", "e1", {"requests": [{"input": {"model": "m1"}}, {"input": {"openai_input": {"model": "m2"}}}]}) == {"/requests/1/input/openai_input/model"}
+	verdict("addBatchRequests", "e1", {"requests": [{"input": {"model": null}}]}) == {"/requests/0/input/model"}
+	verdict("createBatch", "e2", {"requests": []}) == {""}
+}

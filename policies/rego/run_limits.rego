@@ -31,6 +31,7 @@
 #     max_execution_ms: 600000
 package tollgate.library.run_limits
 
+import data.tollgate.batch
 import data.tollgate.value
 
 violations(params) := {{"message": message, "pointer": entry.pointer} |
@@ -66,6 +67,19 @@ asked contains {"limit": "max_ttl_ms", "pointer": "/policy/ttl", "value": x} if 
 
 asked contains {"limit": "max_duration_seconds", "pointer": "/input/duration", "value": x} if {
 	x := input.request.body.input.duration
+}
+
+asked contains {"limit": limit, "pointer": sprintf("%s/%s", [request.pointer, concat("/", path)]), "value": x} if {
+	some request in batch.requests
+	some limit, paths in in_batches
+	some path in paths
+	x := batch.at(request.input, path)
+}
+
+# in_batches: where the inputs of a batch say what is limited.
+in_batches := {
+	"max_tokens": [["max_tokens"], ["sampling_params", "max_tokens"], ["openai_input", "max_tokens"], ["openai_input", "max_completion_tokens"]],
+	"max_duration_seconds": [["duration"]],
 }
 
 mutations(params) := {mutation |

@@ -41,3 +41,14 @@ test_change if {
 	changes("chatCompletions", {"max_completion_tokens": 5}) == set()
 	changes("retryJob", {}) == set()
 }
+
+test_batches if {
+	verdict("createBatch", {"requests": [{"input": {"max_tokens": 100}}, {"input": {"sampling_params": {"max_tokens": 101}, "duration": 9}}]}) == {
+		"/requests/1/input/sampling_params/max_tokens",
+		"/requests/1/input/duration",
+	}
+	verdict("addBatchRequests", {"requests": [{"input": {"openai_input": {"max_tokens": null}}}, {"input": "text"}]}) == {
+		"/requests/0/input/openai_input/max_tokens",
+	}
+	verdict("addBatchRequests", {"requests": [{"input": {"max_tokens": "1"}}]}) == {"/requests/0/input/max_tokens"}
+}

@@ -18,3 +18,12 @@ test_allow_others if {
 	changes("run", "other", {"input": {"prompt": "x"}}) == set()
 	changes("chatCompletions", "wan", {}) == set()
 }
+
+test_batches if {
+	changes("createBatch", "other", {"requests": [{"input": {"enable_safety_checker": false}}, {"input": {"prompt": "x"}}]}) == {["/requests/0/input/enable_safety_checker", true]}
+	changes("addBatchRequests", "wan", {"requests": [{"input": {"disable_safety_checker": true}}, {"input": {}}]}) == {
+		["/requests/0/input/disable_safety_checker", false],
+		["/requests/1/input/enable_safety_checker", true],
+	}
+	changes("finalizeBatch", "wan", null) == set()
+}

@@ -41,6 +41,7 @@ type endpoint struct {
 	throttled bool // a worker waits for a machine
 	jobs      map[string]*job
 	rates     map[string]*opRate
+	batches   []*batch
 }
 
 type endpointGPU struct {

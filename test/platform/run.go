@@ -19,7 +19,7 @@ const (
 func runRoutes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	const base = "/v2/{id}"
-	return []route{
+	return append(batchRoutes(), []route{
 		{method: post, pattern: base + "/run", operation: "run", handle: (*exchange).run, body: true, changes: true},
 		{method: post, pattern: base + "/runsync", operation: "runSync", handle: (*exchange).runSync, body: true, changes: true, query: []string{"wait"}},
 		{method: get, pattern: base + "/status/{job}", operation: "status", handle: (*exchange).jobStatus, query: []string{"ttl"}},
@@ -33,7 +33,9 @@ func runRoutes() []route {
 		{method: post, pattern: base + "/openai/v1/chat/completions", operation: "chatCompletions", handle: (*exchange).chatCompletions, body: true, changes: true},
 		{method: post, pattern: base + "/openai/v1/completions", operation: "completions", handle: (*exchange).textCompletions, body: true, changes: true},
 		{method: get, pattern: base + "/openai/v1/models", operation: "models", handle: (*exchange).listModels},
-	}
+		{method: get, pattern: base + "/openai/v1/models/{model}", operation: "model", handle: (*exchange).getModel},
+		{method: get, pattern: base + "/openai/v1/models/{owner}/{model}", operation: "model", handle: (*exchange).getModel},
+	}...)
 }
 
 // newRunSurface is the run interface's manners: no rate headers, errors as
@@ -42,7 +44,7 @@ func newRunSurface() *surface {
 	return &surface{
 		routes: newRouteTable(runRoutes()),
 		limit: func(r *route) int64 {
-			if r != nil && r.operation == "run" {
+			if r != nil && (r.operation == "run" || r.operation == "createBatch" || r.operation == "addBatchRequests") {
 				return maxRun
 			}
 			return maxRunSync

@@ -22,6 +22,21 @@ func (x *exchange) listModels() (reply, error) {
 	return ok(append(b, `,"object":"model","owned_by":"platform"}]}`...)), nil
 }
 
+// getModel answers the one model there is, whose name may have its owner's before it.
+func (x *exchange) getModel() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	if name := strings.Join(x.params[1:], "/"); name != e.model() {
+		return reply{}, refuse(http.StatusNotFound, "the model '"+name+"' does not exist")
+	}
+	b := appendText([]byte(`{"id":`), e.model())
+	return ok(append(b, `,"object":"model","owned_by":"platform"}`...)), nil
+}
+
 // completion is what a caller asked a language model.
 type completion struct {
 	chat      bool

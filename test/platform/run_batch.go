@@ -1,0 +1,314 @@
+package platform
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The states of a batch.
+const (
+	batchDraft     = "DRAFT"
+	batchFinalized = "FINALIZED"
+	batchCancelled = "CANCELLED"
+)
+
+// maxBatched is how many requests a batch takes, maxBatches how many batches of an
+// endpoint may be unfinished.
+const (
+	maxBatched = 5000
+	maxBatches = 10
+)
+
+// batch is jobs that are collected and then run together.
+type batch struct {
+	id, name, status string
+	created          time.Time
+	requests         []*batched
+}
+
+// batched is one request of a batch; it has a job once the batch is finalized.
+type batched struct {
+	id    string
+	input map[string]any
+	job   *job
+}
+
+func batchRoutes() []route {
+	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	const base = "/v2/{id}/batch"
+	return []route{
+		{method: get, pattern: base, operation: "listBatches", handle: (*exchange).listBatches},
+		{method: post, pattern: base, operation: "createBatch", handle: (*exchange).createBatch, body: true, changes: true},
+		{method: get, pattern: base + "/{batch}", operation: "getBatch", handle: (*exchange).getBatch},
+		{method: put, pattern: base + "/{batch}", operation: "updateBatch", handle: (*exchange).updateBatch, body: true, changes: true},
+		{method: get, pattern: base + "/{batch}/requests", operation: "listBatchRequests", handle: (*exchange).listBatchRequests, query: []string{"offset", "limit"}},
+		{method: post, pattern: base + "/{batch}/requests", operation: "addBatchRequests", handle: (*exchange).addBatchRequests, body: true, changes: true},
+		{method: del, pattern: base + "/{batch}/requests/{request}", operation: "deleteBatchRequest", handle: (*exchange).deleteBatchRequest, changes: true},
+		{method: post, pattern: base + "/{batch}/finalize", operation: "finalizeBatch", handle: (*exchange).finalizeBatch, body: true, changes: true},
+		{method: post, pattern: base + "/{batch}/cancel", operation: "cancelBatch", handle: (*exchange).cancelBatch, body: true, changes: true},
+	}
+}
+
+// batchLocked is the batch the path names.
+func (x *exchange) batchLocked() (*endpoint, *batch, error) {
+	e, err := x.queueLocked()
+	if err != nil {
+		return nil, nil, err
+	}
+	i := slices.IndexFunc(e.batches, func(b *batch) bool { return b.id == x.params[1] })
+	if i < 0 {
+		return nil, nil, notFound("batch")
+	}
+	return e, e.batches[i], nil
+}
+
+// draftLocked is the batch the path names, which must not be finalized.
+func (x *exchange) draftLocked() (*endpoint, *batch, error) {
+	e, b, err := x.batchLocked()
+	if err == nil && b.status != batchDraft {
+		err = badRequest("the batch is " + b.status)
+	}
+	return e, b, err
+}
+
+// parseBatched reads a list of requests.
+func parseBatched(v any, at string) ([]*batched, error) {
+	var c checker
+	list, isList := v.([]any)
+	if !isList {
+		c.add(at, "expected array, but got %s", kind(v))
+	}
+	out := make([]*batched, 0, len(list))
+	for i, item := range list {
+		m, _ := item.(map[string]any)
+		f := fields{c: &c, at: at + "[" + strconv.Itoa(i) + "]", m: m}
+		f.require("input")
+		input, _ := typed[map[string]any](f, "input", "object")
+		out = append(out, &batched{input: input})
+	}
+	if len(c.errs) > 0 {
+		return nil, badRequest("the request is not a batch", c.errs...)
+	}
+	return out, nil
+}
+
+func (x *exchange) addLocked(b *batch, list []*batched) error {
+	if len(b.requests)+len(list) > maxBatched {
+		return badRequest(fmt.Sprintf("a batch takes %d requests", maxBatched))
+	}
+	for _, r := range list {
+		r.id = x.batchIDLocked()
+		b.requests = append(b.requests, r)
+	}
+	return nil
+}
+
+func (x *exchange) batchIDLocked() string { return fmt.Sprintf("%016x", x.s.rand.Uint64()) }
+
+func (x *exchange) createBatch() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	list, err := parseBatched(body, "$")
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	active := 0
+	for _, b := range e.batches {
+		if b.status == batchDraft || b.status == batchFinalized && b.count(jobQueued)+b.count(jobRunning) > 0 {
+			active++
+		}
+	}
+	if active >= maxBatches {
+		return reply{}, refuse(http.StatusTooManyRequests, "too many batches of this endpoint")
+	}
+	b := &batch{id: x.batchIDLocked(), status: batchDraft, created: x.now}
+	if err := x.addLocked(b, list); err != nil {
+		return reply{}, err
+	}
+	e.batches = append(e.batches, b)
+	return ok(encoded(map[string]any{"id": b.id, "status": b.status})), nil
+}
+
+// count is how many requests have a job in a state.
+func (b *batch) count(status string) int {
+	n := 0
+	for _, r := range b.requests {
+		if r.job != nil && r.job.Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *batch) view(e *endpoint) map[string]any {
+	return map[string]any{
+		"id": b.id, "name": b.name, "endpointId": e.ID, "status": b.status, "requestTotal": len(b.requests),
+		"requestInProgress": b.count(jobRunning), "requestCompleted": b.count(jobCompleted),
+		"requestFailed": b.count(jobFailed) + b.count(jobTimedOut), "createdAt": b.created.UnixMilli(),
+	}
+}
+
+func (x *exchange) listBatches() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, err := x.queueLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	views := []map[string]any{}
+	for _, b := range slices.Backward(e.batches) {
+		views = append(views, b.view(e))
+	}
+	return ok(encoded(map[string]any{"batches": views})), nil
+}
+
+func (x *exchange) getBatch() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, b, err := x.batchLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(encoded(b.view(e))), nil
+}
+
+func (x *exchange) updateBatch() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	m, isObject := body.(map[string]any)
+	if !isObject {
+		return reply{}, badRequest("the request must be a JSON object")
+	}
+	x.lock()
+	defer x.unlock()
+	e, b, err := x.batchLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	b.name, _ = m["name"].(string)
+	return ok(encoded(b.view(e))), nil
+}
+
+func (x *exchange) addBatchRequests() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	m, _ := body.(map[string]any)
+	list, err := parseBatched(m["requests"], "$.requests")
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	e, b, err := x.draftLocked()
+	if err == nil {
+		err = x.addLocked(b, list)
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(encoded(b.view(e))), nil
+}
+
+func (x *exchange) deleteBatchRequest() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, b, err := x.draftLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	i := slices.IndexFunc(b.requests, func(r *batched) bool { return r.id == x.params[2] })
+	if i < 0 {
+		return reply{}, notFound("request")
+	}
+	b.requests = slices.Delete(b.requests, i, i+1)
+	return ok(encoded(b.view(e))), nil
+}
+
+func (x *exchange) finalizeBatch() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, b, err := x.draftLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	b.status = batchFinalized
+	var c checker
+	for _, r := range b.requests {
+		r.job = &job{Keep: keepAsync, Input: r.input, Script: fields{c: &c, at: "$.input", m: r.input}.script(), Expires: time.Time{}.Add(24 * time.Hour)}
+		x.submitLocked(e, r.job)
+	}
+	return ok(encoded(b.view(e))), nil
+}
+
+func (x *exchange) cancelBatch() (reply, error) {
+	x.lock()
+	defer x.unlock()
+	e, b, err := x.batchLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	b.status = batchCancelled
+	for _, r := range b.requests {
+		if r.job != nil && r.job.Status == jobQueued {
+			r.job.Status, r.job.Ends = jobCancelled, x.now
+			e.drop(r.job)
+		}
+	}
+	x.s.scheduleLocked(x.acct, e, x.now)
+	return ok(encoded(b.view(e))), nil
+}
+
+func (x *exchange) listBatchRequests() (reply, error) {
+	number := func(name string, otherwise int) int {
+		n, err := strconv.Atoi(x.query.Get(name))
+		if err != nil || n < 0 {
+			return otherwise
+		}
+		return n
+	}
+	x.lock()
+	defer x.unlock()
+	_, b, err := x.batchLocked()
+	if err != nil {
+		return reply{}, err
+	}
+	total := len(b.requests)
+	offset, limit := min(number("offset", 0), total), number("limit", 50)
+	end := min(offset+limit, total)
+	views := []map[string]any{}
+	for _, r := range b.requests[offset:end] {
+		v := map[string]any{"id": r.id, "status": b.status}
+		if j := r.job; j != nil {
+			v["status"] = j.Status
+			switch {
+			case j.Status == jobCompleted:
+				v["output"] = j.Output
+			case j.Error != "":
+				v["error"] = j.Error
+			}
+			if !j.Started.IsZero() {
+				v["startedAt"] = j.Started.UnixMilli()
+			}
+			if j.final() {
+				v["completedAt"] = j.Ends.UnixMilli()
+			}
+		}
+		views = append(views, v)
+	}
+	return ok(encoded(map[string]any{"requests": views, "total": total, "offset": offset, "limit": limit, "hasMore": end < total})), nil
+}
