@@ -206,13 +206,13 @@ func (b *billing) write(w io.Writer, records []map[string]any) error {
 		}
 	}
 	for _, row := range rows {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s", row.time, row.group, row.amount.FloatString(2))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s", row.time, row.group, row.amount.FloatString(4))
 		if b.plot {
 			_, _ = fmt.Fprintf(t, "\t%s", bar(row.amount, largest))
 		}
 		_, _ = fmt.Fprintln(t)
 	}
-	_, _ = fmt.Fprintf(t, "total\t\t%s\n", total.FloatString(2))
+	_, _ = fmt.Fprintf(t, "total\t\t%s\n", total.FloatString(4))
 	return t.Flush()
 }
 
