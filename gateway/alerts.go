@@ -89,12 +89,12 @@ func (g *Gateway) org(id string) *Org {
 // newEnforcer stops pods of budgets that are passed, and tells of it like of a
 // threshold. What could not be delivered is in the log.
 func (g *Gateway) newEnforcer(notices spend.Notices) *spend.Enforcer {
-	tell := func(ctx context.Context, kind, message string, x spend.Excess, r spend.Record) {
+	tell := func(ctx context.Context, kind string, x spend.Excess, r spend.Record) {
 		data := budgetAlert{
 			Org: x.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &x.StopAt, Resource: r.ID, Name: r.About.Name,
 			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
 		}
-		g.deps.Logger.WarnContext(ctx, message, "org", x.Org, "scope", data.Scope, "budget", data.Budget, "used", string(data.Used),
+		g.deps.Logger.WarnContext(ctx, "a budget is passed", "event", kind, "org", x.Org, "scope", data.Scope, "budget", data.Budget, "used", string(data.Used),
 			"limit", string(data.Limit), "stop_at", x.StopAt, "resource", r.ID, "name", r.About.Name, "team", r.Owner.Team, "key", r.Owner.Key)
 		now := g.deps.Now()
 		g.late.Go(func() {
@@ -107,10 +107,10 @@ func (g *Gateway) newEnforcer(notices spend.Notices) *spend.Enforcer {
 	return &spend.Enforcer{
 		Notices: notices, Plan: g.plan,
 		Announce: func(ctx context.Context, x spend.Excess) {
-			tell(ctx, "budget.over", "a budget is passed: its pods will be stopped", x, spend.Record{})
+			tell(ctx, "budget.over", x, spend.Record{})
 		},
 		Stopped: func(ctx context.Context, x spend.Excess, r spend.Record) {
-			tell(ctx, "budget.stopped", "a pod was stopped, because its budget is passed", x, r)
+			tell(ctx, "budget.stopped", x, r)
 		},
 		Stop: func(ctx context.Context, org, id string) (spend.Amounts, error) {
 			prices, err := g.catalog.Snapshot(ctx, org)

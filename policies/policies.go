@@ -39,7 +39,8 @@ type (
 	Resource = record.Resource
 	// Template is what the gateway found out about a template that a call names.
 	Template = record.Template
-	Owner    = record.Owner
+	// Owner is who made a resource.
+	Owner = record.Owner
 	// Spend is what an organisation, a team and a key use at this moment.
 	Spend = record.Spend
 	// Account is one line of the ledger.

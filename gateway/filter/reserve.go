@@ -63,7 +63,7 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Of(ex.Operation.ID)
 	verb := row.Does(ex.Input.Request.Body)
-	if plan == nil || !counted(row, verb) && !(ex.Tenant.Isolation.Applies() && entered(row, verb)) {
+	if plan == nil || !counted(row, verb) && (!ex.Tenant.Isolation.Applies() || !entered(row, verb)) {
 		return nil
 	}
 	ex.Out.Whole = true

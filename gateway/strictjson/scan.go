@@ -3,6 +3,7 @@ package strictjson
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -159,10 +160,8 @@ func (o *openObject) add(s *scanner, name string) bool {
 		o.set[name] = struct{}{}
 		return len(o.set) > before
 	}
-	for _, known := range s.names[o.first:] {
-		if known == name {
-			return false
-		}
+	if slices.Contains(s.names[o.first:], name) {
+		return false
 	}
 	s.names = append(s.names, name)
 	if known := s.names[o.first:]; len(known) == fewNames {

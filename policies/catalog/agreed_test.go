@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -26,9 +27,7 @@ func TestAgreedPrices(t *testing.T) {
 	s := NewSnapshot(agreed.Apply(lists()), Rates{}, time.Time{})
 	pod := func(id string, more map[string]any) map[string]any {
 		after := map[string]any{"gpu": map[string]any{"id": id}}
-		for name, v := range more {
-			after[name] = v
-		}
+		maps.Copy(after, more)
 		return after
 	}
 	for _, tt := range []struct {

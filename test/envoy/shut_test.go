@@ -120,7 +120,7 @@ func (d *dump) openRoutes(group, cluster string) []string {
 			found = append(found, fmt.Sprintf("a route retries on %v", on))
 		}
 		for _, key := range []string{"typed_per_filter_config", "request_mirror_policies", "internal_redirect_policy", "hedge_policy"} {
-			if (object(r)[key] != nil || to[key] != nil) && !(key == "typed_per_filter_config" && to["cluster"] == httpDoor) {
+			if (object(r)[key] != nil || to[key] != nil) && (key != "typed_per_filter_config" || to["cluster"] != httpDoor) {
 				found = append(found, "a route has "+key)
 			}
 		}

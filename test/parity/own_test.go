@@ -407,8 +407,12 @@ func TestIsolationWithoutTheLedger(t *testing.T) {
 		method, path, body string
 		want               int
 	}{
-		{"GET", "/v2/pods/" + pod, "", 503}, {"GET", "/v2/pods", "", 503}, {"DELETE", "/v2/pods/" + pod, "", 503},
-		{"POST", "/v2/templates", `{"name":"t","image":"i:1"}`, 503}, {"GET", "/v2/catalog/gpus", "", 200}, {"POST", "/v2/pods/" + pod + "/action", `{"action":"stop"}`, 200},
+		{"GET", "/v2/pods/" + pod, "", 503},
+		{"GET", "/v2/pods", "", 503},
+		{"DELETE", "/v2/pods/" + pod, "", 503},
+		{"POST", "/v2/templates", `{"name":"t","image":"i:1"}`, 503},
+		{"GET", "/v2/catalog/gpus", "", 200},
+		{"POST", "/v2/pods/" + pod + "/action", `{"action":"stop"}`, 200},
 	} {
 		if a := d.ask(t, request(tt.method, tt.path, "key_research", tt.body)); a.Status != tt.want {
 			t.Errorf("%s %s: %d %s, want %d", tt.method, tt.path, a.Status, a.Body, tt.want)

@@ -15,9 +15,16 @@ func TestForeignEndpointsAreAbsent(t *testing.T) {
 	theirs := r.endpoint(t)
 	const nothing = "aaaaaaaaaaaaaa"
 	for _, tt := range []struct{ method, path, body string }{
-		{"POST", "/v2/<id>/run", `{"input":{}}`}, {"POST", "/v2/<id>/runsync", `{"input":{}}`}, {"GET", "/v2/<id>/status/j1", ""},
-		{"GET", "/v2/<id>/stream/j1", ""}, {"POST", "/v2/<id>/cancel/j1", ""}, {"POST", "/v2/<id>/retry/j1", ""}, {"POST", "/v2/<id>/purge-queue", ""},
-		{"GET", "/v2/<id>/health", ""}, {"GET", "/v2/<id>/requests", ""}, {"GET", "/v2/<id>/openai/v1/models", ""},
+		{"POST", "/v2/<id>/run", `{"input":{}}`},
+		{"POST", "/v2/<id>/runsync", `{"input":{}}`},
+		{"GET", "/v2/<id>/status/j1", ""},
+		{"GET", "/v2/<id>/stream/j1", ""},
+		{"POST", "/v2/<id>/cancel/j1", ""},
+		{"POST", "/v2/<id>/retry/j1", ""},
+		{"POST", "/v2/<id>/purge-queue", ""},
+		{"GET", "/v2/<id>/health", ""},
+		{"GET", "/v2/<id>/requests", ""},
+		{"GET", "/v2/<id>/openai/v1/models", ""},
 		{"POST", "/v2/<id>/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}]}`},
 	} {
 		ask := func(id string) string {
