@@ -8,6 +8,7 @@ func mutants() []mutant {
 		chain   = "./gateway/filter"
 		engine  = "./policies"
 		doors   = "./test/parity"
+		books   = "./policies/spend"
 	)
 	return []mutant{
 		{"calls of different cost are merged into one", "ratelimit/group.go", "return a.Cost == b.Cost && len", "return len", limiter, "Merged"},
@@ -45,5 +46,9 @@ func mutants() []mutant {
 		{"without prices every denial is temporary", "gateway/filter/judge.go", "return len(denied) > 0 && !slices", "return len(denied) > 0 || !slices", doors, "WithoutPrices"},
 		{"roles are in force only when listed", "config/load.go", "[]string{\"account_changes\", \"roles\"}", "[]string{\"account_changes\"}", doors, "RolesAreInForce"},
 		{"a key without roles is an admin", "gateway/identity/identity.go", "return []string{string(RoleOperator)}", "return []string{string(RoleAdmin)}", doors, "RolesAreInForce"},
+		{"what is reserved does not count", "policies/spend/redisstore/reserve.lua", "used + reserved + needs > limits[c]", "used + needs > limits[c]", books + "/redisstore", "Miniredis"},
+		{"a store that went back is believed", "policies/spend/redisstore/common.lua", "ledger.epoch == epoch and ledger.seq < seq", "false", books + "/redisstore", "."},
+		{"a call under way is taken for a stranger's", "policies/spend/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
+		{"a large volume has one rate", "policies/catalog/config.go", "r.StandardAbove == 0 ||", "r.StandardAbove >= 0 ||", engine + "/catalog", "Price"},
 	}
 }

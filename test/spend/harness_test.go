@@ -30,8 +30,10 @@ import (
 func TestMain(m *testing.M) {
 	// Scenes wait more than they compute: more of them fit at once than there are
 	// processors. What the command line says goes before.
-	if err := flag.Set("test.parallel", "5"); err != nil {
-		panic(err)
+	for name, value := range map[string]string{"test.parallel": "5", "rapid.checks": "25"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
 }
@@ -49,6 +51,12 @@ type site struct {
 	gateways []*front
 	store    *redisstore.Store
 	client   *http.Client
+	settings string
+}
+
+// text is a configuration with something below the organisation's credential.
+func (s *site) text(config string) string {
+	return s.settings + "orgs:\n  - id: acme\n    credential: {env: ACME}\n" + config
 }
 
 // front is one gateway.
@@ -100,9 +108,9 @@ func open(t *testing.T, p *plan) *site {
 	if p.upstream != nil {
 		upstream = p.upstream(upstream)
 	}
-	text := fmt.Sprintf("platform: {base_url: %q}\nredis: {embedded: true}\n%s\norgs:\n  - id: acme\n    credential: {env: ACME}\n%s", upstream, p.settings, p.config)
+	s.settings = fmt.Sprintf("platform: {base_url: %q}\nredis: {embedded: true}\n%s\n", upstream, p.settings)
 	for range p.gateways {
-		cfg := world.Configuration(t, text, map[string]string{"ACME": credential})
+		cfg := world.Configuration(t, s.text(p.config), map[string]string{"ACME": credential})
 		own := deps
 		if !p.run {
 			own.Redis = world.Redis(t, p.redis)
