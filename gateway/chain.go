@@ -116,7 +116,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 			Streams: g.streams, WebSockets: g.webSockets,
 		},
 	}
-	ports.Decisions = g.hearing()
+	ports.Decisions = g.decisionRecorders()
 	return &state{
 		config:   cfg,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},

@@ -43,8 +43,8 @@ func (g *Gateway) openDecisions(cfg *Config) error {
 	return nil
 }
 
-// hearing is what hears of decisions, nil for nothing.
-func (g *Gateway) hearing() filter.Decisions {
+// decisionRecorders returns what records decisions, nil for nothing.
+func (g *Gateway) decisionRecorders() filter.Decisions {
 	var all recorders
 	if g.decisions != nil {
 		all = append(all, g.decisions)

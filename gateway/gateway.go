@@ -58,7 +58,7 @@ type Deps struct {
 	Instance string
 	// Stdout is where a decision log on standard output goes; nil has none.
 	Stdout io.Writer
-	// Decisions hears of each decision, besides the log; nil does not.
+	// Decisions records each decision, besides the configured log; nil records none.
 	Decisions filter.Decisions
 	// API is the v2 API's description; nil loads the embedded one.
 	API *schema.API

@@ -77,7 +77,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	} else if err := f.price(ctx, ex, verb); err != nil {
 		return err
 	}
-	if reason := ex.untold(row.Kind); reason != "" {
+	if reason := ex.uncosted(row.Kind); reason != "" {
 		in.Cost, ex.Event.Priced = policies.Cost{Reason: reason}, false
 	}
 	return nil

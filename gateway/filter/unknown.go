@@ -28,10 +28,10 @@ const HeaderUnknown = "X-Tollgate-Unknown"
 // maxUnknown bounds the members that one body may have beside those described.
 const maxUnknown = 16
 
-// setAside takes the members that the operation's description does not know out of
-// the body, where the organisation has them forwarded. Policies see them in the
-// input, and Rebuild puts them back. Those that may be a known one in disguise stay,
-// and are refused for what they are: unknown.
+// setAside takes the members that the operation's description does not have out of the
+// body, where the organisation has them forwarded. Policies see them in the input, and
+// Rebuild puts them back. Names that resemble a known one stay in the body, and the
+// schema refuses them.
 func setAside(ex *Exchange) {
 	body, isObject := ex.Doc.(map[string]any)
 	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.nested {
@@ -55,9 +55,9 @@ func setAside(ex *Exchange) {
 	slices.Sort(ex.Event.Unknown)
 }
 
-// untold is why the cost of a call is not known, "" if unknown members have no part
-// in it.
-func (ex *Exchange) untold(kind operation.Kind) string {
+// uncosted returns why unknown members leave the cost of a call unknown, "" if they
+// do not.
+func (ex *Exchange) uncosted(kind operation.Kind) string {
 	if ex.unknown == nil || !spend.Counts(kind) {
 		return ""
 	}
@@ -65,9 +65,9 @@ func (ex *Exchange) untold(kind operation.Kind) string {
 }
 
 // forward makes a request that matched nothing a read of what the API's description
-// does not know, if it may be one and the organisation has those forwarded. What lies
-// under a collection that is known stays refused, and so does what could be a call
-// of the run interface.
+// does not have, if it may be one and the organisation has those forwarded. Paths below
+// a known collection stay refused, and so do those that could be calls of the run
+// interface.
 func (r Routed) forward(ex *Exchange) (err error) {
 	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.misrouted, route.ErrNotFound) {
 		return ex.misrouted

@@ -319,7 +319,7 @@ func (b *builder) addBody(op *Operation, desc *openAPIOperation) error {
 	if op.body, err = b.judge(pointer); err != nil {
 		return err
 	}
-	b.names.judges(b.src, pointer)
+	b.names.learnBody(b.src, pointer)
 	if op.SuccessStatus == http.StatusCreated {
 		op.defaults = b.src.defaultsOf(pointer)
 	}

@@ -60,8 +60,8 @@ func (v *vocabulary) learn(src *source, pointer, around string, depth int) {
 	})
 }
 
-// judges adds the members of the request body that the schema at pointer describes.
-func (v *vocabulary) judges(src *source, pointer string) {
+// learnBody adds the members of the request body that the schema at pointer describes.
+func (v *vocabulary) learnBody(src *source, pointer string) {
 	src.inPlace(pointer, func(_ string, schema map[string]any) {
 		properties, _ := schema["properties"].(map[string]any)
 		for name := range properties {
