@@ -50,6 +50,9 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 		// which is not relayed, the caller could not either.
 		return fmt.Errorf("%w: the platform answered in a content coding", upstream.ErrUnreachable)
 	}
+	if ex.Dialect.Runs() && a.Status < 300 && a.Stream == nil && !sound(a) {
+		return fmt.Errorf("%w: the platform answered %d with something else than JSON", upstream.ErrUnreachable, a.Status)
+	}
 	header := make(http.Header, 8)
 	for _, name := range relayed {
 		if v := a.Header[name]; len(v) == 1 && printable(v[0]) {
@@ -78,6 +81,13 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	body, detail := rewriteError(a, cred)
 	ex.Event.Detail, a.Header, a.Body = detail, header, body
 	return nil
+}
+
+// sound reports whether a successful answer of the run interface is what its callers
+// read: JSON, or events. Of one that streams no more is known than its head.
+func sound(a *Answer) bool {
+	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream") || json.Valid(a.Body)
 }
 
 // shared reports whether a Cache-Control header lets caches between the gateway and

@@ -238,6 +238,8 @@ func TestNoAnswer(t *testing.T) {
 		"never":    {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, 504},
 		"drops":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 502},
 		"redirect": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/"); w.WriteHeader(302) }, 502},
+		"garbage":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, 502},
+		"nothing":  {func(http.ResponseWriter, *http.Request) {}, 502},
 		"401":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, 502},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,7 +99,7 @@ func TestFaultsGiveBack(t *testing.T) {
 		"the platform never answers":         {silent(""), job, reads, "upstream"},
 		"the platform never answers a chat":  {silent(""), chat, reads, "upstream"},
 		"no HTTP":                            {hijacked("what?\r\n\r\n", true), job, reads, "upstream"},
-		"no JSON":                            {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, job, reads, "ok"},
+		"no JSON":                            {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, job, reads, "upstream"},
 		"the platform closes early":          {hijacked("", true), job, reads, "upstream"},
 		"the platform reads nothing":         {hijacked("", false), job, reads, "upstream"},
 		"the platform refuses and reads not": {hijacked("HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", false), job, reads, ""},
