@@ -159,11 +159,9 @@ func TestWebSocketsThroughEnvoy(t *testing.T) {
 	eachTopology(t, serving(), func(t *testing.T, _ *fleet, w *way) {
 		id := w.endpoint(t, "LOAD_BALANCER", `{"type":"REQUEST_COUNT","requestCount":4}`)
 		for _, at := range []struct{ target, host string }{{"/lb/" + id + "/x", ""}, {"/x", id + ".lb.gateway.test:8443"}} {
-			conn, _, err := websocket.Dial(t.Context(), "ws://"+w.addr+at.target, &websocket.DialOptions{
-				Host: at.host, HTTPHeader: http.Header{"Authorization": {"Bearer key_platform"}},
-			})
-			if err != nil {
-				t.Fatalf("%s: %v", at.target, err)
+			conn, status, err := dial(t, w, at.target, at.host, "Bearer key_platform")
+			if err != nil || status != 101 {
+				t.Fatalf("%s: %d, %v", at.target, status, err)
 			}
 			for i := range 10 {
 				want := fmt.Sprint("message ", i)
@@ -178,8 +176,24 @@ func TestWebSocketsThroughEnvoy(t *testing.T) {
 				t.Errorf("%s: %v", at.target, err)
 			}
 		}
-		if _, res, err := websocket.Dial(t.Context(), "ws://"+w.addr+"/lb/"+id+"/x", nil); err == nil || res == nil || res.StatusCode != 401 {
-			t.Errorf("without a key: %v, %v", res, err)
+		if _, status, err := dial(t, w, "/lb/"+id+"/x", "", ""); err == nil || status != 401 {
+			t.Errorf("without a key: %d, %v", status, err)
 		}
 	})
+}
+
+// dial opens a WebSocket and returns the status of the answer; the error is why there
+// is none.
+func dial(t *testing.T, w *way, target, host, authorization string) (*websocket.Conn, int, error) {
+	t.Helper()
+	conn, res, err := websocket.Dial(t.Context(), "ws://"+w.addr+target, &websocket.DialOptions{
+		Host: host, HTTPHeader: http.Header{"Authorization": {authorization}},
+	})
+	if res == nil {
+		return nil, 0, err
+	}
+	if res.Body != nil {
+		_ = res.Body.Close()
+	}
+	return conn, res.StatusCode, err
 }

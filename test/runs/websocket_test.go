@@ -27,18 +27,26 @@ func (r *rig) balanced(t *testing.T) string {
 	return fmt.Sprint(made["id"])
 }
 
-// dial opens a WebSocket as a client of the field does.
-func (r *rig) dial(t *testing.T, target, host string) (*websocket.Conn, *http.Response, error) {
+// dial opens a WebSocket as a client of the field does. The answer is what it was
+// given, without its body; the error is why there is no WebSocket.
+func (r *rig) dial(t *testing.T, target, host string) (*websocket.Conn, world.Answer, error) {
 	t.Helper()
 	conn, res, err := websocket.Dial(t.Context(), "ws://"+r.addr+target, &websocket.DialOptions{
 		Host: host, HTTPHeader: http.Header{"Authorization": {"Bearer key_research"}}, Subprotocols: []string{"echo"},
 		CompressionMode: websocket.CompressionContextTakeover,
 	})
+	var answer world.Answer
+	if res != nil {
+		answer = world.Answer{Status: res.StatusCode, Header: res.Header}
+		if res.Body != nil {
+			_ = res.Body.Close()
+		}
+	}
 	if err == nil {
 		conn.SetReadLimit(1 << 20)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 	}
-	return conn, res, err
+	return conn, answer, err
 }
 
 // echo sends a message and reads it back.
@@ -251,7 +259,7 @@ func TestWorkersThatMisagree(t *testing.T) {
 
 // TestWebSocketsEnd for every reason that ends other streams, with an event that says so.
 func TestWebSocketsEnd(t *testing.T) {
-	change := func(r *rig, t *testing.T, edit func(string) string) {
+	change := func(t *testing.T, r *rig, edit func(string) string) {
 		t.Helper()
 		r.text = edit(r.text)
 		if err := r.gateway.Swap(r.configuration(t)); err != nil {
@@ -265,7 +273,7 @@ func TestWebSocketsEnd(t *testing.T) {
 	}{
 		"key revoked": {"", func(t *testing.T, r *rig, _ *websocket.Conn) {
 			t.Helper()
-			change(r, t, func(s string) string { return strings.Replace(s, "SHA256(key_research)", "SHA256(another)", 1) })
+			change(t, r, func(s string) string { return strings.Replace(s, "SHA256(key_research)", "SHA256(another)", 1) })
 		}, "cut"},
 		"key lapses": {"", func(t *testing.T, r *rig, _ *websocket.Conn) {
 			t.Helper()
@@ -279,7 +287,7 @@ func TestWebSocketsEnd(t *testing.T) {
 		}, "cut"},
 		"other policies": {"", func(t *testing.T, r *rig, _ *websocket.Conn) {
 			t.Helper()
-			change(r, t, func(s string) string {
+			change(t, r, func(s string) string {
 				return strings.Replace(s, "POLICIES", "policies: [{policy: run_endpoints, params: {endpoints: [none]}}]", 1)
 			})
 		}, "cut"},
@@ -326,7 +334,7 @@ func TestWebSocketsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, res, err := r.dial(t, target, "")
-	if err == nil || res == nil || res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+	if err == nil || res.Status != 503 || res.Header.Get("Retry-After") == "" {
 		t.Fatalf("a second: %v, %v; want 503", res, err)
 	}
 	_ = first.CloseNow()
