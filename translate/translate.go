@@ -103,6 +103,9 @@ type Outgoing struct {
 	// V2 lists the v2 operations the legacy call became, in order of the first
 	// call of each, e.g. ["createPod"].
 	V2 []string
+	// Asked names what the call asked for, nil where the route says it or it was not
+	// found out.
+	Asked []string
 	// Warnings tells what was lost in translation, one printable line each.
 	Warnings []string
 }

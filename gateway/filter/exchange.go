@@ -158,6 +158,9 @@ type Exchange struct {
 	named any
 	// checks counts how often a body was held against the schema.
 	checks int
+	// asked names what a legacy request asked for, nil before its translator has read
+	// it.
+	asked []string
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error

@@ -86,6 +86,8 @@ const headerLegacyWarning = "X-Legacy-Warning"
 func (f *Legacy) operations(ex *Exchange) []string {
 	names, ok := f.Names[ex.Dialect]
 	switch {
+	case ex.asked != nil:
+		return ex.asked
 	case !ok || ex.Route == nil:
 		return []string{ex.Event.Operation}
 	case !ex.HasDoc:

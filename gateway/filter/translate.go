@@ -71,7 +71,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 			r.tell(ex.Answer)
 		}
 	}
-	ex.Event.Calls = out.V2
+	ex.Event.Calls, ex.asked = out.V2, out.Asked
 	if out.Status >= http.StatusBadRequest {
 		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
 	}

@@ -104,7 +104,9 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return a.answer(ctx, op, x)
+	out = a.answer(ctx, op, x)
+	out.Asked = a.asked(op.Asked)
+	return out
 }
 
 // answer executes an operation and writes what it gave.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
 // Names for what a report cannot call by the caller's own word, which could be
@@ -29,6 +30,11 @@ func (a *API) Fields(in *translate.Incoming) []string {
 		return []string{FieldInvalid}
 	}
 	roots, _ := a.engine.Roots(r)
+	return a.asked(roots)
+}
+
+// asked names root fields as Fields does.
+func (a *API) asked(roots []engine.RootField) []string {
 	var names []string
 	for _, root := range roots {
 		name := a.known(root.Name)

@@ -108,7 +108,8 @@ func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 	if def.Operation == ast.Subscription {
 		return nil, []*Error{invalid("subscriptions are not available")}
 	}
-	if op := e.retired(doc, def); op != nil {
+	asked := roots(doc, def.SelectionSet)
+	if op := e.retired(asked, def); op != nil {
 		return op, nil
 	}
 	if !valid {
@@ -121,14 +122,15 @@ func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 	if fault != nil {
 		return nil, []*Error{fault}
 	}
+	op.Asked = asked
 	return op, nil
 }
 
 // retired returns the operation whose root fields are all retired, else nil.
-func (e *Engine[X]) retired(doc *ast.QueryDocument, def *ast.OperationDefinition) *Operation[X] {
-	op := &Operation[X]{Name: def.Name, Retired: true, engine: e, of: e.root(def)}
+func (e *Engine[X]) retired(asked []RootField, def *ast.OperationDefinition) *Operation[X] {
+	op := &Operation[X]{Name: def.Name, Retired: true, Asked: asked, engine: e, of: e.root(def)}
 	seen := map[string]bool{}
-	for _, f := range roots(doc, def.SelectionSet) {
+	for _, f := range asked {
 		err := e.cfg.Retired(f)
 		if err == nil {
 			return nil

@@ -19,9 +19,12 @@ type Operation[X any] struct {
 	Name string
 	// Retired tells that all its root fields are, so that nothing will be done.
 	Retired bool
-	engine  *Engine[X]
-	of      *ast.Definition
-	roots   []*node[X]
+	// Asked lists its root fields as the document has them, those included that are
+	// skipped.
+	Asked  []RootField
+	engine *Engine[X]
+	of     *ast.Definition
+	roots  []*node[X]
 }
 
 // Roots lists the names of the root fields to execute.
