@@ -189,13 +189,6 @@ func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error
 		return nil, err
 	}
 	b := &builder{doc: doc, src: src, compiler: compiler, explain: newExplainer(src), names: newVocabulary(src, doc), parameters: make(map[string]placed)}
-	// Every schema is compiled, those of answers too: a broken reference shows
-	// at start, not when it is first needed.
-	for name := range doc.Components.Schemas {
-		if _, err := b.compile("/components/schemas/" + name); err != nil {
-			return nil, err
-		}
-	}
 	for name, p := range doc.Components.Parameters {
 		if b.parameters["#/components/parameters/"+name], err = b.parameter(name, p); err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", name, err)

@@ -342,3 +342,23 @@ func (m mutator) word() string {
 	}
 	return words[m.IntN(len(words))]
 }
+
+// Every schema of the descriptions compiles, those of answers too, which Load leaves
+// alone.
+func TestEverySchemaCompiles(t *testing.T) {
+	for _, text := range [][]byte{openAPI, runInterface} {
+		src, err := newSource(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := newCompiler(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range src.schemaAt("/components/schemas") {
+			if _, err := c.Compile(documentURL + "#/components/schemas/" + escapeToken(name)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

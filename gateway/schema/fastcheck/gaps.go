@@ -25,6 +25,9 @@ var none = reflect.ValueOf(jsonschema.Schema{
 	MinProperties: -1, MaxProperties: -1, MinItems: -1, MaxItems: -1, MinContains: 1, MaxContains: -1, MinLength: -1, MaxLength: -1,
 })
 
+// others are the fields of a schema that programs do not know.
+var others = slices.DeleteFunc(reflect.VisibleFields(none.Type()), func(f reflect.StructField) bool { return !f.IsExported() || implemented[f.Name] })
+
 // gaps returns what root and the schemas below it contain that a program does
 // not implement, each as the location of the schema and the reason, sorted.
 func gaps(settings *jsonschema.Compiler, root *jsonschema.Schema) []string {
@@ -69,12 +72,14 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 // keywordGap returns what s itself demands that is not implemented, or "". What
 // jsonschema/v5 does not know at all is not in s, and is no gap.
 func keywordGap(settings *jsonschema.Compiler, s *jsonschema.Schema) string {
-	v := reflect.ValueOf(*s)
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		if !f.IsExported() || implemented[f.Name] {
-			continue
+	v := reflect.ValueOf(s).Elem()
+	for _, f := range others {
+		value := v.FieldByIndex(f.Index)
+		demands := !value.IsZero()
+		if value.CanInt() {
+			demands = value.Int() != none.FieldByIndex(f.Index).Int()
 		}
-		if !reflect.DeepEqual(v.FieldByIndex(f.Index).Interface(), none.FieldByIndex(f.Index).Interface()) {
+		if demands {
 			return "the keyword " + strings.ToLower(f.Name[:1]) + f.Name[1:]
 		}
 	}
