@@ -190,6 +190,7 @@ type Org struct {
 	Prices     catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
 	Over       spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
 	Alerts     Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up"`
+	Endpoints  spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
 	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
 	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,11 +51,15 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 	if err != nil {
 		return nil, err
 	}
-	now, kinds := g.current.Load(), spend.Counts
-	if slices.ContainsFunc(now.config.Orgs, func(o Org) bool { return o.ID == org && o.Isolation.applies() }) {
-		kinds = operation.Owned
+	now, kinds, plan := g.current.Load(), spend.Counts, new(spend.Plan)
+	if i := slices.IndexFunc(now.config.Orgs, func(o Org) bool { return o.ID == org }); i >= 0 {
+		o := &now.config.Orgs[i]
+		plan = cmp.Or(o.budgets(), plan)
+		if o.Isolation.applies() {
+			kinds = operation.Owned
+		}
 	}
-	return now.reader.Inventory(ctx, org, kinds, prices)
+	return now.reader.Inventory(ctx, org, plan, kinds, prices)
 }
 
 // budgeted lists the organisations that have budgets.

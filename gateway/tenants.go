@@ -84,6 +84,7 @@ func (o *Org) budgets() *spend.Plan {
 		plan = new(spend.Plan)
 	}
 	if plan != nil {
+		plan.Endpoints = o.Endpoints
 		plan.Thresholds, plan.OverOrg, plan.OverTeams = o.Alerts.thresholds(), o.Over, make(map[string]spend.Over)
 		for _, t := range o.Teams {
 			plan.OverTeams[t.ID] = t.Over

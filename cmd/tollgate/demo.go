@@ -153,6 +153,7 @@ func greet(w io.Writer, data, admin, emulator string) error {
 Keys
   tg_demo_research   acme, team research: RTX 4090 and L4 only, at most 2 per pod, 1.50 USD per hour
   tg_demo_platform   acme, team platform, admin: every GPU
+  tg_demo_ml         acme, team ml: whose pods team research can read and not change
   tg_demo_tiny       acme, team tiny: 5 calls a minute
   tg_demo_exempt     acme, admin, not limited
   tg_demo_globex     globex, another organisation with its own platform account
@@ -166,6 +167,11 @@ Try
   # fifty at once: no more than the team's budget has room for, the others are 402
   seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_research' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
   tollgate spend show acme --admin http://%[2]s
+  # what a pod would cost and what the budget would hold with it, without making it
+  curl -sS -H 'Authorization: Bearer tg_demo_research' -H 'Tollgate-Dry-Run: true' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
+  # what another team made does not exist for those who would change it: 404
+  id=$(curl -sS -H 'Authorization: Bearer tg_demo_ml' --json '{"name":"m","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sed 's/.*"id":"\([a-z0-9]*\)","name":"m".*/\1/')
+  curl -sS -X DELETE -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods/$id
   # twice with one key: one volume, and the same answer twice
   for i in 1 2; do curl -sSi -H 'Authorization: Bearer tg_demo_platform' -H 'Idempotency-Key: try-1' --json '{"name":"v","size":10,"dataCenter":"EU-RO-1"}' http://%[1]s/v2/network-volumes; done
   # run a job on a public model, and one that asks for too much: 403

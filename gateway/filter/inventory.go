@@ -33,18 +33,40 @@ type listed struct {
 	record map[string]any
 }
 
-// Inventory lists everything of some kinds that an organisation has at the platform.
-func (r *Reader) Inventory(ctx context.Context, org string, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
+// Inventory lists everything of some kinds that an organisation has at the platform,
+// with what its plan counts of it.
+func (r *Reader) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
 	all, err := r.resources(ctx, org, kinds)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]spend.Found, len(all))
 	for i, it := range all {
-		it.Amounts, it.Priced = spend.Footprint(it.Kind, it.record, prices)
+		var active int64
+		if it.Kind == operation.KindEndpoint && plan.Endpoints == spend.WorkersActive {
+			if active, err = r.active(ctx, org, it.ID); err != nil {
+				return nil, err
+			}
+		}
+		it.Amounts, it.Priced = plan.Footprint(it.Kind, it.record, active, prices)
 		found[i] = it.Found
 	}
 	return found, nil
+}
+
+// active counts the workers that an endpoint has.
+func (r *Reader) active(ctx context.Context, org, endpoint string) (int64, error) {
+	path := expand("/v2/serverless/{id}/workers", map[string]string{"id": endpoint})
+	doc, _, err := r.list(ctx, org, path)
+	if err != nil {
+		return 0, err
+	}
+	object, _ := doc.(map[string]any)
+	workers, ok := object["workers"].([]any)
+	if !ok {
+		return 0, fmt.Errorf("%w: the answer to GET %s has no list of workers", upstream.ErrUnreachable, path)
+	}
+	return int64(len(workers)), nil
 }
 
 // resources lists everything of some kinds, with the platform's records.

@@ -119,10 +119,10 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	current, _ := in.Resource.Current.(map[string]any)
 	var before spend.Amounts
 	if current != nil {
-		before, _ = spend.Footprint(kind, current, in.Catalog)
+		before, _ = plan.Footprint(kind, current, 0, in.Catalog)
 	}
 	var priced bool
-	if r.After, priced = spend.Footprint(kind, after, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
+	if r.After, priced = plan.Footprint(kind, after, 0, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
 		r.After[spend.Burn] = before[spend.Burn]
 	}
 	priced = priced && ex.unknown == nil
@@ -289,7 +289,7 @@ func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record 
 	if err != nil {
 		prices = nil
 	}
-	amounts, priced := spend.Footprint(r.kind, record, prices)
+	amounts, priced := ex.Tenant.Budgets.Footprint(r.kind, record, 0, prices)
 	if !priced {
 		amounts[spend.Burn] = r.After[spend.Burn]
 	}

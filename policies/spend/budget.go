@@ -122,7 +122,9 @@ func (h Horizon) ms(now, end int64) int64 {
 type Plan struct {
 	Org         Budget
 	Teams, Keys map[string]Budget
-	Horizon     Horizon
+	// Endpoints says which workers are counted.
+	Endpoints Counting
+	Horizon   Horizon
 	// Thresholds are the shares of a budget that are told of when they are reached,
 	// in percent.
 	Thresholds []int64

@@ -267,7 +267,13 @@ func TestTheLedgerFollowsThePlatform(t *testing.T) {
 // outside calls the platform with the organisation's own key.
 func outside(t *testing.T, d *door, method, path, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, d.platform.URL+path, strings.NewReader(body))
+	outsideAt(t, d.platform.URL, method, path, body)
+}
+
+// outsideAt is outside at an address of the platform.
+func outsideAt(t *testing.T, address, method, path, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, address+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,4 +470,41 @@ func undecided(body string) string {
 	}
 	_, after, _ = strings.Cut(after, `"`)
 	return before + after
+}
+
+// Which workers of an endpoint count is the organisation's choice.
+func TestWhichWorkersCount(t *testing.T) {
+	for endpoints, want := range map[string]struct{ made, idle, busy int64 }{
+		"max": {3, 3, 3}, "min": {1, 1, 1}, "active": {1, 1, 3},
+	} {
+		t.Run(endpoints, func(t *testing.T) {
+			d := openDoor(t, "http", budgeted("{workers: 5, per_hour: 100}"), func(d *door) {
+				d.text = strings.Replace(d.text, "credential: {env: ACME}", "credential: {env: ACME}\n    endpoints: "+endpoints, 1)
+			})
+			d.reconcile(t)
+			a := d.ask(t, request("POST", "/v2/serverless", "key_research",
+				`{"name":"e","image":"i:1","type":"QUEUE","gpu":{"pools":["ADA_24"]},"workers":{"min":1,"max":3},"scaling":{"type":"REQUEST_COUNT","requestCount":1}}`))
+			if a.Status != 201 {
+				t.Fatalf("create: %d %s", a.Status, a.Body)
+			}
+			counted := func(when string, want int64) {
+				t.Helper()
+				for _, r := range d.ledger(t).Resources {
+					if r.Takes.Workers != want || r.Takes.GPUs != want {
+						t.Errorf("%s: %d workers and %d GPUs are counted, want %d", when, r.Takes.Workers, r.Takes.GPUs, want)
+					}
+				}
+			}
+			counted("made", want.made)
+			d.advance(time.Minute)
+			d.reconcile(t)
+			counted("idle", want.idle)
+			for range 6 {
+				outsideAt(t, d.platform.RunURL, "POST", "/v2/"+fmt.Sprint(field(t, a.Body, "id"))+"/run", `{"input":{}}`)
+			}
+			d.advance(2 * time.Second)
+			d.reconcile(t)
+			counted("busy", want.busy)
+		})
+	}
 }
