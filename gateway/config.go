@@ -420,6 +420,9 @@ func (o *Org) validate(at string) []error {
 	if err := o.Isolation.Validate(); err != nil {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
+	if o.Isolation.applies() && (o.Unknown.Members.forwards() || o.Unknown.Reads.forwards()) {
+		errs = append(errs, fault.Errorf(at+".unknown", "cannot forward beside isolation: whose ids it would show is not known"))
+	}
 	teams := make(map[string]bool)
 	for i, t := range o.Teams {
 		path := fault.Index(at+".teams", i) + ".id"
