@@ -20,6 +20,7 @@ import (
 type billed struct {
 	deps translate.Deps
 	next filter.Observer
+	late func(f func())
 }
 
 // noteTime bounds the writing of one note.
@@ -32,7 +33,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 	if note == nil {
 		return
 	}
-	b.deps.Late(func() {
+	b.late(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // the note outlives its request, and depends on nothing of it
 		defer cancel()
 		if err := note(ctx); err != nil {
@@ -43,7 +44,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 
 // noteOf returns what writes the note of an exchange, nil if there is none.
 func (b billed) noteOf(ex *filter.Exchange) func(ctx context.Context) error {
-	if ex.Dialect != route.V2 || ex.Operation == nil || ex.Answer == nil || !ex.Answer.Relayed || ex.Answer.Status >= http.StatusMultipleChoices {
+	if ex.Dialect != route.V2 || ex.Operation == nil || ex.Input == nil || ex.Answer == nil || !ex.Answer.Relayed || ex.Answer.Status >= http.StatusMultipleChoices {
 		return nil
 	}
 	switch ex.Operation.ID {

@@ -92,7 +92,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain},
+		&filter.Translate{API: g.api, Chain: chain, Late: g.late.Go},
 	}
 	chain.Call = []filter.Filter{
 		count,
@@ -109,7 +109,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{g.dialects, g.history},
+		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{g.dialects, g.history, g.late.Go},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,

@@ -173,7 +173,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	g.late.logger = deps.Logger
-	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Redis.Prefix.Legacy()), Late: g.late.Go, Logger: deps.Logger}.WithDefaults()
+	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	g.history = explain.NewHistory(cfg.Decisions.Keep)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {

@@ -53,9 +53,7 @@ type Attempt struct {
 type Outcome struct {
 	Verdict Verdict
 	// Index is the candidate that was placed, -1 for none.
-	Index int
-	// Adopted tells that the success was found by looking, not answered.
-	Adopted  bool
+	Index    int
 	Response *Response
 	Err      error
 	Attempts []Attempt
@@ -68,18 +66,17 @@ type Outcome struct {
 //	             in a row is a rule violation and stops
 //	403          the next candidate: a policy may allow it
 //	429          waits Retry-After and repeats the same one
-//	500, 503     waits 0.5, 1 and 2 s, and each time looks whether it was carried
-//	             out after all and repeats the same one, then stops
-//	unclear      looks for what it made while the time lasts, then stops
+//	5xx          waits 0.5, 1 and 2 s and each time repeats the same one, then stops
+//	unfinished   stops
 //	other        stops
 //
 // A 402 stops too: no candidate is cheap enough for an empty account. Every
 // attempt passes the gateway's chain, so policies and budgets are asked for each
 // candidate by itself. Outcome is never nil.
-func RunCandidates(ctx context.Context, c *Creation, candidates []Candidate) *Outcome {
-	run := &candidateRun{creation: c, out: &Outcome{Verdict: Shortage, Index: -1}}
+func RunCandidates(ctx context.Context, d *Dialogue, candidates []Candidate) *Outcome {
+	run := &candidateRun{dialogue: d, out: &Outcome{Verdict: Shortage, Index: -1}}
 	for i, candidate := range candidates[:min(len(candidates), MaxCandidates)] {
-		if c.d.Remaining() <= 0 || ctx.Err() != nil {
+		if d.Remaining() <= 0 || ctx.Err() != nil {
 			run.out.Err = ctx.Err()
 			return run.out
 		}
@@ -93,7 +90,7 @@ func RunCandidates(ctx context.Context, c *Creation, candidates []Candidate) *Ou
 
 // candidateRun is the state of one RunCandidates.
 type candidateRun struct {
-	creation *Creation
+	dialogue *Dialogue
 	out      *Outcome
 	// violation is the detail of the last answer when that was a 400 that is no
 	// shortage.
@@ -104,13 +101,13 @@ type candidateRun struct {
 
 // try settles one candidate and reports whether the plan has ended.
 func (c *candidateRun) try(ctx context.Context, i int, candidate Candidate) (done bool) {
-	resp, found, err := c.creation.settle(ctx, candidate.Request)
+	resp, err := Create(ctx, c.dialogue, candidate.Request)
 	attempt := Attempt{Label: candidate.Label}
 	if resp != nil {
 		attempt.Status, attempt.Detail = resp.Status, resp.Detail()
 	}
 	c.out.Attempts = append(c.out.Attempts, attempt)
-	c.out.Response, c.out.Err, c.out.Adopted = resp, err, found
+	c.out.Response, c.out.Err = resp, err
 	switch {
 	case errors.As(err, new(*UnfinishedError)):
 		c.out.Verdict = Unfinished
@@ -158,5 +155,23 @@ func (c *candidateRun) conclude() {
 		c.out.Verdict, c.out.Response = Refused, c.lastBad
 	case c.lastBad != nil:
 		c.out.Response = c.lastBad
+	}
+}
+
+// Create carries out one create. One that the platform limits or fails is sent again;
+// the Caller has made sure then that nothing was made.
+func Create(ctx context.Context, d *Dialogue, r *Request) (*Response, error) {
+	repeats := 1
+	if r.Operation == "createPod" {
+		repeats = len(backoff)
+	}
+	for faults := 0; ; faults++ {
+		resp, err := d.Call(ctx, r)
+		for err == nil && resp.Status == http.StatusTooManyRequests && d.Pause(ctx, resp.RetryAfter()) == nil {
+			resp, err = d.Call(ctx, r)
+		}
+		if err != nil || resp.Status < http.StatusInternalServerError || faults == repeats || ctx.Err() != nil || d.Pause(ctx, backoff[faults]) != nil {
+			return resp, err
+		}
 	}
 }

@@ -29,22 +29,13 @@ func (c *clock) sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// script answers createPod calls from a list and listPods from pods.
+// script answers createPod calls from a list.
 type script struct {
 	answers []any // int status, string 400 detail, error, or *Response
-	pods    []any
-	listErr error
 	calls   []string
-	adopted []string // the ids
 }
 
-func (s *script) Adopt(_ *Request, id string) { s.adopted = append(s.adopted, id) }
-
 func (s *script) Call(_ context.Context, r *Request) (*Response, error) {
-	if r.Operation == "listPods" {
-		s.calls = append(s.calls, "list")
-		return &Response{Status: 200, Body: map[string]any{"pods": s.pods}}, s.listErr
-	}
 	s.calls = append(s.calls, Text(r.Body, "gpu", "id"))
 	if len(s.answers) == 0 {
 		return nil, errors.New("unexpected call")
@@ -95,13 +86,8 @@ const short = "There are no instances currently available"
 
 func TestRunCandidates(t *testing.T) {
 	lost := fmt.Errorf("read: %w", ErrAmbiguous)
-	gpu := func(id string) any { return map[string]any{"id": id, "count": json.Number("1")} }
-	mine := map[string]any{"id": "mine", "name": "n", "image": "i", "gpu": gpu("a"), "createdAt": "2026-11-20T12:00:00Z"}
-	old := map[string]any{"id": "old", "name": "n", "image": "i", "gpu": gpu("a"), "createdAt": "2026-11-20T11:59:00Z"}
 	tests := map[string]struct {
 		answers []any
-		pods    []any
-		listErr error
 		gpus    []string
 		verdict Verdict
 		id      string
@@ -125,49 +111,22 @@ func TestRunCandidates(t *testing.T) {
 		"violation apart goes on": {answers: []any{"bad port", short, "bad port"}, verdict: Refused, status: 400, calls: "a b c"},
 		"429 repeats the same":    {answers: []any{limited("1"), 201}, verdict: Placed, status: 201, id: "new", calls: "a a", slept: time.Second},
 		"429 beyond the budget":   {answers: []any{limited("60")}, verdict: Stopped, status: 429, calls: "a"},
-		"500 500 201": {
-			answers: []any{500, 500, 201}, verdict: Placed, status: 201, id: "new",
-			calls: "a list a list a", slept: 1500 * time.Millisecond,
-		},
-		"5xx gives up": {
-			answers: []any{500, 502, 503, 504}, verdict: Broken, status: 504,
-			calls: "a list a list a list a list", slept: 3500 * time.Millisecond,
-		},
-		"lost but created is adopted": {
-			answers: []any{lost}, pods: []any{old, mine}, verdict: Placed, status: 201, id: "mine",
-			calls: "a list", slept: 500 * time.Millisecond,
-		},
-		"lost and not there is never repeated": {
-			answers: []any{lost}, pods: []any{old}, verdict: Unfinished,
-			calls: "a list list list list list list", slept: 24500 * time.Millisecond,
-		},
-		"lost and unknown is never repeated": {
-			answers: []any{lost}, listErr: lost, verdict: Unfinished,
-			calls: "a list list list list list list", slept: 24500 * time.Millisecond,
-		},
-		"success without an id is never repeated": {
-			answers: []any{&Response{Status: 201}}, verdict: Unfinished,
-			calls: "a list list list list list list", slept: 24500 * time.Millisecond,
-		},
-		"not sent is repeated without a look": {
-			answers: []any{&Response{Status: 502, Unsent: true}, 201}, verdict: Placed, status: 201, id: "new",
-			calls: "a a", slept: 500 * time.Millisecond,
-		},
-		"500 and no look is not repeated": {
-			answers: []any{500}, listErr: lost, verdict: Broken, status: 500, calls: "a list", slept: 500 * time.Millisecond,
-		},
-		"no candidates": {gpus: []string{}, verdict: Shortage, calls: ""},
+		"500 500 201":             {answers: []any{500, 500, 201}, verdict: Placed, status: 201, id: "new", calls: "a a a", slept: 1500 * time.Millisecond},
+		"5xx gives up":            {answers: []any{500, 502, 503, 504}, verdict: Broken, status: 504, calls: "a a a a", slept: 3500 * time.Millisecond},
+		"unfinished stops":        {answers: []any{short, &UnfinishedError{"pod"}}, verdict: Unfinished, calls: "a b"},
+		"lost stops":              {answers: []any{lost}, verdict: Broken, calls: "a"},
+		"no candidates":           {gpus: []string{}, verdict: Shortage, calls: ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
-			s := &script{answers: tt.answers, pods: tt.pods, listErr: tt.listErr}
-			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep, Store: NewMemoryStore(c.now)}, s, &Incoming{Account: "acct"}, 0)
+			s := &script{answers: tt.answers}
+			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
 			gpus := tt.gpus
 			if gpus == nil {
 				gpus = []string{"a", "b", "c"}
 			}
-			got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods(gpus...))
+			got := RunCandidates(t.Context(), d, pods(gpus...))
 			if got.Verdict != tt.verdict {
 				t.Errorf("verdict = %v, want %v (response %+v, err %v)", got.Verdict, tt.verdict, got.Response, got.Err)
 			}
@@ -197,7 +156,7 @@ func TestRunCandidatesTriesAtMost24(t *testing.T) {
 		s.answers = append(s.answers, short)
 	}
 	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
-	got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods(ids...))
+	got := RunCandidates(t.Context(), d, pods(ids...))
 	if got.Verdict != Shortage || len(s.calls) != MaxCandidates {
 		t.Errorf("verdict %v after %d calls, want %v after %d", got.Verdict, len(s.calls), Shortage, MaxCandidates)
 	}
@@ -207,34 +166,14 @@ func TestRunCandidatesEndsWithTheBudget(t *testing.T) {
 	c := newClock()
 	s := &script{answers: []any{limited("20"), short, 201}}
 	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 20500*time.Millisecond)
-	run := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a", "b"))
+	run := RunCandidates(t.Context(), d, pods("a", "b"))
 	if run.Verdict != Placed || run.Index != 1 {
 		t.Fatalf("verdict %v index %d, want placed on 1", run.Verdict, run.Index)
 	}
 	c.t = c.t.Add(time.Minute)
-	late := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a"))
+	late := RunCandidates(t.Context(), d, pods("a"))
 	if late.Verdict != Shortage || late.Response != nil {
 		t.Errorf("after the budget: verdict %v response %v, want shortage without response", late.Verdict, late.Response)
-	}
-}
-
-func TestTwoLostCreatesNeverAdoptOnePod(t *testing.T) {
-	c := newClock()
-	store := NewMemoryStore(c.now)
-	deps := Deps{Now: c.now, Sleep: c.sleep, Store: store}
-	list := []any{map[string]any{"id": "p1", "name": "n", "image": "i", "gpu": map[string]any{"id": "a", "count": json.Number("1")}, "createdAt": "2026-11-20T12:00:00Z"}}
-	first := &script{answers: []any{500}, pods: list}
-	d := NewDialogue(deps, first, &Incoming{Account: "acct"}, 0)
-	if got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a")); Text(got.Response.Body, "id") != "p1" || !got.Adopted {
-		t.Fatalf("first create got %+v, want the pod adopted", got)
-	}
-	if diff := cmp.Diff([]string{"p1"}, first.adopted); diff != "" {
-		t.Errorf("the caller is told of (-want +got):\n%s", diff)
-	}
-	second := &script{answers: []any{500, 201}, pods: list}
-	d = NewDialogue(deps, second, &Incoming{Account: "acct"}, 0)
-	if got := RunCandidates(t.Context(), NewCreation(d, "createPod", ""), pods("a")); Text(got.Response.Body, "id") != "new" {
-		t.Errorf("second create got %v, want a pod of its own", got.Response.Body)
 	}
 }
 
@@ -246,7 +185,7 @@ func TestCandidatesStopWhenTheCallerLeaves(t *testing.T) {
 		return nil, context.Canceled
 	})
 	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
-	got := RunCandidates(ctx, NewCreation(d, "createPod", ""), pods("a", "b"))
+	got := RunCandidates(ctx, d, pods("a", "b"))
 	if got.Verdict != Broken || !errors.Is(got.Err, context.Canceled) {
 		t.Errorf("verdict %v err %v, want broken by cancel", got.Verdict, got.Err)
 	}

@@ -19,10 +19,6 @@ type Deps struct {
 	// Catalog is the shared cache of catalog answers; nil means one of its own
 	// for each dialect.
 	Catalog *Catalog
-	// Late runs what is still under way when its request is answered, beside the
-	// requests, and sees to it that it ends with the process; nil means that
-	// requests wait for it instead.
-	Late func(f func())
 	// Logger hears of failures of the store, which callers never see; nil
 	// means silence.
 	Logger *slog.Logger

@@ -42,8 +42,6 @@ type Dialogue struct {
 	deps     Deps
 	call     Caller
 	account  string
-	caller   string
-	started  time.Time
 	deadline time.Time
 
 	mu       sync.Mutex // guards the fields below
@@ -51,10 +49,6 @@ type Dialogue struct {
 	warnings []string
 	header   http.Header
 	memory   memory
-	// ahead is how far the platform's clock is ahead of ours, as far as its
-	// answers told; dated reports whether one did.
-	ahead time.Duration
-	dated bool
 }
 
 // NewDialogue begins the conversation of one request. budget is the time it may
@@ -65,7 +59,7 @@ func NewDialogue(deps Deps, call Caller, in *Incoming, budget time.Duration) *Di
 		budget = Budget
 	}
 	now := deps.Now()
-	return &Dialogue{deps: deps, call: call, account: in.Account, caller: in.Caller, started: now, deadline: now.Add(budget)}
+	return &Dialogue{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
 }
 
 // Deps returns the dependencies, nil ones filled in.
@@ -73,9 +67,6 @@ func (d *Dialogue) Deps() Deps { return d.deps }
 
 // Account returns the account the conversation is about.
 func (d *Dialogue) Account() string { return d.account }
-
-// Started returns when the conversation began.
-func (d *Dialogue) Started() time.Time { return d.started }
 
 // Remaining returns the time left, negative when overdrawn.
 func (d *Dialogue) Remaining() time.Duration { return d.deadline.Sub(d.deps.Now()) }
@@ -101,35 +92,7 @@ func (d *Dialogue) Call(ctx context.Context, r *Request) (*Response, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.header = resp.Header
-	if !resp.Date.IsZero() {
-		if ahead := resp.Date.Sub(d.deps.Now()); !d.dated || ahead > d.ahead {
-			d.ahead, d.dated = ahead, true
-		}
-	}
 	return resp, nil
-}
-
-// platformTime returns what the platform's clock showed at our time t, rather too
-// early than too late: its answers tell whole seconds and take a while to arrive,
-// and the times of its resources may be whole seconds, too.
-func (d *Dialogue) platformTime(t time.Time) time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.dated {
-		return t.Add(-clockSlack)
-	}
-	return t.Add(d.ahead).Truncate(time.Second)
-}
-
-// clockSlack is how far the platform's clock may be behind ours when it has not
-// told.
-const clockSlack = 2 * time.Second
-
-// Adopt implements Adopter, for a Caller that does.
-func (d *Dialogue) Adopt(r *Request, id string) {
-	if a, ok := d.call.(Adopter); ok {
-		a.Adopt(r, id)
-	}
 }
 
 // Repeat says how often a call may be sent again.

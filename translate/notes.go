@@ -11,22 +11,11 @@ const (
 	KindPod      = "pod"
 	KindEndpoint = "endpoint"
 	KindTemplate = "template"
-	// KindClaim marks resources that were already handed to a caller, so that a
-	// create whose answer was lost never adopts someone else's.
-	KindClaim = "claim"
-	// KindUnfinished holds creates whose end their requests did not see.
-	KindUnfinished = "unfinished create"
 )
 
-// How long records are kept. Pods outlive their deletion because billing by GPU
-// type asks for them afterwards.
-const (
-	NoteTTL  = 400 * 24 * time.Hour
-	ClaimTTL = time.Hour
-	// UnfinishedTTL is how long a repeat of a create gets what that made; after it,
-	// a repeat is a create of its own.
-	UnfinishedTTL = 10 * time.Minute
-)
+// NoteTTL is how long records are kept. Pods outlive their deletion because billing
+// by GPU type asks for them afterwards.
+const NoteTTL = 400 * 24 * time.Hour
 
 // PodNote is what v2 does not tell about a pod again.
 type PodNote struct {
@@ -132,17 +121,12 @@ func decodeNotes[T any](values map[string]json.RawMessage) map[string]T {
 // failure is a warning: it must not fail a call the platform has carried out.
 // The client leaving does not stop it, nor does the end of the budget.
 func SaveNote[T any](ctx context.Context, d *Dialogue, key Key, note T) {
-	SaveNoteFor(ctx, d, key, note, NoteTTL)
-}
-
-// SaveNoteFor is SaveNote for a record that is kept for another time.
-func SaveNoteFor[T any](ctx context.Context, d *Dialogue, key Key, note T, ttl time.Duration) {
 	d.retain(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
 		raw, err := json.Marshal(note)
 		if err != nil {
 			return err
 		}
-		return d.deps.Store.Put(ctx, key, raw, ttl)
+		return d.deps.Store.Put(ctx, key, raw, NoteTTL)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 )
 
 // Request is one call on the platform's v2 API, in parsed form. The gateway
@@ -24,6 +23,11 @@ type Request struct {
 	// v2 has no word for what the caller wants of it; nil for none. Policies
 	// judge it as if the body named it.
 	Origin *Origin
+	// Wish is what repeats of a create have in common; "" means its body.
+	Wish string
+	// Late is told of a create's success that came when the request had been answered;
+	// nil ignores it.
+	Late func(ctx context.Context, made *Response)
 }
 
 // Origin is a template that a body was made from without naming it.
@@ -44,31 +48,21 @@ type Response struct {
 	// Body is the decoded JSON body, nil when the answer had none. Numbers are
 	// json.Number.
 	Body any
-	// Date is when the platform says it answered; zero when it did not say.
-	Date time.Time
-	// Unsent says that the platform has seen nothing of the call.
-	Unsent bool
+	// Earlier says that an earlier request has made the resource, whose caller was not
+	// told.
+	Earlier bool
 }
 
 // Caller performs v2 calls. Every call passes the whole inner chain (schema,
 // policy, budget), so a legacy request cannot dodge a rule. A refusal is a
 // Response; an error means that no answer could be had at all: the context
-// ended, or the platform's answer was lost (ErrAmbiguous). Of a create, an answer
-// is lost as well when it does not say whether the call was carried out: all but a
-// success that can be read, a 4xx, and a 500 or 503 as the platform's own problem
-// document.
+// ended, or the platform's answer was lost (ErrAmbiguous). What a create made
+// whose answer was lost is looked for, and is the answer, also of its repeat; the
+// error is an UnfinishedError when it is not known what became of it.
 //
 // Call may be used from several goroutines at once.
 type Caller interface {
 	Call(ctx context.Context, r *Request) (*Response, error)
-}
-
-// Adopter is a Caller that is told what became of calls whose answer was lost.
-type Adopter interface {
-	Caller
-	// Adopt says that a create whose answer was lost made the resource id, which
-	// was found afterwards.
-	Adopt(r *Request, id string)
 }
 
 // Incoming is a legacy request as the gateway parsed it.

@@ -183,7 +183,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	}
 	se.pipeline.Chain.RunResponse(se.ctx, ex)
 	se.phase = finished
-	if !ex.Answer.Relayed || ex.Answer.Status >= http.StatusBadRequest {
+	if !ex.Answer.Relayed || ex.Adopted != "" || ex.Answer.Status >= http.StatusBadRequest {
 		return immediate(ex.Answer), nil
 	}
 	return responseReply(mutation(header, ex.Answer.Header)), nil

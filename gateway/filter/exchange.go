@@ -145,6 +145,10 @@ type Exchange struct {
 	// says why, for operators.
 	hidden  map[string]string
 	foreign []string
+	// wish is what repeats of a legacy create have in common, "" for its body; left is
+	// closed when it is noted that its caller has left.
+	wish string
+	left chan struct{}
 	// once is what is known of the call if it must not be made twice, nil if it may.
 	once *once
 	// owner is who has the object, nil while that was not asked.

@@ -158,6 +158,13 @@ func (f *Once) Request(ctx context.Context, ex *Exchange) error {
 		o.call.Print = spend.Print(row.Kind, after)
 	}
 	if o.begun = true; !o.keyed {
+		if err := ctx.Err(); err != nil {
+			o.begun = false
+			return err // the request's time is over
+		}
+		if ex.nested {
+			o.call.Known = f.known(ctx, ex, row.Kind)
+		}
 		o.watch(ctx, ex)
 		return nil
 	}
@@ -179,7 +186,7 @@ func (f *Once) Request(ctx context.Context, ex *Exchange) error {
 // known lists the resources there are of a kind that do not say when they were made,
 // nil if they do or cannot be listed.
 func (f *Once) known(ctx context.Context, ex *Exchange, kind operation.Kind) []string {
-	if dated(kind) || f.Finder.Time == 0 {
+	if dated(kind) {
 		return nil
 	}
 	items, err := f.Finder.list(ctx, ex, kind)
@@ -195,10 +202,12 @@ func (f *Once) known(ctx context.Context, ex *Exchange, kind operation.Kind) []s
 
 // watch notes a create whose caller leaves while it is under way.
 func (o *once) watch(ctx context.Context, ex *Exchange) {
-	o.noted = make(chan struct{})
+	if ex.left == nil {
+		ex.left = make(chan struct{})
+	}
 	left := *o // the exchange goes on beside
 	o.stay = context.AfterFunc(ctx, func() {
-		defer close(left.noted)
+		defer close(ex.left)
 		_, _ = left.save(ctx, ex, func(r *idempotency.Record) bool {
 			r.Calls = append(r.Calls, left.call)
 			return true
@@ -207,11 +216,11 @@ func (o *once) watch(ctx context.Context, ex *Exchange) {
 }
 
 // left reports whether the caller has left and that was noted. It ends the watch.
-func (o *once) left() bool {
+func (o *once) left(ex *Exchange) bool {
 	if o.stay == nil || o.stay() {
 		return false
 	}
-	<-o.noted
+	<-ex.left
 	return true
 }
 
@@ -242,11 +251,7 @@ func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 	case endNone, endRefused:
 		return nil
 	case endMade:
-		o.call.Resource, _ = recordIn(ex.Answer)["id"].(string)
-		_, err := ex.Ports.Repeats.Claim(ctx, ex.Caller.Org, claimOf(&spend.Found{Kind: row.Kind, ID: o.call.Resource}), o.call.ID)
-		if err != nil && ex.Event.Cause == nil {
-			ex.Event.Cause = err // a twin might be taken for it
-		}
+		f.made(ctx, ex, o, row.Kind)
 		return nil
 	case endFailed:
 		looks = 1
@@ -267,10 +272,25 @@ func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 	return unknown(ex, o)
 }
 
+// made notes what a create has made. What the repeat of another call was given
+// already, taken for what that had made, is not given to one of this.
+func (*Lookup) made(ctx context.Context, ex *Exchange, o *once, kind operation.Kind) {
+	id, _ := recordIn(ex.Answer)["id"].(string)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	mine, err := ex.Ports.Repeats.Claim(ctx, ex.Caller.Org, claimOf(&spend.Found{Kind: kind, ID: id}), o.call.ID)
+	if mine || err != nil {
+		o.call.Resource = id
+	}
+	if err != nil && ex.Event.Cause == nil {
+		ex.Event.Cause = err // a twin might be taken for it
+	}
+}
+
 // await looks for what a create has made, as often as looks says, or while the
 // request's time lasts.
 func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (found map[string]any, err error) {
-	if f.Finder.Time == 0 {
+	if f.Finder.Time == 0 && !ex.nested {
 		return nil, nil
 	}
 	ctx, cancel := f.Finder.bound(ctx, ex)

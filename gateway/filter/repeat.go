@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dunglas/httpsfv"
 
@@ -39,10 +40,8 @@ type once struct {
 	call  idempotency.Call
 	// begun says that the call passed the judge, unknown that its end is not known.
 	begun, unknown bool
-	// stay ends the watch on a caller that may leave, and reports whether it has not;
-	// noted is closed when it is noted that it has.
-	stay  func() bool
-	noted chan struct{}
+	// stay ends the watch on a caller that may leave, and reports whether it has not.
+	stay func() bool
 }
 
 // Repeat answers the repeat of a call that must not be made twice: with the first
@@ -65,12 +64,15 @@ func (*Repeat) Name() string { return stageRepeat }
 // with 503 a key while the store cannot be asked.
 func (f *Repeat) Request(ctx context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if ex.nested || !row.Once(ex.Doc) {
+	if !row.Once(ex.Doc) {
 		return nil
 	}
-	key, err := idempotencyKey(ex.In.Header[HeaderIdempotencyKey])
-	if err != nil {
-		return err
+	var key string
+	var err error
+	if !ex.nested { // the old dialects have no such header
+		if key, err = idempotencyKey(ex.In.Header[HeaderIdempotencyKey]); err != nil {
+			return err
+		}
 	}
 	if key == "" && row.Verb != operation.VerbCreate {
 		return nil
@@ -117,7 +119,7 @@ func (f *Repeat) keyed(ctx context.Context, ex *Exchange, o *once) error {
 	}
 	c := &r.Calls[0]
 	age := c.Age(o.entry.Now)
-	if !c.Open && c.Resource == "" && age <= f.Finder.Patience {
+	if !f.ended(c, o.entry.Now) {
 		return underWay("the request with this Idempotency-Key is under way")
 	}
 	if row, _ := operation.Of(ex.Operation.ID); row.Verb != operation.VerbCreate {
@@ -151,9 +153,10 @@ func (f *Repeat) unkeyed(ctx context.Context, ex *Exchange, o *once) error {
 	ctx, cancel := f.Finder.bound(ctx, ex)
 	defer cancel()
 	for wait := newPause(ctx); o.entry.Record != nil && len(o.entry.Record.Calls) > 0; {
-		c := o.entry.Record.Calls[0]
-		age := c.Age(o.entry.Now)
-		if c.Open || c.Resource != "" || wait.last || age > f.Finder.Patience {
+		i := slices.IndexFunc(o.entry.Record.Calls, func(c idempotency.Call) bool { return f.ended(&c, o.entry.Now) })
+		if i >= 0 {
+			c := o.entry.Record.Calls[i]
+			age := c.Age(o.entry.Now)
 			found, err := f.Finder.Find(ctx, ex, &c, age)
 			if found != nil || err == nil && (c.Resource != "" || f.Finder.over(age)) {
 				// It is given to one repeat only; without anything found, nothing was made.
@@ -177,6 +180,12 @@ func (f *Repeat) unkeyed(ctx context.Context, ex *Exchange, o *once) error {
 		}
 	}
 	return nil
+}
+
+// ended reports whether a call is no longer under way, at least not with anyone who
+// would tell.
+func (f *Repeat) ended(c *idempotency.Call, now time.Time) bool {
+	return c.Open || c.Resource != "" || c.Age(now) > f.Finder.Patience
 }
 
 // unknown refuses with 504 what may have been done.
@@ -207,7 +216,7 @@ func (f *Repeat) Response(ctx context.Context, ex *Exchange) error {
 	if o == nil || !o.begun {
 		return nil
 	}
-	noted := o.left()
+	noted := o.left(ex)
 	if !o.keyed && !o.unknown && !noted {
 		return nil
 	}
@@ -232,6 +241,14 @@ func (f *Repeat) Response(ctx context.Context, ex *Exchange) error {
 		ex.Event.Cause = err // with a key, it stays under way, and is looked for in the end
 	}
 	return nil
+}
+
+// Notes implements Noter.
+func (f *Repeat) Notes(ex *Exchange, stage string) []string {
+	if stage != f.Name() || ex.Adopted == "" || ex.Sent != NotSent {
+		return nil
+	}
+	return []string{ex.Adopted + " was made by an earlier request whose answer was lost"}
 }
 
 // settled reports whether the platform has decided about a call: an answer that says
@@ -316,6 +333,9 @@ func idempotencyKey(values []string) (string, error) {
 
 // fingerprint is the same for requests of an operation that ask for the same.
 func fingerprint(ex *Exchange) string {
+	if ex.wish != "" {
+		return digest(ex.Event.Dialect, ex.wish)
+	}
 	body, err := strictjson.Append(nil, ex.Doc)
 	if err != nil { // of a decoded body
 		panic(err)

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -38,6 +35,9 @@ type Translator interface {
 type Translate struct {
 	API   *schema.API
 	Chain *Chain
+	// Late runs creates beside their requests, which they can outlive, and sees to it
+	// that they end with the process.
+	Late func(f func())
 }
 
 // Name implements Filter.
@@ -83,11 +83,7 @@ func (f *Translate) Notes(ex *Exchange, stage string) []string {
 	if stage != f.Name() || len(ex.Event.Calls) == 0 {
 		return nil
 	}
-	notes := []string{"became " + strings.Join(ex.Event.Calls, ", ")}
-	if ex.Adopted != "" {
-		notes = append(notes, ex.Adopted+" was made by an earlier request whose answer was lost")
-	}
-	return notes
+	return []string{"became " + strings.Join(ex.Event.Calls, ", ")}
 }
 
 // calls is the translate.Caller of one legacy request.
@@ -129,70 +125,68 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	c.mu.Lock()
 	ex.counted, c.begun = !c.begun || c.parent.Caller == nil, true // without a key, limits are those of its address
 	c.mu.Unlock()
-	done := func() {}
-	if f.Chain.run(ctx, ex, partCall) {
-		done = f.Chain.Dispatch(ctx, ex)
+	row, _ := operation.Of(op.ID)
+	if row.Verb != operation.VerbCreate {
+		return c.run(ctx, ex)
 	}
-	date, lost := ex.date(), ex.lost()
-	f.Chain.RunResponse(ctx, ex)
+	ex.wish, ex.left = r.Wish, make(chan struct{})
+	return c.create(ctx, ex, r.Late)
+}
+
+// run carries a call out.
+func (c *calls) run(ctx context.Context, ex *Exchange) (*translate.Response, error) {
+	chain, done := c.translate.Chain, func() {}
+	if chain.run(ctx, ex, partCall) {
+		done = chain.Dispatch(ctx, ex)
+	}
+	chain.RunResponse(ctx, ex)
 	done()
 	answer, err := response(ex)
 	c.end(ex)
+	row, _ := operation.Of(ex.Operation.ID)
 	switch {
-	case lost:
+	case ex.Event.Refusal == string(problem.OutcomeUnknown):
+		return nil, &translate.UnfinishedError{Noun: noun(row.Kind)}
+	case ex.Operation.Mutates && ex.Sent == SentOut && ex.Adopted == "":
 		return nil, errors.Join(translate.ErrAmbiguous, ex.Event.Cause, err, ctx.Err())
-	case ctx.Err() != nil && ex.Sent != Answered:
+	case ctx.Err() != nil && ex.Sent != Answered && ex.Adopted == "":
 		return nil, errors.Join(ex.Event.Cause, ctx.Err())
 	case err != nil:
 		return nil, err
 	}
-	answer.Date, answer.Unsent = date, ex.Sent == NotSent
+	answer.Earlier = ex.Adopted != "" && ex.Sent == NotSent
 	return answer, nil
 }
 
-// date returns when the platform says it answered, the zero time when it does not.
-func (ex *Exchange) date() time.Time {
-	if ex.Sent != Answered {
-		return time.Time{}
+// create carries a create out. When the request's time ends first, the call goes on
+// without it: it cannot be taken back, and a repeat of the request gets what it makes.
+func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Context, *translate.Response)) (*translate.Response, error) {
+	type reply struct {
+		made *translate.Response
+		err  error
 	}
-	t, _ := http.ParseTime(ex.Answer.Header.Get("Date"))
-	return t
-}
-
-// lost reports whether a call may have been carried out although the platform has
-// not said so: it did not answer or, to a create, in a way that says neither.
-func (ex *Exchange) lost() bool {
+	ended, outlived := make(chan reply, 1), make(chan bool, 1)
 	row, _ := operation.Of(ex.Operation.ID)
-	switch {
-	case !ex.Operation.Mutates || ex.Sent == NotSent:
-		return false
-	case ex.Sent == SentOut:
-		return true
-	case row.Verb != operation.VerbCreate || ex.Answer.Status >= 400 && ex.Answer.Status < 500:
-		return false
-	}
-	object := ex.Answer.object() != nil
-	switch ex.Answer.Status {
-	case http.StatusInternalServerError, http.StatusServiceUnavailable:
-		media, _, _ := mime.ParseMediaType(ex.Answer.Header.Get("Content-Type"))
-		return !object || media != problem.ContentType
-	}
-	return !object || ex.Answer.Status >= 300
-}
-
-// Adopt implements translate.Adopter.
-func (c *calls) Adopt(r *translate.Request, id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, call := range slices.Backward(c.parent.Calls) {
-		if call.Operation.ID == r.Operation && call.Adopted == "" && call.Event.Outcome == telemetry.OutcomeUpstream {
-			call.Adopted = id
-			return
+	left := ex.left
+	c.translate.Late(func() {
+		made, err := c.run(ctx, ex)
+		ended <- reply{made, err}
+		if <-outlived && err == nil && made.OK() && late != nil {
+			late(context.WithoutCancel(ctx), made)
 		}
+	})
+	select {
+	case e := <-ended:
+		select {
+		case <-left: // in the last moment: its repeat gets it
+		default:
+			outlived <- false
+			return e.made, e.err
+		}
+	case <-left:
 	}
-	if !c.over { // the repeat of a request that lost the answer
-		c.parent.Adopted = id
-	}
+	outlived <- true
+	return nil, &translate.UnfinishedError{Noun: noun(row.Kind)}
 }
 
 // maxCalls bounds the calls an exchange holds: a GraphQL document can become a

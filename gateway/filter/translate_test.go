@@ -9,7 +9,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -60,19 +59,14 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// What is found after its answer was lost belongs to the call that lost it.
-func TestAdoptedResources(t *testing.T) {
-	call := func(op string, outcome telemetry.Outcome) *Exchange {
-		return &Exchange{Operation: &schema.Operation{ID: op}, Event: &telemetry.Event{Outcome: outcome}}
+// What was found is said of the call that made it, or of that which got it.
+func TestFoundResources(t *testing.T) {
+	made := &Exchange{Adopted: "p1", Sent: SentOut, Event: &telemetry.Event{}}
+	if got, want := new(Chain).Notes(made, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
+		t.Errorf("notes %q, want %q", got, want)
 	}
-	ok, lost, read := call("createPod", telemetry.OutcomeOK), call("createPod", telemetry.OutcomeUpstream), call("listPods", telemetry.OutcomeUpstream)
-	c := &calls{parent: &Exchange{Calls: []*Exchange{ok, lost, read}}}
-	c.Adopt(&translate.Request{Operation: "createPod"}, "p1")
-	c.Adopt(&translate.Request{Operation: "createPod"}, "p2") // of a call that is not on record
-	if got, want := []string{ok.Adopted, lost.Adopted, read.Adopted}, []string{"", "p1", ""}; !cmp.Equal(got, want) {
-		t.Errorf("adopted %q, want %q", got, want)
-	}
-	if got, want := new(Chain).Notes(lost, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
+	given := &Exchange{Adopted: "p1", Event: &telemetry.Event{}}
+	if got, want := new(Repeat).Notes(given, stageRepeat), []string{"p1 was made by an earlier request whose answer was lost"}; !cmp.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 }

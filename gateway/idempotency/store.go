@@ -63,11 +63,7 @@ func (s *Store) Swap(ctx context.Context, org, id string, old Entry, next *Recor
 		}
 		value = string(text)
 	}
-	e, swapped, err := s.replace(ctx, org, id, old.raw, value, keep)
-	if err == nil && !swapped && valueOf(e.raw) == value {
-		swapped = true // by a try whose reply was lost
-	}
-	return e, swapped, err
+	return s.replace(ctx, org, id, old.raw, value, keep)
 }
 
 // Claim makes a resource that of a call, and reports whether it is: false if another
@@ -81,7 +77,8 @@ func (s *Store) Claim(ctx context.Context, org, resource, call string) (bool, er
 func (s *Store) replace(ctx context.Context, org, id, old, value string, keep time.Duration) (Entry, bool, error) {
 	keys := []string{s.prefix + "{" + org + "}:" + id}
 	list, err := s.swap.Run(ctx, s.client, keys, old, value, keep.Milliseconds()).Slice()
-	if err != nil && ctx.Err() == nil {
+	again := err != nil && ctx.Err() == nil
+	if again {
 		list, err = s.swap.Run(ctx, s.client, keys, old, value, keep.Milliseconds()).Slice()
 	}
 	if err != nil {
@@ -98,7 +95,10 @@ func (s *Store) replace(ctx context.Context, org, id, old, value string, keep ti
 		return Entry{}, false, errReply
 	}
 	e := Entry{Now: time.UnixMilli(ms), raw: have}
-	if done == 1 {
+	switch {
+	case done == 0 && again && old != look && valueOf(have) == value:
+		done = 1 // by the try whose reply was lost
+	case done == 1:
 		if e.raw = ""; value != "" {
 			e.raw = clock + " " + value
 		}

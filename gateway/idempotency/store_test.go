@@ -70,8 +70,8 @@ func TestSwap(t *testing.T) {
 	if e, swapped, _ := s.Swap(ctx, "acme", "a", first, record("three"), time.Hour); swapped || !cmp.Equal(e.Record, record("two")) {
 		t.Errorf("a late Swap = %+v, %v, want what is there", e.Record, swapped)
 	}
-	if _, swapped, _ := s.Swap(ctx, "acme", "a", first, record("two"), time.Hour); !swapped {
-		t.Error("a repeat after a lost reply is taken for another's")
+	if _, swapped, _ := s.Swap(ctx, "acme", "a", first, record("two"), time.Hour); swapped {
+		t.Error("two have written the same record")
 	}
 	if _, swapped, err := s.Swap(ctx, "acme", "a", second, nil, 0); !swapped || err != nil {
 		t.Errorf("delete = %v, %v", swapped, err)

@@ -3,6 +3,7 @@ package parity
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -76,5 +77,55 @@ func TestAGraphQLCreateThatOutlivesItsRequest(t *testing.T) {
 	}
 	if n := len(d.platform.CallsTo("createPod")); n != 1 {
 		t.Errorf("%d pods made, want 1", n)
+	}
+}
+
+// TestCreatesThatOutliveTheirRequestsAtOnce: identical creates that were meant to be
+// several stay several; each repeat gets a pod of its own.
+func TestCreatesThatOutliveTheirRequestsAtOnce(t *testing.T) {
+	const create, several = `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`, 4
+	answered := make(chan struct{})
+	hold := func(_ *door, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == "/v2/pods" {
+			<-answered
+		}
+	}
+	d := openDoor(t, "http", briefly, between(t, func(*door, *http.Request) {}, hold))
+	round := func() map[string]int {
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		ids := make(map[string]int)
+		for range several {
+			group.Go(func() {
+				a := d.ask(t, request("POST", "/v1/pods", "key_research", create))
+				for a.Status == 504 && isClosed(answered) { // as it says
+					a = d.ask(t, request("POST", "/v1/pods", "key_research", create))
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ids[answeredID(a)]++
+			})
+		}
+		group.Wait()
+		return ids
+	}
+	if got := round(); got[""] != several {
+		t.Errorf("first round %v, want %d times 504", got, several)
+	}
+	close(answered)
+	if got := round(); len(got) != several || got[""] != 0 {
+		t.Errorf("second round %v, want %d pods once each", got, several)
+	}
+	if n := len(d.platform.CallsTo("createPod")); n != several {
+		t.Errorf("%d creates, want %d", n, several)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }

@@ -59,13 +59,6 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	return m.next.Call(ctx, r)
 }
 
-// Adopt implements translate.Adopter.
-func (m *meter) Adopt(r *translate.Request, id string) {
-	if a, ok := m.next.(translate.Adopter); ok {
-		a.Adopt(r, id)
-	}
-}
-
 // anonymous reports a request without a credential.
 func (x *exchange) anonymous() bool { return x.in.Account == "" }
 

@@ -117,6 +117,9 @@ func (s *script) Call(_ context.Context, r *translate.Request) (*translate.Respo
 	if len(list) > 1 {
 		s.answers[r.Operation] = list[1:]
 	}
+	if list[0].Status == 0 && strings.HasPrefix(r.Operation, "create") {
+		return nil, &translate.UnfinishedError{Noun: "resource"}
+	}
 	if list[0].Status == 0 {
 		return nil, fmt.Errorf("read reply: %w", translate.ErrAmbiguous)
 	}

@@ -45,16 +45,6 @@ type podCreate struct {
 // create; a repeat of the same request finds its pod.
 func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) {
 	c := &podCreate{Session: s, want: *w}
-	creation := translate.NewCreation(s.Dialogue, "createPod", w.Request)
-	creation.Late = func(ctx context.Context, sent *translate.Request, made *translate.Response) {
-		c.made(ctx, v2.PodOf(sent.Body), v2.PodOf(made.Body))
-	}
-	if found, err := creation.Resume(ctx); err != nil {
-		return MadePod{}, err
-	} else if found != nil {
-		pod := v2.PodOf(found.Body)
-		return c.made(ctx, pod, pod), nil
-	}
 	base, err := c.body(ctx)
 	if err != nil {
 		return MadePod{}, err
@@ -63,7 +53,14 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) 
 	if err != nil {
 		return MadePod{}, err
 	}
-	out := translate.RunCandidates(ctx, creation, candidates)
+	for _, candidate := range candidates {
+		r := candidate.Request
+		r.Wish = w.Request
+		r.Late = func(ctx context.Context, made *translate.Response) {
+			c.made(ctx, v2.PodOf(r.Body), v2.PodOf(made.Body))
+		}
+	}
+	out := translate.RunCandidates(ctx, s.Dialogue, candidates)
 	s.Forget()
 	for _, attempt := range out.Attempts {
 		if attempt.Status == http.StatusForbidden {
@@ -73,7 +70,11 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) 
 	if out.Verdict != translate.Placed {
 		return MadePod{}, c.misplaced(ctx, "create pod", c.failed(out), c.want.DataCenters...)
 	}
-	return c.made(ctx, v2.PodOf(candidates[out.Index].Request.Body), v2.PodOf(out.Response.Body)), nil
+	sent, pod := v2.PodOf(candidates[out.Index].Request.Body), v2.PodOf(out.Response.Body)
+	if out.Response.Earlier {
+		sent = pod // another candidate may have made it
+	}
+	return c.made(ctx, sent, pod), nil
 }
 
 // body is the create body without its placement.

@@ -115,11 +115,11 @@ func TestTheIndexForgets(t *testing.T) {
 	pass(0)
 	put := func(id string, ttl time.Duration) {
 		t.Helper()
-		if _, err := store.Add(t.Context(), translate.Key{Account: "a", Kind: translate.KindClaim, ID: id}, json.RawMessage(`1`), ttl); err != nil {
+		if _, err := store.Add(t.Context(), translate.Key{Account: "a", Kind: translate.KindPod, ID: id}, json.RawMessage(`1`), ttl); err != nil {
 			t.Fatal(err)
 		}
 	}
-	index := "tg:translate:{a:" + translate.KindClaim + "}"
+	index := "tg:translate:{a:" + translate.KindPod + "}"
 	entries := func() []string {
 		t.Helper()
 		if !server.Exists(index) {
@@ -146,7 +146,7 @@ func TestTheIndexForgets(t *testing.T) {
 	put("p4", 0)
 	put("p5", time.Minute)
 	pass(time.Hour)
-	if got, err := store.List(t.Context(), "a", translate.KindClaim); len(got) != 1 || got["p4"] == nil || err != nil {
+	if got, err := store.List(t.Context(), "a", translate.KindPod); len(got) != 1 || got["p4"] == nil || err != nil {
 		t.Errorf("List = %s, %v, want what is for ever", got, err)
 	}
 }

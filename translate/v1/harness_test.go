@@ -98,6 +98,9 @@ func (p *platform) Call(ctx context.Context, r *translate.Request) (*translate.R
 	}
 	a := p.script[i]
 	p.script = slices.Delete(p.script, i, i+1)
+	if a.status == 0 && strings.HasPrefix(r.Operation, "create") {
+		return nil, &translate.UnfinishedError{Noun: "pod"}
+	}
 	if a.status == 0 {
 		return nil, errLost
 	}
