@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 	"github.com/tollgate-dev/tollgate/translate/v2"
@@ -49,27 +48,18 @@ func (b billed) noteOf(ex *filter.Exchange) func(ctx context.Context) error {
 	}
 	switch ex.Operation.ID {
 	case "createPod":
-		if pod := v2.PodOf(recordOf(ex)); pod.ID() != "" {
+		if pod := v2.PodOf(ex.Answer.Object()); pod.ID() != "" {
 			key := translate.Key{Account: ex.Caller.Org, Kind: translate.KindPod, ID: pod.ID()}
 			return func(ctx context.Context) error { return b.add(ctx, key, legacy.FirstSight(pod)) }
 		}
 	case "createEndpoint", "updateEndpoint":
-		endpoint := v2.EndpointOf(recordOf(ex))
+		endpoint := v2.EndpointOf(ex.Answer.Object())
 		if kind := legacy.BilledType(endpoint, ex.Input.Catalog.Members); endpoint.ID() != "" && kind != "" {
 			key := translate.Key{Account: ex.Caller.Org, Kind: translate.KindEndpoint, ID: endpoint.ID()}
 			return func(ctx context.Context) error { return b.amend(ctx, key, kind) }
 		}
 	}
 	return nil
-}
-
-// recordOf is the object in the platform's answer, nil if there is none.
-func recordOf(ex *filter.Exchange) any {
-	doc, err := strictjson.DecodeLenient(ex.Answer.Body)
-	if err != nil {
-		return nil
-	}
-	return doc
 }
 
 // add writes a note unless there is one.

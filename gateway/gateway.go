@@ -24,7 +24,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -91,7 +90,7 @@ type Gateway struct {
 	dialects   translate.Deps
 	late       lingering // creates that outlived their requests
 	ledger     *spend.Ledger
-	repeats    *idempotency.Store
+	repeats    repeats
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	usage      *usage.Recorder

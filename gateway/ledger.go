@@ -24,7 +24,7 @@ const answering = 10 * time.Second
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
 func (g *Gateway) newLedger(cfg *Config) error {
-	g.repeats = idempotency.New(g.deps.Redis, cfg.Redis.Prefix.repeats())
+	g.repeats = repeats{idempotency.New(g.deps.Redis, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger}
 	store := redisstore.New(g.deps.Redis, cfg.Redis.Prefix.spend())
 	alerts, err := g.newAlerts(store)
 	if err != nil {

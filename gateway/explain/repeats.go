@@ -22,3 +22,6 @@ func (r repeats) Swap(context.Context, string, string, idempotency.Entry, *idemp
 
 // Claim implements filter.Repeats.
 func (repeats) Claim(context.Context, string, string, string) (bool, error) { return true, nil }
+
+// Note implements filter.Repeats.
+func (repeats) Note(string, string, string) {}

@@ -39,8 +39,8 @@ func (a *Answer) document() (any, error) {
 	return a.read.doc, a.read.err
 }
 
-// object returns the body as a JSON object, nil for anything else.
-func (a *Answer) object() map[string]any {
+// Object returns the body as a JSON object, nil for anything else.
+func (a *Answer) Object() map[string]any {
 	doc, err := a.document()
 	object, ok := doc.(map[string]any)
 	if err != nil || !ok {

@@ -276,9 +276,14 @@ func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 // already, taken for what that had made, is not given to one of this.
 func (*Lookup) made(ctx context.Context, ex *Exchange, o *once, kind operation.Kind) {
 	id, _ := recordIn(ex.Answer)["id"].(string)
+	claim := claimOf(&spend.Found{Kind: kind, ID: id})
+	if !o.keyed && ctx.Err() == nil { // nothing of the call is kept: its caller has the answer
+		ex.Ports.Repeats.Note(ex.Caller.Org, claim, o.call.ID)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	mine, err := ex.Ports.Repeats.Claim(ctx, ex.Caller.Org, claimOf(&spend.Found{Kind: kind, ID: id}), o.call.ID)
+	mine, err := ex.Ports.Repeats.Claim(ctx, ex.Caller.Org, claim, o.call.ID)
 	if mine || err != nil {
 		o.call.Resource = id
 	}
@@ -322,11 +327,12 @@ const (
 
 // end reads the platform's answer to a create, before any stage has rewritten it.
 func (ex *Exchange) end() end {
-	switch {
-	case ex.Sent == NotSent:
+	switch ex.Sent {
+	case NotSent:
 		return endNone
-	case ex.Sent == SentOut:
+	case SentOut:
 		return endUnknown
+	case Answered:
 	}
 	status := ex.Answer.Status
 	switch id, _ := recordIn(ex.Answer)["id"].(string); {

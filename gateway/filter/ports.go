@@ -67,11 +67,14 @@ type Ledger interface {
 	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }
 
-// Repeats is implemented by *idempotency.Store.
+// Repeats is an *idempotency.Store, and what does not wait for it.
 type Repeats interface {
 	Get(ctx context.Context, org, id string) (idempotency.Entry, error)
 	Swap(ctx context.Context, org, id string, old idempotency.Entry, next *idempotency.Record, keep time.Duration) (idempotency.Entry, bool, error)
+	// Claim makes a resource that of a call and reports whether it is; Note does so
+	// behind the answer.
 	Claim(ctx context.Context, org, resource, call string) (bool, error)
+	Note(org, resource, call string)
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error

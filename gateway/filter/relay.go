@@ -105,7 +105,7 @@ func shared(cacheControl string) bool {
 // rewriteError keeps title, detail and errors of a platform error.
 func rewriteError(a *Answer, cred upstream.Credential) (body []byte, detail string) {
 	p := problem.Problem{Title: http.StatusText(a.Status), Status: a.Status}
-	said := a.object()
+	said := a.Object()
 	p.Detail, _ = said["detail"].(string)
 	if title, ok := said["title"].(string); ok && title != "" {
 		p.Title = title

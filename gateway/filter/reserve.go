@@ -277,7 +277,7 @@ func recordIn(a *Answer) map[string]any {
 	if !a.Relayed {
 		return nil
 	}
-	return a.object()
+	return a.Object()
 }
 
 // takes is what a resource takes by the platform's answer.
