@@ -66,12 +66,13 @@ type Outcome struct {
 //	             in a row is a rule violation and stops
 //	403          the next candidate: a policy may allow it
 //	429          waits Retry-After and repeats the same one
-//	5xx          waits 0.5, 1 and 2 s and each time repeats the same one, then stops
+//	402          the next candidate, if it was the gateway: it may fit the budget
+//	5xx          if it was the platform, waits 0.5, 1 and 2 s and each time repeats the same one, then stops
 //	unfinished   stops
 //	other        stops
 //
-// A 402 stops too: no candidate is cheap enough for an empty account. Every
-// attempt passes the gateway's chain, so policies and budgets are asked for each
+// A 402 of the platform stops: no candidate is cheap enough for an empty account. A
+// 5xx of the gateway stops, too. Every attempt passes the gateway's chain, so policies and budgets are asked for each
 // candidate by itself. Outcome is never nil.
 func RunCandidates(ctx context.Context, d *Dialogue, candidates []Candidate) *Outcome {
 	run := &candidateRun{dialogue: d, out: &Outcome{Verdict: Shortage, Index: -1}}
@@ -97,6 +98,8 @@ type candidateRun struct {
 	violation string
 	lastBad   *Response // the last 400
 	forbidden int       // how many were answered 403
+	over      *Response // the last refusal by a budget
+	overs     int       // how many there were
 }
 
 // try settles one candidate and reports whether the plan has ended.
@@ -118,6 +121,11 @@ func (c *candidateRun) try(ctx context.Context, i int, candidate Candidate) (don
 	case resp.OK():
 		c.out.Verdict, c.out.Index = Placed, i
 		return true
+	case resp.Status == http.StatusPaymentRequired && resp.Refused:
+		c.over = resp
+		c.overs++
+		c.violation = ""
+		return false
 	case resp.Status == http.StatusForbidden:
 		c.forbidden++
 		c.violation = ""
@@ -149,6 +157,8 @@ func (c *candidateRun) violates(resp *Response) bool {
 // conclude decides the verdict when every candidate was tried in vain.
 func (c *candidateRun) conclude() {
 	switch {
+	case c.over != nil && c.overs+c.forbidden == len(c.out.Attempts):
+		c.out.Verdict, c.out.Response = Stopped, c.over
 	case c.forbidden > 0 && c.forbidden == len(c.out.Attempts):
 		c.out.Verdict = Forbidden
 	case c.lastBad != nil && !IsCapacity(c.lastBad.Detail()):
@@ -158,7 +168,7 @@ func (c *candidateRun) conclude() {
 	}
 }
 
-// Create carries out one create. One that the platform limits or fails is sent again;
+// Create carries out one create. One that is limited, or that the platform fails, is sent again;
 // the Caller has made sure then that nothing was made.
 func Create(ctx context.Context, d *Dialogue, r *Request) (*Response, error) {
 	repeats := 1
@@ -170,7 +180,7 @@ func Create(ctx context.Context, d *Dialogue, r *Request) (*Response, error) {
 		for err == nil && resp.Status == http.StatusTooManyRequests && d.Pause(ctx, resp.RetryAfter()) == nil {
 			resp, err = d.Call(ctx, r)
 		}
-		if err != nil || resp.Status < http.StatusInternalServerError || faults == repeats || ctx.Err() != nil || d.Pause(ctx, backoff[faults]) != nil {
+		if err != nil || resp.Refused || resp.Status < http.StatusInternalServerError || faults == repeats || ctx.Err() != nil || d.Pause(ctx, backoff[faults]) != nil {
 			return resp, err
 		}
 	}

@@ -85,6 +85,7 @@ func pods(ids ...string) []Candidate {
 const short = "There are no instances currently available"
 
 func TestRunCandidates(t *testing.T) {
+	over := &Response{Status: 402, Refused: true}
 	lost := fmt.Errorf("read: %w", ErrAmbiguous)
 	tests := map[string]struct {
 		answers []any
@@ -98,6 +99,10 @@ func TestRunCandidates(t *testing.T) {
 		"first":                   {answers: []any{201}, verdict: Placed, status: 201, id: "new", calls: "a"},
 		"third after shortages":   {answers: []any{short, short, 201}, verdict: Placed, status: 201, id: "new", calls: "a b c"},
 		"402 stops":               {answers: []any{402}, verdict: Stopped, status: 402, calls: "a"},
+		"over budget skips":       {answers: []any{over, 201}, verdict: Placed, status: 201, id: "new", calls: "a b"},
+		"over budget for all":     {answers: []any{over, 403, over}, verdict: Stopped, status: 402, calls: "a b c"},
+		"over budget, shortage":   {answers: []any{over, short, 403}, verdict: Shortage, status: 400, calls: "a b c"},
+		"503 of the gateway":      {answers: []any{&Response{Status: 503, Refused: true}}, verdict: Broken, status: 503, calls: "a"},
 		"401 stops":               {answers: []any{401}, verdict: Stopped, status: 401, calls: "a"},
 		"404 stops":               {answers: []any{short, 404}, verdict: Stopped, status: 404, calls: "a b"},
 		"413 stops":               {answers: []any{413}, verdict: Stopped, status: 413, calls: "a"},

@@ -51,6 +51,9 @@ type Response struct {
 	// Earlier says that an earlier request has made the resource, whose caller was not
 	// told.
 	Earlier bool
+	// Refused says that the gateway refused the call, and the platform has seen
+	// nothing of it.
+	Refused bool
 }
 
 // Caller performs v2 calls. Every call passes the whole inner chain (schema,

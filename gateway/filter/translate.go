@@ -154,6 +154,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange) (*translate.Response, err
 	case err != nil:
 		return nil, err
 	}
+	answer.Refused = ex.Sent == NotSent && ex.Event.Refusal != "" && ex.Event.Stage != StageDispatch
 	answer.Earlier = ex.Adopted != "" && ex.Sent == NotSent
 	return answer, nil
 }

@@ -508,3 +508,19 @@ func TestWhichWorkersCount(t *testing.T) {
 		})
 	}
 }
+
+// A v1 create takes the type that fits the budget when the one it would rather have
+// does not.
+func TestCheaperCandidatesAreTried(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		create := request("POST", "/v1/pods", "key_research",
+			`{"name":"a","imageName":"img:1","gpuTypePriority":"custom","gpuTypeIds":["NVIDIA GeForce RTX 4090","NVIDIA L4"]}`)
+		a := d.ask(t, create)
+		if a.Status != 201 || !strings.Contains(a.Body, "NVIDIA L4") {
+			t.Errorf("%d %s, want 201 with the cheaper type", a.Status, a.Body)
+		}
+		if a := d.ask(t, create); a.Status != 402 || !strings.Contains(a.Body, "no room in the budget team research per_hour") {
+			t.Errorf("again: %d %s, want 402 that names the budget", a.Status, a.Body)
+		}
+	}, budgeted("{per_hour: 0.445}"))
+}
