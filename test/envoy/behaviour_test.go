@@ -80,7 +80,10 @@ func table() []behaviour {
 		{name: "too large, chunked", request: request("POST", "/v2/pods", "", world.Chunked(bodyOf(102401)), chunks), status: 413, want: []string{`"status":413`}},
 		{name: "larger than Envoy holds", request: request("POST", "/v2/pods", "", bodyOf(1<<20)), status: 413, want: []string{`"status":413`}},
 		{name: "larger than Envoy holds, chunked", request: request("POST", "/v2/pods", "", world.Chunked(bodyOf(1<<20)), chunks), status: 413, want: []string{`"status":413`}},
-		{name: "larger than Envoy holds, chunked, with a key", request: post(world.Chunked(bodyOf(1<<20)), chunks), status: 413, want: []string{`"status":413`}},
+		{
+			name: "larger than Envoy holds, chunked, with a key", request: post(world.Chunked(bodyOf(1<<20)), chunks), status: 413, want: []string{`"status":413`},
+			plain: 413, why: "the HTTP door has counted the caller before it reads the body, and says what is left",
+		},
 		{name: "as large as may be", request: post(bodyOf(102400)), status: 422, want: []string{"missing property"}},
 
 		// Who calls.

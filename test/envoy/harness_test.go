@@ -28,6 +28,7 @@ platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
 log: {level: debug}
 limits: {timeout: 10s}
+timeouts: {lookup: 0s}
 policies: {deadline: 10s}
 orgs:
   - id: acme
