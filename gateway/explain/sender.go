@@ -99,6 +99,9 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 	if get != nil {
 		s.keep(strings.TrimSuffix(ex.Out.Path, "/action"), left)
 	}
+	if left == nil && ex.Dialect.Runs() {
+		left = map[string]any{} // every answer of the run interface is JSON
+	}
 	if left == nil {
 		ex.Sent, ex.Answer = filter.Answered, &filter.Answer{Status: http.StatusNoContent, Header: http.Header{}, Relayed: true}
 		return nil
