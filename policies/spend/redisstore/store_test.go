@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -140,4 +141,19 @@ func TestPerils(t *testing.T) {
 			t.Errorf("appendonly %s, %s: Perils = %q, %v, want %d", tt.appendonly, tt.policy, got, err, tt.want)
 		}
 	}
+}
+
+// The lock of a gateway that died holds up no pass for long.
+func TestALockIsNotWaitedForLong(t *testing.T) {
+	store := open(t, redistest.Start(t))
+	if _, err := store.Lock(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than the lock lasts
+	defer cancel()
+	unlock, err := store.Lock(ctx, "acme")
+	if err != nil {
+		t.Fatalf("Lock = %v, want it not to wait for the other", err)
+	}
+	unlock()
 }
