@@ -225,8 +225,8 @@ func (x *trouble) settle() {
 	})
 	// What was made a moment ago may be missing in a list.
 	x.await("the ledger has stood still", func() bool {
-		r := x.reconcile(0)
-		return r.Adopted+r.Changed+r.Removed == 0 && r.Resources == len(x.state().Resources)
+		r, err := x.pass(0)
+		return err == nil && r.Adopted+r.Changed+r.Removed == 0 && r.Resources == len(x.state().Resources)
 	})
 }
 
