@@ -28,7 +28,7 @@ func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error)
 	lock, err := redislock.New(s.client).Obtain(wait, s.prefix+"{"+org+"}:pass", passLock, &redislock.Options{
 		RetryStrategy: redislock.LinearBackoff(lockRetry),
 	})
-	if wait.Err() != nil && ctx.Err() == nil {
+	if end, _ := wait.Deadline(); err != nil && ctx.Err() == nil && time.Until(end) <= 0 {
 		return func() {}, nil // two passes at once do no harm
 	}
 	if err != nil {
