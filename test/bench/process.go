@@ -190,9 +190,17 @@ func split(addr string) (host, port string) {
 	return host, port
 }
 
-// port returns an address of loopback that was free a moment ago.
+// host is the address of loopback that the servers of this process listen on. It is
+// no other process's: what another program opens meanwhile, a test that runs beside
+// this one say, can neither take a server's port nor answer in its place.
+func host() net.IP {
+	pid := os.Getpid()
+	return net.IPv4(127, byte(1+pid>>16%254), byte(pid>>8), byte(1+pid%254))
+}
+
+// port returns an address of the host that was free a moment ago.
 func port(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host().String(), "0"))
 	if err != nil {
 		return "", err
 	}

@@ -190,9 +190,9 @@ func (r *runner) startRedis(ctx context.Context, i *instance) (addr string, err 
 	if addr, err = port(ctx); err != nil {
 		return "", err
 	}
-	_, number := split(addr)
+	at, number := split(addr)
 	i.redis, err = r.machine.start("redis", r.machine.command(ctx, around, program,
-		"--bind", "127.0.0.1", "--port", number, "--save", "", "--appendonly", "no", "--dir", r.machine.dir), nil)
+		"--bind", at, "--port", number, "--save", "", "--appendonly", "no", "--dir", r.machine.dir), nil)
 	if err != nil {
 		return "", err
 	}
