@@ -139,7 +139,7 @@ func (r *runner) turn(ctx context.Context, t turn, ks []kind) error {
 			continue
 		}
 		if err := r.kind(ctx, t, i, k, int64(at)); err != nil {
-			err = fmt.Errorf("%s: %w%s", k.name, err, i.ended())
+			err = fmt.Errorf("%s: %w%s", k.name, err, i.said())
 			if err := r.leave(ctx, t, k.name, err); err != nil {
 				return err
 			}
@@ -237,16 +237,14 @@ func (i *instance) cpu() (map[string]time.Duration, error) {
 	return sum, errors.Join(add(cpu, i.way...), add(envoyCPU, i.envoy), add(redisCPU, i.redis))
 }
 
-// ended is what those on the way of a request said that are no longer there.
-func (i *instance) ended() (said string) {
+// said is the end of what those on the way of a request logged.
+func (i *instance) said() (all string) {
 	for _, p := range i.way {
-		select {
-		case <-p.ended:
-			said += "; " + p.name + " ended: " + p.said()
-		default:
+		if text := p.said(); text != "" {
+			all += "; " + p.name + ": " + text
 		}
 	}
-	return said
+	return all
 }
 
 // held is connections that are held open, whose memory is measured.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"time"
 )
 
 // bareProxy is what the proxy is told.
@@ -32,7 +31,7 @@ func serveProxy(ctx context.Context, stdin io.Reader, _ io.Writer) error {
 	}
 	upstream := &url.URL{Scheme: "http", Host: p.Upstream}
 	s := &http.Server{
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: patience, // a machine busy with other work is slow
 		Handler: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(upstream)
