@@ -21,8 +21,18 @@ type dump struct {
 	clusters map[string]map[string]any
 }
 
-// dump reads Envoy's own account of its configuration.
-func (p *process) dump(t *testing.T) *dump {
+// dump reads Envoy's own account of its configuration, once the listener of callers
+// and its routes are in it: it accepts callers a moment before.
+func (p *process) dump(t *testing.T) (d *dump) {
+	t.Helper()
+	until(t, "envoy shows its listener and routes", func() bool {
+		d = p.shown(t)
+		return len(d.manager) > 0 && len(d.routes) > 0
+	})
+	return d
+}
+
+func (p *process) shown(t *testing.T) *dump {
 	t.Helper()
 	var doc struct{ Configs []map[string]any }
 	if err := json.Unmarshal([]byte(p.ask(t, "/config_dump")), &doc); err != nil {
