@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"testing"
 )
@@ -12,7 +13,10 @@ import (
 func TestCurl(t *testing.T) {
 	program, err := exec.LookPath("curl")
 	if err != nil {
-		t.Skip("there is no curl")
+		if os.Getenv("TOLLGATE_REQUIRE_CURL") != "" {
+			t.Fatal("curl is required and not installed: .ci/install-tools")
+		}
+		t.Skip("curl is not installed: .ci/install-tools")
 	}
 	given, ended := make(chan string), make(chan error, 1)
 	r := newRig(t, upstream(t, events(given, ended)))
