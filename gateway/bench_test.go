@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -43,6 +44,8 @@ func canned(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"gpus":[{"id":"NVIDIA L4","name":"L4","pool":null,"manufacturer":"NVIDIA","memory":24,"secure":true,"community":true,"price":{"secure":0.43,"community":0.39},"maxCount":{"secure":8,"community":4}}]}`)
 	case "/v2/catalog/cpus":
 		_, _ = io.WriteString(w, `{"cpus":[{"id":"cpu3c","name":"c","group":"c","vcpu":{"min":2,"max":32},"ramGbPerVcpu":2,"price":{"securePerVcpu":0.04,"serverlessPerVcpu":0.03}}]}`)
+	case "/v2/catalog/datacenters":
+		_, _ = io.WriteString(w, `{"dataCenters":[{"id":"EU-RO-1","networkVolumeTypes":["STANDARD"]}]}`)
 	default:
 		if r.Method == http.MethodPost {
 			w.WriteHeader(http.StatusCreated)
@@ -57,8 +60,19 @@ func benchHandler(b *testing.B) http.Handler {
 	b.Cleanup(upstream.Close)
 	cfg := world.Configuration(b, strings.ReplaceAll(benchConfiguration, "UPSTREAM", upstream.URL), map[string]string{"KEY": "pk"})
 	return world.Gateway(b, cfg, gateway.Deps{
-		Redis: world.Redis(b, miniredis.RunT(b).Addr()), Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)),
+		Redis: world.Redis(b, miniredis.RunT(b).Addr()), Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)), Decisions: unchecked(b),
 	}).Handler()
+}
+
+// unchecked is a log of decisions that holds none against their schema, which would
+// be most of what is measured.
+func unchecked(t testing.TB) *decisionlog.Log {
+	t.Helper()
+	l, err := decisionlog.New(decisionlog.DefaultConfig(), decisionlog.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // BenchmarkHandler is the whole gateway in process, upstream round trip

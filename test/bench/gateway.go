@@ -15,6 +15,8 @@ type gateway struct {
 	ten bool
 	// leased counts by leases, not exactly.
 	leased bool
+	// budgets are in force for callers, teams and the organisation.
+	budgets bool
 	// cold remembers no verdict.
 	cold bool
 	// traced sends one trace in a hundred to a collector.
@@ -42,6 +44,9 @@ const (
 
 // plenty are quotas that do not bite, in three windows.
 const plenty = "{minute: 100000000, hour: 100000000, day: 100000000}"
+
+// ample are budgets that do not bite.
+const ample = "budget: {per_month: 1000000000, pods: 1000000000}"
 
 // addresses are where a gateway listens and what it calls.
 type addresses struct {
@@ -91,14 +96,20 @@ func (g gateway) configuration(a addresses) string {
 	if g.ten {
 		policies = tenPolicies
 	}
-	line("orgs:\n  - id: bench\n    credential: {env: BENCH_PLATFORM_KEY}\n    limits: %s\n    policies:%s\n    teams:", plenty, policies)
+	line("orgs:\n  - id: bench\n    credential: {env: BENCH_PLATFORM_KEY}\n    limits: %s\n    policies:%s", plenty, policies)
+	budget := ""
+	if g.budgets {
+		budget = ", " + ample
+		line("    " + ample)
+	}
+	line("    teams:")
 	const teams = 10
 	for i := range teams {
-		line("      - {id: team%d, limits: %s}", i, plenty)
+		line("      - {id: team%d, limits: %s%s}", i, plenty, budget)
 	}
 	line("    keys:")
 	key := func(id, secret, limits string, team int) {
-		line("      - {id: %s, team: team%d, roles: [operator], sha256: %q, limits: %s}", id, team, identity.DigestOf(secret), limits)
+		line("      - {id: %s, team: team%d, roles: [operator], sha256: %q, limits: %s%s}", id, team, identity.DigestOf(secret), limits, budget)
 	}
 	key("spent", spentKey, "{minute: 1, hour: 1, day: 1}", 0)
 	for i := range callers {

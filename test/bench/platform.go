@@ -80,7 +80,10 @@ func record() (recording, error) {
 			return r, err
 		}
 	}
-	for _, path := range []string{"/v2/pods", "/v2/pods/" + r.Pod, "/v2/templates", "/v2/catalog/gpus", "/v2/catalog/cpus", "/v2/catalog/datacenters"} {
+	for _, path := range []string{
+		"/v2/pods", "/v2/pods/" + r.Pod, "/v2/templates", "/v2/catalog/gpus", "/v2/catalog/cpus", "/v2/catalog/datacenters",
+		"/v2/clusters", "/v2/serverless", "/v2/network-volumes", "/v2/registries",
+	} {
 		if _, err := call(http.MethodGet, path, ""); err != nil {
 			return r, err
 		}

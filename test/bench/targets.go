@@ -42,6 +42,7 @@ func targets() []target {
 		{name: tlsProxy, base: tlsProxy, tls: true, kinds: few},
 		{name: "exact", base: plainProxy, gateway: &gateway{}, idle: true},
 		{name: "leased", base: plainProxy, gateway: &gateway{leased: true}, kinds: few},
+		{name: "budgets", base: plainProxy, gateway: &gateway{budgets: true}, kinds: few},
 		{name: "tls", base: tlsProxy, tls: true, gateway: &gateway{}, kinds: few},
 		{name: "traced", base: plainProxy, gateway: &gateway{traced: true}, kinds: few},
 		{name: "cold", base: plainProxy, gateway: &gateway{cold: true}, kinds: []string{"create", "create-403", "create-open"}},
