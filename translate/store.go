@@ -3,9 +3,6 @@ package translate
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 )
 
@@ -44,119 +41,6 @@ type Store interface {
 	Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error)
 	// List returns all values of one account and kind by id, never nil.
 	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)
-}
-
-// MemoryStore is a Store in this process: a reference for the contract and a
-// stand-in for tests. Use NewMemoryStore.
-type MemoryStore struct {
-	now func() time.Time
-
-	mu      sync.Mutex // guards records
-	records map[Key]memoryRecord
-}
-
-type memoryRecord struct {
-	value   json.RawMessage
-	expires time.Time // zero: never
-}
-
-// NewMemoryStore returns an empty store that expires its records by now.
-func NewMemoryStore(now func() time.Time) *MemoryStore {
-	return &MemoryStore{now: now, records: make(map[Key]memoryRecord)}
-}
-
-// Get implements Store.
-func (s *MemoryStore) Get(_ context.Context, key Key) (json.RawMessage, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	record, ok := s.liveLocked(key)
-	return slices.Clone(record.value), ok, nil
-}
-
-// Put implements Store.
-func (s *MemoryStore) Put(_ context.Context, key Key, value json.RawMessage, ttl time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.putLocked(key, value, ttl)
-	return nil
-}
-
-// Add implements Store.
-func (s *MemoryStore) Add(_ context.Context, key Key, value json.RawMessage, ttl time.Duration) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.liveLocked(key); ok {
-		return false, nil
-	}
-	s.putLocked(key, value, ttl)
-	return true, nil
-}
-
-// AddAll implements Store.
-func (s *MemoryStore) AddAll(_ context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, value := range values {
-		key := Key{Account: account, Kind: kind, ID: id}
-		if _, ok := s.liveLocked(key); !ok {
-			s.putLocked(key, value, ttl)
-		}
-	}
-	return nil
-}
-
-// Delete implements Store.
-func (s *MemoryStore) Delete(_ context.Context, key Key) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.records, key)
-	return nil
-}
-
-// Find implements Store.
-func (s *MemoryStore) Find(_ context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	values := make(map[string]json.RawMessage, len(ids))
-	for _, id := range ids {
-		if record, ok := s.liveLocked(Key{Account: account, Kind: kind, ID: id}); ok {
-			values[id] = slices.Clone(record.value)
-		}
-	}
-	return values, nil
-}
-
-// List implements Store.
-func (s *MemoryStore) List(_ context.Context, account, kind string) (map[string]json.RawMessage, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	values := make(map[string]json.RawMessage)
-	for _, key := range slices.Collect(maps.Keys(s.records)) {
-		if key.Account != account || key.Kind != kind {
-			continue
-		}
-		if record, ok := s.liveLocked(key); ok {
-			values[key.ID] = slices.Clone(record.value)
-		}
-	}
-	return values, nil
-}
-
-func (s *MemoryStore) putLocked(key Key, value json.RawMessage, ttl time.Duration) {
-	record := memoryRecord{value: slices.Clone(value)}
-	if ttl > 0 {
-		record.expires = s.now().Add(ttl)
-	}
-	s.records[key] = record
-}
-
-func (s *MemoryStore) liveLocked(key Key) (memoryRecord, bool) {
-	record, ok := s.records[key]
-	if ok && !record.expires.IsZero() && !s.now().Before(record.expires) {
-		delete(s.records, key)
-		return memoryRecord{}, false
-	}
-	return record, ok
 }
 
 // forgetful is the store of those who configured none.

@@ -17,13 +17,13 @@ import (
 func TestMemoryStore(t *testing.T) {
 	storetest.Test(t, func(*testing.T) (translate.Store, func(time.Duration)) {
 		now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-		store := translate.NewMemoryStore(func() time.Time { return now })
+		store := storetest.NewMemoryStore(func() time.Time { return now })
 		return store, func(d time.Duration) { now = now.Add(d) }
 	})
 }
 
 func TestNotesSurviveARoundTrip(t *testing.T) {
-	d := talk(translate.NewMemoryStore(time.Now))
+	d := talk(storetest.NewMemoryStore(time.Now))
 	key := translate.Key{Account: "acme", Kind: translate.KindEndpoint, ID: "e1"}
 	note := translate.EndpointNote{TemplateID: "t1", GPUTypeIDs: []string{"b", "a"}, IdleTimeout: 7}
 	translate.SaveNote(t.Context(), d, key, note)
@@ -131,7 +131,7 @@ func TestNotesThatCannotBeReadAreKept(t *testing.T) {
 	}
 	for name, read := range reads {
 		t.Run(name, func(t *testing.T) {
-			store := &moody{Store: translate.NewMemoryStore(time.Now)}
+			store := &moody{Store: storetest.NewMemoryStore(time.Now)}
 			kept := translate.PodNote{TemplateID: "t1", InjectedEnv: []string{"PUBLIC_KEY"}}
 			translate.SaveNote(t.Context(), talk(store), key, kept)
 			d := talk(store)
@@ -158,7 +158,7 @@ func TestNotesThatCannotBeReadAreKept(t *testing.T) {
 }
 
 func TestAddNotesReplacesNothing(t *testing.T) {
-	store := translate.NewMemoryStore(time.Now)
+	store := storetest.NewMemoryStore(time.Now)
 	d := talk(store)
 	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
 	translate.SaveNote(t.Context(), d, key, translate.PodNote{TemplateID: "t1"})
@@ -174,7 +174,7 @@ func TestAddNotesReplacesNothing(t *testing.T) {
 // depend on how much it would read and write.
 func TestAHangingStoreIsAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &moody{Store: translate.NewMemoryStore(time.Now), hangs: true}
+		store := &moody{Store: storetest.NewMemoryStore(time.Now), hangs: true}
 		d, begin := talk(store), time.Now()
 		for range 46 {
 			key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}

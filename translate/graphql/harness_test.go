@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -177,7 +178,7 @@ func (s *script) count(operation string) int {
 type rig struct {
 	api   *graphql.API
 	clock *clock
-	store *translate.MemoryStore
+	store *storetest.MemoryStore
 }
 
 func newRig(tb testing.TB, edit ...func(*graphql.Config)) *rig {
@@ -188,7 +189,7 @@ func newRig(tb testing.TB, edit ...func(*graphql.Config)) *rig {
 		e(&cfg)
 	}
 	c := newClock()
-	r := &rig{clock: c, store: translate.NewMemoryStore(c.Now)}
+	r := &rig{clock: c, store: storetest.NewMemoryStore(c.Now)}
 	api, err := graphql.New(cfg, translate.Deps{Now: c.Now, Sleep: c.Sleep, Store: r.store})
 	if err != nil {
 		tb.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 // constant answers every call with the same, so that only the translation is
@@ -19,7 +20,7 @@ func (c constant) Call(_ context.Context, r *translate.Request) (*translate.Resp
 // benchAPI is an API whose catalog cache is warm after the first call.
 func benchAPI(b *testing.B) (*API, constant) {
 	b.Helper()
-	api, err := New(DefaultConfig(), translate.Deps{Store: translate.NewMemoryStore(time.Now)})
+	api, err := New(DefaultConfig(), translate.Deps{Store: storetest.NewMemoryStore(time.Now)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -173,7 +174,7 @@ type gate struct {
 func newGate(t *testing.T, cfg Config, script ...answer) *gate {
 	t.Helper()
 	p := newPlatform(script...)
-	store := translate.NewMemoryStore(p.clock.now)
+	store := storetest.NewMemoryStore(p.clock.now)
 	api, err := New(cfg, translate.Deps{Now: p.clock.now, Sleep: p.clock.sleep, Store: store})
 	if err != nil {
 		t.Fatal(err)

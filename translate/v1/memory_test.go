@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 // patchy is a store some of whose operations do not work: they run into their
@@ -77,7 +78,7 @@ func listedPods(t *testing.T, store translate.Store, platform translate.Caller) 
 // TestListPodsKeepsWhatItCannotRead: a pod whose note cannot be read is not
 // taken for one that was never seen.
 func TestListPodsKeepsWhatItCannotRead(t *testing.T) {
-	store := &patchy{Store: translate.NewMemoryStore(time.Now)}
+	store := &patchy{Store: storetest.NewMemoryStore(time.Now)}
 	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
 	const note = `{"templateId":"t1","injectedEnv":["A"]}`
 	if err := store.Put(t.Context(), key, json.RawMessage(note), 0); err != nil {
@@ -122,7 +123,7 @@ func TestListPodsAsksTheMemoryOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := tt.store
-				store.Store = translate.NewMemoryStore(time.Now)
+				store.Store = storetest.NewMemoryStore(time.Now)
 				begin := time.Now()
 				got := listedPods(t, &store, manyPods(46))
 				if pods, _ := got.body.([]any); got.Status != 200 || len(pods) != 46 {
@@ -145,7 +146,7 @@ func TestListPodsAsksTheMemoryOnce(t *testing.T) {
 // TestEndpointsKeepWhatCannotBeRead: a read of an endpoint renews its note, but
 // not over one it could not read.
 func TestEndpointsKeepWhatCannotBeRead(t *testing.T) {
-	store := &patchy{Store: translate.NewMemoryStore(time.Now), get: true}
+	store := &patchy{Store: storetest.NewMemoryStore(time.Now), get: true}
 	key := translate.Key{Account: "acme", Kind: translate.KindEndpoint, ID: "e1"}
 	const note = `{"templateId":"t1","gpuTypeIds":["b","a"]}`
 	if err := store.Put(t.Context(), key, json.RawMessage(note), 0); err != nil {

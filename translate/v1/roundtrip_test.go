@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 // echo is a platform that makes exactly the pod it is asked for and tells it
@@ -45,7 +46,7 @@ var kept = []string{
 // the answer to the create and in every read after it.
 func TestPodsReadBackAsTheyWereMade(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		api, err := New(DefaultConfig(), translate.Deps{Store: translate.NewMemoryStore((&clock{t: dayZero}).now)})
+		api, err := New(DefaultConfig(), translate.Deps{Store: storetest.NewMemoryStore((&clock{t: dayZero}).now)})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
 	"github.com/tollgate-dev/tollgate/translate/v1/export"
 )
 
@@ -39,8 +40,8 @@ func parse(t *testing.T, text string) *export.Export {
 	return e
 }
 
-func newStore() *translate.MemoryStore {
-	return translate.NewMemoryStore(func() time.Time { return time.Unix(0, 0) })
+func newStore() *storetest.MemoryStore {
+	return storetest.NewMemoryStore(func() time.Time { return time.Unix(0, 0) })
 }
 
 // remembered lists all records of the account.
