@@ -1,0 +1,280 @@
+package policies_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// TestBundlesMayNotDropPolicies: a bundle that would switch policies off by not
+// holding them changes nothing, unless the section says that it may.
+func TestBundlesMayNotDropPolicies(t *testing.T) {
+	two := map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  string // of the fault
+	}{
+		{"nothing", map[string]string{}, "holds no policy"},
+		{"only data", map[string]string{"data.json": `{"a": 1}`}, "holds no policy"},
+		{"only helpers", map[string]string{"lib.rego": "package lib\n\nx := 1\n"}, "holds no policy"},
+		{"one less", map[string]string{"mine.rego": denyAbove("9")}, "lacks what the last good one had: policies.other"},
+		{"moved away", map[string]string{"mine.rego": denyAbove("9"), "other.rego": strings.Replace(other, "policies", "policy", 1)}, "never evaluated"},
+	}
+	for _, tt := range tests {
+		for _, mayDrop := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, may drop %t", tt.name, mayDrop), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					file := filepath.Join(t.TempDir(), "b.tar.gz")
+					put := func(raw []byte) {
+						replaceFile(t, file, raw)
+						time.Sleep(10 * time.Second) // several looks
+						synctest.Wait()
+					}
+					replaceFile(t, file, bundleOf(t, "r1", maps.Clone(two)))
+					e := follow(t, policies.Config{Bundle: &policies.Bundle{File: file, Poll: time.Second, AllowUnsigned: true, MayDrop: mayDrop}})
+					put(bundleOf(t, "r2", tt.files))
+					s := e.Status()[0]
+					if mayDrop && tt.want != "never evaluated" {
+						if s.Err != nil || s.Bundle != "r2" {
+							t.Errorf("got bundle %s, %v; want r2", s.Bundle, s.Err)
+						}
+						return
+					}
+					if s.Bundle != "r1" || s.Err == nil || !strings.Contains(s.Err.Error(), tt.want) {
+						t.Errorf("got bundle %s, %v; want r1 and a fault with %q", s.Bundle, s.Err, tt.want)
+					}
+					if got, want := denials(t, e, "3"), "above 2, other"; got != want {
+						t.Errorf("got %q, want %q of the last good one", got, want)
+					}
+					two := maps.Clone(two)
+					two["more.rego"] = "package policies.more\n\ndeny contains \"more\"\n"
+					put(bundleOf(t, "r3", two))
+					if s := e.Status()[0]; s.Err != nil || s.Bundle != "r3" {
+						t.Errorf("a policy more: got bundle %s, %v; want r3", s.Bundle, s.Err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestDroppedPoliciesAfterARestart: what was kept tells which policies there
+// were, and a bundle on disk or kept without any is none.
+func TestDroppedPoliciesAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	file, kept := filepath.Join(dir, "b.tar.gz"), filepath.Join(dir, "kept.tar.gz")
+	put := func(file string, raw []byte) { replaceFile(t, file, raw) }
+	cfg := policies.Config{Bundle: &policies.Bundle{File: file, Poll: time.Hour, AllowUnsigned: true, Persist: kept}}
+	load := func() (*policies.Engine, error) {
+		return policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
+	}
+	put(file, bundleOf(t, "r0", map[string]string{"data.json": "{}"}))
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "holds no policy") {
+		t.Errorf("a file without policies: got %v, want a fault", err)
+	}
+	put(file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}))
+	e := follow(t, cfg)
+	eventually(t, "the bundle is kept", func() bool { _, err := os.Stat(kept); return err == nil && !e.Status()[0].Fetched.IsZero() })
+	put(file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("2")}))
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "lacks what the last good one had: policies.other") {
+		t.Errorf("a file that lost a policy: got %v, want a fault", err)
+	}
+	cfg.Bundle.MayDrop = true
+	if _, err := load(); err != nil {
+		t.Errorf("a file that may lose policies: %v", err)
+	}
+	put(kept, bundleOf(t, "r0", map[string]string{"data.json": "{}"}))
+	cfg.Bundle = &policies.Bundle{URL: "http://127.0.0.1:1/", AllowUnsigned: true, Persist: kept}
+	e, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := e.Status()[0]; s.Revision != "" || s.Err == nil {
+		t.Errorf("a kept bundle without policies: got %+v, want none in force and a fault", s)
+	}
+}
+
+// TestReloadLetsABundleDrop: a section that now says the bundle may drop
+// policies keeps the bundle it has.
+func TestReloadLetsABundleDrop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "b.tar.gz")
+		replaceFile(t, file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}))
+		b := policies.Bundle{File: file, Poll: time.Second, AllowUnsigned: true}
+		e := follow(t, policies.Config{Bundle: &b})
+		replaceFile(t, file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("4")}))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		may := b
+		may.MayDrop = true
+		if err := e.Reload(t.Context(), map[string]policies.Config{"acme": {Bundle: &may}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := denials(t, e, "3"), "above 2, other"; got != want {
+			t.Errorf("before the next look: got %q, want %q", got, want)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if s := e.Status()[0]; s.Err != nil || s.Bundle != "r2" {
+			t.Errorf("got bundle %s, %v; want r2", s.Bundle, s.Err)
+		}
+	})
+}
+
+// TestBundleFaultsAreLogged: a line when looks begin to fail, and one when they
+// succeed again, however many there are.
+func TestBundleFaultsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "b.tar.gz")
+		put := func(raw []byte) {
+			replaceFile(t, file, raw)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		good := bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2")})
+		replaceFile(t, file, good)
+		var log bytes.Buffer
+		e, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+			"acme": {Bundle: &policies.Bundle{File: file, Poll: time.Second, AllowUnsigned: true}},
+		}, policies.Deps{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		put(good)
+		put(bundleOf(t, "r2", map[string]string{}))
+		put([]byte("hello"))
+		put(good)
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: got %v, want context.Canceled", err)
+		}
+		want := `level=ERROR msg="policy bundle not taken, the last good one stays" org=acme fault="org acme: bundle: holds no policy`
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], want) || lines[1] != `level=INFO msg="policy bundle taken again" org=acme` {
+			t.Errorf("log:\n%s\nwant two lines, the first beginning\n%s", log.String(), want)
+		}
+	})
+}
+
+// TestArchivesThatAreNoBundles: what checkArchive is there for.
+func TestArchivesThatAreNoBundles(t *testing.T) {
+	pack := func(headers ...tar.Header) []byte {
+		var out bytes.Buffer
+		zip := gzip.NewWriter(&out)
+		w := tar.NewWriter(zip)
+		for _, h := range headers {
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(make([]byte, h.Size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), zip.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	tests := []struct {
+		name string
+		raw  []byte
+		want string
+	}{
+		{"twice", pack(tar.Header{Name: "a.rego", Typeflag: tar.TypeReg}, tar.Header{Name: "./a.rego", Typeflag: tar.TypeReg}), "twice"},
+		{"link", pack(tar.Header{Name: "a.rego", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), "not a regular file"},
+		{"way out", pack(tar.Header{Name: "../a.rego", Typeflag: tar.TypeReg}), "leads out"},
+		{"zip bomb", pack(tar.Header{Name: "data.json", Typeflag: tar.TypeReg, Size: 65 << 20}), "more than"},
+		{"cut", pack(tar.Header{Name: "a.rego", Typeflag: tar.TypeReg, Size: 4000})[:30], ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "b.tar.gz")
+			if err := os.WriteFile(file, tt.raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+				"acme": {Bundle: &policies.Bundle{File: file, AllowUnsigned: true}},
+			}, policies.Deps{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestAReloadDuringALookStays: a bundle that was asked for under an older
+// configuration does not bring that configuration back.
+func TestAReloadDuringALookStays(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	var looks atomic.Int64
+	first, second := makeBundle(t, "v1", denyAbove("100"), ""), makeBundle(t, "v2", denyAbove("100"), "")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch looks.Add(1) {
+		case 1:
+			_, _ = w.Write(first)
+			return
+		case 2:
+			close(asked)
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}
+		_, _ = w.Write(second)
+	}))
+	defer srv.Close()
+	section := func(most int) map[string]policies.Config {
+		return map[string]policies.Config{"acme": {
+			Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": most}}},
+			Bundle:   &policies.Bundle{URL: srv.URL, AllowUnsigned: true, Poll: 10 * time.Millisecond},
+		}}
+	}
+	e, err := policies.NewEngine(unhurried(), section(1), policies.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: got %v, want context.Canceled", err)
+		}
+	}()
+	<-asked
+	if err := e.Reload(t.Context(), section(4)); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	eventually(t, "the second bundle", func() bool { return e.Status()[0].Bundle == "v2" })
+	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`)
+	if d, err := e.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {
+		t.Errorf("three GPUs after the change to four: %+v, %v", d, err)
+	}
+}
