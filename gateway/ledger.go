@@ -37,7 +37,8 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	g.perils = store.Perils
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Lock: store.Lock, Logger: g.deps.Logger,
-		Seen: alerts.Look, Done: passes.done, Enforcer: g.newEnforcer(store), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		History: &spend.History{Archive: store, Keep: cfg.Spend.History},
+		Seen:    alerts.Look, Done: passes.done, Enforcer: g.newEnforcer(store), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
@@ -116,6 +117,7 @@ func (l ledger) Show(ctx context.Context, org string) (*admin.Ledger, error) {
 	for _, r := range state.Resources {
 		out.Resources = append(out.Resources, admin.Resource{
 			ID: r.ID, Kind: r.Kind, Name: r.About.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.About.Decision,
+			GPU: r.About.GPU, DataCenter: r.About.DataCenter,
 		})
 	}
 	for _, h := range state.Holds {

@@ -15,6 +15,10 @@ type Spend interface {
 	// Adopt makes a resource a team's, or a key's and its team's, and returns who had
 	// it; a BadRequestError names what is not there.
 	Adopt(ctx context.Context, org, resource, team, key string) (*Adopted, error)
+	// History returns what resources have cost; a BadRequestError names what is wrong
+	// with the query.
+	History(ctx context.Context, org string, q CostQuery) (*Costs, error)
+	Forecast(ctx context.Context, org string) (*Forecasts, error)
 }
 
 // Adopted says whose a resource was and is.
@@ -55,14 +59,17 @@ type Balance struct {
 
 // Resource is one that counts. Without a team and a key, it is the organisation's.
 type Resource struct {
-	ID       string    `json:"id"`
-	Kind     string    `json:"kind"`
-	Name     string    `json:"name,omitempty"`
-	Team     string    `json:"team,omitempty"`
-	Key      string    `json:"key,omitempty"`
-	Since    time.Time `json:"since"`
-	Takes    Amounts   `json:"takes"`
-	Decision string    `json:"decision,omitempty"`
+	ID    string    `json:"id"`
+	Kind  string    `json:"kind"`
+	Name  string    `json:"name,omitempty"`
+	Team  string    `json:"team,omitempty"`
+	Key   string    `json:"key,omitempty"`
+	Since time.Time `json:"since"`
+	Takes Amounts   `json:"takes"`
+	GPU   string    `json:"gpu,omitempty"`
+	// DataCenter is where it was asked for, or was found.
+	DataCenter string `json:"dc,omitempty"`
+	Decision   string `json:"decision,omitempty"`
 }
 
 // Hold is a reservation. An open one is looked for until a time.

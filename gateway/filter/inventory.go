@@ -97,6 +97,7 @@ func (r *Reader) resources(ctx context.Context, org string, kinds func(operation
 			}
 			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: age(record, date), Stoppable: stoppable(record)}
 			f.Name, _ = record["name"].(string)
+			f.GPU, f.DataCenter = spend.Machine(row.Kind, record)
 			all = append(all, listed{f, record})
 		}
 	}

@@ -47,6 +47,6 @@ func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error 
 		return ErrNoResource
 	}
 	f := found[i]
-	a.Kind, a.Amounts, a.About = string(f.Kind), f.Amounts, About{Name: f.Name, Print: f.Print}
+	a.Kind, a.Amounts, a.About = string(f.Kind), f.Amounts, f.about()
 	return nil
 }

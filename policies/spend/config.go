@@ -11,10 +11,33 @@ import (
 type Config struct {
 	Reconcile  time.Duration `yaml:"reconcile" doc:"time between two comparisons of the ledger with the platform's lists"`
 	Unresolved time.Duration `yaml:"unresolved" doc:"how long what a call without an answer may have made is looked for before its reservation is released"`
+	History    Retention     `yaml:"history" doc:"how long it is kept what each resource has cost"`
 }
 
+// Retention is how long roll-ups are kept, in days.
+type Retention struct {
+	Hourly int `yaml:"hourly" doc:"how long what each hour cost is kept" unit:"days"`
+	Daily  int `yaml:"daily" doc:"how long what each day cost is kept" unit:"days"`
+}
+
+// Of returns how long roll-ups of a unit are kept.
+func (r Retention) Of(u Unit) time.Duration {
+	if u == Hourly {
+		return time.Duration(r.Hourly) * Daily.Length()
+	}
+	return time.Duration(r.Daily) * Daily.Length()
+}
+
+// End returns when the roll-up of a unit that began at a time is dropped.
+func (r Retention) End(u Unit, start time.Time) time.Time { return start.Add(u.Length() + r.Of(u)) }
+
+// maxDays bounds a retention.
+const maxDays = 3660
+
 // DefaultConfig is the configuration used where nothing is said.
-func DefaultConfig() Config { return Config{Reconcile: time.Minute, Unresolved: 10 * time.Minute} }
+func DefaultConfig() Config {
+	return Config{Reconcile: time.Minute, Unresolved: 10 * time.Minute, History: Retention{Hourly: 35, Daily: 400}}
+}
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
@@ -25,6 +48,14 @@ func (c Config) Validate() error {
 	}{{"reconcile", c.Reconcile, time.Second}, {"unresolved", c.Unresolved, time.Minute}} {
 		if d.value < d.least {
 			errs = append(errs, fault.Errorf(d.name, "must be at least %s, got %s", d.least, d.value))
+		}
+	}
+	for _, d := range []struct {
+		name         string
+		value, least int
+	}{{"history.hourly", c.History.Hourly, 1}, {"history.daily", c.History.Daily, 31}} {
+		if d.value < d.least || d.value > maxDays {
+			errs = append(errs, fault.Errorf(d.name, "must be between %d and %d days, got %d", d.least, maxDays, d.value))
 		}
 	}
 	return errors.Join(errs...)

@@ -62,11 +62,13 @@ func Print(kind operation.Kind, resource map[string]any) string {
 
 // Found is a resource as the platform lists it.
 type Found struct {
-	Kind    operation.Kind
-	ID      string
-	Name    string
-	Print   string
-	Amounts Amounts
+	Kind  operation.Kind
+	ID    string
+	Name  string
+	Print string
+	// GPU and DataCenter are those of [Machine].
+	GPU, DataCenter string
+	Amounts         Amounts
 	// Priced is false if nothing is known of what it costs.
 	Priced bool
 	// Stoppable is true of a pod that can be stopped and is not locked.
@@ -74,6 +76,11 @@ type Found struct {
 	// Age is how old it is by the platform's clock, in milliseconds; -1 if the
 	// platform does not say.
 	Age int64
+}
+
+// about is what is remembered of a resource that no call is known to have made.
+func (f *Found) about() About {
+	return About{Name: f.Name, Print: f.Print, GPU: f.GPU, DataCenter: f.DataCenter}
 }
 
 // MadeBy reports whether a resource can be what a create of unknown end made: it is

@@ -27,6 +27,7 @@ type ledger struct {
 	resources map[string]*Record
 	holds     map[string]*hold
 	settled   map[string]int64 // holds that have ended, and when
+	archive   archive
 }
 
 type hold struct {
@@ -244,15 +245,19 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 		if r != nil && r.Owner == next.Owner {
 			before = r.Amounts
 		}
+		more := max(0, next.Amounts[Burn]-before[Burn])
 		for _, a := range l.of(next.Owner, now) {
-			a.correct(max(0, next.Amounts[Burn]-before[Burn]), h.at)
+			a.correct(more, h.at)
 		}
+		l.archive.note(next, more, h.at)
+		l.archive.note(next, -more, l.of(Owner{}, now)[0].at)
 	}
 }
 
 // replace puts one record in the place of another of the same resource; either may
 // be nil.
 func (l *ledger) replace(old, next *Record, now int64) {
+	l.rated(old, next, now)
 	if old != nil {
 		for _, a := range l.of(old.Owner, now) {
 			a.committed.add(old.Amounts, -1)
@@ -268,6 +273,21 @@ func (l *ledger) replace(old, next *Record, now int64) {
 	}
 	next.Version = l.seq
 	l.resources[next.ID] = next
+}
+
+// rated notes for the roll-ups that a record takes another one's place.
+func (l *ledger) rated(old, next *Record, now int64) {
+	at := l.of(Owner{}, now)[0].at
+	switch {
+	case old != nil && next != nil && old.Owner == next.Owner:
+		l.archive.note(next, next.Amounts[Burn]-old.Amounts[Burn], at)
+		return
+	case old != nil:
+		l.archive.note(old, -old.Amounts[Burn], at)
+	}
+	if next != nil {
+		l.archive.note(next, next.Amounts[Burn], at)
+	}
 }
 
 // Adjust implements Store.

@@ -27,6 +27,8 @@ type Reconciler struct {
 	Seen func(ctx context.Context, org string, s *State)
 	// Done is told what each pass has done; nil ignores it.
 	Done func(ctx context.Context, org string, r Report)
+	// History rolls up what resources cost in each pass.
+	History *History
 	// Enforcer makes good what passes a budget; nil does not.
 	Enforcer *Enforcer
 	// Patience is how long a call may take: a hold that is older belongs to a
@@ -85,6 +87,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	if r.Seen != nil && before.Complete {
 		r.Seen(ctx, org, &before)
 	}
+	if err := r.History.Roll(ctx, org, nil); err != nil {
+		return Report{}, err
+	}
 	token := before.Now.Format(time.RFC3339Nano)
 	if !before.Complete {
 		if err := r.Store.Begin(ctx, org, token); err != nil {
@@ -101,6 +106,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	}
 	if err := p.run(ctx, found); err != nil {
 		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
+	}
+	if err := r.History.Roll(ctx, org, p.found); err != nil {
+		return p.report, err
 	}
 	if !before.Complete {
 		done, err := r.Store.Finish(ctx, org, token)
@@ -320,7 +328,7 @@ func (p *pass) adopt(ctx context.Context, f *Found) error {
 		return nil
 	}
 	done, err := p.Store.Adjust(ctx, p.org, &Adjustment{
-		Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: About{Name: f.Name, Print: f.Print},
+		Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: f.about(),
 	})
 	if err != nil || !done {
 		return err

@@ -48,7 +48,7 @@ func newReconciled(t *testing.T) *reconciled {
 
 func (r *reconciled) pass(store spend.Store) error {
 	_, err := (&spend.Reconciler{
-		Store: store, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
+		Store: store, History: &spend.History{Archive: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
 		List: func(context.Context, string) ([]spend.Found, error) {
 			r.listed()
 			return r.found, nil

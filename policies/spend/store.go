@@ -64,6 +64,9 @@ type About struct {
 	// Name is the resource's, Print describes what it is made of; see [Found].
 	Name  string `json:"name,omitempty"`
 	Print string `json:"print,omitempty"`
+	// GPU is the type of its GPU or CPU, DataCenter where it is; see [Machine].
+	GPU        string `json:"gpu,omitempty"`
+	DataCenter string `json:"dc,omitempty"`
 }
 
 // Reservation asks for room for one call.
@@ -217,6 +220,7 @@ type State struct {
 // Store keeps ledgers. Each method is one atomic step, and safe to repeat with the
 // same arguments. Implementations are safe for concurrent use.
 type Store interface {
+	Archive
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle ends a hold. A hold that has ended already stays as it is. A commit
 	// without its hold, which a lost store can cause, enters the resource all the

@@ -63,7 +63,10 @@ if how == COMMIT then
     replace(res, old, new)
     if held and new then
       local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
-      each(new.team, new.key, function(a) correct(a, math.max(0, new.amounts[1] - before), held.at) end)
+      local more = math.max(0, new.amounts[1] - before)
+      each(new.team, new.key, function(a) correct(a, more, held.at) end)
+      note(res, new, more, held.at)
+      note(res, new, -more, account('org').at)
     end
   end
 end

@@ -27,6 +27,8 @@ var (
 	adjustSource string
 	//go:embed rebuild.lua
 	rebuildSource string
+	//go:embed post.lua
+	postSource string
 )
 
 // Store is a [spend.Store] in Redis. It is safe for concurrent use. It does not own
@@ -35,6 +37,7 @@ type Store struct {
 	client                           redis.UniversalClient
 	prefix                           string
 	reserve, settle, adjust, rebuild *redis.Script
+	post                             *redis.Script
 
 	mu   sync.Mutex // guards seen
 	seen map[string]position
@@ -51,6 +54,7 @@ func New(client redis.UniversalClient, prefix string) *Store {
 	return &Store{
 		client: client, prefix: prefix, seen: make(map[string]position),
 		reserve: script(reserveSource), settle: script(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
+		post: redis.NewScript(postSource),
 	}
 }
 
@@ -58,7 +62,7 @@ func New(client redis.UniversalClient, prefix string) *Store {
 // has no braces; see ratelimit.CheckID.
 func (s *Store) keys(org string) []string {
 	stem := s.prefix + "{" + org + "}:"
-	return []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended"}
+	return []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}
 }
 
 // notices is the key of what spend.Alerts remembers of an organisation.

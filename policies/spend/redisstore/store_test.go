@@ -26,7 +26,14 @@ func TestMiniredis(t *testing.T) {
 	storetest.Test(t, func(t *testing.T) storetest.Fixture {
 		t.Helper()
 		server := miniredis.RunT(t)
-		return storetest.Fixture{Store: open(t, server.Addr()), SetTime: server.SetTime}
+		var now time.Time
+		return storetest.Fixture{Store: open(t, server.Addr()), SetTime: func(to time.Time) {
+			if !now.IsZero() && to.After(now) {
+				server.FastForward(to.Sub(now)) // which ends keys
+			}
+			now = to
+			server.SetTime(to)
+		}}
 	})
 }
 

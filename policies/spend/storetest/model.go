@@ -35,6 +35,7 @@ func testModel(h *harness) {
 			"adjust":  m.adjust,
 			"advance": m.advance,
 			"budget":  m.budget,
+			"roll":    m.roll,
 		})
 	})
 }
@@ -206,6 +207,20 @@ func (m *model) adjust(t *rapid.T) {
 			}
 		}
 		return s.Adjust(m.harness.Context(), m.org, &a)
+	})
+}
+
+// roll rolls up in both, and wants the same roll-ups of the last days.
+func (m *model) roll(t *rapid.T) {
+	m.T = t
+	m.both(func(s spend.Store) (any, error) {
+		h := spend.History{Archive: s, Keep: spend.Retention{Hourly: 400, Daily: 400}}
+		if err := h.Roll(m.harness.Context(), m.org, nil); err != nil {
+			return nil, err
+		}
+		to := spend.Daily.Start(m.now).Add(spend.Daily.Length())
+		q := spend.Query{From: to.AddDate(0, 0, -3), To: to, Bucket: spend.Daily, By: spend.Dimension.Values("")}
+		return h.Ask(m.harness.Context(), m.org, &q, m.now)
 	})
 }
 

@@ -48,6 +48,10 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"accrual", testAccrual},
 		{"periods", testPeriods},
 		{"the largest amounts", testLargest},
+		{"roll-ups", testRollups},
+		{"a posting is made once", testPostOnce},
+		{"what ran before the first roll-up", testFirstRoll},
+		{"roll-ups end", testRetention},
 		{"model", testModel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

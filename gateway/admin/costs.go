@@ -1,0 +1,134 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// CostQuery asks what resources have cost. Times are whole hours, the zero Time is the
+// default; By names dimensions, and Where keeps what has one of the values in each.
+type CostQuery struct {
+	From, To time.Time
+	Bucket   string
+	By       []string
+	Where    map[string][]string
+}
+
+// Dimensions are what costs can be grouped and filtered by.
+var dimensions = []string{"team", "key", "kind", "resource", "gpu", "dc"} //nolint:gochecknoglobals // read only
+
+// Costs is what resources have cost in a range of time, by bucket and group.
+type Costs struct {
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Rows  []Cost    `json:"rows"`
+	Total string    `json:"total"`
+}
+
+// Cost is one bucket of one group, in USD. Of its members only those are set that the
+// costs are grouped by; with the resource come its name, machine, place and the
+// decision on the call that made it.
+type Cost struct {
+	Start      time.Time `json:"start"`
+	End        time.Time `json:"end"`
+	Team       string    `json:"team,omitempty"`
+	Key        string    `json:"key,omitempty"`
+	Kind       string    `json:"kind,omitempty"`
+	Resource   string    `json:"resource,omitempty"`
+	Name       string    `json:"name,omitempty"`
+	GPU        string    `json:"gpu,omitempty"`
+	DataCenter string    `json:"dc,omitempty"`
+	Decision   string    `json:"decision,omitempty"`
+	USD        string    `json:"usd"`
+}
+
+// Forecasts is what an organisation's scopes are likely to spend.
+type Forecasts struct {
+	At     time.Time  `json:"at"`
+	Scopes []Forecast `json:"scopes"`
+}
+
+// Forecast is that of one scope, in USD: what has accrued today and this month, and
+// what both come to.
+type Forecast struct {
+	Scope     string   `json:"scope"`
+	PerHour   string   `json:"perHour"`
+	Today     string   `json:"today"`
+	Day       Estimate `json:"day"`
+	ThisMonth string   `json:"thisMonth"`
+	Month     Estimate `json:"month"`
+	// Days is how many whole days of history it is made from.
+	Days int `json:"days"`
+}
+
+// Estimate is one in USD; four of five end between low and high.
+type Estimate struct {
+	Low      string `json:"low"`
+	Expected string `json:"expected"`
+	High     string `json:"high"`
+}
+
+// queryOf reads a query.
+func queryOf(v url.Values) (CostQuery, error) {
+	q := CostQuery{Bucket: v.Get("bucket"), By: v["by"], Where: make(map[string][]string)}
+	for name, at := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
+		text := v.Get(name)
+		if text == "" {
+			continue
+		}
+		var err error
+		if *at, err = time.Parse(time.RFC3339, text); err != nil {
+			if *at, err = time.Parse(time.DateOnly, text); err != nil {
+				return q, BadRequestError{Reason: fmt.Sprintf("%s=%s: expected a date or an RFC 3339 time, e.g. 2026-11-01 or 2026-11-01T09:00:00Z", name, text)}
+			}
+		}
+	}
+	for _, d := range dimensions {
+		if values, ok := v[d]; ok {
+			q.Where[d] = values
+		}
+	}
+	return q, nil
+}
+
+func (d Deps) ask(ctx context.Context, v url.Values, change func(q *CostQuery)) (*Costs, error) {
+	q, err := queryOf(v)
+	if err != nil {
+		return nil, err
+	}
+	change(&q)
+	return d.Spend.History(ctx, v.Get("org"), q)
+}
+
+func (d Deps) costs(w http.ResponseWriter, r *http.Request) {
+	costs, err := d.ask(r.Context(), r.URL.Query(), func(*CostQuery) {})
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, costs)
+}
+
+func (d Deps) forecast(w http.ResponseWriter, r *http.Request) {
+	forecasts, err := d.Spend.Forecast(r.Context(), r.URL.Query().Get("org"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, forecasts)
+}
+
+// export answers with costs in the columns of FOCUS 1.2.
+func (d Deps) export(w http.ResponseWriter, r *http.Request) {
+	v := r.URL.Query()
+	costs, err := d.ask(r.Context(), v, func(q *CostQuery) { q.By = dimensions })
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	_ = WriteFOCUS(w, v.Get("org"), costs.Rows) // the reader left
+}

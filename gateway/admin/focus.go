@@ -1,0 +1,148 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// focusColumns are those of FOCUS 1.2 (FinOps Open Cost and Usage Specification,
+// section "Columns") that apply to what the ledger knows, in alphabetical order, and
+// columns of our own, which begin with x_. A column that is always null is there where
+// the specification or one of its earlier versions requires it.
+var focusColumns = []struct { //nolint:gochecknoglobals // read only
+	name  string
+	value func(org string, c *Cost) string
+}{
+	{"AvailabilityZone", null},
+	{"BilledCost", usd},
+	{"BillingAccountId", account},
+	{"BillingAccountName", account},
+	{"BillingAccountType", always("Organisation")},
+	{"BillingCurrency", always("USD")},
+	{"BillingPeriodEnd", func(_ string, c *Cost) string { return instant(monthOf(c.Start).AddDate(0, 1, 0)) }},
+	{"BillingPeriodStart", func(_ string, c *Cost) string { return instant(monthOf(c.Start)) }},
+	{"CapacityReservationId", null},
+	{"CapacityReservationStatus", null},
+	{"ChargeCategory", always("Usage")},
+	{"ChargeClass", null},
+	{"ChargeDescription", func(_ string, c *Cost) string { return c.Kind + " " + cmp.Or(c.Name, c.Resource) }},
+	{"ChargeFrequency", always("Usage-Based")},
+	{"ChargePeriodEnd", func(_ string, c *Cost) string { return instant(c.End) }},
+	{"ChargePeriodStart", func(_ string, c *Cost) string { return instant(c.Start) }},
+	{"CommitmentDiscountCategory", null},
+	{"CommitmentDiscountId", null},
+	{"CommitmentDiscountName", null},
+	{"CommitmentDiscountQuantity", null},
+	{"CommitmentDiscountStatus", null},
+	{"CommitmentDiscountType", null},
+	{"CommitmentDiscountUnit", null},
+	{"ConsumedQuantity", usd},
+	{"ConsumedUnit", always("USD")},
+	{"ContractedCost", usd},
+	{"ContractedUnitPrice", always("1")},
+	{"EffectiveCost", usd},
+	{"InvoiceId", null},
+	{"InvoiceIssuerName", always(issuer)},
+	{"ListCost", usd},
+	{"ListUnitPrice", always("1")},
+	{"PricingCategory", always("Standard")},
+	{"PricingCurrency", always("USD")},
+	{"PricingCurrencyContractedUnitPrice", always("1")},
+	{"PricingCurrencyEffectiveCost", usd},
+	{"PricingCurrencyListUnitPrice", always("1")},
+	{"PricingQuantity", usd},
+	{"PricingUnit", always("USD")},
+	{"ProviderName", always(issuer)},
+	{"PublisherName", always(issuer)},
+	{"RegionId", func(_ string, c *Cost) string { return c.DataCenter }},
+	{"RegionName", func(_ string, c *Cost) string { return c.DataCenter }},
+	{"ResourceId", func(_ string, c *Cost) string { return c.Resource }},
+	{"ResourceName", func(_ string, c *Cost) string { return c.Name }},
+	{"ResourceType", func(_ string, c *Cost) string { return c.Kind }},
+	{"ServiceCategory", func(_ string, c *Cost) string { return serviceOf(c.Kind).category }},
+	{"ServiceName", func(_ string, c *Cost) string { return serviceOf(c.Kind).name }},
+	{"ServiceSubcategory", func(_ string, c *Cost) string { return serviceOf(c.Kind).subcategory }},
+	{"SkuId", sku},
+	{"SkuMeter", func(_ string, c *Cost) string { return serviceOf(c.Kind).name }},
+	{"SkuPriceDetails", null},
+	{"SkuPriceId", sku},
+	{"SubAccountId", func(_ string, c *Cost) string { return c.Team }},
+	{"SubAccountName", func(_ string, c *Cost) string { return c.Team }},
+	{"SubAccountType", func(_ string, c *Cost) string {
+		if c.Team == "" {
+			return ""
+		}
+		return "Team"
+	}},
+	{"Tags", tags},
+	{"x_Decision", func(_ string, c *Cost) string { return c.Decision }},
+	{"x_GpuType", func(_ string, c *Cost) string { return c.GPU }},
+	{"x_Key", func(_ string, c *Cost) string { return c.Key }},
+}
+
+// issuer is who bills.
+const issuer = "Compute Platform"
+
+func null(string, *Cost) string                  { return "" }
+func usd(_ string, c *Cost) string               { return c.USD }
+func account(org string, _ *Cost) string         { return org }
+func sku(_ string, c *Cost) string               { return cmp.Or(c.GPU, c.Kind) }
+func always(v string) func(string, *Cost) string { return func(string, *Cost) string { return v } }
+func instant(t time.Time) string                 { return t.UTC().Format("2006-01-02T15:04:05Z") }
+func monthOf(t time.Time) time.Time              { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
+
+func tags(_ string, c *Cost) string {
+	set := make(map[string]string)
+	for name, value := range map[string]string{"team": c.Team, "key": c.Key} {
+		if value != "" {
+			set[name] = value
+		}
+	}
+	text, err := json.Marshal(set)
+	if err != nil { // strings always encode
+		panic(err)
+	}
+	return string(text)
+}
+
+// service is what a kind of resource is, in the words of the specification.
+type service struct{ category, subcategory, name string }
+
+func serviceOf(kind string) service {
+	switch kind {
+	case "network_volume":
+		return service{"Storage", "File Storage", "Network volumes"}
+	case "endpoint":
+		return service{"Compute", "Serverless Compute", "Serverless"}
+	case "cluster":
+		return service{"Compute", "Containers", "Clusters"}
+	}
+	return service{"Compute", "Containers", "Pods"}
+}
+
+// WriteFOCUS writes costs by resource and owner as CSV with the columns of FOCUS 1.2.
+// Amounts are in USD with six decimals; what a charge is priced and consumed in is
+// its cost, because rates change within a period.
+func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
+	out := csv.NewWriter(w)
+	line := make([]string, len(focusColumns))
+	for i, c := range focusColumns {
+		line[i] = c.name
+	}
+	if err := out.Write(line); err != nil {
+		return err
+	}
+	for i := range rows {
+		for j, c := range focusColumns {
+			line[j] = c.value(org, &rows[i])
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,101 @@
+package spend
+
+import "math"
+
+// Range is an estimate in micro-dollars. Four times of five, what comes is between Low
+// and High, as far as days go on to differ as they have.
+type Range struct{ Low, Expected, High int64 }
+
+const (
+	// persists is how much of what sets today apart is left a day later.
+	persists = 0.8
+	// weeks is how much history forecasts use.
+	weeks = 8
+	// trust is how many days of the same weekday weigh as much as all days together.
+	trust = 2.0
+	// z is the distance from the mean within which four of five values of a normal
+	// distribution are, in standard deviations.
+	z = 1.2816
+	// vague is the standard deviation of a day of which there is no history, as a share.
+	vague = 0.25
+)
+
+// Forecast estimates what accrues in the days to come: accrued has already, burn is
+// the rate now in micro-dollars per hour, past are the costs of the whole days before
+// today, the latest last, and left is how many days are to come, the rest of today
+// first.
+//
+// A day is taken to cost what its weekday has cost on average, and what the rate of now
+// is above or below that is taken to wear off.
+func Forecast(accrued, burn int64, past []int64, left float64) Range {
+	now := float64(burn) * 24
+	p := profileOf(past, now)
+	excess := now - p.mean(0)
+	sum, variance, spread := 0.0, 0.0, 0.0
+	share := left - math.Floor(left)
+	if share == 0 && left > 0 {
+		share = 1
+	}
+	at := 0.0 // days from now
+	for i, rest := 0, left; rest > 1e-9; i++ {
+		middle := at + share/2
+		kept := math.Pow(persists, middle)
+		sum += share * max(0, p.mean(i)+kept*excess)
+		sd := share * p.deviation * math.Sqrt(1-kept*kept)
+		variance += sd * sd
+		spread += sd
+		at, rest, share = at+share, rest-share, 1
+	}
+	// Days in a row differ in the same direction.
+	sd := min(spread, math.Sqrt(variance*(1+persists)/(1-persists)))
+	expected := float64(accrued) + sum
+	return Range{
+		Low:      int64(max(float64(accrued), expected-z*sd)),
+		Expected: int64(expected),
+		High:     int64(expected + z*sd),
+	}
+}
+
+// profile is what days cost.
+type profile struct {
+	days      []float64 // today first, and those of its weekday
+	deviation float64
+}
+
+// mean is what a day costs, i days from today.
+func (p *profile) mean(i int) float64 { return p.days[i%7] }
+
+func profileOf(past []int64, now float64) profile {
+	past = past[max(0, len(past)-7*weeks):]
+	p := profile{days: make([]float64, 7)}
+	if len(past) == 0 {
+		for i := range p.days {
+			p.days[i] = now
+		}
+		p.deviation = vague * now
+		return p
+	}
+	all := 0.0
+	for _, c := range past {
+		all += float64(c)
+	}
+	all /= float64(len(past))
+	count := make([]float64, 7)
+	for i, c := range past {
+		weekday := ((i-len(past))%7 + 7) % 7
+		p.days[weekday] += float64(c)
+		count[weekday]++
+	}
+	for i := range p.days {
+		p.days[i] = (p.days[i] + trust*all) / (count[i] + trust)
+	}
+	squares := 0.0
+	for i, c := range past {
+		d := float64(c) - p.days[((i-len(past))%7+7)%7]
+		squares += d * d
+	}
+	// A few days tell little: they count as so many more that deviate vaguely.
+	squares += trust * vague * all * vague * all
+	p.deviation = math.Sqrt(squares / (float64(len(past)) + trust))
+	return p
+}

@@ -1,0 +1,90 @@
+package spend
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// archive is the roll-ups of one organisation in memory.
+type archive struct {
+	Tally
+
+	rollups map[Unit]map[int64]*bucket // by start, in Unix milliseconds
+}
+
+// bucket is what one unit of time has cost, until the roll-up ends.
+type bucket struct {
+	micro map[Item]int64
+	ends  int64
+}
+
+// note enters a change of a resource's rate.
+func (a *archive) note(r *Record, rate, at int64) {
+	if rate != 0 {
+		a.Changes = append(a.Changes, Change{Item: ItemOf(r.ID, r.Kind, r.Owner, r.About), Rate: rate, At: time.UnixMilli(at)})
+	}
+}
+
+// Tally implements Archive.
+func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	t := l.archive.Tally
+	t.Now, t.Series, t.Changes = time.UnixMilli(now), slices.Clone(t.Series), slices.Clone(t.Changes)
+	for _, r := range l.resources {
+		t.Resources = append(t.Resources, *r)
+	}
+	return t, nil
+}
+
+// Post implements Archive.
+func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _ := m.org(org)
+	a := &l.archive
+	if a.Version != p.Version {
+		return false, nil
+	}
+	a.Version, a.Until, a.Series, a.Changes = a.Version+1, p.Until, slices.Clone(p.Series), a.Changes[p.Changes:]
+	if a.rollups == nil {
+		a.rollups = map[Unit]map[int64]*bucket{Hourly: {}, Daily: {}}
+	}
+	for _, r := range p.Rollups {
+		for _, u := range []Unit{Hourly, Daily} {
+			start := u.Start(r.Start)
+			b := a.rollups[u][start.UnixMilli()]
+			if b == nil {
+				b = &bucket{micro: make(map[Item]int64)}
+				a.rollups[u][start.UnixMilli()] = b
+			}
+			b.ends = p.Keep.End(u, start).UnixMilli()
+			b.micro[r.Item] += r.Micro
+		}
+	}
+	return true, nil
+}
+
+// Rollups implements Archive.
+func (m *Memory) Rollups(_ context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	var out []Rollup
+	for _, start := range starts {
+		b := l.archive.rollups[u][start.UnixMilli()]
+		if b == nil {
+			continue
+		}
+		if b.ends <= now {
+			delete(l.archive.rollups[u], start.UnixMilli())
+			continue
+		}
+		for item, micro := range b.micro {
+			out = append(out, Rollup{Start: start.UTC(), Item: item, Micro: micro})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,199 @@
+package spend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Dimension is what costs are grouped and filtered by.
+type Dimension string
+
+// The dimensions.
+const (
+	ByTeam       Dimension = "team"
+	ByKey        Dimension = "key"
+	ByKind       Dimension = "kind"
+	ByResource   Dimension = "resource"
+	ByGPU        Dimension = "gpu"
+	ByDataCenter Dimension = "dc"
+)
+
+// Values lists the dimensions.
+func (Dimension) Values() []Dimension {
+	return []Dimension{ByTeam, ByKey, ByKind, ByResource, ByGPU, ByDataCenter}
+}
+
+// value is that of an item in a dimension.
+func (i *Item) value(d Dimension) *string {
+	switch d {
+	case ByTeam:
+		return &i.Team
+	case ByKey:
+		return &i.Key
+	case ByKind:
+		return &i.Kind
+	case ByGPU:
+		return &i.GPU
+	case ByDataCenter:
+		return &i.DataCenter
+	case ByResource:
+	}
+	return &i.Resource
+}
+
+// Buckets that costs are summed in, in UTC, besides [Hourly] and [Daily].
+const (
+	Monthly Unit = "month"
+	// Total is one bucket for the whole range.
+	Total Unit = "total"
+)
+
+// Query asks for costs.
+type Query struct {
+	// From and To bound the range, To excluded. Both are whole hours.
+	From, To time.Time
+	Bucket   Unit
+	By       []Dimension
+	// Where keeps what has one of the values in each of the dimensions; "" is what has
+	// none.
+	Where map[Dimension][]string
+}
+
+// ErrRange means that a query asks for what is not kept, or for nothing.
+var ErrRange = errors.New("spend: the range cannot be asked for")
+
+// Ask returns what a query asks for, by time and then by amount, the highest first.
+// Of the item of each row only the members are set that it is grouped by, and with
+// [ByResource] what is known of the resource.
+func (h *History) Ask(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
+	hours, days, err := q.units(h.Keep, now)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := h.Archive.Rollups(ctx, org, Daily, days)
+	if err != nil {
+		return nil, err
+	}
+	edges, err := h.Archive.Rollups(ctx, org, Hourly, hours)
+	if err != nil {
+		return nil, err
+	}
+	return q.sum(append(rows, edges...)), nil
+}
+
+// units are the hours and the days that a query is answered from.
+func (q *Query) units(keep Retention, now time.Time) (hours, days []time.Time, err error) {
+	if !q.From.Before(q.To) || !q.From.Equal(Hourly.Start(q.From)) || !q.To.Equal(Hourly.Start(q.To)) {
+		return nil, nil, fmt.Errorf("%w: it must begin and end with a whole hour, and begin before it ends", ErrRange)
+	}
+	for at := q.From.UTC(); at.Before(q.To); {
+		u := Hourly
+		if next := at.Add(Daily.Length()); q.Bucket != Hourly && at.Equal(Daily.Start(at)) && !next.After(q.To) {
+			u = Daily
+			days = append(days, at)
+		} else {
+			hours = append(hours, at)
+		}
+		if !keep.End(u, at).After(now) {
+			return nil, nil, fmt.Errorf("%w: what an hour cost is kept for %d days, and what a day cost for %d", ErrRange, keep.Hourly, keep.Daily)
+		}
+		at = at.Add(u.Length())
+	}
+	return hours, days, nil
+}
+
+// start is when the bucket of a time began.
+func (q *Query) start(at time.Time) time.Time {
+	switch q.Bucket {
+	case Hourly, Daily:
+		return q.Bucket.Start(at)
+	case Monthly:
+		return time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
+	}
+	return q.From.UTC()
+}
+
+// sum groups roll-ups.
+func (q *Query) sum(rows []Rollup) []Rollup {
+	facts := factsOf(rows)
+	type group struct {
+		start int64
+		item  Item
+	}
+	sums := make(map[group]int64)
+	for _, r := range rows {
+		item := facts[r.Item.Resource]
+		item.Owner = r.Item.Owner
+		if !q.wants(&item) {
+			continue
+		}
+		var by Item
+		for _, d := range q.By {
+			if d == ByResource {
+				owner := by.Owner
+				by = item
+				by.Owner = owner
+				continue
+			}
+			*by.value(d) = *item.value(d)
+		}
+		sums[group{q.start(r.Start).Unix(), by}] += r.Micro
+	}
+	out := make([]Rollup, 0, len(sums))
+	for g, micro := range sums {
+		if micro != 0 {
+			out = append(out, Rollup{Start: time.Unix(g.start, 0).UTC(), Item: g.item, Micro: micro})
+		}
+	}
+	slices.SortFunc(out, func(a, b Rollup) int {
+		order := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.Micro, a.Micro))
+		for _, d := range Dimension.Values("") {
+			order = cmp.Or(order, cmp.Compare(*a.Item.value(d), *b.Item.value(d)))
+		}
+		return order
+	})
+	return out
+}
+
+func (q *Query) wants(item *Item) bool {
+	for d, values := range q.Where {
+		if !slices.Contains(values, *item.value(d)) {
+			return false
+		}
+	}
+	return true
+}
+
+// factsOf is what was known last of each resource, without its owner: more is known
+// after its first hour than in it.
+func factsOf(rows []Rollup) map[string]Item {
+	slices.SortStableFunc(rows, func(a, b Rollup) int { return a.Start.Compare(b.Start) })
+	facts := make(map[string]Item)
+	for _, r := range rows {
+		f, next := facts[r.Item.Resource], r.Item
+		next.Owner = Owner{}
+		next.Name, next.GPU = cmp.Or(next.Name, f.Name), cmp.Or(next.GPU, f.GPU)
+		next.DataCenter, next.Decision = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision)
+		facts[next.Resource] = next
+	}
+	return facts
+}
+
+// End is when the bucket that began at a time ends, within the range.
+func (q *Query) End(start time.Time) time.Time {
+	end := q.To.UTC()
+	switch q.Bucket {
+	case Hourly, Daily:
+		end = start.Add(q.Bucket.Length())
+	case Monthly:
+		end = start.AddDate(0, 1, 0)
+	}
+	if end.After(q.To) {
+		return q.To.UTC()
+	}
+	return end
+}

@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// keep is the retention in these cases.
+var keep = spend.Retention{Hourly: 2, Daily: 40}
+
+func (h *harness) roll() {
+	h.Helper()
+	if err := (&spend.History{Archive: h.Store, Keep: keep}).Roll(h.Context(), h.org, nil); err != nil {
+		h.Fatalf("Roll: %v", err)
+	}
+}
+
+// cost is what some units have cost, by resource and owner.
+func (h *harness) cost(u spend.Unit, starts ...time.Time) map[string]int64 {
+	h.Helper()
+	rows, err := h.Store.Rollups(h.Context(), h.org, u, starts)
+	if err != nil {
+		h.Fatalf("Rollups: %v", err)
+	}
+	got := make(map[string]int64)
+	for _, r := range rows {
+		got[r.Start.Format("02T15 ")+r.Item.Resource+" of "+r.Item.Owner.String()] += r.Micro
+	}
+	return got
+}
+
+func (h *harness) costs(u spend.Unit, want map[string]int64, starts ...time.Time) {
+	h.Helper()
+	if diff := cmp.Diff(want, h.cost(u, starts...)); diff != "" {
+		h.Errorf("by %s (-want +got):\n%s", u, diff)
+	}
+}
+
+func testRollups(h *harness) {
+	h.movable()
+	h.roll() // from now on
+	p := teamPerHour(10 * usd)
+	h.advance(30 * time.Minute) // 12:30
+	id, _ := h.reserve(p, pod(usd))
+	h.advance(90 * time.Minute) // 14:00: the platform took its time, and the pod ran
+	h.roll()
+	h.commit(id, "p1", pod(usd))
+	h.advance(10 * time.Minute)
+	h.roll()
+	h.roll()
+	h.advance(20 * time.Minute) // 14:30
+	h.ask(p, &spend.Reservation{Hold: "more", Kind: "pod", Resource: "p1", Owner: ann, After: pod(3 * usd)})
+	h.commit("more", "p1", pod(3*usd))
+	h.advance(30 * time.Minute) // 15:00
+	h.adjust("p1", &spend.Owner{Team: "ops"}, pod(3*usd))
+	h.advance(20 * time.Minute) // 15:20
+	h.ask(p, &spend.Reservation{Hold: "gone", Kind: "pod", Resource: "p1", Owner: spend.Owner{Team: "ops"}, Free: true})
+	h.settle(spend.Settlement{Hold: "gone", End: spend.Commit, Kind: "pod", Resource: "p1", Gone: true})
+	h.set(start.Add(36 * time.Hour))
+	h.roll()
+	h.costs(spend.Hourly, map[string]int64{
+		"14T12 p1 of team research": 0.5 * usd, "14T13 p1 of team research": usd, "14T14 p1 of team research": 2 * usd, "14T15 p1 of team ops": usd,
+	}, start, start.Add(time.Hour), start.Add(2*time.Hour), start.Add(3*time.Hour), start.Add(4*time.Hour))
+	h.costs(spend.Daily, map[string]int64{"14T00 p1 of team research": 3.5 * usd, "14T00 p1 of team ops": usd},
+		spend.Daily.Start(start), spend.Daily.Start(start).AddDate(0, 0, 1))
+}
+
+// adjust makes a record another owner's.
+func (h *harness) adjust(id string, to *spend.Owner, a spend.Amounts) {
+	h.Helper()
+	done, err := h.Store.Adjust(h.Context(), h.org, &spend.Adjustment{Kind: "pod", Resource: id, Version: h.record(id).Version, Amounts: a, Owner: to})
+	if err != nil || !done {
+		h.Fatalf("Adjust = %t, %v", done, err)
+	}
+}
+
+func (h *harness) tally() spend.Tally {
+	h.Helper()
+	t, err := h.Store.Tally(h.Context(), h.org)
+	if err != nil {
+		h.Fatalf("Tally: %v", err)
+	}
+	return t
+}
+
+// testPostOnce repeats a posting, as one does whose answer was lost, and makes one
+// from a tally that is not the latest any more.
+func testPostOnce(h *harness) {
+	h.roll()
+	id, _ := h.reserve(teamPerHour(usd), pod(usd))
+	h.commit(id, "p1", pod(usd))
+	before := h.tally()
+	at := spend.Hourly.Start(before.Now)
+	p := &spend.Posting{
+		Version: before.Version, Until: before.Now, Changes: len(before.Changes), Keep: keep,
+		Series:  []spend.Series{{Item: before.Changes[0].Item, Rate: usd, Carry: 7}},
+		Rollups: []spend.Rollup{{Start: at, Item: before.Changes[0].Item, Micro: 5}},
+	}
+	for i, want := range []bool{true, false} {
+		if done, err := h.Store.Post(h.Context(), h.org, p); err != nil || done != want {
+			h.Errorf("posting %d: %t, %v, want %t", i, done, err, want)
+		}
+	}
+	h.costs(spend.Hourly, map[string]int64{at.Format("02T15 ") + "p1 of team research": 5}, at)
+	after := h.tally()
+	if len(after.Changes) != 0 || after.Version == before.Version {
+		h.Errorf("after the posting: version %d, changes %v", after.Version, after.Changes)
+	}
+	if diff := cmp.Diff(p.Series, after.Series); diff != "" {
+		h.Errorf("series (-want +got):\n%s", diff)
+	}
+}
+
+func testFirstRoll(h *harness) {
+	h.movable()
+	id, _ := h.reserve(teamPerHour(usd), pod(usd))
+	h.commit(id, "p1", pod(usd))
+	h.advance(time.Hour)
+	h.roll()
+	h.advance(15 * time.Minute)
+	h.roll()
+	h.costs(spend.Hourly, map[string]int64{"14T13 p1 of team research": usd / 4}, start, start.Add(time.Hour))
+}
+
+func testRetention(h *harness) {
+	h.movable()
+	h.roll()
+	id, _ := h.reserve(teamPerHour(usd), pod(usd))
+	h.commit(id, "p1", pod(usd))
+	h.advance(time.Hour)
+	h.roll()
+	day := spend.Daily.Start(start)
+	for _, tt := range []struct {
+		unit spend.Unit
+		at   time.Time
+		end  time.Time
+	}{
+		{spend.Hourly, start, start.Add(time.Hour).AddDate(0, 0, keep.Hourly)},
+		{spend.Daily, day, day.AddDate(0, 0, 1+keep.Daily)},
+	} {
+		h.set(tt.end.Add(-time.Second))
+		if got := h.cost(tt.unit, tt.at); len(got) != 1 {
+			h.Errorf("a second before its end, the %s has %v, want p1", tt.unit, got)
+		}
+		h.set(tt.end)
+		h.costs(tt.unit, map[string]int64{}, tt.at)
+	}
+}
