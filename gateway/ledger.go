@@ -186,6 +186,6 @@ func (l ledger) Adopt(ctx context.Context, org, resource, team, key string) (*ad
 
 func amounts(a spend.Amounts) admin.Amounts {
 	return admin.Amounts{
-		PerHour: catalog.Money(a[spend.Burn]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB],
+		PerHour: catalog.Money(a[spend.Burn]).String(), Runs: catalog.Money(a[spend.Cost]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB],
 	}
 }

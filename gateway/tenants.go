@@ -33,7 +33,7 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
 			ID: o.ID, Limit: o.Limit, Teams: make(map[string]ratelimit.Limit), Keys: make(map[string]ratelimit.Limit), Failure: o.Failure.byClass(),
-			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Isolation: o.Isolation.compiled(),
+			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
 			Unknown: filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
 		}
 		for _, k := range o.Keys {

@@ -76,10 +76,10 @@ func showSpend(ctx context.Context, c *adminClient, org string, w io.Writer) err
 	if !l.Complete {
 		_, _ = fmt.Fprintf(t, "The ledger is not complete: what raises cost is refused until it was compared with the platform.\n\n")
 	}
-	_, _ = fmt.Fprintln(t, "SCOPE\tUSD/H\tRESERVED\tTODAY\tMONTH\tGPUS\tPODS\tWORKERS\tGB\tBUDGET")
+	_, _ = fmt.Fprintln(t, "SCOPE\tUSD/H\tRESERVED\tRUNS\tTODAY\tMONTH\tGPUS\tPODS\tWORKERS\tGB\tBUDGET")
 	for _, s := range l.Scopes {
 		a, r := s.Committed, s.Reserved
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Scope, a.PerHour, r.PerHour, s.Day, s.Month,
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Scope, a.PerHour, r.PerHour, r.Runs, s.Day, s.Month,
 			a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, budgetText(s.Limits))
 	}
 	if len(l.Resources) > 0 {
@@ -110,14 +110,14 @@ func showHolds(ctx context.Context, c *adminClient, org string, w io.Writer) err
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "SINCE\tOPERATION\tNAME\tRESOURCE\tOWNER\tUSD/H\tGPUS\tDECISION\tEND")
+	_, _ = fmt.Fprintln(t, "SINCE\tOPERATION\tNAME\tRESOURCE\tOWNER\tUSD/H\tRUNS\tGPUS\tDECISION\tEND")
 	for _, h := range l.Holds {
 		end := "under way"
 		if h.Open {
 			end = "unknown, looked for until " + h.Until.Format(time.DateTime)
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", h.Since.Format(time.DateTime), h.Operation, h.Name, h.Resource,
-			owner(h.Team, h.Key), h.Reserves.PerHour, h.Reserves.GPUs, h.Decision, end)
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", h.Since.Format(time.DateTime), h.Operation, h.Name, h.Resource,
+			owner(h.Team, h.Key), h.Reserves.PerHour, h.Reserves.Runs, h.Reserves.GPUs, h.Decision, end)
 	}
 	return t.Flush()
 }

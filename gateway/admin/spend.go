@@ -38,9 +38,10 @@ type Ledger struct {
 	Holds     []Hold     `json:"holds"`
 }
 
-// Amounts is what is taken: USD per hour, and counts.
+// Amounts is what is taken: USD per hour, counts, and USD of runs.
 type Amounts struct {
 	PerHour  string `json:"perHour"`
+	Runs     string `json:"runs"`
 	GPUs     int64  `json:"gpus"`
 	Pods     int64  `json:"pods"`
 	Workers  int64  `json:"workers"`

@@ -155,6 +155,8 @@ type Exchange struct {
 	owner *spend.Owner
 	// held is what the ledger holds for the call, nil for nothing.
 	held *reservation
+	// ran is what the answer says of a run, nil before it was read to its end.
+	ran *ran
 	// unknown are the members of the body that were set aside, nil for none.
 	unknown map[string]any
 	// named is the body before what its template supplied was written into it,

@@ -29,91 +29,88 @@ func (Measure) Request(context.Context, *Exchange) error { return nil }
 func (Measure) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	a := ex.Answer
-	switch {
-	case row.Kind != operation.KindJob || row.Opaque || !a.Relayed:
-	case a.Stream != nil:
-		a.Stream = &metered{ReadCloser: a.Stream, event: ex.Event}
-	default:
-		ex.Event.Job = jobOf(a.Body)
+	if row.Kind != operation.KindJob || row.Opaque || !a.Relayed {
+		return nil
 	}
+	m := &metered{ReadCloser: a.Stream, ex: ex, events: isEvents(a)}
+	if a.Stream != nil {
+		a.Stream = m
+		return nil
+	}
+	m.see(a.Body)
+	m.note()
 	return nil
 }
 
-// metered is the body of an answer whose end is kept.
+// metered is the body of an answer that is looked at: as a whole, or, of events, at
+// the end.
 type metered struct {
 	io.ReadCloser
-	event *telemetry.Event
-	end   []byte
+	ex     *Exchange
+	events bool
+	end    []byte
+	scan   scan
 }
 
-// maxEnd is how much of the end of an answer is kept.
+// maxEnd is how much of the end of events is kept.
 const maxEnd = 4 << 10
 
 // Read implements io.Reader.
 func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
-	m.end = append(m.end, p[max(0, n-maxEnd):n]...)
-	if len(m.end) > maxEnd {
-		m.end = append(m.end[:0], m.end[len(m.end)-maxEnd:]...)
-	}
+	m.see(p[:n])
 	if errors.Is(err, io.EOF) {
-		m.event.Job = usageOf(m.end)
+		m.note()
 	}
 	return n, err
 }
 
+func (m *metered) see(p []byte) {
+	if !m.events {
+		_, _ = m.scan.Write(p) // does not fail
+		return
+	}
+	m.end = append(m.end, p[max(0, len(p)-maxEnd):]...)
+	if len(m.end) > maxEnd {
+		m.end = append(m.end[:0], m.end[len(m.end)-maxEnd:]...)
+	}
+}
+
+// note keeps what was seen.
+func (m *metered) note() {
+	ran := m.scan.result()
+	if m.events {
+		ran = usageOf(m.end)
+	}
+	m.ex.ran, m.ex.Event.Job = ran, told(&ran.Job)
+}
+
 // usageOf reads the account of tokens that stands last in a text.
-func usageOf(text []byte) *telemetry.Job {
+func usageOf(text []byte) *ran {
 	const name = `"usage":`
 	at := bytes.LastIndex(text, []byte(name))
 	if at < 0 {
-		return nil
+		return new(ran)
 	}
 	// The account ends at the first brace that closes it; it has few objects inside.
 	account, end := text[at+len(name):], 0
 	for range maxInside {
 		brace := bytes.IndexByte(account[end:], '}')
 		if brace < 0 {
-			return nil
+			break
 		}
 		end += brace + 1
 		if usage, err := strictjson.DecodeLenient(account[:end]); err == nil {
-			j := new(telemetry.Job)
-			addUsage(j, usage)
-			return told(j)
+			r := new(ran)
+			r.addUsage(usage)
+			return r
 		}
 	}
-	return nil
+	return new(ran)
 }
 
 // maxInside is how many objects an account of tokens may have inside.
 const maxInside = 8
-
-// jobOf reads a job, or a completion.
-func jobOf(body []byte) *telemetry.Job {
-	doc, err := strictjson.DecodeLenient(body)
-	object, _ := doc.(map[string]any)
-	if err != nil || object == nil {
-		return nil
-	}
-	j := new(telemetry.Job)
-	if _, j.Finished = object["executionTime"].(json.Number); j.Finished {
-		j.Queued, j.Executed = milliseconds(object["delayTime"]), milliseconds(object["executionTime"])
-	}
-	addUsage(j, object["usage"])
-	outputs, isList := object["output"].([]any)
-	if !isList {
-		outputs = []any{object["output"]}
-	}
-	for _, item := range outputs {
-		output, _ := item.(map[string]any)
-		addUsage(j, output["usage"])
-		if usd, ok := number(output["cost"]); ok {
-			j.Cost += usd
-		}
-	}
-	return told(j)
-}
 
 // told returns nil for a job of which nothing is known.
 func told(j *telemetry.Job) *telemetry.Job {
@@ -124,10 +121,10 @@ func told(j *telemetry.Job) *telemetry.Job {
 }
 
 // addUsage adds an account of tokens, in the words of chat or of jobs.
-func addUsage(j *telemetry.Job, given any) {
+func (r *ran) addUsage(given any) {
 	usage, _ := given.(map[string]any)
 	for name, to := range map[string]*int64{
-		"prompt_tokens": &j.Prompt, "input": &j.Prompt, "completion_tokens": &j.Completion, "output": &j.Completion,
+		"prompt_tokens": &r.Prompt, "input": &r.Prompt, "completion_tokens": &r.Completion, "output": &r.Completion,
 	} {
 		if n, ok := number(usage[name]); ok {
 			*to += int64(n)
@@ -135,8 +132,7 @@ func addUsage(j *telemetry.Job, given any) {
 	}
 }
 
-func milliseconds(v any) time.Duration {
-	n, _ := number(v)
+func milliseconds(n float64) time.Duration {
 	return time.Duration(n * float64(time.Millisecond))
 }
 

@@ -86,8 +86,13 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 // sound reports whether a successful answer of the run interface is what its callers
 // read: JSON, or events. Of one that streams no more is known than its head.
 func sound(a *Answer) bool {
+	return isEvents(a) || json.Valid(a.Body)
+}
+
+// isEvents reports whether an answer is an event stream.
+func isEvents(a *Answer) bool {
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
-	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream") || json.Valid(a.Body)
+	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }
 
 // shared reports whether a Cache-Control header lets caches between the gateway and

@@ -29,8 +29,8 @@ type Reserve struct {
 // stageReserve is the name of the stage.
 const stageReserve = "reserve"
 
-// Headers that tell a caller what its call costs, in USD per hour, and how full the
-// tightest of its budgets is then (an RFC 9651 item).
+// Headers that tell a caller what its call costs, in USD per hour, or a run in USD, and
+// how full the tightest of its budgets is then (an RFC 9651 item).
 const (
 	HeaderCost   = "X-Tollgate-Cost"
 	HeaderBudget = "X-Tollgate-Budget"
@@ -63,6 +63,9 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Of(ex.Operation.ID)
 	verb := row.Does(ex.Input.Request.Body)
+	if row.Kind == operation.KindJob {
+		return f.requestRun(ctx, ex, &row)
+	}
 	if plan == nil || !counted(row, verb) && (!ex.Tenant.Isolation.Applies() || !entered(row, verb)) {
 		return nil
 	}
@@ -178,7 +181,10 @@ func (*Reserve) Notes(ex *Exchange, stage string) []string {
 		return []string{"the ledger could not be asked"}
 	}
 	var notes []string
-	if !r.Free {
+	switch {
+	case r.kind == operation.KindJob:
+		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[spend.Cost])))
+	case !r.Free:
 		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.takes[spend.Burn])))
 	}
 	if c := r.quote.Tightest; c != nil {
@@ -191,21 +197,33 @@ func (*Reserve) Notes(ex *Exchange, stage string) []string {
 // the call, and tells the caller of its budgets.
 func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 	r := ex.held
-	if r == nil || r.quote.Refused != nil {
+	row, _ := operation.Of(ex.Operation.ID)
+	switch {
+	case r != nil && r.quote.Refused != nil:
+		return nil
+	case row.Kind == operation.KindJob:
+		f.responseRun(ctx, ex, &row)
+		return nil
+	case r == nil:
 		return nil
 	}
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	if err := ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s); err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // the hold stays, and is settled by the reconciler
-	}
+	f.end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
 		r.takes = s.Amounts
 	}
 	r.tell(ex.Answer)
 	return nil
+}
+
+// end carries a settlement out.
+func (*Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s); err != nil && ex.Event.Cause == nil {
+		ex.Event.Cause = err // the hold stays, and is settled by the reconciler
+	}
 }
 
 // tell puts cost and budget on an answer.
@@ -214,7 +232,7 @@ func (r *reservation) tell(a *Answer) {
 		return
 	}
 	if !r.Free {
-		a.Header.Set(HeaderCost, catalog.Money(r.takes[spend.Burn]).String())
+		a.Header.Set(HeaderCost, catalog.Money(r.takes[spend.Burn]+r.takes[spend.Cost]).String())
 	}
 	c := r.quote.Tightest
 	if c == nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
@@ -51,6 +52,8 @@ type Tenant struct {
 	// Budgets holds what it may spend; nil limits nothing, and nothing is known then of
 	// who made what.
 	Budgets *spend.Plan
+	// Runs holds what runs cost, by endpoint or public model.
+	Runs map[string]catalog.Run
 	// Isolation is what its callers may do to what others of it have.
 	Isolation Isolation
 	// Unknown is what passes although it is not described.

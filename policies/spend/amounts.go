@@ -12,6 +12,9 @@ const (
 	Workers
 	// VolumeGB is the size of network volumes.
 	VolumeGB
+	// Cost is what something costs once, such as a run, in micro-dollars. It is reserved
+	// against budgets of a day or month, and accrues when it is committed.
+	Cost
 	// Dimensions is how many there are.
 	Dimensions
 )
@@ -23,6 +26,9 @@ const (
 	// MaxBurn is the highest rate that is counted: a million dollars per hour. It
 	// keeps every product of the store's scripts below 2^53.
 	MaxBurn = 1_000_000 * 1_000_000
+	// MaxCost is the most that is counted for something that costs once: ten thousand
+	// dollars.
+	MaxCost = 10_000 * 1_000_000
 	// MaxCount is the largest count of any other dimension.
 	MaxCount = 1_000_000_000
 )
@@ -64,8 +70,11 @@ func (a *Amounts) add(b Amounts, sign int64) {
 func (a Amounts) Clamped() Amounts {
 	for i := range a {
 		most := int64(MaxCount)
-		if i == Burn {
+		switch i {
+		case Burn:
 			most = MaxBurn
+		case Cost:
+			most = MaxCost
 		}
 		a[i] = min(max(0, a[i]), most)
 	}

@@ -171,6 +171,16 @@ func (p *Plan) Over(s Scope) Over {
 	return Over{}
 }
 
+// Accrues reports whether a budget of a day or month applies to what an owner has.
+func (p *Plan) Accrues(o Owner) bool {
+	for _, s := range o.Scopes() {
+		if b := p.Budget(s); b.PerDay > 0 || b.PerMonth > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Money reports whether a budget in money applies to what an owner has.
 func (p *Plan) Money(o Owner) bool {
 	for _, s := range o.Scopes() {

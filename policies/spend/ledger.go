@@ -94,7 +94,7 @@ func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 		err = l.Store.Settle(ctx, org, s)
 	}
-	if err != nil || s.End == Open {
+	if err != nil || s.End == Open && s.As == "" {
 		l.Doubt(org)
 	}
 	return err

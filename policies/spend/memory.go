@@ -163,12 +163,12 @@ func (a *account) levels(more Amounts, h Horizon) [Ceilings]Level {
 	for i, p := range a.periods {
 		_, end := bounds(i, a.at)
 		ms := h.ms(a.at, end)
-		l := Level{Used: p.accrued, Reserved: forecast(burn, ms)}
-		l.Needs = forecast(burn+more[Burn], ms) - l.Reserved
+		goes := forecast(burn, ms)
+		needs := forecast(burn+more[Burn], ms) - goes
 		if more[Burn] > 0 {
-			l.Needs = max(1, l.Needs)
+			needs = max(1, needs)
 		}
-		out[PerDay+i] = l
+		out[PerDay+i] = Level{Used: p.accrued, Reserved: goes + a.reserved[Cost], Needs: needs + more[Cost]}
 	}
 	return out
 }
@@ -187,15 +187,36 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 	defer m.mu.Unlock()
 	l, now := m.org(org)
 	h := l.holds[s.Hold]
-	if l.hasEnded(s.Hold) {
+	if h == nil && l.hasEnded(s.Hold) {
 		return nil
 	}
 	if s.End == Open {
 		if h != nil {
-			h.Open, h.Until = true, time.UnixMilli(now+s.Wait.Milliseconds())
+			l.open(h, s, now)
 		}
 		return nil
 	}
+	l.end(h, s, now)
+	return nil
+}
+
+// open opens a hold, under another id if the settlement says so.
+func (l *ledger) open(h *hold, s *Settlement, now int64) {
+	h.Open, h.Until = true, time.UnixMilli(now+s.Wait.Milliseconds())
+	if s.As == "" || s.As == h.ID {
+		return
+	}
+	if other := l.holds[s.As]; other != nil {
+		l.end(other, &Settlement{Hold: s.As, End: Commit, Full: true}, now)
+	}
+	delete(l.holds, h.ID)
+	l.settled[h.ID] = now
+	h.ID = s.As
+	l.holds[h.ID] = h
+}
+
+// end ends a hold, which may be nil.
+func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	l.settled[s.Hold] = now
 	maps.DeleteFunc(l.settled, func(_ string, at int64) bool { return at < now-ended })
 	if h != nil {
@@ -208,10 +229,18 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 			r.Pending = max(0, r.Pending-1)
 		}
 	}
-	if s.End == Commit {
+	switch {
+	case s.End == Commit && s.Resource != "":
 		l.commit(s, h, now)
+	case s.End == Commit && h != nil:
+		spent := s.Amounts.Clamped()[Cost]
+		if s.Full {
+			spent = h.Amounts[Cost]
+		}
+		for _, a := range l.of(h.Owner, now) {
+			a.spend(spent)
+		}
 	}
-	return nil
 }
 
 // commit enters what became of a resource.

@@ -88,6 +88,13 @@ func (a *account) touch(now int64) {
 	a.at = now
 }
 
+// spend accrues what something has cost once.
+func (a *account) spend(micro int64) {
+	for i := range a.periods {
+		a.periods[i].accrued += micro
+	}
+}
+
 // correct accrues a rate from a time on, as far as that is in the periods; a
 // negative one is taken off.
 func (a *account) correct(rate, from int64) {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Reconciler makes ledgers follow the platform: it settles holds whose end is not
@@ -196,6 +198,11 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		over := !p.state.Now.Before(until)
 		var s *Settlement
 		switch {
+		case h.Kind == string(operation.KindJob): // nothing is listed for it: what it cost at most is known
+			if !due || !over {
+				continue
+			}
+			s = &Settlement{Hold: h.ID, End: Commit, Full: true}
 		case h.Resource == "":
 			at := -1
 			for j, f := range unknown {

@@ -145,8 +145,14 @@ type Settlement struct {
 	End  End
 	// Wait is after how long an open hold that nothing is found for is released.
 	Wait time.Duration
+	// As is the id that an open hold has from now on, "" for its own. A hold that has
+	// that id already is committed in full.
+	As string
+	// Full commits what was reserved instead of Amounts.
+	Full bool
 	// Kind, Resource, Owner and About are those of the resource, for Commit. Those
-	// of the hold win.
+	// of the hold win. Resource is "" for what costs once and leaves nothing: then
+	// Amounts[Cost] accrues if there is a hold.
 	Kind, Resource string
 	Owner          Owner
 	About          About
@@ -222,7 +228,7 @@ type State struct {
 type Store interface {
 	Archive
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
-	// Settle ends a hold. A hold that has ended already stays as it is. A commit
+	// Settle ends a hold or opens it. A hold that has ended already stays as it is. A commit
 	// without its hold, which a lost store can cause, enters the resource all the
 	// same. What other calls have changed meanwhile is never lowered by it.
 	Settle(ctx context.Context, org string, s *Settlement) error

@@ -1,7 +1,7 @@
 -- Makes the record of a resource follow the platform.
 --
 -- ARGV  1  epoch and sequence seen, version of the record that the adjustment is
---          made for (0: there is none), gone (1 or 0), five amounts, owned (1 or 0)
+--          made for (0: there is none), gone (1 or 0), six amounts, owned (1 or 0)
 --       2  kind   3  resource   4  about   5  team   6  key: the owner's, if owned
 --
 -- Returns {1 if it was made and 0 if not, epoch, sequence and clock}.

@@ -9,10 +9,10 @@
 --
 -- A record is a line of integers, then lines of text:
 --   ledger    epoch, sequence, complete (1 or 0) / token of a rebuild under way
---   account   at, five amounts committed, five reserved, and for the day and the
+--   account   at, six amounts committed, six reserved, and for the day and the
 --             month each: start, accrued, carry
---   resource  version, since, pending, five amounts / kind / team / key / about
---   hold      at, open (1 or 0), until, version of the resource, five amounts
+--   resource  version, since, pending, six amounts / kind / team / key / about
+--   hold      at, open (1 or 0), until, version of the resource, six amounts
 --             / kind / resource / team / key / about
 --   change    at, micro-dollars per hour more / kind / resource / team / key / about
 --
@@ -22,7 +22,7 @@
 
 local HOUR, DAY = 3600000, 86400000
 local MAXBURN = 1e12
-local AMOUNTS = 5
+local AMOUNTS, COST = 6, 6
 local ENDED = 3600000 -- how long it is remembered that a hold has ended
 
 local clock = redis.call('TIME')

@@ -1,7 +1,7 @@
 -- Reserves room for one call.
 --
 -- ARGV  1  epoch and sequence seen, free (1 or 0), horizon in ms (-1: the period),
---          five amounts of the resource after the call
+--          six amounts of the resource after the call
 --       2  id of the hold   3  kind   4  resource ('' for one to be made)
 --       5  team   6  key   7  about
 --       8  and on: the seven ceilings of each scope, 0 for none: the key's, the
@@ -22,7 +22,7 @@ if behind(given[1], given[2]) then saveLedger() end
 if ledger.complete == 0 and not free then return head(CLOSED) end
 
 local held, record = holdOf(id), resource(res)
-local before = {0, 0, 0, 0, 0}
+local before = {0, 0, 0, 0, 0, 0}
 if res ~= '' then
   local t, k = '', ''
   if record then t, k, before = record.team, record.key, record.amounts end
@@ -56,9 +56,9 @@ for i, name in ipairs(scopesOf(team, key)) do
     local goes = forecast(burn, ms)
     local needs = forecast(burn + more[1], ms) - goes
     if more[1] > 0 then needs = math.max(1, needs) end
-    level(1 + p, a.periods[p].accrued, goes, needs)
+    level(1 + p, a.periods[p].accrued, goes + a.reserved[COST], needs + more[COST])
   end
-  for d = 2, AMOUNTS do level(2 + d, a.committed[d], a.reserved[d], more[d]) end
+  for d = 2, COST - 1 do level(2 + d, a.committed[d], a.reserved[d], more[d]) end
   out[i] = line(levels)
 end
 

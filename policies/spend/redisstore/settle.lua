@@ -1,46 +1,73 @@
 -- Ends a hold, or opens it.
 --
 -- ARGV  1  epoch and sequence seen, end (0 release, 1 open, 2 commit), how long an
---          open hold waits in ms, gone (1 or 0), five amounts of the resource
---       2  id of the hold   3  kind   4  resource   5  team   6  key   7  about
+--          open hold waits in ms, gone (1 or 0), full (1 or 0), six amounts of the
+--          resource
+--       2  id of the hold   3  kind   4  resource ('': what costs once accrues)
+--       5  team   6  key   7  about   8  id that an open hold has from now on ('': its own)
 --
 -- Returns {status, epoch, sequence and clock}; the status is always 0.
 
 local RELEASE, OPEN, COMMIT = 0, 1, 2
 
 local given = numbers(ARGV[1])
-local how, wait, gone, amounts = given[3], given[4], given[5] == 1, amountsAt(given, 5)
-local id, res = ARGV[2], ARGV[4]
+local how, wait, gone, full, amounts = given[3], given[4], given[5] == 1, given[6] == 1, amountsAt(given, 6)
+local id, res, as = ARGV[2], ARGV[4], ARGV[8]
 
 local lost = behind(given[1], given[2])
 local ended, held = redis.call('ZSCORE', KEYS[4], id), holdOf(id)
-if ended or how == OPEN and not held then
+if ended and not held or how == OPEN and not held then
   if lost then saveLedger() end
   return head(0)
 end
+
+local function forget(name)
+  redis.call('ZADD', KEYS[4], now, name)
+  redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
+  redis.call('HDEL', KEYS[3], name)
+end
+
+local function unreserve(h)
+  each(h.team, h.key, function(a)
+    add(a.reserved, h.amounts, -1)
+    correct(a, -h.amounts[1], h.at)
+  end)
+  local about = resource(h.resource)
+  if about then
+    about.pending = math.max(0, about.pending - 1)
+    saveResource(h.resource, about)
+  end
+end
+
+local function spend(h, micro)
+  each(h.team, h.key, function(a)
+    for _, p in ipairs(a.periods) do p.accrued = p.accrued + micro end
+  end)
+end
+
 if how == OPEN then
   held.open, held.wait = 1, now + wait
+  if as ~= '' and as ~= id then
+    local other = holdOf(as)
+    if other then
+      unreserve(other)
+      spend(other, other.amounts[COST])
+      saveAccounts()
+    end
+    forget(id)
+    id = as
+  end
   saveHold(id, held)
   saveLedger()
   return head(0)
 end
 
-redis.call('ZADD', KEYS[4], now, id)
-redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
-if held then
-  redis.call('HDEL', KEYS[3], id)
-  each(held.team, held.key, function(a)
-    add(a.reserved, held.amounts, -1)
-    correct(a, -held.amounts[1], held.at)
-  end)
-  local about = resource(held.resource)
-  if about then
-    about.pending = math.max(0, about.pending - 1)
-    saveResource(held.resource, about)
-  end
-end
+forget(id)
+if held then unreserve(held) end
 
-if how == COMMIT then
+if how == COMMIT and res == '' then
+  if held then spend(held, full and held.amounts[COST] or amounts[COST]) end
+elseif how == COMMIT then
   local old = resource(res)
   local new = {since = now, pending = 0, amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
   -- whether no other change of the resource overlapped this one: if one did, the

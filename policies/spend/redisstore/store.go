@@ -132,8 +132,8 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	_, err := s.run(ctx, s.settle, org, []any{
-		s.numbers(org, append([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone)}, clamped(p.Amounts)...)...),
-		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About),
+		s.numbers(org, append([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, clamped(p.Amounts)...)...),
+		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
 	})
 	if err != nil {
 		return fmt.Errorf("settle: %w", err)

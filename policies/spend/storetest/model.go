@@ -31,6 +31,7 @@ func testModel(h *harness) {
 			"":        m.check,
 			"create":  m.create,
 			"change":  m.change,
+			"run":     m.run,
 			"settle":  m.settle,
 			"adjust":  m.adjust,
 			"advance": m.advance,
@@ -102,7 +103,7 @@ var (
 func amounts(t *rapid.T) spend.Amounts {
 	return spend.Amounts{
 		rapid.SampledFrom(rates).Draw(t, "burn"), rapid.Int64Range(0, 8).Draw(t, "gpus"), rapid.Int64Range(0, 1).Draw(t, "pods"),
-		rapid.Int64Range(0, 5).Draw(t, "workers"), rapid.Int64Range(0, 100).Draw(t, "volume"),
+		rapid.Int64Range(0, 5).Draw(t, "workers"), rapid.Int64Range(0, 100).Draw(t, "volume"), rapid.SampledFrom(rates).Draw(t, "cost"),
 	}
 }
 
@@ -146,6 +147,15 @@ func (m *model) create(t *rapid.T) {
 	m.reserve(spend.Reservation{Hold: id, Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: amounts(t)})
 }
 
+func (m *model) run(t *rapid.T) {
+	m.T = t
+	id := fmt.Sprint("h", len(m.holds))
+	m.holds = append(m.holds, id)
+	m.reserve(spend.Reservation{Hold: id, Kind: "job", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: spend.Amounts{
+		spend.Cost: rapid.Int64Range(0, 20_000_000).Draw(t, "cost"),
+	}})
+}
+
 func (m *model) change(t *rapid.T) {
 	m.T = t
 	id := fmt.Sprint("h", len(m.holds))
@@ -180,6 +190,12 @@ func (m *model) settle(t *rapid.T) {
 		if h.ID == s.Hold && h.Resource != "" {
 			s.Resource = h.Resource
 		}
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "once") {
+	case 0:
+		s.Resource, s.Full = "", rapid.Bool().Draw(t, "full")
+	case 1:
+		s.As = rapid.SampledFrom(append([]string{"unheard-of"}, m.holds...)).Draw(t, "as")
 	}
 	if len(known.Resources) > 0 && rapid.IntRange(0, 5).Draw(t, "other") == 0 {
 		s.Resource = rapid.SampledFrom(known.Resources).Draw(t, "resource").ID

@@ -45,6 +45,8 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"adjustments", testAdjust},
 		{"closed until it is rebuilt", testRebuild},
 		{"racing callers", testRace},
+		{"what costs once", testCost},
+		{"a hold under another id", testAs},
 		{"accrual", testAccrual},
 		{"periods", testPeriods},
 		{"the largest amounts", testLargest},

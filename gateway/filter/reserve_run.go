@@ -1,0 +1,245 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// priceOf is what runs on the endpoint or model of a call cost, if the ledger keeps
+// account of them.
+func priceOf(ex *Exchange) catalog.Run {
+	if ex.Tenant.Budgets == nil {
+		return catalog.Run{}
+	}
+	return ex.Tenant.Runs[ex.Params["id"]]
+}
+
+// requestRun reserves the most that a run can cost. What has no price is not held
+// against budgets: it costs what its endpoint's workers cost, which are.
+func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.Row) error {
+	price := priceOf(ex)
+	if !price.Known() {
+		return nil
+	}
+	ex.Out.Whole = row.Verb.Changes() && !row.Waits // such answers are short
+	if row.Verb != operation.VerbRun || ex.Operation.ID == "updateBatch" || ex.Operation.ID == "finalizeBatch" {
+		return nil // what was added to a batch was reserved then
+	}
+	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+	most, known := mostOf(ex, price)
+	if !known && plan.Accrues(owner) {
+		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget per day or month applies")
+	}
+	r := &reservation{kind: operation.KindJob, verb: row.Verb, Reservation: spend.Reservation{
+		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: spend.Amounts{spend.Cost: int64(most)},
+		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
+	}}
+	r.After = r.After.Clamped()
+	r.takes, ex.held = r.After, r
+	var err error
+	r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
+	switch {
+	case err == nil:
+		r.known = true
+	case plan.Accrues(owner):
+		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this run costs").
+			With("Retry-After", "1").Because(err)
+	default:
+		ex.Event.Cause = err
+	}
+	if c := r.quote.Refused; c != nil {
+		return overBudget(c)
+	}
+	return nil
+}
+
+// mostOf is the most that a call can cost: a run, or all that are added to a batch.
+func mostOf(ex *Exchange, price catalog.Run) (most catalog.Money, known bool) {
+	body, _ := ex.Doc.(map[string]any)
+	if !fillsBatch(ex) {
+		return price.Most(body, sizeOf(ex))
+	}
+	requests, _ := body["requests"].([]any)
+	for _, item := range requests {
+		request, _ := item.(map[string]any)
+		text, err := strictjson.Append(nil, request)
+		one, ok := price.Most(request, int64(len(text)))
+		if err != nil || !ok {
+			return 0, false
+		}
+		most += one
+	}
+	return most, true
+}
+
+// fillsBatch reports whether a call adds requests to a batch.
+func fillsBatch(ex *Exchange) bool {
+	return ex.Operation.ID == "createBatch" || ex.Operation.ID == "addBatchRequests"
+}
+
+// sizeOf is the length of the body that is sent, at least.
+func sizeOf(ex *Exchange) int64 {
+	size := max(ex.In.Length, int64(len(ex.In.Body)))
+	if ex.opaque() && ex.In.Length < 0 && ex.In.Source != nil {
+		size = ex.bodyLimit()
+	}
+	if len(ex.Verdict.Mutate) > 0 {
+		if text, err := strictjson.Append(nil, ex.Doc); err == nil {
+			size = max(size, int64(len(text)))
+		}
+	}
+	return size
+}
+
+// responseRun settles what a run has cost, or what the answer about a job says that it
+// has. Of an answer that streams it does so at the end.
+func (f *Reserve) responseRun(ctx context.Context, ex *Exchange, row *operation.Row) {
+	r, a := ex.held, ex.Answer
+	price := priceOf(ex)
+	switch {
+	case r == nil && (!price.Known() || ex.Sent != Answered || !a.Relayed || ex.Params["jobId"] == ""):
+		return
+	case r == nil && a.Stream == nil:
+		f.saw(ctx, ex, price)
+	case r == nil:
+		a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.saw(ctx, ex, price) }}
+	case a.Stream != nil && a.Relayed && a.Status < http.StatusBadRequest:
+		a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.end(ctx, ex, f.settlementRun(ex, row, price)) }}
+		r.tell(a)
+	default:
+		s := f.settlementRun(ex, row, price)
+		f.end(ctx, ex, s)
+		if s.End == spend.Commit && !s.Full {
+			r.takes = s.Amounts
+		}
+		if s.End != spend.Release {
+			r.tell(a)
+		}
+	}
+}
+
+// settling is the body of an answer at whose end something is settled.
+type settling struct {
+	io.ReadCloser
+	end  func()
+	once sync.Once
+}
+
+// Read implements io.Reader.
+func (s *settling) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		s.once.Do(s.end)
+	}
+	return n, err
+}
+
+// Close implements io.Closer. What it ends before its end was settled by nothing
+// that the answer said.
+func (s *settling) Close() error {
+	s.once.Do(s.end)
+	return s.ReadCloser.Close()
+}
+
+// settlementRun says what a run has cost: what was reserved, unless the platform
+// refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
+// open under the job's id.
+func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
+	s := &spend.Settlement{Hold: ex.held.Hold, End: spend.Commit, Full: true}
+	status, ran := ex.Event.UpstreamStatus, ex.ran
+	switch {
+	case ex.Sent == NotSent:
+		s.End = spend.Release
+	case ex.Sent != Answered:
+	case status >= http.StatusBadRequest && status <= http.StatusInternalServerError, status == http.StatusServiceUnavailable:
+		s.End = spend.Release
+	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, fillsBatch(ex):
+	case ran.status == "" || ran.final():
+		if amounts, known := ran.cost(price, true); known {
+			s.Amounts, s.Full = amounts, false
+		}
+	case ran.id != "" && len(ran.id) < maxToken:
+		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.id), f.life(ex)
+	}
+	return s
+}
+
+// saw settles what a job has cost when an answer about it says that it has ended.
+func (f *Reserve) saw(ctx context.Context, ex *Exchange, price catalog.Run) {
+	if ex.ran == nil || !ex.ran.final() {
+		return
+	}
+	whole := ex.Operation.ID == "jobStatus" || ex.Operation.ID == "jobStatusSync"
+	amounts, known := ex.ran.cost(price, whole)
+	if known || whole {
+		f.end(ctx, ex, &spend.Settlement{Hold: jobHold(ex.Params["id"], ex.Params["jobId"]), End: spend.Commit, Amounts: amounts, Full: !known})
+	}
+}
+
+// jobHold is the id of the hold of a job that was answered before it has ended.
+func jobHold(endpoint, job string) string { return "job " + endpoint + " " + job }
+
+// defaultLife is how long the platform keeps a job that does not say (reference
+// platform-v2, section 12.2).
+const defaultLife = 24 * time.Hour
+
+// life is how long the job of a call can take, and how long it is known afterwards.
+func (f *Reserve) life(ex *Exchange) time.Duration {
+	body, _ := ex.Doc.(map[string]any)
+	policy, _ := body["policy"].(map[string]any)
+	life := defaultLife
+	if ms, said := number(policy["ttl"]); said {
+		life = milliseconds(ms)
+	}
+	return life + f.Unresolved
+}
+
+// final reports whether a job has ended.
+func (r *ran) final() bool {
+	switch r.status {
+	case "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT":
+		return true
+	}
+	return false
+}
+
+// cost is what a run that has ended has cost by its price; known is false if that does
+// not follow from what the answer says, which is all there is to say if it is whole.
+// A run that has failed costs the time that it took, and nothing otherwise (reference
+// platform-v2, section 12.9).
+func (r *ran) cost(price catalog.Run, whole bool) (a spend.Amounts, known bool) {
+	var cost catalog.Money
+	failed := r.status != "" && r.status != "COMPLETED"
+	switch {
+	case failed && !whole && !r.Finished:
+		return a, false
+	case price.PerHour > 0:
+		known = r.Finished || failed
+		cost = price.OfTime(r.Executed)
+	case failed:
+		known = r.status == "FAILED" || r.Executed == 0
+	case r.Cost > 0:
+		said, err := catalog.ParseMoney(strconv.FormatFloat(r.Cost, 'f', -1, 64))
+		cost, known = said, err == nil
+	case price.PerRun > 0:
+		cost, known = price.PerRun, true
+	case price.PerTokens > 0:
+		known = r.Prompt+r.Completion > 0
+		cost = price.OfTokens(r.Prompt, r.Completion)
+	}
+	a[spend.Cost] = int64(cost)
+	return a.Clamped(), known
+}

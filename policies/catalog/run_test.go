@@ -1,0 +1,103 @@
+package catalog_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+const usd = catalog.Money(1_000_000)
+
+func TestMostOfARun(t *testing.T) {
+	second := catalog.Run{PerSecond: usd / 10, DefaultSeconds: 5}
+	hour := catalog.Run{PerHour: 36 * usd / 10}
+	tokens := catalog.Run{PerTokens: 100 * usd, PerInput: 10 * usd, DefaultTokens: 1000}
+	for _, tt := range []struct {
+		name  string
+		price catalog.Run
+		body  string
+		most  catalog.Money // without that of the prompt
+		known bool
+	}{
+		{"by run", catalog.Run{PerRun: 5}, `{}`, 5, true},
+		{"no length", second, `{"input":{}}`, usd / 2, true},
+		{"no length, no default", catalog.Run{PerSecond: 1}, `{"input":{}}`, 0, false},
+		{"a length", second, `{"input":{"duration":2.5}}`, usd / 4, true},
+		{"the smallest length", second, `{"input":{"duration":1e-9}}`, 1, true},
+		{"a length of nothing", second, `{"input":{"duration":0}}`, 0, false},
+		{"a negative length", second, `{"input":{"duration":-1}}`, 0, false},
+		{"a length in words", second, `{"input":{"duration":"5"}}`, 0, false},
+		{"an absurd length", second, `{"input":{"duration":1e12}}`, 0, false},
+		{"a long length", second, `{"input":{"duration":1e9}}`, usd * 1e8, true},
+		{"the platform's time", hour, `{}`, 6 * usd / 10, true},
+		{"the price's time", catalog.Run{PerHour: 36 * usd / 10, DefaultSeconds: 60}, `{"policy":{}}`, 6 * usd / 100, true},
+		{"the job's time", hour, `{"policy":{"executionTimeout":7200000}}`, 72 * usd / 10, true},
+		{"a time in words", hour, `{"policy":{"executionTimeout":"1"}}`, 0, false},
+		{"no tokens", tokens, `{"model":"m"}`, usd / 10, true},
+		{"no tokens, no default", catalog.Run{PerTokens: 1}, `{}`, 0, false},
+		{"tokens", tokens, `{"max_tokens":10,"n":3}`, 3000, true},
+		{"either name", tokens, `{"max_tokens":1,"max_completion_tokens":20}`, 2000, true},
+		{"of a job", tokens, `{"input":{"sampling_params":{"max_tokens":30,"best_of":2}}}`, 6000, true},
+		{"of a chat in a job", tokens, `{"input":{"openai_input":{"max_tokens":40}}}`, 4000, true},
+		{"null is nothing", tokens, `{"max_tokens":null}`, usd / 10, true},
+		{"tokens in words", tokens, `{"max_tokens":"10"}`, 0, false},
+		{"a fraction of a choice", tokens, `{"n":1.5}`, 0, false},
+		{"more than any model has", tokens, `{"max_tokens":99999999999}`, 0, false},
+		{"no price", catalog.Run{}, `{}`, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for how, decode := range map[string]func([]byte) (any, error){
+				"at once": func(b []byte) (any, error) { return strictjson.Decode(b, strictjson.DefaultLimits()) },
+				"later":   func(b []byte) (any, error) { return strictjson.DecodeAround(b, "input", strictjson.RunLimits()) },
+			} {
+				doc, err := decode([]byte(tt.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, _ := doc.(map[string]any)
+				most, known := tt.price.Most(body, 0)
+				if known != tt.known || known && most != tt.most {
+					t.Errorf("%s: Most = %s, %t, want %s, %t", how, most, known, tt.most, tt.known)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatTokensAndTimeCost(t *testing.T) {
+	one, apart := catalog.Run{PerTokens: 10 * usd}, catalog.Run{PerTokens: 10 * usd, PerInput: usd}
+	hour := catalog.Run{PerHour: usd}
+	for name, tt := range map[string]struct{ got, want catalog.Money }{
+		"one price":       {one.OfTokens(100, 10), 1100},
+		"two prices":      {apart.OfTokens(100, 10), 200},
+		"rounded up":      {catalog.Run{PerTokens: 1}.OfTokens(1, 0), 1},
+		"no more than is": {one.OfTokens(math.MaxInt64, math.MaxInt64), 1_000_000_000 * usd},
+		"half an hour":    {hour.OfTime(30 * time.Minute), usd / 2},
+		"a millisecond":   {hour.OfTime(time.Millisecond), 1},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
+		}
+	}
+}
+
+func TestRunPricesThatMakeNoSense(t *testing.T) {
+	for want, r := range map[string]catalog.Run{
+		"exactly one":                  {},
+		"exactly one of":               {PerRun: 1, PerTokens: 1},
+		"usd_per_million_input_tokens": {PerRun: 1, PerInput: 1},
+		"default_seconds":              {PerSecond: 1, DefaultSeconds: -1},
+		"default_tokens":               {PerTokens: 1, DefaultTokens: -1},
+	} {
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want a fault of %s", r, err, want)
+		}
+	}
+	if err := (catalog.Run{PerTokens: 1, PerInput: 1, DefaultTokens: 1}).Validate(); err != nil {
+		t.Errorf("a price by token: %v", err)
+	}
+}
