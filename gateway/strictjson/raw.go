@@ -1,9 +1,6 @@
 package strictjson
 
-import (
-	"sync"
-	"unsafe"
-)
+import "sync"
 
 // Raw is a value that is known to be strict JSON and is not decoded before it is
 // looked at. It stands in the place of its value in what DecodeAround returns, and
@@ -62,9 +59,9 @@ func outline(data []byte, l Limits, keep func(name string, value []byte) bool) (
 	}
 	var few [8]member
 	members := few[:0]
-	s := scanner{data: data, text: unsafe.String(unsafe.SliceData(data), len(data)), lim: l.orDefault()} //nolint:gosec // as in DecodeInPlace
+	s := scanner{data: data, lim: l.orDefault()}
 	s.visit = func(name string, from, to int) { members = append(members, member{name, data[from:to]}) }
-	if s.at(s.space(0)) != '{' || !s.document() {
+	if at(data, space(data, 0)) != '{' || !s.document() {
 		return nil, false
 	}
 	v = make(map[string]any, len(members))

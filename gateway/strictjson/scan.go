@@ -3,11 +3,10 @@ package strictjson
 import (
 	"encoding/binary"
 	"math/bits"
-	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,162 +14,200 @@ import (
 // scanner accepts texts as decode does, without making values of them. It gives no
 // reasons: what it does not accept is left to decode, which may still accept it.
 //
-// Its methods take the offset of a token and return that of the first byte behind
-// it, -1 for a text that is not accepted.
+// What scans a token takes the offset of its first byte and returns that of the first
+// byte behind it, -1 for a text that is not accepted.
 type scanner struct {
-	// data and text are the same bytes.
-	data   []byte
-	text   string
-	lim    Limits
-	values int
-	// names are those of the objects now open, outermost first.
-	names []string
-	// visit, if not nil, is called for each member of the outermost object with its
-	// name, and the offsets of its value.
+	data []byte
+	lim  Limits
+	// visit is called for each member of the outermost object with its name, and the
+	// offsets of its value.
 	visit func(name string, from, to int)
+
+	// open are the containers around the innermost one, outermost first.
+	open []container
+	// names are the names of the objects now open, outermost first.
+	names []span
 }
+
+// container is an array or an object of which a part was read.
+type container struct {
+	object bool
+	// first is where the names of an object begin among those of the scanner.
+	first int
+	// set holds the names of an object of many members, or with names that are spelled
+	// with escapes; nil for others.
+	set map[string]struct{}
+}
+
+// span is a part of the text.
+type span struct{ from, to int }
 
 // fewNames is how many names of an object are compared one by one.
 const fewNames = 16
 
-// document scans a whole text.
+// document scans a whole text. It is one loop over values, because a call for each
+// would cost as much as most of them.
 func (s *scanner) document() bool {
-	i := s.value(s.space(0), 0)
-	return i >= 0 && s.space(i) == len(s.text)
+	b, i := s.data, space(s.data, 0)
+	var in container // the innermost
+	var name, from int
+	for depth, values := 0, 0; ; {
+		if in.object {
+			at := i
+			if i = s.name(i, &in); i < 0 {
+				return false
+			}
+			if depth == 1 {
+				name, from = at, i
+			}
+		}
+		if values++; values > s.lim.Values {
+			return false
+		}
+		switch c := at(b, i); c {
+		case '{', '[':
+			if depth >= s.lim.Depth {
+				return false
+			}
+			if i = space(b, i+1); at(b, i) != end(c) {
+				s.open = append(s.open, in)
+				in = container{object: c == '{', first: len(s.names)}
+				depth++
+				continue
+			}
+			i++ // it is empty
+		case '"':
+			i, _ = str(b, i)
+		case 't':
+			i = literal(b, i, "true")
+		case 'f':
+			i = literal(b, i, "false")
+		case 'n':
+			i = literal(b, i, "null")
+		default:
+			i = number(b, i, &s.lim)
+		}
+		if i < 0 {
+			return false
+		}
+		for { // A value, and every container that it ends, ends at i.
+			if depth == 0 {
+				return space(b, i) == len(b)
+			}
+			if depth == 1 && in.object {
+				s.visit(s.spelled(name), from, i)
+			}
+			i = space(b, i)
+			c := at(b, i)
+			if c == ',' {
+				i = space(b, i+1)
+				break
+			}
+			if in.object && c != '}' || !in.object && c != ']' {
+				return false
+			}
+			s.names = s.names[:in.first]
+			depth--
+			in = s.open[depth]
+			s.open = s.open[:depth]
+			i++
+		}
+	}
 }
 
+// end returns the byte that ends a container that begins with c.
+func end(c byte) byte { return c + 2 } // '[' and ']', '{' and '}'
+
 // at returns the byte at i, 0 behind the end, which begins no token.
-func (s *scanner) at(i int) byte {
-	if i < len(s.text) {
-		return s.text[i]
+func at(b []byte, i int) byte {
+	if uint(i) < uint(len(b)) { //nolint:gosec // one comparison instead of two
+		return b[i]
 	}
 	return 0
 }
 
-func (s *scanner) space(i int) int {
+// space returns the offset of the first byte at or behind i that is not white space.
+func space(b []byte, i int) int {
+	if at(b, i) > ' ' {
+		return i
+	}
+	return spaces(b, i)
+}
+
+func spaces(b []byte, i int) int {
 	const spaces = 1<<' ' | 1<<'\n' | 1<<'\r' | 1<<'\t'
-	for i < len(s.text) && s.text[i] <= ' ' && spaces>>s.text[i]&1 != 0 {
+	for i < len(b) && b[i] <= ' ' && spaces>>b[i]&1 != 0 {
 		i++
 	}
 	return i
 }
 
-// value scans the value at i; depth containers are open around it.
-func (s *scanner) value(i, depth int) int {
-	if s.values++; s.values > s.lim.Values {
-		return -1
-	}
-	switch c := s.at(i); c {
-	case '"':
-		end, _ := s.str(i)
-		return end
-	case '{':
-		if depth >= s.lim.Depth {
-			return -1
-		}
-		return s.object(i, depth+1)
-	case '[':
-		if depth >= s.lim.Depth {
-			return -1
-		}
-		return s.array(i, depth+1)
-	case 't':
-		return s.literal(i, "true")
-	case 'f':
-		return s.literal(i, "false")
-	case 'n':
-		return s.literal(i, "null")
-	default:
-		return s.number(i)
-	}
-}
-
-func (s *scanner) literal(i int, word string) int {
-	if end := i + len(word); end <= len(s.text) && s.text[i:end] == word {
+func literal(b []byte, i int, word string) int {
+	if end := i + len(word); end <= len(b) && string(b[i:end]) == word {
 		return end
 	}
 	return -1
 }
 
-func (s *scanner) array(i, depth int) int {
-	if i = s.space(i + 1); s.at(i) == ']' {
-		return i + 1
+// name scans the name of a member of an object at i, with the colon, and returns the
+// offset of the value.
+func (s *scanner) name(i int, in *container) int {
+	b := s.data
+	if at(b, i) != '"' {
+		return -1
 	}
-	for {
-		if i = s.value(i, depth); i < 0 {
-			return -1
-		}
-		switch i = s.space(i); s.at(i) {
-		case ',':
-			i = s.space(i + 1)
-		case ']':
-			return i + 1
-		default:
-			return -1
-		}
+	end, plain := str(b, i)
+	if end < 0 {
+		return -1
 	}
+	first := false
+	if plain && in.set == nil {
+		first = s.add(span{i + 1, end - 1}, in)
+	} else {
+		first = s.addSpelled(i, in)
+	}
+	if i = space(b, end); !first || at(b, i) != ':' {
+		return -1
+	}
+	return space(b, i+1)
 }
 
-func (s *scanner) object(i, depth int) int {
-	if i = s.space(i + 1); s.at(i) == '}' {
-		return i + 1
-	}
-	o := openObject{first: len(s.names)}
-	for {
-		if s.at(i) != '"' {
-			return -1
-		}
-		name, next := s.name(i)
-		if next < 0 || !o.add(s, name) {
-			return -1
-		}
-		if i = s.space(next); s.at(i) != ':' {
-			return -1
-		}
-		from := s.space(i + 1)
-		if i = s.value(from, depth); i < 0 {
-			return -1
-		}
-		if depth == 1 && s.visit != nil {
-			s.visit(name, from, i)
-		}
-		switch i = s.space(i); s.at(i) {
-		case ',':
-			i = s.space(i + 1)
-		case '}':
-			s.names = s.names[:o.first]
-			return i + 1
-		default:
-			return -1
+// add notes a name of an object. It reports whether it is the first of its kind.
+func (s *scanner) add(name span, in *container) bool {
+	known := s.names[in.first:]
+	for _, k := range known {
+		if k.to-k.from == name.to-name.from && string(s.data[k.from:k.to]) == string(s.data[name.from:name.to]) {
+			return false
 		}
 	}
-}
-
-// openObject is an object of which some members were read. Their names begin at
-// first in those of the scanner; of many, they are in a set.
-type openObject struct {
-	first int
-	set   map[string]struct{}
-}
-
-// add notes a name. It reports whether it is the first of its kind.
-func (o *openObject) add(s *scanner, name string) bool {
-	if o.set != nil {
-		before := len(o.set)
-		o.set[name] = struct{}{}
-		return len(o.set) > before
-	}
-	if slices.Contains(s.names[o.first:], name) {
-		return false
+	if len(known) == fewNames {
+		return s.addSpelled(name.from-1, in)
 	}
 	s.names = append(s.names, name)
-	if known := s.names[o.first:]; len(known) == fewNames {
-		o.set = make(map[string]struct{}, 2*fewNames)
-		for _, n := range known {
-			o.set[n] = struct{}{}
+	return true
+}
+
+// addSpelled is add for the name that is quoted at i, in a set.
+func (s *scanner) addSpelled(i int, in *container) bool {
+	if in.set == nil {
+		in.set = make(map[string]struct{}, 2*fewNames)
+		for _, k := range s.names[in.first:] {
+			in.set[s.spelled(k.from-1)] = struct{}{}
 		}
 	}
-	return true
+	before := len(in.set)
+	in.set[s.spelled(i)] = struct{}{}
+	return len(in.set) > before
+}
+
+// spelled returns what the string at i, which was scanned, spells.
+func (s *scanner) spelled(i int) string {
+	end, plain := str(s.data, i)
+	spelled := s.data[i+1 : end-1]
+	if !plain {
+		spelled, _ = jsontext.AppendUnquote(nil, s.data[i:end]) // str has checked it
+	}
+	return unsafe.String(unsafe.SliceData(spelled), len(spelled)) //nolint:gosec // as in DecodeInPlace
 }
 
 // Eight bytes at a time: a byte in each, and the highest bit of each.
@@ -181,18 +218,18 @@ const (
 
 // str scans the string at i. plain reports whether it stands for itself, without
 // escapes.
-func (s *scanner) str(i int) (end int, plain bool) {
-	data, seen := s.data, uint64(0)
+func str(b []byte, i int) (end int, plain bool) {
+	seen := uint64(0)
 	from := i + 1
 	plain = true
 	for i = from; ; {
-		for len(data)-i >= 8 {
-			w := binary.LittleEndian.Uint64(data[i:])
-			quote, slash := w^'"'*eachByte, w^'\\'*eachByte
-			// The lowest bit that is set is that of the first byte below 0x20, or
-			// equal to a quote or a backslash; above it, borrows may set others.
-			found := (w-0x20*eachByte)&^w | (quote-eachByte)&^quote | (slash-eachByte)&^slash
-			if found &= highBits; found != 0 {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			// The lowest bit that is set is that of the first byte that is below 0x20 or
+			// a quote, which are those that differ from 0x02 by less than 0x21, or that is a
+			// backslash; above it, borrows may set others.
+			found := ((w ^ 0x02*eachByte - 0x21*eachByte) | (w ^ '\\'*eachByte - eachByte)) &^ w & highBits
+			if found != 0 {
 				n := bits.TrailingZeros64(found) / 8
 				seen |= w & (1<<(8*n) - 1)
 				i += n
@@ -201,14 +238,14 @@ func (s *scanner) str(i int) (end int, plain bool) {
 			seen |= w
 			i += 8
 		}
-		switch c := s.at(i); {
+		switch c := at(b, i); {
 		case c == '"':
-			if seen&highBits != 0 && !utf8.Valid(data[from:i]) {
+			if seen&highBits != 0 && !utf8.Valid(b[from:i]) {
 				return -1, false
 			}
 			return i + 1, plain
 		case c == '\\':
-			if i = s.escape(i); i < 0 {
+			if i = escape(b, i); i < 0 {
 				return -1, false
 			}
 			plain = false
@@ -222,91 +259,72 @@ func (s *scanner) str(i int) (end int, plain bool) {
 }
 
 // escape scans the escape at i.
-func (s *scanner) escape(i int) int {
-	if s.at(i+1) != 'u' {
-		if strings.IndexByte(`"\/bfnrt`, s.at(i+1)) < 0 {
-			return -1
-		}
+func escape(b []byte, i int) int {
+	switch at(b, i+1) {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return i + 2
+	case 'u':
+	default:
+		return -1
 	}
 	const long = len(`\u0000`)
-	first, ok := s.unit(i)
+	first, ok := unit(b, i)
 	switch {
 	case !ok:
 		return -1
 	case !utf16.IsSurrogate(first):
 		return i + long
 	}
-	if second, ok := s.unit(i + long); ok && utf16.DecodeRune(first, second) != utf8.RuneError {
+	if second, ok := unit(b, i+long); ok && utf16.DecodeRune(first, second) != utf8.RuneError {
 		return i + 2*long
 	}
 	return -1
 }
 
 // unit reads the escape at i that spells a UTF-16 code unit.
-func (s *scanner) unit(i int) (rune, bool) {
-	if s.at(i) != '\\' || s.at(i+1) != 'u' || len(s.text)-i < len(`\u0000`) {
+func unit(b []byte, i int) (rune, bool) {
+	if at(b, i) != '\\' || at(b, i+1) != 'u' || len(b)-i < len(`\u0000`) {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(s.text[i+2:i+6], 16, 16)
+	n, err := strconv.ParseUint(string(b[i+2:i+6]), 16, 16)
 	return rune(n), err == nil
 }
 
-// name scans the name of a member at i and returns what it spells.
-func (s *scanner) name(i int) (string, int) {
-	end, plain := s.str(i)
-	switch {
-	case end < 0:
-		return "", -1
-	case plain:
-		return s.text[i+1 : end-1], end
-	}
-	spelled, err := jsontext.AppendUnquote(nil, s.data[i:end])
-	if err != nil {
-		return "", -1
-	}
-	return string(spelled), end
-}
-
 // number scans the number at i.
-func (s *scanner) number(i int) int {
+func number(b []byte, i int, l *Limits) int {
 	from := i
-	if s.at(i) == '-' {
+	if at(b, i) == '-' {
 		i++
 	}
-	switch c := s.at(i); {
-	case c == '0':
-		i++
-	case '1' <= c && c <= '9':
-		i = s.digits(i)
-	default:
+	first := i
+	if i = digits(b, i); i == first || i > first+1 && b[first] == '0' {
 		return -1
 	}
-	if s.at(i) == '.' {
-		after := s.digits(i + 1)
+	if at(b, i) == '.' {
+		after := digits(b, i+1)
 		if after == i+1 {
 			return -1
 		}
 		i = after
 	}
-	if c := s.at(i); c == 'e' || c == 'E' {
-		if i++; s.at(i) == '+' || s.at(i) == '-' {
+	if at(b, i)|0x20 == 'e' {
+		if i++; at(b, i) == '+' || at(b, i) == '-' {
 			i++
 		}
-		after := s.digits(i)
-		if exponent, err := strconv.Atoi(s.text[i:after]); err != nil || exponent > s.lim.Exponent {
+		after := digits(b, i)
+		if exponent, err := strconv.Atoi(string(b[i:after])); err != nil || exponent > l.Exponent {
 			return -1
 		}
 		i = after
 	}
-	if i-from > s.lim.NumberChars {
+	if i-from > l.NumberChars {
 		return -1
 	}
 	return i
 }
 
-func (s *scanner) digits(i int) int {
-	for i < len(s.text) && '0' <= s.text[i] && s.text[i] <= '9' {
+func digits(b []byte, i int) int {
+	for uint(i) < uint(len(b)) && b[i]-'0' <= 9 { //nolint:gosec // as in at
 		i++
 	}
 	return i
