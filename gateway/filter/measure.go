@@ -70,17 +70,17 @@ func (m *metered) see(p []byte) {
 		_, _ = m.scan.Write(p) // does not fail
 		return
 	}
-	m.end = append(m.end, p[max(0, len(p)-maxEnd):]...)
-	if len(m.end) > maxEnd {
+	if len(m.end) > 2*maxEnd { // seldom, so that an event costs only the copy of itself
 		m.end = append(m.end[:0], m.end[len(m.end)-maxEnd:]...)
 	}
+	m.end = append(m.end, p[max(0, len(p)-maxEnd):]...)
 }
 
 // note keeps what was seen.
 func (m *metered) note() {
 	ran := m.scan.result()
 	if m.events {
-		ran = usageOf(m.end)
+		ran = usageOf(m.end[max(0, len(m.end)-maxEnd):])
 	}
 	m.ex.ran, m.ex.Event.Job = ran, told(&ran.Job)
 }
