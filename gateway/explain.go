@@ -83,7 +83,7 @@ func (g *Gateway) dryRun(now *state) (*explain.DryRun, error) {
 	return &explain.DryRun{
 		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.ledger.Store.Show, Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now,
+		Ledger: g.ledger.Store.Show, Approval: g.approvals.Get, Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now,
 	}, nil
 }
 

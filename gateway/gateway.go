@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -91,6 +92,7 @@ type Gateway struct {
 	late       lingering // creates that outlived their requests
 	ledger     *spend.Ledger
 	repeats    repeats
+	approvals  *approval.Store
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	usage      *usage.Recorder
@@ -178,6 +180,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
+	g.approvals = approval.New(deps.Redis, cfg.Redis.Prefix.approvals())
 	if err := g.newLedger(&cfg); err != nil {
 		return nil, err
 	}
@@ -322,10 +325,11 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Attempts: g.attempts,
 		Logger:   g.deps.Logger,
 
-		Limits: limits{g},
-		Legacy: legacyCalls{g},
-		Spend:  ledger{g},
-		Envoys: g.envoys,
+		Limits:    limits{g},
+		Legacy:    legacyCalls{g},
+		Spend:     ledger{g},
+		Approvals: approvals{g},
+		Envoys:    g.envoys,
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},

@@ -31,4 +31,7 @@ func (p Prefix) spend() string { return p.begin("spend:") }
 // repeats begins the keys of calls that must not be made twice.
 func (p Prefix) repeats() string { return p.begin("once:") }
 
+// approvals begins the keys of requests for approval.
+func (p Prefix) approvals() string { return p.begin("approvals:") }
+
 func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

@@ -42,4 +42,6 @@ type Violation struct {
 	// Excess is how far what it found is beyond what is allowed, in the unit of its
 	// limit; 0 where the policy does not say.
 	Excess float64
+	// Approvable says that an operator may let a call pass it.
+	Approvable bool
 }

@@ -22,7 +22,7 @@ func (d *Decision) take(c load.Call, got *ast.Term) error {
 		if err != nil {
 			return err
 		}
-		v.Policy, v.Doc = c.Entry.Policy, cmp.Or(v.Doc, c.Doc)
+		v.Policy, v.Doc, v.Approvable = c.Entry.Policy, cmp.Or(v.Doc, c.Doc), c.Entry.Approvable
 		switch mode := c.Entry.Mode.OrDefault(); {
 		case mode == ModeShadow:
 			d.Shadow = append(d.Shadow, v)

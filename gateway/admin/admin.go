@@ -28,7 +28,9 @@ type Deps struct {
 	Limits Limits
 	Legacy Legacy
 	Spend  Spend
-	Envoys Envoys
+	// Approvals answers requests for approval.
+	Approvals Approvals
+	Envoys    Envoys
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
@@ -102,6 +104,9 @@ func (d Deps) routes() []route {
 		{pattern: "GET /admin/spend/history", handle: d.costs},
 		{pattern: "GET /admin/spend/forecast", handle: d.forecast},
 		{pattern: "GET /admin/spend/export", handle: d.export},
+		{pattern: "GET /admin/approvals", handle: d.approvals},
+		{pattern: "POST /admin/approvals/grant", handle: d.grant, changes: true},
+		{pattern: "POST /admin/approvals/deny", handle: d.deny, changes: true},
 		{pattern: "GET /admin/legacy", handle: d.legacy},
 		{pattern: "GET /admin/envoy", handle: d.envoyNodes},
 		{pattern: "GET /admin/envoy/snapshot", handle: d.envoySnapshot},

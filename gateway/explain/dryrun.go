@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -26,6 +27,8 @@ type DryRun struct {
 	Counted func(ctx context.Context, org string) ([]ratelimit.WindowState, error)
 	// Ledger returns what an organisation has reserved and committed.
 	Ledger func(ctx context.Context, org string) (spend.State, error)
+	// Approval returns the request for approval that a question is.
+	Approval func(ctx context.Context, org, question string) (approval.Entry, error)
 	// Reads maps operations to those that read their object, which Reader does.
 	Reads  map[string]*schema.Operation
 	Reader *filter.Reader
@@ -75,7 +78,7 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 	}
 	ports := &filter.Ports{
 		Counter: counter{r}, Shares: shares{}, Prices: r.Pipeline.Ports.Prices, Recent: recent, Translators: r.Translators,
-		Ledger: &ledger{DryRun: r}, Repeats: repeats{r},
+		Ledger: &ledger{DryRun: r}, Repeats: repeats{r}, Approvals: approvals{r},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
 	}
 	if r.Offline {

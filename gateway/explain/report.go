@@ -30,6 +30,8 @@ type Report struct {
 	Refusal string `json:"refusal,omitempty"`
 	Stage   string `json:"stage,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+	// Approval is the id of the request for approval that the refusal has become.
+	Approval string `json:"approval,omitempty"`
 	// Stages are those of the request as a whole, in order.
 	Stages []Stage `json:"stages"`
 	// Calls are the v2 calls it became; of a v2 request, itself.

@@ -86,6 +86,9 @@ func (w *words) report(ex *filter.Exchange) *Report {
 		Caller: callerOf(ex.Caller), Calls: []Call{},
 		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
 	}
+	if x.Verdict == Refused {
+		x.Approval = e.Approval
+	}
 	if !x.Dry {
 		x.DecisionID, x.RequestID = e.DecisionID, e.RequestID
 	}
@@ -98,6 +101,9 @@ func (w *words) report(ex *filter.Exchange) *Report {
 		x.Calls = append(x.Calls, w.call(c))
 	}
 	x.ToPass = toPass(x)
+	if x.Approval != "" {
+		x.ToPass = append(x.ToPass, fmt.Sprintf("or have it approved: tollgate approvals grant %s %s", x.Caller.Org, x.Approval))
+	}
 	return x
 }
 

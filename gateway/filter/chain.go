@@ -166,6 +166,9 @@ func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 	e := ex.Event
 	e.Refusal, e.Stage, e.Detail = string(p.Kind), stage, p.Detail
 	e.Outcome = outcomeOf(p.Kind)
+	if p.Approval != nil {
+		e.Approval = p.Approval.ID
+	}
 	e.Cause = p.Unwrap()
 	ex.Faults = p.Errors
 	ex.Answer = ex.render(p)

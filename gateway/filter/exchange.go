@@ -151,6 +151,10 @@ type Exchange struct {
 	left chan struct{}
 	// once is what is known of the call if it must not be made twice, nil if it may.
 	once *once
+	// grant is what was approved of the call, nil for nothing; asks names the question
+	// that its refusal is, "" before that was asked.
+	grant *grant
+	asks  string
 	// owner is who has the object, nil while that was not asked.
 	owner *spend.Owner
 	// held is what the ledger holds for the call, nil for nothing.
@@ -249,7 +253,7 @@ func (ex *Exchange) Record() *Exchange {
 	}{*ex, *ex.Event, policies.Input{}}
 	c := &r.ex
 	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
-	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once = nil, nil, nil, nil, nil, nil, nil, nil
+	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once, c.grant = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	c.stages = append(c.spare[:0], ex.stages...)
 	c.Event = &r.event
 	c.Event.Agent = clip(c.Event.Agent)

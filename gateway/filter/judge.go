@@ -79,13 +79,18 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Answer != nil {
 		return nil // what a policy wrote into the body does not exist
 	}
-	f.record(ctx, ex, d, err, f.Recorder.Now().Sub(began))
+	took := f.Recorder.Now().Sub(began)
+	var refusal error
+	if err == nil && len(d.Deny) > 0 {
+		refusal = ex.excuse(ctx, &d)
+	}
+	ex.logDecision(ctx, d, err, took)
 	if err != nil {
 		return err
 	}
 	ex.authorized(d)
-	if len(d.Deny) > 0 {
-		return forbidden(&d)
+	if refusal != nil {
+		return refusal
 	}
 	return seal(ex)
 }
@@ -194,8 +199,8 @@ func noVerdict(err error) error {
 	return problem.PolicyUnavailable.New("the organisation's policies gave no verdict").Because(err)
 }
 
-// record writes the decision to the log.
-func (*Judge) record(ctx context.Context, ex *Exchange, d policies.Decision, err error, took time.Duration) {
+// logDecision writes a decision about the call to the log.
+func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err error, took time.Duration) {
 	if ex.Ports.Decisions == nil {
 		return
 	}
@@ -213,7 +218,7 @@ func (*Judge) record(ctx context.Context, ex *Exchange, d policies.Decision, err
 }
 
 // forbidden is the refusal that lists every denial.
-func forbidden(d *policies.Decision) error {
+func forbidden(d *policies.Decision) *problem.Problem {
 	p := problem.Forbidden.New("")
 	texts := make([]string, len(d.Deny))
 	for i, v := range d.Deny {
@@ -238,11 +243,12 @@ func (*Judge) Notes(ex *Exchange, stage string) []string {
 	return nil
 }
 
-// Response tells the caller of warnings and changes, and forgets what the call
-// may have changed.
-func (f *Judge) Response(_ context.Context, ex *Exchange) error {
+// Response tells the caller of warnings and changes, gives an approval back that was
+// not needed, and forgets what the call may have changed.
+func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
 	tell(ex.Answer, &ex.Verdict)
 	tellUnknown(ex)
+	ex.giveBack(ctx)
 	if !ex.Operation.Mutates || ex.Sent == NotSent {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -29,6 +30,8 @@ type Ports struct {
 	Ledger Ledger
 	// Repeats remembers calls that must not be made twice.
 	Repeats Repeats
+	// Approvals keeps requests for approval and grants.
+	Approvals Approvals
 	// Sender sends what was judged to the platform.
 	Sender Sender
 	// Recent holds what was read from the platform a moment ago.
@@ -75,6 +78,12 @@ type Repeats interface {
 	// behind the answer.
 	Claim(ctx context.Context, org, resource, call string) (bool, error)
 	Note(org, resource, call string)
+}
+
+// Approvals is implemented by *approval.Store.
+type Approvals interface {
+	Get(ctx context.Context, org, question string) (approval.Entry, error)
+	Swap(ctx context.Context, org string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error)
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/dunglas/httpsfv"
@@ -56,7 +57,7 @@ type reservation struct {
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }
 
-// Request refuses with 402 what no budget has room for, with 403 what has no known
+// Request refuses with 402 what no budget has room for unless it was approved, with 403 what has no known
 // price while a budget in money applies, and with 503 what raises cost while the
 // ledger cannot be asked. What lowers cost is never refused.
 func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
@@ -75,6 +76,20 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	ex.held = r
+	if err := r.reserve(ctx, ex, plan, raises); err != nil || r.quote.Refused == nil {
+		return err
+	}
+	if r.Waived, err = ex.waive(ctx, plan, &r.quote); err != nil {
+		return err
+	}
+	if err := r.reserve(ctx, ex, plan, raises); err != nil || r.quote.Refused == nil {
+		return err
+	}
+	return overBudget(r.quote.Refused) // a ceiling that was not approved is passed by now
+}
+
+// reserve asks the ledger for room.
+func (r *reservation) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) (err error) {
 	r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
 	switch {
 	case err == nil:
@@ -85,9 +100,6 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 			With("Retry-After", "1").Because(err)
 	default:
 		ex.Event.Cause = err
-	}
-	if c := r.quote.Refused; c != nil {
-		return overBudget(c)
 	}
 	return nil
 }
@@ -155,7 +167,7 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 }
 
 // overBudget is the refusal that names a budget.
-func overBudget(c *spend.Ceiling) error {
+func overBudget(c *spend.Ceiling) *problem.Problem {
 	unit := map[int]string{spend.PerHour: " USD per hour", spend.PerDay: " USD", spend.PerMonth: " USD"}[c.Index]
 	amount := func(n int64) string { return spend.AmountText(c.Index, n) }
 	p := problem.BudgetExceeded.Newf("no room in the budget %s: of %s%s, %s are used and %s reserved, and this call needs %s",
@@ -186,6 +198,9 @@ func (*Reserve) Notes(ex *Exchange, stage string) []string {
 		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[spend.Cost])))
 	case !r.Free:
 		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.takes[spend.Burn])))
+	}
+	if len(r.Waived) > 0 {
+		notes = append(notes, "passes by approval "+ex.Verdict.Excepted[len(ex.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
 	if c := r.quote.Tightest; c != nil {
 		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Left()), spend.AmountText(c.Index, c.Limit)))

@@ -38,6 +38,8 @@ type Problem struct { //nolint:errname // the field's own word (RFC 9457)
 	Windows []string `json:"violated-policies,omitempty"`
 	// Shortfall is the budget that has no room, nil if it is not about one.
 	*Shortfall
+	// Approval is how the refusal can be lifted, nil if it cannot.
+	Approval *Approval `json:"approval,omitempty"`
 	// Decision is the id under which the refusal can be explained.
 	Decision string `json:"decision,omitempty"`
 	// Header holds response headers that belong to the refusal, such as Allow
@@ -57,6 +59,15 @@ type Shortfall struct {
 	Needs    json.Number `json:"needs"`
 	// RoomAt is when room may return, nil if no time makes any.
 	RoomAt *time.Time `json:"room_at"`
+}
+
+// Approval is the request for approval that a refusal has become.
+type Approval struct {
+	ID string `json:"id"`
+	// State is pending or denied.
+	State string `json:"state"`
+	// Until is when the request ends.
+	Until time.Time `json:"until"`
 }
 
 // New returns a Problem of kind k with that detail.

@@ -15,10 +15,13 @@ type extras struct {
 	Errors   []string    `json:"errors,omitempty"`
 	Policies []Violation `json:"policies,omitempty"`
 	Windows  []string    `json:"violated-policies,omitempty"`
+	Approval *Approval   `json:"approval,omitempty"`
 	Decision string      `json:"decision,omitempty"`
 }
 
-func (p *Problem) extras() extras { return extras{p.Errors, p.Policies, p.Windows, p.Decision} }
+func (p *Problem) extras() extras {
+	return extras{p.Errors, p.Policies, p.Windows, p.Approval, p.Decision}
+}
 
 // RunJSON encodes the problem in the shape of the run interface (reference
 // platform-v2, section 12.7): error says what is wrong.

@@ -48,6 +48,8 @@ type Event struct {
 	// Refusal is the kind of problem the gateway answered with, Stage the
 	// filter that raised it, Detail the caller's text.
 	Refusal, Stage, Detail string
+	// Approval is the id of the request for approval that the refusal has become.
+	Approval string
 	// Denied, Warned and Shadowed name policies.
 	Denied, Warned, Shadowed []string
 	// Excepted names the exceptions that lifted a denial, Changed the fields
@@ -120,7 +122,7 @@ func (e *Event) Complete(status, bytes int) {
 	failed := status >= http.StatusBadRequest
 	switch f := e.failed; {
 	case failed && f != nil && e.Refusal == "":
-		e.Outcome, e.Refusal, e.Stage, e.Detail, e.Cause = f.Outcome, f.Refusal, f.Stage, f.Detail, f.Cause
+		e.Outcome, e.Refusal, e.Stage, e.Detail, e.Approval, e.Cause = f.Outcome, f.Refusal, f.Stage, f.Detail, f.Approval, f.Cause
 	case e.Outcome != "":
 	case failed:
 		e.Outcome = OutcomeUpstream
@@ -192,6 +194,7 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	str("refusal", e.Refusal)
 	str("stage", e.Stage)
 	str("detail", e.Detail)
+	str("approval", e.Approval)
 	list("denied", e.Denied)
 	list("warned", e.Warned)
 	list("shadowed", e.Shadowed)

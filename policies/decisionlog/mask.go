@@ -43,6 +43,23 @@ func builtinMasks(withInputs bool) []string {
 	return append(out, "/input/request/unknown/*", "/result/mutate/*/value")
 }
 
+// Masked returns the body of a call as operators may see it: without what is a secret
+// by its place, and without the inputs of jobs.
+func Masked(given any) any {
+	var whole any = map[string]any{"input": map[string]any{"request": map[string]any{"body": given}}}
+	var masked []string
+	for _, p := range builtinMasks(false) {
+		if path, err := parseMask(p); err == nil { // they are pointers
+			whole = mask(whole, path, "", &masked)
+		}
+	}
+	for _, name := range []string{"input", "request", "body"} {
+		m, _ := whole.(map[string]any)
+		whole = m[name]
+	}
+	return whole
+}
+
 // parseMask reads a pointer whose parts may be *.
 func parseMask(p string) ([]string, error) {
 	if p == "" || p[0] != '/' {

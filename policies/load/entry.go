@@ -17,6 +17,7 @@ type Entry struct {
 	Roles       []string       `yaml:"roles" doc:"the entry is for callers with at least one of these roles only; empty is all"`
 	ExceptRoles []string       `yaml:"except_roles" doc:"exempts callers with one of these roles"`
 	Ratchet     bool           `yaml:"ratchet" doc:"lets an update pass that violates the policy no more than the resource as it is does, with a warning"`
+	Approvable  bool           `yaml:"approvable" doc:"lets operators approve single calls that the policy refuses; see docs/approvals.md"`
 	Params      map[string]any `yaml:"params" doc:"the policy's parameters; see docs/policies.md"`
 }
 
@@ -90,6 +91,9 @@ func (e Entry) validate(path string) []error {
 	}
 	if !slices.Contains([]Mode{ModeEnforce, ModeWarn, ModeShadow}, e.Mode.OrDefault()) {
 		errs = append(errs, fault.Errorf(path+".mode", "%q is not one of enforce, warn, shadow", e.Mode))
+	}
+	if e.Approvable && e.Mode.OrDefault() != ModeEnforce {
+		errs = append(errs, fault.Errorf(path+".approvable", "a policy in mode %s refuses nothing", e.Mode))
 	}
 	for _, l := range []struct {
 		name   string

@@ -19,6 +19,8 @@ type Budget struct {
 	Pods     int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods"`
 	Workers  int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers"`
 	VolumeGB int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB"`
+	// Approvable is no ceiling.
+	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }
 
 // The ceilings of a Budget, in its order.
@@ -58,6 +60,9 @@ func (b Budget) Limits() [Ceilings]int64 {
 // Validate reports every ceiling out of range.
 func (b Budget) Validate() error {
 	var errs []error
+	if b == (Budget{Approvable: true}) {
+		errs = append(errs, fault.Errorf("approvable", "a budget without a ceiling refuses nothing"))
+	}
 	for i, limit := range b.Limits() {
 		switch {
 		case limit < 0:

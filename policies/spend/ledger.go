@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,9 @@ type Ceiling struct {
 // Name names the budget, for people.
 func (c *Ceiling) Name() string { return c.Scope.String() + " " + CeilingName(c.Index) }
 
+// Passed reports whether the call would take more than there is.
+func (c *Ceiling) Passed() bool { return c.Needs > 0 && c.Sum() > c.Limit }
+
 // Left is what is left of the ceiling with the call.
 func (c *Ceiling) Left() int64 { return max(0, c.Limit-c.Sum()) }
 
@@ -60,7 +64,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 	r.Horizon = p.Horizon
 	lost, rebuilt := false, false
 	for {
-		r.Limits = p.limits(r.Owner)
+		r.Limits = p.limits(&r)
 		out, err := l.Store.Reserve(ctx, org, &r)
 		switch {
 		case errors.Is(err, ErrUnavailable) && !lost && ctx.Err() == nil:
@@ -122,12 +126,17 @@ func (l *Ledger) Balances(ctx context.Context, org string, o Owner) ([]Balance, 
 	return state.Balances, err
 }
 
-// limits are the ceilings of an owner's scopes, in their order.
-func (p *Plan) limits(o Owner) [][Ceilings]int64 {
-	scopes := o.Scopes()
+// limits are the ceilings of the scopes of a reservation's owner, in their order.
+func (p *Plan) limits(r *Reservation) [][Ceilings]int64 {
+	scopes := r.Owner.Scopes()
 	limits := make([][Ceilings]int64, len(scopes))
 	for i, s := range scopes {
 		limits[i] = p.Budget(s).Limits()
+		for j := range limits[i] {
+			if c := (Ceiling{Scope: s, Index: j}); slices.Contains(r.Waived, c.Name()) {
+				limits[i][j] = 0
+			}
+		}
 	}
 	return limits
 }

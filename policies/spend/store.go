@@ -83,6 +83,8 @@ type Reservation struct {
 	// resource takes.
 	Free  bool
 	About About
+	// Waived names ceilings that do not apply to the call; see [Ceiling.Name].
+	Waived []string
 	// Limits are the ceilings of each of the owner's scopes, in their order.
 	Limits  [][Ceilings]int64
 	Horizon Horizon

@@ -39,7 +39,7 @@ func Table() []Row {
 		{
 			Package: "gateway/filter/...",
 			May: []string{
-				"gateway/idempotency", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson",
+				"gateway/approval", "gateway/idempotency", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson",
 				"gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
 			},
 			Why: "filters use the leaves and know neither the doors nor how they are assembled",
@@ -47,7 +47,7 @@ func Table() []Row {
 		{
 			Package: "gateway/explain/...",
 			May: []string{
-				"gateway/filter", "gateway/idempotency", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson",
+				"gateway/approval", "gateway/filter", "gateway/idempotency", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson",
 				"policies/...", "ratelimit",
 			},
 			Tests: []string{"gateway/telemetry"}, // to make exchanges as the chain leaves them
@@ -78,6 +78,7 @@ func Table() []Row {
 		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
+		leaf("gateway/approval", "a leaf: what was asked of operators, and answered"),
 		leaf("gateway/idempotency", "a leaf: what is remembered of calls"),
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
 		leaf("gateway/problem/...", "a leaf: refusals as data"),

@@ -57,6 +57,8 @@ type fault struct {
 	limit string
 	// decision is the id under which a policy's refusal can be explained.
 	decision string
+	// approval is the id of the request for approval that the refusal has become.
+	approval string
 	// retryAfter is the Retry-After of a 429.
 	retryAfter string
 	line, col  int
@@ -146,6 +148,7 @@ func (f *fault) entry(path []any) any {
 		Status   int      `json:"status,omitempty"`
 		Policy   string   `json:"policy,omitempty"`
 		Decision string   `json:"decision,omitempty"`
+		Approval string   `json:"approval,omitempty"`
 		Limit    string   `json:"limit,omitempty"`
 		Errors   []string `json:"errors,omitempty"`
 	}
@@ -154,7 +157,7 @@ func (f *fault) entry(path []any) any {
 		Locations  []location `json:"locations,omitempty"`
 		Path       []any      `json:"path,omitempty"`
 		Extensions extensions `json:"extensions"`
-	}{Message: f.message, Path: path, Extensions: extensions{f.code, f.status, f.policy, f.decision, f.limit, f.errors}}
+	}{Message: f.message, Path: path, Extensions: extensions{f.code, f.status, f.policy, f.decision, f.approval, f.limit, f.errors}}
 	if f.line > 0 {
 		e.Locations = []location{{f.line, f.col}}
 	}
@@ -171,13 +174,14 @@ type details struct {
 	title    string
 	errors   []string
 	decision string
+	approval string
 	policy   string
 }
 
 func problemOf(r *translate.Response) details {
 	d := details{
 		detail: translate.Text(r.Body, "detail"), title: translate.Text(r.Body, "title"),
-		decision: translate.Text(r.Body, "decision"), errors: r.Errors(),
+		decision: translate.Text(r.Body, "decision"), approval: translate.Text(r.Body, "approval", "id"), errors: r.Errors(),
 	}
 	var names []string
 	for _, p := range translate.Items(r.Body, "policies") {
@@ -217,7 +221,7 @@ const (
 // refusal turns a v2 answer that is not a success into this dialect's fault.
 func refusal(r *translate.Response, k kind) *fault {
 	d := problemOf(r)
-	f := &fault{status: r.Status, decision: d.decision, policy: d.policy}
+	f := &fault{status: r.Status, decision: d.decision, approval: d.approval, policy: d.policy}
 	switch {
 	case r.Status == http.StatusUnauthorized:
 		f.message, f.code, f.http = textUnauthorized, codeUnauthenticated, http.StatusUnauthorized

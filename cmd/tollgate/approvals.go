@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+)
+
+func newApprovals() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Show and answer requests to approve single calls that were refused",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c := newAdminClient(cmd)
+	cmd.AddCommand(newApprovalsList(c), newApprovalsGrant(c), newApprovalsDeny(c))
+	return cmd
+}
+
+func newApprovalsList(c *adminClient) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list ORG",
+		Short: "Show what waits for an answer, and what was answered of late",
+		Args:  cobra.ExactArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			var answer struct {
+				Approvals []approval.Record `json:"approvals"`
+			}
+			if err := c.do(cmd.Context(), http.MethodGet, "/admin/approvals?"+url.Values{"org": {args[0]}}.Encode(), &answer); err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), answer.Approvals)
+			}
+			return printApprovals(cmd.OutOrStdout(), answer.Approvals)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printApprovals(w io.Writer, list []approval.Record) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "APPROVAL\tSTATE\tUNTIL\tCALLER\tCALL\tUSD/H\tREFUSED BY\tANSWERED BY\tUSED BY")
+	for _, r := range list {
+		by := make([]string, len(r.Refusals))
+		for i, refusal := range r.Refusals {
+			by[i] = refusal.By
+		}
+		answered := ""
+		if r.Answer != nil {
+			answered = r.Answer.By
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Until.UTC().Format(time.DateTime),
+			owner(r.Team, r.Key), r.Call, r.USDPerHour, strings.Join(by, ", "), printable(answered), r.UsedBy)
+	}
+	return t.Flush()
+}
+
+// approvalAnswer is the command line of an answer.
+type approvalAnswer struct {
+	by, reason, most string
+	length           time.Duration
+}
+
+func (a *approvalAnswer) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.by, "by", "", "who answers, for the record")
+	cmd.Flags().StringVar(&a.reason, "reason", "", "why; of a denial, the caller is told")
+	if err := cmd.MarkFlagRequired("by"); err != nil {
+		panic(err) // there is such a flag
+	}
+}
+
+func (a *approvalAnswer) send(ctx context.Context, c *adminClient, verb string, args []string) (approval.Record, error) {
+	q := url.Values{"org": {args[0]}, "id": {args[1]}, "by": {a.by}, "reason": {a.reason}}
+	if a.length != 0 {
+		q.Set("for", a.length.String())
+	}
+	if a.most != "" {
+		q.Set("max_usd_per_hour", a.most)
+	}
+	var r approval.Record
+	err := c.do(ctx, http.MethodPost, "/admin/approvals/"+verb+"?"+q.Encode(), &r)
+	return r, err
+}
+
+func newApprovalsGrant(c *adminClient) *cobra.Command {
+	var a approvalAnswer
+	cmd := &cobra.Command{
+		Use:   "grant ORG ID",
+		Short: "Let the caller make the refused call, once",
+		Long: `Lets the caller of a refused call make it once more: the very same call, for
+at most a price, within a time. It passes what it was refused by and nothing else:
+other policies, budgets and limits hold.`,
+		Args: cobra.ExactArgs(2),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			r, err := a.send(cmd.Context(), c, "grant", args)
+			if err != nil {
+				return err
+			}
+			price := "of unknown price"
+			if r.Answer.MaxUSDPerHour != "" {
+				price = "for at most " + r.Answer.MaxUSDPerHour + " USD per hour"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s may make %s once until %s, %s\n",
+				r.ID, owner(r.Team, r.Key), r.Call, r.Until.UTC().Format(time.RFC3339), price)
+			return err
+		}),
+	}
+	a.flags(cmd)
+	cmd.Flags().DurationVar(&a.length, "for", 0, "how long the grant can be used, at most a week (default 1h)")
+	cmd.Flags().StringVar(&a.most, "max-usd-per-hour", "", "the most the call may cost (default: what it cost when it was refused)")
+	return cmd
+}
+
+func newApprovalsDeny(c *adminClient) *cobra.Command {
+	var a approvalAnswer
+	cmd := &cobra.Command{
+		Use:   "deny ORG ID",
+		Short: "Refuse a request, or take back a grant that was not used",
+		Args:  cobra.ExactArgs(2),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			r, err := a.send(cmd.Context(), c, "deny", args)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: denied until %s\n", r.ID, r.Until.UTC().Format(time.RFC3339))
+			return err
+		}),
+	}
+	a.flags(cmd)
+	return cmd
+}

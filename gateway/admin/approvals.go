@@ -1,0 +1,58 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Approvals shows and answers the requests for approval of an organisation. All return
+// ErrNoOrg for one that is not configured; Grant and Deny a BadRequestError for what
+// cannot be answered so.
+type Approvals interface {
+	List(ctx context.Context, org string) (requests any, err error)
+	Grant(ctx context.Context, org string, a Approval) (request any, err error)
+	Deny(ctx context.Context, org string, a Approval) (request any, err error)
+}
+
+// Approval is an operator's answer to a request.
+type Approval struct {
+	// ID is the request's, By who answers it.
+	ID, By, Reason string
+	// For is how long the grant can be used, 0 for an hour.
+	For time.Duration
+	// MaxUSDPerHour bounds the price of the call; "" is what it cost when it was
+	// refused.
+	MaxUSDPerHour string
+}
+
+func (d Deps) approvals(w http.ResponseWriter, r *http.Request) {
+	list, err := d.Approvals.List(r.Context(), r.URL.Query().Get("org"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, map[string]any{"approvals": list})
+}
+
+func (d Deps) grant(w http.ResponseWriter, r *http.Request) { answer(w, r, d.Approvals.Grant) }
+
+func (d Deps) deny(w http.ResponseWriter, r *http.Request) { answer(w, r, d.Approvals.Deny) }
+
+func answer(w http.ResponseWriter, r *http.Request, do func(context.Context, string, Approval) (any, error)) {
+	q := r.URL.Query()
+	a := Approval{ID: q.Get("id"), By: q.Get("by"), Reason: q.Get("reason"), MaxUSDPerHour: q.Get("max_usd_per_hour")}
+	if text := q.Get("for"); text != "" {
+		var err error
+		if a.For, err = time.ParseDuration(text); err != nil {
+			fail(w, BadRequestError{Reason: "for: want a duration such as 1h"})
+			return
+		}
+	}
+	request, err := do(r.Context(), q.Get("org"), a)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, request)
+}

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// Bounds of how long a grant can be used, and of what an operator writes.
+const (
+	grantTime   = time.Hour
+	maxGrant    = 7 * 24 * time.Hour
+	maxAnswerer = 100
+	maxReason   = 500
+)
+
+// approvals answers requests for approval for the admin listener.
+type approvals struct{ g *Gateway }
+
+// List implements admin.Approvals.
+func (a approvals) List(ctx context.Context, org string) (any, error) {
+	if a.g.org(org) == nil {
+		return nil, admin.ErrNoOrg
+	}
+	entries, err := a.g.approvals.Entries(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]approval.Record, len(entries))
+	for i, e := range entries {
+		list[i] = *e.Record
+	}
+	approval.Sort(list)
+	return list, nil
+}
+
+// Grant implements admin.Approvals.
+func (a approvals) Grant(ctx context.Context, org string, given admin.Approval) (any, error) {
+	return a.answer(ctx, org, given, func(next *approval.Record) error {
+		length := cmp.Or(given.For, grantTime)
+		if length <= 0 || length > maxGrant {
+			return admin.BadRequestError{Reason: fmt.Sprintf("for: must be positive and at most %s", maxGrant)}
+		}
+		most := cmp.Or(given.MaxUSDPerHour, next.USDPerHour)
+		if most != "" {
+			if _, err := catalog.ParseMoney(most); err != nil {
+				return admin.BadRequestError{Reason: fmt.Sprintf("max_usd_per_hour: %q is not an amount of USD", most)}
+			}
+		}
+		next.State, next.Until, next.Answer.MaxUSDPerHour = approval.Granted, next.Answer.At.Add(length), most
+		return nil
+	})
+}
+
+// Deny implements admin.Approvals.
+func (a approvals) Deny(ctx context.Context, org string, given admin.Approval) (any, error) {
+	return a.answer(ctx, org, given, func(next *approval.Record) error {
+		next.State, next.Until = approval.Denied, next.Answer.At.Add(approval.Waiting)
+		return nil
+	})
+}
+
+// answer replaces a request by what change makes of it. A grant can be denied as long
+// as it was not used.
+func (a approvals) answer(ctx context.Context, org string, given admin.Approval, change func(next *approval.Record) error) (any, error) {
+	switch {
+	case a.g.org(org) == nil:
+		return nil, admin.ErrNoOrg
+	case given.By == "" || len(given.By) > maxAnswerer || len(given.Reason) > maxReason:
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("by: say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)}
+	}
+	e, err := a.g.approvals.Find(ctx, org, given.ID)
+	if errors.Is(err, approval.ErrNone) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e.Record.State == approval.Used {
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
+	}
+	next := *e.Record
+	next.Answer = &approval.Answer{By: given.By, Reason: given.Reason, At: e.Now}
+	if err := change(&next); err != nil {
+		return nil, err
+	}
+	_, swapped, err := a.g.approvals.Swap(ctx, org, e, &next)
+	if err != nil {
+		return nil, err
+	}
+	if !swapped {
+		return nil, admin.BadRequestError{Reason: given.ID + " has changed: look at it again"}
+	}
+	return next, nil
+}

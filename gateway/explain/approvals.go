@@ -1,0 +1,28 @@
+package explain
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+)
+
+// approvals is a filter.Approvals that asks for nothing: grants are seen and not
+// used up.
+type approvals struct{ *DryRun }
+
+// Get implements filter.Approvals.
+func (a approvals) Get(ctx context.Context, org, question string) (approval.Entry, error) {
+	if a.Offline {
+		return approval.Entry{Question: question, Now: a.Now()}, nil
+	}
+	return a.Approval(ctx, org, question)
+}
+
+// Swap implements filter.Approvals.
+func (a approvals) Swap(_ context.Context, _ string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error) {
+	r := *next
+	if r.State == approval.Pending {
+		r.ID = "" // there is no such request
+	}
+	return approval.Entry{Question: old.Question, Record: &r, Now: old.Now}, true, nil
+}
