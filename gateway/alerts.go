@@ -86,31 +86,16 @@ func (g *Gateway) org(id string) *Org {
 	return nil
 }
 
-// newEnforcer stops pods of budgets that are passed, and tells of it like of a
-// threshold. What could not be delivered is in the log.
-func (g *Gateway) newEnforcer(notices spend.Notices) *spend.Enforcer {
-	tell := func(ctx context.Context, kind string, x spend.Excess, r spend.Record) {
-		data := budgetAlert{
-			Org: x.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &x.StopAt, Resource: r.ID, Name: r.About.Name,
-			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
-		}
-		g.deps.Logger.WarnContext(ctx, "a budget is passed", "event", kind, "org", x.Org, "scope", data.Scope, "budget", data.Budget, "used", string(data.Used),
-			"limit", string(data.Limit), "stop_at", x.StopAt, "resource", r.ID, "name", r.About.Name, "team", r.Owner.Team, "key", r.Owner.Key)
-		now := g.deps.Now()
-		g.late.Go(func() {
-			id := strings.Join([]string{kind, x.Org, string(x.Scope.Kind), x.Scope.ID, data.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
-			if err := g.deliver(context.WithoutCancel(ctx), x.Org, id, kind, now, data); err != nil {
-				g.deps.Logger.WarnContext(ctx, "an alert about a budget was not delivered", "org", x.Org, "error", err.Error())
-			}
-		})
-	}
+// newEnforcer stops pods of budgets that are passed and idle ones, and tells of it
+// like of a threshold. What could not be delivered is in the log.
+func (g *Gateway) newEnforcer(notices spend.Notices, gap time.Duration) *spend.Enforcer {
 	return &spend.Enforcer{
-		Notices: notices, Plan: g.plan,
-		Announce: func(ctx context.Context, x spend.Excess) {
-			tell(ctx, "budget.over", x, spend.Record{})
+		Notices: notices, Plan: g.plan, Gap: gap,
+		Announce: func(ctx context.Context, c spend.Cause, r spend.Record) {
+			g.tellCause(ctx, c, r, "budget.over", "resource.idle")
 		},
-		Stopped: func(ctx context.Context, x spend.Excess, r spend.Record) {
-			tell(ctx, "budget.stopped", x, r)
+		Stopped: func(ctx context.Context, c spend.Cause, r spend.Record) {
+			g.tellCause(ctx, c, r, "budget.stopped", "resource.stopped")
 		},
 		Stop: func(ctx context.Context, org, id string) (spend.Amounts, error) {
 			prices, err := g.catalog.Snapshot(ctx, org)
@@ -120,6 +105,35 @@ func (g *Gateway) newEnforcer(notices spend.Notices) *spend.Enforcer {
 			return g.current.Load().reader.StopPod(ctx, org, id, prices)
 		},
 	}
+}
+
+// tellCause tells by the log and the webhook why pods are stopped, as an event of a
+// kind for budgets or one for idle resources, without waiting for the delivery.
+func (g *Gateway) tellCause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string) {
+	now := g.deps.Now()
+	var kind, id string
+	var data any
+	if x := c.Excess; x != nil {
+		d := budgetAlert{
+			Org: c.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Name: r.About.Name,
+			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
+		}
+		g.deps.Logger.WarnContext(ctx, "a budget is passed", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
+			"limit", string(d.Limit), "stop_at", c.StopAt, "resource", r.ID, "name", r.About.Name, "team", r.Owner.Team, "key", r.Owner.Key)
+		kind, data = budget, d
+		id = strings.Join([]string{kind, c.Org, string(x.Scope.Kind), x.Scope.ID, d.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
+	} else {
+		d := newIdleAlert(&c, &r)
+		g.deps.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
+			"since", d.Since, "per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
+		kind, data = idle, d
+		id = strings.Join([]string{kind, c.Org, r.ID, d.Since.Format(time.RFC3339), c.StopAt.Format(time.RFC3339)}, ":")
+	}
+	g.late.Go(func() {
+		if err := g.deliver(context.WithoutCancel(ctx), c.Org, id, kind, now, data); err != nil {
+			g.deps.Logger.WarnContext(ctx, "an alert was not delivered", "org", c.Org, "event", kind, "error", err.Error())
+		}
+	})
 }
 
 // budgetAlert is what receivers are told about a budget; amounts are USD, or counts.
@@ -137,7 +151,7 @@ type budgetAlert struct {
 }
 
 // deliver sends an event to the receiver of an organisation, if it has one.
-func (g *Gateway) deliver(ctx context.Context, org, id, kind string, at time.Time, data budgetAlert) error {
+func (g *Gateway) deliver(ctx context.Context, org, id, kind string, at time.Time, data any) error {
 	o := g.org(org)
 	if o == nil || o.Alerts.Webhook.URL == "" {
 		return nil

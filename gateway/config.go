@@ -189,6 +189,7 @@ type Org struct {
 	Unknown    Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
 	Prices     catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
 	Over       spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
+	Idle       spend.Idle        `yaml:"idle" doc:"what of its resources is idle, and what is done about that"`
 	Alerts     Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up"`
 	Endpoints  spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
 	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
@@ -398,6 +399,9 @@ func (c *Config) Validate() error {
 			errs = append(errs, fault.Errorf(at+".id", "organisation %q is already defined", o.ID))
 		}
 		orgs[o.ID] = true
+		if d := o.Idle.For; d > 0 && d < 2*c.Spend.Reconcile {
+			errs = append(errs, fault.Errorf(at+".idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile))
+		}
 		errs = append(errs, o.validate(at)...)
 	}
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {

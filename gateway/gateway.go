@@ -95,6 +95,7 @@ type Gateway struct {
 	approvals  *approval.Store
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
+	notices    spend.Notices
 	usage      *usage.Recorder
 	usageStore *usage.Store
 	history    *explain.History

@@ -17,6 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 )
 
+// idleGap is how many intervals of the reconciler may pass between two looks at what is
+// idle: a change of its leader takes up to four.
+const idleGap = 5
+
 // answering is how much longer than a call of the platform may take a reservation
 // can be under way.
 const answering = 10 * time.Second
@@ -34,11 +38,11 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	g.perils = store.Perils
+	g.perils, g.notices = store.Perils, store
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Lock: store.Lock, Logger: g.deps.Logger,
 		History: &spend.History{Archive: store, Keep: cfg.Spend.History},
-		Seen:    alerts.Look, Done: passes.done, Enforcer: g.newEnforcer(store), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		Seen:    alerts.Look, Done: passes.done, Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}

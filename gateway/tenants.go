@@ -67,8 +67,8 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 	return tenants, errors.Join(errs...)
 }
 
-// budgets is what the organisation may spend, nil without any budget and without
-// isolation, for which the ledger is kept, too.
+// budgets is what the organisation may spend, nil without any budget, isolation and
+// search for what is idle, for which the ledger is kept, too.
 func (o *Org) budgets() *spend.Plan {
 	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys))
 	for _, t := range o.Teams {
@@ -80,11 +80,11 @@ func (o *Org) budgets() *spend.Plan {
 	budget := o.Budget
 	o.inFlight(&budget, teams)
 	plan := spend.NewPlan(budget, teams, keys, o.Horizon)
-	if plan == nil && o.Isolation.applies() {
+	if plan == nil && (o.Isolation.applies() || o.Idle.For > 0) {
 		plan = new(spend.Plan)
 	}
 	if plan != nil {
-		plan.Endpoints = o.Endpoints
+		plan.Endpoints, plan.Idle = o.Endpoints, o.Idle
 		plan.Thresholds, plan.OverOrg, plan.OverTeams = o.Alerts.thresholds(), o.Over, make(map[string]spend.Over)
 		for _, t := range o.Teams {
 			plan.OverTeams[t.ID] = t.Over

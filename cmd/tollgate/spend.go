@@ -36,7 +36,7 @@ func newSpend() *cobra.Command {
 	add("show", "Show budgets, what is spent, and the resources that count", showSpend)
 	add("holds", "Show reservations whose call has not ended, or whose end is not known", showHolds)
 	add("reconcile", "Compare the ledger with what the platform has, now", reconcile)
-	cmd.AddCommand(newAdopt(c))
+	cmd.AddCommand(newAdopt(c), newIdle(c), newKeep(c))
 	return cmd
 }
 

@@ -107,6 +107,8 @@ func (d Deps) routes() []route {
 		{pattern: "GET /admin/approvals", handle: d.approvals},
 		{pattern: "POST /admin/approvals/grant", handle: d.grant, changes: true},
 		{pattern: "POST /admin/approvals/deny", handle: d.deny, changes: true},
+		{pattern: "GET /admin/spend/idle", handle: d.idle},
+		{pattern: "POST /admin/spend/keep", handle: d.keep, changes: true},
 		{pattern: "GET /admin/legacy", handle: d.legacy},
 		{pattern: "GET /admin/envoy", handle: d.envoyNodes},
 		{pattern: "GET /admin/envoy/snapshot", handle: d.envoySnapshot},

@@ -19,6 +19,10 @@ type Spend interface {
 	// with the query.
 	History(ctx context.Context, org string, q CostQuery) (*Costs, error)
 	Forecast(ctx context.Context, org string) (*Forecasts, error)
+	// Idle lists what costs money and does not work.
+	Idle(ctx context.Context, org string) (*IdleList, error)
+	// Keep leaves a resource alone for a time although it is idle; 0 ends that.
+	Keep(ctx context.Context, org, resource string, d time.Duration) (*Kept, error)
 }
 
 // Adopted says whose a resource was and is.

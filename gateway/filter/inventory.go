@@ -42,36 +42,49 @@ func (r *Reader) Inventory(ctx context.Context, org string, plan *spend.Plan, ki
 	}
 	found := make([]spend.Found, len(all))
 	for i, it := range all {
-		var active int64
-		if it.Kind == operation.KindEndpoint && plan.Endpoints == spend.WorkersActive {
-			if active, err = r.active(ctx, org, it.ID); err != nil {
+		var workers int64
+		if it.Kind == operation.KindEndpoint && (plan.Endpoints == spend.WorkersActive || plan.Idle.For > 0) {
+			if workers, it.Use.Busy, err = r.workers(ctx, org, it.ID); err != nil {
 				return nil, err
 			}
 		}
-		it.Amounts, it.Priced = plan.Footprint(it.Kind, it.record, active, prices)
+		it.Amounts, it.Priced = plan.Footprint(it.Kind, it.record, workers, prices)
+		it.Use.Workers, it.Use.Burn = workers, it.Amounts[spend.Burn]
+		if it.Kind == operation.KindEndpoint {
+			active, _ := (&spend.Plan{Endpoints: spend.WorkersActive}).Footprint(it.Kind, it.record, workers, prices)
+			it.Use.Burn = active[spend.Burn]
+		}
 		found[i] = it.Found
 	}
 	return found, nil
 }
 
-// active counts the workers that an endpoint has.
-func (r *Reader) active(ctx context.Context, org, endpoint string) (int64, error) {
+// workers counts the workers that an endpoint has, and those of them that do not wait
+// for jobs.
+func (r *Reader) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
 	path := expand("/v2/serverless/{id}/workers", map[string]string{"id": endpoint})
 	doc, _, err := r.list(ctx, org, path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	object, _ := doc.(map[string]any)
 	workers, ok := object["workers"].([]any)
 	if !ok {
-		return 0, fmt.Errorf("%w: the answer to GET %s has no list of workers", upstream.ErrUnreachable, path)
+		return 0, 0, fmt.Errorf("%w: the answer to GET %s has no list of workers", upstream.ErrUnreachable, path)
 	}
-	return int64(len(workers)), nil
+	for _, w := range workers {
+		worker, _ := w.(map[string]any)
+		if status := worker["status"]; status != "IDLE" && status != "UNHEALTHY" {
+			busy++
+		}
+	}
+	return int64(len(workers)), busy, nil
 }
 
 // resources lists everything of some kinds, with the platform's records.
 func (r *Reader) resources(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]listed, error) {
 	var all []listed
+	mounted := make(map[any]bool)
 	for _, op := range r.Kept {
 		row, _ := operation.Of(op.ID)
 		if !kinds(row.Kind) {
@@ -92,14 +105,23 @@ func (r *Reader) resources(ctx context.Context, org string, kinds func(operation
 			if id == "" {
 				return nil, fmt.Errorf("%w: GET %s lists something without an id", upstream.ErrUnreachable, op.Path)
 			}
+			for _, volume := range volumes(record) {
+				mounted[volume] = true
+			}
 			if record["cluster"] != nil {
 				continue // a part of its cluster
 			}
-			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: age(record, date), Stoppable: stoppable(record)}
+			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
 			f.Name, _ = record["name"].(string)
 			f.GPU, f.DataCenter = spend.Machine(row.Kind, record)
+			if row.Kind == operation.KindPod {
+				f.Use = podUse(record, date)
+			}
 			all = append(all, listed{f, record})
 		}
+	}
+	for i := range all {
+		all[i].Use.Mounted = mounted[all[i].ID]
 	}
 	return all, nil
 }
@@ -122,15 +144,15 @@ func (r *Reader) StopPod(ctx context.Context, org, id string, prices *catalog.Sn
 	return amounts, nil
 }
 
-// age is how old an object was by the platform's clock when that answered, in
-// milliseconds; -1 if it does not say.
-func age(record map[string]any, answered time.Time) int64 {
-	text, _ := record["createdAt"].(string)
-	created, err := time.Parse(time.RFC3339, text)
+// since is how long ago a time in an object was by the platform's clock when that
+// answered, in milliseconds; -1 if it does not say.
+func since(record map[string]any, member string, answered time.Time) int64 {
+	text, _ := record[member].(string)
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || answered.IsZero() {
 		return -1
 	}
-	return answered.Sub(created).Milliseconds()
+	return answered.Sub(at).Milliseconds()
 }
 
 // date is the time of an answer by the platform's clock, zero if it does not say.

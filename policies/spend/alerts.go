@@ -27,11 +27,12 @@ type Alert struct {
 	rank   string // of the alerts about a budget, later ones are larger
 }
 
-// Notices remembers which alerts were given, for all gateways.
+// Notices remembers for all gateways which alerts were given, and what is idle.
 type Notices interface {
-	// Noticed returns, by budget, what Notice was last told.
+	// Noticed returns, by name, what Notice was last told.
 	Noticed(ctx context.Context, org string) (map[string]string, error)
-	Notice(ctx context.Context, org, budget, alert string) error
+	// Notice remembers a value under a name; "" forgets the name.
+	Notice(ctx context.Context, org, name, value string) error
 }
 
 // Alerts tells of budgets that reach a threshold: the highest one reached, once for

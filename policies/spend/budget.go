@@ -136,6 +136,8 @@ type Plan struct {
 	// OverOrg and OverTeams say what is done about budgets that are passed.
 	OverOrg   Over
 	OverTeams map[string]Over
+	// Idle says what is idle and what is done about it.
+	Idle Idle
 }
 
 // NewPlan returns the plan of an organisation, nil if no budget limits anything.

@@ -43,67 +43,149 @@ func (o Over) Validate() error {
 
 // Excess is a budget that is passed.
 type Excess struct {
-	Org   string
 	Scope Scope
 	// Ceiling says which of the scope's ceilings it is; Used and Limit of one in money
 	// are in micro-dollars.
 	Ceiling     int
 	Used, Limit int64
-	// StopAt is when pods begin to be stopped.
+}
+
+// Cause is why pods are stopped: a budget that is passed, or a pod that is idle. Of
+// other idle resources it is only told.
+type Cause struct {
+	Org string
+	// Excess or Idle is not nil.
+	Excess *Excess
+	Idle   *IdleResource
+	// StopAt is when pods begin to be stopped, zero if none is.
 	StopAt time.Time
 }
 
-// Enforcer stops pods of budgets that are passed.
+// Enforcer stops pods of budgets that are passed, and idle ones.
 type Enforcer struct {
 	Notices Notices
 	// Plan returns the budgets of an organisation, nil for none.
 	Plan func(org string) *Plan
-	// Announce tells that pods will be stopped, Stopped that one was. They do not wait
-	// for the telling.
-	Announce func(ctx context.Context, e Excess)
-	Stopped  func(ctx context.Context, e Excess, r Record)
+	// Announce tells that pods will be stopped, or that something is idle; Stopped that
+	// a pod was stopped. They do not wait for the telling.
+	Announce func(ctx context.Context, c Cause, r Record)
+	Stopped  func(ctx context.Context, c Cause, r Record)
 	// Stop stops a pod and returns what it takes then.
 	Stop func(ctx context.Context, org, id string) (Amounts, error)
+	// Gap is the longest distance between two passes that shows a pod to be idle in
+	// between.
+	Gap time.Duration
 }
 
-// enforce compares the budgets that are enforced with what the platform has.
+// due is a cause with what follows from it; without a cause, what was noticed under
+// its name is over.
+type due struct {
+	Cause
+
+	name   string
+	notice time.Duration
+	// pods are stopped in their order until enough holds of the sum of what is taken;
+	// a nil enough stops all.
+	pods   []*Record
+	sum    Amounts
+	enough func(sum Amounts) bool
+}
+
+// enforce compares what the platform has with the budgets that are enforced, and with
+// what is idle.
 func (e *Enforcer) enforce(ctx context.Context, p *pass) error {
 	plan := e.Plan(p.org)
 	if plan == nil || !p.state.Complete {
 		return nil
 	}
-	var noticed map[string]string
+	all := p.passed(plan)
+	if len(all) == 0 && plan.Idle.For == 0 {
+		return nil
+	}
+	noticed, err := e.Notices.Noticed(ctx, p.org)
+	if err != nil {
+		return err
+	}
+	if plan.Idle.For > 0 {
+		idle, err := e.idle(ctx, p, &plan.Idle, noticed)
+		if err != nil {
+			return err
+		}
+		all = append(all, idle...)
+	}
 	var errs []error
+	for i := range all {
+		errs = append(errs, e.follow(ctx, p, &all[i], noticed[all[i].name]))
+	}
+	return errors.Join(errs...)
+}
+
+// told is noticed of a cause that stops nothing.
+const told = "told"
+
+// follow announces what is due, does it when its time has come, or forgets it.
+func (e *Enforcer) follow(ctx context.Context, p *pass, d *due, noticed string) error {
+	at, err := time.Parse(time.RFC3339, noticed)
+	over := d.Excess == nil && d.Idle == nil
+	next := noticed
+	switch {
+	case over:
+		next = ""
+	case d.notice == 0:
+		if next = told; noticed != told {
+			e.Announce(ctx, d.Cause, p.record(d.Idle.ID))
+		}
+	case err != nil:
+		d.StopAt = p.state.Now.Add(d.notice).UTC()
+		next = d.StopAt.Format(time.RFC3339)
+		var r Record
+		if d.Idle != nil {
+			r = p.record(d.Idle.ID)
+		}
+		e.Announce(ctx, d.Cause, r)
+	case !p.state.Now.Before(at):
+		d.StopAt = at
+		err := e.stop(ctx, p, d)
+		// What the platform lists may lag behind what it was told.
+		next = p.state.Now.Add(listSlack).UTC().Format(time.RFC3339)
+		return errors.Join(err, e.Notices.Notice(ctx, p.org, d.name, next))
+	}
+	if next == noticed {
+		return nil
+	}
+	return e.Notices.Notice(ctx, p.org, d.name, next)
+}
+
+// record is that of a resource; one that was entered by this pass is the
+// organisation's.
+func (p *pass) record(id string) Record {
+	if r := p.records[id]; r != nil {
+		return *r
+	}
+	f := p.found[id]
+	return Record{ID: id, Kind: string(f.Kind), About: About{Name: f.Name}}
+}
+
+// passed lists the budgets whose pods are stopped when they are passed.
+func (p *pass) passed(plan *Plan) []due {
+	var all []due
 	for _, b := range p.state.Balances {
 		over := plan.Over(b.Scope)
 		if over.Stop == "" {
 			continue
 		}
-		if noticed == nil {
-			var err error
-			if noticed, err = e.Notices.Noticed(ctx, p.org); err != nil {
-				return err
+		d := due{name: "over:" + string(b.Scope.Kind) + ":" + b.Scope.ID, notice: cmp.Or(over.Notice, defaultNotice)}
+		if x := p.excess(plan, b); x != nil {
+			d.Cause = Cause{Org: p.org, Excess: x}
+			d.pods, d.sum = p.of(x.Scope)
+			d.pods = p.ordered(d.pods, over.Stop)
+			d.enough = func(sum Amounts) bool {
+				return x.Ceiling == PerHour && sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && sum[GPUs] <= x.Limit
 			}
 		}
-		name := "over:" + string(b.Scope.Kind) + ":" + b.Scope.ID
-		x := p.excess(plan, b)
-		at, err := time.Parse(time.RFC3339, noticed[name])
-		switch {
-		case x == nil && noticed[name] != "":
-			errs = append(errs, e.Notices.Notice(ctx, p.org, name, ""))
-		case x == nil:
-		case err != nil:
-			x.StopAt = p.state.Now.Add(cmp.Or(over.Notice, defaultNotice)).UTC()
-			e.Announce(ctx, *x)
-			errs = append(errs, e.Notices.Notice(ctx, p.org, name, x.StopAt.Format(time.RFC3339)))
-		case !p.state.Now.Before(at):
-			x.StopAt = at
-			errs = append(errs, e.stop(ctx, p, x, over.Stop))
-			// What the platform lists may lag behind what it was told.
-			errs = append(errs, e.Notices.Notice(ctx, p.org, name, p.state.Now.Add(listSlack).UTC().Format(time.RFC3339)))
-		}
+		all = append(all, d)
 	}
-	return errors.Join(errs...)
+	return all
 }
 
 // of lists the records that a scope counts and the platform has, with what they take
@@ -138,15 +220,15 @@ func (p *pass) excess(plan *Plan, b Balance) *Excess {
 		{MaxGPUs, sum[GPUs], sum[GPUs] > limits[MaxGPUs]},
 	} {
 		if limit := limits[c.ceiling]; limit > 0 && c.passed {
-			return &Excess{Org: p.org, Scope: b.Scope, Ceiling: c.ceiling, Used: c.used, Limit: limit}
+			return &Excess{Scope: b.Scope, Ceiling: c.ceiling, Used: c.used, Limit: limit}
 		}
 	}
 	return nil
 }
 
-// stop stops pods until the budget holds: all of them, if it is one of a period.
-func (e *Enforcer) stop(ctx context.Context, p *pass, x *Excess, order Order) error {
-	list, sum := p.of(x.Scope)
+// ordered returns those of some resources that can be stopped, in the order in which
+// they are.
+func (p *pass) ordered(list []*Record, order Order) []*Record {
 	list = slices.DeleteFunc(list, func(r *Record) bool { return !p.found[r.ID].Stoppable })
 	slices.SortFunc(list, func(a, b *Record) int {
 		if order == Dearest {
@@ -154,9 +236,14 @@ func (e *Enforcer) stop(ctx context.Context, p *pass, x *Excess, order Order) er
 		}
 		return cmp.Or(cmp.Compare(p.found[a.ID].Age, p.found[b.ID].Age), cmp.Compare(a.ID, b.ID))
 	})
+	return list
+}
+
+// stop stops pods until it is enough: all of them, if the budget is one of a period.
+func (e *Enforcer) stop(ctx context.Context, p *pass, d *due) error {
 	var errs []error
-	for _, r := range list {
-		if x.Ceiling == PerHour && sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && sum[GPUs] <= x.Limit {
+	for _, r := range d.pods {
+		if d.enough != nil && d.enough(d.sum) {
 			break
 		}
 		after, err := e.Stop(ctx, p.org, r.ID)
@@ -164,9 +251,9 @@ func (e *Enforcer) stop(ctx context.Context, p *pass, x *Excess, order Order) er
 			errs = append(errs, err)
 			continue
 		}
-		sum.add(p.found[r.ID].Amounts, -1)
-		sum.add(after, 1)
-		e.Stopped(ctx, *x, *r)
+		d.sum.add(p.found[r.ID].Amounts, -1)
+		d.sum.add(after, 1)
+		e.Stopped(ctx, d.Cause, *r)
 		if _, err := p.Store.Adjust(ctx, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, About: r.About}); err != nil {
 			errs = append(errs, err) // the next pass will see it
 		}

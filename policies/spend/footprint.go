@@ -76,6 +76,7 @@ type Found struct {
 	// Age is how old it is by the platform's clock, in milliseconds; -1 if the
 	// platform does not say.
 	Age int64
+	Use Use
 }
 
 // about is what is remembered of a resource that no call is known to have made.

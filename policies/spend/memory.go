@@ -28,6 +28,7 @@ type ledger struct {
 	holds     map[string]*hold
 	settled   map[string]int64 // holds that have ended, and when
 	archive   archive
+	noticed   map[string]string
 }
 
 type hold struct {
@@ -48,7 +49,7 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 	if l == nil {
 		l = &ledger{
 			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
-			holds: make(map[string]*hold), settled: make(map[string]int64),
+			holds: make(map[string]*hold), settled: make(map[string]int64), noticed: make(map[string]string),
 		}
 		m.orgs[id] = l
 	}
@@ -425,4 +426,23 @@ func (s *State) Sort() {
 	})
 	slices.SortFunc(s.Resources, func(a, b Record) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Holds, func(a, b Hold) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Noticed implements Notices.
+func (m *Memory) Noticed(_ context.Context, org string) (map[string]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _ := m.org(org)
+	return maps.Clone(l.noticed), nil
+}
+
+// Notice implements Notices.
+func (m *Memory) Notice(_ context.Context, org, name, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _ := m.org(org)
+	if l.noticed[name] = value; value == "" {
+		delete(l.noticed, name)
+	}
+	return nil
 }

@@ -46,9 +46,13 @@ func newReconciled(t *testing.T) *reconciled {
 	return r
 }
 
-func (r *reconciled) pass(store spend.Store) error {
+func (r *reconciled) pass(store spend.Store) error { return r.reconcile(store, nil) }
+
+func (r *reconciled) passWith(e *spend.Enforcer) error { return r.reconcile(r, e) }
+
+func (r *reconciled) reconcile(store spend.Store, e *spend.Enforcer) error {
 	_, err := (&spend.Reconciler{
-		Store: store, History: &spend.History{Archive: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
+		Enforcer: e, Store: store, History: &spend.History{Archive: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
 		List: func(context.Context, string) ([]spend.Found, error) {
 			r.listed()
 			return r.found, nil

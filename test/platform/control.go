@@ -23,7 +23,7 @@ import (
 //	GET    /accounts/{id}                 PATCH /accounts/{id} {balance, quota}
 //	PUT    /prices {gpu, secure, community, serverless}
 //	PUT    /stock  {type, cloud, dataCenter, total}
-//	PATCH  /pods/{id} {status, name, cost, locked}
+//	PATCH  /pods/{id} {status, name, cost, locked, gpuUtil, cpuUtil}
 func (s *Server) ControlHandler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*http.Request) (any, error){

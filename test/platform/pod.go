@@ -32,6 +32,8 @@ type pod struct {
 	Cluster   *membership
 	CreatedAt time.Time
 	Failed    bool // ERROR, until the next start; the machine stays rented
+	GPUUtil   *int // percent; nil is a figure of its own
+	CPUUtil   *int
 	Runs      []run
 }
 

@@ -154,6 +154,10 @@ func (p *pod) publicPort(port string) int {
 // appendRuntime writes what a running pod reports of itself.
 func (p *pod) appendRuntime(b []byte, now time.Time) []byte {
 	load := int(p.digest("load") % 60) // 0 to 59, so that nothing exceeds 100
+	cpu := load
+	if p.CPUUtil != nil {
+		cpu = *p.CPUUtil
+	}
 	b = appendInt(append(b, `{"uptime":`...), int64(now.Sub(p.lastRun().Running)/time.Second))
 	b = append(b, `,"gpus":[`...)
 	if p.GPU != nil {
@@ -161,11 +165,15 @@ func (p *pod) appendRuntime(b []byte, now time.Time) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendInt(append(b, `{"util":`...), load+i%30)
+			util := load + i%30
+			if p.GPUUtil != nil {
+				util = *p.GPUUtil
+			}
+			b = appendInt(append(b, `{"util":`...), util)
 			b = append(appendInt(append(b, `,"memoryUtil":`...), load/2+i%30), '}')
 		}
 	}
-	b = appendInt(append(b, `],"cpu":{"util":`...), load)
+	b = appendInt(append(b, `],"cpu":{"util":`...), cpu)
 	b = appendInt(append(b, `},"memory":{"util":`...), load/3+5)
 	b = append(b, `},"ports":[`...)
 	for i, one := range p.Container.Ports {

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -160,6 +161,10 @@ type PodChange struct {
 	// Cost is what the pod's machine costs per hour from now on, in USD.
 	Cost   *float64 `json:"cost,omitempty"`
 	Locked *bool    `json:"locked,omitempty"`
+	// GPUUtil and CPUUtil are what its runtime reports of its GPUs and processors from
+	// now on, in percent.
+	GPUUtil *int `json:"gpuUtil,omitempty"`
+	CPUUtil *int `json:"cpuUtil,omitempty"`
 }
 
 // ChangePod changes a pod of any account, as the platform might by itself.
@@ -171,6 +176,11 @@ func (s *Server) ChangePod(podID string, c PodChange) error {
 	if p == nil {
 		return fmt.Errorf("no pod is called %q", podID)
 	}
+	for _, util := range []*int{c.GPUUtil, c.CPUUtil} {
+		if util != nil && (*util < 0 || *util > 100) {
+			return fmt.Errorf("use of %d percent: must be from 0 to 100", *util)
+		}
+	}
 	s.advanceLocked(a, now)
 	if c.Name != nil {
 		p.Name = *c.Name
@@ -178,6 +188,7 @@ func (s *Server) ChangePod(podID string, c PodChange) error {
 	if c.Locked != nil {
 		p.Locked = *c.Locked
 	}
+	p.GPUUtil, p.CPUUtil = cmp.Or(c.GPUUtil, p.GPUUtil), cmp.Or(c.CPUUtil, p.CPUUtil)
 	s.podChangedLocked(a, p)
 	if c.Cost != nil {
 		p.Rate = *c.Cost

@@ -65,7 +65,7 @@ func (s *Store) keys(org string) []string {
 	return []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}
 }
 
-// notices is the key of what spend.Alerts remembers of an organisation.
+// notices is the key of what spend.Notices remembers of an organisation.
 func (s *Store) notices(org string) string { return s.prefix + "{" + org + "}:notices" }
 
 // Noticed implements spend.Notices.
@@ -78,8 +78,14 @@ func (s *Store) Noticed(ctx context.Context, org string) (map[string]string, err
 }
 
 // Notice implements spend.Notices.
-func (s *Store) Notice(ctx context.Context, org, budget, alert string) error {
-	if err := s.client.HSet(ctx, s.notices(org), budget, alert).Err(); err != nil {
+func (s *Store) Notice(ctx context.Context, org, name, value string) error {
+	var cmd redis.Cmder
+	if value == "" {
+		cmd = s.client.HDel(ctx, s.notices(org), name)
+	} else {
+		cmd = s.client.HSet(ctx, s.notices(org), name, value)
+	}
+	if err := cmd.Err(); err != nil {
 		return fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
 	}
 	return nil

@@ -54,6 +54,7 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"a posting is made once", testPostOnce},
 		{"what ran before the first roll-up", testFirstRoll},
 		{"roll-ups end", testRetention},
+		{"notices", testNotices},
 		{"model", testModel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -597,4 +598,24 @@ func testLargest(h *harness) {
 		return product.Quo(product, big.NewInt(time.Hour.Milliseconds())).Int64()
 	}
 	h.accrued(accrues(24*time.Hour), accrues(31*24*time.Hour))
+}
+
+// testNotices: the last word under each name stays, until it is forgotten, for each
+// organisation on its own.
+func testNotices(h *harness) {
+	notices := h.Store.(spend.Notices) //nolint:errcheck,forcetypeassert // a store that is none fails here
+	for _, n := range [][3]string{{"acme", "a", "1"}, {"acme", "b", "1"}, {"acme", "a", "2"}, {"acme", "b", ""}, {"other", "b", "3"}, {"acme", "c", ""}} {
+		if err := notices.Notice(h.Context(), n[0], n[1], n[2]); err != nil {
+			h.Fatalf("Notice(%q): %v", n, err)
+		}
+	}
+	for org, want := range map[string]map[string]string{"acme": {"a": "2"}, "other": {"b": "3"}, "third": {}} {
+		got, err := notices.Noticed(h.Context(), org)
+		if err != nil {
+			h.Fatalf("Noticed(%s): %v", org, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			h.Errorf("Noticed(%s), want-, got+:\n%s", org, diff)
+		}
+	}
 }

@@ -1,0 +1,60 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+)
+
+// IdleList is what costs money and did not work at the last look; At is nil if there
+// was none.
+type IdleList struct {
+	At        *time.Time     `json:"at"`
+	Resources []IdleResource `json:"resources"`
+}
+
+// IdleResource is one of them. Without a team and a key, it is the organisation's.
+type IdleResource struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key,omitempty"`
+	// Reason is unused, no_jobs, stopped or unmounted.
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+	// PerMonth is what it costs in a month as it stands, USD.
+	PerMonth string `json:"perMonth"`
+	// Kept is until when its owner keeps it, StopAt when it will be stopped.
+	Kept   *time.Time `json:"kept,omitempty"`
+	StopAt *time.Time `json:"stopAt,omitempty"`
+}
+
+// Kept says until when a resource is left alone; nil ends that.
+type Kept struct {
+	Resource string     `json:"resource"`
+	Until    *time.Time `json:"until"`
+}
+
+func (d Deps) idle(w http.ResponseWriter, r *http.Request) {
+	list, err := d.Spend.Idle(r.Context(), r.URL.Query().Get("org"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, list)
+}
+
+func (d Deps) keep(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	span, err := time.ParseDuration(q.Get("for"))
+	if err != nil {
+		fail(w, BadRequestError{"for: want a duration such as 24h"})
+		return
+	}
+	kept, err := d.Spend.Keep(r.Context(), q.Get("org"), q.Get("id"), span)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, kept)
+}

@@ -1,0 +1,55 @@
+package filter
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// podUse is how much a pod is used by its record: what its runtime reports, which
+// is known if it has all of them.
+func podUse(record map[string]any, answered time.Time) spend.Use {
+	u := spend.Use{Stopped: catalog.Stopped(record), Up: -1}
+	if started := since(record, "startedAt", answered); started >= 0 {
+		u.Up = time.Duration(started) * time.Millisecond
+	}
+	runtime, _ := record["runtime"].(map[string]any)
+	cpu, known := percent(runtime["cpu"])
+	gpus, _ := runtime["gpus"].([]any)
+	machine, _ := record["gpu"].(map[string]any)
+	if machine != nil {
+		known = known && len(gpus) > 0
+	}
+	for _, gpu := range gpus {
+		util, ok := percent(gpu)
+		known, u.GPU = known && ok, max(u.GPU, util)
+	}
+	u.Known, u.CPU = known && record["status"] == "RUNNING", cpu
+	return u
+}
+
+// percent reads the use of a processor.
+func percent(part any) (util int64, ok bool) {
+	object, _ := part.(map[string]any)
+	n, ok := object["util"].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	util, err := n.Int64()
+	return util, err == nil
+}
+
+// volumes lists the ids of the network volumes that a pod, a cluster or an endpoint
+// mounts.
+func volumes(record map[string]any) []any {
+	ids, _ := record["networkVolumes"].([]any)
+	mounts, _ := record["mounts"].(map[string]any)
+	network, _ := mounts["network"].([]any)
+	for _, m := range network {
+		mount, _ := m.(map[string]any)
+		ids = append(ids[:len(ids):len(ids)], mount["volumeId"])
+	}
+	return ids
+}

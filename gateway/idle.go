@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// perMonth is what a rate comes to in a month, USD.
+func perMonth(burn int64) string { return catalog.Monthly(catalog.Money(burn)).String() }
+
+// idleAlert is what receivers are told about an idle resource.
+type idleAlert struct {
+	Org      string       `json:"org"`
+	Resource string       `json:"resource"`
+	Kind     string       `json:"kind"`
+	Name     string       `json:"name,omitempty"`
+	Team     string       `json:"team,omitempty"`
+	Key      string       `json:"key,omitempty"`
+	Reason   spend.Reason `json:"reason"`
+	Since    time.Time    `json:"since"`
+	PerMonth json.Number  `json:"per_month"` // USD
+	// StopAt is when the pod will be stopped.
+	StopAt *time.Time `json:"stop_at,omitempty"`
+}
+
+func newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
+	a := idleAlert{
+		Org: c.Org, Resource: r.ID, Kind: c.Idle.Kind, Name: c.Idle.Name, Team: r.Owner.Team, Key: r.Owner.Key,
+		Reason: c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(perMonth(c.Idle.Burn)),
+	}
+	if !c.StopAt.IsZero() {
+		a.StopAt = &c.StopAt
+	}
+	return a
+}
+
+// Idle implements admin.Spend.
+func (l ledger) Idle(ctx context.Context, org string) (*admin.IdleList, error) {
+	o, err := l.check(org)
+	if err != nil {
+		return nil, err
+	}
+	if o.Idle.For == 0 {
+		return nil, admin.BadRequestError{Reason: "organisation " + org + " looks for nothing that is idle: idle.for is not set"}
+	}
+	noticed, err := l.g.notices.Noticed(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	at, list, err := o.Idle.List(noticed)
+	if err != nil {
+		return nil, err
+	}
+	state, err := l.g.ledger.Store.Show(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	out := &admin.IdleList{At: timeOf(at), Resources: []admin.IdleResource{}}
+	for _, r := range list {
+		i := slices.IndexFunc(state.Resources, func(known spend.Record) bool { return known.ID == r.ID })
+		if i < 0 {
+			continue // it has gone since
+		}
+		known := &state.Resources[i]
+		out.Resources = append(out.Resources, admin.IdleResource{
+			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: known.Owner.Team, Key: known.Owner.Key, Reason: string(r.Reason), Since: r.Since.UTC(),
+			PerMonth: perMonth(r.Burn), Kept: timeOf(r.Kept), StopAt: timeOf(r.StopAt),
+		})
+	}
+	return out, nil
+}
+
+// timeOf is nil for the zero time.
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// Keep implements admin.Spend.
+func (l ledger) Keep(ctx context.Context, org, resource string, d time.Duration) (*admin.Kept, error) {
+	if _, err := l.check(org); err != nil {
+		return nil, err
+	}
+	if resource == "" || d < 0 || d > spend.MaxKeep {
+		return nil, admin.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxKeep.String()}
+	}
+	state, err := l.g.ledger.Store.Show(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(state.Resources, func(r spend.Record) bool { return r.ID == resource }) {
+		return nil, admin.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
+	}
+	var until time.Time
+	if d > 0 {
+		until = state.Now.Add(d).Truncate(time.Second)
+	}
+	if err := spend.Keep(ctx, l.g.notices, org, resource, until); err != nil {
+		return nil, err
+	}
+	l.g.deps.Logger.InfoContext(ctx, "a resource is kept although it is idle", "org", org, "resource", resource, "until", until)
+	return &admin.Kept{Resource: resource, Until: timeOf(until)}, nil
+}

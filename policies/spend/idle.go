@@ -1,0 +1,257 @@
+package spend
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// Idle says what of an organisation's resources is idle, and what is done about it.
+// The zero Idle finds nothing.
+type Idle struct {
+	For       time.Duration `yaml:"for" doc:"how long a running pod must be used less than the bounds, or an endpoint with workers have no job, to be idle; at least 10m and twice spend.reconcile; 0 looks for nothing"`
+	GPUBelow  int64         `yaml:"gpu_below" doc:"bound of the use of a pod's busiest GPU; 0 is 5" unit:"percent"`
+	CPUBelow  int64         `yaml:"cpu_below" doc:"bound of the use of its processors; 0 is 10" unit:"percent"`
+	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod that pays for storage must be stopped, or a network volume be mounted by nothing, to be idle; 0 is 24h"`
+	Action    Action        `yaml:"action" doc:"what is done about what is idle: list shows it, notify also tells the receiver of alerts of it, stop also stops pods after notice, but for those that are locked, that have no owner, or whose owner keeps them; empty is list. Nothing is deleted"`
+	Notice    time.Duration `yaml:"notice" doc:"how long before a pod is stopped that is announced; 0 is 15m"`
+}
+
+// Action says what is done about what is idle. The zero Action is ActionList.
+type Action string
+
+// The actions, each including those before it.
+const (
+	ActionList   Action = "list"
+	ActionNotify Action = "notify"
+	ActionStop   Action = "stop"
+)
+
+// Values lists the actions.
+func (Action) Values() []string {
+	return []string{string(ActionList), string(ActionNotify), string(ActionStop)}
+}
+
+const (
+	defaultGPUBelow  = 5
+	defaultCPUBelow  = 10
+	defaultForgotten = 24 * time.Hour
+	minIdle          = 10 * time.Minute
+	// MaxKeep is how long a resource can be kept at a time.
+	MaxKeep = 30 * 24 * time.Hour
+)
+
+// Validate reports every fault, each with its path below the section.
+func (i Idle) Validate() error {
+	var errs []error
+	if i.For != 0 && i.For < minIdle {
+		errs = append(errs, fault.Errorf("for", "must be at least %s, got %s", minIdle, i.For))
+	}
+	if i.For == 0 && i != (Idle{}) {
+		errs = append(errs, fault.Errorf("for", "is required beside the other members"))
+	}
+	for name, percent := range map[string]int64{"gpu_below": i.GPUBelow, "cpu_below": i.CPUBelow} {
+		if percent < 0 || percent > 100 {
+			errs = append(errs, fault.Errorf(name, "must be from 0 to 100"))
+		}
+	}
+	for name, d := range map[string]time.Duration{"forgotten": i.Forgotten, "notice": i.Notice} {
+		if d < 0 {
+			errs = append(errs, fault.Errorf(name, "must not be negative"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Use is how much a resource is used, as the platform shows it.
+type Use struct {
+	// Stopped is true of a pod that holds no machine.
+	Stopped bool
+	// Known is true of a running pod that reports its use: GPU is that of its busiest
+	// GPU, 0 if it has none, CPU that of its processors; in percent.
+	Known    bool
+	GPU, CPU int64
+	// Up is how long ago a pod was last started, by the platform's clock; -1 if the
+	// platform does not say.
+	Up time.Duration
+	// Workers is how many workers an endpoint has, Busy how many of them have a job or
+	// are being started for one.
+	Workers, Busy int64
+	// Mounted is true of a network volume that a pod or an endpoint names.
+	Mounted bool
+	// Burn is what the resource costs as it stands, in micro-dollars per hour.
+	Burn int64
+}
+
+// Reason says why a resource is idle.
+type Reason string
+
+// The reasons.
+const (
+	// Unused is a running pod whose GPUs and processors are used less than the bounds.
+	Unused Reason = "unused"
+	// NoJobs is an endpoint that has workers, none of which has a job.
+	NoJobs Reason = "no_jobs"
+	// Stopped is a stopped pod that pays for storage.
+	Stopped Reason = "stopped"
+	// Unmounted is a network volume that nothing mounts.
+	Unmounted Reason = "unmounted"
+)
+
+// reason returns why a resource is idle at this moment, "" if it is not, or if that is
+// not known.
+func (i *Idle) reason(f *Found) Reason {
+	u := &f.Use
+	switch {
+	case f.Kind == operation.KindPod && u.Stopped && u.Burn > 0:
+		return Stopped
+	case f.Kind == operation.KindPod && u.Known && u.GPU < cmp.Or(i.GPUBelow, defaultGPUBelow) && u.CPU < cmp.Or(i.CPUBelow, defaultCPUBelow):
+		return Unused
+	case f.Kind == operation.KindEndpoint && u.Workers > 0 && u.Busy == 0:
+		return NoJobs
+	case f.Kind == operation.KindVolume && !u.Mounted:
+		return Unmounted
+	}
+	return ""
+}
+
+// after is how long a reason must last.
+func (i *Idle) after(r Reason) time.Duration {
+	if r == Unused || r == NoJobs {
+		return i.For
+	}
+	return cmp.Or(i.Forgotten, defaultForgotten)
+}
+
+// IdleResource is something that costs money and does not work.
+type IdleResource struct {
+	ID     string    `json:"-"`
+	Kind   string    `json:"kind"`
+	Name   string    `json:"name,omitempty"`
+	Reason Reason    `json:"reason"`
+	Since  time.Time `json:"since"` // the first look that found it so
+	Burn   int64     `json:"burn"`  // micro-dollars per hour
+	// Kept is until when its owner keeps it, StopAt when it will be stopped; zero for
+	// neither.
+	Kept   time.Time `json:"-"`
+	StopAt time.Time `json:"-"`
+}
+
+// sightings are what did not work at the last look, whether for long enough or not.
+type sightings struct {
+	At   time.Time               `json:"at"`
+	Idle map[string]IdleResource `json:"idle"` // by id
+}
+
+// look compares what was listed with the look before. A pod or endpoint that was not
+// looked at for longer than gap, or a pod started since, may have worked meanwhile.
+func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, gap time.Duration) sightings {
+	next := sightings{At: now, Idle: make(map[string]IdleResource)}
+	unseen := now.Sub(before.At) > min(gap, i.For)
+	for id, f := range found {
+		reason := i.reason(f)
+		if reason == "" {
+			continue
+		}
+		was := before.Idle[id]
+		since := was.Since
+		started := f.Kind == operation.KindPod && f.Use.Up >= 0 && f.Use.Up < now.Sub(since)
+		if was.Reason != reason || started || unseen && (reason == Unused || reason == NoJobs) {
+			since = now
+		}
+		next.Idle[id] = IdleResource{Kind: string(f.Kind), Name: f.Name, Reason: reason, Since: since, Burn: f.Use.Burn}
+	}
+	return next
+}
+
+// What is kept in Notices of idle resources, beside what was told of them.
+const (
+	idleField  = "idle"
+	idlePrefix = "idle:"
+	keepPrefix = "keep:"
+)
+
+// Keep leaves a resource alone until a time although it is idle; the zero time ends
+// that.
+func Keep(ctx context.Context, n Notices, org, id string, until time.Time) error {
+	value := ""
+	if !until.IsZero() {
+		value = until.UTC().Format(time.RFC3339)
+	}
+	return n.Notice(ctx, org, keepPrefix+id, value)
+}
+
+// List returns what the last look found idle for long enough, and when that was, from
+// what Notices has of the organisation. The zero time means that there was no look.
+func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResource, err error) {
+	var s sightings
+	if text := noticed[idleField]; text != "" {
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return at, nil, fmt.Errorf("idle resources: %w", err)
+		}
+	}
+	return s.At, i.list(&s, noticed), nil
+}
+
+func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResource) {
+	for _, id := range slices.Sorted(maps.Keys(s.Idle)) {
+		r := s.Idle[id]
+		if s.At.Sub(r.Since) < i.after(r.Reason) {
+			continue
+		}
+		r.ID = id
+		r.StopAt, _ = time.Parse(time.RFC3339, noticed[idlePrefix+id]) // what is no time is that it was told of
+		if kept, err := time.Parse(time.RFC3339, noticed[keepPrefix+id]); err == nil && s.At.Before(kept) {
+			r.Kept = kept
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// idle brings what is idle up to date and returns what follows from it.
+func (e *Enforcer) idle(ctx context.Context, p *pass, i *Idle, noticed map[string]string) ([]due, error) {
+	var before sightings
+	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // what cannot be read is seen anew
+	s := i.look(&before, p.found, p.state.Now, e.Gap)
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = e.Notices.Notice(ctx, p.org, idleField, string(text))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []due
+	told := make(map[string]bool)
+	for _, r := range i.list(&s, noticed) {
+		if i.Action == ActionNotify || i.Action == ActionStop {
+			told[idlePrefix+r.ID] = r.Kept.IsZero()
+		}
+		if !told[idlePrefix+r.ID] {
+			continue
+		}
+		d := due{Cause: Cause{Org: p.org, Idle: &r}, name: idlePrefix + r.ID}
+		known := p.records[r.ID]
+		if i.Action == ActionStop && r.Reason == Unused && p.found[r.ID].Stoppable && known != nil && known.Owner != (Owner{}) {
+			d.notice, d.pods = cmp.Or(i.Notice, defaultNotice), []*Record{known}
+		}
+		all = append(all, d)
+	}
+	for name, value := range noticed {
+		until, isTime := time.Parse(time.RFC3339, value)
+		over := strings.HasPrefix(name, idlePrefix) && !told[name] || strings.HasPrefix(name, keepPrefix) && (isTime != nil || !p.state.Now.Before(until))
+		if over {
+			all = append(all, due{name: name})
+		}
+	}
+	return all, nil
+}

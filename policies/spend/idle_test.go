@@ -1,0 +1,275 @@
+package spend_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// idleRules are those of the traces: looks more than idleGap apart show nothing of the
+// time between them.
+var idleRules = spend.Idle{For: 30 * time.Minute, GPUBelow: 5, CPUBelow: 10, Action: spend.ActionStop, Notice: 10 * time.Minute}
+
+const idleGap = 5 * time.Minute
+
+// stretch is a part of the life of a pod: what its record shows until the next one.
+type stretch struct {
+	from  time.Time
+	use   spend.Use
+	works bool
+	// starts is true if the pod was started where the stretch begins.
+	starts bool
+}
+
+// trace is the life of a pod.
+type trace struct {
+	id        string
+	owned     bool
+	stretches []stretch
+	// What has become of it: the end of what its owner keeps it, the first word of a
+	// stop, and whether it was stopped.
+	kept, announced time.Time
+	stopped         bool
+}
+
+// at is the stretch at a time, and when the pod was last started.
+func (tr *trace) at(t time.Time) (now stretch, started time.Time) {
+	for _, s := range tr.stretches {
+		if s.from.After(t) {
+			break
+		}
+		if now = s; s.starts {
+			started = s.from
+		}
+	}
+	return now, started
+}
+
+// idleSince is since when the pod neither worked nor was started, as of a time when it
+// does not work.
+func (tr *trace) idleSince(t time.Time) (since time.Time) {
+	worked := true
+	for _, s := range tr.stretches {
+		if s.from.After(t) {
+			break
+		}
+		if !s.works && (worked || s.starts) {
+			since = s.from
+		}
+		worked = s.works
+	}
+	return since
+}
+
+// drawTrace draws a life. Work lasts at least idleGap: what is shorter can fall between
+// two looks.
+func drawTrace(t *rapid.T, id string, start time.Time) *trace {
+	tr := &trace{id: id, owned: rapid.IntRange(0, 3).Draw(t, "owned") > 0}
+	for at, i := start, 0; i < 8; i++ {
+		s := stretch{from: at, starts: i == 0 || rapid.IntRange(0, 4).Draw(t, "starts") == 0}
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
+			s.works, s.use = true, spend.Use{Known: true, GPU: rapid.Int64Range(5, 100).Draw(t, "gpu"), CPU: rapid.Int64Range(0, 100).Draw(t, "cpu")}
+		case 1:
+			s.works, s.use = true, spend.Use{Known: true, CPU: rapid.Int64Range(10, 100).Draw(t, "cpu")}
+		case 2:
+			s.use = spend.Use{Known: true, GPU: rapid.Int64Range(0, 4).Draw(t, "gpu"), CPU: rapid.Int64Range(0, 9).Draw(t, "cpu")}
+		default: // what is not known counts as work
+			s.works = true
+		}
+		s.use.Burn = 430_000
+		tr.stretches = append(tr.stretches, s)
+		at = at.Add(idleGap + time.Duration(rapid.Int64Range(0, int64(90*time.Minute)).Draw(t, "length")))
+	}
+	return tr
+}
+
+// watched is a reconciler that looks at traces.
+type watched struct {
+	*spend.Memory
+
+	t      *rapid.T
+	now    time.Time
+	traces map[string]*trace
+	pass   func()
+}
+
+func newWatched(t *rapid.T, start time.Time) *watched {
+	w := &watched{t: t, now: start, traces: make(map[string]*trace)}
+	w.Memory = spend.NewMemory(func() time.Time { return w.now })
+	r := &spend.Reconciler{
+		Store: w.Memory, History: &spend.History{Archive: w.Memory, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second, Unresolved: time.Second,
+		List:  func(context.Context, string) ([]spend.Found, error) { return w.list(), nil },
+		Claim: func(context.Context, string, *spend.Found, string) (bool, error) { return true, nil },
+		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
+		Enforcer: &spend.Enforcer{
+			Notices: w.Memory, Gap: idleGap, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: idleRules} },
+			Announce: func(_ context.Context, c spend.Cause, _ spend.Record) {
+				if tr := w.traces[c.Idle.ID]; !c.StopAt.IsZero() {
+					tr.announced = w.now
+				}
+			},
+			Stopped: func(context.Context, spend.Cause, spend.Record) {},
+			Stop:    w.stop,
+		},
+	}
+	w.pass = func() {
+		if _, err := r.Pass(context.Background(), org); err != nil { //nolint:forbidigo // rapid has no context
+			t.Fatal(err)
+		}
+	}
+	w.pass() // makes the ledger complete
+	return w
+}
+
+func (w *watched) list() (found []spend.Found) {
+	for id, tr := range w.traces {
+		s, started := tr.at(w.now)
+		f := spend.Found{Kind: operation.KindPod, ID: id, Amounts: onePod, Priced: true, Stoppable: true, Use: s.use}
+		f.Use.Up = w.now.Sub(started)
+		if tr.stopped {
+			f.Amounts, f.Stoppable, f.Use = stopped, false, spend.Use{Stopped: true, Up: -1}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// stop wants what is stopped to have been idle, announced, owned and not kept.
+func (w *watched) stop(_ context.Context, _, id string) (spend.Amounts, error) {
+	tr := w.traces[id]
+	s, _ := tr.at(w.now)
+	switch {
+	case s.works || w.now.Sub(tr.idleSince(w.now)) < idleRules.For+idleRules.Notice:
+		w.t.Errorf("%s: stopped at %s, idle since %s (works %t)", id, w.now, tr.idleSince(w.now), s.works)
+	case tr.announced.IsZero() || w.now.Sub(tr.announced) < idleRules.Notice || tr.announced.Before(tr.idleSince(w.now).Add(idleRules.For)):
+		w.t.Errorf("%s: stopped at %s, announced at %s", id, w.now, tr.announced)
+	case !tr.owned:
+		w.t.Errorf("%s: stopped without an owner", id)
+	case w.now.Before(tr.kept):
+		w.t.Errorf("%s: stopped at %s, kept until %s", id, w.now, tr.kept)
+	}
+	tr.stopped = true
+	return stopped, nil
+}
+
+// TestIdleTraces: whatever pods do and whenever they are looked at, none that works is
+// listed or stopped, and each that is idle is listed when it has been so for the time
+// that is set and one look more.
+func TestIdleTraces(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		start := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+		w := newWatched(t, start)
+		for i := range 3 {
+			tr := drawTrace(t, fmt.Sprintf("pod-%d", i), start)
+			w.traces[tr.id] = tr
+			if tr.owned {
+				o := owner
+				if _, err := w.Adjust(t.Context(), org, &spend.Adjustment{Kind: "pod", Resource: tr.id, Amounts: onePod, Owner: &o}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		longest := rapid.SampledFrom([]time.Duration{time.Minute, idleGap, 2 * idleGap}).Draw(t, "longest")
+		missed := start // the last moment that no look can vouch for
+		for last := start; last.Before(start.Add(8 * time.Hour)); last = w.now {
+			w.now = last.Add(time.Duration(rapid.Int64Range(int64(longest/4), int64(longest)).Draw(t, "distance"))).Truncate(time.Second)
+			if w.now.Sub(last) > idleGap {
+				missed = w.now
+			}
+			if tr := w.traces[fmt.Sprintf("pod-%d", rapid.IntRange(0, 20).Draw(t, "keep"))]; tr != nil {
+				tr.kept = w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
+				if err := spend.Keep(t.Context(), w, org, tr.id, tr.kept); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.pass()
+			w.check(missed)
+		}
+	})
+}
+
+func (w *watched) check(missed time.Time) {
+	noticed, err := w.Noticed(w.t.Context(), org)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	at, list, err := idleRules.List(noticed)
+	if err != nil || !at.Equal(w.now) {
+		w.t.Fatalf("List is of %s (%v), want %s", at, err, w.now)
+	}
+	listed := make(map[string]bool)
+	for _, r := range list {
+		listed[r.ID] = true
+	}
+	for id, tr := range w.traces {
+		s, _ := tr.at(w.now)
+		since := tr.idleSince(w.now)
+		idle := w.now.Sub(since)
+		switch {
+		case tr.stopped:
+		case listed[id] && (s.works || idle < idleRules.For):
+			w.t.Errorf("%s is listed at %s, idle since %s (works %t)", id, w.now, since, s.works)
+		case !listed[id] && !s.works && idle >= idleRules.For+idleGap && w.now.Sub(missed) >= idleRules.For+idleGap:
+			w.t.Errorf("%s is not listed at %s, idle since %s", id, w.now, since)
+		}
+	}
+}
+
+// Each kind of resource has its own sign of not working, and what is not known is
+// none.
+func TestIdleReasons(t *testing.T) {
+	pod := func(u spend.Use) spend.Found { return spend.Found{Kind: operation.KindPod, Use: u} }
+	for name, tt := range map[string]struct {
+		found spend.Found
+		want  spend.Reason
+	}{
+		"below both bounds":         {pod(spend.Use{Known: true, GPU: 4, CPU: 9, Up: -1}), spend.Unused},
+		"a GPU at its bound":        {pod(spend.Use{Known: true, GPU: 5, Up: -1}), ""},
+		"processors at their bound": {pod(spend.Use{Known: true, CPU: 10, Up: -1}), ""},
+		"use not known":             {pod(spend.Use{Up: -1}), ""},
+		"started since":             {pod(spend.Use{Known: true, Up: time.Minute}), ""},
+		"stopped with storage":      {pod(spend.Use{Stopped: true, Burn: 1, Up: -1}), spend.Stopped},
+		"stopped for nothing":       {pod(spend.Use{Stopped: true, Up: -1}), ""},
+		"workers without jobs":      {spend.Found{Kind: operation.KindEndpoint, Use: spend.Use{Workers: 2}}, spend.NoJobs},
+		"a worker with a job":       {spend.Found{Kind: operation.KindEndpoint, Use: spend.Use{Workers: 2, Busy: 1}}, ""},
+		"no workers":                {spend.Found{Kind: operation.KindEndpoint}, ""},
+		"a volume alone":            {spend.Found{Kind: operation.KindVolume}, spend.Unmounted},
+		"a mounted volume":          {spend.Found{Kind: operation.KindVolume, Use: spend.Use{Mounted: true}}, ""},
+		"a cluster":                 {spend.Found{Kind: operation.KindCluster}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReconciled(t)
+			tt.found.ID, tt.found.Priced = "x", true
+			r.found = []spend.Found{tt.found}
+			rules := spend.Idle{For: 10 * time.Minute, Forgotten: 10 * time.Minute}
+			for range 11 {
+				if err := r.passWith(&spend.Enforcer{Notices: r, Gap: idleGap, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: rules} }}); err != nil {
+					t.Fatal(err)
+				}
+				r.now = r.now.Add(time.Minute)
+			}
+			noticed, err := r.Noticed(t.Context(), org)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, list, err := rules.List(noticed)
+			var got spend.Reason
+			if len(list) > 0 {
+				got = list[0].Reason
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("reason, want-, got+ (%v):\n%s", err, diff)
+			}
+		})
+	}
+}

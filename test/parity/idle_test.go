@@ -1,0 +1,184 @@
+package parity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// watching has both organisations look for what is idle.
+func watching(section string) option {
+	return func(d *door) {
+		for _, name := range []string{"ACME", "GLOBEX"} {
+			d.text = strings.Replace(d.text, "{env: "+name+"}", "{env: "+name+"}\n    idle: "+section, 1)
+		}
+	}
+}
+
+// used sets what pods report of their use.
+func (d *door) used(t *testing.T, gpu, cpu int, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if err := d.platform.ChangePod(id, platform.PodChange{GPUUtil: &gpu, CPUUtil: &cpu}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// watch lets minutes pass, with a look at the platform in each.
+func (d *door) watch(t *testing.T, minutes int) {
+	t.Helper()
+	for range minutes {
+		d.advance(time.Minute)
+		d.reconcile(t)
+		operator[admin.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=globex")
+	}
+}
+
+// idle lists what is idle, by name: why, and what it costs a month.
+func (d *door) idle(t *testing.T, org string) map[string]string {
+	t.Helper()
+	got := make(map[string]string)
+	for _, r := range operator[admin.IdleList](t, d, "GET", "/admin/spend/idle?org="+org).Resources {
+		got[r.Name] = strings.TrimSuffix(strings.Join([]string{r.Reason, r.PerMonth, r.Key}, " "), " ")
+	}
+	return got
+}
+
+func (d *door) podStatus(t *testing.T, id string) string {
+	t.Helper()
+	return fmt.Sprint(field(t, d.ask(t, request("GET", "/v2/pods/"+id, "key_research", "")).Body, "status"))
+}
+
+func podNamed(name string) string {
+	return `{"name":"` + name + `","image":"img:1","gpu":{"id":"NVIDIA L4"}}`
+}
+
+// An idle pod is found and, after notice, stopped, though the gateway that looks is
+// another one halfway. What works, is kept, is locked or has no owner goes on, and so
+// do pods of others.
+func TestIdlePodsAreStopped(t *testing.T) {
+	r := newAlertReceiver(t)
+	r.calls.Add(1) // takes the first delivery, too
+	d := openDoor(t, "http", watching("{for: 10m, action: stop, notice: 5m}"), told(r, "127.0.0.0/8"))
+	ids := make(map[string]string)
+	for _, name := range []string{"idle", "busy", "kept", "locked", "late"} {
+		ids[name] = d.rented(t, podNamed(name))
+	}
+	outside(t, d, "POST", "/v2/pods", podNamed("outside"))
+	a := d.ask(t, request("POST", "/v2/pods", "key_globex", podNamed("other")))
+	if a.Status != 201 {
+		t.Fatalf("globex: %d %s", a.Status, a.Body)
+	}
+	other, locked := fmt.Sprint(field(t, a.Body, "id")), true
+	if err := d.platform.ChangePod(ids["locked"], platform.PodChange{Locked: &locked}); err != nil {
+		t.Fatal(err)
+	}
+	d.reconcile(t)
+	for _, res := range d.ledger(t).Resources {
+		if res.Key == "" {
+			ids["outside"] = res.ID
+		}
+		d.used(t, 0, 3, res.ID)
+	}
+	d.used(t, 0, 60, ids["busy"]) // its processors work
+	d.used(t, 50, 3, other)
+
+	d.watch(t, 6)
+	d.gateway = newGateway(t, d)
+	d.watch(t, 3)
+	if got := d.idle(t, "acme"); len(got) != 0 {
+		t.Fatalf("after 9 minutes, %v is idle", got)
+	}
+	operator[admin.Kept](t, d, "POST", "/admin/spend/keep?org=acme&for=24h&id="+ids["kept"])
+	d.watch(t, 2)
+	const cost = "unused 315.9002"
+	want := map[string]string{"idle": cost + " key_research", "kept": cost + " key_research", "locked": cost + " key_research", "late": cost + " key_research", "outside": cost}
+	if diff := cmp.Diff(want, d.idle(t, "acme")); diff != "" {
+		t.Errorf("idle, want-, got+:\n%s", diff)
+	}
+	if got := d.idle(t, "globex"); len(got) != 0 {
+		t.Errorf("globex has idle %v, want nothing", got)
+	}
+	d.watch(t, 3)
+	d.used(t, 90, 3, ids["late"]) // works again before the notice is over
+	if n := len(d.platform.CallsTo("podAction")); n != 0 {
+		t.Fatalf("%d pods were stopped before the notice was over", n)
+	}
+	d.watch(t, 3)
+	for name, id := range ids {
+		want := "RUNNING"
+		if name == "idle" {
+			want = "EXITED"
+		}
+		if got := d.podStatus(t, id); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	wantEvents := map[string]int{
+		"resource.idle idle true": 1, "resource.idle late true": 1, "resource.idle locked false": 1, "resource.idle outside false": 1, "resource.stopped idle true": 1,
+	}
+	until(t, "deliveries", func() bool { return len(r.got) >= len(wantEvents) })
+	events := make(map[string]int)
+	for len(r.got) > 0 {
+		_, body, _ := strings.Cut(<-r.got, " ")
+		data, _ := field(t, body, "data").(map[string]any)
+		_, stops := data["stop_at"]
+		events[fmt.Sprint(field(t, body, "type"), " ", data["name"], " ", stops)]++
+	}
+	if diff := cmp.Diff(wantEvents, events); diff != "" {
+		t.Errorf("deliveries, want-, got+:\n%s", diff)
+	}
+	// Nothing follows, until the kept pod is let go.
+	d.watch(t, 5)
+	if n := len(d.platform.CallsTo("podAction")); n != 1 {
+		t.Errorf("%d pods were stopped, want 1", n)
+	}
+	operator[admin.Kept](t, d, "POST", "/admin/spend/keep?org=acme&for=0s&id="+ids["kept"])
+	d.watch(t, 7)
+	if got := d.podStatus(t, ids["kept"]); got != "EXITED" {
+		t.Errorf("the pod that is no longer kept is %s, want EXITED", got)
+	}
+}
+
+// Endpoints whose workers have no jobs, volumes that nothing mounts and pods that pay
+// for storage while they are stopped are listed with what they cost, and stay.
+func TestForgottenResources(t *testing.T) {
+	d := openDoor(t, "http", watching("{for: 10m, forgotten: 10m, action: stop, notice: 1m}"))
+	made := func(path, body string) string {
+		t.Helper()
+		a := d.ask(t, request("POST", path, "key_platform", body))
+		if a.Status != 201 {
+			t.Fatalf("%s: %d %s", body, a.Status, a.Body)
+		}
+		return fmt.Sprint(field(t, a.Body, "id"))
+	}
+	made("/v2/network-volumes", `{"name":"alone","size":100,"dataCenter":"EU-RO-1"}`)
+	volume := made("/v2/network-volumes", `{"name":"mounted","size":100,"dataCenter":"EU-RO-1"}`)
+	served := made("/v2/network-volumes", `{"name":"served","size":100,"dataCenter":"EU-RO-1"}`)
+	busy := made("/v2/pods", `{"name":"works","image":"img:1","gpu":{"id":"NVIDIA L4"},"dataCenterIds":["EU-RO-1"],"mounts":{"network":[{"volumeId":"`+volume+`","path":"/data"}]}}`)
+	halted := made("/v2/pods", `{"name":"halted","image":"img:1","gpu":{"id":"NVIDIA L4"},"mounts":{"persistent":{"size":100,"path":"/workspace"}}}`)
+	const endpoint = `{"name":%q,"image":"i:1","type":"QUEUE","gpu":{"pools":["ADA_24"]},"networkVolumes":[%s],"workers":{"min":%d,"max":3},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}}`
+	made("/v2/serverless", fmt.Sprintf(endpoint, "waits", "", 1))
+	made("/v2/serverless", fmt.Sprintf(endpoint, "sleeps", `"`+served+`"`, 0))
+	if a := d.ask(t, request("POST", "/v2/pods/"+halted+"/action", "key_platform", `{"action":"stop"}`)); a.Status != 200 {
+		t.Fatalf("stop: %d %s", a.Status, a.Body)
+	}
+	d.reconcile(t)
+	d.used(t, 50, 50, busy)
+	d.watch(t, 12)
+	want := map[string]string{"alone": "unmounted 7 key_platform", "halted": "stopped 20 key_platform", "waits": "no_jobs 0 key_platform"}
+	if diff := cmp.Diff(want, d.idle(t, "acme")); diff != "" {
+		t.Errorf("idle, want-, got+:\n%s", diff)
+	}
+	d.watch(t, 3)
+	if calls := d.platform.CallsTo("podAction"); len(calls) != 1 {
+		t.Errorf("%d actions, want that of the caller alone", len(calls))
+	}
+}
