@@ -39,7 +39,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 		return nil // what was added to a batch was reserved then
 	}
 	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
-	most, known := mostOf(ex, price)
+	most, _, known := mostOf(ex, price)
 	if !known && plan.Accrues(owner) {
 		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget per day or month applies")
 	}
@@ -66,11 +66,13 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 	return nil
 }
 
-// mostOf is the most that a call can cost: a run, or all that are added to a batch.
-func mostOf(ex *Exchange, price catalog.Run) (most catalog.Money, known bool) {
+// mostOf is the most that a call can cost: a run, or all that are added to a batch and
+// the dearest of them.
+func mostOf(ex *Exchange, price catalog.Run) (most, dearest catalog.Money, known bool) {
 	body, _ := ex.Doc.(map[string]any)
 	if !fillsBatch(ex) {
-		return price.Most(body, sizeOf(ex))
+		most, known = price.Most(body, sizeOf(ex))
+		return most, most, known
 	}
 	requests, _ := body["requests"].([]any)
 	for _, item := range requests {
@@ -78,11 +80,11 @@ func mostOf(ex *Exchange, price catalog.Run) (most catalog.Money, known bool) {
 		text, err := strictjson.Append(nil, request)
 		one, ok := price.Most(request, int64(len(text)))
 		if err != nil || !ok {
-			return 0, false
+			return 0, 0, false
 		}
-		most += one
+		most, dearest = most+one, max(dearest, one)
 	}
-	return most, true
+	return most, dearest, true
 }
 
 // fillsBatch reports whether a call adds requests to a batch.

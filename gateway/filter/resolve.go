@@ -67,6 +67,9 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	}
 	if !verb.HasAfter() {
 		in.Cost = policies.Cost{Known: true}
+		if price := ex.Tenant.Runs[ex.Params["id"]]; row.Kind == operation.KindJob && verb == operation.VerbRun && price.Known() {
+			_, in.Cost.Run, _ = mostOf(ex, price)
+		}
 		return f.look(ctx, ex, verb)
 	}
 	if err := f.settle(ctx, ex, verb, before); err != nil || ex.Answer != nil {

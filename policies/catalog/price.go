@@ -18,6 +18,9 @@ type Cost struct {
 	Hourly Money
 	// PerGPU is the dearest GPU-hour the call allows; 0 when no GPU is involved.
 	PerGPU Money
+	// Run is the most that a run can cost, the dearest one of a batch; 0 when its price
+	// is not known, and for other calls.
+	Run Money
 	// GPUs is how many GPUs the resource could hold at once.
 	GPUs int64
 	// Basis says how Hourly came about, for people and for the decision log,

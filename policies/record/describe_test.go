@@ -34,7 +34,7 @@ func full() *Input {
 			Owner:    &Owner{Team: "t", Key: "k"},
 		},
 		Catalog: catalog.NewSnapshot(catalog.Lists{GPUs: []catalog.GPU{{ID: "g", Pool: "p"}, {ID: "h"}}, CPUs: []catalog.CPU{{ID: "c"}}}, catalog.Rates{}, time.Unix(1, 0)),
-		Cost:    Cost{Known: true, Hourly: 1, PerGPU: 2, GPUs: 3, Basis: "b", Reason: "r", AsOf: time.Unix(1, 5).UTC()},
+		Cost:    Cost{Known: true, Hourly: 1, PerGPU: 2, Run: 4, GPUs: 3, Basis: "b", Reason: "r", AsOf: time.Unix(1, 5).UTC()},
 		Spend:   Spend{Known: true, Org: account, Team: account, Key: account},
 		Time:    time.Unix(2, 7).UTC(),
 	}

@@ -2,9 +2,9 @@
 # title: Run interface - cost per run
 # description: >-
 #   Bounds what one run of a public model may cost. The platform lists no
-#   prices for runs, so they are given here; a public model without a price is
-#   refused. Jobs for the account's own endpoints cost what their workers cost
-#   and are not judged.
+#   prices for runs, so they are those of the organisation (prices.runs), or
+#   given here; a public model without a price is refused. Jobs for the
+#   account's own endpoints cost what their workers cost and are not judged.
 # custom:
 #   params:
 #     max_usd_per_run:
@@ -13,7 +13,7 @@
 #       exclusiveMinimum: 0
 #     prices:
 #       description: >-
-#         Model to price. usd_per_run is taken as it is; usd_per_second is
+#         Model to price, instead of that of the organisation. usd_per_run is taken as it is; usd_per_second is
 #         multiplied by input.duration (default_seconds when absent), and
 #         usd_per_million_tokens by the most tokens that all choices together may
 #         have (default_tokens each when that is not said).
@@ -27,12 +27,13 @@
 #           default_seconds: {type: number, exclusiveMinimum: 0}
 #           usd_per_million_tokens: {type: number, exclusiveMinimum: 0}
 #           default_tokens: {type: integer, minimum: 1}
+#       default: {}
 #     endpoints:
 #       description: The account's own endpoints, which are not judged.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []
-#   required: [max_usd_per_run, prices]
+#   required: [max_usd_per_run]
 #   example:
 #     max_usd_per_run: 0.5
 #     prices:
@@ -66,12 +67,23 @@ batched(params) := {[message, request.pointer] |
 	message := sprintf("the price of a run of %v is not known", [target])
 } | {[message, request.pointer] |
 	some request in batch.requests
-	usd := batch_cost(params.prices[target], request.input)
+	usd := batch_usd(params, request.input)
 	value.exceeds(usd, params.max_usd_per_run)
 	message := sprintf("%v USD per run are more than the %v USD allowed", [usd, params.max_usd_per_run])
 }
 
-batch_priced(params, given) if batch_cost(params.prices[target], given)
+batch_priced(params, given) if batch_usd(params, given)
+
+batch_usd(params, given) := batch_cost(params.prices[target], given)
+
+batch_usd(params, _) := agreed(params)
+
+# agreed: the most that a run costs by the prices of the organisation, of a batch the
+# dearest.
+agreed(params) := input.cost.usd_per_run if {
+	not params.prices[target]
+	input.cost.usd_per_run > 0
+}
 
 # batch_cost is cost for one input of a batch.
 batch_cost(price, _) := price.usd_per_run
@@ -104,7 +116,7 @@ single(params) := {[message, ""] |
 	not priced(params)
 	message := sprintf("the price of a run of %v is not known", [target])
 } | {[message, place] |
-	usd := cost(params.prices[target])
+	usd := one(params)
 	value.exceeds(usd, params.max_usd_per_run)
 	message := sprintf("%v USD per run are more than the %v USD allowed", [usd, params.max_usd_per_run])
 }
@@ -113,7 +125,11 @@ target := input.request.params.id
 
 target := null if not input.request.params.id
 
-priced(params) if cost(params.prices[target])
+priced(params) if one(params)
+
+one(params) := cost(params.prices[target])
+
+one(params) := agreed(params)
 
 # place: where the body says what a run is to make.
 place := "" if input.request.operation in {"chatCompletions", "completions"}

@@ -71,3 +71,14 @@ test_batches if {
 	batched("mine", [{}]) == set()
 	run_cost.violations(params) == set() with input as testing.job("finalizeBatch", "unknown", null)
 }
+
+agreed(id, operation, usd) := object.union(testing.job(operation, id, {"input": {}}), {"cost": {"known": true, "usd_per_run": usd}})
+
+# The prices of the organisation, where the policy has none of its own.
+test_agreed if {
+	plain := {"max_usd_per_run": 0.5, "prices": {"img": {"usd_per_run": 0.005}}, "endpoints": []}
+	run_cost.violations(plain) == set() with input as agreed("wan", "run", 0.5)
+	testing.pointers(run_cost.violations(plain)) == {"/input"} with input as agreed("wan", "run", 0.6)
+	testing.pointers(run_cost.violations(plain)) == {""} with input as agreed("wan", "run", 0)
+	run_cost.violations(plain) == set() with input as agreed("img", "run", 0.6)
+}

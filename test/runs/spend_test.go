@@ -218,3 +218,25 @@ func TestARunWhoseCostIsNotKnown(t *testing.T) {
 		t.Errorf("without such a budget: %d %s, want 200", a.Status, a.Body)
 	}
 }
+
+// The policy run_cost goes by the prices that the ledger reserves by.
+func TestPoliciesGoByThePricesOfRuns(t *testing.T) {
+	var calls atomic.Int64
+	r := newRig(t, policies(priced+"\n    policies: [{policy: run_cost, params: {max_usd_per_run: 0.45}}]"),
+		upstream(t, answering(&calls, func(string) (int, string) { return 200, `{"id":"job-1","status":"IN_QUEUE"}` })))
+	for _, tt := range []struct {
+		target, body string
+		status       int
+		says         string
+	}{
+		{"/v2/img/run", `{"input":{}}`, 200, ""},
+		{"/v2/clip/run", `{"input":{"duration":4}}`, 200, ""},
+		{"/v2/clip/run", `{"input":{}}`, 403, "0.5 USD per run are more than the 0.45 USD allowed"},
+		{"/v2/unpriced/run", `{"input":{}}`, 403, "the price of a run of unpriced is not known"},
+	} {
+		if a := r.ask(t, "POST", tt.target, "key_research", tt.body); a.Status != tt.status || !strings.Contains(a.Body, tt.says) {
+			t.Errorf("%s %s: %d %s, want %d %s", tt.target, tt.body, a.Status, a.Body, tt.status, tt.says)
+		}
+	}
+	r.spent(t, "0", "0.7")
+}
