@@ -40,7 +40,7 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	}
 	g.perils, g.notices = store.Perils, store
 	reconciler := &spend.Reconciler{
-		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Lock: store.Lock, Logger: g.deps.Logger,
+		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
 		History: &spend.History{Archive: store, Keep: cfg.Spend.History},
 		Seen:    alerts.Look, Done: passes.done, Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 	}
@@ -65,6 +65,15 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 		}
 	}
 	return now.reader.Inventory(ctx, org, plan, kinds, prices)
+}
+
+// job asks the platform what became of the job of a hold.
+func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
+	o, client := g.org(org), g.current.Load().runs.client
+	if o == nil || client == nil {
+		return nil, nil //nolint:nilnil // nothing is known of it
+	}
+	return filter.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs[h.About.Name])
 }
 
 // budgeted lists the organisations that have budgets.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -22,6 +23,9 @@ type Reconciler struct {
 	// Claim makes a resource that of a hold's call, and reports whether it is: of those
 	// that look alike, each belongs to one call.
 	Claim func(ctx context.Context, org string, f *Found, hold string) (bool, error)
+	// Job asks what became of the job of a hold: a commit, or nil while it goes on or
+	// nothing is known of it. A nil Job asks nothing.
+	Job func(ctx context.Context, org string, h *Hold) (*Settlement, error)
 	// Lock waits until the caller alone reconciles an organisation.
 	Lock   func(ctx context.Context, org string) (unlock func(), err error)
 	Logger *slog.Logger
@@ -199,10 +203,12 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		var s *Settlement
 		switch {
 		case h.Kind == string(operation.KindJob): // nothing is listed for it: what it cost at most is known
-			if !due || !over {
+			if s = p.job(ctx, h); s == nil && due && over {
+				s = &Settlement{Hold: h.ID, End: Commit, Full: true}
+			}
+			if s == nil {
 				continue
 			}
-			s = &Settlement{Hold: h.ID, End: Commit, Full: true}
 		case h.Resource == "":
 			at := -1
 			for j, f := range unknown {
@@ -234,6 +240,22 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		}
 	}
 	return unknown, nil
+}
+
+// maxJobs is about how many jobs a pass asks for.
+const maxJobs = 100
+
+// job asks what became of the job of a hold, nil if that is not known. Of too many, it
+// asks for some, others in each pass.
+func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
+	if !h.Open || p.Job == nil || rand.IntN(len(p.state.Holds)) >= maxJobs { //nolint:gosec // nothing depends on which
+		return nil
+	}
+	s, err := p.Job(ctx, p.org, h)
+	if err != nil {
+		p.Logger.DebugContext(ctx, "it is not known what became of a job", "org", p.org, "hold", h.ID, "error", err.Error())
+	}
+	return s
 }
 
 // claim reports whether what was found can be given to a hold. A call that is under

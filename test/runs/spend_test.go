@@ -240,3 +240,33 @@ func TestPoliciesGoByThePricesOfRuns(t *testing.T) {
 	}
 	r.spent(t, "0", "0.7")
 }
+
+// A job that its caller never asks for again is asked for by the reconciler.
+func TestTheReconcilerAsksForJobs(t *testing.T) {
+	var calls atomic.Int64
+	var status atomic.Value
+	status.Store("IN_PROGRESS")
+	r := newRig(t, policies(priced), upstream(t, answering(&calls, func(path string) (int, string) {
+		if strings.HasSuffix(path, "/run") {
+			return 200, `{"id":"a/b c","status":"IN_QUEUE"}`
+		}
+		if path != "/v2/own/status/a/b c" {
+			t.Errorf("the platform was asked for %s", path)
+		}
+		return 200, fmt.Sprintf(`{"id":"a/b c","status":%q,"executionTime":36000}`, status.Load())
+	})))
+	r.want(t, 200, "POST", "/v2/own/run", `{"input":{}}`)
+	reconcile := func(found int) {
+		t.Helper()
+		if got := operator[admin.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != found || got.Released+got.Open != 0 {
+			t.Errorf("%+v, want %d holds carried out", got, found)
+		}
+	}
+	reconcile(0)
+	r.spent(t, "0", "0.6")
+	status.Store("COMPLETED")
+	reconcile(1)
+	r.spent(t, "0.036", "0")
+	reconcile(0)
+	r.spent(t, "0.036", "0")
+}

@@ -1,0 +1,50 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// jobTime bounds the question about one job.
+const jobTime = 10 * time.Second
+
+// JobEnd asks the platform's run interface what became of the job of an open hold, and
+// returns what that has cost; nil if the job goes on, or nothing is known of it.
+func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *spend.Hold, price catalog.Run) (*spend.Settlement, error) {
+	id, isJob := strings.CutPrefix(h.ID, jobHold(h.About.Name, ""))
+	if !isJob {
+		return nil, nil //nolint:nilnil // its call said nothing of a job
+	}
+	ctx, cancel := context.WithTimeout(ctx, jobTime)
+	defer cancel()
+	res, err := runs.Do(ctx, upstream.Request{
+		Org: org, Method: http.MethodGet, Target: "/v2/" + url.PathEscape(h.About.Name) + "/status/" + url.PathEscape(id),
+		Header: http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {agent}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadRequest { // which a public model that fails answers
+		return nil, fmt.Errorf("%w: the status of a job was answered %d", upstream.ErrUnreachable, res.StatusCode)
+	}
+	var s scan
+	if _, err := io.Copy(&s, res.Body); err != nil {
+		return nil, err
+	}
+	ran := s.result()
+	if ran.id != id || !ran.final() {
+		return nil, nil //nolint:nilnil // it goes on
+	}
+	amounts, known := ran.cost(price, true)
+	return &spend.Settlement{Hold: h.ID, End: spend.Commit, Amounts: amounts, Full: !known}, nil
+}
