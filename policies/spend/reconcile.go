@@ -248,7 +248,7 @@ const maxJobs = 100
 // job asks what became of the job of a hold, nil if that is not known. Of too many, it
 // asks for some, others in each pass.
 func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
-	if !h.Open || p.Job == nil || rand.IntN(len(p.state.Holds)) >= maxJobs { //nolint:gosec // nothing depends on which
+	if !h.Open || p.Job == nil || rand.IntN(len(p.state.Holds)) >= maxJobs {
 		return nil
 	}
 	s, err := p.Job(ctx, p.org, h)
