@@ -35,12 +35,22 @@ func steps(text string) (all []step) {
 	return all
 }
 
-// TestQuickstart runs docs/quickstart.md line by line, in one shell. The program is
-// built already, and ports are free ones.
+// TestQuickstart runs pages line by line, each in one shell. The program is built
+// already, and ports are free ones.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	tool(t, "curl")
-	text := read(t, "docs/quickstart.md")
+	for _, page := range []string{"quickstart", "budgets"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, "docs/"+page+".md")
+		})
+	}
+}
+
+func runPage(t *testing.T, page string) {
+	t.Helper()
+	text := read(t, page)
 	for _, port := range []string{"8080", "8081", "8090"} {
 		free, err := redistest.FreePort()
 		if err != nil {
@@ -68,7 +78,7 @@ func TestQuickstart(t *testing.T) {
 		fmt.Fprintf(&script, "%secho \"%s$?\"\n", s.command, mark)
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script.String())
-	cmd.Dir, cmd.Env = checkout, append(os.Environ(), "TMPDIR="+t.TempDir())
+	cmd.Dir, cmd.Env = checkout, append(os.Environ(), "TMPDIR="+t.TempDir(), "PATH="+filepath.Join(checkout, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v", err)
