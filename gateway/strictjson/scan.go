@@ -120,7 +120,7 @@ func end(c byte) byte { return c + 2 } // '[' and ']', '{' and '}'
 
 // at returns the byte at i, 0 behind the end, which begins no token.
 func at(b []byte, i int) byte {
-	if uint(i) < uint(len(b)) { //nolint:gosec // one comparison instead of two
+	if uint(i) < uint(len(b)) { // one comparison instead of two
 		return b[i]
 	}
 	return 0
@@ -160,7 +160,7 @@ func (s *scanner) name(i int, in *container) int {
 	if end < 0 {
 		return -1
 	}
-	first := false
+	var first bool
 	if plain && in.set == nil {
 		first = s.add(span{i + 1, end - 1}, in)
 	} else {
@@ -324,7 +324,7 @@ func number(b []byte, i int, l *Limits) int {
 }
 
 func digits(b []byte, i int) int {
-	for uint(i) < uint(len(b)) && b[i]-'0' <= 9 { //nolint:gosec // as in at
+	for uint(i) < uint(len(b)) && b[i]-'0' <= 9 {
 		i++
 	}
 	return i
