@@ -119,26 +119,34 @@ func check(ctx context.Context, path string, stdout, stderr io.Writer) error {
 // compile builds the gateway as serve would. The client it gets never dials,
 // and decisions are written nowhere.
 func compile(ctx context.Context, loaded *config.Loaded) (*gateway.Gateway, error) {
-	url := "redis://127.0.0.1:6379"
+	g, closeStore, err := build(ctx, loaded)
+	closeStore()
+	return g, err
+}
+
+// build is compile, with a client of the store that may dial until it is closed. The
+// store of a configuration that embeds it is away.
+func build(ctx context.Context, loaded *config.Loaded) (g *gateway.Gateway, closeStore func(), err error) {
+	url := "redis://127.0.0.1:1"
 	if !loaded.Config.Redis.Embedded {
 		url = loaded.Config.Redis.URL.Reveal()
 	}
 	opts, err := redisstore.Options(url)
 	if err != nil {
-		return nil, fmt.Errorf("redis.url: %w", err)
+		return nil, func() {}, fmt.Errorf("redis.url: %w", err)
 	}
 	client := redis.NewUniversalClient(opts)
-	defer func() { _ = client.Close() }()
+	closeStore = func() { _ = client.Close() }
 	providers, err := telemetry.NewProviders(ctx, telemetry.Config{}, version())
 	if err != nil {
-		return nil, err
+		return nil, closeStore, err
 	}
 	cfg := loaded.Config
 	cfg.Decisions.Config = decisionlog.DefaultConfig()
-	g, err := gateway.New(cfg, gateway.Deps{
+	g, err = gateway.New(cfg, gateway.Deps{
 		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(),
 	})
-	return g, errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
+	return g, closeStore, errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
 }
 
 // report writes one fault a line and returns how many there were.

@@ -115,6 +115,7 @@ func (d Deps) routes() []route {
 		{pattern: "GET /admin/decisions", handle: d.decisions},
 		{pattern: "GET /admin/decisions/{id}", handle: d.decision},
 		{pattern: "POST /admin/explain", handle: d.explain},
+		{pattern: "GET /admin/audit", handle: d.audit},
 		{pattern: "GET /debug/pprof/", handle: pprof.Index},
 		{pattern: "GET /debug/pprof/profile", handle: pprof.Profile},
 		{pattern: "GET /debug/pprof/symbol", handle: pprof.Symbol},

@@ -27,6 +27,21 @@ type Decisions interface {
 	// Explain tells what would become of the request a JSON object describes. A
 	// question it cannot read is a BadRequestError.
 	Explain(ctx context.Context, question []byte) (any, error)
+	// Audit holds what an organisation has against its policies. It returns ErrNoOrg for
+	// one that is not configured.
+	Audit(ctx context.Context, org string) (any, error)
+}
+
+func (d Deps) audit(w http.ResponseWriter, r *http.Request) {
+	x, err := d.Decisions.Audit(r.Context(), r.URL.Query().Get("org"))
+	switch {
+	case errors.Is(err, ErrNoOrg):
+		fail(w, err)
+	case err != nil:
+		write(w, http.StatusBadGateway, map[string]string{"error": err.Error()})
+	default:
+		write(w, http.StatusOK, x)
+	}
 }
 
 func (d Deps) decisions(w http.ResponseWriter, r *http.Request) {

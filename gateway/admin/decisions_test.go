@@ -24,6 +24,16 @@ func (history) Explain(_ context.Context, question []byte) (any, error) {
 	return map[string]string{"asked": string(question)}, nil
 }
 
+func (history) Audit(_ context.Context, org string) (any, error) {
+	switch org {
+	case "acme":
+		return map[string]string{"org": org}, nil
+	case "away":
+		return nil, context.DeadlineExceeded
+	}
+	return nil, admin.ErrNoOrg
+}
+
 func TestDecisions(t *testing.T) {
 	for _, tc := range []struct {
 		method, target, body string
@@ -40,6 +50,9 @@ func TestDecisions(t *testing.T) {
 		{"POST", "/admin/explain", "nonsense", 400, "not a question"},
 		{"POST", "/admin/explain", strings.Repeat(" ", 2<<20), 400, "cannot be read"},
 		{"GET", "/admin/explain", "", 405, ""},
+		{"GET", "/admin/audit?org=acme", "", 200, `"org": "acme"`},
+		{"GET", "/admin/audit?org=away", "", 502, "deadline"},
+		{"GET", "/admin/audit", "", 404, "name a configured organisation"},
 		{"GET", "/admin/status", "", 200, `"revision": "p1"`},
 	} {
 		w := httptest.NewRecorder()
@@ -48,7 +61,7 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d and %q", tc.method, tc.target, w.Code, w.Body, tc.status, tc.want)
 		}
 	}
-	for _, target := range []string{"/admin/decisions", "/admin/decisions/d1"} {
+	for _, target := range []string{"/admin/decisions", "/admin/decisions/d1", "/admin/audit?org=acme", "/admin/approvals?org=acme"} {
 		if w := get(deps("secret", nil), target, ""); w.Code != http.StatusUnauthorized {
 			t.Errorf("%s without the token: %d", target, w.Code)
 		}

@@ -26,37 +26,49 @@ func ListsOf(api *schema.API) []*schema.Operation {
 	return lists
 }
 
-// listed is one resource as the platform lists it.
-type listed struct {
+// Listed is one resource as the platform lists it.
+type Listed struct {
 	spend.Found
 
-	record map[string]any
+	Record map[string]any
 }
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
 // with what its plan counts of it.
 func (r *Reader) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
-	all, err := r.resources(ctx, org, kinds)
+	all, err := r.Resources(ctx, org, plan, kinds, prices)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]spend.Found, len(all))
 	for i, it := range all {
+		found[i] = it.Found
+	}
+	return found, nil
+}
+
+// Resources is Inventory, with the platform's records.
+func (r *Reader) Resources(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
+	all, err := r.resources(ctx, org, kinds)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		it := &all[i]
 		var workers int64
 		if it.Kind == operation.KindEndpoint && (plan.Endpoints == spend.WorkersActive || plan.Idle.For > 0) {
 			if workers, it.Use.Busy, err = r.workers(ctx, org, it.ID); err != nil {
 				return nil, err
 			}
 		}
-		it.Amounts, it.Priced = plan.Footprint(it.Kind, it.record, workers, prices)
+		it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
 		it.Use.Workers, it.Use.Burn = workers, it.Amounts[spend.Burn]
 		if it.Kind == operation.KindEndpoint {
-			active, _ := (&spend.Plan{Endpoints: spend.WorkersActive}).Footprint(it.Kind, it.record, workers, prices)
+			active, _ := (&spend.Plan{Endpoints: spend.WorkersActive}).Footprint(it.Kind, it.Record, workers, prices)
 			it.Use.Burn = active[spend.Burn]
 		}
-		found[i] = it.Found
 	}
-	return found, nil
+	return all, nil
 }
 
 // workers counts the workers that an endpoint has, and those of them that do not wait
@@ -82,8 +94,8 @@ func (r *Reader) workers(ctx context.Context, org, endpoint string) (all, busy i
 }
 
 // resources lists everything of some kinds, with the platform's records.
-func (r *Reader) resources(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]listed, error) {
-	var all []listed
+func (r *Reader) resources(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
+	var all []Listed
 	mounted := make(map[any]bool)
 	for _, op := range r.Kept {
 		row, _ := operation.Of(op.ID)
@@ -117,7 +129,7 @@ func (r *Reader) resources(ctx context.Context, org string, kinds func(operation
 			if row.Kind == operation.KindPod {
 				f.Use = podUse(record, date)
 			}
-			all = append(all, listed{f, record})
+			all = append(all, Listed{f, record})
 		}
 	}
 	for i := range all {

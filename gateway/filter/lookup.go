@@ -63,14 +63,14 @@ func (f *Finder) Find(ctx context.Context, ex *Exchange, c *idempotency.Call, ag
 			return nil, err
 		}
 		if mine {
-			return it.record, nil
+			return it.Record, nil
 		}
 	}
 	return nil, nil
 }
 
 // list lists the resources there are of a kind.
-func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([]listed, error) {
+func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([]Listed, error) {
 	return f.Reader.resources(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
 }
 

@@ -1,0 +1,118 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Audit is everything that an organisation has, held against its policies.
+type Audit struct {
+	Org string `json:"org"`
+	// Revision is that of the policies.
+	Revision string `json:"revision"`
+	// Ownerless is why it is not known whose the resources are, "" if it is.
+	Ownerless string     `json:"ownerless,omitempty"`
+	Resources []Standing `json:"resources"`
+}
+
+// Standing is how one resource stands. Amounts are USD; a month has 730 hours.
+type Standing struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key,omitempty"`
+	// USDPerHour is what it costs as it is, "" if that is not known.
+	USDPerHour  string `json:"usdPerHour,omitempty"`
+	USDPerMonth string `json:"usdPerMonth,omitempty"`
+	// Verdict is refused where a policy denies the resource, else allowed, and unknown
+	// for what could not be judged because of Reason.
+	Verdict  Verdict  `json:"verdict"`
+	Reason   string   `json:"reason,omitempty"`
+	Policies []Policy `json:"policies,omitempty"`
+}
+
+// Auditor holds resources against policies: each as if its owner, as an
+// administrator, made an update that changes nothing.
+type Auditor struct {
+	// Updates maps kinds to the operations that update them.
+	Updates map[operation.Kind]*schema.Operation
+	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
+}
+
+// UpdatesOf returns the operations that update resources, by kind.
+func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
+	updates := make(map[operation.Kind]*schema.Operation)
+	for _, row := range operation.All() {
+		if row.Verb == operation.VerbUpdate && row.Object != "" {
+			updates[row.Kind] = api.Operation(row.ID)
+		}
+	}
+	return updates
+}
+
+// Run judges what an organisation has. owners are those of the resources, in their
+// order; nil if they are not known. in is what the judged calls have in common.
+func (a *Auditor) Run(ctx context.Context, org string, list []filter.Listed, owners []spend.Owner, in policies.Input) *Audit {
+	out := &Audit{Org: org, Resources: []Standing{}}
+	for i, it := range list {
+		s := Standing{ID: it.ID, Kind: string(it.Kind), Name: it.Name}
+		one := in
+		if owners != nil {
+			s.Team, s.Key = owners[i].Team, owners[i].Key
+			one.Resource.Owner = &policies.Owner{Team: s.Team, Key: s.Key}
+		}
+		if it.Priced {
+			hourly := catalog.Money(it.Amounts[spend.Burn])
+			s.USDPerHour, s.USDPerMonth = hourly.String(), catalog.Monthly(hourly).String()
+		}
+		one.Caller = policies.Caller{Org: org, Team: s.Team, Key: s.Key, Roles: []string{"admin"}}
+		d, err := a.judge(ctx, &one, &it)
+		switch {
+		case err != nil:
+			s.Verdict, s.Reason = Unknown, err.Error()
+		case len(d.Deny) > 0:
+			s.Verdict = Refused
+		default:
+			s.Verdict = Allowed
+		}
+		if d.Revision != "" {
+			out.Revision = d.Revision
+		}
+		s.Policies = slices.DeleteFunc(spoken(&d), func(p Policy) bool { return p.Verdict == saysChanges })
+		out.Resources = append(out.Resources, s)
+	}
+	slices.SortFunc(out.Resources, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(a.Team, b.Team), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// judge makes the decision about one resource.
+func (a *Auditor) judge(ctx context.Context, in *policies.Input, it *filter.Listed) (policies.Decision, error) {
+	op := a.Updates[it.Kind]
+	if op == nil {
+		return policies.Decision{}, nil // there is nothing about it that could be chosen otherwise
+	}
+	body := map[string]any{}
+	after, err := effective.Update(op.ID, it.Record, body, nil)
+	if err != nil {
+		return policies.Decision{}, err
+	}
+	params := map[string]string{"id": it.ID}
+	in.Request = policies.Request{Operation: op.ID, Method: op.Method, Path: strings.Replace(op.Path, "{id}", url.PathEscape(it.ID), 1), Params: params, Body: body, Dialect: "v2"}
+	in.Resource.Current, in.Resource.After = it.Record, after
+	in.Cost = in.Catalog.Price(op.ID, operation.VerbUpdate, after)
+	return a.Decide(ctx, in.Caller.Org, in)
+}
