@@ -3,7 +3,6 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +25,21 @@ import (
 type Config struct {
 	URL      string            `yaml:"url" doc:"address of the receiver, https; http on a loopback address that networks lists. Redirects are not followed"`
 	Secret   strictyaml.Secret `yaml:"secret" doc:"key that deliveries are signed with, by HMAC-SHA256 in the header webhook-signature; at least 24 bytes"`
+	Format   Format            `yaml:"format" doc:"what a delivery holds: event is its type, its time and its data; slack is one line of text, for receivers that take incoming webhooks of Slack. Empty is event"`
 	Networks []netip.Prefix    `yaml:"networks" doc:"private networks that the receiver may be in, such as 10.1.0.0/16; without them, it must have a public address"`
 }
+
+// Format is the form of a delivery. The zero Format is FormatEvent.
+type Format string
+
+// The formats.
+const (
+	FormatEvent Format = "event"
+	FormatSlack Format = "slack"
+)
+
+// Values lists the formats.
+func (Format) Values() []string { return []string{string(FormatEvent), string(FormatSlack)} }
 
 // minSecret is the least length of a secret that the specification advises.
 const minSecret = 24
@@ -61,6 +73,7 @@ func loopback(host string) bool {
 // Sender delivers to one receiver. It is safe for concurrent use.
 type Sender struct {
 	url    string
+	format Format
 	sign   *webhooks.Webhook
 	client *http.Client
 	pauses backoff.BackOff
@@ -91,7 +104,7 @@ func New(c *Config, now func() time.Time) (*Sender, error) {
 	}
 	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 	return &Sender{
-		url: c.URL, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(),
+		url: c.URL, format: c.Format, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(),
 		client: &http.Client{
 			Timeout: attemptTimeout,
 			Transport: &http.Transport{ // without a proxy, which would dial past the guard
@@ -113,7 +126,7 @@ type event struct {
 // Send delivers an event of a kind that happened at a time, and returns when it was
 // delivered or given up. A receiver that gets it twice sees the same id.
 func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data any) error {
-	body, err := json.Marshal(event{Type: kind, Timestamp: at, Data: data})
+	body, err := s.format.body(event{Type: kind, Timestamp: at, Data: data})
 	if err != nil {
 		return err
 	}

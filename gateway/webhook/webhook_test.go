@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
@@ -55,6 +58,42 @@ func TestPrivateAddresses(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "0x7f000001"} {
 		if err := newSender(t, "http://"+host+":"+port, "10.0.0.0/8").Send(t.Context(), "1", "test", time.Unix(0, 0), nil); err == nil {
 			t.Errorf("%s: delivered", host)
+		}
+	}
+}
+
+// A receiver gets an event as it is, or as a line of text in which no name of a
+// resource mentions or links anything.
+func TestFormats(t *testing.T) {
+	data := struct {
+		Org  string `json:"org"`
+		Name string `json:"name"`
+		Used int    `json:"used"`
+	}{"acme", `a <!channel> & "b"`, 3}
+	for format, want := range map[Format]string{
+		FormatSlack: `{"text":"*resource.idle* name: a &lt;!channel&gt; &amp; \"b\" org: acme used: 3"}`,
+		"":          `{"type":"resource.idle","timestamp":"1970-01-01T00:00:00Z","data":{"org":"acme","name":"a <!channel> & \"b\"","used":3}}`,
+	} {
+		var got any
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err == nil {
+				err = json.Unmarshal(body, &got)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}))
+		s := newSender(t, receiver.URL, "127.0.0.0/8")
+		s.format = format
+		err := s.Send(t.Context(), "1", "resource.idle", time.Unix(0, 0).UTC(), data)
+		receiver.Close()
+		var wanted any
+		if bad := json.Unmarshal([]byte(want), &wanted); bad != nil {
+			t.Fatal(bad)
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" || err != nil {
+			t.Errorf("format %q (%v), want-, got+:\n%s", format, err, diff)
 		}
 	}
 }
