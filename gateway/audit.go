@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -43,7 +42,7 @@ func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error)
 		}
 	}
 	auditor := &explain.Auditor{Updates: explain.UpdatesOf(g.api), Decide: now.engine.Decide}
-	audit := auditor.Run(ctx, org, slices.Clip(list), owners, policies.Input{Catalog: prices, Time: g.deps.Now()})
+	audit := auditor.Run(ctx, org, list, owners, policies.Input{Catalog: prices, Time: g.deps.Now()})
 	audit.Ownerless = reason
 	return audit, nil
 }

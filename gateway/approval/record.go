@@ -62,7 +62,7 @@ type Record struct {
 	Until time.Time `json:"until"`
 	// Answer is the operator's, nil while there is none.
 	Answer *Answer `json:"answer,omitempty"`
-	// UsedBy is the decision of the call that passed; claim makes each use unlike any
+	// UsedBy is the decision of the call that passed; Claim makes each use unlike any
 	// other.
 	UsedBy string `json:"usedBy,omitempty"`
 	Claim  string `json:"claim,omitempty"`
