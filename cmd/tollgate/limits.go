@@ -105,31 +105,54 @@ func (c *adminClient) do(ctx context.Context, method, target string, out any) er
 func (c *adminClient) send(ctx context.Context, method, target string, question io.Reader, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base, "/")+target, question)
+	res, err := c.open(ctx, method, target, question)
 	if err != nil {
 		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(body, out)
+}
+
+// copy writes an answer of any size as it comes.
+func (c *adminClient) copy(ctx context.Context, target string, w io.Writer) error {
+	res, err := c.open(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, err = io.Copy(w, res.Body)
+	return err
+}
+
+// maxAnswer bounds an answer that is read whole.
+const maxAnswer = 64 << 20
+
+// open makes a request. The caller closes the body of its answer, which is none of a
+// fault.
+func (c *adminClient) open(ctx context.Context, method, target string, question io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base, "/")+target, question)
+	if err != nil {
+		return nil, err
 	}
 	if token := os.Getenv(c.tokenEnv); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	res, err := new(http.Client).Do(req)
-	if err != nil {
-		return err
+	if err != nil || res.StatusCode < http.StatusBadRequest {
+		return res, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if res.StatusCode >= http.StatusBadRequest {
-		var problem struct{ Error string }
-		if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
-			problem.Error = res.Status
-		}
-		return errors.New(problem.Error)
+	var problem struct{ Error string }
+	if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
+		problem.Error = res.Status
 	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(body, out)
+	return nil, errors.New(problem.Error)
 }

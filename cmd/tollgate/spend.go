@@ -33,10 +33,10 @@ func newSpend() *cobra.Command {
 			}),
 		})
 	}
-	add("show", "Show budgets, what is spent, and the resources that count", showSpend)
 	add("holds", "Show reservations whose call has not ended, or whose end is not known", showHolds)
 	add("reconcile", "Compare the ledger with what the platform has, now", reconcile)
-	cmd.AddCommand(newAdopt(c), newIdle(c), newKeep(c))
+	cmd.AddCommand(newSpendShow(c), newAdopt(c), newIdle(c), newKeep(c))
+	cmd.AddCommand(newCosts(c)...)
 	return cmd
 }
 
@@ -65,30 +65,6 @@ func ledgerOf(ctx context.Context, c *adminClient, org string) (*admin.Ledger, e
 	var l admin.Ledger
 	err := c.do(ctx, http.MethodGet, "/admin/spend?"+url.Values{"org": {org}}.Encode(), &l)
 	return &l, err
-}
-
-func showSpend(ctx context.Context, c *adminClient, org string, w io.Writer) error {
-	l, err := ledgerOf(ctx, c, org)
-	if err != nil {
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if !l.Complete {
-		_, _ = fmt.Fprintf(t, "The ledger is not complete: what raises cost is refused until it was compared with the platform.\n\n")
-	}
-	_, _ = fmt.Fprintln(t, "SCOPE\tUSD/H\tRESERVED\tRUNS\tTODAY\tMONTH\tGPUS\tPODS\tWORKERS\tGB\tBUDGET")
-	for _, s := range l.Scopes {
-		a, r := s.Committed, s.Reserved
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Scope, a.PerHour, r.PerHour, r.Runs, s.Day, s.Month,
-			a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, budgetText(s.Limits))
-	}
-	if len(l.Resources) > 0 {
-		_, _ = fmt.Fprintln(t, "\nRESOURCE\tKIND\tNAME\tOWNER\tUSD/H\tGPUS\tSINCE")
-	}
-	for _, r := range l.Resources {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime))
-	}
-	return t.Flush()
 }
 
 func budgetText(limits map[string]string) string {

@@ -2,8 +2,8 @@ package spend
 
 import "math"
 
-// Range is an estimate in micro-dollars. Four times of five, what comes is between Low
-// and High, as far as days go on to differ as they have.
+// Range is an estimate in micro-dollars: about four times of five, what comes is
+// between Low and High.
 type Range struct{ Low, Expected, High int64 }
 
 const (
@@ -13,9 +13,10 @@ const (
 	weeks = 8
 	// trust is how many days of the same weekday weigh as much as all days together.
 	trust = 2.0
-	// z is the distance from the mean within which four of five values of a normal
-	// distribution are, in standard deviations.
-	z = 1.2816
+	// z is how many standard deviations a range reaches from what is expected: more than
+	// the 1.28 of a normal distribution, because levels shift, which days before a shift
+	// do not show.
+	z = 2.0
 	// vague is the standard deviation of a day of which there is no history, as a share.
 	vague = 0.25
 )

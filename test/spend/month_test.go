@@ -1,30 +1,38 @@
 package spend
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
 // teams have a key each, which is called as they are.
-var teams = []string{"research", "ops", "ml"} //nolint:gochecknoglobals // read only
+var teams = []string{"research", "ops", "ml", "audio", "bio", "data", "games", "maps", "nlp", "search", "sim", "vision"} //nolint:gochecknoglobals // read only
 
-const teamsConfig = `    budget: {per_month: 100000}
-    teams: [{id: research}, {id: ops}, {id: ml}]
-    keys:
-      - {id: research, team: research, sha256: SHA256(key_research_month), roles: [admin], exempt: true}
-      - {id: ops, team: ops, sha256: SHA256(key_ops_month), roles: [admin], exempt: true}
-      - {id: ml, team: ml, sha256: SHA256(key_ml_month), roles: [admin], exempt: true}
-`
+// teamsConfig gives each team a key.
+func teamsConfig() string {
+	var ids, keys strings.Builder
+	for _, team := range teams {
+		fmt.Fprintf(&ids, "{id: %s}, ", team)
+		fmt.Fprintf(&keys, "      - {id: %s, team: %s, sha256: SHA256(%s), roles: [admin], exempt: true}\n", team, team, keyOf(team))
+	}
+	return "    budget: {per_month: 100000}\n    teams: [" + ids.String() + "]\n    keys:\n" + keys.String()
+}
 
 func keyOf(team string) string { return "key_" + team + "_month" }
 
@@ -39,6 +47,8 @@ type month struct {
 	owner map[string]string
 	live  []thing
 	done  map[string]int
+	// forecasts were made at some time of each day.
+	forecasts []admin.Forecasts
 }
 
 // thing is a resource that exists.
@@ -63,6 +73,12 @@ func TestAMonthAgreesWithTheBill(t *testing.T) {
 				}
 				m.at(next)
 				m.step()
+				if m.IntN(16) == 0 { // what an hour cost is counted at any time, and what has changed since, too
+					m.reconcile(m.IntN(2))
+				}
+				if n := len(m.forecasts); next.Hour() >= 12 && (n == 0 || m.forecasts[n-1].At.Day() != next.Day()) {
+					m.forecasts = append(m.forecasts, get[admin.Forecasts](m.site, "/admin/spend/forecast?org=acme"))
+				}
 			}
 			m.at(end.Add(-time.Millisecond))
 			for _, what := range []string{"create pod", "create volume", "stop", "start", "patch", "grow", "delete"} {
@@ -70,7 +86,8 @@ func TestAMonthAgreesWithTheBill(t *testing.T) {
 					t.Errorf("in the whole month there was no %s: %v", what, m.done)
 				}
 			}
-			m.compare()
+			m.compare(m.billed())
+			m.foreseen()
 		})
 	}
 }
@@ -83,7 +100,7 @@ func newMonth(t *testing.T, seed uint64) *month {
 		owner: make(map[string]string), done: make(map[string]int),
 	}
 	m.redis.SetTime(clock.Now())
-	m.site = open(t, &plan{gateways: 2, config: teamsConfig, redis: m.redis.Addr(), clock: clock})
+	m.site = open(t, &plan{gateways: 2, config: teamsConfig(), redis: m.redis.Addr(), clock: clock})
 	m.reconcile(0)
 	return m
 }
@@ -189,8 +206,8 @@ func detail(a answer) string {
 	return p.Detail
 }
 
-// compare holds the ledger against the platform's bill of the month.
-func (m *month) compare() {
+// billed is the platform's bill of the month, by team; that of "" is the sum.
+func (m *month) billed() map[string]float64 {
 	m.t.Helper()
 	billed := make(map[string]float64)
 	for _, kind := range []struct{ path, id string }{{"pods", "podId"}, {"network-volumes", "networkVolumeId"}} {
@@ -209,16 +226,145 @@ func (m *month) compare() {
 			billed[""] += amount
 		}
 	}
+	return billed
+}
+
+// compare holds the ledger, its history and its export against the bill.
+func (m *month) compare(billed map[string]float64) {
+	m.t.Helper()
+	if len(billed) != len(teams)+1 {
+		m.t.Errorf("%d teams were billed, want all %d", len(billed)-1, len(teams))
+	}
+	history, export := m.history(), m.export()
 	state := m.state()
 	for team, usd := range billed {
 		scope := spend.Scope{Kind: spend.KindTeam, ID: team}
 		if team == "" {
 			scope = spend.Scope{Kind: spend.KindOrg}
 		}
-		got := float64(balance(&state, scope).Month) / 1e6
-		if math.Abs(got-usd) >= 0.005 {
-			m.t.Errorf("%s: accrued %.6f, billed %.6f: off by %.6f", scope, got, usd, got-usd)
+		for name, got := range map[string]float64{
+			"accrued": float64(balance(&state, scope).Month) / 1e6, "history": history[team], "export": export[team],
+		} {
+			if math.Abs(got-usd) >= 0.005 {
+				m.t.Errorf("%s: %s %.6f, billed %.6f: off by %.6f", scope, name, got, usd, got-usd)
+			}
 		}
 	}
 	m.t.Logf("%v; billed %v", m.done, billed)
+}
+
+// march is the range of the month.
+const march = "org=acme&from=2027-03-01&to=2027-04-01"
+
+// history is what `tollgate spend history` adds up to, by team; that of "" is the sum.
+func (m *month) history() map[string]float64 {
+	m.t.Helper()
+	sums := make(map[string]float64)
+	for _, bucket := range []string{"hour", "day", "month", "total"} {
+		got := make(map[string]float64)
+		costs := get[admin.Costs](m.site, "/admin/spend/history?"+march+"&by=team&by=gpu&bucket="+bucket)
+		for _, r := range costs.Rows {
+			got[r.Team] += dollars(m.t, r.USD)
+			got[""] += dollars(m.t, r.USD)
+		}
+		if total := dollars(m.t, costs.Total); math.Abs(got[""]-total) > 1e-4 {
+			m.t.Errorf("by %s, the rows add up to %.6f, and the total says %.6f", bucket, got[""], total)
+		}
+		for team, usd := range got {
+			if bucket != "hour" && math.Abs(usd-sums[team]) > 1e-4 {
+				m.t.Errorf("team %q has cost %.6f by %s, and %.6f by hour", team, usd, bucket, sums[team])
+			}
+		}
+		sums = got
+	}
+	return sums
+}
+
+// export is what the export adds up to, by sub-account; that of "" is the sum.
+func (m *month) export() map[string]float64 {
+	m.t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(m.admin("/admin/spend/export?" + march + "&bucket=day"))).ReadAll()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	team, cost := slices.Index(rows[0], "SubAccountId"), slices.Index(rows[0], "BilledCost")
+	sums := make(map[string]float64)
+	for _, r := range rows[1:] {
+		sums[r[team]] += dollars(m.t, r[cost])
+		sums[""] += dollars(m.t, r[cost])
+	}
+	return sums
+}
+
+// foreseen holds the forecasts against what has come.
+func (m *month) foreseen() {
+	m.t.Helper()
+	actual := make(map[int]float64)
+	total := 0.0
+	for _, r := range get[admin.Costs](m.site, "/admin/spend/history?"+march+"&bucket=day").Rows {
+		actual[r.Start.Day()] = dollars(m.t, r.USD)
+		total += actual[r.Start.Day()]
+	}
+	var days, months, within []float64
+	for _, f := range m.forecasts {
+		i := slices.IndexFunc(f.Scopes, func(s admin.Forecast) bool { return s.Scope == "organisation" })
+		one, day := f.Scopes[i], f.At.Day()
+		days = append(days, math.Abs(dollars(m.t, one.Day.Expected)/actual[day]-1))
+		if day >= 8 {
+			months = append(months, math.Abs(dollars(m.t, one.Month.Expected)/total-1))
+		}
+		for _, e := range []struct {
+			admin.Estimate
+
+			came float64
+		}{{one.Day, actual[day]}, {one.Month, total}} {
+			in := 0.0
+			if dollars(m.t, e.Low) <= e.came && e.came <= dollars(m.t, e.High) {
+				in = 1
+			}
+			within = append(within, in)
+		}
+	}
+	mean := func(list []float64) float64 {
+		sum := 0.0
+		for _, x := range list {
+			sum += x
+		}
+		return sum / float64(len(list))
+	}
+	m.t.Logf("%d forecasts: off by %.1f%% for the day, %.1f%% for the month, %.0f%% within the range", len(m.forecasts), 100*mean(days), 100*mean(months), 100*mean(within))
+	if mean(days) > 0.15 || mean(months) > 0.15 || mean(within) < 0.6 {
+		m.t.Errorf("forecasts of the day are off by %.3f, of the month by %.3f, and %.3f are within their range", mean(days), mean(months), mean(within))
+	}
+}
+
+func dollars(t *testing.T, text string) float64 {
+	t.Helper()
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return usd
+}
+
+// get asks the admin API.
+func get[T any](s *site, target string) (out T) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.admin(target)), &out); err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// admin is the body of an answer of the admin API.
+func (s *site) admin(target string) string {
+	s.t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, target, http.NoBody)
+	r.Host = "127.0.0.1"
+	s.gateways[0].AdminHandler().ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		s.t.Fatalf("%s: %d %s", target, w.Code, w.Body)
+	}
+	return w.Body.String()
 }

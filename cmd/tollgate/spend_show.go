@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+// show is what `spend show` is asked.
+type show struct {
+	output
+
+	client *adminClient
+	watch  time.Duration
+	where  map[string]*string
+}
+
+func newSpendShow(c *adminClient) *cobra.Command {
+	s := &show{client: c, where: make(map[string]*string)}
+	cmd := &cobra.Command{
+		Use: "show ORG", Short: "Show budgets, what is spent, and the resources that count", Args: cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			if s.watch < 0 {
+				return fmt.Errorf("--watch %s: must not be negative", s.watch)
+			}
+			return s.check()
+		},
+		RunE: action(func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), args[0], cmd.OutOrStdout()) }),
+	}
+	s.flag(cmd)
+	cmd.Flags().DurationVar(&s.watch, "watch", 0, "show it again and again, at this distance, e.g. 5s")
+	for _, d := range dimensions {
+		s.where[d.name] = cmd.Flags().String(d.name, "", "only this "+d.usage)
+	}
+	return cmd
+}
+
+func (s *show) run(ctx context.Context, org string, w io.Writer) error {
+	for {
+		l, err := ledgerOf(ctx, s.client, org)
+		if err != nil {
+			return err
+		}
+		s.keep(l)
+		if err := s.tell(l, w); err != nil || s.watch == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(s.watch):
+			_, _ = fmt.Fprintln(w)
+		}
+	}
+}
+
+// keep leaves out what is not asked for.
+func (s *show) keep(l *admin.Ledger) {
+	unlike := func(name, value string) bool { return *s.where[name] != "" && *s.where[name] != value }
+	l.Resources = slices.DeleteFunc(l.Resources, func(r admin.Resource) bool {
+		return unlike("team", r.Team) || unlike("key", r.Key) || unlike("kind", r.Kind) || unlike("resource", r.ID) || unlike("gpu", r.GPU) || unlike("dc", r.DataCenter)
+	})
+	team, key := *s.where["team"], *s.where["key"]
+	if team == "" && key == "" {
+		return
+	}
+	l.Scopes = slices.DeleteFunc(l.Scopes, func(b admin.Balance) bool {
+		return (team == "" || b.Scope != "team "+team) && (key == "" || b.Scope != "key "+key)
+	})
+	l.Holds = slices.DeleteFunc(l.Holds, func(h admin.Hold) bool { return unlike("team", h.Team) || unlike("key", h.Key) })
+}
+
+func (s *show) tell(l *admin.Ledger, w io.Writer) error {
+	if !l.Complete && s.output == "table" {
+		_, _ = fmt.Fprintf(w, "The ledger is not complete: what raises cost is refused until it was compared with the platform.\n\n")
+	}
+	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "budget"}}
+	for _, b := range l.Scopes {
+		a, r := b.Committed, b.Reserved
+		count := func(n int64) string { return strconv.FormatInt(n, 10) }
+		scopes = append(scopes, []string{
+			b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month,
+			count(a.GPUs + r.GPUs), count(a.Pods + r.Pods), count(a.Workers + r.Workers), count(a.VolumeGB + r.VolumeGB), budgetText(b.Limits),
+		})
+	}
+	if len(l.Resources) == 0 {
+		return s.write(w, l, scopes)
+	}
+	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since"}}
+	for _, r := range l.Resources {
+		resources = append(resources, []string{
+			r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, strconv.FormatInt(r.Takes.GPUs, 10), r.Since.Format(time.DateTime),
+		})
+	}
+	return s.write(w, l, scopes, resources)
+}

@@ -1,0 +1,80 @@
+package admin_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+// Columns of FOCUS 1.2 that every data set has, or has if it is about usage, prices by
+// unit, sub-accounts, regions or resources, and what may stand in them; "" is null.
+var columns = map[string]string{
+	"BilledCost": decimal, "BillingAccountId": text, "BillingAccountName": text, "BillingAccountType": text, "BillingCurrency": currency,
+	"BillingPeriodEnd": moment, "BillingPeriodStart": moment,
+	"ChargeCategory": `Usage|Purchase|Tax|Credit|Adjustment`, "ChargeClass": `|Correction`, "ChargeDescription": text,
+	"ChargeFrequency": `One-Time|Recurring|Usage-Based`, "ChargePeriodEnd": moment, "ChargePeriodStart": moment,
+	"ConsumedQuantity": decimal, "ConsumedUnit": text, "ContractedCost": decimal, "ContractedUnitPrice": decimal, "EffectiveCost": decimal,
+	"InvoiceId": `.*`, "InvoiceIssuerName": text, "ListCost": decimal, "ListUnitPrice": decimal,
+	"PricingCategory": `Standard|Dynamic|Committed|Other`, "PricingCurrency": currency, "PricingQuantity": decimal, "PricingUnit": text,
+	"ProviderName": text, "PublisherName": text, "RegionId": `.*`, "RegionName": `.*`, "ResourceId": text, "ResourceName": `.*`, "ResourceType": text,
+	"ServiceCategory": `Compute|Storage`, "ServiceName": text, "ServiceSubcategory": `Containers|Serverless Compute|File Storage`,
+	"SkuId": text, "SkuMeter": text, "SkuPriceDetails": `|\{.*\}`, "SkuPriceId": text,
+	"SubAccountId": `.*`, "SubAccountName": `.*`, "SubAccountType": `.*`, "Tags": `\{.*\}`,
+}
+
+const (
+	decimal  = `-?[0-9]+(\.[0-9]+)?`
+	moment   = `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z`
+	currency = `[A-Z]{3}`
+	text     = `.+`
+)
+
+func TestWriteFOCUS(t *testing.T) {
+	start := time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
+	var b strings.Builder
+	err := admin.WriteFOCUS(&b, "acme", []admin.Cost{
+		{Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: "pod", Resource: "p1", Name: `a, "b"`, GPU: "NVIDIA L4", DataCenter: "EU-RO-1", USD: "10.32"},
+		{Start: start, End: start.Add(time.Hour), Kind: "network_volume", Resource: "v1", USD: "0.000001"},
+		{Start: start, End: start.Add(time.Hour), Kind: "endpoint", Resource: "e1", USD: "3"},
+		{Start: start, End: start.Add(time.Hour), Kind: "cluster", Resource: "c1", USD: "3"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+	if err != nil || len(rows) != 5 {
+		t.Fatalf("%d rows (%v), want a header and 4", len(rows), err)
+	}
+	if !slices.IsSorted(rows[0]) {
+		t.Errorf("the columns are not in order: %v", rows[0])
+	}
+	for name, pattern := range columns {
+		i := slices.Index(rows[0], name)
+		if i < 0 {
+			t.Errorf("no column %s", name)
+			continue
+		}
+		for _, row := range rows[1:] {
+			if !regexp.MustCompile(`^(` + pattern + `)$`).MatchString(row[i]) {
+				t.Errorf("%s = %q, want %s", name, row[i], pattern)
+			}
+		}
+	}
+	value := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
+	if got, want := value(1, "BillingPeriodEnd"), "2027-01-01T00:00:00Z"; got != want {
+		t.Errorf("BillingPeriodEnd = %s, want %s", got, want)
+	}
+	var tags map[string]string
+	if err := json.Unmarshal([]byte(value(1, "Tags")), &tags); err != nil || tags["team"] != "research" || tags["key"] != "ann" {
+		t.Errorf("Tags = %s (%v)", value(1, "Tags"), err)
+	}
+	if got := value(2, "ServiceCategory"); got != "Storage" {
+		t.Errorf("ServiceCategory of a volume = %s, want Storage", got)
+	}
+}

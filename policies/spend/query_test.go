@@ -1,0 +1,85 @@
+package spend_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// TestGroupings wants the sums of any grouping, in any bucket, of any range to be the
+// same, and to be those of the parts that a range is cut into.
+func TestGroupings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2027, 2, 25, 7, 0, 0, 0, time.UTC)
+		begin := now
+		store := spend.NewMemory(func() time.Time { return now })
+		history := &spend.History{Archive: store, Keep: spend.Retention{Hourly: 40, Daily: 400}}
+		roll := func() {
+			if err := history.Roll(t.Context(), org, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		roll()
+		for i := range rapid.IntRange(1, 12).Draw(t, "changes") {
+			live(t, store, fmt.Sprint("r", i))
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(3*24*time.Hour)).Draw(t, "time")))
+			if rapid.Bool().Draw(t, "roll") {
+				roll()
+			}
+		}
+		roll()
+		hour := func(name string, from, to time.Time) time.Time {
+			return from.Add(time.Duration(rapid.IntRange(0, int(to.Sub(from)/time.Hour)).Draw(t, name)) * time.Hour)
+		}
+		first := spend.Hourly.Start(begin)
+		from := hour("from", first, spend.Hourly.Start(now))
+		to := hour("to", from.Add(time.Hour), spend.Hourly.Start(now).Add(48*time.Hour))
+		sum := func(from, to time.Time, bucket spend.Unit, by []spend.Dimension) (sum int64) {
+			if from.Equal(to) {
+				return 0
+			}
+			rows, err := history.Ask(t.Context(), org, &spend.Query{From: from, To: to, Bucket: bucket, By: by}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				sum += r.Micro
+			}
+			return sum
+		}
+		want := sum(from, to, spend.Hourly, spend.Dimension.Values(""))
+		bucket := rapid.SampledFrom([]spend.Unit{spend.Hourly, spend.Daily, spend.Monthly, spend.Total}).Draw(t, "bucket")
+		by := rapid.SliceOfDistinct(rapid.SampledFrom(spend.Dimension.Values("")), func(d spend.Dimension) spend.Dimension { return d }).Draw(t, "by")
+		if got := sum(from, to, bucket, by); got != want {
+			t.Errorf("%s to %s by %v in buckets of a %s: %d, want %d", from, to, by, bucket, got, want)
+		}
+		cut := hour("cut", from, to)
+		if got := sum(from, cut, bucket, by) + sum(cut, to, bucket, by); got != want {
+			t.Errorf("%s to %s, cut at %s: %d, want %d", from, to, cut, got, want)
+		}
+	})
+}
+
+// live makes a resource, or changes or removes it.
+func live(t *rapid.T, store *spend.Memory, fresh string) {
+	state, err := store.Show(t.Context(), org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := rapid.SampledFrom([]spend.Owner{{}, {Team: "research", Key: "ann"}, {Team: "ops"}}).Draw(t, "owner")
+	a := &spend.Adjustment{
+		Kind: "pod", Resource: fresh, Owner: &owner, Amounts: spend.Amounts{rapid.Int64Range(0, 5_000_000).Draw(t, "rate")},
+		About: spend.About{GPU: rapid.SampledFrom([]string{"", "NVIDIA L4"}).Draw(t, "gpu")},
+	}
+	if n := len(state.Resources); n > 0 && rapid.Bool().Draw(t, "known") {
+		r := state.Resources[rapid.IntRange(0, n-1).Draw(t, "which")]
+		a.Resource, a.Version, a.Gone = r.ID, r.Version, rapid.Bool().Draw(t, "gone")
+	}
+	if done, err := store.Adjust(t.Context(), org, a); err != nil || !done {
+		t.Fatalf("Adjust = %t, %v", done, err)
+	}
+}
