@@ -8,7 +8,7 @@ type Range struct{ Low, Expected, High int64 }
 
 const (
 	// persists is how much of what sets today apart is left a day later.
-	persists = 0.8
+	persists = 0.9
 	// weeks is how much history forecasts use.
 	weeks = 8
 	// trust is how many days of the same weekday weigh as much as all days together.

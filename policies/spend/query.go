@@ -45,6 +45,16 @@ func (i *Item) value(d Dimension) *string {
 	return &i.Resource
 }
 
+// compare orders items by their values in all dimensions.
+func (i *Item) compare(other *Item) int {
+	for _, d := range Dimension.Values("") {
+		if order := cmp.Compare(*i.value(d), *other.value(d)); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
 // Buckets that costs are summed in, in UTC, besides [Hourly] and [Daily].
 const (
 	Monthly Unit = "month"
@@ -150,11 +160,7 @@ func (q *Query) sum(rows []Rollup) []Rollup {
 		}
 	}
 	slices.SortFunc(out, func(a, b Rollup) int {
-		order := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.Micro, a.Micro))
-		for _, d := range Dimension.Values("") {
-			order = cmp.Or(order, cmp.Compare(*a.Item.value(d), *b.Item.value(d)))
-		}
-		return order
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.Micro, a.Micro), a.Item.compare(&b.Item))
 	})
 	return out
 }
@@ -171,7 +177,9 @@ func (q *Query) wants(item *Item) bool {
 // factsOf is what was known last of each resource, without its owner: more is known
 // after its first hour than in it.
 func factsOf(rows []Rollup) map[string]Item {
-	slices.SortStableFunc(rows, func(a, b Rollup) int { return a.Start.Compare(b.Start) })
+	slices.SortFunc(rows, func(a, b Rollup) int {
+		return cmp.Or(a.Start.Compare(b.Start), a.Item.compare(&b.Item), cmp.Compare(a.Item.Name, b.Item.Name), cmp.Compare(a.Item.Decision, b.Item.Decision))
+	})
 	facts := make(map[string]Item)
 	for _, r := range rows {
 		f, next := facts[r.Item.Resource], r.Item

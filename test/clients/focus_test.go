@@ -5,12 +5,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
+
+// draftRules are those of the validator's rule set "1.0" that are about names of a draft
+// (Provider, Publisher, InvoiceIssuer, ResourceID, ChargeType), which the specification
+// does not have, and one whose list of currencies is not in its package.
+var draftRules = []string{ //nolint:gochecknoglobals // read only
+	"BillingCurrency_IsCurrencyCode", "InvoiceIssuer_Required", "Provider_Required", "Publisher_Required", "ResourceID_Required", "SkuPriceId_Nullable",
+}
 
 // The export holds against the rules of the specification's own validator, as far as
 // it knows them: those of FOCUS 1.0, whose columns 1.2 has, too.
@@ -38,11 +49,19 @@ func TestFOCUSValidator(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(python), "focus-validator"), "--data-file", file, "--validate-version", "1.0")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PYTHONDONTWRITEBYTECODE=1"}
-	cmd.WaitDelay = time.Second
-	report, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(report), "Validation succeeded.") {
-		t.Errorf("the validator (%v):\n%s", err, report)
+	program := exec.CommandContext(ctx, filepath.Join(filepath.Dir(python), "focus-validator"), "--data-file", file, "--validate-version", "1.0")
+	program.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PYTHONDONTWRITEBYTECODE=1"}
+	program.WaitDelay = time.Second
+	report, err := program.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, report)
+	}
+	var failed []string
+	for _, m := range regexp.MustCompile(`(?m)^(\S+) failed:$`).FindAllStringSubmatch(string(report), -1) {
+		failed = append(failed, m[1])
+	}
+	slices.Sort(failed)
+	if diff := cmp.Diff(draftRules, failed); diff != "" {
+		t.Errorf("rules that fail (-want +got):\n%s\n%s", diff, report)
 	}
 }
