@@ -64,7 +64,7 @@ type Forecast struct {
 	Days int `json:"days"`
 }
 
-// Estimate is one in USD; four of five end between low and high.
+// Estimate is one in USD, with the range that days have differed in.
 type Estimate struct {
 	Low      string `json:"low"`
 	Expected string `json:"expected"`

@@ -2,13 +2,13 @@ package spend
 
 import "math"
 
-// Range is an estimate in micro-dollars: about four times of five, what comes is
-// between Low and High.
+// Range is an estimate in micro-dollars: what comes is more often between Low and High
+// than not; docs/spend.md has how often in simulated months.
 type Range struct{ Low, Expected, High int64 }
 
 const (
 	// persists is how much of what sets today apart is left a day later.
-	persists = 0.9
+	persists = 0.8
 	// weeks is how much history forecasts use.
 	weeks = 8
 	// trust is how many days of the same weekday weigh as much as all days together.
