@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -159,8 +160,10 @@ func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum
 // account_changes and roles are in force unless they are listed, and run_webhooks
 // where the run interface is served.
 func (l *Loaded) complete(dir string) {
-	if file := l.Config.Decisions.File; file != nil {
-		file.Path = beside(dir, file.Path)
+	for _, file := range []*decisionlog.File{l.Config.Decisions.File, l.Config.Audit.File} {
+		if file != nil {
+			file.Path = beside(dir, file.Path)
+		}
 	}
 	unlisted := []string{"account_changes", "roles"}
 	if l.Config.Platform.RunURL != "" {

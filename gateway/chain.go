@@ -101,6 +101,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		judge,
 		&filter.Once{Finder: finder},
 		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
+		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
 		filter.Measure{},
@@ -117,6 +118,9 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		},
 	}
 	ports.Decisions = g.decisionRecorders()
+	if g.audit != nil {
+		ports.Audit = g.audit
+	}
 	return &state{
 		config:   cfg,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},

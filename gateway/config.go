@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -56,6 +57,7 @@ type Config struct {
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
 	Decisions Decisions        `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
+	Audit     audit.Config     `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
 	Spend     spend.Config     `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
 	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
 	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces" reload:"restart"`

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -101,6 +102,7 @@ type Gateway struct {
 	history    *explain.History
 	streams    *filter.Streams
 	decisions  *decisionlog.Log // nil when they are logged nowhere
+	audit      *audit.Log       // nil when changes are recorded nowhere
 	envoys     *xds.Server
 	current    atomic.Pointer[state]
 	swapped    chan struct{} // tells Run of a new state
@@ -182,6 +184,11 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.approvals = approval.New(deps.Redis, cfg.Redis.Prefix.approvals())
+	if cfg.Audit.File != nil {
+		if g.audit, err = audit.Open(cfg.Audit, deps.Now, deps.Logger); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.newLedger(&cfg); err != nil {
 		return nil, err
 	}
@@ -202,6 +209,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	if err := g.Swap(cfg); err != nil {
 		g.dropBundles()
+		g.closeAudit()
 		return nil, err
 	}
 	return g, nil
@@ -242,6 +250,11 @@ func (g *Gateway) Swap(cfg Config) error {
 	}
 	old := g.current.Swap(next)
 	g.status.Loaded(next.loaded, cfg.Revision, restart)
+	if g.audit != nil {
+		if err := g.audit.Loaded(cfg.Revision); err != nil {
+			g.deps.Logger.Error("the audit log cannot be written", "error", err)
+		}
+	}
 	if old == nil {
 		return nil
 	}
@@ -325,6 +338,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Attempts: g.attempts,
 		Logger:   g.deps.Logger,
+		Audit:    g.audit,
 
 		Limits:    limits{g},
 		Legacy:    legacyCalls{g},
@@ -371,6 +385,16 @@ func (g *Gateway) Close() {
 	g.closed = true
 	g.current.Load().close()
 	g.dropBundles()
+	g.closeAudit()
+}
+
+func (g *Gateway) closeAudit() {
+	if g.audit == nil {
+		return
+	}
+	if err := g.audit.Close(); err != nil {
+		g.deps.Logger.Error("the audit log cannot be closed", "error", err)
+	}
 }
 
 func orgs(cfg *Config) []string {

@@ -9,9 +9,11 @@ import (
 	"net/http/pprof"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
-// Deps is what the handler asks. All fields are required.
+// Deps is what the handler asks. All fields but Audit are required.
 type Deps struct {
 	Status  *Status
 	Metrics http.Handler
@@ -22,6 +24,8 @@ type Deps struct {
 	Attempts Attempts
 	// Logger receives a line for every change and for every wrong token.
 	Logger *slog.Logger
+	// Audit records every change before and after it; nil records none.
+	Audit *audit.Log
 	// Probe returns why calls are refused, and otherwise what is away while they are
 	// not.
 	Probe  func(context.Context) (away []string, err error)

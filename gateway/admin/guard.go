@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
 // Attempts bounds failed attempts by address, as ratelimit.AddressLimiter does.
@@ -68,17 +70,33 @@ func (d Deps) slow(w http.ResponseWriter, wait time.Duration) {
 }
 
 // recorded logs what a request changed, or tried to: who, what, from where and with
-// which end.
+// which end. What the audit log does not take is not done.
 func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		next(seen, r)
 		who := "admin"
 		if d.Token() == "" {
 			who = "unauthenticated"
 		}
-		d.Logger.LogAttrs(r.Context(), slog.LevelInfo, "admin change", slog.String("who", who), slog.String("peer", peerOf(r).String()),
-			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("query", r.URL.Query().Encode()), slog.Int("status", seen.status))
+		peer, query := peerOf(r).String(), r.URL.Query().Encode()
+		var seq int64
+		if d.Audit != nil {
+			var err error
+			seq, err = d.Audit.Intent(audit.Record{Who: who, Peer: peer, Operation: r.Method + " " + r.URL.Path, Query: query})
+			if err != nil {
+				d.Logger.ErrorContext(r.Context(), "the audit log cannot be written", "error", err)
+				write(w, http.StatusServiceUnavailable, map[string]string{"error": "what is changed must be recorded, and cannot be at the moment"})
+				return
+			}
+		}
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		next(seen, r)
+		if d.Audit != nil {
+			if err := d.Audit.Result(seq, audit.Record{Status: seen.status}); err != nil {
+				d.Logger.ErrorContext(r.Context(), "the audit log cannot be written", "error", err)
+			}
+		}
+		d.Logger.LogAttrs(r.Context(), slog.LevelInfo, "admin change", slog.String("who", who), slog.String("peer", peer),
+			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("query", query), slog.Int("status", seen.status))
 	}
 }
 

@@ -157,6 +157,8 @@ type Exchange struct {
 	asks  string
 	// owner is who has the object, nil while that was not asked.
 	owner *spend.Owner
+	// audited is the number of the call's intent in the audit log, 0 without one.
+	audited int64
 	// held is what the ledger holds for the call, nil for nothing.
 	held *reservation
 	// ran is what the answer says of a run, nil before it was read to its end.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -44,6 +45,8 @@ type Ports struct {
 	Decisions Decisions
 	// Usage counts legacy calls for the migration report; nil counts none.
 	Usage Usage
+	// Audit records what is changed; nil records nothing.
+	Audit Auditor
 	// Observer receives exchanges that have ended; nil for none.
 	Observer Observer
 }
@@ -106,6 +109,14 @@ type Decisions interface {
 // Usage is implemented by *usage.Recorder.
 type Usage interface {
 	Note(ctx context.Context, c usage.Call)
+}
+
+// Auditor is implemented by *audit.Log.
+type Auditor interface {
+	// Intent records what is about to be done; an error means that it must not be.
+	Intent(r audit.Record) (seq int64, err error)
+	// Result records what became of the intent of a number.
+	Result(of int64, r audit.Record) error
 }
 
 // Observer receives each exchange once its answer is complete, before the

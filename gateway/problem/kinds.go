@@ -28,6 +28,7 @@ const (
 	PriceUnknown       Kind = "price_unknown"
 	BudgetExceeded     Kind = "budget_exceeded"
 	LedgerUnavailable  Kind = "ledger_unavailable"
+	AuditUnavailable   Kind = "audit_unavailable"
 	KeyReused          Kind = "key_reused"
 	UnderWay           Kind = "under_way"
 	RepeatsUnavailable Kind = "repeats_unavailable"
@@ -69,6 +70,7 @@ var kinds = map[Kind]row{
 	PriceUnknown:       {http.StatusForbidden, "Forbidden", "the price is unknown and a budget in money applies; another choice may have one"},
 	BudgetExceeded:     {http.StatusPaymentRequired, "Payment Required", "a budget has no room; budget, limit, used, reserved, needs and room_at say which and how much"},
 	LedgerUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the ledger of spending cannot be asked, so what raises cost is refused"},
+	AuditUnavailable:   {http.StatusServiceUnavailable, "Service Unavailable", "the audit log cannot be written, so what changes something is refused"},
 	KeyReused:          {http.StatusUnprocessableEntity, "Unprocessable Entity", "the Idempotency-Key was used for another request before"},
 	UnderWay:           {http.StatusConflict, "Conflict", "the request with this Idempotency-Key is under way, or it is not known yet what became of it; wait for Retry-After seconds"},
 	RepeatsUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "it cannot be told whether the Idempotency-Key was used before, so the call is refused"},

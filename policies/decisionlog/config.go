@@ -59,16 +59,8 @@ func (c Config) Validate() error {
 			bad(fault.Index("mask", i), "%w", err)
 		}
 	}
-	if f := c.File; f != nil {
-		if f.Path == "" {
-			bad("file.path", "is required")
-		}
-		if f.MaxBytes < 0 {
-			bad("file.max_bytes", "must not be negative, got %d", f.MaxBytes)
-		}
-		if f.Keep < 0 {
-			bad("file.keep", "must not be negative, got %d", f.Keep)
-		}
+	if c.File != nil {
+		errs = append(errs, fault.At("file", c.File.Validate()))
 	}
 	if s := c.Service; s != nil {
 		u, err := url.Parse(s.URL)
@@ -78,6 +70,21 @@ func (c Config) Validate() error {
 		if s.Batch < 0 || s.Delay < 0 || s.Timeout < 0 {
 			bad("service", "batch, delay and timeout must not be negative")
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// Validate reports every fault, each with its path below the section.
+func (f File) Validate() error {
+	var errs []error
+	if f.Path == "" {
+		errs = append(errs, fault.Errorf("path", "is required"))
+	}
+	if f.MaxBytes < 0 {
+		errs = append(errs, fault.Errorf("max_bytes", "must not be negative, got %d", f.MaxBytes))
+	}
+	if f.Keep < 0 {
+		errs = append(errs, fault.Errorf("keep", "must not be negative, got %d", f.Keep))
 	}
 	return errors.Join(errs...)
 }

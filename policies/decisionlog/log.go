@@ -91,11 +91,11 @@ func New(cfg Config, deps Deps) (*Log, error) {
 		l.sinks = append(l.sinks, &streamSink{w: deps.Stdout})
 	}
 	if cfg.File != nil {
-		f, err := openFile(*cfg.File)
+		f, err := OpenFile(*cfg.File)
 		if err != nil {
 			return nil, fmt.Errorf("decision log: %w", err)
 		}
-		l.sinks = append(l.sinks, f)
+		l.sinks = append(l.sinks, fileSink{f})
 	}
 	if cfg.Service != nil {
 		l.sinks = append(l.sinks, &serviceSink{cfg: *cfg.Service, client: deps.HTTPClient})

@@ -39,88 +39,12 @@ func (s *streamSink) write(_ context.Context, events [][]byte) error {
 // Close leaves the stream alone.
 func (*streamSink) Close() error { return nil }
 
-// fileSink writes to a file and puts it aside when it is full. When another program
-// has done so, it begins a new one.
-type fileSink struct {
-	cfg  File
-	f    *os.File
-	size int64
-}
+// fileSink writes to a file of its own.
+type fileSink struct{ *RotatingFile }
 
-func openFile(cfg File) (*fileSink, error) {
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = 100_000_000
-	}
-	if cfg.Keep == 0 {
-		cfg.Keep = 5
-	}
-	s := &fileSink{cfg: cfg}
-	return s, s.open()
-}
+func (fileSink) name() string { return "file" }
 
-func (s *fileSink) open() error {
-	f, err := os.OpenFile(s.cfg.Path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	s.f, s.size = f, info.Size()
-	return nil
-}
-
-func (*fileSink) name() string { return "file" }
-
-func (s *fileSink) write(_ context.Context, events [][]byte) error {
-	if err := s.follow(); err != nil {
-		return err
-	}
-	text := lines(events)
-	if s.size > 0 && s.size+int64(len(text)) > s.cfg.MaxBytes {
-		if err := s.rotate(); err != nil {
-			return err
-		}
-	}
-	n, err := s.f.Write(text)
-	s.size += int64(n)
-	return err
-}
-
-// follow opens the file anew if Path no longer names the one that is open.
-func (s *fileSink) follow() error {
-	open, err := s.f.Stat()
-	if err != nil {
-		return errors.Join(err, s.open()) // it could not be opened before
-	}
-	if there, err := os.Stat(s.cfg.Path); err == nil && os.SameFile(open, there) {
-		s.size = there.Size() // it may have been cut
-		return nil
-	}
-	return errors.Join(s.f.Close(), s.open())
-}
-
-// rotate renames Path to Path.1, that to Path.2, and so on; the last goes.
-func (s *fileSink) rotate() error {
-	if err := s.f.Close(); err != nil {
-		return err
-	}
-	for i := s.cfg.Keep; i > 0; i-- {
-		from := s.cfg.Path
-		if i > 1 {
-			from = fmt.Sprintf("%s.%d", s.cfg.Path, i-1)
-		}
-		err := os.Rename(from, fmt.Sprintf("%s.%d", s.cfg.Path, i))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return errors.Join(err, s.open())
-		}
-	}
-	return s.open()
-}
-
-// Close closes the file.
-func (s *fileSink) Close() error { return s.f.Close() }
+func (s fileSink) write(_ context.Context, events [][]byte) error { return s.WriteLines(lines(events)) }
 
 // serviceSink posts batches.
 type serviceSink struct {

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+)
+
+func newAudit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Verify the record of what was changed",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAuditVerify())
+	return cmd
+}
+
+func newAuditVerify() *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify FILE...",
+		Short: "Find lines of an audit log that were changed, left out or put in later",
+		Long: `verify reads one gateway's audit log, the oldest file first, and follows its
+chain: each line holds the SHA-256 of the line before. It prints the sum of the
+last line, the head. What was cut off at the end leaves a chain that is whole:
+keep the head elsewhere from time to time, and name it with --head.`,
+		Example: "  tollgate audit verify audit.log.2 audit.log.1 audit.log",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			var c audit.Chain
+			found := head == ""
+			for _, name := range args {
+				f, err := os.Open(name)
+				if err != nil {
+					return err
+				}
+				err = c.Verify(name, f, func(sum string) { found = found || strings.EqualFold(sum, head) })
+				if err := errors.Join(err, f.Close()); err != nil {
+					return err
+				}
+			}
+			if !found {
+				return fmt.Errorf("no line has the sum %s: the log was cut, or written anew", head)
+			}
+			w := cmd.OutOrStdout()
+			_, _ = fmt.Fprintf(w, "lines %d to %d: the chain is whole\nhead  %s\n", c.First, c.Last, c.Head)
+			if c.Incomplete > 0 {
+				_, _ = fmt.Fprintf(w, "%d incomplete: a gateway ended while it wrote\n", c.Incomplete)
+			}
+			for _, seq := range c.Open() {
+				_, _ = fmt.Fprintf(w, "line %d has no result: under way, or the gateway was killed\n", seq)
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().StringVar(&head, "head", "", "SHA-256 of a line that must be there")
+	return cmd
+}

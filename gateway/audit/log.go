@@ -1,0 +1,204 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+)
+
+// Phase is what a line says of a change.
+type Phase string
+
+// Phases.
+const (
+	// Intent stands before a change, Result behind it.
+	Intent Phase = "intent"
+	Result Phase = "result"
+	// Loaded says that a configuration came into force.
+	Loaded Phase = "loaded"
+)
+
+// Record is what happens, without secrets and without bodies.
+type Record struct {
+	// Decision is the id of the exchange, which tollgate explain knows.
+	Decision string `json:"decision,omitempty"`
+	// Org, Team and Key are the caller; Who is "admin", or "unauthenticated" where the
+	// admin listener asks for no token.
+	Org  string `json:"org,omitempty"`
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key,omitempty"`
+	Who  string `json:"who,omitempty"`
+	// Peer is the caller's address.
+	Peer string `json:"peer,omitempty"`
+	// Dialect is what the caller speaks: v2, v1 or graphql.
+	Dialect string `json:"dialect,omitempty"`
+	// Operation is that of v2, or method and path of the admin API, and Query what is
+	// asked of the latter.
+	Operation string `json:"operation,omitempty"`
+	Query     string `json:"query,omitempty"`
+	// Kind and Verb say what is done to what, Resource and Name to which.
+	Kind     string `json:"kind,omitempty"`
+	Verb     string `json:"verb,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	Name     string `json:"name,omitempty"`
+	// PerHour is what the resource costs then, in USD.
+	PerHour json.Number `json:"per_hour,omitempty"`
+	// Status is the answer's, of a result. Carried says what became of a call to the
+	// platform: "sent" without an answer, "answered", or "not sent".
+	Status  int    `json:"status,omitempty"`
+	Carried string `json:"carried,omitempty"`
+	// Revision is the configuration's.
+	Revision string `json:"revision,omitempty"`
+}
+
+// line is a line of the file.
+type line struct {
+	Seq   int64     `json:"seq"`
+	Time  time.Time `json:"time"`
+	Phase Phase     `json:"phase"`
+	// Of is the Seq of the intent that a result belongs to.
+	Of int64 `json:"of,omitempty"`
+	Record
+	// Prev is the SHA-256 of the line before, in hexadecimal digits; that of the first
+	// line is empty.
+	Prev string `json:"prev"`
+}
+
+// Log writes lines. It is safe for concurrent use. Use Open.
+type Log struct {
+	sync bool
+	now  func() time.Time
+
+	mu   sync.Mutex
+	file *decisionlog.RotatingFile
+	seq  int64  // of the last line
+	head string // its sum
+}
+
+// Open opens the log to write on behind its last line. A line that a crash left
+// incomplete is ended, and stays in the chain as it is.
+func Open(cfg Config, now func() time.Time, logger *slog.Logger) (*Log, error) {
+	l := &Log{sync: cfg.Sync, now: now}
+	end, err := tail(cfg.File.Path)
+	if err == nil && end == nil {
+		end, err = tail(cfg.File.Aside(1)) // it was put aside just now
+	}
+	if err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	if l.file, err = decisionlog.OpenFile(*cfg.File); err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	text, whole := bytes.CutSuffix(end, []byte("\n"))
+	for i, text := range slices.Backward(bytes.Split(text, []byte("\n"))) {
+		if len(end) == 0 {
+			break
+		}
+		if l.head == "" {
+			l.head = sum(text)
+		}
+		var known line
+		if err := json.Unmarshal(text, &known); err == nil && known.Seq > 0 {
+			l.seq += known.Seq
+			break
+		}
+		l.seq++ // it has a number, which cannot be read
+		if i == 0 {
+			return nil, errors.Join(fmt.Errorf("audit log: %s ends in no line of one", cfg.File.Path), l.file.Close())
+		}
+	}
+	if len(end) > 0 && !whole {
+		logger.Warn("the last line of the audit log is incomplete", "file", cfg.File.Path)
+		if err := l.file.WriteLines([]byte("\n")); err != nil {
+			return nil, errors.Join(fmt.Errorf("audit log: %w", err), l.file.Close())
+		}
+	}
+	return l, nil
+}
+
+// maxLine bounds a line, in bytes.
+const maxLine = 64 << 10
+
+// tail returns the end of a file from where a line begins, nil if it is empty, no
+// file, or not there.
+func tail(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil, err
+	}
+	text := make([]byte, min(info.Size(), 2*maxLine))
+	if _, err := f.ReadAt(text, info.Size()-int64(len(text))); err != nil {
+		return nil, err
+	}
+	if int64(len(text)) < info.Size() {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return text, nil
+}
+
+// sum is what the next line holds of a line without its end.
+func sum(text []byte) string {
+	s := sha256.Sum256(text)
+	return hex.EncodeToString(s[:])
+}
+
+// Intent writes what is about to be done and returns the number of its line. An
+// error means that it must not be done.
+func (l *Log) Intent(r Record) (seq int64, err error) { return l.write(Intent, 0, r) }
+
+// Result writes what became of an intent.
+func (l *Log) Result(of int64, r Record) error {
+	_, err := l.write(Result, of, r)
+	return err
+}
+
+// Loaded writes that a configuration came into force.
+func (l *Log) Loaded(revision string) error {
+	_, err := l.write(Loaded, 0, Record{Revision: revision})
+	return err
+}
+
+func (l *Log) write(phase Phase, of int64, r Record) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text, err := json.Marshal(line{Seq: l.seq + 1, Time: l.now().UTC(), Phase: phase, Of: of, Record: r, Prev: l.head})
+	if err == nil && len(text) >= maxLine {
+		err = fmt.Errorf("a line of %d bytes", len(text))
+	}
+	if err == nil {
+		err = l.file.WriteLines(append(text, '\n'))
+	}
+	if err == nil && l.sync && phase == Intent {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("audit log: %w", err)
+	}
+	l.seq, l.head = l.seq+1, sum(text)
+	return l.seq, nil
+}
+
+// Close closes the file.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Close()
+}

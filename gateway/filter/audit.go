@@ -1,0 +1,67 @@
+package filter
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Audit records calls that change something, before they are sent and when their
+// end is known. What cannot be recorded is not sent: 503. Calls of the run interface
+// change nothing that lasts and are not recorded.
+type Audit struct{}
+
+// Name implements Filter.
+func (Audit) Name() string { return "audit" }
+
+// Request writes the intent.
+func (Audit) Request(_ context.Context, ex *Exchange) error {
+	row, _ := operation.Of(ex.Operation.ID)
+	if ex.Ports.Audit == nil || row.Kind == operation.KindJob {
+		return nil
+	}
+	verb := row.Does(ex.Input.Request.Body)
+	if !verb.Changes() {
+		return nil
+	}
+	r := audit.Record{
+		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: ex.Event.Dialect,
+		Operation: ex.Operation.ID, Kind: string(row.Kind), Verb: string(verb), Resource: ex.Params["id"],
+	}
+	if after, ok := ex.Input.Resource.After.(map[string]any); ok {
+		r.Name, _ = after["name"].(string)
+	}
+	if h := ex.held; h != nil && !h.Free {
+		r.PerHour = json.Number(catalog.Money(h.takes[spend.Burn]).String())
+	}
+	seq, err := ex.Ports.Audit.Intent(r)
+	if err != nil {
+		return problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
+	}
+	ex.audited = seq
+	if verb == operation.VerbCreate {
+		ex.Out.Whole = true // it says which resource was made
+	}
+	return nil
+}
+
+// Response writes the result.
+func (Audit) Response(_ context.Context, ex *Exchange) error {
+	if ex.audited == 0 {
+		return nil
+	}
+	r := audit.Record{Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Answer.Status, Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent]}
+	if r.Resource == "" && ex.Sent == Answered && ex.Answer.Status < http.StatusMultipleChoices {
+		r.Resource, _ = recordIn(ex.Answer)["id"].(string)
+	}
+	if err := ex.Ports.Audit.Result(ex.audited, r); err != nil && ex.Event.Cause == nil {
+		ex.Event.Cause = err // the intent is there
+	}
+	return nil
+}
