@@ -72,6 +72,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	count := &filter.Count{Recorder: g.recorder}
 	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: cfg.publicRuns(), Balanced: cfg.publicBalanced()}
+	repeat := &filter.Repeat{Finder: finder, Addresses: addresses}
 	chain := new(filter.Chain)
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
@@ -96,11 +97,11 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Call = []filter.Filter{
 		count,
-		&filter.Repeat{Finder: finder, Addresses: addresses},
+		repeat,
 		&filter.Own{Gets: filter.GetsOf(g.api), Templates: judge.Templates, Reader: reader},
 		judge,
 		&filter.Once{Finder: finder},
-		&filter.Reserve{Unresolved: g.started.Spend.Unresolved},
+		&filter.Reserve{Repeat: repeat, Unresolved: g.started.Spend.Unresolved},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},

@@ -3,12 +3,9 @@ package gateway_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -143,32 +141,6 @@ func (e *exchanges) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// realRedis starts a Redis server and returns its address.
-func realRedis(b *testing.B) string {
-	b.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		b.Skip("no redis-server: what it does would count as the gateway's")
-	}
-	l := world.Listen(b)
-	addr := l.Addr().String()
-	_ = l.Close()
-	host, port, _ := net.SplitHostPort(addr)
-	server := exec.Command(program, "--bind", host, "--port", port, "--save", "", "--appendonly", "no")
-	server.Stdout = io.Discard
-	if err := server.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	for client := world.Redis(b, addr); client.Ping(b.Context()).Err() != nil; {
-		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // a benchmark's
-	}
-	return addr
-}
-
 // tripsHandler is a gateway on a Redis whose exchanges are counted.
 func tripsHandler(t testing.TB, addr string) (http.Handler, *exchanges) {
 	t.Helper()
@@ -206,7 +178,7 @@ func TestTripsToRedis(t *testing.T) {
 		status               int
 		without, with        map[string]int
 	}{
-		{"create", "POST", "/v2/pods", 201, map[string]int{"limits": 1, "repeat": 1}, map[string]int{"limits": 1, "repeat": 1, "ledger": 2}},
+		{"create", "POST", "/v2/pods", 201, map[string]int{"limits": 1, "repeat": 1}, map[string]int{"limits": 1, "ledger": 2}},
 		{"read", "GET", "/v2/pods/p1", 200, map[string]int{"limits": 1}, map[string]int{"limits": 1}},
 		{"list", "GET", "/v2/pods", 200, map[string]int{"limits": 1}, map[string]int{"limits": 1}},
 	} {
@@ -232,7 +204,7 @@ func BenchmarkLedger(b *testing.B) {
 	for _, c := range []struct{ name, method, target string }{{"create", "POST", "/v2/pods"}, {"read", "GET", "/v2/pods/p1"}} {
 		for _, org := range []string{"without", "with"} {
 			b.Run(c.name+"/"+org, func(b *testing.B) {
-				h, counted := tripsHandler(b, realRedis(b))
+				h, counted := tripsHandler(b, redistest.Start(b))
 				tripsCall(h, c.method, c.target, org)
 				counted.all.Store(0)
 				b.SetParallelism(16)

@@ -20,6 +20,12 @@ func (r repeats) Swap(context.Context, string, string, idempotency.Entry, *idemp
 	return idempotency.Entry{Now: r.Now()}, true, nil
 }
 
+// Key implements filter.Repeats.
+func (repeats) Key(string, string) string { return "" }
+
+// Mark implements filter.Repeats.
+func (repeats) Mark(string, string, string) (key, value string) { return "", "" }
+
 // Claim implements filter.Repeats.
 func (repeats) Claim(context.Context, string, string, string) (bool, error) { return true, nil }
 

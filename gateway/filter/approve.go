@@ -35,6 +35,10 @@ const maxShown = 4 << 10
 // Otherwise, the refusals become a request for approval, which is told on p. Without
 // a store, p remains as it is.
 func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
+	if o := ex.once; o != nil && !o.asked && o.ask(ctx, ex) == nil && o.entry.Record != nil {
+		o.asked = false
+		return nil // Repeat answers it on the way out: what it repeats was allowed
+	}
 	question, err := ex.question()
 	if err != nil {
 		ex.Event.Cause = err

@@ -151,24 +151,25 @@ func (f *Once) Request(ctx context.Context, ex *Exchange) error {
 	}
 	ex.Out.Whole = true
 	row, _ := operation.Of(ex.Operation.ID)
-	o.call = idempotency.Call{ID: ulid.Make().String(), Began: o.entry.Now.UnixMilli()}
+	o.call = idempotency.Call{ID: ulid.Make().String()}
 	if row.Verb == operation.VerbCreate {
 		after, _ := ex.Input.Resource.After.(map[string]any)
 		o.call.Name, _ = after["name"].(string)
 		o.call.Print = spend.Print(row.Kind, after)
 	}
-	if o.begun = true; !o.keyed {
-		if err := ctx.Err(); err != nil {
-			o.begun = false
-			return err // the request's time is over
-		}
-		if ex.nested {
-			o.call.Known = f.known(ctx, ex, row.Kind)
-		}
-		o.watch(ctx, ex)
+	if err := ctx.Err(); err != nil && !o.keyed {
+		return err // the request's time is over
+	}
+	if o.keyed || ex.nested {
+		o.call.Known = f.known(ctx, ex, row.Kind)
+	}
+	if !o.asked {
+		return nil // it begins when the ledger has been asked
+	}
+	o.begin(ctx, ex, o.entry.Now)
+	if !o.keyed {
 		return nil
 	}
-	o.call.Known = f.known(ctx, ex, row.Kind)
 	next := &idempotency.Record{Print: o.print, Calls: []idempotency.Call{o.call}}
 	e, first, err := ex.Ports.Repeats.Swap(ctx, ex.Caller.Org, o.id, o.entry, next, idempotency.Keep)
 	switch {
@@ -181,6 +182,14 @@ func (f *Once) Request(ctx context.Context, ex *Exchange) error {
 	}
 	o.entry = e
 	return nil
+}
+
+// begin notes by the store's clock that the call is about to be made.
+func (o *once) begin(ctx context.Context, ex *Exchange, now time.Time) {
+	o.call.Began, o.begun = now.UnixMilli(), true
+	if !o.keyed {
+		o.watch(ctx, ex)
+	}
 }
 
 // known lists the resources there are of a kind that do not say when they were made,
@@ -278,7 +287,11 @@ func (*Lookup) made(ctx context.Context, ex *Exchange, o *once, kind operation.K
 	id, _ := recordIn(ex.Answer)["id"].(string)
 	claim := claimOf(&spend.Found{Kind: kind, ID: id})
 	if !o.keyed && ctx.Err() == nil { // nothing of the call is kept: its caller has the answer
-		ex.Ports.Repeats.Note(ex.Caller.Org, claim, o.call.ID)
+		if ex.held != nil {
+			ex.held.claim = claim
+		} else {
+			ex.Ports.Repeats.Note(ex.Caller.Org, claim, o.call.ID)
+		}
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)

@@ -77,10 +77,13 @@ type Ledger interface {
 type Repeats interface {
 	Get(ctx context.Context, org, id string) (idempotency.Entry, error)
 	Swap(ctx context.Context, org, id string, old idempotency.Entry, next *idempotency.Record, keep time.Duration) (idempotency.Entry, bool, error)
+	// Key is that of a record in the store.
+	Key(org, id string) string
 	// Claim makes a resource that of a call and reports whether it is; Note does so
-	// behind the answer.
+	// behind the answer, and Mark is what the ledger writes for it with a commit.
 	Claim(ctx context.Context, org, resource, call string) (bool, error)
 	Note(org, resource, call string)
+	Mark(org, resource, call string) (key, value string)
 }
 
 // Approvals is implemented by *approval.Store.

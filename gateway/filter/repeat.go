@@ -35,6 +35,9 @@ type once struct {
 	// keyed says that the caller sent a key. Otherwise a create is remembered only when
 	// its caller was not told what became of it.
 	keyed bool
+	// asked says that the store was asked for the record: of a create without a key,
+	// the ledger asks for it when it reserves.
+	asked bool
 	// entry is the record as it was read last.
 	entry idempotency.Entry
 	call  idempotency.Call
@@ -81,7 +84,11 @@ func (f *Repeat) Request(ctx context.Context, ex *Exchange) error {
 	if o.id = "same/" + digest(ex.Caller.Key, ex.Operation.ID, o.print); o.keyed {
 		o.id = "key/" + digest(ex.Caller.Key, ex.Operation.ID, key)
 	}
-	if o.entry, err = ex.Ports.Repeats.Get(ctx, ex.Caller.Org, o.id); err != nil {
+	if !o.keyed && reserved(ex, row, row.Verb) {
+		ex.once = o
+		return nil
+	}
+	if err = o.ask(ctx, ex); err != nil {
 		if o.keyed {
 			return problem.RepeatsUnavailable.New("it cannot be told at the moment whether this Idempotency-Key was used before").
 				With("Retry-After", "1").Because(err)
@@ -99,6 +106,13 @@ func (f *Repeat) Request(ctx context.Context, ex *Exchange) error {
 	if err == nil && ex.Answer == nil {
 		ex.once = o
 	}
+	return err
+}
+
+// ask reads the record.
+func (o *once) ask(ctx context.Context, ex *Exchange) (err error) {
+	o.entry, err = ex.Ports.Repeats.Get(ctx, ex.Caller.Org, o.id)
+	o.asked = err == nil
 	return err
 }
 
@@ -174,12 +188,21 @@ func (f *Repeat) unkeyed(ctx context.Context, ex *Exchange, o *once) error {
 			return unknown(ex, o)
 		}
 		wait.next(ctx)
-		var err error
-		if o.entry, err = ex.Ports.Repeats.Get(ctx, ex.Caller.Org, o.id); err != nil {
+		if o.ask(ctx, ex) != nil {
 			return unknown(ex, o)
 		}
 	}
 	return nil
+}
+
+// join answers a create for which the ledger has found that it may be a repeat.
+// Without an answer and an error, it is none.
+func (f *Repeat) join(ctx context.Context, ex *Exchange) error {
+	o := ex.once
+	if o.ask(ctx, ex) != nil {
+		return unknown(ex, o)
+	}
+	return f.unkeyed(ctx, ex, o)
 }
 
 // ended reports whether a call is no longer under way, at least not with anyone who
@@ -213,7 +236,16 @@ func (f *Repeat) give(ctx context.Context, ex *Exchange, found map[string]any) e
 // not begun, is forgotten, so that it can be tried again.
 func (f *Repeat) Response(ctx context.Context, ex *Exchange) error {
 	o := ex.once
-	if o == nil || !o.begun {
+	switch {
+	case o == nil:
+		return nil
+	case !o.asked && ex.Event.Refusal != "":
+		// Refused before the ledger was asked: what was allowed stays done.
+		if err := o.ask(ctx, ex); err != nil {
+			return nil //nolint:nilerr // the refusal stands
+		}
+		return f.unkeyed(ctx, ex, o)
+	case !o.begun:
 		return nil
 	}
 	noted := o.left(ex)

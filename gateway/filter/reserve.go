@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -22,6 +24,8 @@ import (
 // committed or released. It stands behind the judge, which knows what the call
 // leads to.
 type Reserve struct {
+	// Repeat answers creates that are repeats of earlier ones.
+	Repeat *Repeat
 	// Unresolved is how long it is looked for what a call of unknown end may have
 	// made.
 	Unresolved time.Duration
@@ -52,6 +56,8 @@ type reservation struct {
 	known bool
 	// takes is what the resource takes by what is known now.
 	takes spend.Amounts
+	// claim names the resource made for other calls, "" where that is not needed.
+	claim string
 }
 
 // Name implements Filter.
@@ -67,7 +73,7 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
 	}
-	if plan == nil || !counted(row, verb) && (!ex.Tenant.Isolation.Applies() || !entered(row, verb)) {
+	if !reserved(ex, row, verb) {
 		return nil
 	}
 	ex.Out.Whole = true
@@ -76,21 +82,39 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	ex.held = r
-	if err := r.reserve(ctx, ex, plan, raises); err != nil || r.quote.Refused == nil {
+	if err := f.reserve(ctx, ex, plan, raises); err != nil || ex.Answer != nil {
 		return err
 	}
-	if r.Waived, err = ex.waive(ctx, plan, &r.quote); err != nil {
-		return err
+	if r.quote.Refused != nil {
+		if r.Waived, err = ex.waive(ctx, plan, &r.quote); err != nil {
+			return err
+		}
+		if err := f.reserve(ctx, ex, plan, raises); err != nil {
+			return err
+		}
 	}
-	if err := r.reserve(ctx, ex, plan, raises); err != nil || r.quote.Refused == nil {
-		return err
+	if r.quote.Refused != nil {
+		return overBudget(r.quote.Refused) // a ceiling that was not approved is passed by now
 	}
-	return overBudget(r.quote.Refused) // a ceiling that was not approved is passed by now
+	if o := ex.once; o != nil && !o.begun {
+		o.begin(ctx, ex, r.quote.Now)
+	}
+	return nil
 }
 
-// reserve asks the ledger for room.
-func (r *reservation) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) (err error) {
+// reserve asks the ledger for room, unless the call turns out to be a repeat that is
+// answered.
+func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) (err error) {
+	r := ex.held
 	r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
+	if errors.Is(err, spend.ErrRepeated) {
+		if err := f.Repeat.join(ctx, ex); err != nil || ex.Answer != nil {
+			ex.held = nil
+			return err
+		}
+		r.Unless = ""
+		r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
+	}
 	switch {
 	case err == nil:
 		r.known = true
@@ -101,7 +125,17 @@ func (r *reservation) reserve(ctx context.Context, ex *Exchange, plan *spend.Pla
 	default:
 		ex.Event.Cause = err
 	}
+	if o := ex.once; o != nil {
+		if o.asked = o.asked || err == nil; !o.asked {
+			ex.once = nil // as where repeats cannot be told
+		}
+	}
 	return nil
+}
+
+// reserved reports whether the ledger is asked before a call is made.
+func reserved(ex *Exchange, row operation.Row, verb operation.Verb) bool {
+	return ex.Tenant.Budgets != nil && (counted(row, verb) || ex.Tenant.Isolation.Applies() && entered(row, verb))
 }
 
 // counted reports whether a call can change what the ledger counts.
@@ -145,7 +179,9 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	raises = r.After.Above(before) || !priced
 	r.Free = current != nil && !raises && r.After != before
 	if o := ex.once; o != nil {
-		r.Hold = o.call.ID
+		if r.Hold = o.call.ID; !o.asked {
+			r.Unless = ex.Ports.Repeats.Key(ex.Caller.Org, o.id)
+		}
 	}
 	if verb == operation.VerbCreate {
 		r.About.Name, _ = after["name"].(string)
@@ -224,6 +260,10 @@ func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 	}
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
+	if r.claim != "" {
+		key, value := ex.Ports.Repeats.Mark(ex.Caller.Org, r.claim, r.Hold)
+		s.Mark = &spend.Mark{Key: key, Value: value, Keep: idempotency.Keep}
+	}
 	f.end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
 		r.takes = s.Amounts

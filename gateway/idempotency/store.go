@@ -66,16 +66,29 @@ func (s *Store) Swap(ctx context.Context, org, id string, old Entry, next *Recor
 	return s.replace(ctx, org, id, old.raw, value, keep)
 }
 
+// Key returns the key of the record with an id: as long as it does not exist, there is
+// no such record.
+func (s *Store) Key(org, id string) string { return s.prefix + "{" + org + "}:" + id }
+
+// Mark returns the key and value of what Claim writes, for a store that writes it
+// with what else the call has led to. Its time is not told.
+func (s *Store) Mark(org, resource, call string) (key, value string) {
+	return s.Key(org, made+resource), "0 " + strconv.Quote(call)
+}
+
+// made begins the ids of what was claimed.
+const made = "made/"
+
 // Claim makes a resource that of a call, and reports whether it is: false if another
 // call has it already.
 func (s *Store) Claim(ctx context.Context, org, resource, call string) (bool, error) {
-	e, swapped, err := s.replace(ctx, org, "made/"+resource, "", strconv.Quote(call), Keep)
+	e, swapped, err := s.replace(ctx, org, made+resource, "", strconv.Quote(call), Keep)
 	return swapped || valueOf(e.raw) == strconv.Quote(call), err
 }
 
 // replace runs the script, once more if its reply was lost: it can be repeated.
 func (s *Store) replace(ctx context.Context, org, id, old, value string, keep time.Duration) (Entry, bool, error) {
-	keys := []string{s.prefix + "{" + org + "}:" + id}
+	keys := []string{s.Key(org, id)}
 	list, err := s.swap.Run(ctx, s.client, keys, old, value, keep.Milliseconds()).Slice()
 	again := err != nil && ctx.Err() == nil
 	if again {

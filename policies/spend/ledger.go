@@ -45,6 +45,8 @@ func (c *Ceiling) Left() int64 { return max(0, c.Limit-c.Sum()) }
 type Quote struct {
 	// Owner pays for the resource.
 	Owner Owner
+	// Now is the store's clock.
+	Now time.Time
 	// Refused is the ceiling that would be passed, nil if the call was admitted.
 	Refused *Ceiling
 	// Ceilings are all that apply.
@@ -56,6 +58,9 @@ type Quote struct {
 // ErrSettled means that a hold had ended before it was made, because it took longer
 // than the call was waited for.
 var ErrSettled = errors.New("spend: the reservation came too late")
+
+// ErrRepeated means that the key exists unless which room was asked for.
+var ErrRepeated = errors.New("spend: the call may be a repeat")
 
 // Reserve asks for room for a call of a caller under a plan. A call about a resource
 // of another owner is held against that owner's budgets. It returns ErrUnavailable
@@ -80,6 +85,8 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 			r.Owner = out.Owner
 		case Settled:
 			return Quote{}, ErrSettled
+		case Repeated:
+			return Quote{}, ErrRepeated
 		case Closed:
 			if rebuilt {
 				return Quote{}, fmt.Errorf("%w: it was lost again while it was rebuilt", ErrUnavailable)
@@ -142,7 +149,7 @@ func (p *Plan) limits(r *Reservation) [][Ceilings]int64 {
 }
 
 func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
-	q := Quote{Owner: r.Owner}
+	q := Quote{Owner: r.Owner, Now: out.Now}
 	scopes := r.Owner.Scopes()
 	ceiling := func(scope, index int) *Ceiling {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}

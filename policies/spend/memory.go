@@ -27,6 +27,7 @@ type ledger struct {
 	resources map[string]*Record
 	holds     map[string]*hold
 	settled   map[string]int64 // holds that have ended, and when
+	marks     map[string]int64 // keys of marks, and until when they are kept
 	archive   archive
 	noticed   map[string]string
 }
@@ -49,7 +50,7 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 	if l == nil {
 		l = &ledger{
 			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
-			holds: make(map[string]*hold), settled: make(map[string]int64), noticed: make(map[string]string),
+			holds: make(map[string]*hold), settled: make(map[string]int64), marks: make(map[string]int64), noticed: make(map[string]string),
 		}
 		m.orgs[id] = l
 	}
@@ -106,6 +107,9 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 		return out, nil
 	case !l.complete && !r.Free:
 		out.Status = Closed
+		return out, nil
+	case r.Unless != "" && held == nil && l.marks[r.Unless] > now:
+		out.Status = Repeated
 		return out, nil
 	}
 	var before Amounts
@@ -219,6 +223,9 @@ func (l *ledger) open(h *hold, s *Settlement, now int64) {
 // end ends a hold, which may be nil.
 func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	l.settled[s.Hold] = now
+	if m := s.Mark; m != nil && s.End == Commit && l.marks[m.Key] <= now {
+		l.marks[m.Key] = now + m.Keep.Milliseconds()
+	}
 	maps.DeleteFunc(l.settled, func(_ string, at int64) bool { return at < now-ended })
 	if h != nil {
 		delete(l.holds, s.Hold)

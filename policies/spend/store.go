@@ -85,6 +85,9 @@ type Reservation struct {
 	About About
 	// Waived names ceilings that do not apply to the call; see [Ceiling.Name].
 	Waived []string
+	// Unless is a key of the organisation's in the store, "" for none: where it
+	// exists, nothing is reserved.
+	Unless string
 	// Limits are the ceilings of each of the owner's scopes, in their order.
 	Limits  [][Ceilings]int64
 	Horizon Horizon
@@ -105,6 +108,8 @@ const (
 	// Closed means that the ledger is not known to be complete: it has to be rebuilt
 	// from the platform's lists first. Nothing is held.
 	Closed
+	// Repeated means that the key Unless exists; nothing is held.
+	Repeated
 )
 
 // Level is how full a ceiling is: used and reserved before the call, and what the
@@ -161,6 +166,16 @@ type Settlement struct {
 	// Amounts is what the resource takes now; Gone that it exists no more.
 	Amounts Amounts
 	Gone    bool
+	// Mark is written by a Commit, nil for nothing.
+	Mark *Mark
+}
+
+// Mark is a key of the organisation's in the store with its value. One that exists
+// stays as it is.
+type Mark struct {
+	Key, Value string
+	// Keep is how long it is kept.
+	Keep time.Duration
 }
 
 // Adjustment makes the ledger follow the platform.

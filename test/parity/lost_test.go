@@ -258,6 +258,49 @@ func TestRepeatsFindLostCreates(t *testing.T) {
 	}
 }
 
+// TestRepeatsOfWhatIsRefusedNow: what was allowed stays done. The repeat of a lost
+// create gets the pod although its own hold has used the budget up, or a policy that
+// came meanwhile refuses it; the next request does not.
+func TestRepeatsOfWhatIsRefusedNow(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"http", "envoy"} {
+		for _, what := range []string{"v1 pod", "v2 pod", "graphql pod"} {
+			for by, gpus := range map[string]string{"budget": "1", "policy": "2"} {
+				t.Run(strings.Join([]string{name, what, by}, "/"), func(t *testing.T) {
+					t.Parallel()
+					l := &lossy{lose: plain(504), commit: -1}
+					d, ask := l.open(t, name, makers[what], briefly, func(d *door) {
+						d.text = strings.Replace(d.text, "{id: platform}", "{id: platform, budget: {gpus: "+gpus+"}}", 1)
+					})
+					if first := ask(); !unfinishedAnswer(first) {
+						t.Fatalf("first answer: %d %s", first.Status, first.Body)
+					}
+					if by == "policy" {
+						text := strings.Replace(d.text, "    policies:\n", "    policies:\n      - policy: kill_switch\n", 1)
+						if err := d.gateway.Swap(load(t, text, d.upstream)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					l.mu.Lock()
+					l.commit = 0
+					l.mu.Unlock()
+					again := ask()
+					l.mu.Lock()
+					l.lose = nil
+					l.mu.Unlock()
+					made := d.made(t, "createPod")
+					if len(made) != 1 || answeredID(again) != made[0] {
+						t.Fatalf("repeat: %d %s, want the id of the one in %v", again.Status, again.Body, made)
+					}
+					if next := ask(); answeredID(next) != "" || len(d.made(t, "createPod")) != 1 {
+						t.Errorf("the next request: %d %s, want it refused", next.Status, next.Body)
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestTwinsAreNotAdopted: a resource that looks the same and was there before the
 // request is not what a lost create made, whatever the platform's clock shows.
 func TestTwinsAreNotAdopted(t *testing.T) {

@@ -1,5 +1,7 @@
 -- Reserves room for one call.
 --
+-- KEYS  6  if there is one: nothing is reserved where it exists
+--
 -- ARGV  1  epoch and sequence seen, free (1 or 0), horizon in ms (-1: the period),
 --          six amounts of the resource after the call
 --       2  id of the hold   3  kind   4  resource ('' for one to be made)
@@ -11,7 +13,7 @@
 -- would be passed (from 0), then for each scope used, reserved and needed of each
 -- ceiling}. The order of the ceilings is burn, day, month, the other amounts.
 
-local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED = 0, 1, 2, 3, 4
+local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED = 0, 1, 2, 3, 4, 5
 
 local given = numbers(ARGV[1])
 local free, horizon, after = given[3] == 1, given[4], amountsAt(given, 4)
@@ -22,6 +24,7 @@ if behind(given[1], given[2]) then saveLedger() end
 if ledger.complete == 0 and not free then return head(CLOSED) end
 
 local held, record = holdOf(id), resource(res)
+if KEYS[6] and not held and redis.call('EXISTS', KEYS[6]) == 1 then return head(REPEATED) end
 local before = {0, 0, 0, 0, 0, 0}
 if res ~= '' then
   local t, k = '', ''

@@ -1,10 +1,13 @@
 -- Ends a hold, or opens it.
 --
+-- KEYS  6  if there is one: what a commit writes unless it exists
+--
 -- ARGV  1  epoch and sequence seen, end (0 release, 1 open, 2 commit), how long an
 --          open hold waits in ms, gone (1 or 0), full (1 or 0), six amounts of the
 --          resource
 --       2  id of the hold   3  kind   4  resource ('': what costs once accrues)
 --       5  team   6  key   7  about   8  id that an open hold has from now on ('': its own)
+--       9  value of the sixth key   10  how long that is kept, in ms
 --
 -- Returns {status, epoch, sequence and clock}; the status is always 0.
 
@@ -65,6 +68,7 @@ end
 forget(id)
 if held then unreserve(held) end
 
+if how == COMMIT and KEYS[6] then redis.call('SET', KEYS[6], ARGV[9], 'PX', ARGV[10], 'NX') end
 if how == COMMIT and res == '' then
   if held then spend(held, full and held.amounts[COST] or amounts[COST]) end
 elseif how == COMMIT then

@@ -65,6 +65,14 @@ func (s *Store) keys(org string) []string {
 	return []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}
 }
 
+// with adds a key to those of an organisation, "" for none.
+func (s *Store) with(org, key string) []string {
+	if key == "" {
+		return s.keys(org)
+	}
+	return append(s.keys(org), key)
+}
+
 // notices is the key of what spend.Notices remembers of an organisation.
 func (s *Store) notices(org string) string { return s.prefix + "{" + org + "}:notices" }
 
@@ -104,7 +112,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	for _, limits := range r.Limits {
 		args = append(args, join(limits[:]))
 	}
-	reply, err := s.run(ctx, s.reserve, org, args)
+	reply, err := s.run(ctx, s.reserve, org, s.with(org, r.Unless), args)
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
@@ -137,10 +145,15 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
-	_, err := s.run(ctx, s.settle, org, []any{
+	args := []any{
 		s.numbers(org, append([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, clamped(p.Amounts)...)...),
 		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
-	})
+	}
+	keys := s.keys(org)
+	if m := p.Mark; m != nil {
+		keys, args = append(keys, m.Key), append(args, m.Value, m.Keep.Milliseconds())
+	}
+	_, err := s.run(ctx, s.settle, org, keys, args)
 	if err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
@@ -154,7 +167,7 @@ func (s *Store) Adjust(ctx context.Context, org string, a *spend.Adjustment) (bo
 		owner = *a.Owner
 	}
 	numbers := append([]int64{a.Version, flag(a.Gone)}, clamped(a.Amounts)...)
-	reply, err := s.run(ctx, s.adjust, org, []any{
+	reply, err := s.run(ctx, s.adjust, org, s.keys(org), []any{
 		s.numbers(org, append(numbers, flag(a.Owner != nil))...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key,
 	})
 	if err != nil {
@@ -175,7 +188,7 @@ func (s *Store) Finish(ctx context.Context, org, token string) (bool, error) {
 }
 
 func (s *Store) rebuilt(ctx context.Context, org, token string, finish bool) (bool, error) {
-	reply, err := s.run(ctx, s.rebuild, org, []any{s.numbers(org, flag(finish)), token})
+	reply, err := s.run(ctx, s.rebuild, org, s.keys(org), []any{s.numbers(org, flag(finish)), token})
 	if err != nil {
 		return false, fmt.Errorf("rebuild: %w", err)
 	}
@@ -192,8 +205,8 @@ type reply struct {
 var errReply = errors.New("a script of the ledger answered what it does not answer")
 
 // run runs a script. A failed one may have run: every script can be repeated.
-func (s *Store) run(ctx context.Context, script *redis.Script, org string, args []any) (reply, error) {
-	list, err := script.Run(ctx, s.client, s.keys(org), args...).Slice()
+func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (reply, error) {
+	list, err := script.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
 	}

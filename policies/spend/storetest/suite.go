@@ -34,6 +34,7 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"a commit takes the place of its hold", testCommit},
 		{"steps can be repeated", testRepeats},
 		{"a hold that ended does not begin", testEnded},
+		{"nothing is reserved where a key exists", testUnless},
 		{"an open hold stays counted", testOpen},
 		{"owners", testOwners},
 		{"what was found meanwhile goes to who asked for it", testTransfer},
@@ -296,6 +297,24 @@ func testRepeats(h *harness) {
 	}
 	h.commit("h", "p1", pod(0.6*usd)) // late
 	h.counts(spend.Amounts{}, spend.Amounts{})
+}
+
+func testUnless(h *harness) {
+	p := teamPerHour(2 * usd)
+	again := func(hold string) spend.Outcome {
+		return h.ask(p, &spend.Reservation{Hold: hold, Kind: "pod", Owner: ann, After: pod(0.6 * usd), Unless: "{acme}:made"})
+	}
+	mark := &spend.Mark{Key: "{acme}:made", Value: "h", Keep: time.Hour}
+	h.status(again("h"), spend.Admitted)
+	h.settle(spend.Settlement{Hold: "h", End: spend.Open, Wait: time.Minute, Mark: mark})
+	h.settle(spend.Settlement{Hold: "h", End: spend.Release, Mark: mark})
+	h.status(again("i"), spend.Admitted) // only a commit writes it
+	h.settle(spend.Settlement{Hold: "i", End: spend.Commit, Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd), Mark: mark})
+	h.status(again("j"), spend.Repeated)
+	h.counts(pod(0.6*usd), spend.Amounts{})
+	h.status(h.ask(p, &spend.Reservation{Hold: "k", Kind: "pod", Owner: ann, After: pod(0.6 * usd)}), spend.Admitted)
+	h.status(again("k"), spend.Admitted) // it is held already
+	h.counts(pod(0.6*usd), pod(0.6*usd))
 }
 
 func testEnded(h *harness) {
