@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
-	"maps"
 	"net/netip"
 	"strings"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -24,7 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
@@ -179,138 +175,6 @@ type LogFormat string
 
 // Values lists the formats.
 func (LogFormat) Values() []string { return []string{"json", "text"} }
-
-// Org is one organisation.
-type Org struct {
-	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
-	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
-	Limit      ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
-	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
-	Budget     spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
-	Horizon    spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
-	Unknown    Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
-	Prices     catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
-	Over       spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
-	Idle       spend.Idle        `yaml:"idle" doc:"what of its resources is idle, and what is done about that"`
-	Alerts     Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up"`
-	Endpoints  spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
-	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
-	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
-	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
-	Policies   policies.Config   `yaml:",inline"`
-	Teams      []Team            `yaml:"teams" doc:"its teams"`
-	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
-	KeyFiles   []string          `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
-}
-
-// Team is a part of an organisation.
-type Team struct {
-	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
-	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
-	Over   spend.Over      `yaml:"over" doc:"what is done when its budget is passed all the same"`
-	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
-}
-
-// Unknown says what happens to what is not described.
-type Unknown struct {
-	Members Handling `yaml:"members" doc:"members of v2 bodies, at the top and not named after a known one: refuse (422), or forward them to the platform. Policies see them in input.request.unknown, and the cost of what such a call makes or changes is not known; empty is refuse"`
-	Reads   Handling `yaml:"reads" doc:"GET requests below /v2, of collections that are not known: refuse (404), or forward them as operation unknownRead; empty is refuse"`
-}
-
-// Warnings says what passes of it.
-func (u Unknown) Warnings() []error {
-	var out []error
-	if u.Members.forwards() {
-		out = append(out, fault.Errorf("members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them"))
-	}
-	if u.Reads.forwards() {
-		out = append(out, fault.Errorf("reads", "every key may read collections that this build does not know: policies judge them as operation unknownRead"))
-	}
-	return out
-}
-
-// Handling says whether something passes.
-type Handling string
-
-// Values lists what can be done.
-func (Handling) Values() []string { return []string{"refuse", "forward"} }
-
-// forwards reports whether it passes.
-func (h Handling) forwards() bool { return h == "forward" }
-
-// Failure overrides the failure policies of the limits.
-type Failure struct {
-	Read  ratelimit.Failure `yaml:"read" doc:"calls that change nothing: closed, local or open"`
-	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open"`
-}
-
-// byClass returns the overrides there are.
-func (f Failure) byClass() map[ratelimit.Class]ratelimit.Failure {
-	m := map[ratelimit.Class]ratelimit.Failure{ratelimit.ClassRead: f.Read, ratelimit.ClassWrite: f.Write}
-	maps.DeleteFunc(m, func(_ ratelimit.Class, f ratelimit.Failure) bool { return f == "" })
-	return m
-}
-
-// Class is a group of v2 operations with quotas of their own.
-type Class struct {
-	ID         string          `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Operations []string        `yaml:"operations,required" doc:"operationIds of the v2 API; calls of v1 and GraphQL count as what they become"`
-	Per        Per             `yaml:"per" doc:"whose calls share the quota; empty is key"`
-	Cost       int64           `yaml:"cost" doc:"what one call takes; 0 is 1"`
-	Limit      ratelimit.Limit `yaml:"limits,required" doc:"quotas of the class"`
-}
-
-func (c Class) class() filter.Class {
-	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
-}
-
-// Per says whose calls share a quota.
-type Per string
-
-// Values lists what a quota can be shared by.
-func (Per) Values() []string { return []string{"key", "team", "org"} }
-
-// Key is one key of a caller.
-type Key struct {
-	ID      string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
-	Team    string          `yaml:"team" doc:"team the caller belongs to"`
-	Digest  identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
-	Digests []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
-	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator"`
-	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
-	Budget  spend.Budget    `yaml:"budget" doc:"what the key may spend"`
-	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
-}
-
-// Digest is one of the secrets of a key, with the time in which it is accepted.
-type Digest struct {
-	Digest    identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
-	NotBefore time.Time       `yaml:"not_before" doc:"when it begins to be accepted, RFC 3339; absent is always"`
-	NotAfter  time.Time       `yaml:"not_after" doc:"when it ceases to be accepted, RFC 3339; absent is never"`
-}
-
-// Accepted lists the digests of a key.
-func (k *Key) Accepted() []Digest {
-	if len(k.Digests) > 0 {
-		return k.Digests
-	}
-	return []Digest{{Digest: k.Digest}}
-}
-
-// Validate reports what is wrong with a key on its own.
-func (k *Key) Validate() error {
-	errs := []error{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()), fault.At("budget", k.Budget.Validate())}
-	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
-		errs = append(errs, errors.New("needs either sha256 or digests"))
-	}
-	for i, d := range k.Digests {
-		if !d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter) {
-			errs = append(errs, fault.Errorf(fault.Index("digests", i)+".not_after", "must be later than not_before"))
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // Default returns the configuration a file is decoded over.
 func Default() Config {

@@ -1,0 +1,78 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+func testAccrual(h *harness) {
+	h.movable()
+	p := teamPerHour(10 * usd)
+	id, _ := h.reserve(p, pod(usd))
+	h.advance(30 * time.Minute) // the platform took its time: the pod ran
+	h.commit(id, "p1", pod(usd))
+	h.advance(30 * time.Minute)
+	h.accrued(usd, usd)
+	lost, _ := h.reserve(p, pod(3*usd))
+	h.advance(time.Hour)
+	h.accrued(5*usd, 5*usd) // the second may run, too
+	h.settle(spend.Settlement{Hold: lost, End: spend.Release})
+	h.accrued(2*usd, 2*usd)
+	h.set(time.Date(2027, 3, 15, 1, 0, 0, 0, time.UTC))
+	h.accrued(1*usd, 13*usd)
+	h.set(time.Date(2027, 4, 1, 2, 0, 0, 0, time.UTC))
+	h.accrued(2*usd, 2*usd)
+	h.set(time.Date(2027, 3, 31, 0, 0, 0, 0, time.UTC)) // the clock steps back
+	h.accrued(2*usd, 2*usd)
+}
+
+func (h *harness) accrued(day, month int64) {
+	h.Helper()
+	h.reserve(teamPerHour(1), spend.Amounts{}) // brings it up to date
+	for _, s := range each() {
+		if b := h.balance(s); b.Day != day || b.Month != month {
+			h.Errorf("%s at %s: %d today and %d this month, want %d and %d", s, h.at, b.Day, b.Month, day, month)
+		}
+	}
+}
+
+// testPeriods is the example of the documentation: 18.50 of 20 have accrued, two
+// pods of 0.43 run, and a third is asked for.
+func testPeriods(h *harness) {
+	h.movable()
+	for _, tt := range []struct {
+		at      time.Duration // of the day
+		horizon spend.Horizon
+		want    spend.Status
+	}{
+		{15 * time.Hour, 0, spend.Admitted},
+		{16 * time.Hour, 0, spend.Refused},
+		{15 * time.Hour, spend.Period, spend.Refused},
+		{23*time.Hour + 30*time.Minute, spend.Horizon(30 * time.Minute), spend.Refused},
+	} {
+		h.org = fmt.Sprint("org-", tt.at, "-", int64(tt.horizon))
+		h.set(time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC))
+		h.rebuild()
+		free := teamPerHour(1000 * usd)
+		id, _ := h.reserve(free, pod(17.64*usd))
+		h.commit(id, "once", pod(17.64*usd))
+		h.advance(time.Hour)
+		h.ask(free, &spend.Reservation{Hold: "gone" + h.org, Resource: "once", Owner: ann, Free: true})
+		h.settle(spend.Settlement{Hold: "gone" + h.org, End: spend.Commit, Resource: "once", Gone: true})
+		h.advance(time.Hour) // it is 14:00 and 17.64 have accrued
+		for i := range 2 {
+			id, _ := h.reserve(free, pod(0.43*usd))
+			h.commit(id, fmt.Sprint("p", i), pod(0.43*usd))
+		}
+		day := time.Date(2027, 3, 14, 0, 0, 0, 0, time.UTC)
+		h.set(day.Add(tt.at))
+		p := spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerDay: catalog.Money(20 * usd)}}, nil, tt.horizon)
+		_, out := h.reserve(p, pod(0.43*usd))
+		if out.Status != tt.want {
+			h.Errorf("at %s with horizon %d: status %d, want %d: %+v", tt.at, tt.horizon, out.Status, tt.want, out.Levels[1][spend.PerDay])
+		}
+	}
+}
