@@ -156,7 +156,7 @@ Keys
   tg_demo_ml         acme, team ml: whose pods team research can read and not change
   tg_demo_tiny       acme, team tiny: 5 calls a minute
   tg_demo_exempt     acme, admin, not limited
-  tg_demo_globex     globex, another organisation with its own platform account
+  tg_demo_globex     globex, another organisation with its own platform account, whose idle pods are stopped
 
 Try
   # rent a pod the team may have, then look at it
@@ -177,6 +177,16 @@ Try
   # run a job on a public model, and one that asks for too much: 403
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse"}}' http://%[1]s/v2/p-image-t2i/runsync
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse","max_tokens":4096}}' http://%[1]s/v2/p-image-t2i/runsync
+  # more GPUs than policy gpu_count allows: 403 with a request for approval; granted, the call passes once
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://%[1]s/v2/pods
+  tollgate approvals list acme --admin http://%[2]s
+  tollgate approvals grant acme ID-OF-THE-LIST --by me --admin http://%[2]s
+  # a pod that only sleeps is found idle after a minute, and stopped a minute later
+  curl -sS -H 'Authorization: Bearer tg_demo_globex' --json '{"name":"idle","image":"img:1","cmd":["sleep","infinity"],"gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
+  tollgate spend idle globex --admin http://%[2]s
+  # what was spent, what it will come to, and what the platform bills
+  tollgate spend forecast acme --admin http://%[2]s
+  TOLLGATE_KEY=tg_demo_platform tollgate billing pods --grouping gpuId --plot --gateway http://%[1]s
   # the retired v1 API, translated
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"c","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}' http://%[1]s/v1/pods
   # the legacy GraphQL API, translated

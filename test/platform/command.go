@@ -15,6 +15,11 @@ type command struct {
 	Cmd        []string
 }
 
+// sleeps reports whether the container does nothing but wait.
+func (c command) sleeps() bool {
+	return len(c.Entrypoint) == 0 && len(c.Cmd) > 0 && c.Cmd[0] == "sleep"
+}
+
 // parseArgs decomposes args, which is either a shell string, taken as the CMD,
 // or the text of a JSON object with entrypoint and cmd, each a list of strings.
 func parseArgs(args string) (command, error) {

@@ -153,7 +153,10 @@ func (p *pod) publicPort(port string) int {
 
 // appendRuntime writes what a running pod reports of itself.
 func (p *pod) appendRuntime(b []byte, now time.Time) []byte {
-	load := int(p.digest("load") % 60) // 0 to 59, so that nothing exceeds 100
+	load, step := int(p.digest("load")%60), 1 // 0 to 59, so that nothing exceeds 100
+	if p.Container.Command.sleeps() {
+		load, step = 0, 0
+	}
 	cpu := load
 	if p.CPUUtil != nil {
 		cpu = *p.CPUUtil
@@ -165,12 +168,12 @@ func (p *pod) appendRuntime(b []byte, now time.Time) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			util := load + i%30
+			util := load + step*(i%30)
 			if p.GPUUtil != nil {
 				util = *p.GPUUtil
 			}
 			b = appendInt(append(b, `{"util":`...), util)
-			b = append(appendInt(append(b, `,"memoryUtil":`...), load/2+i%30), '}')
+			b = append(appendInt(append(b, `,"memoryUtil":`...), load/2+step*(i%30)), '}')
 		}
 	}
 	b = appendInt(append(b, `],"cpu":{"util":`...), cpu)

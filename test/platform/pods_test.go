@@ -72,6 +72,34 @@ func TestPodRecord(t *testing.T) {
 	}
 }
 
+// A pod that only sleeps reports no use, another some, and each what it is set to.
+func TestPodUse(t *testing.T) {
+	r := newRig(t, Options{})
+	use := func(id string) (gpus []any, cpu any) {
+		p := r.want(200, "GET", "/v2/pods/"+id, "")
+		for _, g := range p.at("runtime.gpus").([]any) {
+			gpus = append(gpus, g.(map[string]any)["util"])
+		}
+		return gpus, p.at("runtime.cpu.util")
+	}
+	idle := r.newPod(`{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4","count":2},"cmd":["sleep","infinity"]}`)
+	busy := r.newPod(`{"name":"b","image":"img:1","gpu":{"id":"NVIDIA L4","count":2}}`)
+	r.Clock().Advance(time.Minute)
+	if gpus, cpu := use(idle); !cmp.Equal(gpus, []any{0.0, 0.0}) || cpu != 0.0 {
+		t.Errorf("asleep: GPUs %v, CPU %v, want no use", gpus, cpu)
+	}
+	if gpus, _ := use(busy); gpus[1] == 0.0 {
+		t.Errorf("busy: GPUs %v, want some use", gpus)
+	}
+	seven, nine := 7, 9
+	if err := r.ChangePod(idle, PodChange{GPUUtil: &seven, CPUUtil: &nine}); err != nil {
+		t.Fatal(err)
+	}
+	if gpus, cpu := use(idle); !cmp.Equal(gpus, []any{7.0, 7.0}) || cpu != 9.0 {
+		t.Errorf("changed: GPUs %v, CPU %v, want 7 each and 9", gpus, cpu)
+	}
+}
+
 func TestCreatePodRefusals(t *testing.T) {
 	tests := []struct {
 		name, body string
