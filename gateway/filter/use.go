@@ -2,6 +2,7 @@ package filter
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -49,7 +50,7 @@ func volumes(record map[string]any) []any {
 	network, _ := mounts["network"].([]any)
 	for _, m := range network {
 		mount, _ := m.(map[string]any)
-		ids = append(ids[:len(ids):len(ids)], mount["volumeId"])
+		ids = append(slices.Clip(ids), mount["volumeId"])
 	}
 	return ids
 }

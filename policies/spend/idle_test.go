@@ -122,7 +122,7 @@ func newWatched(t *rapid.T, start time.Time) *watched {
 		},
 	}
 	w.pass = func() {
-		if _, err := r.Pass(context.Background(), org); err != nil { //nolint:forbidigo // rapid has no context
+		if _, err := r.Pass(context.Background(), org); err != nil {
 			t.Fatal(err)
 		}
 	}

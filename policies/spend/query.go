@@ -123,6 +123,7 @@ func (q *Query) start(at time.Time) time.Time {
 		return q.Bucket.Start(at)
 	case Monthly:
 		return time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
+	case Total:
 	}
 	return q.From.UTC()
 }
@@ -199,6 +200,7 @@ func (q *Query) End(start time.Time) time.Time {
 		end = start.Add(q.Bucket.Length())
 	case Monthly:
 		end = start.AddDate(0, 1, 0)
+	case Total:
 	}
 	if end.After(q.To) {
 		return q.To.UTC()

@@ -151,7 +151,7 @@ func TestAGrantIsForOneCall(t *testing.T) {
 			}
 		}
 		for _, r := range d.asked(t, "acme") {
-			if strings.Contains(fmt.Sprintf("%s", r.Body), "hush") {
+			if strings.Contains(string(r.Body), "hush") {
 				t.Errorf("operators are shown a secret: %s", r.Body)
 			}
 		}
