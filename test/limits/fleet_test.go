@@ -75,6 +75,7 @@ admin: {listen: "127.0.0.1:0"}
 platform: {base_url: %q}
 redis: %s
 limits: {mode: %s, timeout: 5s}
+policies: {deadline: 10s}
 orgs:
   - id: acme
     credential: {env: ACME_KEY}

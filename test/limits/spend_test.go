@@ -51,6 +51,7 @@ admin: {listen: "127.0.0.1:0"}
 platform: {base_url: %q}
 redis: {url: {env: REDIS_URL}}
 limits: {timeout: 5s}
+policies: {deadline: 10s}
 timeouts: {call: 1s, response: 1s}
 spend: {reconcile: 1s}
 orgs:

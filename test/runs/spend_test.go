@@ -66,9 +66,13 @@ func answering(calls *atomic.Int64, answer func(path string) (status int, body s
 // Runs that race never spend more than the budget has, and what it has no room for
 // is not sent.
 func TestRunsThatRaceKeepTheBudget(t *testing.T) {
-	var calls atomic.Int64
-	r := newRig(t, policies(priced), upstream(t, answering(&calls, func(string) (int, string) {
-		return 200, fmt.Sprintf(`{"id":"job-%d","status":"IN_QUEUE"}`, calls.Load())
+	var calls, jobs atomic.Int64
+	r := newRig(t, policies(priced), upstream(t, answering(&calls, func(path string) (int, string) {
+		id := path[strings.LastIndexByte(path, '/')+1:] // the reconciler asks for its status
+		if strings.HasSuffix(path, "/run") {
+			id = fmt.Sprint("job-", jobs.Add(1))
+		}
+		return 200, fmt.Sprintf(`{"id":%q,"status":"IN_QUEUE"}`, id)
 	})))
 	var admitted, refused atomic.Int64
 	var all sync.WaitGroup
@@ -85,8 +89,8 @@ func TestRunsThatRaceKeepTheBudget(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if admitted.Load() != 3 || refused.Load() != 17 || calls.Load() != 3 {
-		t.Errorf("%d were admitted, %d refused and %d sent; want 3, 17 and 3", admitted.Load(), refused.Load(), calls.Load())
+	if admitted.Load() != 3 || refused.Load() != 17 || jobs.Load() != 3 {
+		t.Errorf("%d were admitted, %d refused and %d sent; want 3, 17 and 3", admitted.Load(), refused.Load(), jobs.Load())
 	}
 	r.spent(t, "0", "0.9")
 	if got := operator[admin.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Released+got.Found+got.Open != 0 {

@@ -108,7 +108,7 @@ func open(t *testing.T, p *plan) *site {
 	if p.upstream != nil {
 		upstream = p.upstream(upstream)
 	}
-	s.settings = fmt.Sprintf("platform: {base_url: %q}\nredis: {embedded: true}\n%s\n", upstream, p.settings)
+	s.settings = fmt.Sprintf("platform: {base_url: %q}\nredis: {embedded: true}\npolicies: {deadline: 10s}\n%s\n", upstream, p.settings)
 	for range p.gateways {
 		cfg := world.Configuration(t, s.text(p.config), map[string]string{"ACME": credential})
 		own := deps
