@@ -150,7 +150,7 @@ func baseURL(address string, allowInsecure bool) error {
 
 func validateOrg(o *gateway.Org, demoKeys bool) error {
 	names := policies.Names{Roles: identity.Role("").Values()}
-	errs := []error{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("prices", o.Prices.Validate())}
+	errs := []error{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("idle", o.Idle.Validate()), fault.At("prices", o.Prices.Validate())}
 	bad := func(fine bool, path, format string, args ...any) {
 		if !fine {
 			errs = append(errs, fault.Errorf(path, format, args...))

@@ -18,7 +18,7 @@ import (
 // Idle says what of an organisation's resources is idle, and what is done about it.
 // The zero Idle finds nothing.
 type Idle struct {
-	For       time.Duration `yaml:"for" doc:"how long a running pod must be used less than the bounds, or an endpoint with workers have no job, to be idle; at least 10m and twice spend.reconcile; 0 looks for nothing"`
+	For       time.Duration `yaml:"for" doc:"how long a running pod must be used less than the bounds, or an endpoint with workers have no job, to be idle; at least 1m and twice spend.reconcile; 0 looks for nothing"`
 	GPUBelow  int64         `yaml:"gpu_below" doc:"bound of the use of a pod's busiest GPU; 0 is 5" unit:"percent"`
 	CPUBelow  int64         `yaml:"cpu_below" doc:"bound of the use of its processors; 0 is 10" unit:"percent"`
 	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod that pays for storage must be stopped, or a network volume be mounted by nothing, to be idle; 0 is 24h"`
@@ -45,7 +45,7 @@ const (
 	defaultGPUBelow  = 5
 	defaultCPUBelow  = 10
 	defaultForgotten = 24 * time.Hour
-	minIdle          = 10 * time.Minute
+	minIdle          = time.Minute
 	// MaxKeep is how long a resource can be kept at a time.
 	MaxKeep = 30 * 24 * time.Hour
 )
