@@ -117,6 +117,8 @@ func serviceOf(kind string) service {
 		return service{"Storage", "File Storage", "Network volumes"}
 	case "endpoint":
 		return service{"Compute", "Serverless Compute", "Serverless"}
+	case "job":
+		return service{"AI and Machine Learning", "Other (AI and Machine Learning)", "Runs"}
 	case "cluster":
 		return service{"Compute", "Containers", "Clusters"}
 	}

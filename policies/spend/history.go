@@ -36,16 +36,24 @@ func ItemOf(resource, kind string, o Owner, a About) Item {
 	return Item{Resource: resource, Kind: kind, Owner: o, Name: name, GPU: a.GPU, DataCenter: a.DataCenter, Decision: a.Decision}
 }
 
+// RunOf returns the item of something that costs once, such as a run: all of an owner
+// on one endpoint or model are one item.
+func RunOf(kind string, o Owner, a About) Item {
+	return Item{Resource: ItemOf("", kind, o, a).Name, Kind: kind, Owner: o}
+}
+
 // sameAs reports whether two items are the same resource of the same owner.
 func (i *Item) sameAs(other *Item) bool {
 	return i.Resource == other.Resource && i.Owner == other.Owner
 }
 
 // Change is one of an item's rate: Rate is the difference, in micro-dollars per hour,
-// which holds from At on. At may be before the change was entered.
+// which holds from At on. At may be before the change was entered. Or it is what an
+// item has cost Once, in micro-dollars.
 type Change struct {
 	Item Item
 	Rate int64
+	Once int64
 	At   time.Time
 }
 
@@ -201,6 +209,10 @@ func (t *Tally) posting(present time.Time, found map[string]*Found) *Posting {
 		ran = append(ran, running{Series: s, steps: []step{{t.Until.UnixMilli(), s.Rate}}})
 	}
 	for _, c := range t.Changes[:p.Changes] {
+		if c.Once > 0 {
+			p.Rollups = append(p.Rollups, Rollup{Start: Hourly.Start(c.At), Item: c.Item, Micro: c.Once})
+			continue
+		}
 		i := slices.IndexFunc(ran, func(r running) bool { return r.Item.sameAs(&c.Item) })
 		if i < 0 {
 			i = len(ran)

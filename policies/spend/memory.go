@@ -248,6 +248,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 		for _, a := range l.of(h.Owner, now) {
 			a.spend(spent)
 		}
+		l.archive.once(h, spent, l.of(Owner{}, now)[0].at)
 	}
 }
 

@@ -26,6 +26,13 @@ func (a *archive) note(r *Record, rate, at int64) {
 	}
 }
 
+// once enters what a hold has cost at once.
+func (a *archive) once(h *hold, micro, at int64) {
+	if micro > 0 {
+		a.Changes = append(a.Changes, Change{Item: RunOf(h.Kind, h.Owner, h.About), Once: micro, At: time.UnixMilli(at)})
+	}
+}
+
 // Tally implements Archive.
 func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
 	m.mu.Lock()

@@ -144,6 +144,8 @@ func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
 			r := newRig(t, policies(priced), upstream(t, answering(&calls, func(string) (int, string) { return tc.status, tc.answer })))
+			const history = "/admin/spend/history?org=acme&kind=job&by=resource"
+			operator[admin.Costs](t, r, "GET", history) // which goes on from here
 			a := r.ask(t, "POST", tc.target, "key_research", tc.body)
 			if a.Status != tc.status || a.Header.Get("X-Tollgate-Cost") != tc.header {
 				t.Errorf("%d %.200s, cost %q; want %d and %q", a.Status, a.Body, a.Header.Get("X-Tollgate-Cost"), tc.status, tc.header)
@@ -152,6 +154,10 @@ func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 				t.Errorf("budget header %q", got)
 			}
 			r.spent(t, tc.spent, "0")
+			costs := operator[admin.Costs](t, r, "GET", history)
+			if costs.Total != tc.spent || tc.spent != "0" && (len(costs.Rows) != 1 || !strings.Contains(tc.target, "/"+costs.Rows[0].Resource+"/")) {
+				t.Errorf("history: %+v, want %s for the endpoint", costs, tc.spent)
+			}
 		})
 	}
 }

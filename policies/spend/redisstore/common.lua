@@ -5,7 +5,7 @@
 --   2  hash   id of a resource -> record
 --   3  hash   id of a hold -> hold
 --   4  zset   ids of holds that have ended, by when, in ms
---   5  list   changes of rates that are in no roll-up yet; see post.lua
+--   5  list   what has changed since the last roll-up; see post.lua
 --
 -- A record is a line of integers, then lines of text:
 --   ledger    epoch, sequence, complete (1 or 0) / token of a rebuild under way
@@ -14,7 +14,8 @@
 --   resource  version, since, pending, six amounts / kind / team / key / about
 --   hold      at, open (1 or 0), until, version of the resource, six amounts
 --             / kind / resource / team / key / about
---   change    at, micro-dollars per hour more / kind / resource / team / key / about
+--   change    at, micro-dollars per hour more, micro-dollars once / kind / resource
+--             ('' for what cost once) / team / key / about
 --
 -- Amounts are those of the package spend: micro-dollars per hour and counts. Times
 -- are Unix milliseconds. Every number is an integer below 2^53, and so is every
@@ -215,20 +216,21 @@ end
 -- the beginning of every reply
 local function head(status) return {status, line({ledger.epoch, ledger.seq, now})} end
 
--- notes that a resource costs more per hour from a time on, or less
-local function note(id, r, rate, at)
-  if rate == 0 then return end
-  redis.call('RPUSH', KEYS[5], table.concat({line({at, rate}), r.kind, id, r.team, r.key, r.about}, '\n'))
+-- notes that a resource costs more per hour from a time on, or less, or that
+-- something has cost an amount once
+local function note(id, r, rate, at, once)
+  if rate == 0 and once == 0 then return end
+  redis.call('RPUSH', KEYS[5], table.concat({line({at, rate, once}), r.kind, id, r.team, r.key, r.about}, '\n'))
 end
 
 -- puts a record in the place of another one of the same resource; either may be nil
 local function replace(id, old, new)
   local at = account('org').at
   if old and new and old.team == new.team and old.key == new.key then
-    note(id, new, new.amounts[1] - old.amounts[1], at)
+    note(id, new, new.amounts[1] - old.amounts[1], at, 0)
   else
-    if old then note(id, old, -old.amounts[1], at) end
-    if new then note(id, new, new.amounts[1], at) end
+    if old then note(id, old, -old.amounts[1], at, 0) end
+    if new then note(id, new, new.amounts[1], at, 0) end
   end
   if old then each(old.team, old.key, function(a) add(a.committed, old.amounts, -1) end) end
   if new then

@@ -66,15 +66,21 @@ func (s *Store) Tally(ctx context.Context, org string) (spend.Tally, error) {
 // decodeChange reads an entry of the list of changes; see common.lua.
 func decodeChange(text string) (spend.Change, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) != 2 || len(lines) != 5 {
+	if err != nil || len(n) != 3 || len(lines) != 5 {
 		return spend.Change{}, errReply
 	}
 	var about spend.About
 	if err := json.Unmarshal([]byte(lines[4]), &about); err != nil {
 		return spend.Change{}, err
 	}
-	item := spend.ItemOf(lines[1], lines[0], spend.Owner{Team: lines[2], Key: lines[3]}, about)
-	return spend.Change{Item: item, At: time.UnixMilli(n[0]), Rate: n[1]}, nil
+	c := spend.Change{At: time.UnixMilli(n[0]), Rate: n[1], Once: n[2]}
+	owner := spend.Owner{Team: lines[2], Key: lines[3]}
+	if c.Once > 0 {
+		c.Item = spend.RunOf(lines[0], owner, about)
+	} else {
+		c.Item = spend.ItemOf(lines[1], lines[0], owner, about)
+	}
+	return c, nil
 }
 
 // Post implements spend.Archive.

@@ -1,7 +1,7 @@
 -- Adds to roll-ups, unless another gateway has done so since they were read.
 --
 -- KEYS  1  hash  what the roll-ups are at: version, until (Unix ms), series (JSON)
---       2  list  changes of rates that are not in them yet; see common.lua
+--       2  list  changes that are not in them yet; see common.lua
 --       3  and on, a hash for each unit of time: item (JSON) -> micro-dollars
 -- ARGV  1  version read   2  until   3  series   4  how many of the changes are in
 --       then for each unit: when it is dropped (Unix s), how many items, and these:

@@ -46,6 +46,7 @@ local function spend(h, micro)
   each(h.team, h.key, function(a)
     for _, p in ipairs(a.periods) do p.accrued = p.accrued + micro end
   end)
+  note('', h, 0, account('org').at, micro)
 end
 
 if how == OPEN then
@@ -96,8 +97,8 @@ elseif how == COMMIT then
       local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
       local more = math.max(0, new.amounts[1] - before)
       each(new.team, new.key, function(a) correct(a, more, held.at) end)
-      note(res, new, more, held.at)
-      note(res, new, -more, account('org').at)
+      note(res, new, more, held.at, 0)
+      note(res, new, -more, account('org').at, 0)
     end
   end
 end

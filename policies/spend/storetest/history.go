@@ -68,6 +68,32 @@ func testRollups(h *harness) {
 		spend.Daily.Start(start), spend.Daily.Start(start).AddDate(0, 0, 1))
 }
 
+// testOnce rolls up what costs once: by owner and endpoint, not by call.
+func testOnce(h *harness) {
+	h.movable()
+	h.roll() // from now on
+	p := perDay(10 * usd)
+	for i, micro := range []int64{0.5 * usd, 0.25 * usd, 0} {
+		r := spend.Reservation{
+			Hold: string(rune('a' + i)), Kind: "job", Owner: ann, After: spend.Amounts{spend.Cost: usd}, Limits: limits(p, ann),
+			About: spend.About{Operation: "run", Name: "k2n5x8", Decision: string(rune('A' + i))},
+		}
+		h.ask(p, &r)
+		h.settle(spend.Settlement{Hold: r.Hold, End: spend.Commit, Amounts: spend.Amounts{spend.Cost: micro}})
+	}
+	h.advance(time.Hour)
+	h.run(p, "full", 0.125*usd)
+	h.settle(spend.Settlement{Hold: "full", End: spend.Commit, Full: true})
+	h.roll()
+	h.roll()
+	want := map[string]int64{"14T12 k2n5x8 of team research": 0.75 * usd, "14T13  of team research": 0.125 * usd}
+	h.costs(spend.Hourly, want, start, start.Add(time.Hour))
+	if rows, err := h.Store.Rollups(h.Context(), h.org, spend.Hourly, []time.Time{start}); err != nil || len(rows) != 1 || rows[0].Item.Decision != "" {
+		h.Errorf("rows = %+v, %v, want one without a decision", rows, err)
+	}
+	h.spent(0.875*usd, 0)
+}
+
 // adjust makes a record another owner's.
 func (h *harness) adjust(id string, to *spend.Owner, a spend.Amounts) {
 	h.Helper()

@@ -52,6 +52,7 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"periods", testPeriods},
 		{"the largest amounts", testLargest},
 		{"roll-ups", testRollups},
+		{"roll-ups of what costs once", testOnce},
 		{"a posting is made once", testPostOnce},
 		{"what ran before the first roll-up", testFirstRoll},
 		{"roll-ups end", testRetention},
