@@ -14,6 +14,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -129,11 +131,37 @@ func (g *Gateway) tellCause(ctx context.Context, c spend.Cause, r spend.Record, 
 		kind, data = idle, d
 		id = strings.Join([]string{kind, c.Org, r.ID, d.Since.Format(time.RFC3339), c.StopAt.Format(time.RFC3339)}, ":")
 	}
+	g.tell(ctx, c.Org, id, kind, now, data)
+}
+
+// tell delivers an event without waiting for that.
+func (g *Gateway) tell(ctx context.Context, org, id, kind string, at time.Time, data any) {
 	g.late.Go(func() {
-		if err := g.deliver(context.WithoutCancel(ctx), c.Org, id, kind, now, data); err != nil {
-			g.deps.Logger.WarnContext(ctx, "an alert was not delivered", "org", c.Org, "event", kind, "error", err.Error())
+		if err := g.deliver(context.WithoutCancel(ctx), org, id, kind, at, data); err != nil {
+			g.deps.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "event", kind, "error", err.Error())
 		}
 	})
+}
+
+// stranger is what receivers are told about a resource that was made without the
+// gateway.
+type stranger struct {
+	Org      string         `json:"org"`
+	Resource string         `json:"resource"`
+	Kind     operation.Kind `json:"kind"`
+	Name     string         `json:"name,omitempty"`
+	PerHour  json.Number    `json:"per_hour"` // USD
+}
+
+// tellStrangers tells of resources that the ledger has found for the first time and
+// that none of the callers made. The log has them already.
+func (g *Gateway) tellStrangers(ctx context.Context, org string, found []spend.Found) {
+	const kind = "resource.unowned"
+	for _, f := range found {
+		g.tell(ctx, org, strings.Join([]string{kind, org, f.ID}, ":"), kind, g.deps.Now(), stranger{
+			Org: org, Resource: f.ID, Kind: f.Kind, Name: f.Name, PerHour: json.Number(catalog.Money(f.Amounts[spend.Burn]).String()),
+		})
+	}
 }
 
 // budgetAlert is what receivers are told about a budget; amounts are USD, or counts.

@@ -42,7 +42,11 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
 		History: &spend.History{Archive: store, Keep: cfg.Spend.History},
-		Seen:    alerts.Look, Done: passes.done, Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		Seen:    alerts.Look, Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		Done: func(ctx context.Context, org string, r spend.Report) {
+			passes.done(ctx, org, r)
+			g.tellStrangers(ctx, org, r.Strangers)
+		},
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}

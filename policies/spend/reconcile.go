@@ -50,6 +50,8 @@ type Report struct {
 	// Adopted were made without the gateway, Removed have gone, Changed took
 	// something else than the ledger said.
 	Adopted, Removed, Changed int
+	// Strangers are those adopted by a ledger that had been complete without them.
+	Strangers []Found
 	// Found and Released are holds: those whose call was carried out, and those that
 	// nothing was found for.
 	Found, Released int
@@ -368,6 +370,7 @@ func (p *pass) adopt(ctx context.Context, f *Found) error {
 	}
 	if !p.report.Rebuilt {
 		p.Logger.WarnContext(ctx, "a resource was made without the gateway and counts for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.report.Strangers = append(p.report.Strangers, *f)
 	}
 	return nil
 }

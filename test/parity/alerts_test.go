@@ -102,6 +102,39 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
+// What is made behind the gateway is told of once; what was there before the gateway
+// is not.
+func TestStrangersAreToldOf(t *testing.T) {
+	r := newAlertReceiver(t)
+	d := openDoor(t, "http", budgeted("{per_hour: 3}"), told(r, "127.0.0.0/8"))
+	outside(t, d, "POST", "/v2/pods", `{"name":"before","image":"img:1","gpu":{"id":"NVIDIA L4"}}`)
+	d.reconcile(t)
+	d.rented(t, podL4)
+	outside(t, d, "POST", "/v2/pods", `{"name":"behind","image":"img:1","gpu":{"id":"NVIDIA L4"}}`)
+	d.advance(time.Minute)
+	d.reconcile(t)
+	id, body, _ := strings.Cut(<-r.got, " ")
+	var event struct {
+		Type string
+		Data struct {
+			Org, Resource, Kind, Name string
+			PerHour                   json.Number `json:"per_hour"`
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &event); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	if e := event.Data; event.Type != "resource.unowned" || id != "resource.unowned:acme:"+e.Resource || e.Org != "acme" || e.Kind != "pod" || e.Name != "behind" || e.PerHour != "0.43274" {
+		t.Errorf("%s %s, want the pod behind at 0.43274", id, body)
+	}
+	d.reconcile(t)
+	select {
+	case again := <-r.got:
+		t.Errorf("told again: %s", again)
+	default:
+	}
+}
+
 // A receiver on a private address that the configuration does not list is not asked.
 func TestAlertsStayOutside(t *testing.T) {
 	r := newAlertReceiver(t)

@@ -123,6 +123,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	}
 	wantEvents := map[string]int{
 		"resource.idle idle true": 1, "resource.idle late true": 1, "resource.idle locked false": 1, "resource.idle outside false": 1, "resource.stopped idle true": 1,
+		"resource.unowned outside false": 1,
 	}
 	until(t, "deliveries", func() bool { return len(r.got) >= len(wantEvents) })
 	events := make(map[string]int)
