@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -99,14 +100,32 @@ func (g *Gateway) newEnforcer(notices spend.Notices, gap time.Duration) *spend.E
 		Stopped: func(ctx context.Context, c spend.Cause, r spend.Record) {
 			g.tellCause(ctx, c, r, "budget.stopped", "resource.stopped")
 		},
-		Stop: func(ctx context.Context, org, id string) (spend.Amounts, error) {
-			prices, err := g.catalog.Snapshot(ctx, org)
-			if err != nil {
-				prices = nil
-			}
-			return g.current.Load().reader.StopPod(ctx, org, id, prices)
-		},
+		Stop: g.stopPod,
 	}
+}
+
+// stopPod stops a pod of a budget that is passed, or an idle one. It is audited like
+// the callers' own.
+func (g *Gateway) stopPod(ctx context.Context, org, id string) (spend.Amounts, error) {
+	prices, err := g.catalog.Snapshot(ctx, org)
+	if err != nil {
+		prices = nil
+	}
+	if g.audit == nil {
+		return g.current.Load().reader.StopPod(ctx, org, id, prices)
+	}
+	seq, err := g.audit.Intent(audit.Record{
+		Org: org, Who: "gateway", Operation: "podAction", Kind: string(operation.KindPod), Verb: string(operation.VerbStop), Resource: id,
+	})
+	if err != nil {
+		return spend.Amounts{}, err
+	}
+	amounts, err := g.current.Load().reader.StopPod(ctx, org, id, prices)
+	result := audit.Record{Resource: id, Carried: "answered"}
+	if err != nil {
+		result.Carried = "sent"
+	}
+	return amounts, errors.Join(err, g.audit.Result(seq, result))
 }
 
 // tellCause tells by the log and the webhook why pods are stopped, as an event of a

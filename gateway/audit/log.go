@@ -32,8 +32,8 @@ const (
 type Record struct {
 	// Decision is the id of the exchange, which tollgate explain knows.
 	Decision string `json:"decision,omitempty"`
-	// Org, Team and Key are the caller; Who is "admin", or "unauthenticated" where the
-	// admin listener asks for no token.
+	// Org, Team and Key are the caller; Who is "admin", "unauthenticated" where the admin
+	// listener asks for no token, or "gateway" for what it does by itself.
 	Org  string `json:"org,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,10 +18,7 @@ import (
 
 // audited writes the audit log to a file.
 func audited(path string) option {
-	return func(d *door) {
-		budgeted("{per_hour: 1.50}")(d)
-		d.text = "audit: {file: {path: " + path + "}}\n" + d.text
-	}
+	return func(d *door) { d.text = "audit: {file: {path: " + path + "}}\n" + d.text }
 }
 
 // auditLine is what of a line concerns the tests.
@@ -63,7 +61,7 @@ func TestChangesAreAudited(t *testing.T) {
 	for _, name := range []string{"http", "envoy"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "audit.log")
-			d := openDoor(t, name, audited(path))
+			d := openDoor(t, name, budgeted("{per_hour: 1.50}"), audited(path))
 			id := d.rented(t, podL4)
 			for _, r := range []struct {
 				method, target, body string
@@ -147,5 +145,29 @@ func TestWhatCannotBeAuditedIsNotDone(t *testing.T) {
 			}
 		}
 		d.holds(t, 0, 0)
-	}, audited("/dev/full"))
+	}, budgeted("{per_hour: 1.50}"), audited("/dev/full"))
+}
+
+// What the gateway stops by itself is audited, too.
+func TestStopsAreAudited(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	d := openDoor(t, "http", budgeted("{per_day: 2}, over: {stop: newest, notice: 10m}"), audited(path))
+	id := d.rented(t, podL4)
+	for _, wait := range []time.Duration{0, 5 * time.Hour, 10 * time.Minute} {
+		d.advance(wait)
+		d.reconcile(t)
+	}
+	var got []auditLine
+	lines := readAudit(t, path)
+	for i, l := range lines {
+		if l.Who == "gateway" {
+			got = append(got, l, lines[i+1])
+		}
+	}
+	want := []auditLine{
+		{Phase: "intent", Who: "gateway", Operation: "podAction", Verb: "stop", Resource: id}, {Phase: "result", Resource: id, Carried: "answered"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines of the gateway's own (-want +got):\n%s", diff)
+	}
 }
