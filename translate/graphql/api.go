@@ -55,9 +55,10 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 
 // naming returns what the schema calls a field or an input member. Without a brand
 // of the operator's, any other member is<Word> than the schema's own is the one
-// that bears the platform's name, as the client spells it.
+// that bears the platform's name, as the client spells it; those of introspection
+// (GraphQL, section 4.2) belong to no schema.
 func naming(schema string, c legacy.Config) func(string) string {
-	own := make(map[string]bool)
+	own := map[string]bool{"isDeprecated": true, "isRepeatable": true, "isOneOf": true}
 	for _, name := range regexp.MustCompile(`\bis[A-Z]\w*`).FindAllString(schema, -1) {
 		own[name] = true
 	}

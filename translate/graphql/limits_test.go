@@ -206,13 +206,15 @@ func TestIntrospectionTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := newRig(t).ask(t, newScript(t, ""), string(raw), "")
-	if out.Status != 200 || strings.Contains(string(out.Body), `"errors"`) {
-		t.Fatalf("got %d %.400s", out.Status, out.Body)
-	}
-	for _, want := range []string{`"podFindAndDeployOnDemand"`, `"isAcme"`, `"EndpointInput"`} {
-		if !strings.Contains(string(out.Body), want) {
-			t.Errorf("%s is not described", want)
+	for brand, member := range map[string]string{"Acme": `"isAcme"`, "": `"isPlatform"`} {
+		out := newRig(t, func(c *graphql.Config) { c.Legacy.Brand = brand }).ask(t, newScript(t, ""), string(raw), "")
+		if out.Status != 200 || strings.Contains(string(out.Body), `"errors"`) {
+			t.Fatalf("brand %q: got %d %.400s", brand, out.Status, out.Body)
+		}
+		for _, want := range []string{`"podFindAndDeployOnDemand"`, member, `"EndpointInput"`} {
+			if !strings.Contains(string(out.Body), want) {
+				t.Errorf("brand %q: %s is not described", brand, want)
+			}
 		}
 	}
 }
