@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -82,7 +84,7 @@ func (b *tab) until(t *testing.T, condition string) {
 	t.Helper()
 	poll := chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(time.Minute))
 	_, err := chromedp.Run(b.ctx, poll)
-	if err != nil && strings.Contains(err.Error(), "context with specified id") {
+	for isNavigation(err) && b.ctx.Err() == nil {
 		_, err = chromedp.Run(b.ctx, poll) // the page led on to another meanwhile
 	}
 	if err != nil {
@@ -92,6 +94,13 @@ func (b *tab) until(t *testing.T, condition string) {
 		defer b.mu.Unlock()
 		t.Fatalf("%s: %v; the page complained of %q", condition, err, b.complaints)
 	}
+}
+
+// isNavigation reports whether the page that a script ran in gave way to another:
+// the protocol has one code for it, and a wording for each moment.
+func isNavigation(err error) bool {
+	var fault *cdproto.Error
+	return errors.As(err, &fault) && fault.Code == -32000
 }
 
 // useKey types a key into the page and sends the form.
