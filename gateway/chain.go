@@ -28,10 +28,6 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err := errors.Join(cfg.Validate(), covered(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
 		return nil, err
 	}
-	directory, err := cfg.directory()
-	if err != nil {
-		return nil, err
-	}
 	client, err := upstream.New(cfg.upstream(), cfg.credentials())
 	if err != nil {
 		return nil, err
@@ -56,7 +52,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	tenants, err := newTenants(cfg, g.api, g.runs)
+	callers, err := g.callers(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +78,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Size{},
 		filter.Match{Table: table, API: g.api, Run: g.runs},
 		filter.Wire{},
-		filter.Identify{Directory: directory, Guard: g.guard, Tenants: tenants, Keyless: cfg.Legacy.Keyless.Org},
+		filter.Identify{Guard: g.guard, Keyless: cfg.Legacy.Keyless.Org},
 		&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Now: g.deps.Now},
 		count,
 		filter.Routed{API: g.api, Run: g.runs},
@@ -124,8 +120,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	return &state{
 		config:   cfg,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
-		callers:  directory,
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
 		runs:     runs,
@@ -133,6 +128,19 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		moves:    moves(first),
 		loaded:   g.deps.Now(),
 	}, nil
+}
+
+// callers compiles who may call.
+func (g *Gateway) callers(cfg *Config) (*filter.Callers, error) {
+	directory, err := cfg.directory()
+	if err != nil {
+		return nil, err
+	}
+	tenants, err := newTenants(cfg, g.api, g.runs)
+	if err != nil {
+		return nil, err
+	}
+	return &filter.Callers{Directory: directory, Tenants: tenants}, nil
 }
 
 func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {

@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -114,11 +119,18 @@ type Key struct {
 	Team    string          `yaml:"team" doc:"team the caller belongs to"`
 	Digest  identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
 	Digests []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
-	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator"`
+	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
 	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
 	Budget  spend.Budget    `yaml:"budget" doc:"what the key may spend"`
 	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
+
+	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the key is accepted from, such as 10.0.0.0/8; none is everywhere"`
+	Expires   time.Time      `yaml:"expires" doc:"when the key ceases to be accepted, whatever its digests say, RFC 3339; absent is never"`
+	Owner     string         `yaml:"owner" doc:"who answers for the key, for people to read; at most 200 bytes"`
 }
+
+// maxOwner bounds what is written of an owner, in bytes.
+const maxOwner = 200
 
 // Digest is one of the secrets of a key, with the time in which it is accepted.
 type Digest struct {
@@ -127,12 +139,23 @@ type Digest struct {
 	NotAfter  time.Time       `yaml:"not_after" doc:"when it ceases to be accepted, RFC 3339; absent is never"`
 }
 
-// Accepted lists the digests of a key.
-func (k *Key) Accepted() []Digest {
+// Secrets lists the digests of a key as they are configured.
+func (k *Key) Secrets() []Digest {
 	if len(k.Digests) > 0 {
 		return k.Digests
 	}
 	return []Digest{{Digest: k.Digest}}
+}
+
+// Accepted lists the digests of a key, each with the time in which it is accepted.
+func (k *Key) Accepted() []Digest {
+	digests := slices.Clone(k.Secrets())
+	for i, d := range digests {
+		if !k.Expires.IsZero() && (d.NotAfter.IsZero() || d.NotAfter.After(k.Expires)) {
+			digests[i].NotAfter = k.Expires
+		}
+	}
+	return digests
 }
 
 // Validate reports what is wrong with a key on its own.
@@ -141,10 +164,26 @@ func (k *Key) Validate() error {
 	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
 		errs = append(errs, errors.New("needs either sha256 or digests"))
 	}
+	if len(k.Owner) > maxOwner || !printable(k.Owner) {
+		errs = append(errs, fault.Errorf("owner", "must be at most %d bytes of printable characters", maxOwner))
+	}
+	for i, p := range k.Addresses {
+		if p != p.Masked() {
+			errs = append(errs, fault.Errorf(fault.Index("addresses", i), "has bits behind its length: %s means %s", p, p.Masked()))
+		}
+	}
+	if k.Team == "" && slices.Contains(k.Roles, identity.RoleLead) {
+		errs = append(errs, fault.Errorf("roles", "a lead needs a team"))
+	}
 	for i, d := range k.Digests {
 		if !d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter) {
 			errs = append(errs, fault.Errorf(fault.Index("digests", i)+".not_after", "must be later than not_before"))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// printable reports whether a string can be shown in a line of a terminal.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -118,7 +117,6 @@ type Gateway struct {
 type state struct {
 	config   *Config
 	pipeline *filter.Pipeline
-	callers  *identity.Directory
 	reader   *filter.Reader
 	client   *upstream.Client
 	runs     runs
@@ -301,11 +299,18 @@ func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
 }
 
 // streamAllowed reports whether an open event stream may go on under the
-// configuration now in force.
-func (g *Gateway) streamAllowed(s filter.Stream) bool {
-	now := g.current.Load()
-	revision, ok := now.engine.Revision(s.Caller.Org)
-	return ok && (s.Policies == "" || revision == s.Policies) && now.callers.Holds(s.Caller, g.deps.Now())
+// configuration now in force, and for how long, 0 without an end.
+func (g *Gateway) streamAllowed(s filter.Stream) (left time.Duration, ok bool) {
+	state, now := g.current.Load(), g.deps.Now()
+	revision, ok := state.engine.Revision(s.Caller.Org)
+	if !ok || s.Policies != "" && revision != s.Policies {
+		return 0, false
+	}
+	until, ok := state.pipeline.Callers.Directory.Holds(s.Caller, now)
+	if !until.IsZero() {
+		left = until.Sub(now)
+	}
+	return left, ok
 }
 
 func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ func newKeys() *cobra.Command {
 gets its SHA-256 only.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			key := newKey()
+			key := identity.NewKey()
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller:       %s\nline for the configuration: sha256: \"%s\"\n",
 				key, identity.DigestOf(key))
 			return err
@@ -39,9 +38,6 @@ gets its SHA-256 only.`,
 	}, newKeysRotate(), newKeysList())
 	return cmd
 }
-
-// newKey returns a random key.
-func newKey() string { return "tg_" + rand.Text() + rand.Text() }
 
 func newKeysRotate() *cobra.Command {
 	var path string
@@ -88,11 +84,11 @@ func findKey(path, name string) (gateway.Key, error) {
 // rotate prints a new secret for a key, and all its digests from now on: those whose
 // time has passed are left out, and the others end with the overlap at the latest.
 func rotate(w io.Writer, k gateway.Key, now time.Time, overlap time.Duration) error {
-	key := newKey()
+	key := identity.NewKey()
 	end := now.Add(overlap)
 	var lines strings.Builder
 	lines.WriteString("digests:\n")
-	for _, d := range append(k.Accepted(), gateway.Digest{Digest: identity.DigestOf(key)}) {
+	for _, d := range append(k.Secrets(), gateway.Digest{Digest: identity.DigestOf(key)}) {
 		if !d.NotAfter.IsZero() && !d.NotAfter.After(now) {
 			continue
 		}

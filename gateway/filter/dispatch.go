@@ -79,7 +79,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		if row.Waits && !ex.Out.Tunnel {
 			stream.Policies = "" // all of it was judged when it was asked for
 		}
-		ctx, cancel = d.Streams.add(ctx, stream, d.Recorder.Now())
+		ctx, cancel = d.Streams.add(ctx, stream)
 	}
 	begin := d.Recorder.Now()
 	ex.Leave()

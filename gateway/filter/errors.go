@@ -37,8 +37,8 @@ func problemOf(err error) *problem.Problem {
 		return problem.NotFound.New("no operation has this path")
 	case errors.Is(err, identity.ErrUnknown):
 		p := problem.Unauthorized.New("missing or unknown key")
-		if e, ok := errors.AsType[*identity.PeriodError](err); ok {
-			p = p.Because(e)
+		if err != identity.ErrUnknown { //nolint:errorlint // the log is told what else is known
+			p = p.Because(err)
 		}
 		return p
 	case errors.Is(err, ratelimit.ErrUnavailable):

@@ -98,6 +98,8 @@ type Exchange struct {
 	Out Outbound
 	// Ports are where the filters' effects go.
 	Ports *Ports
+	// callers are those of the Pipeline.
+	callers *Callers
 
 	// RequestID is the caller's X-Request-Id or a fresh one; DecisionID names
 	// the exchange in explanations and is always fresh.

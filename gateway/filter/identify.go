@@ -19,10 +19,8 @@ import (
 // the api_key parameter its clients send. Elsewhere that parameter identifies
 // no caller, and beside a token it is a second credential all the same.
 type Identify struct {
-	Directory *identity.Directory
-	// Tenants holds the organisations by id; Keyless is the id of the one that
-	// answers GraphQL callers without a key, "" for none.
-	Tenants map[string]*Tenant
+	// Keyless is the id of the organisation that answers GraphQL callers without a
+	// key, "" for none.
 	Keyless string
 	// Guard slows down addresses that fail; required.
 	Guard *Guard
@@ -43,7 +41,7 @@ func (f Identify) Request(_ context.Context, ex *Exchange) error {
 		}
 	}
 	c := ex.Caller
-	ex.Tenant = f.Tenants[c.Org]
+	ex.Tenant = ex.callers.Tenants[c.Org]
 	ex.Event.Org, ex.Event.Team, ex.Event.Key = c.Org, c.Team, c.Key
 	return nil
 }
@@ -61,16 +59,17 @@ func (f Identify) find(ex *Exchange) error {
 		if err := f.Guard.ask(ex.In.Peer); err != nil {
 			return err
 		}
-		ex.Tenant = f.Tenants[f.Keyless]
+		ex.Tenant = ex.callers.Tenants[f.Keyless]
 		return nil
 	}
-	caller, err := f.Directory.Find(key, ex.In.Received)
+	caller, err := ex.callers.Directory.Find(key, ex.In.Peer, ex.In.Received)
 	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
 		return refused
 	}
 	if err != nil {
 		return err
 	}
+	caller.Use(ex.In.Received)
 	ex.Caller = caller
 	return nil
 }

@@ -135,6 +135,8 @@ type Observer interface {
 type Pipeline struct {
 	Chain *Chain
 	Ports Ports
+	// Callers are who may call.
+	Callers *Callers
 	// Table knows the dialects of paths; nil takes all for v2.
 	Table *route.Table
 	// Balanced is what the host names of load-balanced endpoints have behind the
@@ -151,7 +153,7 @@ type Pipeline struct {
 func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 	in.Path = p.path(&in)
 	dialect := p.Table.Dialect(in.Path)
-	ex := &Exchange{In: in, Dialect: dialect, Ports: &p.Ports, Event: &telemetry.Event{
+	ex := &Exchange{In: in, Dialect: dialect, Ports: &p.Ports, callers: p.Callers, Event: &telemetry.Event{
 		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
 		Operation: unmatched, Peer: in.Peer, Agent: in.Header.Get("User-Agent"), BytesIn: int64(len(in.Body)),
 	}}

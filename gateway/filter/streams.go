@@ -34,8 +34,8 @@ type Stream struct {
 // caller's roles changed, the organisation's policies replaced. Recheck cuts
 // those; a reader who is still allowed connects again and is judged anew.
 type Streams struct {
-	// allowed reports whether a stream may go on.
-	allowed func(Stream) bool
+	// allowed reports whether a stream may go on and for how long, 0 without an end.
+	allowed func(Stream) (left time.Duration, ok bool)
 
 	mu   sync.Mutex // guards what follows
 	open map[*openStream]struct{}
@@ -44,47 +44,59 @@ type Streams struct {
 
 type openStream struct {
 	Stream
-	cut context.CancelCauseFunc
+	cut   context.CancelCauseFunc
+	lapse *time.Timer // cuts it when its time ends; nil without an end
 }
 
 // NewStreams returns Streams without a stream. allowed is called for each one
 // when it opens and on every Recheck, and must see a change before Recheck is
 // called for it.
-func NewStreams(allowed func(Stream) bool) *Streams {
+func NewStreams(allowed func(Stream) (left time.Duration, ok bool)) *Streams {
 	return &Streams{allowed: allowed, open: make(map[*openStream]struct{})}
 }
 
-// Recheck cuts the streams that are not allowed any more.
+// Recheck cuts the streams that are not allowed any more, and those that are when
+// the time ends that they now have.
 func (s *Streams) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for o := range s.open {
-		if !s.allowed(o.Stream) {
-			o.cut(errWithdrawn)
-		}
+		s.judge(o)
 	}
 }
 
-// add counts a stream that begins at now as open until it is released. Its context
-// ends with ErrCut when it is cut, and when its caller's key ceases to be
-// accepted.
-func (s *Streams) add(ctx context.Context, stream Stream, now time.Time) (_ context.Context, release func()) {
-	ctx, cut := context.WithCancelCause(ctx)
-	if until := stream.Caller.Until; !until.IsZero() {
-		lapse := time.AfterFunc(until.Sub(now), func() { cut(errWithdrawn) })
-		context.AfterFunc(ctx, func() { lapse.Stop() })
+// judge cuts a stream now or when its time ends. s.mu is held.
+func (s *Streams) judge(o *openStream) {
+	o.stop()
+	left, ok := s.allowed(o.Stream)
+	switch {
+	case !ok:
+		o.cut(errWithdrawn)
+	case left > 0:
+		o.lapse = time.AfterFunc(left, func() { o.cut(errWithdrawn) })
 	}
+}
+
+func (o *openStream) stop() {
+	if o.lapse != nil {
+		o.lapse.Stop()
+	}
+}
+
+// add counts a stream as open until it is released. Its context ends with ErrCut
+// when it is cut, and when its caller's key ceases to be accepted.
+func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, release func()) {
+	ctx, cut := context.WithCancelCause(ctx)
 	o := &openStream{Stream: stream, cut: cut}
 	s.mu.Lock()
 	s.open[o] = struct{}{}
-	s.mu.Unlock()
 	// The change that forbids it may have come between its verdict and now;
 	// one that comes after this finds it open.
-	if !s.allowed(stream) {
-		cut(errWithdrawn)
-	}
+	s.judge(o)
+	s.mu.Unlock()
 	return ctx, func() {
 		s.mu.Lock()
+		o.stop()
 		if delete(s.open, o); len(s.open) == 0 && s.none != nil {
 			close(s.none)
 			s.none = nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -13,9 +14,9 @@ import (
 
 func TestStreams(t *testing.T) {
 	allowed := map[string]bool{"ann": true, "bob": true}
-	s := NewStreams(func(s Stream) bool { return allowed[s.Caller.Key] })
+	s := NewStreams(func(s Stream) (time.Duration, bool) { return 0, allowed[s.Caller.Key] })
 	open := func(key string) (context.Context, func()) {
-		return s.add(t.Context(), Stream{Caller: &identity.Caller{Key: key}}, time.Time{})
+		return s.add(t.Context(), Stream{Caller: &identity.Caller{Key: key}})
 	}
 	ann, endAnn := open("ann")
 	bob, endBob := open("bob")
@@ -38,6 +39,29 @@ func TestStreams(t *testing.T) {
 	if got := context.Cause(late); !errors.Is(got, errWithdrawn) {
 		t.Errorf("the late stream ended with %v, want errWithdrawn", got)
 	}
+}
+
+// A stream that is open when the time of its key is shortened, or given an end, ends
+// then; one whose key is prolonged goes on.
+func TestStreamsEndWithTheTimeTheyHave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var left time.Duration
+		s := NewStreams(func(Stream) (time.Duration, bool) { return left, true })
+		ctx, release := s.add(t.Context(), Stream{Caller: new(identity.Caller)})
+		defer release()
+		for _, left = range []time.Duration{time.Minute, time.Hour, 0, time.Second} {
+			s.Recheck()
+		}
+		time.Sleep(time.Second - 1)
+		if ctx.Err() != nil {
+			t.Fatal("the stream ended early")
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if got := context.Cause(ctx); !errors.Is(got, errWithdrawn) {
+			t.Errorf("the stream ended with %v, want errWithdrawn", got)
+		}
+	})
 }
 
 // broken fails with the error of a context that ended.

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,11 +47,13 @@ const (
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleAdmin    Role = "admin"
+	// RoleLead may make and withdraw keys of its team.
+	RoleLead Role = "lead"
 )
 
 // Values lists the roles a configuration may name.
 func (Role) Values() []string {
-	return []string{string(RoleViewer), string(RoleOperator), string(RoleAdmin)}
+	return []string{string(RoleViewer), string(RoleOperator), string(RoleAdmin), string(RoleLead)}
 }
 
 // Caller is who makes a request: no secret, safe to log. It is shared between
@@ -63,6 +67,11 @@ type Caller struct {
 	Exempt bool
 	// Until is when the key it came with ceases to be accepted; zero is never.
 	Until time.Time
+	// Addresses are where the key is accepted from; none is everywhere.
+	Addresses []netip.Prefix
+	// Used is when the caller last made a request, in Unix seconds and to the minute;
+	// nil where that is not kept.
+	Used *atomic.Int64
 
 	digest Digest // of the key it came with, zero for callers without one
 }
@@ -78,6 +87,13 @@ func (c *Caller) RoleNames() []string {
 		out[i] = string(r)
 	}
 	return out
+}
+
+// Use notes that the caller made a request.
+func (c *Caller) Use(now time.Time) {
+	if c.Used != nil && now.Unix()-c.Used.Load() >= 60 {
+		c.Used.Store(now.Unix())
+	}
 }
 
 // ErrUnknown is returned for every credential that is not a known key,
@@ -99,6 +115,18 @@ func (e *PeriodError) Error() string {
 
 // Unwrap returns ErrUnknown.
 func (*PeriodError) Unwrap() error { return ErrUnknown }
+
+// AddressError is an [ErrUnknown] for a key that is known, but not accepted from the
+// address that it came from. Callers are not told the difference.
+type AddressError struct{ Org, Key, Peer string }
+
+// Error names the key and the address.
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("key %s of %s is not accepted from %q", e.Key, e.Org, e.Peer)
+}
+
+// Unwrap returns ErrUnknown.
+func (*AddressError) Unwrap() error { return ErrUnknown }
 
 // Period describes the time from one instant until another; zero is no bound.
 func Period(from, until time.Time) string {
@@ -156,33 +184,52 @@ func NewDirectory(entries []Entry) (*Directory, error) {
 	return d, nil
 }
 
+// acceptedFrom reports whether the key is accepted from the address of a peer.
+func (c *Caller) acceptedFrom(peer string) bool {
+	if len(c.Addresses) == 0 {
+		return true
+	}
+	addr, err := netip.ParseAddr(peer)
+	return err == nil && slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
+}
+
 // Bounds of a key as callers send it; anything else cannot be one.
 const (
 	minKey = 8
 	maxKey = 256
 )
 
-// Find returns the caller that a key belongs to at now, or ErrUnknown. The look-up
-// is by digest, so neither its result nor its time tells how close a guess came.
-func (d *Directory) Find(key string, now time.Time) (*Caller, error) {
+// Find returns the caller that a key belongs to that came from the address of a peer
+// at now, or ErrUnknown. The look-up is by digest, so neither its result nor its time
+// reveals how close a guess came.
+func (d *Directory) Find(key, peer string, now time.Time) (*Caller, error) {
 	if !wellFormed(key) {
 		return nil, ErrUnknown
 	}
 	e, known := d.byDigest[DigestOf(key)]
 	switch {
+	case !known && Mistyped(key):
+		return nil, errMistyped
 	case !known:
 		return nil, ErrUnknown
 	case !e.accepts(now):
 		return nil, &PeriodError{Org: e.caller.Org, Key: e.caller.Key, From: e.from, Until: e.caller.Until}
+	case !e.caller.acceptedFrom(peer):
+		return nil, &AddressError{Org: e.caller.Org, Key: e.caller.Key, Peer: peer}
 	}
 	return e.caller, nil
 }
 
 // Holds reports whether a caller found in this or another Directory is accepted by
-// this one at now: the same key, with the same organisation, team, id and roles.
-func (d *Directory) Holds(c *Caller, now time.Time) bool {
+// this one at now, and until when, zero without an end: the same key, with the same
+// organisation, team, id, roles and addresses.
+func (d *Directory) Holds(c *Caller, now time.Time) (until time.Time, ok bool) {
 	e := d.byDigest[c.digest]
-	return e.accepts(now) && e.caller.Org == c.Org && e.caller.Team == c.Team && e.caller.Key == c.Key && slices.Equal(e.caller.Roles, c.Roles)
+	if !e.accepts(now) {
+		return time.Time{}, false
+	}
+	return e.caller.Until, e.caller.Org == c.Org && e.caller.Team == c.Team && e.caller.Key == c.Key &&
+		slices.Equal(e.caller.Roles, c.Roles) && slices.Equal(e.caller.Addresses, c.Addresses)
 }
 
 // wellFormed accepts the token68 alphabet of RFC 9110, section 11.2, within

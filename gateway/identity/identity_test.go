@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestFind(t *testing.T) {
 		"digest instead of key": {identity.DigestOf("tg_live_0001").String(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := d.Find(tc.key, now)
+			c, err := d.Find(tc.key, "", now)
 			if tc.want == "" {
 				if !errors.Is(err, identity.ErrUnknown) {
 					t.Fatalf("Find = %v, %v, want ErrUnknown", c, err)
@@ -62,7 +63,7 @@ func TestTheZeroDigestIsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Find("tg_live_0001", now); !errors.Is(err, identity.ErrUnknown) {
+	if _, err := d.Find("tg_live_0001", "", now); !errors.Is(err, identity.ErrUnknown) {
 		t.Errorf("err = %v, want ErrUnknown from an empty directory", err)
 	}
 }
@@ -106,7 +107,7 @@ func TestHolds(t *testing.T) {
 		}
 		return d
 	}
-	caller, err := directory(entry(func(*identity.Entry) {})).Find("tg_live_0001", now)
+	caller, err := directory(entry(func(*identity.Entry) {})).Find("tg_live_0001", "", now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,23 +115,26 @@ func TestHolds(t *testing.T) {
 		change func(*identity.Entry)
 		want   bool
 	}{
-		"the same":     {func(*identity.Entry) {}, true},
-		"exempt now":   {func(e *identity.Entry) { e.Caller.Exempt = true }, true},
-		"another key":  {func(e *identity.Entry) { e.Digest = identity.DigestOf("tg_live_0002") }, false},
-		"another org":  {func(e *identity.Entry) { e.Caller.Org = "globex" }, false},
-		"another team": {func(e *identity.Entry) { e.Caller.Team = "" }, false},
-		"another id":   {func(e *identity.Entry) { e.Caller.Key = "k2" }, false},
-		"other roles":  {func(e *identity.Entry) { e.Caller.Roles = nil }, false},
-		"lapses later": {func(e *identity.Entry) { e.Caller.Until = now.Add(time.Second) }, true},
-		"lapsed":       {func(e *identity.Entry) { e.Caller.Until = now }, false},
+		"the same":       {func(*identity.Entry) {}, true},
+		"exempt now":     {func(e *identity.Entry) { e.Caller.Exempt = true }, true},
+		"another key":    {func(e *identity.Entry) { e.Digest = identity.DigestOf("tg_live_0002") }, false},
+		"another org":    {func(e *identity.Entry) { e.Caller.Org = "globex" }, false},
+		"another team":   {func(e *identity.Entry) { e.Caller.Team = "" }, false},
+		"another id":     {func(e *identity.Entry) { e.Caller.Key = "k2" }, false},
+		"other roles":    {func(e *identity.Entry) { e.Caller.Roles = nil }, false},
+		"from elsewhere": {func(e *identity.Entry) { e.Caller.Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} }, false},
+		"lapses later":   {func(e *identity.Entry) { e.Caller.Until = now.Add(time.Second) }, true},
+		"lapsed":         {func(e *identity.Entry) { e.Caller.Until = now }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := directory(entry(tc.change)).Holds(caller, now); got != tc.want {
-				t.Errorf("Holds = %v, want %v", got, tc.want)
+			d := entry(tc.change)
+			until, got := directory(d).Holds(caller, now)
+			if got != tc.want || got && until != d.Caller.Until {
+				t.Errorf("Holds = %v, %v, want %v, %v", until, got, d.Caller.Until, tc.want)
 			}
 		})
 	}
-	if directory().Holds(&identity.Caller{Org: "acme", Key: "k1"}, now) {
+	if _, ok := directory().Holds(&identity.Caller{Org: "acme", Key: "k1"}, now); ok {
 		t.Error("a caller without a key is held")
 	}
 }
@@ -158,7 +162,7 @@ func TestPeriods(t *testing.T) {
 		{now.Add(time.Hour), "key ci of acme is accepted until 2026-11-22T13:00:00Z", ""},
 	} {
 		for key, want := range map[string]string{"tg_live_0001": tc.before, "tg_live_0002": tc.after} {
-			c, err := d.Find(key, tc.at)
+			c, err := d.Find(key, "", tc.at)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -169,6 +173,25 @@ func TestPeriods(t *testing.T) {
 			if err == nil && (c.Org != "acme" || c.Team != "research" || c.Key != "ci") {
 				t.Errorf("Find(%s) at %v = %+v, want the one caller", key, tc.at, c)
 			}
+		}
+	}
+}
+
+// A key with addresses is accepted from those alone, however an address is written.
+func TestAddresses(t *testing.T) {
+	d, err := identity.NewDirectory([]identity.Entry{{Digest: identity.DigestOf("tg_live_0001"), Caller: identity.Caller{
+		Org: "acme", Key: "ci", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8::/32")},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for peer, want := range map[string]bool{
+		"10.1.2.3": true, "::ffff:10.1.2.3": true, "2001:db8::1": true, "2001:db8::1%eth0": true,
+		"10.2.2.3": false, "2001:db9::1": false, "": false, "10.1.2.3:80": false, "localhost": false,
+	} {
+		_, err := d.Find("tg_live_0001", peer, now)
+		if (err == nil) != want || err != nil && !errors.Is(err, identity.ErrUnknown) {
+			t.Errorf("from %q: %v, want accepted: %v, or an ErrUnknown", peer, err, want)
 		}
 	}
 }

@@ -61,3 +61,37 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	}
 	until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
 }
+
+// The file can shorten the time of a key whose streams are open: they end with it.
+func TestOpenStreamsEndWhenTheirKeyExpires(t *testing.T) {
+	d := openDoor(t, "http")
+	created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
+	d.advance(10 * time.Second)
+	lines, stop := d.stream(t, "/v2/pods/"+fmt.Sprint(field(t, created.Body, "id"))+"/logs", "key_research")
+	defer stop()
+	<-lines // it flows
+	next := load(t, d.text, d.upstream)
+	next.Orgs[0].Keys[0].Expires = d.clock.Now().Add(500 * time.Millisecond)
+	if err := d.gateway.Swap(next); err != nil {
+		t.Fatal(err)
+	}
+	for range lines { // until it is cut; without that, until the test times out
+	}
+	until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
+}
+
+// A key with addresses is an unknown one from elsewhere; the log has the reason.
+func TestAddressesOfKeys(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		here, away, unknown := d.ask(t, request("GET", "/v2/pods", "key_tiny", "")), d.ask(t, request("GET", "/v2/pods", "key_research", "")), d.ask(t, request("GET", "/v2/pods", "key_nowhere", ""))
+		if here.Status != 200 || away.Status != 401 || comparable(away).Body != comparable(unknown).Body {
+			t.Errorf("from here: %d; not from here: %d %s; an unknown key: %s; want 200, 401 and the same", here.Status, away.Status, away.Body, unknown.Body)
+		}
+		until(t, "the line that says why", func() bool {
+			return strings.Contains(d.logs.String(), `key key_research of acme is not accepted from \"127.0.0.1\"`)
+		})
+	}, func(d *door) {
+		d.text = strings.Replace(d.text, "sha256: SHA256(key_tiny)", "addresses: [127.0.0.0/8], sha256: SHA256(key_tiny)", 1)
+		d.text = strings.Replace(d.text, "sha256: SHA256(key_research)", "addresses: [10.0.0.0/8], sha256: SHA256(key_research)", 1)
+	})
+}

@@ -1,0 +1,11 @@
+package filter
+
+import "github.com/tollgate-dev/tollgate/gateway/identity"
+
+// Callers are all who may call, and their organisations. They are immutable: keys
+// made at run time put others in their place, while the rest of a Pipeline stays.
+type Callers struct {
+	Directory *identity.Directory
+	// Tenants holds the organisations by id.
+	Tenants map[string]*Tenant
+}
