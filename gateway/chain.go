@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
@@ -118,6 +119,10 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if g.audit != nil {
 		ports.Audit = g.audit
 	}
+	zones := make(map[string]spend.Zone, len(cfg.Orgs))
+	for _, o := range cfg.Orgs {
+		zones[o.ID] = o.Zone
+	}
 	return &state{
 		config:   cfg,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
@@ -126,6 +131,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		runs:     runs,
 		engine:   engine,
 		moves:    moves(first),
+		zones:    zones,
 		loaded:   g.deps.Now(),
 	}, nil
 }

@@ -30,6 +30,7 @@ type Org struct {
 	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Budget     spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
 	Horizon    spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
+	Zone       spend.Zone        `yaml:"zone" doc:"time zone that the days and months of budgets go by, such as Europe/Berlin; a change takes effect when the next day or month begins in it; empty is UTC"`
 	Unknown    Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
 	Prices     catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
 	Over       spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`

@@ -123,6 +123,7 @@ type state struct {
 	engine   *policies.Engine
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string
+	zones  map[string]spend.Zone // by organisation
 	loaded time.Time
 }
 

@@ -29,7 +29,7 @@ const answering = 10 * time.Second
 // platform.
 func (g *Gateway) newLedger(cfg *Config) error {
 	g.repeats = repeats{idempotency.New(g.deps.Redis, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger}
-	store := redisstore.New(g.deps.Redis, cfg.Redis.Prefix.spend())
+	store := redisstore.New(g.deps.Redis, cfg.Redis.Prefix.spend(), g.zone)
 	alerts, err := g.newAlerts(store)
 	if err != nil {
 		return err
@@ -70,6 +70,9 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 	}
 	return now.reader.Inventory(ctx, org, plan, kinds, prices)
 }
+
+// zone is when the days and months of an organisation begin.
+func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[org] }
 
 // job asks the platform what became of the job of a hold.
 func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {

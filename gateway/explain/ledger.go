@@ -30,7 +30,7 @@ func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
 	if err != nil || !state.Complete {
 		return nil
 	}
-	memory := spend.NewMemory(l.Now)
+	memory := spend.NewMemory(l.Now, func(string) spend.Zone { return state.Zone })
 	memory.Load(org, &state)
 	l.copy = &spend.Ledger{Store: memory}
 	return l.copy

@@ -99,6 +99,7 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 		return nil
 	}
 	var out []Alert
+	calendar := state.Zone.Calendar(state.Now)
 	for _, b := range state.Balances {
 		for i, limit := range p.Budget(b.Scope).Limits() {
 			used := b.used(i)
@@ -110,10 +111,10 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 			if i == PerMonth {
 				which = month
 			}
-			start, _ := bounds(which, state.Now.UnixMilli())
+			start, _ := calendar.bounds(which, state.Now.UnixMilli())
 			a := Alert{Org: org, Scope: b.Scope, Ceiling: i, Percent: percent, Used: used, Limit: limit, At: state.Now.UTC()}
 			a.budget = strings.Join([]string{string(b.Scope.Kind), b.Scope.ID, CeilingName(i)}, ":")
-			a.rank = fmt.Sprintf("%s:%03d", time.UnixMilli(start).UTC().Format(time.DateOnly), percent)
+			a.rank = fmt.Sprintf("%s:%03d", time.UnixMilli(start).In(state.Zone.Location()).Format(time.DateOnly), percent)
 			a.ID = strings.Join([]string{org, a.budget, a.rank}, ":")
 			out = append(out, a)
 		}

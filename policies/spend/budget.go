@@ -13,8 +13,8 @@ import (
 // Budget is what a scope may take. A zero member is no limit.
 type Budget struct {
 	PerHour  catalog.Money `yaml:"per_hour" doc:"what everything that runs or is reserved may cost per hour; 0 is no limit" unit:"USD"`
-	PerDay   catalog.Money `yaml:"per_day" doc:"what may accrue in a calendar day, UTC; 0 is no limit" unit:"USD"`
-	PerMonth catalog.Money `yaml:"per_month" doc:"what may accrue in a calendar month, UTC; 0 is no limit" unit:"USD"`
+	PerDay   catalog.Money `yaml:"per_day" doc:"what may accrue in a calendar day of the organisation's zone; 0 is no limit" unit:"USD"`
+	PerMonth catalog.Money `yaml:"per_month" doc:"what may accrue in a calendar month of the organisation's zone; 0 is no limit" unit:"USD"`
 	GPUs     int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs"`
 	Pods     int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods"`
 	Workers  int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers"`
@@ -118,9 +118,9 @@ func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, Defau
 // ms is how far ahead to look at a time in a period that ends.
 func (h Horizon) ms(now, end int64) int64 {
 	if h == Period {
-		return end - now
+		return max(0, end-now)
 	}
-	return min(h.Duration().Milliseconds(), end-now)
+	return max(0, min(h.Duration().Milliseconds(), end-now))
 }
 
 // Plan is the budgets of one organisation. It is immutable.

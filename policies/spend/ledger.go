@@ -154,8 +154,7 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 	ceiling := func(scope, index int) *Ceiling {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}
 		if index == PerDay || index == PerMonth {
-			_, end := bounds(index-PerDay, out.Now.UnixMilli())
-			c.RoomAt = time.UnixMilli(end).UTC()
+			c.RoomAt = out.Ends[index-PerDay]
 			c.Reached = p.Reached(c.Used, c.Limit) // what has accrued, not what will
 			return c
 		}

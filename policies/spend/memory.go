@@ -12,7 +12,8 @@ import (
 // Memory is a [Store] in this process: the reference for others, and what dry runs
 // reserve in. It is safe for concurrent use.
 type Memory struct {
-	now func() time.Time
+	now   func() time.Time
+	zones Zones
 
 	mu   sync.Mutex // guards orgs and what they hold
 	orgs map[string]*ledger
@@ -20,6 +21,8 @@ type Memory struct {
 
 // ledger is that of one organisation.
 type ledger struct {
+	zone      Zone
+	calendar  Calendar // around the present
 	complete  bool
 	token     string
 	seq       int64
@@ -39,12 +42,13 @@ type hold struct {
 	at   int64
 }
 
-// NewMemory returns an empty store with a clock.
-func NewMemory(now func() time.Time) *Memory {
-	return &Memory{now: now, orgs: make(map[string]*ledger)}
+// NewMemory returns an empty store with a clock, and the zones of organisations.
+func NewMemory(now func() time.Time, zones Zones) *Memory {
+	return &Memory{now: now, zones: zones, orgs: make(map[string]*ledger)}
 }
 
-// org returns the ledger of an organisation and the time. The caller holds mu.
+// org returns the ledger of an organisation, with the calendar of the present, and the
+// time. The caller holds mu.
 func (m *Memory) org(id string) (l *ledger, now int64) {
 	l = m.orgs[id]
 	if l == nil {
@@ -54,7 +58,10 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 		}
 		m.orgs[id] = l
 	}
-	return l, m.now().UnixMilli()
+	at := m.now()
+	l.zone = m.zones.Of(id)
+	l.calendar = l.zone.Calendar(at)
+	return l, at.UnixMilli()
 }
 
 // Load makes a state the ledger of an organisation.
@@ -65,7 +72,7 @@ func (m *Memory) Load(org string, s *State) {
 	l, now := m.org(org)
 	l.complete = s.Complete
 	for _, b := range s.Balances {
-		a := newAccount(now)
+		a := newAccount(now, &l.calendar)
 		a.committed, a.reserved = b.Committed, b.Reserved
 		a.periods[day].accrued, a.periods[month].accrued = b.Day, b.Month
 		l.accounts[b.Scope] = a
@@ -85,10 +92,10 @@ func (l *ledger) of(o Owner, now int64) []*account {
 	for i, s := range scopes {
 		a := l.accounts[s]
 		if a == nil {
-			a = newAccount(now)
+			a = newAccount(now, &l.calendar)
 			l.accounts[s] = a
 		}
-		a.touch(now)
+		a.touch(now, &l.calendar)
 		accounts[i] = a
 	}
 	return accounts
@@ -99,7 +106,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	out := Outcome{Now: time.UnixMilli(now)}
+	out := Outcome{Now: time.UnixMilli(now), Ends: l.zone.Ends(time.UnixMilli(now))}
 	held, record := l.holds[r.Hold], l.resources[r.Resource]
 	switch {
 	case l.hasEnded(r.Hold):
@@ -131,9 +138,9 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	accounts := make([]account, len(scopes)) // nothing is written unless there is room
 	for i, s := range scopes {
 		a := &accounts[i]
-		*a = *cmp.Or(l.accounts[s], newAccount(now))
-		a.touch(now)
-		out.Levels = append(out.Levels, a.levels(more, r.Horizon))
+		*a = *cmp.Or(l.accounts[s], newAccount(now, &l.calendar))
+		a.touch(now, &l.calendar)
+		out.Levels = append(out.Levels, a.levels(more, r.Horizon, &l.calendar))
 		for c, limit := range r.Limits[i] {
 			if out.Status == Admitted && limit > 0 && out.Levels[i][c].Needs > 0 && out.Levels[i][c].Sum() > limit {
 				out.Status, out.Scope, out.Ceiling = Refused, i, c
@@ -159,14 +166,14 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 }
 
 // levels is how full the ceilings of a scope would be with more in it.
-func (a *account) levels(more Amounts, h Horizon) [Ceilings]Level {
+func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level {
 	var out [Ceilings]Level
 	for i, d := range map[int]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB} {
 		out[i] = Level{a.committed[d], a.reserved[d], more[d]}
 	}
 	burn := a.committed[Burn] + a.reserved[Burn]
 	for i, p := range a.periods {
-		_, end := bounds(i, a.at)
+		_, end := cal.bounds(i, a.at)
 		ms := h.ms(a.at, end)
 		goes := forecast(burn, ms)
 		needs := forecast(burn+more[Burn], ms) - goes
@@ -393,10 +400,10 @@ func (m *Memory) Show(_ context.Context, org string) (State, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	s := State{Now: time.UnixMilli(now), Complete: l.complete}
+	s := State{Now: time.UnixMilli(now), Zone: l.zone, Complete: l.complete}
 	for scope, a := range l.accounts {
 		shown := *a
-		shown.touch(now)
+		shown.touch(now, &l.calendar)
 		s.Balances = append(s.Balances, shown.balance(scope))
 	}
 	for _, r := range l.resources {
@@ -414,7 +421,7 @@ func (m *Memory) Balances(_ context.Context, org string, o Owner) (State, error)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	s := State{Now: time.UnixMilli(now), Complete: l.complete}
+	s := State{Now: time.UnixMilli(now), Zone: l.zone, Complete: l.complete}
 	for i, a := range l.of(o, now) {
 		s.Balances = append(s.Balances, a.balance(o.Scopes()[i]))
 	}

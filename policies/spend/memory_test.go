@@ -10,10 +10,10 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	storetest.Test(t, func(*testing.T) storetest.Fixture {
+	storetest.Test(t, func(_ *testing.T, zones spend.Zones) storetest.Fixture {
 		var now atomic.Int64
 		return storetest.Fixture{
-			Store:   spend.NewMemory(func() time.Time { return time.UnixMilli(now.Load()) }),
+			Store:   spend.NewMemory(func() time.Time { return time.UnixMilli(now.Load()) }, zones),
 			SetTime: func(at time.Time) { now.Store(at.UnixMilli()) },
 		}
 	})

@@ -18,14 +18,12 @@ type Outlook struct {
 }
 
 // Outlooks forecasts what each scope of a ledger spends by the end of the day and of
-// the month.
+// the month. The days that have passed, which it learns from, are those of UTC.
 func (h *History) Outlooks(ctx context.Context, org string, state *State) ([]Outlook, error) {
-	now := state.Now.UTC()
-	today := Daily.Start(now)
-	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	today, ends := Daily.Start(state.Now), state.Zone.Ends(state.Now)
 	reach := min(h.Keep.Daily, 7*weeks)
-	starts := make([]time.Time, 0, reach+1)
-	for i := reach; i >= 0; i-- {
+	starts := make([]time.Time, 0, reach)
+	for i := reach; i > 0; i-- {
 		starts = append(starts, today.AddDate(0, 0, -i))
 	}
 	rows, err := h.Archive.Rollups(ctx, org, Daily, starts)
@@ -43,19 +41,10 @@ func (h *History) Outlooks(ctx context.Context, org string, state *State) ([]Out
 	}
 	out := make([]Outlook, 0, len(state.Balances))
 	for _, b := range state.Balances {
-		o := Outlook{Scope: b.Scope, Burn: b.Committed[Burn]}
-		var past []int64
-		if all := costs[b.Scope]; all != nil {
-			o.Today, past = all[reach], wholeDays(all[:reach])
-			for i, c := range all {
-				if !starts[i].Before(month) {
-					o.ThisMonth += c
-				}
-			}
-		}
-		o.Days = len(past)
-		o.Day = Forecast(o.Today, o.Burn, past, daysBetween(now, today.AddDate(0, 0, 1)))
-		o.Month = Forecast(o.ThisMonth, o.Burn, past, daysBetween(now, month.AddDate(0, 1, 0)))
+		past := wholeDays(costs[b.Scope])
+		o := Outlook{Scope: b.Scope, Burn: b.Committed[Burn], Today: b.Day, ThisMonth: b.Month, Days: len(past)}
+		o.Day = Forecast(o.Today, o.Burn, past, daysBetween(state.Now, ends[day]))
+		o.Month = Forecast(o.ThisMonth, o.Burn, past, daysBetween(state.Now, ends[month]))
 		out = append(out, o)
 	}
 	return out, nil

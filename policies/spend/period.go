@@ -32,7 +32,7 @@ func forecast(rate, ms int64) int64 {
 	return micro
 }
 
-// period is a calendar period in UTC and what has accrued in it.
+// period is a calendar period and what has accrued in it.
 type period struct {
 	// start is when it began, in Unix milliseconds.
 	start int64
@@ -47,17 +47,6 @@ const (
 	periods
 )
 
-// bounds returns the day or the month that a time is in.
-func bounds(which int, ms int64) (start, end int64) {
-	t := time.UnixMilli(ms).UTC()
-	y, m, d := t.Date()
-	from, to := time.Date(y, m, d, 0, 0, 0, 0, time.UTC), time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
-	if which == month {
-		from, to = time.Date(y, m, 1, 0, 0, 0, 0, time.UTC), time.Date(y, m+1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	return from.UnixMilli(), to.UnixMilli()
-}
-
 // account is what is counted for one scope.
 type account struct {
 	// at is until when accrual is up to date, in Unix milliseconds.
@@ -66,20 +55,21 @@ type account struct {
 	periods             [periods]period
 }
 
-func newAccount(now int64) *account {
+func newAccount(now int64, c *Calendar) *account {
 	a := &account{at: now}
 	for i := range a.periods {
-		a.periods[i].start, _ = bounds(i, now)
+		a.periods[i].start, _ = c.bounds(i, now)
 	}
 	return a
 }
 
-// touch brings accrual up to date. A clock that steps back changes nothing.
-func (a *account) touch(now int64) {
+// touch brings accrual up to date. A clock that steps back changes nothing, and in
+// another zone the period under way goes on until the next one begins there.
+func (a *account) touch(now int64, c *Calendar) {
 	now = max(now, a.at)
 	for i := range a.periods {
 		p, from := &a.periods[i], a.at
-		if start, _ := bounds(i, now); start > p.start {
+		if start, _ := c.bounds(i, now); start > a.at {
 			*p, from = period{start: start}, start
 		}
 		micro, rest := cost(a.committed[Burn]+a.reserved[Burn], now-from, p.carry)
@@ -120,12 +110,13 @@ func (a *account) correct(rate, from int64) {
 // BalanceOf reads an account as the store has it and brings it up to date: the time
 // until when it is, the amounts committed and reserved, and for the day and the
 // month each when it began, what has accrued, and the remainder.
-func BalanceOf(s Scope, n []int64, now time.Time) Balance {
+func BalanceOf(s Scope, n []int64, now time.Time, z Zone) Balance {
 	a := account{at: n[0], committed: Amounts(n[1:]), reserved: Amounts(n[1+Dimensions:])}
 	for i := range a.periods {
 		p := n[1+2*Dimensions+3*i:]
 		a.periods[i] = period{start: p[0], accrued: p[1], carry: p[2]}
 	}
-	a.touch(now.UnixMilli())
+	c := z.Calendar(now)
+	a.touch(now.UnixMilli(), &c)
 	return a.balance(s)
 }

@@ -3,7 +3,6 @@ package spend
 import (
 	"math/big"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -26,15 +25,4 @@ func TestCostIsExact(t *testing.T) {
 			t.Fatalf("%d for %v ms: %d and %d, want %s and %s", rate, parts, got, carry, want, rest)
 		}
 	})
-}
-
-func TestBounds(t *testing.T) {
-	at := time.Date(2028, 2, 29, 13, 14, 15, 0, time.UTC)
-	for which, want := range [][2]string{{"2028-02-29", "2028-03-01"}, {"2028-02-01", "2028-03-01"}} {
-		start, end := bounds(which, at.UnixMilli())
-		got := [2]string{time.UnixMilli(start).UTC().Format(time.DateOnly), time.UnixMilli(end).UTC().Format(time.DateOnly)}
-		if got != want {
-			t.Errorf("period %d of %s = %v, want %v", which, at, got, want)
-		}
-	}
 }

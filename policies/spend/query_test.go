@@ -16,7 +16,7 @@ func TestGroupings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2027, 2, 25, 7, 0, 0, 0, time.UTC)
 		begin := now
-		store := spend.NewMemory(func() time.Time { return now })
+		store := spend.NewMemory(func() time.Time { return now }, nil)
 		history := &spend.History{Archive: store, Keep: spend.Retention{Hourly: 40, Daily: 400}}
 		roll := func() {
 			if err := history.Roll(t.Context(), org, nil); err != nil {

@@ -36,7 +36,7 @@ type reconciled struct {
 func newReconciled(t *testing.T) *reconciled {
 	t.Helper()
 	r := &reconciled{T: t, now: time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC), listed: func() {}}
-	r.Memory = spend.NewMemory(func() time.Time { return r.now })
+	r.Memory = spend.NewMemory(func() time.Time { return r.now }, nil)
 	if err := r.Begin(t.Context(), org, "t"); err != nil {
 		t.Fatal(err)
 	}

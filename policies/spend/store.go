@@ -130,8 +130,9 @@ type Outcome struct {
 	Levels [][Ceilings]Level
 	// Scope and Ceiling are the first that would be passed, for Refused.
 	Scope, Ceiling int
-	// Now is the store's clock.
-	Now time.Time
+	// Now is the store's clock, Ends is when the day and the month end that it is in.
+	Now  time.Time
+	Ends [periods]time.Time
 }
 
 // End is how a hold ends.
@@ -233,6 +234,8 @@ type Balance struct {
 // State is the whole ledger of one organisation at one moment.
 type State struct {
 	Now time.Time
+	// Zone says when days and months begin.
+	Zone Zone
 	// Complete is false while the ledger has to be rebuilt.
 	Complete  bool
 	Balances  []Balance

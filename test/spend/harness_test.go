@@ -101,7 +101,7 @@ func open(t *testing.T, p *plan) *site {
 	if p.truth == "" {
 		p.truth = p.redis
 	}
-	s.store = redisstore.New(redistest.Client(t, redis.Options{Addr: p.truth}), prefix)
+	s.store = redisstore.New(redistest.Client(t, redis.Options{Addr: p.truth}), prefix, nil)
 	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 2 * time.Minute}
 	t.Cleanup(s.client.CloseIdleConnections)
 	upstream := s.platform.URL

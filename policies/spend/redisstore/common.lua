@@ -7,6 +7,9 @@
 --   4  zset   ids of holds that have ended, by when, in ms
 --   5  list   what has changed since the last roll-up; see post.lua
 --
+-- ARGV  the last one: when the three days around the present begin and when they end,
+--       then the same of two months, all as the package spend has them
+--
 -- A record is a line of integers, then lines of text:
 --   ledger    epoch, sequence, complete (1 or 0) / token of a rebuild under way
 --   account   at, six amounts committed, six reserved, and for the day and the
@@ -21,7 +24,7 @@
 -- are Unix milliseconds. Every number is an integer below 2^53, and so is every
 -- product; see cost.
 
-local HOUR, DAY = 3600000, 86400000
+local HOUR = 3600000
 local MAXBURN = 1e12
 local AMOUNTS, COST = 6, 6
 local ENDED = 3600000 -- how long it is remembered that a hold has ended
@@ -40,6 +43,22 @@ local function line(values)
   local out = {}
   for i, v in ipairs(values) do out[i] = string.format('%.0f', v) end
   return table.concat(out, ' ')
+end
+
+local DAYS, STALE = 4, -1
+local calendar = numbers(ARGV[#ARGV])
+if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now})} end
+local periods = {{1, DAYS}, {DAYS + 1, #calendar}}
+
+-- when a period begins and ends that a time is in
+local function bounds(period, ms)
+  local start, stop
+  for i = period[1], period[2] do
+    stop = calendar[i]
+    if stop > ms then return start, stop end
+    start = stop
+  end
+  return start, stop
 end
 
 local function read(key, field)
@@ -67,29 +86,11 @@ local function forecast(rate, ms)
   return micro
 end
 
--- the beginning of the month a time is in (Howard Hinnant, "chrono-compatible
--- low-level date algorithms": civil_from_days)
-local function monthOf(ms)
-  local days = math.floor(ms / DAY)
-  local z = days + 719468
-  local doe = z % 146097
-  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
-  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
-  local mp = math.floor((5 * doy + 2) / 153)
-  return (days - (doy - math.floor((153 * mp + 2) / 5))) * DAY
-end
-
-local function dayOf(ms) return ms - ms % DAY end
-
-local periods = {
-  {start = dayOf, stop = function(ms) return dayOf(ms) + DAY end},
-  {start = monthOf, stop = function(ms) return monthOf(monthOf(ms) + 32 * DAY) end},
-}
-
 -- accounts, as they were read and have been changed, by scope
 local accounts = {}
 
--- the account of a scope with its accrual up to date
+-- the account of a scope with its accrual up to date. In another zone, the period
+-- under way goes on until the next one begins there.
 local function account(scope)
   local a = accounts[scope]
   if a then return a end
@@ -103,12 +104,11 @@ local function account(scope)
   local to = math.max(now, a.at)
   for i, p in ipairs(periods) do
     local o = 1 + 2 * AMOUNTS + 3 * (i - 1)
-    local start, accrued, carry, from = p.start(to), 0, 0, a.at
-    if n and n[o + 1] >= start then
-      start, accrued, carry = n[o + 1], n[o + 2], n[o + 3]
-    else
+    local start, accrued, carry, from = bounds(p, to), 0, 0, a.at
+    if n and start > a.at then
       from = start
-      if not n then from = to end
+    elseif n then
+      start, accrued, carry = n[o + 1], n[o + 2], n[o + 3]
     end
     local micro, rest = cost(a.committed[1] + a.reserved[1], to - from, carry)
     a.periods[i] = {start = start, accrued = accrued + micro, carry = rest}

@@ -54,7 +54,8 @@ for i, name in ipairs(scopesOf(team, key)) do
   level(1, a.committed[1], a.reserved[1], more[1])
   local burn = a.committed[1] + a.reserved[1]
   for p, period in ipairs(periods) do
-    local left = period.stop(a.at) - a.at
+    local _, stop = bounds(period, a.at)
+    local left = math.max(0, stop - a.at)
     local ms = horizon < 0 and left or math.min(horizon, left)
     local goes = forecast(burn, ms)
     local needs = forecast(burn + more[1], ms) - goes

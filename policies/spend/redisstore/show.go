@@ -25,7 +25,7 @@ func (s *Store) Show(ctx context.Context, org string) (spend.State, error) {
 	if err != nil {
 		return spend.State{}, fmt.Errorf("show: %w: %w", spend.ErrUnavailable, err)
 	}
-	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli())}
+	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
 	if err := s.decode(org, &state, accounts.Val(), resources.Val(), holds.Val()); err != nil {
 		return spend.State{}, fmt.Errorf("show: %w", err)
 	}
@@ -43,7 +43,7 @@ func (s *Store) decode(org string, state *spend.State, accounts, resources, hold
 			at := position{n[0], n[1]}
 			state.Complete = n[2] == 1 && !s.ahead(org, at)
 		case name != "" && len(n) == 1+2*spend.Dimensions+6:
-			state.Balances = append(state.Balances, spend.BalanceOf(scopeOf(name), n, state.Now))
+			state.Balances = append(state.Balances, spend.BalanceOf(scopeOf(name), n, state.Now, state.Zone))
 		default:
 			return errReply
 		}
@@ -109,7 +109,7 @@ func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.
 			accounts[fields[i]] = text
 		}
 	}
-	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli())}
+	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
 	if err := s.decode(org, &state, accounts, nil, nil); err != nil {
 		return spend.State{}, fmt.Errorf("balances: %w", err)
 	}

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,6 +38,8 @@ var (
 type Store struct {
 	client                           redis.UniversalClient
 	prefix                           string
+	zones                            spend.Zones
+	clock                            atomic.Int64 // the latest time that was seen, in Unix milliseconds
 	reserve, settle, adjust, rebuild *redis.Script
 	post                             *redis.Script
 
@@ -48,11 +52,12 @@ var _ spend.Store = (*Store)(nil)
 // position names a state of a ledger; later ones are larger.
 type position struct{ epoch, seq int64 }
 
-// New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.UniversalClient, prefix string) *Store {
+// New returns a store whose keys begin with prefix, with the zones of organisations.
+// It does not dial.
+func New(client redis.UniversalClient, prefix string, zones spend.Zones) *Store {
 	script := func(source string) *redis.Script { return redis.NewScript(common + source) }
 	return &Store{
-		client: client, prefix: prefix, seen: make(map[string]position),
+		client: client, prefix: prefix, zones: zones, seen: make(map[string]position),
 		reserve: script(reserveSource), settle: script(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
 		post: redis.NewScript(postSource),
 	}
@@ -116,7 +121,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
-	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now}
+	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now, Ends: s.zones.Of(org).Ends(reply.now)}
 	switch {
 	case out.Status == spend.OtherOwner && len(reply.rest) == 2:
 		out.Owner = spend.Owner{Team: reply.rest[0], Key: reply.rest[1]}
@@ -204,8 +209,22 @@ type reply struct {
 
 var errReply = errors.New("a script of the ledger answered what it does not answer")
 
+// stale is the status of every script that was given a calendar without the present.
+const stale = -1
+
 // run runs a script. A failed one may have run: every script can be repeated.
-func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (reply, error) {
+func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (r reply, err error) {
+	for range 3 { // the clock can be anywhere once, and pass midnight meanwhile
+		c := s.zones.Of(org).Calendar(time.UnixMilli(s.clock.Load()))
+		r, err = s.once(ctx, script, org, keys, append(args, join(slices.Concat(c[:]...))))
+		if err != nil || r.status != stale {
+			return r, err
+		}
+	}
+	return reply{}, fmt.Errorf("%w: its clock leaps", spend.ErrUnavailable)
+}
+
+func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (reply, error) {
 	list, err := script.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
@@ -230,6 +249,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys 
 	}
 	s.saw(org, position{n[0], n[1]})
 	r.now, r.rest = time.UnixMilli(n[2]), texts[1:]
+	s.clock.Store(n[2])
 	return r, nil
 }
 

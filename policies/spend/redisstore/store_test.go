@@ -17,17 +17,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, addr string) *redisstore.Store {
+func open(t *testing.T, addr string, zones spend.Zones) *redisstore.Store {
 	t.Helper()
-	return redisstore.New(redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true}), "tg:spend:")
+	return redisstore.New(redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true}), "tg:spend:", zones)
 }
 
 func TestMiniredis(t *testing.T) {
-	storetest.Test(t, func(t *testing.T) storetest.Fixture {
+	storetest.Test(t, func(t *testing.T, zones spend.Zones) storetest.Fixture {
 		t.Helper()
 		server := miniredis.RunT(t)
 		var now time.Time
-		return storetest.Fixture{Store: open(t, server.Addr()), SetTime: func(to time.Time) {
+		return storetest.Fixture{Store: open(t, server.Addr(), zones), SetTime: func(to time.Time) {
 			if !now.IsZero() && to.After(now) {
 				server.FastForward(to.Sub(now)) // which ends keys
 			}
@@ -38,9 +38,9 @@ func TestMiniredis(t *testing.T) {
 }
 
 func TestRedis(t *testing.T) {
-	storetest.Test(t, func(t *testing.T) storetest.Fixture {
+	storetest.Test(t, func(t *testing.T, zones spend.Zones) storetest.Fixture {
 		t.Helper()
-		return storetest.Fixture{Store: open(t, redistest.Start(t))}
+		return storetest.Fixture{Store: open(t, redistest.Start(t), zones)}
 	})
 }
 
@@ -82,7 +82,7 @@ func TestALostStoreIsClosed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			server := miniredis.RunT(t)
 			server.SetTime(time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC))
-			a, b := open(t, server.Addr()), open(t, server.Addr())
+			a, b := open(t, server.Addr(), nil), open(t, server.Addr(), nil)
 			rebuild(t, a, "one")
 			old := server.HGet("tg:spend:{acme}:accounts", "")
 			if got := reserve(t, a, "h1"); got != spend.Admitted {
@@ -109,7 +109,7 @@ func TestALostStoreIsClosed(t *testing.T) {
 // A rebuild during which the store is lost again does not open it.
 func TestARebuildThatIsLostOpensNothing(t *testing.T) {
 	server := miniredis.RunT(t)
-	s := open(t, server.Addr())
+	s := open(t, server.Addr(), nil)
 	if err := s.Begin(t.Context(), "acme", "one"); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestARebuildThatIsLostOpensNothing(t *testing.T) {
 
 func TestScriptsAreLoadedAgain(t *testing.T) {
 	addr := redistest.Start(t)
-	s := open(t, addr)
+	s := open(t, addr, nil)
 	rebuild(t, s, "one")
 	redistest.Client(t, redis.Options{Addr: addr}).ScriptFlush(t.Context())
 	if got := reserve(t, s, "h1"); got != spend.Admitted {
@@ -132,7 +132,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 // What a real Redis may lose is said, and of one that is set up for a ledger nothing.
 func TestPerils(t *testing.T) {
 	addr := redistest.Start(t)
-	store, client := open(t, addr), redistest.Client(t, redis.Options{Addr: addr})
+	store, client := open(t, addr, nil), redistest.Client(t, redis.Options{Addr: addr})
 	for _, tt := range []struct {
 		appendonly, policy string
 		want               int
@@ -152,7 +152,7 @@ func TestPerils(t *testing.T) {
 
 // The lock of a gateway that died holds up no pass for long.
 func TestALockIsNotWaitedForLong(t *testing.T) {
-	store := open(t, redistest.Start(t))
+	store := open(t, redistest.Start(t), nil)
 	if _, err := store.Lock(t.Context(), "acme"); err != nil {
 		t.Fatal(err)
 	}

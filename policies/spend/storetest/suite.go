@@ -23,8 +23,9 @@ type Fixture struct {
 	SetTime func(time.Time)
 }
 
-// Test runs the suite; newFixture is called once for each case.
-func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
+// Test runs the suite; newFixture is called once for each case, with the zones that
+// the store is to ask for.
+func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture) {
 	for _, tt := range []struct {
 		name string
 		run  func(*harness)
@@ -50,6 +51,9 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"a hold under another id", testAs},
 		{"accrual", testAccrual},
 		{"periods", testPeriods},
+		{"days of a zone", testZoneDays},
+		{"months of a zone", testZoneMonths},
+		{"another zone", testAnotherZone},
 		{"the largest amounts", testLargest},
 		{"roll-ups", testRollups},
 		{"roll-ups of what costs once", testOnce},
@@ -60,7 +64,8 @@ func Test(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"model", testModel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := &harness{T: t, Fixture: newFixture(t), org: "acme", at: start}
+			h := &harness{T: t, org: "acme", at: start}
+			h.Fixture = newFixture(t, func(string) spend.Zone { return h.zone })
 			h.set(start)
 			h.rebuild()
 			tt.run(h)
@@ -78,9 +83,10 @@ type harness struct {
 	*testing.T
 	Fixture
 
-	org string
-	at  time.Time
-	n   int
+	org  string
+	zone spend.Zone
+	at   time.Time
+	n    int
 }
 
 func (h *harness) set(at time.Time) {

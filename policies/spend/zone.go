@@ -1,0 +1,116 @@
+package spend
+
+import (
+	"fmt"
+	"time"
+)
+
+// Zone is the time zone that says when days and months begin. The zero Zone is UTC.
+type Zone struct{ location *time.Location }
+
+// Zones returns the zone of an organisation; nil is UTC for all.
+type Zones func(org string) Zone
+
+// Of returns the zone of an organisation.
+func (z Zones) Of(org string) Zone {
+	if z == nil {
+		return Zone{}
+	}
+	return z(org)
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler. It reads a name of the IANA
+// database.
+func (z *Zone) UnmarshalText(text []byte) error {
+	location, err := time.LoadLocation(string(text))
+	if err != nil || location == time.Local {
+		return fmt.Errorf(`%q is no time zone: want a name such as "Europe/Berlin"`, text)
+	}
+	z.location = location
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (z Zone) MarshalText() ([]byte, error) {
+	if z.location == nil {
+		return nil, nil
+	}
+	return []byte(z.location.String()), nil
+}
+
+// Location returns the zone as package time has it.
+func (z Zone) Location() *time.Location {
+	if z.location == nil {
+		return time.UTC
+	}
+	return z.location
+}
+
+// Calendar lists when the days around a time begin, and the months that these are in,
+// in Unix milliseconds and in their order: see [Zone.Calendar]. Each lasts until the
+// next one begins, so they leave no gap and do not overlap.
+type Calendar [periods][]int64
+
+// Calendar returns that of the days before, of and after a time: when each begins and
+// when the last one ends, and the months that the first two are in at most.
+func (z Zone) Calendar(at time.Time) Calendar {
+	y, m, d := at.In(z.Location()).Date()
+	var c Calendar
+	for i := -1; i <= 2; i++ {
+		c[day] = append(c[day], z.begin(y, m, d+i))
+	}
+	y, m, _ = time.Date(y, m, d-1, 0, 0, 0, 0, time.UTC).Date()
+	for i := range 3 {
+		c[month] = append(c[month], z.begin(y, m+time.Month(i), 1))
+	}
+	return c
+}
+
+// begin is the first moment of a day. Where clocks skip midnight that is when they do;
+// of two midnights it is the first.
+func (z Zone) begin(y int, m time.Month, d int) int64 {
+	t := time.Date(y, m, d, 0, 0, 0, 0, z.Location())
+	from, to := t.ZoneBounds()
+	if h, minute, s := t.Clock(); h+minute+s > 0 { // there is no midnight: t is as far from it as the clocks were changed
+		if h < 12 {
+			return from.UnixMilli()
+		}
+		return to.UnixMilli()
+	}
+	if !from.IsZero() {
+		_, offset := t.Zone()
+		_, before := from.Add(-1).Zone()
+		if first := t.Add(time.Duration(offset-before) * time.Second); first.Before(from) {
+			t = first
+		}
+	}
+	return t.UnixMilli()
+}
+
+// covers reports whether the calendar has the day of a time, and so the month.
+func (c *Calendar) covers(ms int64) bool {
+	days := c[day]
+	return days[0] <= ms && ms < days[len(days)-1]
+}
+
+// bounds returns when the period that a time is in begins and ends. For a time after
+// the calendar, both are its end.
+func (c *Calendar) bounds(which int, ms int64) (start, end int64) {
+	for _, end = range c[which] {
+		if end > ms {
+			return start, end
+		}
+		start = end
+	}
+	return start, end
+}
+
+// Ends returns when the day and the month end that a time is in.
+func (z Zone) Ends(at time.Time) (ends [periods]time.Time) {
+	c := z.Calendar(at)
+	for i := range ends {
+		_, end := c.bounds(i, at.UnixMilli())
+		ends[i] = time.UnixMilli(end).In(z.Location())
+	}
+	return ends
+}
