@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -24,11 +25,19 @@ import (
 type Alerts struct {
 	Thresholds []int64        `yaml:"thresholds" doc:"shares of a budget that are told of when they are reached, each once in a period of the budget, a day where it has none; absent is 50, 80 and 100" unit:"percent"`
 	Webhook    webhook.Config `yaml:"webhook" doc:"receiver of alerts, beside the log and the metrics; without url there is none"`
+
+	KeepSecret strictyaml.Secret `yaml:"keep_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), by which whoever has one keeps the resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
 }
+
+// minKeepSecret is the least length of a key of links, in bytes.
+const minKeepSecret = 24
 
 // Validate reports every fault, each with its path below the section.
 func (a *Alerts) Validate() error {
 	errs := []error{fault.At("webhook", a.Webhook.Validate())}
+	if a.KeepSecret.Resolved() && len(a.KeepSecret.Reveal()) < minKeepSecret {
+		errs = append(errs, fault.Errorf("keep_secret", "must have at least %d bytes", minKeepSecret))
+	}
 	for i, percent := range a.Thresholds {
 		if percent < 1 || percent > 100 {
 			errs = append(errs, fault.Errorf(fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100"))
@@ -144,7 +153,7 @@ func (g *Gateway) tellCause(ctx context.Context, c spend.Cause, r spend.Record, 
 		kind, data = budget, d
 		id = strings.Join([]string{kind, c.Org, string(x.Scope.Kind), x.Scope.ID, d.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
 	} else {
-		d := newIdleAlert(&c, &r)
+		d := g.newIdleAlert(&c, &r)
 		g.deps.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
 			"since", d.Since, "per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = idle, d

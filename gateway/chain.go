@@ -108,7 +108,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Approvals: g.approvals, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{g.dialects, g.history, g.late.Go},
+		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{g.dialects, g.history, g.late.Go},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,

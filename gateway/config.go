@@ -268,6 +268,9 @@ func (c *Config) Validate() error {
 		if d := o.Idle.For; d > 0 && d < 2*c.Spend.Reconcile {
 			errs = append(errs, fault.Errorf(at+".idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile))
 		}
+		if !o.Alerts.KeepSecret.IsZero() && c.PublicURL == "" {
+			errs = append(errs, fault.Errorf(at+".alerts.keep_secret", "needs public_url, where links lead"))
+		}
 		errs = append(errs, o.validate(at)...)
 	}
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {

@@ -96,6 +96,7 @@ type Gateway struct {
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	notices    spend.Notices
+	keeper     *spend.Keeper
 	usage      *usage.Recorder
 	usageStore *usage.Store
 	history    *explain.History

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,12 +28,15 @@ type idleAlert struct {
 	PerMonth json.Number  `json:"per_month"` // USD
 	// StopAt is when the pod will be stopped.
 	StopAt *time.Time `json:"stop_at,omitempty"`
+	// KeepURL is where people say that it is to be kept.
+	KeepURL string `json:"keep_url,omitempty"`
 }
 
-func newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
+func (g *Gateway) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
 	a := idleAlert{
 		Org: c.Org, Resource: r.ID, Kind: c.Idle.Kind, Name: c.Idle.Name, Team: r.Owner.Team, Key: r.Owner.Key,
 		Reason: c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(perMonth(c.Idle.Burn)),
+		KeepURL: g.keepLink(c.Org, r.ID),
 	}
 	if !c.StopAt.IsZero() {
 		a.StopAt = &c.StopAt
@@ -93,18 +97,11 @@ func (l ledger) Keep(ctx context.Context, org, resource string, d time.Duration)
 	if resource == "" || d < 0 || d > spend.MaxKeep {
 		return nil, admin.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxKeep.String()}
 	}
-	state, err := l.g.ledger.Store.Show(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(state.Resources, func(r spend.Record) bool { return r.ID == resource }) {
+	until, err := l.g.keeper.Keep(ctx, org, resource, d, func(*spend.Record) error { return nil })
+	if errors.Is(err, spend.ErrNoResource) {
 		return nil, admin.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
 	}
-	var until time.Time
-	if d > 0 {
-		until = state.Now.Add(d).Truncate(time.Second)
-	}
-	if err := spend.Keep(ctx, l.g.notices, org, resource, until); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	l.g.deps.Logger.InfoContext(ctx, "a resource is kept although it is idle", "org", org, "resource", resource, "until", until)

@@ -38,7 +38,7 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	g.perils, g.notices = store.Perils, store
+	g.perils, g.notices, g.keeper = store.Perils, store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
 		History: &spend.History{Archive: store, Keep: cfg.Spend.History},

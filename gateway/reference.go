@@ -27,7 +27,7 @@ const accessRoute = "docs.access"
 // localRoutes lists the routes of v2 that the gateway answers itself, beside those
 // the API's description has.
 func localRoutes(files []reference.File) []route.Route {
-	routes := []route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}}
+	routes := append(keepRoutes(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
 	for _, f := range files {
 		routes = append(routes, route.Route{ID: "docs:" + f.Path, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
 	}
@@ -39,6 +39,9 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 	answers := map[string]filter.Responder{
 		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document()),
 		accessRoute:  g.answerAccess,
+		keepRoute:    g.answerKeep,
+		keepPageID:   g.answerKeepPage,
+		keepLinkID:   g.answerKeepLink,
 	}
 	for _, f := range files {
 		answers["docs:"+f.Path] = filter.Document(f.Header, f.Body)

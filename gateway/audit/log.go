@@ -33,7 +33,8 @@ type Record struct {
 	// Decision is the id of the exchange, which tollgate explain knows.
 	Decision string `json:"decision,omitempty"`
 	// Org, Team and Key are the caller; Who is "admin", "unauthenticated" where the admin
-	// listener asks for no token, or "gateway" for what it does by itself.
+	// listener asks for no token, "gateway" for what it does by itself, or "link" for
+	// whoever has a signed link of a notice.
 	Org  string `json:"org,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`

@@ -36,6 +36,14 @@ func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
 	return l.copy
 }
 
+// keepable is the ledger, from which a dry run learns what there is to keep.
+func (r *DryRun) keepable(ctx context.Context, org string) (spend.State, error) {
+	if r.Offline {
+		return spend.State{}, ErrOffline
+	}
+	return r.Ledger(ctx, org)
+}
+
 // Reserve implements filter.Ledger.
 func (l *ledger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error) {
 	if c := l.of(ctx, org); c != nil {

@@ -59,6 +59,11 @@ func (i *Isolation) admits(r Reach, o spend.Owner, c *identity.Caller) bool {
 	return o.Key == c.Key && o.Team == c.Team
 }
 
+// Changes reports whether a caller may change what an owner has.
+func (i *Isolation) Changes(c *identity.Caller, o spend.Owner) bool {
+	return i.exempts(c) || i.admits(i.Change, o, c)
+}
+
 // recount makes the account that billing gives of its records that of those left.
 func recount(meta map[string]any, left []any, resources int) {
 	number := func(n int) json.Number { return json.Number(big.NewInt(int64(n)).String()) }

@@ -33,6 +33,8 @@ type Ports struct {
 	Repeats Repeats
 	// Approvals keeps requests for approval and grants.
 	Approvals Approvals
+	// Keeper leaves idle resources alone.
+	Keeper *spend.Keeper
 	// Sender sends what was judged to the platform.
 	Sender Sender
 	// Recent holds what was read from the platform a moment ago.

@@ -180,14 +180,41 @@ const (
 	keepPrefix = "keep:"
 )
 
-// Keep leaves a resource alone until a time although it is idle; the zero time ends
-// that.
-func Keep(ctx context.Context, n Notices, org, id string, until time.Time) error {
-	value := ""
-	if !until.IsZero() {
-		value = until.UTC().Format(time.RFC3339)
+// Keeper leaves resources alone although they are idle, because their owners say so.
+type Keeper struct {
+	// Show returns the ledger of an organisation.
+	Show func(ctx context.Context, org string) (State, error)
+	// Notice is that of [Notices]; nil remembers nothing.
+	Notice func(ctx context.Context, org, name, value string) error
+}
+
+// Keep leaves a resource alone for a time although it is idle, and returns until when;
+// 0 ends that. May refuses, with the error that Keep then returns. It returns
+// [ErrNoResource] for what the ledger does not have.
+func (k *Keeper) Keep(ctx context.Context, org, id string, length time.Duration, may func(*Record) error) (until time.Time, err error) {
+	state, err := k.Show(ctx, org)
+	if err != nil {
+		return until, err
 	}
-	return n.Notice(ctx, org, keepPrefix+id, value)
+	i := slices.IndexFunc(state.Resources, func(r Record) bool { return r.ID == id })
+	switch {
+	case i < 0 && !state.Complete:
+		return until, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+	case i < 0:
+		return until, ErrNoResource
+	}
+	if err := may(&state.Resources[i]); err != nil {
+		return until, err
+	}
+	value := ""
+	if length > 0 {
+		until = state.Now.Add(length).Truncate(time.Second).UTC()
+		value = until.Format(time.RFC3339)
+	}
+	if k.Notice == nil {
+		return until, nil
+	}
+	return until, k.Notice(ctx, org, keepPrefix+id, value)
 }
 
 // List returns what the last look found idle for long enough, and when that was, from

@@ -2,6 +2,7 @@ package spend_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -187,8 +188,13 @@ func TestIdleTraces(t *testing.T) {
 				missed = w.now
 			}
 			if tr := w.traces[fmt.Sprintf("pod-%d", rapid.IntRange(0, 20).Draw(t, "keep"))]; tr != nil {
-				tr.kept = w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
-				if err := spend.Keep(t.Context(), w, org, tr.id, tr.kept); err != nil {
+				length := time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute
+				keeper := spend.Keeper{Show: w.Show, Notice: w.Notice}
+				kept, err := keeper.Keep(t.Context(), org, tr.id, length, func(*spend.Record) error { return nil })
+				switch {
+				case err == nil:
+					tr.kept = kept
+				case !errors.Is(err, spend.ErrNoResource) && !errors.Is(err, spend.ErrUnavailable):
 					t.Fatal(err)
 				}
 			}

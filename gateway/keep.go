@@ -1,0 +1,222 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	_ "embed" // the page
+	"encoding/base64"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/reference"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// The routes by which an owner keeps a resource that is idle: under a key, or by a
+// signed link, whose GET shows a page that changes nothing, because programs fetch
+// links before people do.
+const (
+	keepPath     = "/tollgate/keep"
+	keepRoute    = "keep"
+	keepPageID   = "keep.page"
+	keepLinkID   = "keep.link"
+	keepTime     = 24 * time.Hour     // unless the caller asks for another
+	keepLinkTime = 7 * 24 * time.Hour // how long a link is valid
+)
+
+func keepRoutes() []route.Route {
+	return []route.Route{
+		{ID: keepRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: keepPath + "/{id}"},
+		{ID: keepPageID, Dialect: route.V2, Method: http.MethodGet, Pattern: keepPath, Public: true},
+		{ID: keepLinkID, Dialect: route.V2, Method: http.MethodPost, Pattern: keepPath, Public: true},
+	}
+}
+
+// kept is the answer to a caller that keeps a resource.
+type kept struct {
+	Resource string `json:"resource"`
+	// Until is null for one that is no longer kept.
+	Until *time.Time `json:"until"`
+}
+
+// answerKeep keeps a resource for a caller who may change it.
+func (g *Gateway) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	length := keepTime
+	for name, values := range ex.Query {
+		var err error
+		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > spend.MaxKeep {
+			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", spend.MaxKeep)
+		}
+	}
+	id := ex.Params["id"]
+	until, err := g.keep(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
+		if !ex.Tenant.Isolation.Changes(ex.Caller, r.Owner) {
+			return spend.ErrNoResource
+		}
+		return g.mayUpdate(ctx, ex, operation.Kind(r.Kind))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answerJSON(kept{id, timeOf(until)})
+}
+
+// mayUpdate refuses callers whose updates of a kind the policies refuse whatever they
+// say: keeping what is idle costs like a change.
+func (g *Gateway) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
+	op := explain.UpdatesOf(g.api)[kind]
+	if op == nil {
+		return nil
+	}
+	c := ex.Caller
+	judged, err := judgedWhatever(ctx, g.current.Load().engine, op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.deps.Now())
+	if err != nil {
+		return problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
+	}
+	if len(judged.Refused) > 0 {
+		return problem.Forbidden.New("whoever keeps a resource must be allowed to change it: " + strings.Join(judged.Refused, "; "))
+	}
+	return nil
+}
+
+// keep keeps a resource for a time, or ends that for 0. What may does not refuse is
+// audited.
+func (g *Gateway) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
+	if len(ex.In.Body) > 0 {
+		return until, problem.BadRequest.New("the operation takes no body")
+	}
+	var seq int64
+	until, err = ex.Ports.Keeper.Keep(ctx, org, id, length, func(r *spend.Record) error {
+		if err := may(r); err != nil || ex.Ports.Audit == nil {
+			return err
+		}
+		who.Decision, who.Org, who.Peer, who.Operation, who.Query = ex.DecisionID, org, ex.In.Peer, keepRoute, "for="+length.String()
+		who.Kind, who.Resource, who.Name = r.Kind, r.ID, r.About.Name
+		var err error
+		if seq, err = ex.Ports.Audit.Intent(who); err != nil {
+			return problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, spend.ErrNoResource):
+		err = problem.NotFound.New("the organisation has nothing with this id that costs money")
+	case err != nil && !isProblem(err):
+		err = problem.LedgerUnavailable.New("it cannot be determined at the moment what there is").With("Retry-After", "1").Because(err)
+	}
+	if seq == 0 {
+		return until, err
+	}
+	result := audit.Record{Resource: id, Status: http.StatusOK}
+	if err != nil {
+		result.Status = http.StatusServiceUnavailable
+	}
+	return until, errors.Join(err, ex.Ports.Audit.Result(seq, result))
+}
+
+func isProblem(err error) bool {
+	_, ok := errors.AsType[*problem.Problem](err)
+	return ok
+}
+
+// keepLink is a link by which whoever has it can keep a resource, "" where the
+// organisation has none.
+func (g *Gateway) keepLink(org, id string) string {
+	cfg, o := g.current.Load().config, g.org(org)
+	if o == nil || !o.Alerts.KeepSecret.Resolved() {
+		return ""
+	}
+	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(g.deps.Now().Add(keepLinkTime).Unix(), 10)}}
+	q.Set("signature", o.keepSignature(q))
+	return strings.TrimSuffix(cfg.PublicURL, "/") + keepPath + "?" + q.Encode()
+}
+
+// keepSignature signs the other members of a link.
+func (o *Org) keepSignature(q url.Values) string {
+	mac := hmac.New(sha256.New, []byte(o.Alerts.KeepSecret.Reveal()))
+	mac.Write([]byte(keepPath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// readKeepLink returns what a link is for. Whatever is wrong with one, the answer is
+// the same.
+func (g *Gateway) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
+	bad := problem.NotFound.New("the link is not valid, or no longer")
+	for _, name := range []string{"org", "id", "expires", "signature"} {
+		if len(q[name]) != 1 {
+			return "", "", expires, bad
+		}
+	}
+	o := g.org(q.Get("org"))
+	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(o.keepSignature(q)), []byte(q.Get("signature"))) {
+		return "", "", expires, bad
+	}
+	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)
+	if expires = time.Unix(seconds, 0).UTC(); err != nil || !g.deps.Now().Before(expires) {
+		return "", "", expires, bad
+	}
+	return o.ID, q.Get("id"), expires, nil
+}
+
+// answerKeepPage shows what a link does.
+func (g *Gateway) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	org, id, expires, err := g.readKeepLink(ex.Query)
+	if err != nil {
+		return nil, err
+	}
+	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Target: keepPath + "?" + ex.Query.Encode(), For: keepTime})
+}
+
+// answerKeepLink keeps the resource of a link.
+func (g *Gateway) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	org, id, expires, err := g.readKeepLink(ex.Query)
+	if err != nil {
+		return nil, err
+	}
+	until, err := g.keep(ctx, ex, org, id, keepTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Until: until})
+}
+
+// keepView is what the page shows.
+type keepView struct {
+	Org, ID string
+	Expires time.Time
+	// Target and For are set before, Until after the resource is kept.
+	Target string
+	For    time.Duration
+	Until  time.Time
+}
+
+//go:embed keep.html
+var keepHTML string
+
+var keepPage = template.Must(template.New("keep").Parse(keepHTML)) //nolint:gochecknoglobals // safe for concurrent use
+
+func keepAnswer(v *keepView) (*filter.Answer, error) {
+	var b bytes.Buffer
+	if err := keepPage.Execute(&b, v); err != nil {
+		return nil, err
+	}
+	return &filter.Answer{Status: http.StatusOK, Body: b.Bytes(), Header: http.Header{
+		"Content-Type":            {"text/html; charset=utf-8"},
+		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
+		"Referrer-Policy":         {"no-referrer"},
+		"Cache-Control":           {"no-store"},
+	}}, nil
+}
