@@ -94,6 +94,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Call = []filter.Filter{
 		count,
+		filter.Labels{},
 		repeat,
 		&filter.Own{Gets: filter.GetsOf(g.api), Templates: judge.Templates, Reader: reader},
 		judge,

@@ -296,6 +296,15 @@ func (o *Org) validate(at string) []error {
 	if o.Isolation.applies() && (o.Unknown.Members.forwards() || o.Unknown.Reads.forwards()) {
 		errs = append(errs, fault.Errorf(at+".unknown", "cannot forward beside isolation: whose ids it would show is not known"))
 	}
+	labels := make(map[string]bool, len(o.Labels))
+	for i, l := range o.Labels {
+		path := fault.Index(at+".labels", i)
+		errs = append(errs, fault.At(path, l.Validate()))
+		if labels[l.Name] {
+			errs = append(errs, fault.Errorf(path+".name", "label %q is already defined", l.Name))
+		}
+		labels[l.Name] = true
+	}
 	teams := make(map[string]bool)
 	for i, t := range o.Teams {
 		path := fault.Index(at+".teams", i) + ".id"
@@ -316,6 +325,11 @@ func (o *Org) validate(at string) []error {
 		keys[k.ID] = true
 		if k.Team != "" && !teams[k.Team] {
 			bad(i, ".team", "organisation %q has no team %q", o.ID, k.Team)
+		}
+		for j, name := range k.Labels {
+			if !labels[name] {
+				bad(i, fault.Index(".labels", j), "organisation %q has no label %q", o.ID, name)
+			}
 		}
 		if err := k.Validate(); err != nil {
 			errs = append(errs, fault.At(fault.Index(at+".keys", i), err))

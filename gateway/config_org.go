@@ -38,6 +38,7 @@ type Org struct {
 	Alerts     Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up"`
 	Endpoints  spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
 	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
+	Labels     []spend.LabelRule `yaml:"labels" doc:"labels that callers may set on what they make with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
 	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
 	Policies   policies.Config   `yaml:",inline"`
@@ -123,6 +124,7 @@ type Key struct {
 	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
 	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
 	Budget  spend.Budget    `yaml:"budget" doc:"what the key may spend"`
+	Labels  []string        `yaml:"labels" doc:"names of those labels of the organisation that the caller may set; absent is all, [] none"`
 	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
 
 	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the key is accepted from, such as 10.0.0.0/8; none is everywhere"`

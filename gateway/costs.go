@@ -35,8 +35,8 @@ func query(q *admin.CostQuery, now time.Time) (*spend.Query, error) {
 	dimensions := spend.Dimension.Values("")
 	for _, name := range q.By {
 		d := spend.Dimension(name)
-		if !slices.Contains(dimensions, d) {
-			return nil, admin.BadRequestError{Reason: fmt.Sprintf("by=%s: expected team, key, kind, resource, gpu or dc", name)}
+		if label, ok := d.Label(); !slices.Contains(dimensions, d) && (!ok || label == "") {
+			return nil, admin.BadRequestError{Reason: fmt.Sprintf("by=%s: expected team, key, kind, resource, gpu, dc or label:NAME", name)}
 		}
 		out.By = append(out.By, d)
 	}
@@ -73,7 +73,7 @@ func (l ledger) History(ctx context.Context, org string, q admin.CostQuery) (*ad
 		total += r.Micro
 		out.Rows[i] = admin.Cost{
 			Start: r.Start, End: asked.End(r.Start), Team: r.Item.Team, Key: r.Item.Key, Kind: r.Item.Kind, Resource: r.Item.Resource,
-			Name: r.Item.Name, GPU: r.Item.GPU, DataCenter: r.Item.DataCenter, Decision: r.Item.Decision, USD: catalog.Money(r.Micro).String(),
+			Name: r.Item.Name, GPU: r.Item.GPU, DataCenter: r.Item.DataCenter, Decision: r.Item.Decision, Labels: r.Item.Labels.Map(), USD: catalog.Money(r.Micro).String(),
 		}
 	}
 	out.Total = catalog.Money(total).String()

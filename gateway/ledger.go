@@ -137,7 +137,7 @@ func (l ledger) Show(ctx context.Context, org string) (*admin.Ledger, error) {
 	for _, r := range state.Resources {
 		out.Resources = append(out.Resources, admin.Resource{
 			ID: r.ID, Kind: r.Kind, Name: r.About.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.About.Decision,
-			GPU: r.About.GPU, DataCenter: r.About.DataCenter,
+			GPU: r.About.GPU, DataCenter: r.About.DataCenter, Labels: r.About.Labels.Map(),
 		})
 	}
 	for _, h := range state.Holds {

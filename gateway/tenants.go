@@ -34,6 +34,7 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 		t := &filter.Tenant{
 			ID: o.ID, Limit: o.Limit, Teams: make(map[string]ratelimit.Limit), Keys: make(map[string]ratelimit.Limit), Failure: o.Failure.byClass(),
 			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
+			Labels: o.Labels, KeyLabels: o.keyLabels(),
 			Unknown: filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
 		}
 		for _, k := range o.Keys {
@@ -67,8 +68,20 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 	return tenants, errors.Join(errs...)
 }
 
-// budgets is what the organisation may spend, nil without any budget, isolation and
-// search for what is idle, for which the ledger is kept, too.
+// keyLabels are the labels that keys may set which may not set all of the
+// organisation's.
+func (o *Org) keyLabels() map[string][]spend.LabelRule {
+	of := make(map[string][]spend.LabelRule)
+	for _, k := range o.Keys {
+		if k.Labels != nil {
+			of[k.ID] = slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
+		}
+	}
+	return of
+}
+
+// budgets is what the organisation may spend, nil without any budget, isolation,
+// labels and search for what is idle, for which the ledger is kept, too.
 func (o *Org) budgets() *spend.Plan {
 	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys))
 	for _, t := range o.Teams {
@@ -80,7 +93,7 @@ func (o *Org) budgets() *spend.Plan {
 	budget := o.Budget
 	o.inFlight(&budget, teams)
 	plan := spend.NewPlan(budget, teams, keys, o.Horizon)
-	if plan == nil && (o.Isolation.applies() || o.Idle.For > 0) {
+	if plan == nil && (o.Isolation.applies() || o.Idle.For > 0 || len(o.Labels) > 0) {
 		plan = new(spend.Plan)
 	}
 	if plan != nil {

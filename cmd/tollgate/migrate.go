@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -101,27 +100,17 @@ func lostFields(c admin.LegacyCall) string {
 }
 
 func legacyCSV(w io.Writer, calls []admin.LegacyCall) error {
-	t := csv.NewWriter(w)
-	_ = t.Write([]string{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"})
+	rows := [][]string{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, c := range calls {
-		_ = t.Write([]string{
-			cell(c.Org), cell(c.Key), cell(c.Agent), c.Dialect, c.Operation,
+		rows = append(rows, []string{
+			c.Org, c.Key, c.Agent, c.Dialect, c.Operation,
 			number(c.Count), number(c.Statuses["2xx"]), number(c.Statuses["4xx"]), number(c.Statuses["5xx"]),
 			c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339),
 			strings.Join(c.V2, " "), strings.Join(usage.Names(c.Lost), " "),
 		})
 	}
-	t.Flush()
-	return t.Error()
-}
-
-// cell keeps spreadsheets from taking a caller's text for a formula.
-func cell(s string) string {
-	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
-		return "'" + s
-	}
-	return s
+	return admin.WriteCSV(w, rows)
 }
 
 func legacyJSON(w io.Writer, calls []admin.LegacyCall) error {

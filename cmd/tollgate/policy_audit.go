@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
@@ -128,10 +128,9 @@ func auditTable(w io.Writer, x *explain.Audit) error {
 }
 
 func auditCSV(w io.Writer, x *explain.Audit) error {
-	out := csv.NewWriter(w)
 	rows := [][]string{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}
 	for _, s := range x.Resources {
 		rows = append(rows, []string{s.Team, s.Key, s.Kind, s.ID, printable(s.Name), s.USDPerHour, s.USDPerMonth, string(s.Verdict), strings.Join(said(&s), "; ")})
 	}
-	return out.WriteAll(rows)
+	return admin.WriteCSV(w, rows)
 }

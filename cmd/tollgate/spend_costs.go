@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,7 +49,7 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 			_, _ = fmt.Fprintln(w)
 		}
 		if *o == "csv" {
-			if err := csv.NewWriter(w).WriteAll(s); err != nil {
+			if err := admin.WriteCSV(w, s); err != nil {
 				return err
 			}
 			continue
@@ -77,6 +76,7 @@ type costs struct {
 	from, to, bucket string
 	by               []string
 	where            map[string]*[]string
+	labels           []string
 	limit            int
 }
 
@@ -112,8 +112,11 @@ func dimensionNames() string {
 	for i, d := range dimensions {
 		names[i] = d.name
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(append(names, "label:NAME"), ", ")
 }
+
+// labelUsage is that of the filter by label.
+const labelUsage = "only this label, name=value, or name= for what has none"
 
 func (c *costs) command(use, short string, run func(ctx context.Context, org string, w io.Writer) error) *cobra.Command {
 	cmd := &cobra.Command{
@@ -131,11 +134,12 @@ func (c *costs) command(use, short string, run func(ctx context.Context, org str
 	for _, d := range dimensions {
 		c.where[d.name] = f.StringArray(d.name, nil, "only this "+d.usage+"; more than one can be given")
 	}
+	f.StringArrayVar(&c.labels, "label", nil, labelUsage+"; more than one can be given")
 	return cmd
 }
 
 func (c *costs) query(org string) string {
-	q := url.Values{"org": {org}, "by": c.by}
+	q := url.Values{"org": {org}, "by": c.by, "label": c.labels}
 	for name, value := range map[string]string{"from": c.from, "to": c.to, "bucket": c.bucket} {
 		if value != "" {
 			q.Set(name, value)
@@ -192,9 +196,12 @@ func (c *costs) sheet(out *admin.Costs) sheet {
 			row = append(row, r.Start.Format(time.RFC3339))
 		}
 		for _, by := range c.by {
-			switch by {
-			case "resource":
+			label, isLabel := strings.CutPrefix(by, "label:")
+			switch {
+			case by == "resource":
 				row = append(row, r.Resource, r.Kind, r.Name, r.GPU, r.DataCenter)
+			case isLabel:
+				row = append(row, r.Labels[label])
 			default:
 				row = append(row, map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by])
 			}

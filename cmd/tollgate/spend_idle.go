@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -88,13 +87,11 @@ func idleRow(r *admin.IdleResource) []string {
 }
 
 func csvOfIdle(w io.Writer, l *admin.IdleList) error {
-	out := csv.NewWriter(w)
-	_ = out.Write(idleColumns)
+	rows := [][]string{idleColumns}
 	for i := range l.Resources {
-		_ = out.Write(idleRow(&l.Resources[i]))
+		rows = append(rows, idleRow(&l.Resources[i]))
 	}
-	out.Flush()
-	return out.Error()
+	return admin.WriteCSV(w, rows)
 }
 
 func tableOfIdle(w io.Writer, l *admin.IdleList) error {

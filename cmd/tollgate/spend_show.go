@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ type show struct {
 	client *adminClient
 	watch  time.Duration
 	where  map[string]*string
+	labels []string
 }
 
 func newSpendShow(c *adminClient) *cobra.Command {
@@ -30,6 +32,11 @@ func newSpendShow(c *adminClient) *cobra.Command {
 			if s.watch < 0 {
 				return fmt.Errorf("--watch %s: must not be negative", s.watch)
 			}
+			for _, label := range s.labels {
+				if !strings.Contains(label, "=") {
+					return fmt.Errorf("--label %s: expected name=value", label)
+				}
+			}
 			return s.check()
 		},
 		RunE: action(func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), args[0], cmd.OutOrStdout()) }),
@@ -39,6 +46,7 @@ func newSpendShow(c *adminClient) *cobra.Command {
 	for _, d := range dimensions {
 		s.where[d.name] = cmd.Flags().String(d.name, "", "only this "+d.usage)
 	}
+	cmd.Flags().StringArrayVar(&s.labels, "label", nil, labelUsage)
 	return cmd
 }
 
@@ -65,7 +73,8 @@ func (s *show) run(ctx context.Context, org string, w io.Writer) error {
 func (s *show) keep(l *admin.Ledger) {
 	unlike := func(name, value string) bool { return *s.where[name] != "" && *s.where[name] != value }
 	l.Resources = slices.DeleteFunc(l.Resources, func(r admin.Resource) bool {
-		return unlike("team", r.Team) || unlike("key", r.Key) || unlike("kind", r.Kind) || unlike("resource", r.ID) || unlike("gpu", r.GPU) || unlike("dc", r.DataCenter)
+		return unlike("team", r.Team) || unlike("key", r.Key) || unlike("kind", r.Kind) || unlike("resource", r.ID) || unlike("gpu", r.GPU) || unlike("dc", r.DataCenter) ||
+			slices.ContainsFunc(s.labels, func(label string) bool { name, value, _ := strings.Cut(label, "="); return r.Labels[name] != value })
 	})
 	team, key := *s.where["team"], *s.where["key"]
 	if team == "" && key == "" {
@@ -75,6 +84,16 @@ func (s *show) keep(l *admin.Ledger) {
 		return (team == "" || b.Scope != "team "+team) && (key == "" || b.Scope != "key "+key)
 	})
 	l.Holds = slices.DeleteFunc(l.Holds, func(h admin.Hold) bool { return unlike("team", h.Team) || unlike("key", h.Key) })
+}
+
+// labelText is labels as they are set.
+func labelText(labels map[string]string) string {
+	pairs := make([]string, 0, len(labels))
+	for name, value := range labels {
+		pairs = append(pairs, name+"="+value)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ", ")
 }
 
 func (s *show) tell(l *admin.Ledger, w io.Writer) error {
@@ -93,10 +112,10 @@ func (s *show) tell(l *admin.Ledger, w io.Writer) error {
 	if len(l.Resources) == 0 {
 		return s.write(w, l, scopes)
 	}
-	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since"}}
+	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since", "labels"}}
 	for _, r := range l.Resources {
 		resources = append(resources, []string{
-			r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, strconv.FormatInt(r.Takes.GPUs, 10), r.Since.Format(time.DateTime),
+			r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, strconv.FormatInt(r.Takes.GPUs, 10), r.Since.Format(time.DateTime), labelText(r.Labels),
 		})
 	}
 	return s.write(w, l, scopes, resources)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,10 @@ type CostQuery struct {
 	Where    map[string][]string
 }
 
-// Dimensions are what costs can be grouped and filtered by.
+// byLabel begins the dimensions that are labels.
+const byLabel = "label:"
+
+// Dimensions are what costs can be grouped and filtered by, besides labels.
 var dimensions = []string{"team", "key", "kind", "resource", "gpu", "dc"} //nolint:gochecknoglobals // read only
 
 // Costs is what resources have cost in a range of time, by bucket and group.
@@ -42,7 +46,9 @@ type Cost struct {
 	GPU        string    `json:"gpu,omitempty"`
 	DataCenter string    `json:"dc,omitempty"`
 	Decision   string    `json:"decision,omitempty"`
-	USD        string    `json:"usd"`
+	// Labels are those that the costs are grouped by, and with the resource all.
+	Labels map[string]string `json:"labels,omitempty"`
+	USD    string            `json:"usd"`
 }
 
 // Forecasts is what an organisation's scopes are likely to spend.
@@ -90,6 +96,13 @@ func queryOf(v url.Values) (CostQuery, error) {
 		if values, ok := v[d]; ok {
 			q.Where[d] = values
 		}
+	}
+	for _, label := range v["label"] {
+		name, value, ok := strings.Cut(label, "=")
+		if !ok || name == "" {
+			return q, BadRequestError{Reason: fmt.Sprintf("label=%s: expected name=value, and name= for what has none", label)}
+		}
+		q.Where[byLabel+name] = append(q.Where[byLabel+name], value)
 	}
 	return q, nil
 }

@@ -2,9 +2,9 @@ package admin
 
 import (
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"io"
+	"maps"
 	"time"
 )
 
@@ -96,6 +96,7 @@ func monthOf(t time.Time) time.Time              { return time.Date(t.Year(), t.
 
 func tags(_ string, c *Cost) string {
 	set := make(map[string]string)
+	maps.Copy(set, c.Labels)
 	for name, value := range map[string]string{"team": c.Team, "key": c.Key} {
 		if value != "" {
 			set[name] = value
@@ -129,22 +130,14 @@ func serviceOf(kind string) service {
 // Amounts are in USD with six decimals; what a charge is priced and consumed in is
 // its cost, because rates change within a period.
 func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
-	out := csv.NewWriter(w)
-	line := make([]string, len(focusColumns))
-	for i, c := range focusColumns {
-		line[i] = c.name
-	}
-	if err := out.Write(line); err != nil {
-		return err
-	}
-	for i := range rows {
+	table := make([][]string, 1+len(rows))
+	for i := range table {
+		table[i] = make([]string, len(focusColumns))
 		for j, c := range focusColumns {
-			line[j] = c.value(org, &rows[i])
-		}
-		if err := out.Write(line); err != nil {
-			return err
+			if table[i][j] = c.name; i > 0 {
+				table[i][j] = c.value(org, &rows[i-1])
+			}
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return WriteCSV(w, table)
 }

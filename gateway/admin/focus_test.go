@@ -39,7 +39,7 @@ func TestWriteFOCUS(t *testing.T) {
 	start := time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
 	var b strings.Builder
 	err := admin.WriteFOCUS(&b, "acme", []admin.Cost{
-		{Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: "pod", Resource: "p1", Name: `a, "b"`, GPU: "NVIDIA L4", DataCenter: "EU-RO-1", USD: "10.32"},
+		{Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: "pod", Resource: "p1", Name: `a, "b"`, GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Labels: map[string]string{"project": "llm", "team": "mine"}, USD: "10.32"},
 		{Start: start, End: start.Add(time.Hour), Kind: "network_volume", Resource: "v1", USD: "0.000001"},
 		{Start: start, End: start.Add(time.Hour), Kind: "endpoint", Resource: "e1", USD: "3"},
 		{Start: start, End: start.Add(time.Hour), Kind: "cluster", Resource: "c1", USD: "3"},
@@ -71,7 +71,7 @@ func TestWriteFOCUS(t *testing.T) {
 		t.Errorf("BillingPeriodEnd = %s, want %s", got, want)
 	}
 	var tags map[string]string
-	if err := json.Unmarshal([]byte(value(1, "Tags")), &tags); err != nil || tags["team"] != "research" || tags["key"] != "ann" {
+	if err := json.Unmarshal([]byte(value(1, "Tags")), &tags); err != nil || tags["team"] != "research" || tags["key"] != "ann" || tags["project"] != "llm" {
 		t.Errorf("Tags = %s (%v)", value(1, "Tags"), err)
 	}
 	if got := value(2, "ServiceCategory"); got != "Storage" {

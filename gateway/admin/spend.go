@@ -73,8 +73,9 @@ type Resource struct {
 	Takes Amounts   `json:"takes"`
 	GPU   string    `json:"gpu,omitempty"`
 	// DataCenter is where it was asked for, or was found.
-	DataCenter string `json:"dc,omitempty"`
-	Decision   string `json:"decision,omitempty"`
+	DataCenter string            `json:"dc,omitempty"`
+	Decision   string            `json:"decision,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
 }
 
 // Hold is a reservation. An open one is looked for until a time.

@@ -52,6 +52,8 @@ type Record struct {
 	Verb     string `json:"verb,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	Name     string `json:"name,omitempty"`
+	// Labels are those of a resource that is made, name=value, separated by commas.
+	Labels string `json:"labels,omitempty"`
 	// PerHour is what the resource costs then, in USD.
 	PerHour json.Number `json:"per_hour,omitempty"`
 	// Status is the answer's, of a result. Carried says what became of a call to the

@@ -37,6 +37,7 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	if after, ok := ex.Input.Resource.After.(map[string]any); ok {
 		r.Name, _ = after["name"].(string)
 	}
+	r.Labels = string(ex.labels)
 	if h := ex.held; h != nil && !h.Free {
 		r.PerHour = json.Number(catalog.Money(h.takes[spend.Burn]).String())
 	}

@@ -151,6 +151,8 @@ type Exchange struct {
 	// closed when it is noted that its caller has left.
 	wish string
 	left chan struct{}
+	// labels are those of what the call makes.
+	labels spend.Labels
 	// once is what is known of the call if it must not be made twice, nil if it may.
 	once *once
 	// grant is what was approved of the call, nil for nothing; asks names the question

@@ -185,7 +185,7 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	}
 	if verb == operation.VerbCreate {
 		r.About.Name, _ = after["name"].(string)
-		r.About.Print = spend.Print(kind, after)
+		r.About.Print, r.About.Labels = spend.Print(kind, after), ex.labels
 		r.About.GPU, r.About.DataCenter = spend.Machine(kind, after)
 	}
 	if !spend.Counts(kind) {

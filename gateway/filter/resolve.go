@@ -39,7 +39,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	in := &policies.Input{
 		Request: policies.Request{
 			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),
-			Params: ex.Params, Dialect: ex.Event.Dialect, Unknown: ex.unknown,
+			Params: ex.Params, Dialect: ex.Event.Dialect, Unknown: ex.unknown, Labels: ex.labels.Map(),
 		},
 		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: ex.Caller.RoleNames()},
 		Time:   f.Recorder.Now(),

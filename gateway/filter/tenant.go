@@ -54,6 +54,10 @@ type Tenant struct {
 	Budgets *spend.Plan
 	// Runs holds what runs cost, by endpoint or public model.
 	Runs map[string]catalog.Run
+	// Labels may be set on what its callers make; KeyLabels holds those of keys that may
+	// set others, by id.
+	Labels    []spend.LabelRule
+	KeyLabels map[string][]spend.LabelRule
 	// Isolation is what its callers may do to what others of it have.
 	Isolation Isolation
 	// Unknown is what passes although it is not described.

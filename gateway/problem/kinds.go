@@ -62,7 +62,7 @@ var kinds = map[Kind]row{
 	LimitsUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the limits cannot be counted and this call may not pass uncounted"},
 	UnsupportedMedia:   {http.StatusUnsupportedMediaType, "Unsupported Media Type", "the body is not plain application/json"},
 	BadSyntax:          {http.StatusBadRequest, "Bad Request", "the body is not strict JSON"},
-	Invalid:            {http.StatusUnprocessableEntity, "Unprocessable Entity", "the body does not fit the operation's schema; errors lists every violation"},
+	Invalid:            {http.StatusUnprocessableEntity, "Unprocessable Entity", "the body does not fit the operation's schema, or labels may not be set; errors lists every violation"},
 	RuleBroken:         {http.StatusBadRequest, "Bad Request", "members of the body contradict each other"},
 	Forbidden:          {http.StatusForbidden, "Forbidden", "a policy of the organisation refuses; policies lists every denial"},
 	PolicyUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the policies gave no verdict, so the call is refused"},

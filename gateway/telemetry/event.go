@@ -58,6 +58,8 @@ type Event struct {
 	// Unknown lists what the platform was sent that the description of its API does
 	// not have: members of the body as pointers, or the path of a read.
 	Unknown []string
+	// Labels are those of a resource that is made, name=value, separated by commas.
+	Labels string
 	// PolicyRevision is the revision of the verdict.
 	PolicyRevision string
 	// LimitSource says who decided on the rate limit; Degraded that the shared
@@ -103,6 +105,7 @@ func (e *Event) Absorb(call *Event) {
 	e.Excepted = union(e.Excepted, call.Excepted)
 	e.Changed = union(e.Changed, call.Changed)
 	e.PolicyRevision = cmp.Or(call.PolicyRevision, e.PolicyRevision)
+	e.Labels = cmp.Or(call.Labels, e.Labels)
 	if call.Priced {
 		e.Priced, e.Hourly = true, call.Hourly
 	}
@@ -201,6 +204,7 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	list("excepted", e.Excepted)
 	list("changed", e.Changed)
 	list("unknown", e.Unknown)
+	str("labels", e.Labels)
 	str("policy_revision", e.PolicyRevision)
 	str("limit_source", e.LimitSource)
 	if e.Degraded {

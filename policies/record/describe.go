@@ -51,24 +51,13 @@ var requestShape = describe("",
 		func(d *Document) any { return d.verb.HasAfter() }),
 	str("method", "of the v2 call", func(d *Document) *string { return &d.in.Request.Method }),
 	str("path", "of the v2 call, canonical", func(d *Document) *string { return &d.in.Request.Path }),
-	&member{
-		name: "params", doc: "path parameters, decoded", schema: mapOf(kind("string")),
-		value: func(of any) any { return pointer[Document](of).in.Request.Params },
-		read: func(r *reader, of any, at string, given any) {
-			params := typed[object](r, at, given)
-			for name, v := range params {
-				out := &pointer[Document](of).in.Request.Params
-				if *out == nil {
-					*out = make(map[string]string, len(params))
-				}
-				(*out)[name] = typed[string](r, at+"/"+name, v)
-			}
-		},
-	},
+	stringMap("params", "path parameters, decoded", func(d *Document) *map[string]string { return &d.in.Request.Params }),
 	field("query", "query parameters, parsed", mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Query }),
 	anything("body", "body with the platform's defaults filled in; null for none", func(d *Document) *any { return &d.in.Request.Body }),
 	field("unknown", "members of the body, by name, that the description of the API does not have and that the platform is sent; resource.after and cost do not show what they do",
 		mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Unknown }),
+	stringMap("labels", "those of what is made, from X-Tollgate-Labels: they are the caller's word, within what the configuration allows",
+		func(d *Document) *map[string]string { return &d.in.Request.Labels }),
 	str("dialect", "v2, v1, graphql, run, or chat for what language models answer", func(d *Document) *string { return &d.in.Request.Dialect }),
 )
 

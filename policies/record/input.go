@@ -57,6 +57,8 @@ type Request struct {
 	// Unknown are the members that the caller's body has beside, and the gateway's
 	// description of the API has not. They are sent.
 	Unknown map[string]any
+	// Labels are those of what the call makes.
+	Labels map[string]string
 	// Dialect is the interface the caller spoke: v2, v1, graphql, run, or chat.
 	Dialect string
 }

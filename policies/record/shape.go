@@ -117,6 +117,21 @@ func str[T any](name, doc string, at func(*T) *string) *member {
 	return field(name, doc, kind("string"), at)
 }
 
+// stringMap describes a map of strings.
+func stringMap[T any](name, doc string, at func(*T) *map[string]string) *member {
+	m := field(name, doc, mapOf(kind("string")), at)
+	m.read = func(r *reader, of any, path string, given any) {
+		out := at(pointer[T](of))
+		for key, v := range typed[object](r, path, given) {
+			if *out == nil {
+				*out = make(map[string]string)
+			}
+			(*out)[key] = typed[string](r, path+"/"+key, v)
+		}
+	}
+	return m
+}
+
 func boolean[T any](name, doc string, at func(*T) *bool) *member {
 	return field(name, doc, kind("boolean"), at)
 }

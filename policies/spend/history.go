@@ -22,6 +22,7 @@ type Item struct {
 	DataCenter string `json:"dc,omitempty"`
 	// Decision is that of the call that made the resource.
 	Decision string `json:"decision,omitempty"`
+	Labels   Labels `json:"labels,omitempty"`
 }
 
 // maxName bounds what is kept of a name, in bytes.
@@ -33,7 +34,7 @@ func ItemOf(resource, kind string, o Owner, a About) Item {
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "")
 	}
-	return Item{Resource: resource, Kind: kind, Owner: o, Name: name, GPU: a.GPU, DataCenter: a.DataCenter, Decision: a.Decision}
+	return Item{Resource: resource, Kind: kind, Owner: o, Name: name, GPU: a.GPU, DataCenter: a.DataCenter, Decision: a.Decision, Labels: a.Labels}
 }
 
 // RunOf returns the item of something that costs once, such as a run: all of an owner

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,13 +23,30 @@ const (
 	ByDataCenter Dimension = "dc"
 )
 
-// Values lists the dimensions.
+// byLabel begins the dimensions that are labels.
+const byLabel = "label:"
+
+// ByLabel returns the dimension of a label.
+func ByLabel(name string) Dimension { return byLabel + Dimension(name) }
+
+// Label returns the name of the label that the dimension is.
+func (d Dimension) Label() (name string, ok bool) { return strings.CutPrefix(string(d), byLabel) }
+
+// Values lists the dimensions but for labels.
 func (Dimension) Values() []Dimension {
 	return []Dimension{ByTeam, ByKey, ByKind, ByResource, ByGPU, ByDataCenter}
 }
 
-// value is that of an item in a dimension.
-func (i *Item) value(d Dimension) *string {
+// in is the value of an item in a dimension.
+func (i *Item) in(d Dimension) string {
+	if name, ok := d.Label(); ok {
+		return i.Labels.Get(name)
+	}
+	return *i.member(d)
+}
+
+// member holds the value of an item in a dimension that is no label.
+func (i *Item) member(d Dimension) *string {
 	switch d {
 	case ByTeam:
 		return &i.Team
@@ -48,11 +66,11 @@ func (i *Item) value(d Dimension) *string {
 // compare orders items by their values in all dimensions.
 func (i *Item) compare(other *Item) int {
 	for _, d := range Dimension.Values("") {
-		if order := cmp.Compare(*i.value(d), *other.value(d)); order != 0 {
+		if order := cmp.Compare(*i.member(d), *other.member(d)); order != 0 {
 			return order
 		}
 	}
-	return 0
+	return cmp.Compare(i.Labels, other.Labels)
 }
 
 // Buckets that costs are summed in, in UTC, besides [Hourly] and [Daily].
@@ -144,13 +162,17 @@ func (q *Query) sum(rows []Rollup) []Rollup {
 		}
 		var by Item
 		for _, d := range q.By {
+			if name, ok := d.Label(); ok {
+				by.Labels = by.Labels.with(name, item.Labels.Get(name))
+				continue
+			}
 			if d == ByResource {
 				owner := by.Owner
 				by = item
 				by.Owner = owner
 				continue
 			}
-			*by.value(d) = *item.value(d)
+			*by.member(d) = *item.member(d)
 		}
 		sums[group{q.start(r.Start).Unix(), by}] += r.Micro
 	}
@@ -168,7 +190,7 @@ func (q *Query) sum(rows []Rollup) []Rollup {
 
 func (q *Query) wants(item *Item) bool {
 	for d, values := range q.Where {
-		if !slices.Contains(values, *item.value(d)) {
+		if !slices.Contains(values, item.in(d)) {
 			return false
 		}
 	}
@@ -186,7 +208,7 @@ func factsOf(rows []Rollup) map[string]Item {
 		f, next := facts[r.Item.Resource], r.Item
 		next.Owner = Owner{}
 		next.Name, next.GPU = cmp.Or(next.Name, f.Name), cmp.Or(next.GPU, f.GPU)
-		next.DataCenter, next.Decision = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision)
+		next.DataCenter, next.Decision, next.Labels = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision), cmp.Or(next.Labels, f.Labels)
 		facts[next.Resource] = next
 	}
 	return facts

@@ -53,7 +53,7 @@ func TestGroupings(t *testing.T) {
 		}
 		want := sum(from, to, spend.Hourly, spend.Dimension.Values(""))
 		bucket := rapid.SampledFrom([]spend.Unit{spend.Hourly, spend.Daily, spend.Monthly, spend.Total}).Draw(t, "bucket")
-		by := rapid.SliceOfDistinct(rapid.SampledFrom(spend.Dimension.Values("")), func(d spend.Dimension) spend.Dimension { return d }).Draw(t, "by")
+		by := rapid.SliceOfDistinct(rapid.SampledFrom(append(spend.Dimension.Values(""), spend.ByLabel("project"), spend.ByLabel("stage"))), func(d spend.Dimension) spend.Dimension { return d }).Draw(t, "by")
 		if got := sum(from, to, bucket, by); got != want {
 			t.Errorf("%s to %s by %v in buckets of a %s: %d, want %d", from, to, by, bucket, got, want)
 		}
@@ -73,7 +73,10 @@ func live(t *rapid.T, store *spend.Memory, fresh string) {
 	owner := rapid.SampledFrom([]spend.Owner{{}, {Team: "research", Key: "ann"}, {Team: "ops"}}).Draw(t, "owner")
 	a := &spend.Adjustment{
 		Kind: "pod", Resource: fresh, Owner: &owner, Amounts: spend.Amounts{rapid.Int64Range(0, 5_000_000).Draw(t, "rate")},
-		About: spend.About{GPU: rapid.SampledFrom([]string{"", "NVIDIA L4"}).Draw(t, "gpu")},
+		About: spend.About{
+			GPU:    rapid.SampledFrom([]string{"", "NVIDIA L4"}).Draw(t, "gpu"),
+			Labels: rapid.SampledFrom([]spend.Labels{"", "project=llm", "project=llm,stage=test", "project=vision"}).Draw(t, "labels"),
+		},
 	}
 	if n := len(state.Resources); n > 0 && rapid.Bool().Draw(t, "known") {
 		r := state.Resources[rapid.IntRange(0, n-1).Draw(t, "which")]

@@ -67,6 +67,7 @@ type About struct {
 	// GPU is the type of its GPU or CPU, DataCenter where it is; see [Machine].
 	GPU        string `json:"gpu,omitempty"`
 	DataCenter string `json:"dc,omitempty"`
+	Labels     Labels `json:"labels,omitempty"`
 }
 
 // Reservation asks for room for one call.

@@ -248,11 +248,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ask METHOD URL KEY [BODY] sends a request; status, headers and body become
+// ask METHOD URL KEY [BODY [HEADER...]] sends a request; status, headers and body become
 // standard output. An empty KEY sends none.
 func ask(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: ask METHOD URL KEY [BODY]")
+		ts.Fatalf("usage: ask METHOD URL KEY [BODY [HEADER...]]")
 	}
 	var body io.Reader
 	if len(args) > 3 {
@@ -265,6 +265,10 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, header := range args[min(len(args), 4):] {
+		name, value, _ := strings.Cut(header, ": ")
+		req.Header.Add(name, value)
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	res, err := client.Do(req)

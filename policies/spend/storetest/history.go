@@ -175,3 +175,55 @@ func testRetention(h *harness) {
 		h.costs(tt.unit, map[string]int64{}, tt.at)
 	}
 }
+
+// testLabels wants labels in the record and in the costs of what was made with them,
+// whoever owns it by then, and when it is gone.
+func testLabels(h *harness) {
+	h.movable()
+	h.roll() // from now on
+	p := teamPerHour(10 * usd)
+	about := spend.About{Operation: "createPod", Labels: "project=llm,stage=test"}
+	h.ask(p, &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(usd), About: about, Limits: limits(p, ann)})
+	if s := h.show(); len(s.Holds) != 1 || s.Holds[0].About.Labels != about.Labels {
+		h.Errorf("holds = %+v, want one with the labels %s", s.Holds, about.Labels)
+	}
+	h.commit("h", "p1", pod(usd))
+	h.advance(30 * time.Minute)
+	h.ask(p, &spend.Reservation{Hold: "more", Kind: "pod", Resource: "p1", Owner: ann, After: pod(2 * usd), Limits: limits(p, ann)})
+	h.commit("more", "p1", pod(2*usd))
+	h.advance(30 * time.Minute)
+	h.adjust("p1", &spend.Owner{Team: "ops"}, pod(2*usd))
+	if got := h.record("p1").About.Labels; got != about.Labels {
+		h.Errorf("labels of the record = %q, want %q", got, about.Labels)
+	}
+	h.advance(30 * time.Minute)
+	h.ask(p, &spend.Reservation{Hold: "gone", Kind: "pod", Resource: "p1", Owner: spend.Owner{Team: "ops"}, Free: true})
+	h.settle(spend.Settlement{Hold: "gone", End: spend.Commit, Kind: "pod", Resource: "p1", Gone: true})
+	h.roll()
+	history := &spend.History{Archive: h.Store, Keep: keep}
+	q := spend.Query{From: start, To: start.Add(3 * time.Hour), Bucket: spend.Total}
+	for _, tt := range []struct {
+		by    []spend.Dimension
+		where map[spend.Dimension][]string
+		want  map[spend.Labels]int64
+	}{
+		{[]spend.Dimension{spend.ByLabel("project")}, nil, map[spend.Labels]int64{"project=llm": 2.5 * usd}},
+		{[]spend.Dimension{spend.ByLabel("stage"), spend.ByLabel("project")}, nil, map[spend.Labels]int64{"project=llm,stage=test": 2.5 * usd}},
+		{[]spend.Dimension{spend.ByLabel("none")}, nil, map[spend.Labels]int64{"": 2.5 * usd}},
+		{[]spend.Dimension{spend.ByTeam}, map[spend.Dimension][]string{spend.ByLabel("project"): {"vision"}}, map[spend.Labels]int64{}},
+		{[]spend.Dimension{spend.ByResource}, map[spend.Dimension][]string{spend.ByLabel("none"): {""}}, map[spend.Labels]int64{about.Labels: 2.5 * usd}},
+	} {
+		q.By, q.Where = tt.by, tt.where
+		rows, err := history.Ask(h.Context(), h.org, &q, h.at)
+		if err != nil {
+			h.Fatalf("Ask: %v", err)
+		}
+		got := make(map[spend.Labels]int64)
+		for _, r := range rows {
+			got[r.Item.Labels] += r.Micro
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			h.Errorf("by %v where %v (-want +got):\n%s", tt.by, tt.where, diff)
+		}
+	}
+}

@@ -60,6 +60,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"a posting is made once", testPostOnce},
 		{"what ran before the first roll-up", testFirstRoll},
 		{"roll-ups end", testRetention},
+		{"labels stay with what was made", testLabels},
 		{"notices", testNotices},
 		{"model", testModel},
 	} {
