@@ -99,7 +99,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Own{Gets: filter.GetsOf(g.api), Templates: judge.Templates, Reader: reader},
 		judge,
 		&filter.Once{Finder: finder},
-		&filter.Reserve{Repeat: repeat, Unresolved: g.started.Spend.Unresolved},
+		&filter.Reserve{Repeat: repeat, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Unresolved: g.started.Spend.Unresolved},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},

@@ -80,7 +80,7 @@ func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 	if o == nil || client == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
-	return filter.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs[h.About.Name])
+	return filter.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs.Of(h.About.Name))
 }
 
 // budgeted lists the organisations that have budgets.

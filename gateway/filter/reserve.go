@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -26,6 +27,9 @@ import (
 type Reserve struct {
 	// Repeat answers creates that are repeats of earlier ones.
 	Repeat *Repeat
+	// Reader and Endpoint read an endpoint of the organisation.
+	Reader   *Reader
+	Endpoint *schema.Operation
 	// Unresolved is how long it is looked for what a call of unknown end may have
 	// made.
 	Unresolved time.Duration

@@ -24,19 +24,18 @@ func priceOf(ex *Exchange) catalog.Run {
 	if ex.Tenant.Budgets == nil {
 		return catalog.Run{}
 	}
-	return ex.Tenant.Runs[ex.Params["id"]]
+	return ex.Tenant.Runs.Of(ex.Params["id"])
 }
 
-// requestRun reserves the most that a run can cost. What has no price is not held
-// against budgets: it costs what its endpoint's workers cost, which are.
+// requestRun reserves the most that a run can cost.
 func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.Row) error {
 	price := priceOf(ex)
-	if !price.Known() {
-		return nil
-	}
-	ex.Out.Whole = row.Verb.Changes() && !row.Waits // such answers are short
-	if row.Verb != operation.VerbRun || ex.Operation.ID == "updateBatch" || ex.Operation.ID == "finalizeBatch" {
+	ex.Out.Whole = price.Known() && row.Verb.Changes() && !row.Waits // such answers are short
+	switch {
+	case row.Verb != operation.VerbRun, ex.Operation.ID == "updateBatch", ex.Operation.ID == "finalizeBatch":
 		return nil // what was added to a batch was reserved then
+	case !price.Known():
+		return f.unpriced(ctx, ex)
 	}
 	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	most, _, known := mostOf(ex, price)
@@ -66,10 +65,37 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 	return nil
 }
 
+// unpriced refuses a run without a known price where a budget of a day or month
+// applies, unless it is on an endpoint of the organisation: that costs what the
+// endpoint's workers cost.
+func (f *Reserve) unpriced(ctx context.Context, ex *Exchange) error {
+	id, plan := ex.Params["id"], ex.Tenant.Budgets
+	if plan == nil || !plan.Accrues(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.opaque() {
+		return nil // load-balanced endpoints are not public
+	}
+	if !catalog.Public(id) {
+		_, refusal, err := f.Reader.Recall(ctx, ex, f.Endpoint, map[string]string{"id": id})
+		switch {
+		case err != nil, refusal != nil && refusal.Status != http.StatusNotFound:
+			return problem.PriceUnavailable.New("it cannot be determined at the moment whether this is an endpoint of the organisation, and no price of its runs is known").
+				With("Retry-After", "1").Because(err)
+		case refusal == nil:
+			return nil
+		}
+	}
+	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget per day or month applies")
+}
+
 // mostOf is the most that a call can cost: a run, or all that are added to a batch and
 // the dearest of them.
 func mostOf(ex *Exchange, price catalog.Run) (most, dearest catalog.Money, known bool) {
 	body, _ := ex.Doc.(map[string]any)
+	switch {
+	case ex.opaque():
+		body = map[string]any{} // it is priced as what says nothing
+	case ex.Operation.ID == "retryJob":
+		body = nil // that of the job is not known
+	}
 	if !fillsBatch(ex) {
 		most, known = price.Most(body, sizeOf(ex))
 		return most, most, known
@@ -218,6 +244,9 @@ func (r *ran) final() bool {
 	return false
 }
 
+// maxRunCost bounds what an answer is believed to say that one run has cost.
+const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
+
 // cost is what a run that has ended has cost by its price; known is false if that does
 // not follow from what the answer says, which is all there is to say if it is whole.
 // A run that has failed costs the time that it took, and nothing otherwise (reference
@@ -235,7 +264,7 @@ func (r *ran) cost(price catalog.Run, whole bool) (a spend.Amounts, known bool) 
 		known = r.status == "FAILED" || r.Executed == 0
 	case r.Cost > 0:
 		said, err := catalog.ParseMoney(strconv.FormatFloat(r.Cost, 'f', -1, 64))
-		cost, known = said, err == nil
+		cost, known = said, err == nil && said <= maxRunCost
 	case price.PerRun > 0:
 		cost, known = price.PerRun, true
 	case price.PerTokens > 0:

@@ -67,7 +67,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	}
 	if !verb.HasAfter() {
 		in.Cost = policies.Cost{Known: true}
-		if price := ex.Tenant.Runs[ex.Params["id"]]; row.Kind == operation.KindJob && verb == operation.VerbRun && price.Known() {
+		if price := ex.Tenant.Runs.Of(ex.Params["id"]); row.Kind == operation.KindJob && verb == operation.VerbRun && price.Known() {
 			_, in.Cost.Run, _ = mostOf(ex, price)
 		}
 		return f.look(ctx, ex, verb)
@@ -98,6 +98,8 @@ func resolveNotes(in *policies.Input) []string {
 	switch {
 	case in.Cost.Known && in.Cost.Basis != "":
 		notes = append(notes, fmt.Sprintf("at most %s USD per hour: %s", in.Cost.Hourly, in.Cost.Basis))
+	case in.Cost.Run > 0:
+		notes = append(notes, fmt.Sprintf("at most %s USD per run", in.Cost.Run))
 	case !in.Cost.Known && in.Cost.Reason != "":
 		notes = append(notes, "the price is unknown: "+in.Cost.Reason)
 	}

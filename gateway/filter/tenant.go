@@ -52,8 +52,8 @@ type Tenant struct {
 	// Budgets holds what it may spend; nil limits nothing, and nothing is known then of
 	// who made what.
 	Budgets *spend.Plan
-	// Runs holds what runs cost, by endpoint or public model.
-	Runs map[string]catalog.Run
+	// Runs holds what it has declared that runs cost.
+	Runs catalog.Runs
 	// Labels may be set on what its callers make; KeyLabels holds those of keys that may
 	// set others, by id.
 	Labels    []spend.LabelRule

@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"maps"
+	"reflect"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
@@ -13,7 +14,7 @@ type Prices struct {
 	Discount int64            `yaml:"discount" doc:"what compute costs less than on the platform's list" unit:"percent"`
 	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by id of the type, in both clouds and of serverless workers, instead of the list's and without the discount; of types, too, that have no price there" unit:"USD"`
 	CPUs     map[string]Money `yaml:"cpus" doc:"the same of CPU flavours, per vCPU and hour" unit:"USD"`
-	Runs     map[string]Run   `yaml:"runs" doc:"what runs cost, by name of the public model or id of the endpoint: reserved against budgets of a day or month, and what run_cost judges by"`
+	Runs     Runs             `yaml:"runs" doc:"what runs cost, by name of the public model or id of the endpoint, instead of what the platform publishes: reserved against budgets of a day or month, and what run_cost judges by"`
 }
 
 // Validate reports every fault, each with its path below the section.
@@ -39,7 +40,7 @@ func (p Prices) Validate() error {
 
 // Equal reports whether two agreements are the same.
 func (p Prices) Equal(o Prices) bool {
-	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) && maps.Equal(p.Runs, o.Runs)
+	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) && maps.EqualFunc(p.Runs, o.Runs, func(a, b Run) bool { return reflect.DeepEqual(a, b) })
 }
 
 // Apply puts what was agreed into a price list.

@@ -1,66 +1,95 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"math"
 	"math/bits"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Run is what runs of one public model or endpoint cost: by run, by second of what is
-// made, by hour of execution, or by token. The zero Run is an unknown price. Its
-// members are called as those of the policy run_cost.
+// Run is what runs of one public model or endpoint cost, by exactly one of its prices.
+// The zero Run is an unknown price. Its members are called as those of the policy
+// run_cost.
 type Run struct {
 	PerRun         Money `yaml:"usd_per_run" doc:"each run costs this" unit:"USD"`
+	PerImage       Money `yaml:"usd_per_image" doc:"each image costs this: one, or input.num_images, num_outputs, batch_size and n, multiplied" unit:"USD"`
+	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"a million pixels of each image cost this: input.width by input.height or input.size, or default_width by default_height" unit:"USD"`
+	DefaultWidth   int64 `yaml:"default_width" doc:"how wide an image is that does not say" unit:"pixels"`
+	DefaultHeight  int64 `yaml:"default_height" doc:"how high an image is that does not say" unit:"pixels"`
 	PerSecond      Money `yaml:"usd_per_second" doc:"a second of what is made costs this: input.duration, or default_seconds" unit:"USD"`
+	RoundSeconds   int64 `yaml:"round_seconds" doc:"lengths are rounded up to a multiple of this" unit:"seconds"`
+	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"a thousand characters of input.prompt cost this; a character counts as its bytes in UTF-8" unit:"USD"`
 	PerHour        Money `yaml:"usd_per_execution_hour" doc:"an hour of execution costs this: at most policy.executionTimeout of the job, or default_seconds, or 600 s" unit:"USD"`
 	DefaultSeconds int64 `yaml:"default_seconds" doc:"how long a run makes or takes that does not say" unit:"seconds"`
 	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"a million tokens cost this: at most max_tokens for each choice, or default_tokens, and those of the prompt" unit:"USD"`
 	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"what those of the prompt cost instead" unit:"USD"`
 	DefaultTokens  int64 `yaml:"default_tokens" doc:"how many tokens a choice has that does not say" unit:"tokens"`
+
+	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"what an image or second costs instead, by input.resolution or input.size as it is written; the price itself, which none is above, is that of any other" unit:"USD"`
+	DefaultResolution string           `yaml:"default_resolution" doc:"the resolution of a run that does not say"`
+	AtLeastDefault    bool             `yaml:"at_least_default" doc:"what is smaller, shorter or has fewer tokens than the default is reserved as the default"`
 }
+
+// maxCount bounds what prices and bodies may say of lengths and numbers, so that
+// products of two are in range.
+const maxCount = 1 << 31
 
 // Validate reports every fault.
 func (r Run) Validate() error {
 	var errs []error
 	rules := 0
-	for _, p := range []Money{r.PerRun, r.PerSecond, r.PerHour, r.PerTokens} {
+	for _, p := range []Money{r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens} {
 		if p > 0 {
 			rules++
 		}
 	}
 	if rules != 1 {
-		errs = append(errs, errors.New("needs exactly one of usd_per_run, usd_per_second, usd_per_execution_hour and usd_per_million_tokens"))
+		errs = append(errs, errors.New("needs exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
 	}
 	if r.PerInput > 0 && r.PerTokens == 0 {
 		errs = append(errs, fault.Errorf("usd_per_million_input_tokens", "needs usd_per_million_tokens beside it"))
 	}
-	for name, n := range map[string]int64{"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens} {
-		if n < 0 {
-			errs = append(errs, fault.Errorf(name, "must not be negative"))
+	for name, n := range map[string]int64{
+		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
+		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,
+	} {
+		if n < 0 || n > maxCount {
+			errs = append(errs, fault.Errorf(name, "must be from 0 to %d", maxCount))
+		}
+	}
+	if len(r.ByResolution) > 0 && r.PerImage == 0 && r.PerSecond == 0 {
+		errs = append(errs, fault.Errorf("usd_by_resolution", "needs usd_per_image or usd_per_second beside it"))
+	}
+	for name, price := range r.ByResolution {
+		if price <= 0 || price > max(r.PerImage, r.PerSecond) {
+			errs = append(errs, fault.Errorf("usd_by_resolution."+name, "must be above 0 and not above the price itself"))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // Known reports whether there is a price.
-func (r Run) Known() bool { return r != Run{} }
+func (r Run) Known() bool {
+	return max(r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens) > 0
+}
 
 // defaultExecution is how long the platform lets a job run that does not say
 // (reference platform-v2, section 12.2).
 const defaultExecution = 10 * time.Minute
 
 // Most is the most that a run with a body can cost; known is false if the body does
-// not say. size is the length of the body in bytes, which no prompt has more tokens
-// than.
+// not say, or is nil because it cannot be seen. size is the length of the body in
+// bytes, which no prompt has more tokens than.
 func (r Run) Most(body map[string]any, size int64) (most Money, known bool) {
+	input := object(body, "input")
 	switch {
 	case r.PerRun > 0:
 		return r.PerRun, true
-	case r.PerSecond > 0:
-		return r.perSecond(member(object(body, "input"), "duration"))
 	case r.PerHour > 0:
 		ms := defaultExecution.Milliseconds()
 		if r.DefaultSeconds > 0 {
@@ -68,59 +97,155 @@ func (r Run) Most(body map[string]any, size int64) (most Money, known bool) {
 		}
 		ms, ok := countOr(member(object(body, "policy"), "executionTimeout"), ms)
 		return r.PerHour.share(ms, time.Hour.Milliseconds()), ok
+	case body == nil:
+		return 0, false
+	case r.PerImage > 0:
+		n, ok := images(input)
+		return r.at(r.PerImage, input).share(n, 1), ok
+	case r.PerMegapixel > 0:
+		n, ok1 := images(input)
+		pixels, ok2 := r.pixels(input)
+		return r.PerMegapixel.share(pixels, 1_000_000).share(n, 1), ok1 && ok2
+	case r.PerSecond > 0:
+		micro, ok := r.length(member(input, "duration"))
+		return r.at(r.PerSecond, input).share(micro, microPerUSD), ok
+	case r.PerCharacters > 0:
+		text, ok := member(input, "prompt").(string)
+		return r.PerCharacters.share(max(1, int64(len(text))), 1000), ok
 	case r.PerTokens > 0:
-		return r.tokens(body, size)
+		n, ok := r.tokens(body, input)
+		return r.OfTokens(size, n), ok
 	}
 	return 0, false
 }
 
-// perSecond prices a length in seconds, which may be a fraction.
-func (r Run) perSecond(given any) (Money, bool) {
-	if given == nil {
-		return r.PerSecond.share(r.DefaultSeconds, 1), r.DefaultSeconds > 0
+// at is a price by the resolution of what is made. Whatever is not on the list is the
+// dearest.
+func (r Run) at(price Money, input map[string]any) Money {
+	if len(r.ByResolution) == 0 {
+		return price
 	}
-	n, isNumber := given.(json.Number)
-	if !isNumber {
-		return 0, false
+	said, most := false, Money(0)
+	for _, name := range []string{"resolution", "size"} {
+		if given := member(input, name); given != nil {
+			text, _ := given.(string)
+			said, most = true, max(most, r.resolution(text, price))
+		}
 	}
-	micro, err := ParseMoney(n.String()) // millionths, rounded up
-	return r.PerSecond.share(int64(micro), microPerUSD), err == nil && micro > 0
+	if !said {
+		return r.resolution(r.DefaultResolution, price)
+	}
+	return most
 }
 
-// tokens prices the most tokens that the choices may have together, and the prompt.
-func (r Run) tokens(body map[string]any, size int64) (Money, bool) {
-	input := object(body, "input")
-	sampling, chat := object(input, "sampling_params"), object(input, "openai_input")
+func (r Run) resolution(text string, other Money) Money {
+	for name, price := range r.ByResolution {
+		if strings.EqualFold(name, text) {
+			return price
+		}
+	}
+	return other
+}
+
+// images is how many images a run makes: the product of what it says by any name.
+func images(input map[string]any) (n int64, known bool) {
+	n = 1
+	for _, name := range []string{"num_images", "num_outputs", "batch_size", "n"} {
+		if given := member(input, name); given != nil {
+			several, ok := countOr(given, 0)
+			if !ok || several > maxCount/n {
+				return 0, false
+			}
+			n *= several
+		}
+	}
+	return n, true
+}
+
+// pixels is how large an image is: by its sides, or its size, whichever is larger.
+func (r Run) pixels(input map[string]any) (n int64, known bool) {
+	w, h, ok := sides(member(input, "size"))
+	width, ok1 := countOr(member(input, "width"), cmp.Or(r.DefaultWidth, w))
+	height, ok2 := countOr(member(input, "height"), cmp.Or(r.DefaultHeight, h))
+	if !ok || !ok1 || !ok2 || max(width, height, w, h) > maxCount {
+		return 0, false
+	}
+	if n = max(width*height, w*h); r.AtLeastDefault {
+		n = max(n, r.DefaultWidth*r.DefaultHeight)
+	}
+	return n, true
+}
+
+// sides reads a size, "1024*768" for instance. What is not said has none.
+func sides(size any) (width, height int64, ok bool) {
+	if size == nil {
+		return 0, 0, true
+	}
+	text, _ := size.(string)
+	w, h, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(text, "*", "x")), "x")
+	width, ok1 := countOr(json.Number(w), 0)
+	height, ok2 := countOr(json.Number(h), 0)
+	return width, height, ok1 && ok2
+}
+
+// length is a length in millionths of a second. What a body says may be a fraction.
+func (r Run) length(given any) (micro int64, known bool) {
+	least := r.DefaultSeconds * microPerUSD
+	switch n, isNumber := given.(json.Number); {
+	case given == nil:
+		micro = least
+	case isNumber:
+		parsed, err := ParseMoney(n.String()) // millionths, rounded up
+		if err != nil || parsed == 0 {
+			return 0, false
+		}
+		if micro = int64(parsed); r.AtLeastDefault {
+			micro = max(micro, least)
+		}
+	}
+	if step := r.RoundSeconds * microPerUSD; step > 0 {
+		micro = (micro + step - 1) / step * step
+	}
+	return micro, micro > 0
+}
+
+// tokens is the most tokens that the choices may have together. A body may say both
+// in any of several places, of which each model reads some.
+func (r Run) tokens(body, input map[string]any) (n int64, known bool) {
+	chat := object(input, "openai_input")
 	most, choices := int64(0), int64(1)
-	for _, said := range []struct {
-		in    map[string]any
-		names []string
-		to    *int64
-	}{
-		{body, []string{"max_tokens", "max_completion_tokens"}, &most},
-		{input, []string{"max_tokens"}, &most},
-		{sampling, []string{"max_tokens"}, &most},
-		{chat, []string{"max_tokens", "max_completion_tokens"}, &most},
-		{body, []string{"n", "best_of"}, &choices},
-		{sampling, []string{"n", "best_of"}, &choices},
-		{chat, []string{"n", "best_of"}, &choices},
-	} {
-		for _, name := range said.names {
-			given := member(said.in, name)
-			n, ok := countOr(given, *said.to)
+	for _, in := range []map[string]any{body, input, object(input, "sampling_params"), chat} {
+		for name, to := range map[string]*int64{"max_tokens": &most, "max_completion_tokens": &most, "n": &choices, "best_of": &choices} {
+			given := member(in, name)
+			n, ok := countOr(given, *to)
 			if !ok && given != nil {
 				return 0, false
 			}
-			*said.to = max(*said.to, n)
+			*to = max(*to, n)
 		}
 	}
-	if most == 0 {
-		most = r.DefaultTokens
+	if most == 0 || r.AtLeastDefault {
+		most = max(most, r.DefaultTokens)
 	}
-	if most == 0 || choices > maxTokens || most > maxTokens {
+	if most == 0 || choices > maxCount || most > maxCount {
 		return 0, false
 	}
-	return r.OfTokens(size, most*choices), true
+	several := max(prompts(member(body, "prompt")), prompts(member(input, "prompt")), prompts(member(chat, "prompt")))
+	if choices > math.MaxInt64/most/several {
+		return math.MaxInt64, true
+	}
+	return most * choices * several, true
+}
+
+// prompts is how many prompts there are to complete: a list of numbers is one.
+func prompts(given any) int64 {
+	list, _ := given.([]any)
+	for _, item := range list {
+		if _, isNumber := item.(json.Number); !isNumber {
+			return int64(len(list))
+		}
+	}
+	return 1
 }
 
 // member is a member of an object of a body, which may be decoded only now.
@@ -136,10 +261,6 @@ func object(in map[string]any, name string) map[string]any {
 	m, _ := member(in, name).(map[string]any)
 	return m
 }
-
-// maxTokens bounds what a body may say of tokens and choices, so that their product
-// is in range.
-const maxTokens = 1 << 31
 
 // OfTokens is what tokens of a prompt and of its completion cost.
 func (r Run) OfTokens(prompt, completion int64) Money {

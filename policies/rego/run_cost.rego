@@ -1,10 +1,11 @@
 # METADATA
 # title: Run interface - cost per run
 # description: >-
-#   Bounds what one run of a public model may cost. The platform lists no
-#   prices for runs, so they are those of the organisation (prices.runs), or
-#   given here; a public model without a price is refused. Jobs for the
-#   account's own endpoints cost what their workers cost and are not judged.
+#   Bounds what one run of a public model may cost at most: by the prices given
+#   here, or those that the organisation has declared (prices.runs), or those
+#   that the platform publishes. A model without a known price is refused.
+#   Endpoints of the account cost what their workers cost: list them under
+#   endpoints, or declare their prices.
 # custom:
 #   params:
 #     max_usd_per_run:
@@ -13,7 +14,7 @@
 #       exclusiveMinimum: 0
 #     prices:
 #       description: >-
-#         Model to price, instead of that of the organisation. usd_per_run is taken as it is; usd_per_second is
+#         Model to price, instead of the declared or published one. usd_per_run is taken as it is; usd_per_second is
 #         multiplied by input.duration (default_seconds when absent), and
 #         usd_per_million_tokens by the most tokens that all choices together may
 #         have (default_tokens each when that is not said).
@@ -37,9 +38,8 @@
 #   example:
 #     max_usd_per_run: 0.5
 #     prices:
-#       wan-2-5: {usd_per_second: 0.15, default_seconds: 5}
-#       z-image-turbo: {usd_per_run: 0.005}
-#       qwen3-32b-awq: {usd_per_million_tokens: 10, default_tokens: 512}
+#       new-video-model: {usd_per_second: 0.15, default_seconds: 5}
+#       new-language-model: {usd_per_million_tokens: 10, default_tokens: 512}
 package tollgate.library.run_cost
 
 import data.tollgate.batch
@@ -78,7 +78,7 @@ batch_usd(params, given) := batch_cost(params.prices[target], given)
 
 batch_usd(params, _) := agreed(params)
 
-# agreed: the most that a run costs by the prices of the organisation, of a batch the
+# agreed: the most that a run costs by its declared or published price, of a batch the
 # dearest.
 agreed(params) := input.cost.usd_per_run if {
 	not params.prices[target]

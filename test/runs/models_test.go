@@ -1,0 +1,145 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// Runs of public models are held against budgets by the prices that the platform
+// publishes, by every route, and cost what the platform says in the end.
+func TestPublicModelsAreHeldAgainstBudgets(t *testing.T) {
+	r := newRig(t, settings("run: {batches: true}"), policies("budget: {per_day: 0.6}"))
+	const lora = `{"input":{"prompt":"p","image":"https://a.test/i.png","duration":%s}}`
+	for _, tt := range []struct {
+		target, body  string
+		status        int
+		cost, accrued string
+	}{
+		{"/v2/black-forest-labs-flux-1-schnell/runsync", `{"input":{"prompt":"p"}}`, 200, "0.0024", "0.0024"}, // 0.002517 held
+		{"/v2/p-image-t2i/runsync", `{"input":{"prompt":"p"}}`, 200, "0.005", "0.0074"},
+		{"/v2/minimax-speech-02-hd/runsync", `{"input":{"prompt":"0123456789"}}`, 200, "0.0005", "0.0079"},
+		{"/v2/wan-2-2-t2v-720-lora/runsync", fmt.Sprintf(lora, "5"), 200, "0.35", "0.3579"},
+		{"/v2/wan-2-2-t2v-720-lora/runsync", fmt.Sprintf(lora, "8"), 402, "", "0.3579"},
+		{"/v2/wan-2-2-t2v-720-lora/run", fmt.Sprintf(lora, "0.1"), 402, "", "0.3579"},
+		{"/v2/wan-2-2-t2v-720-lora/run", fmt.Sprintf(lora, `"5"`), 403, "", "0.3579"},
+		{"/v2/wan-2-2-t2v-720-lora/run", fmt.Sprintf(lora, `100,"duration":1`), 400, "", "0.3579"},
+		{"/v2/sora-2-i2v/run", `{"input":{"duration":4}}`, 402, "", "0.3579"},
+		{"/v2/moonshot-kimi/openai/v1/chat/completions", strings.Replace(hello, "16", "20000", 1), 402, "", "0.3579"},
+		{"/v2/moonshot-kimi/openai/v1/completions", `{"model":"m","prompt":["a","b"],"max_tokens":10000}`, 402, "", "0.3579"},
+		{"/v2/p-image-t2i/batch", "[" + strings.Repeat(`{"input":{"num_images":7}},`, 6) + `{"input":{"num_images":7}}]`, 402, "", "0.3579"},
+		{"/v2/p-image-t2i/batch/b1/requests", `{"requests":[{"input":{"num_images":7}},{"input":{"n":42}}]}`, 402, "", "0.3579"},
+		{"/v2/wan-2-6-i2v/retry/j1", "{}", 403, "", "0.3579"}, // of what, is not known
+	} {
+		a := r.ask(t, "POST", tt.target, "key_research", tt.body)
+		if got := a.Header.Get("X-Tollgate-Cost"); a.Status != tt.status || got != tt.cost {
+			t.Errorf("%s %s: %d %s, cost %q; want %d and %q", tt.target, tt.body, a.Status, a.Body, got, tt.status, tt.cost)
+		}
+		r.spent(t, tt.accrued, "0")
+	}
+	a := r.ask(t, "POST", "/v2/p-image-t2i/run", "key_research", `{"input":{"prompt":"p"}}`)
+	if a.Status != 200 || a.Header.Get("X-Tollgate-Cost") != "0.005" {
+		t.Errorf("a job: %d %v %s", a.Status, a.Header, a.Body)
+	}
+	r.spent(t, "0.3579", "0.005")
+	until(t, "the job ends", func() bool {
+		return r.want(t, 200, "GET", fmt.Sprint("/v2/p-image-t2i/status/", decoded(t, a.Body)["id"]), "")["status"] == "COMPLETED"
+	})
+	r.spent(t, "0.3629", "0")
+}
+
+// What the platform says that a run cost is believed within bounds.
+func TestThePlatformSaysWhatARunCost(t *testing.T) {
+	for name, tt := range map[string]struct{ model, output, spent string }{
+		"less than was held": {"wan-2-5", `{"cost":0.25}`, "0.25"},
+		"more than was held": {"p-image-t2i", `{"cost":0.006}`, "0.006"},
+		"in a list":          {"qwen3-32b-awq", `[{"choices":[{"tokens":["a"]}],"cost":0.001,"usage":{"input":10,"output":90}}]`, "0.001"},
+		"tokens alone":       {"qwen3-32b-awq", `[{"usage":{"input":10,"output":90}}]`, "0.001"},
+		"by resolution":      {"p-video", `{"video_url":"u"}`, "0.1"},
+		"negative":           {"wan-2-5", `{"cost":-1}`, "1.5"},
+		"absurd":             {"wan-2-5", `{"cost":123456}`, "1.5"},
+		"no number":          {"wan-2-5", `{"cost":"0"}`, "1.5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			r := newRig(t, policies("budget: {per_month: 10}"), upstream(t, answering(&calls, func(string) (int, string) {
+				return 200, `{"id":"sync-1","status":"COMPLETED","executionTime":10,"output":` + tt.output + `}`
+			})))
+			r.want(t, 200, "POST", "/v2/"+tt.model+"/runsync", `{"input":{"prompt":"p"}}`)
+			r.spent(t, tt.spent, "0")
+		})
+	}
+}
+
+// What is no endpoint of the organisation and has no known price is refused where a
+// budget per day or month applies.
+func TestModelsOfUnknownPrice(t *testing.T) {
+	const body = `{"input":{"prompt":"p"}}`
+	r := newRig(t, policies("budget: {per_day: 1000}"))
+	own := r.endpoint(t)
+	if a := r.ask(t, "POST", "/v2/"+own+"/run", "key_research", body); a.Status != 200 || a.Header.Get("X-Tollgate-Cost") != "" {
+		t.Errorf("an own endpoint: %d %v %s, want 200", a.Status, a.Header, a.Body)
+	}
+	for target, body := range map[string]string{
+		"/v2/kling-v2-6-std-motion-control/run": body, "/v2/no-such-model/runsync": body, "/v2/no-such-model/retry/j1": "{}",
+		"/v2/no-such-model/openai/v1/chat/completions": hello,
+	} {
+		if a := r.ask(t, "POST", target, "key_research", body); a.Status != 403 || !strings.Contains(a.Body, "is not known, and a budget per day or month applies") {
+			t.Errorf("%s: %d %s, want 403", target, a.Status, a.Body)
+		}
+	}
+	r.want(t, 404, "GET", "/v2/no-such-model/status/j1", "")
+
+	r.platform.AddFault(platform.Fault{Operation: "getEndpoint", Kind: platform.FaultStatus, Status: 500})
+	if a := r.ask(t, "POST", "/v2/another-model/run", "key_research", body); a.Status != 503 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("while the platform does not say whose endpoint it is: %d %v %s, want 503", a.Status, a.Header, a.Body)
+	}
+
+	declared := newRig(t, policies("budget: {per_day: 1}\n    prices: {runs: {p-image-t2i: {usd_per_run: 2}}}"))
+	if a := declared.ask(t, "POST", "/v2/p-image-t2i/run", "key_research", body); a.Status != 402 {
+		t.Errorf("by the declared price: %d %s, want 402", a.Status, a.Body)
+	}
+	counted := newRig(t, policies("budget: {gpus: 1}"))
+	if a := counted.ask(t, "POST", "/v2/no-such-model/run", "key_research", body); a.Status != 404 {
+		t.Errorf("without a budget in money: %d %s, want the platform's 404", a.Status, a.Body)
+	}
+}
+
+// The policy run_cost goes by published prices, without any of its own, a batch by its
+// dearest run.
+func TestRunCostGoesByPublishedPrices(t *testing.T) {
+	var calls atomic.Int64
+	r := newRig(t, settings("run: {batches: true}"), policies("policies: [{policy: run_cost, params: {max_usd_per_run: 0.3}}]"),
+		upstream(t, answering(&calls, func(string) (int, string) { return 200, `{"id":"job-1","status":"IN_QUEUE"}` })))
+	for _, tt := range []struct {
+		target, body string
+		status       int
+		says         string
+	}{
+		{"/v2/p-image-t2i/run", `{"input":{}}`, 200, ""},
+		{"/v2/p-video/run", `{"input":{}}`, 200, ""},
+		{"/v2/p-video/run", `{"input":{"duration":10,"resolution":"1080p"}}`, 403, "0.4 USD per run are more than the 0.3 USD allowed"},
+		{"/v2/wan-2-5/runsync", `{"input":{}}`, 403, "1.5 USD per run are more than the 0.3 USD allowed"},
+		{"/v2/wan-2-6-i2v/batch", `[{"input":{}},{"input":{"duration":2}}]`, 403, "0.5 USD per run are more"},
+		{"/v2/p-video/batch", `[{"input":{}},{"input":{"duration":14}}]`, 200, ""},
+		{"/v2/moonshot-kimi/openai/v1/chat/completions", strings.Replace(hello, "16", "20001", 1), 403, "USD per run are more"},
+		{"/v2/p-video/run", `{"input":{"duration":"5"}}`, 403, "the price of a run of p-video is not known"},
+		{"/v2/other/run", `{"input":{}}`, 403, "the price of a run of other is not known"},
+	} {
+		if a := r.ask(t, "POST", tt.target, "key_research", tt.body); a.Status != tt.status || !strings.Contains(a.Body, tt.says) {
+			t.Errorf("%s %s: %d %s, want %d %s", tt.target, tt.body, a.Status, a.Body, tt.status, tt.says)
+		}
+	}
+	report, err := r.gateway.Explain(t.Context(), gateway.Question{Method: "POST", Target: "/v2/p-video/run", Key: "key_research", Body: `{"input":{"resolution":"1080p"}}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(report); err != nil || !strings.Contains(string(text), "at most 0.2 USD per run") {
+		t.Errorf("explained: %s, %v; want the price", text, err)
+	}
+}
