@@ -279,7 +279,7 @@ func (c *Config) Validate() error {
 	if _, err := c.directory(); err != nil {
 		errs = append(errs, fault.At("orgs", err))
 	}
-	return errors.Join(append(errs, c.validateEnvoys())...)
+	return errors.Join(append(errs, c.validateEnvoys(), c.validateRateLimit())...)
 }
 
 func (o *Org) validate(at string) []error {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -27,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
+	"github.com/tollgate-dev/tollgate/gateway/rls"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -326,13 +328,20 @@ func (g *Gateway) Handler() http.Handler {
 	}}
 }
 
-// ExtProc returns the Envoy door, with the configuration of Envoys and health
-// beside it.
+// ExtProc returns the Envoy door, with the configuration of Envoys, the rate limit
+// service and health beside it.
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(g.mutualTLS()...)
 	g.envoys.Register(s)
+	ratelimitv3.RegisterRateLimitServiceServer(s, rls.New(g.meshTable, g.limiter, g.deps.Now, g.deps.Logger))
 	healthpb.RegisterHealthServer(s, readiness{g: g})
 	return s
+}
+
+// meshTable is what the rate limit service counts by.
+func (g *Gateway) meshTable() rls.Table {
+	now := g.current.Load()
+	return rls.Table{Domains: now.config.Envoy.RateLimit, Callers: now.pipeline.Callers}
 }
 
 // AdminHandler returns the handler of the admin listener.

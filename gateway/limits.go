@@ -76,7 +76,7 @@ func (l limits) known(ctx context.Context, org string, ref ratelimit.Ref) error 
 			if slices.ContainsFunc(o.Keys, func(k Key) bool { return k.ID == ref.ID }) {
 				return nil
 			}
-		case ratelimit.KindClass: // exist once they were counted
+		case ratelimit.KindClass, ratelimit.KindDescriptor: // exist once they were counted
 		}
 	}
 	counted, err := l.g.limiter.Show(ctx, org)

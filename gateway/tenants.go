@@ -38,8 +38,9 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 			Unknown: filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
 		}
 		for _, k := range o.Keys {
-			if !k.Limit.Unlimited() {
-				t.Keys[k.ID] = k.Limit
+			t.Keys[k.ID] = k.Limit
+			if k.Exempt {
+				t.Keys[k.ID] = ratelimit.Limit{}
 			}
 		}
 		for _, team := range o.Teams {

@@ -32,6 +32,8 @@ type Take struct {
 	// Failure overrides the failure policy of the class, for an organisation
 	// that has its own; empty means the configured one.
 	Failure Failure
+	// Each asks for Decision.Each.
+	Each bool
 }
 
 func (t *Take) check() error {
@@ -94,6 +96,9 @@ type Decision struct {
 	// left after this decision, in the order minute, hour, day, and then the windows
 	// of scopes that have a Policy. Empty for exempt callers and open decisions.
 	Windows []Window
+	// Each describes, if the Take asked for it, the limited windows of each of its
+	// limited scopes, in their order and as far as they are known.
+	Each [][]Window
 	// Violated lists every window the call did not fit; empty if Allowed.
 	Violated []Violation
 	// RetryAfter is the time until every violated window has ended, or permits of
@@ -151,9 +156,11 @@ func viewOf(s *State, now int64) view {
 	return v
 }
 
-// decide describes a decision on views that hold after it, one per scope. What
-// a refused call violates is what it does not fit.
-func decide(scopes []Scope, views []view, cost int64, allowed bool, source Source) Decision {
+// decide describes a decision on a call by views that hold after it, one per scope.
+// What a refused call violates is what it does not fit. The scopes are those of the
+// call, with the quotas it was held against.
+func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source) Decision {
+	cost := c.cost
 	d := Decision{Allowed: allowed, Source: source, Windows: make([]Window, 0, Windows)}
 	for w := range Windows {
 		if window, ok := tightest(scopes, views, w); ok {
@@ -161,10 +168,11 @@ func decide(scopes []Scope, views []view, cost int64, allowed bool, source Sourc
 		}
 	}
 	for s := range scopes {
-		for w := range Windows {
-			if window, ok := own(&scopes[s], &views[s], w); ok {
-				d.Windows = append(d.Windows, window)
-			}
+		if scopes[s].Policy != "" {
+			d.Windows = appendWindows(d.Windows, &scopes[s], &views[s], scopes[s].Policy+"-")
+		}
+		if c.each {
+			d.Each = append(d.Each, appendWindows(nil, &scopes[s], &views[s], ""))
 		}
 	}
 	if allowed {
@@ -194,16 +202,17 @@ func decide(scopes []Scope, views []view, cost int64, allowed bool, source Sourc
 	return d
 }
 
-// own describes window w of a scope that has a policy of its own.
-func own(s *Scope, v *view, w int) (Window, bool) {
-	limit := s.Limit.Quota(w)
-	if s.Policy == "" || limit == 0 || !v.known[w] {
-		return Window{}, false
+// appendWindows appends the limited windows of a scope that are known, their names
+// behind prefix.
+func appendWindows(windows []Window, s *Scope, v *view, prefix string) []Window {
+	for w := range Windows {
+		if limit := s.Limit.Quota(w); limit != 0 && v.known[w] {
+			windows = append(windows, Window{
+				Name: prefix + WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]), Size: WindowSize(w), Reset: v.reset[w],
+			})
+		}
 	}
-	return Window{
-		Name: s.Policy + "-" + WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]),
-		Size: WindowSize(w), Reset: v.reset[w],
-	}, true
+	return windows
 }
 
 // tightest describes window w of the scope with the least room left, of those

@@ -68,7 +68,7 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 			}
 		}
 	}
-	d := decide(shares, views[:c.n], c.cost, allowed, SourceLocal)
+	d := c.decide(shares, views[:c.n], allowed, SourceLocal)
 	d.Degraded = true
 	return d, true
 }

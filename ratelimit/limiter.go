@@ -117,7 +117,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Decision, error) {
 }
 
 func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
-	c := call{org: t.Org, class: t.Class, failure: t.Failure, cost: max(1, t.Cost)}
+	c := call{org: t.Org, class: t.Class, failure: t.Failure, cost: max(1, t.Cost), each: t.Each}
 	for i := range t.Scopes {
 		if !t.Scopes[i].Limit.Unlimited() {
 			c.limited[c.n] = t.Scopes[i]
@@ -152,6 +152,7 @@ type call struct {
 	class   Class
 	failure Failure
 	cost    int64
+	each    bool
 	// limited are the first n limited scopes.
 	limited [MaxScopes]Scope
 	n       int
@@ -169,7 +170,7 @@ func (l *Limiter) here(c *call) (Decision, bool) {
 	if !ok {
 		return Decision{}, false
 	}
-	return decide(c.scopes(), views[:c.n], c.cost, source == SourceLease, source), true
+	return c.decide(c.scopes(), views[:c.n], source == SourceLease, source), true
 }
 
 // look finds out whether a call can be decided here, spends its permits if so,
@@ -247,7 +248,7 @@ func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, e
 			views[i].count[w] = max(0, views[i].count[w]-held)
 		}
 	}
-	return decide(c.scopes(), views[:c.n], c.cost, f.op.Admitted == 1, SourceRedis), false, nil
+	return c.decide(c.scopes(), views[:c.n], f.op.Admitted == 1, SourceRedis), false, nil
 }
 
 // exchange brings f to the store and its answer into the book. It reports

@@ -28,7 +28,7 @@ func (c *Class) scope(caller *identity.Caller) ratelimit.Scope {
 		id += "/key/" + caller.Key
 	case ratelimit.KindTeam:
 		id += "/team/" + caller.Team
-	case ratelimit.KindOrg, ratelimit.KindClass:
+	case ratelimit.KindOrg, ratelimit.KindClass, ratelimit.KindDescriptor:
 	}
 	return ratelimit.Scope{Kind: ratelimit.KindClass, ID: id, Limit: c.Limit, Cost: c.Cost, Policy: c.ID}
 }
@@ -38,8 +38,8 @@ func (c *Class) scope(caller *identity.Caller) ratelimit.Scope {
 type Tenant struct {
 	// ID is the organisation's id.
 	ID string
-	// Limit is the quota that all callers share; Teams and Keys hold those of teams
-	// and keys that have one, by id.
+	// Limit is the quota that all callers share; Teams and Keys hold those of its teams
+	// and keys, by id.
 	Limit       ratelimit.Limit
 	Teams, Keys map[string]ratelimit.Limit
 	// Failure overrides, by class of call, what happens while the shared store is
