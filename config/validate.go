@@ -42,6 +42,7 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		"connections":          c.Connections.Validate(),
 		"policies":             c.Policies.Validate(),
 		"decisions":            c.Decisions.Validate(),
+		"decisions.shared":     c.Decisions.Shared.Validate(),
 		"audit":                c.Audit.Validate(),
 		"catalog":              c.Catalog.Validate(),
 		"spend":                c.Spend.Validate(),

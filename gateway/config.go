@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
@@ -155,7 +156,8 @@ type Keyless struct {
 type Decisions struct {
 	decisionlog.Config `yaml:",inline"`
 
-	Keep int `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
+	Keep   int            `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
+	Shared archive.Config `yaml:"shared" doc:"what is kept in Redis, to be explained by any gateway"`
 }
 
 // Log is the log on standard error.
@@ -191,7 +193,7 @@ func Default() Config {
 			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},
 		Policies:  policies.DefaultLimits(),
-		Decisions: Decisions{Config: decisionlog.DefaultConfig(), Keep: 1000},
+		Decisions: Decisions{Config: decisionlog.DefaultConfig(), Keep: 1000, Shared: archive.DefaultConfig()},
 		Spend:     spend.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: telemetry.Config{SampleRatio: 0.01},

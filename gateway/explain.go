@@ -172,12 +172,46 @@ func (c *Config) entries(org string) []policies.Entry {
 type decisions struct{ g *Gateway }
 
 // Find implements admin.Decisions.
-func (d decisions) Find(id string) (any, bool) {
-	return d.g.history.Find(d.g.pipeline().Chain, id)
+func (d decisions) Find(ctx context.Context, id string) (any, error) {
+	if x, ok := d.g.history.Find(d.g.pipeline().Chain, id); ok {
+		return x, nil
+	}
+	if d.g.archive == nil {
+		return nil, nil //nolint:nilnil // none is kept
+	}
+	x, err := d.g.archive.store.Find(ctx, d.orgs(""), id)
+	if x == nil {
+		return nil, err
+	}
+	return x, err
 }
 
 // List implements admin.Decisions.
-func (d decisions) List(org string, limit int) any { return d.g.history.List(org, limit) }
+func (d decisions) List(ctx context.Context, asked admin.DecisionQuery) (any, error) {
+	q := explain.Query(asked)
+	own := d.g.history.List(q)
+	if d.g.archive == nil {
+		return own, nil
+	}
+	var errs []error
+	lists := [][]explain.Summary{own}
+	for _, org := range d.orgs(q.Org) {
+		list, err := d.g.archive.list(ctx, org, q)
+		lists, errs = append(lists, list), append(errs, err)
+	}
+	return q.Newest(lists...), errors.Join(errs...)
+}
+
+// orgs are the configured organisations, or the one of an id.
+func (d decisions) orgs(id string) []string {
+	var ids []string
+	for _, o := range d.g.current.Load().config.Orgs {
+		if id == "" || o.ID == id {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
 
 // Explain implements admin.Decisions.
 func (d decisions) Explain(ctx context.Context, body []byte) (any, error) {

@@ -95,6 +95,7 @@ type Gateway struct {
 	ledger     *spend.Ledger
 	repeats    repeats
 	approvals  *approval.Store
+	archive    *archiver                                   // nil without one
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	notices    spend.Notices
@@ -180,7 +181,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.late.logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
-	g.history = explain.NewHistory(cfg.Decisions.Keep)
+	if err := g.newHistory(&cfg); err != nil {
+		return nil, err
+	}
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err

@@ -34,4 +34,7 @@ func (p Prefix) repeats() string { return p.begin("once:") }
 // approvals begins the keys of requests for approval.
 func (p Prefix) approvals() string { return p.begin("approvals:") }
 
+// decisions begins the keys of explanations of what was decided.
+func (p Prefix) decisions() string { return p.begin("decisions:") }
+
 func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

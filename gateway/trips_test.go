@@ -96,7 +96,7 @@ func subject(c redis.Cmder) string {
 	for _, a := range c.Args() {
 		text, _ := a.(string)
 		switch {
-		case strings.Contains(text, "}:made/"), strings.HasPrefix(text, "tollgate:legacy"):
+		case strings.Contains(text, "}:made/"), strings.HasPrefix(text, "tollgate:legacy"), strings.HasPrefix(text, "tollgate:decisions:"):
 			return ""
 		case strings.HasPrefix(text, "tollgate:rl:"):
 			return "limits"

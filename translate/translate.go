@@ -97,6 +97,8 @@ type Outgoing struct {
 	ContentType string
 	// Body is the encoded body, nil for none.
 	Body []byte
+	// Failed marks a body that tells of an error, whatever the status says.
+	Failed bool
 	// V2 lists the v2 operations the legacy call became, in order of the first
 	// call of each, e.g. ["createPod"].
 	V2 []string

@@ -27,7 +27,6 @@ type explainFlags struct {
 	org, team, key             string
 	roles                      []string
 	asJSON, exitCode           bool
-	list                       bool
 }
 
 func newExplain() *cobra.Command {
@@ -46,7 +45,7 @@ configuration is used instead and nothing is read: what depends on the platform
 is then unknown.
 
 Given a decision id (X-Tollgate-Decision of an answer, "decision" of a refusal),
-it tells what that gateway did; --list shows the latest ones.`,
+it tells what the gateway did; "tollgate decisions" lists them.`,
 		Example: `  tollgate explain -X POST /v2/pods --key-id ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
@@ -66,16 +65,12 @@ it tells what that gateway did; --list shows the latest ones.`,
 	flags.StringVarP(&f.config, "config", "c", "", "explain by this configuration, reading nothing")
 	flags.StringVar(&f.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
 	flags.StringVar(&f.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
-	flags.BoolVar(&f.list, "list", false, "list the latest decisions, of --org if given")
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 unless the call would pass")
 	return cmd
 }
 
 func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Reader, stdout io.Writer) error {
-	if f.list {
-		return listDecisions(ctx, f, stdout)
-	}
 	var x *explain.Report
 	var err error
 	if len(args) == 1 && !strings.HasPrefix(args[0], "/") {

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"strings"
 	"text/tabwriter"
 
@@ -125,33 +122,4 @@ func writeCall(b *strings.Builder, x *explain.Report, c *explain.Call) {
 		_, _ = fmt.Fprintf(t, "      %s\t%s\t%s\n", p.Policy, p.Verdict, text)
 	}
 	_ = t.Flush() // as above
-}
-
-// listDecisions shows the latest decisions.
-func listDecisions(ctx context.Context, f *explainFlags, w io.Writer) error {
-	var answer struct {
-		Decisions []explain.Summary `json:"decisions"`
-	}
-	if err := f.do(ctx, http.MethodGet, "/admin/decisions?"+url.Values{"org": {f.org}}.Encode(), &answer); err != nil {
-		return err
-	}
-	if f.asJSON {
-		return writeJSON(w, answer.Decisions)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "DECISION\tTIME\tORG\tTEAM\tKEY\tOPERATION\tSTATUS\tPOLICIES")
-	for _, s := range answer.Decisions {
-		var said []string
-		for _, part := range []struct {
-			word string
-			list []string
-		}{{"denied", s.Denied}, {"warned", s.Warned}, {"shadow", s.Shadowed}, {"excepted", s.Excepted}, {"changed", s.Changed}} {
-			if len(part.list) > 0 {
-				said = append(said, part.word+" "+strings.Join(part.list, ", "))
-			}
-		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", s.DecisionID, s.Time.UTC().Format("01-02 15:04:05"),
-			s.Org, s.Team, s.Key, s.Dialect+" "+s.Operation, s.Status, strings.Join(said, "; "))
-	}
-	return t.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // maxListed and defaultListed bound one list of decisions, maxQuestion a
@@ -19,17 +20,28 @@ const (
 // Decisions tells what was decided and what would be. What it returns is
 // written as JSON.
 type Decisions interface {
-	// Find explains an exchange by its decision id; false when it is not kept.
-	Find(id string) (any, bool)
-	// List returns the latest exchanges of an organisation, or of all for "",
-	// at most limit.
-	List(org string, limit int) any
+	// Find explains an exchange by its decision id, nil if it is not kept.
+	Find(ctx context.Context, id string) (any, error)
+	// List returns the latest exchanges that are selected. With an error, they are those
+	// of this gateway alone.
+	List(ctx context.Context, q DecisionQuery) (any, error)
 	// Explain tells what would become of the request a JSON object describes. A
 	// question it cannot read is a BadRequestError.
 	Explain(ctx context.Context, question []byte) (any, error)
 	// Audit holds what an organisation has against its policies. It returns ErrNoOrg for
 	// one that is not configured.
 	Audit(ctx context.Context, org string) (any, error)
+}
+
+// DecisionQuery selects exchanges. A zero member selects all.
+type DecisionQuery struct {
+	Org, Team, Key string
+	// Refused selects what was refused.
+	Refused bool
+	// Since selects what began no earlier.
+	Since time.Time
+	// Limit bounds how many there are, the newest.
+	Limit int
 }
 
 func (d Deps) audit(w http.ResponseWriter, r *http.Request) {
@@ -45,25 +57,45 @@ func (d Deps) audit(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d Deps) decisions(w http.ResponseWriter, r *http.Request) {
-	limit := defaultListed
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxListed {
-			write(w, http.StatusBadRequest, map[string]string{"error": "limit: want a number from 1 to " + strconv.Itoa(maxListed)})
+	given := r.URL.Query()
+	q := DecisionQuery{Org: given.Get("org"), Team: given.Get("team"), Key: given.Get("key"), Limit: defaultListed}
+	var err error
+	if text := given.Get("limit"); text != "" {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxListed {
+			fail(w, BadRequestError{Reason: "limit: want a number from 1 to " + strconv.Itoa(maxListed)})
 			return
 		}
-		limit = n
 	}
-	write(w, http.StatusOK, map[string]any{"decisions": d.Decisions.List(r.URL.Query().Get("org"), limit)})
+	if text := given.Get("refused"); text != "" {
+		if q.Refused, err = strconv.ParseBool(text); err != nil {
+			fail(w, BadRequestError{Reason: "refused: want true or false"})
+			return
+		}
+	}
+	if text := given.Get("since"); text != "" {
+		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
+			fail(w, BadRequestError{Reason: "since: want a time such as 2026-11-22T15:04:05Z"})
+			return
+		}
+	}
+	list, err := d.Decisions.List(r.Context(), q)
+	answer := map[string]any{"decisions": list}
+	if err != nil {
+		answer["incomplete"] = "the shared store does not answer: these are this gateway's"
+	}
+	write(w, http.StatusOK, answer)
 }
 
 func (d Deps) decision(w http.ResponseWriter, r *http.Request) {
-	x, ok := d.Decisions.Find(r.PathValue("id"))
-	if !ok {
-		write(w, http.StatusNotFound, map[string]string{"error": "this gateway keeps no decision of that id: it is too old, or another gateway's"})
-		return
+	x, err := d.Decisions.Find(r.Context(), r.PathValue("id"))
+	switch {
+	case err != nil:
+		fail(w, err)
+	case x == nil:
+		write(w, http.StatusNotFound, map[string]string{"error": "no decision of that id is kept: it is too old, or it only read and passed at another gateway"})
+	default:
+		write(w, http.StatusOK, x)
 	}
-	write(w, http.StatusOK, x)
 }
 
 func (d Deps) explain(w http.ResponseWriter, r *http.Request) {

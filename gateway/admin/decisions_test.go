@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,9 +14,22 @@ import (
 // history keeps one decision.
 type history struct{}
 
-func (history) Find(id string) (any, bool) { return map[string]string{"decisionId": id}, id == "d1" }
+func (history) Find(_ context.Context, id string) (any, error) {
+	switch id {
+	case "d1":
+		return map[string]string{"decisionId": id}, nil
+	case "away":
+		return nil, errors.New("the store is away")
+	}
+	return nil, nil //nolint:nilnil // none is kept
+}
 
-func (history) List(org string, limit int) any { return []any{org, limit} }
+func (history) List(_ context.Context, q admin.DecisionQuery) (any, error) {
+	if q.Org == "away" {
+		return nil, errors.New("the store is away")
+	}
+	return []admin.DecisionQuery{q}, nil
+}
 
 func (history) Explain(_ context.Context, question []byte) (any, error) {
 	if string(question) == "nonsense" {
@@ -41,9 +55,17 @@ func TestDecisions(t *testing.T) {
 		want                 string
 	}{
 		{"GET", "/admin/decisions/d1", "", 200, `"decisionId": "d1"`},
-		{"GET", "/admin/decisions/d2", "", 404, "keeps no decision"},
-		{"GET", "/admin/decisions?org=acme", "", 200, `50`},
-		{"GET", "/admin/decisions?org=acme&limit=7", "", 200, `7`},
+		{"GET", "/admin/decisions/d2", "", 404, "no decision of that id"},
+		{"GET", "/admin/decisions/away", "", 503, "does not answer"},
+		{"GET", "/admin/decisions?org=acme", "", 200, `"Limit": 50`},
+		{"GET", "/admin/decisions?org=acme&limit=7", "", 200, `"Limit": 7`},
+		{"GET", "/admin/decisions?team=research", "", 200, `"Team": "research"`},
+		{"GET", "/admin/decisions?key=ann", "", 200, `"Key": "ann"`},
+		{"GET", "/admin/decisions?refused=true", "", 200, `"Refused": true`},
+		{"GET", "/admin/decisions?refused=2", "", 400, "refused"},
+		{"GET", "/admin/decisions?since=2026-11-22T15:04:05Z", "", 200, `"Since": "2026-11-22T15:04:05Z"`},
+		{"GET", "/admin/decisions?since=1h", "", 400, "since"},
+		{"GET", "/admin/decisions?org=away", "", 200, `"incomplete": "the shared store`},
 		{"GET", "/admin/decisions?limit=0", "", 400, "limit"},
 		{"GET", "/admin/decisions?limit=many", "", 400, "limit"},
 		{"POST", "/admin/explain", "{}", 200, `"asked": "{}"`},

@@ -71,7 +71,7 @@ func TestAFilterIsExplainedByItself(t *testing.T) {
 		"refuses": {true, explain.Refused, explain.Stage{Name: "novelty", Result: "refused", Notes: []string{"seen by the key ann", "not on a Sunday"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			history := explain.NewHistory(10)
+			history := explain.NewHistory(10, nil)
 			pipeline := &filter.Pipeline{
 				Chain: &filter.Chain{Head: []filter.Filter{filter.Stamp{}, called{caller, op}}, Call: []filter.Filter{novelty{tc.refuse}}},
 				Ports: filter.Ports{Observer: history, Sender: refusing{t}},

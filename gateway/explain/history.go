@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"sync"
@@ -17,12 +18,17 @@ type History struct {
 	mu             sync.Mutex // guards what follows
 	telling, plain ring
 	byID           map[string]*filter.Exchange
+
+	tell func(*filter.Exchange)
 }
 
-// NewHistory returns a History of the latest size exchanges, at least two.
-func NewHistory(size int) *History {
+// NewHistory returns a History of the latest size exchanges, at least two. It calls
+// tell, if that is not nil, with what did more than read and pass. That is not to be
+// changed.
+func NewHistory(size int, tell func(*filter.Exchange)) *History {
 	half := max(1, size/2)
 	return &History{
+		tell:    tell,
 		telling: ring{items: make([]*filter.Exchange, half)}, plain: ring{items: make([]*filter.Exchange, half)},
 		byID: make(map[string]*filter.Exchange, 2*half),
 	}
@@ -31,7 +37,11 @@ func NewHistory(size int) *History {
 // Ended implements filter.Observer.
 func (h *History) Ended(ex *filter.Exchange) {
 	if ex.Caller != nil {
-		h.add(ex.Record())
+		record := ex.Record()
+		h.add(record)
+		if h.tell != nil && !plain(record) {
+			h.tell(record)
+		}
 	}
 }
 
@@ -65,7 +75,12 @@ func (h *History) Find(chain *filter.Chain, decisionID string) (_ *Report, ok bo
 	if !ok {
 		return nil, false
 	}
-	return (&words{chain: chain}).report(ex), true
+	return ReportOf(chain, ex), true
+}
+
+// ReportOf reports on an exchange that has ended.
+func ReportOf(chain *filter.Chain, ex *filter.Exchange) *Report {
+	return (&words{chain: chain}).report(ex)
 }
 
 // Summary is a kept exchange in one line.
@@ -87,27 +102,54 @@ type Summary struct {
 	Changed    []string  `json:"changed,omitempty"`
 }
 
-// List returns the latest exchanges of an organisation, or of all for "",
-// newest first and at most limit.
-func (h *History) List(org string, limit int) []Summary {
+// Query selects summaries. A zero member selects all.
+type Query struct {
+	Org, Team, Key string
+	// Refused selects what was refused.
+	Refused bool
+	// Since selects what began no earlier.
+	Since time.Time
+	// Limit bounds how many there are, the newest.
+	Limit int
+}
+
+// Match reports whether a summary is selected.
+func (q Query) Match(s *Summary) bool {
+	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
+		(!q.Refused || s.Verdict == Refused) && !s.Time.Before(q.Since)
+}
+
+// Newest returns summaries of several lists, each once, newest first and no more than
+// the limit.
+func (q Query) Newest(lists ...[]Summary) []Summary {
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(a, b Summary) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.DecisionID, a.DecisionID))
+	})
+	all = slices.CompactFunc(all, func(a, b Summary) bool { return a.DecisionID == b.DecisionID })
+	return all[:min(q.Limit, len(all))]
+}
+
+// List returns the kept exchanges that are selected, newest first.
+func (h *History) List(q Query) []Summary {
 	out := []Summary{}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, part := range []*ring{&h.telling, &h.plain} {
 		n := 0
 		part.each(func(ex *filter.Exchange) bool {
-			if org == "" || ex.Event.Org == org {
-				out = append(out, summary(ex))
+			if s := SummaryOf(ex); q.Match(&s) {
+				out = append(out, s)
 				n++
 			}
-			return n < limit
+			return n < q.Limit
 		})
 	}
-	slices.SortStableFunc(out, func(a, b Summary) int { return b.Time.Compare(a.Time) })
-	return out[:min(limit, len(out))]
+	return q.Newest(out)
 }
 
-func summary(ex *filter.Exchange) Summary {
+// SummaryOf is an exchange that has ended in one line.
+func SummaryOf(ex *filter.Exchange) Summary {
 	e := ex.Event
 	return Summary{
 		DecisionID: e.DecisionID, Time: e.Start, Org: e.Org, Team: e.Team, Key: e.Key, Dialect: e.Dialect,

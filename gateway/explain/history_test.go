@@ -28,16 +28,16 @@ func ids(list []Summary) []string {
 }
 
 func TestHistoryIsBounded(t *testing.T) {
-	h := NewHistory(6) // three that tell something, three plain reads
+	h := NewHistory(6, nil) // three that tell something, three plain reads
 	h.add(happened("acme", 1, "POST", 201))
 	for i := 2; i < 50; i++ {
 		h.add(happened("acme", i, "GET", 200))
 	}
 	h.add(happened("globex", 50, "GET", 404))
-	if diff := cmp.Diff([]string{"globex-50", "acme-49", "acme-48", "acme-47", "acme-1"}, ids(h.List("", 100))); diff != "" {
+	if diff := cmp.Diff([]string{"globex-50", "acme-49", "acme-48", "acme-47", "acme-1"}, ids(h.List(Query{Limit: 100}))); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"acme-49", "acme-48"}, ids(h.List("acme", 2))); diff != "" {
+	if diff := cmp.Diff([]string{"acme-49", "acme-48"}, ids(h.List(Query{Org: "acme", Limit: 2}))); diff != "" {
 		t.Errorf("acme's latest two (-want +got):\n%s", diff)
 	}
 	if _, ok := h.Find(new(filter.Chain), "acme-2"); ok {
@@ -52,7 +52,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	if len(h.byID) != 6 {
 		t.Errorf("%d exchanges are kept, want 6", len(h.byID))
 	}
-	if got := ids(NewHistory(0).List("", 10)); len(got) != 0 {
+	if got := ids(NewHistory(0, nil).List(Query{Limit: 10})); len(got) != 0 {
 		t.Errorf("an empty history lists %v", got)
 	}
 }

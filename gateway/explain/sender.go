@@ -142,17 +142,6 @@ func stopped(current map[string]any, id string) map[string]any {
 	return recordOf(operation.KindPod, after)
 }
 
-// graphQLErrors reports whether the answer to a GraphQL request holds errors.
-func graphQLErrors(body []byte) bool {
-	doc, err := strictjson.DecodeLenient(body)
-	if err != nil {
-		return false
-	}
-	m, _ := doc.(map[string]any)
-	list, _ := m["errors"].([]any)
-	return len(list) > 0
-}
-
 // recordOf gives an object the members that records of its kind have beyond
 // what a request says.
 func recordOf(kind operation.Kind, object map[string]any) map[string]any {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
@@ -179,7 +178,7 @@ func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 
 // failed reports whether an answer refuses. GraphQL answers 200 whatever happens.
 func failed(ex *filter.Exchange) bool {
-	return ex.Answer.Status >= http.StatusBadRequest || ex.Dialect == route.GraphQL && graphQLErrors(ex.Answer.Body)
+	return ex.Answer.Status >= http.StatusBadRequest || ex.Answer.Failed
 }
 
 // spoken lists what policies said, in the order of its weight.

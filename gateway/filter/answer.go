@@ -20,6 +20,8 @@ type Answer struct {
 	Tunnel io.ReadWriteCloser
 	// Relayed marks an answer of the platform.
 	Relayed bool
+	// Failed marks an answer that tells of an error, whatever its status says.
+	Failed bool
 
 	// read is what document found in the bytes of.
 	read struct {

@@ -207,7 +207,7 @@ func write(d route.Dialect, p *problem.Problem) (body []byte, contentType string
 
 // answerOf turns a translator's answer into the door's.
 func answerOf(out *translate.Outgoing) *Answer {
-	a := &Answer{Status: out.Status, Header: out.Header.Clone(), Body: out.Body}
+	a := &Answer{Status: out.Status, Header: out.Header.Clone(), Body: out.Body, Failed: out.Failed}
 	if a.Header == nil {
 		a.Header = make(http.Header, 8)
 	}

@@ -72,7 +72,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		}
 	}
 	ex.Event.Calls, ex.asked = out.V2, out.Asked
-	if out.Status >= http.StatusBadRequest {
+	if out.Status >= http.StatusBadRequest || out.Failed {
 		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
 	}
 	return nil

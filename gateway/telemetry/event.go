@@ -122,7 +122,7 @@ func (e *Event) Absorb(call *Event) {
 // its own failed for the reason of the last call it absorbed that did.
 func (e *Event) Complete(status, bytes int) {
 	e.Status, e.BytesOut = status, int64(bytes)
-	failed := status >= http.StatusBadRequest
+	failed := status >= http.StatusBadRequest || e.Outcome != "" && e.Outcome != OutcomeOK // GraphQL tells of errors with status 200
 	switch f := e.failed; {
 	case failed && f != nil && e.Refusal == "":
 		e.Outcome, e.Refusal, e.Stage, e.Detail, e.Approval, e.Cause = f.Outcome, f.Refusal, f.Stage, f.Detail, f.Approval, f.Cause

@@ -145,7 +145,7 @@ func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate
 	if out.Status == http.StatusUnauthorized {
 		data = nil
 	}
-	out.Body = envelope(data, entries)
+	out.Body, out.Failed = envelope(data, entries), len(entries) > 0
 	return out
 }
 
@@ -166,7 +166,7 @@ func (a *API) refused(status int, faults ...*fault) *translate.Outgoing {
 	for i, f := range faults {
 		entries[i] = f.entry(nil)
 	}
-	out.Body = envelope(nil, entries)
+	out.Body, out.Failed = envelope(nil, entries), true
 	return out
 }
 

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+)
+
+// decisionFlags is what the command line of decisions says.
+type decisionFlags struct {
+	adminClient
+	org, team, key string
+	refused        bool
+	since          time.Duration
+	limit          int
+	asJSON         bool
+}
+
+func newDecisions() *cobra.Command {
+	f := &decisionFlags{}
+	cmd := &cobra.Command{
+		Use:   "decisions",
+		Short: "List what was decided, by any gateway",
+		Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
+of all that share its Redis what was refused, warned of or excepted, or changed
+something (decisions.shared). "tollgate explain ID" tells how each came about.`,
+		Example: `  tollgate decisions --org acme --team research --denied --since 24h`,
+		Args:    cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.org, "org", "", "organisation")
+	flags.StringVar(&f.team, "team", "", "team")
+	flags.StringVar(&f.key, "key-id", "", "id of the caller's key")
+	flags.BoolVar(&f.refused, "denied", false, "only what was refused")
+	flags.DurationVar(&f.since, "since", 0, "only what is no older, e.g. 24h")
+	flags.IntVar(&f.limit, "limit", 50, "how many at most")
+	flags.StringVar(&f.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
+	flags.StringVar(&f.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (f *decisionFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if f.since < 0 {
+		return errors.New("--since: must not be negative")
+	}
+	query := url.Values{"org": {f.org}, "team": {f.team}, "key": {f.key}, "limit": {strconv.Itoa(f.limit)}}
+	if f.refused {
+		query.Set("refused", "true")
+	}
+	if f.since > 0 {
+		query.Set("since", time.Now().Add(-f.since).UTC().Format(time.RFC3339))
+	}
+	var answer struct {
+		Decisions  []explain.Summary `json:"decisions"`
+		Incomplete string            `json:"incomplete"`
+	}
+	if err := f.do(ctx, http.MethodGet, "/admin/decisions?"+query.Encode(), &answer); err != nil {
+		return err
+	}
+	if answer.Incomplete != "" {
+		_, _ = fmt.Fprintln(stderr, answer.Incomplete)
+	}
+	if f.asJSON {
+		return writeJSON(stdout, answer.Decisions)
+	}
+	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "DECISION\tTIME\tORG\tTEAM\tKEY\tOPERATION\tSTATUS\tPOLICIES")
+	for _, s := range answer.Decisions {
+		var said []string
+		for _, part := range []struct {
+			word string
+			list []string
+		}{{"denied", s.Denied}, {"warned", s.Warned}, {"shadow", s.Shadowed}, {"excepted", s.Excepted}, {"changed", s.Changed}} {
+			if len(part.list) > 0 {
+				said = append(said, part.word+" "+strings.Join(part.list, ", "))
+			}
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", s.DecisionID, s.Time.UTC().Format("01-02 15:04:05"),
+			s.Org, s.Team, s.Key, s.Dialect+" "+s.Operation, s.Status, strings.Join(said, "; "))
+	}
+	return t.Flush()
+}

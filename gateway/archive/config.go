@@ -1,0 +1,35 @@
+package archive
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Config bounds what is kept.
+type Config struct {
+	For time.Duration `yaml:"for" doc:"how long what was refused, warned of, excepted or changed something is kept in Redis, to be explained by any gateway; 0 keeps nothing there"`
+	Max int           `yaml:"max" doc:"how many of them an organisation has at most, each about 2 KB" unit:"exchanges"`
+}
+
+// DefaultConfig returns a day and 10,000 exchanges.
+func DefaultConfig() Config { return Config{For: 24 * time.Hour, Max: 10_000} }
+
+// Bounds of a Config.
+const (
+	maxFor = 90 * 24 * time.Hour
+	maxMax = 1_000_000
+)
+
+// Validate reports every fault.
+func (c Config) Validate() error {
+	var errs []error
+	if c.For < 0 || c.For > maxFor {
+		errs = append(errs, fault.Errorf("for", "must be between 0 and %s", maxFor))
+	}
+	if c.Max < 1 || c.Max > maxMax {
+		errs = append(errs, fault.Errorf("max", "must be between 1 and %d", maxMax))
+	}
+	return errors.Join(errs...)
+}

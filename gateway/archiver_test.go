@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/oklog/ulid/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/archive"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+// refusedExchange is one that ended with a refusal.
+func refusedExchange(org string) *filter.Exchange {
+	return &filter.Exchange{Caller: &identity.Caller{Org: org}, Event: &telemetry.Event{
+		DecisionID: ulid.Make().String(), Org: org, Start: time.Now(), Method: "POST", Status: 403, Refusal: "forbidden",
+	}}
+}
+
+// An archiver has one writer, drops what does not fit, and goes on after a store that
+// was away.
+func TestArchiver(t *testing.T) {
+	server := miniredis.RunT(t)
+	var begun []func()
+	a := &archiver{
+		store: archive.New(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:", archive.DefaultConfig()),
+		chain: func() *filter.Chain { return new(filter.Chain) }, late: func(f func()) { begun = append(begun, f) }, logger: slog.New(slog.DiscardHandler),
+	}
+	kept := func() int {
+		list, err := a.list(t.Context(), "acme", explain.Query{Limit: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	for range maxArchiving + 3 {
+		a.add(refusedExchange("acme"))
+	}
+	if len(begun) != 1 {
+		t.Fatalf("%d writers, want one", len(begun))
+	}
+	begun[0]()
+	if got := [3]int64{a.written.Load(), a.dropped.Load(), a.failed.Load()}; got != [3]int64{maxArchiving, 3, 0} || kept() != maxArchiving {
+		t.Errorf("written, dropped, failed = %v with %d kept, want %d, 3, 0", got, kept(), maxArchiving)
+	}
+
+	server.SetError("LOADING")
+	a.add(refusedExchange("acme"))
+	begun[1]()
+	server.SetError("")
+	a.add(refusedExchange("acme"))
+	begun[2]()
+	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{maxArchiving + 1, 1} || kept() != maxArchiving+1 {
+		t.Errorf("after the store was away: written, failed = %v with %d kept", got, kept())
+	}
+}
+
+func BenchmarkArchiver(b *testing.B) {
+	a := &archiver{
+		store: archive.New(redistest.Client(b, redis.Options{Addr: redistest.Start(b)}), "t:", archive.DefaultConfig()),
+		chain: func() *filter.Chain { return new(filter.Chain) }, late: func(f func()) { f() }, logger: slog.New(slog.DiscardHandler),
+	}
+	for b.Loop() {
+		a.add(refusedExchange("acme"))
+	}
+}
