@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -74,6 +75,24 @@ func TestThePlatformSaysWhatARunCost(t *testing.T) {
 			r.spent(t, tt.spent, "0")
 		})
 	}
+}
+
+// A job of a public model that its caller never asks for again costs what the platform
+// tells the reconciler.
+func TestTheReconcilerAsksWhatAPublicModelCost(t *testing.T) {
+	var calls atomic.Int64
+	r := newRig(t, policies("budget: {per_day: 2}"), upstream(t, answering(&calls, func(path string) (int, string) {
+		if strings.HasSuffix(path, "/run") {
+			return 200, `{"id":"job-1","status":"IN_QUEUE"}`
+		}
+		return 200, `{"id":"job-1","status":"COMPLETED","output":{"video_url":"u","cost":0.25}}`
+	})))
+	r.want(t, 200, "POST", "/v2/wan-2-5/run", `{"input":{}}`)
+	r.spent(t, "0", "1.5")
+	if got := operator[admin.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != 1 {
+		t.Errorf("%+v, want one hold carried out", got)
+	}
+	r.spent(t, "0.25", "0")
 }
 
 // What is no endpoint of the organisation and has no known price is refused where a
