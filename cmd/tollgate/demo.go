@@ -20,7 +20,7 @@ import (
 )
 
 // demoFlags are what the demo can be told on the command line.
-type demoFlags struct{ listen, admin, platform, redis string }
+type demoFlags struct{ listen, admin, platform, redis, envoy string }
 
 func newDemo() *cobra.Command {
 	var f demoFlags
@@ -30,7 +30,8 @@ func newDemo() *cobra.Command {
 		Long: `Runs the platform emulator, an embedded store and the gateway on loopback, with
 two sample organisations and fixed keys. Nothing is rented and nothing is kept. With
 --platform and --redis it runs the gateway alone, which can be killed and started
-again; the emulator is then that of 'tollgate platform --demo'.`,
+again; the emulator is then that of 'tollgate platform --demo'. With --envoy it runs
+an Envoy from PATH in front, which the gateway configures.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -40,6 +41,8 @@ again; the emulator is then that of 'tollgate platform --demo'.`,
 	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; likewise")
 	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of an emulator to use in place of one of its own")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
+	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front, at this address or the next free port")
+	cmd.Flags().Lookup("envoy").NoOptDefVal = "127.0.0.1:10000"
 	return cmd
 }
 
@@ -82,18 +85,36 @@ func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	loaded, err := demoConfig(f, "http://"+data.Addr().String())
+	open := sockets{data: data, admin: admin}
+	change, front := func(text string) string { return text }, func(context.Context) error { return nil }
+	if f.envoy != "" {
+		envoy, err := newDemoEnvoy(f.envoy, data.Addr(), stdout)
+		if err != nil {
+			return err
+		}
+		if err := envoy.greet(stdout, admin.Addr().String()); err != nil {
+			return err
+		}
+		open.envoy, change = envoy.door, envoy.configure
+		front = func(ctx context.Context) error { return envoy.run(ctx, stderr) }
+	}
+	loaded, err := demoConfig(f, "http://"+data.Addr().String(), change)
 	if err != nil {
 		return err
 	}
 	if err := greet(stdout, data.Addr().String(), admin.Addr().String(), f.platform); err != nil {
 		return err
 	}
-	return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log), sockets: sockets{data: data, admin: admin}})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return front(ctx) })
+	group.Go(func() error {
+		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log), sockets: open})
+	})
+	return group.Wait()
 }
 
-// demoConfig reads the demo's configuration for a gateway at public.
-func demoConfig(f demoFlags, public string) (*config.Loaded, error) {
+// demoConfig reads the demo's configuration, changed, for a gateway at public.
+func demoConfig(f demoFlags, public string, change func(text string) string) (*config.Loaded, error) {
 	emulator, err := url.Parse(f.platform)
 	if err != nil {
 		return nil, fmt.Errorf("address of the emulator: %w", err)
@@ -106,7 +127,7 @@ func demoConfig(f demoFlags, public string) (*config.Loaded, error) {
 		text = strings.ReplaceAll(text, "SHA256("+key+")", identity.DigestOf(key).String())
 	}
 	secrets := map[string]string{"DEMO_ACME_PLATFORM_KEY": demoAcmeKey, "DEMO_GLOBEX_PLATFORM_KEY": demoGlobexKey, "DEMO_REDIS_URL": f.redis}
-	return config.Parse("demo.yaml", []byte(text), config.Sources{
+	return config.Parse("demo.yaml", []byte(change(text)), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 		DemoKeys: true,
 	})

