@@ -53,7 +53,8 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	callers, err := g.callers(cfg)
+	effective := g.withKeys(cfg)
+	callers, err := g.callers(effective)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,8 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		zones[o.ID] = o.Zone
 	}
 	return &state{
-		config:   cfg,
+		config:   effective,
+		file:     cfg,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
@@ -147,7 +149,8 @@ func (g *Gateway) callers(cfg *Config) (*filter.Callers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &filter.Callers{Directory: directory, Tenants: tenants}, nil
+	good, fail := g.keys.state()
+	return &filter.Callers{Directory: directory, Tenants: tenants, Partial: good.IsZero() && fail != nil}, nil
 }
 
 func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {

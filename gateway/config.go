@@ -230,7 +230,7 @@ func (c *Config) directory() (*identity.Directory, error) {
 		for _, k := range o.Keys {
 			for _, d := range k.Accepted() {
 				entries = append(entries, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{
-					Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt, Until: d.NotAfter, Addresses: k.Addresses,
+					Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt, Until: d.NotAfter, Addresses: k.Addresses, Used: k.Used,
 				}})
 			}
 		}

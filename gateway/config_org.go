@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -130,6 +131,9 @@ type Key struct {
 	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the key is accepted from, such as 10.0.0.0/8; none is everywhere"`
 	Expires   time.Time      `yaml:"expires" doc:"when the key ceases to be accepted, whatever its digests say, RFC 3339; absent is never"`
 	Owner     string         `yaml:"owner" doc:"who answers for the key, for people to read; at most 200 bytes"`
+
+	// Used is where the last use of a key made at run time is noted, nil for others.
+	Used *atomic.Int64 `yaml:"-"`
 }
 
 // maxOwner bounds what is written of an owner, in bytes.

@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/rls"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -95,7 +96,8 @@ type Gateway struct {
 	ledger     *spend.Ledger
 	repeats    repeats
 	approvals  *approval.Store
-	archive    *archiver                                   // nil without one
+	archive    *archiver // nil without one
+	keys       *keyring
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	notices    spend.Notices
@@ -119,12 +121,13 @@ type Gateway struct {
 
 // state is one compiled configuration. It is immutable.
 type state struct {
-	config   *Config
-	pipeline *filter.Pipeline
-	reader   *filter.Reader
-	client   *upstream.Client
-	runs     runs
-	engine   *policies.Engine
+	// config is the file's with the keys made at run time beside its own.
+	config, file *Config
+	pipeline     *filter.Pipeline
+	reader       *filter.Reader
+	client       *upstream.Client
+	runs         runs
+	engine       *policies.Engine
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string
 	zones  map[string]spend.Zone // by organisation
@@ -188,6 +191,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
+	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.keys()), deps.Now, deps.Logger)
 	g.approvals = approval.New(deps.Redis, cfg.Redis.Prefix.approvals())
 	if cfg.Audit.File != nil {
 		if g.audit, err = audit.Open(cfg.Audit, deps.Now, deps.Logger); err != nil {
@@ -363,6 +367,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Legacy:    legacyCalls{g},
 		Spend:     ledger{g},
 		Approvals: approvals{g},
+		Keys:      adminKeys{g},
 		Envoys:    g.envoys,
 
 		Policies:  g.policyStatus,

@@ -37,4 +37,7 @@ func (p Prefix) approvals() string { return p.begin("approvals:") }
 // decisions begins the keys of explanations of what was decided.
 func (p Prefix) decisions() string { return p.begin("decisions:") }
 
+// keys begins the keys of callers' keys that were made at run time.
+func (p Prefix) keys() string { return p.begin("keys:") }
+
 func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

@@ -36,6 +36,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return errors.Join(err, data.Close(), adminListener.Close())
 		}
 	}
+	g.pollKeys(ctx) // before the doors open
 	stopNoting := g.noteUsage(ctx)
 	logged := g.logDecisions(ctx)
 	group, ctx := errgroup.WithContext(ctx)
@@ -78,6 +79,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return background(g.books.Run(ctx))
 	})
 	group.Go(func() error { return g.follow(ctx) })
+	group.Go(func() error { g.runKeys(watch); return nil }) // keys are revoked while the doors drain, too
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
 	if g.deps.Serving != nil {

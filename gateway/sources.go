@@ -10,7 +10,7 @@ import (
 )
 
 // source is something the gateway works from and keeps looking at: the
-// configuration, an organisation's bundle, its price list.
+// configuration, an organisation's bundle, its price list, the keys made at run time.
 type source struct {
 	kind, org string
 	good      time.Time // when it was last good; zero for never
@@ -37,6 +37,9 @@ func (g *Gateway) sources() []source {
 	for _, s := range g.catalog.Status() {
 		out = append(out, source{kind: "prices", org: s.Org, good: s.Fetched, failed: s.Err != nil})
 	}
+	if keys, err := g.keys.state(); !keys.IsZero() || err != nil {
+		out = append(out, source{kind: "keys", good: keys, failed: err != nil})
+	}
 	return out
 }
 
@@ -45,12 +48,12 @@ func (g *Gateway) sources() []source {
 func measureSources(mp metric.MeterProvider, now func() time.Time, list func() []source) error {
 	m := mp.Meter("github.com/tollgate-dev/tollgate/gateway")
 	age, err := m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
-		metric.WithDescription("Time since a configuration was last taken, a bundle last seen to be current, a price list last read."))
+		metric.WithDescription("Time since a configuration was last taken, a bundle last seen to be current, a price list or the keys made at run time last read."))
 	if err != nil {
 		return fmt.Errorf("sources: %w", err)
 	}
 	failed, err := m.Int64ObservableGauge("tollgate.source.failed",
-		metric.WithDescription("1 when the last look at a configuration, a bundle or a price list failed, so that the last good one stays."))
+		metric.WithDescription("1 when the last look at a configuration, a bundle, a price list or the keys made at run time failed, so that the last good one stays."))
 	if err != nil {
 		return fmt.Errorf("sources: %w", err)
 	}

@@ -19,38 +19,37 @@ import (
 func newKeys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, replace and list keys for callers",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use:   "create",
-		Short: "Make a key and the line that admits it",
-		Long: `Makes a random key. The key is shown once and stored nowhere; the configuration
-gets its SHA-256 only.`,
+		Short: "Make, replace, list and withdraw keys for callers",
+		Long: `Makes, replaces, lists and withdraws keys for callers, at a running gateway: what
+is changed is in force there at once, and at all others within two seconds.
+
+With -c, rotate and list are about the keys of a configuration file instead.
+They print what the file is to have; none of them changes it.`,
 		Args: cobra.NoArgs,
-		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			key := identity.NewKey()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller:       %s\nline for the configuration: sha256: \"%s\"\n",
-				key, identity.DigestOf(key))
-			return err
-		}),
-	}, newKeysRotate(), newKeysList())
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c := newAdminClient(cmd)
+	cmd.AddCommand(newKeysCreate(c), newKeysRotate(c), newKeysList(c), newKeysRevoke(c), newKeysImport(c))
 	return cmd
 }
 
-func newKeysRotate() *cobra.Command {
+func newKeysRotate(c *adminClient) *cobra.Command {
 	var path string
 	var overlap time.Duration
 	cmd := &cobra.Command{
-		Use:   "rotate -c tollgate.yaml ORG/KEY",
-		Short: "Make another secret for a key, and the lines that admit both for a while",
-		Long: `Makes a random key that takes the place of the one a caller has. It prints the
-digests that the configuration is to have for the key instead of its sha256 or
-digests: what is accepted now goes on being accepted for the overlap. Both are
-one caller, with the same id, quotas and history. The file is not changed.`,
+		Use:   "rotate ORG/KEY",
+		Short: "Make another secret for a key; both are accepted for a while",
+		Long: `Makes a random secret that takes the place of the one a caller has, which goes on
+being accepted for the overlap. Both are one caller, with the same id, quotas and
+history. The secret is shown once.
+
+With -c, prints the digests that the key is to have in the configuration instead of
+its sha256 or digests. The file is not changed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
+			if path == "" {
+				return rotateMade(cmd, c, args[0], overlap)
+			}
 			k, err := findKey(path, args[0])
 			if err != nil {
 				return err
@@ -58,16 +57,16 @@ one caller, with the same id, quotas and history. The file is not changed.`,
 			return rotate(cmd.OutOrStdout(), k, time.Now().UTC().Truncate(time.Second), overlap)
 		}),
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "tollgate.yaml", "configuration file")
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that has the key")
 	cmd.Flags().DurationVar(&overlap, "overlap", 7*24*time.Hour, "how long the present secret is accepted beside the new one")
 	return cmd
 }
 
 // findKey returns the key that a configuration has under ORG/KEY.
 func findKey(path, name string) (gateway.Key, error) {
-	org, id, ok := strings.Cut(name, "/")
-	if !ok {
-		return gateway.Key{}, errors.New("name the key as ORG/KEY")
+	org, id, err := cutKey(name)
+	if err != nil {
+		return gateway.Key{}, err
 	}
 	loaded, err := config.Load(path, config.Sources{WithoutSecrets: true})
 	if err != nil {
@@ -81,23 +80,25 @@ func findKey(path, name string) (gateway.Key, error) {
 	return gateway.Key{}, fmt.Errorf("%s has no key %s", path, name)
 }
 
+// cutKey reads ORG/KEY.
+func cutKey(name string) (org, id string, err error) {
+	org, id, ok := strings.Cut(name, "/")
+	if !ok || org == "" || id == "" {
+		return "", "", errors.New("name the key as ORG/KEY")
+	}
+	return org, id, nil
+}
+
 // rotate prints a new secret for a key, and all its digests from now on: those whose
 // time has passed are left out, and the others end with the overlap at the latest.
 func rotate(w io.Writer, k gateway.Key, now time.Time, overlap time.Duration) error {
 	key := identity.NewKey()
-	end := now.Add(overlap)
 	var lines strings.Builder
 	lines.WriteString("digests:\n")
-	for _, d := range append(k.Secrets(), gateway.Digest{Digest: identity.DigestOf(key)}) {
-		if !d.NotAfter.IsZero() && !d.NotAfter.After(now) {
-			continue
-		}
+	for _, d := range k.Rotated(identity.DigestOf(key), now, overlap) {
 		fmt.Fprintf(&lines, "  - sha256: \"%s\"\n", d.Digest)
 		if !d.NotBefore.IsZero() {
 			fmt.Fprintf(&lines, "    not_before: %s\n", d.NotBefore.Format(time.RFC3339))
-		}
-		if d.Digest != identity.DigestOf(key) && (d.NotAfter.IsZero() || d.NotAfter.After(end)) {
-			d.NotAfter = end
 		}
 		if !d.NotAfter.IsZero() {
 			fmt.Fprintf(&lines, "    not_after: %s\n", d.NotAfter.Format(time.RFC3339))
@@ -107,13 +108,22 @@ func rotate(w io.Writer, k gateway.Key, now time.Time, overlap time.Duration) er
 	return err
 }
 
-func newKeysList() *cobra.Command {
+func newKeysList(c *adminClient) *cobra.Command {
 	var path string
+	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list -c tollgate.yaml",
-		Short: "List the keys of a configuration and when they are accepted",
-		Args:  cobra.NoArgs,
-		RunE: action(func(cmd *cobra.Command, _ []string) error {
+		Use:   "list ORG | list -c FILE",
+		Short: "List keys, and whether they are in force",
+		Long: `Lists the keys of an organisation that were made at run time; with -c, those of a
+configuration file and when each of their secrets is accepted.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			if (path == "") == (len(args) == 0) {
+				return errors.New("name an organisation, or a configuration file with -c")
+			}
+			if path == "" {
+				return listMade(cmd, c, args[0], asJSON)
+			}
 			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true})
 			if err != nil {
 				return err
@@ -121,7 +131,8 @@ func newKeysList() *cobra.Command {
 			return listKeys(cmd.OutOrStdout(), loaded.Config.Orgs, time.Now())
 		}),
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "tollgate.yaml", "configuration file")
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, of keys made at run time")
 	return cmd
 }
 

@@ -34,7 +34,9 @@ type Deps struct {
 	Spend  Spend
 	// Approvals answers requests for approval.
 	Approvals Approvals
-	Envoys    Envoys
+	// Keys makes and withdraws keys at run time.
+	Keys   Keys
+	Envoys Envoys
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
@@ -78,6 +80,15 @@ type BadRequestError struct{ Reason string }
 // Error implements error.
 func (e BadRequestError) Error() string { return e.Reason }
 
+// RefusedError is why a request is not carried out, with the status that says so.
+type RefusedError struct {
+	Status int
+	Reason string
+}
+
+// Error implements error.
+func (e RefusedError) Error() string { return e.Reason }
+
 // probeTimeout bounds how long a readiness probe waits for the store.
 const probeTimeout = 3 * time.Second
 
@@ -113,6 +124,10 @@ func (d Deps) routes() []route {
 		{pattern: "POST /admin/approvals/deny", handle: d.deny, changes: true},
 		{pattern: "GET /admin/spend/idle", handle: d.idle},
 		{pattern: "POST /admin/spend/keep", handle: d.keep, changes: true},
+		{pattern: "GET /admin/keys", handle: d.keys},
+		{pattern: "POST /admin/keys/create", handle: d.createKey, changes: true},
+		{pattern: "POST /admin/keys/rotate", handle: d.rotateKey, changes: true},
+		{pattern: "POST /admin/keys/revoke", handle: d.revokeKey, changes: true},
 		{pattern: "GET /admin/legacy", handle: d.legacy},
 		{pattern: "GET /admin/envoy", handle: d.envoyNodes},
 		{pattern: "GET /admin/envoy/snapshot", handle: d.envoySnapshot},
@@ -202,6 +217,10 @@ func fail(w http.ResponseWriter, err error) {
 	}
 	if bad, ok := errors.AsType[BadRequestError](err); ok {
 		write(w, http.StatusBadRequest, map[string]string{"error": bad.Reason})
+		return
+	}
+	if refused, ok := errors.AsType[RefusedError](err); ok {
+		write(w, refused.Status, map[string]string{"error": refused.Reason})
 		return
 	}
 	write(w, http.StatusServiceUnavailable, map[string]string{"error": "the shared store does not answer"})

@@ -66,6 +66,9 @@ func (f Identify) find(ex *Exchange) error {
 	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
 		return refused
 	}
+	if err != nil && ex.callers.Partial {
+		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
+	}
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ const (
 	KeyReused          Kind = "key_reused"
 	UnderWay           Kind = "under_way"
 	RepeatsUnavailable Kind = "repeats_unavailable"
+	KeyConflict        Kind = "key_conflict"
+	KeysUnavailable    Kind = "keys_unavailable"
 	OutcomeUnknown     Kind = "outcome_unknown"
 	UpstreamFailed     Kind = "upstream_failed"
 	UpstreamTimeout    Kind = "upstream_timeout"
@@ -74,6 +76,8 @@ var kinds = map[Kind]row{
 	KeyReused:          {http.StatusUnprocessableEntity, "Unprocessable Entity", "the Idempotency-Key was used for another request before"},
 	UnderWay:           {http.StatusConflict, "Conflict", "the request with this Idempotency-Key is under way, or it is not known yet what became of it; wait for Retry-After seconds"},
 	RepeatsUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "it cannot be told whether the Idempotency-Key was used before, so the call is refused"},
+	KeyConflict:        {http.StatusConflict, "Conflict", "the key cannot be made or changed as it is: its id or secret is taken, or it was changed meanwhile"},
+	KeysUnavailable:    {http.StatusServiceUnavailable, "Service Unavailable", "the keys made at run time cannot be read or changed at the moment"},
 	OutcomeUnknown:     {http.StatusGatewayTimeout, "Gateway Timeout", "the platform has not said what became of a create; the same request, sent again, gets what it made"},
 	UpstreamFailed:     {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
 	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},

@@ -87,6 +87,7 @@ func Table() []Row {
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		leaf("gateway/approval", "a leaf: what was asked of operators, and answered"),
 		leaf("gateway/idempotency", "a leaf: what is remembered of calls"),
+		leaf("gateway/keystore", "a leaf: records of keys, whatever they say"),
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),

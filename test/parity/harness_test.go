@@ -129,15 +129,21 @@ func openDoor(t *testing.T, name string, opts ...option) *door {
 	}
 	d.redis = miniredis.RunT(t)
 	d.redis.SetTime(start)
+	d.open(t)
+	return d
+}
+
+// open opens a gateway.
+func (d *door) open(t *testing.T) {
+	t.Helper()
 	d.gateway = newGateway(t, d)
 	front := d.gateway.Handler()
-	if name == "envoy" {
+	if d.name == "envoy" {
 		front = envoy(t, d)
 	}
 	s := httptest.NewServer(front)
 	t.Cleanup(s.Close)
 	d.addr = s.Listener.Addr().String()
-	return d
 }
 
 func newGateway(t *testing.T, d *door) *gateway.Gateway {

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway"
+)
+
+func newKeysImport(c *adminClient) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import ORG FILE",
+		Short: "Admit keys that there are already, known by their SHA-256",
+		Long: `Admits the keys of a list, known by their SHA-256 alone, at a running gateway: keys
+of another gateway, or the platform keys that callers have. A file that ends in .csv
+has the columns
+
+  id,sha256,team,roles,owner,expires,addresses
+
+of which the first line says which are there and in what order; roles and addresses
+are separated by spaces. Any other is a list in YAML, as under key_files of the
+configuration. A key that cannot be admitted does not hold up the others.`,
+		Args: cobra.ExactArgs(2),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			data, err := os.ReadFile(args[1])
+			if err != nil {
+				return err
+			}
+			specs, err := readKeys(args[1], data)
+			if err != nil {
+				return err
+			}
+			var failed []error
+			for _, s := range specs {
+				if _, err := c.createKey(cmd.Context(), args[0], s.spec); err != nil {
+					failed = append(failed, fmt.Errorf("%s/%s: %w", args[0], s.id, err))
+				} else if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/%s is accepted\n", args[0], s.id); err != nil {
+					return err
+				}
+			}
+			return errors.Join(failed...)
+		}),
+	}
+}
+
+// importedKey is a key to be admitted, in JSON.
+type importedKey struct{ id, spec string }
+
+// readKeys reads a list of keys in CSV or YAML.
+func readKeys(name string, data []byte) ([]importedKey, error) {
+	if strings.EqualFold(filepath.Ext(name), ".csv") {
+		return readCSV(name, string(data))
+	}
+	var keys []gateway.Key
+	if err := new(strictyaml.Positions).Extend(name, data, "", &keys); err != nil {
+		return nil, err
+	}
+	specs := make([]importedKey, len(keys))
+	for i := range keys {
+		if keys[i].Record().Digests == nil {
+			return nil, fmt.Errorf("%s: key %q has no sha256", name, keys[i].ID)
+		}
+		text, err := json.Marshal(keys[i].Record())
+		if err != nil {
+			return nil, err
+		}
+		specs[i] = importedKey{keys[i].ID, string(text)}
+	}
+	return specs, nil
+}
+
+func readCSV(name, text string) ([]importedKey, error) {
+	r := csv.NewReader(strings.NewReader(text))
+	columns, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for i, column := range columns {
+		if !slices.Contains([]string{"id", "sha256", "team", "roles", "owner", "expires", "addresses"}, column) || slices.Contains(columns[:i], column) {
+			return nil, fmt.Errorf("%s: column %q is not known, or there twice", name, column)
+		}
+	}
+	var specs []importedKey
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return specs, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		cell := make(map[string]string, len(columns))
+		for i, column := range columns {
+			cell[column] = row[i]
+		}
+		line, _ := r.FieldPos(0)
+		if cell["id"] == "" || cell["sha256"] == "" {
+			return nil, fmt.Errorf("%s:%d: a key needs an id and a sha256", name, line)
+		}
+		s := keySpec{
+			team: cell["team"], owner: cell["owner"], expires: cell["expires"], digest: cell["sha256"],
+			roles: strings.Fields(cell["roles"]), addresses: strings.Fields(cell["addresses"]),
+		}
+		spec, err := s.spec(cell["id"], time.Now())
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+		}
+		specs = append(specs, importedKey{cell["id"], spec})
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+// madeKey is a key as the admin API answers it.
+type madeKey struct {
+	Secret string
+	Key    gateway.KeyRecord
+}
+
+// keySpec is the command line of a new key.
+type keySpec struct {
+	team, owner, expires, digest string
+	roles, addresses             []string
+	limits, budget               map[string]string
+}
+
+func newKeysCreate(c *adminClient) *cobra.Command {
+	var s keySpec
+	cmd := &cobra.Command{
+		Use:   "create [ORG/KEY]",
+		Short: "Make a key",
+		Long: `Makes a key at a running gateway. Its secret is random, is shown once and stored
+nowhere; the gateways keep its SHA-256.
+
+Without ORG/KEY, prints a random key and the line that admits it in a configuration
+file, and asks no gateway.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				key := identity.NewKey()
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller:       %s\nline for the configuration: sha256: \"%s\"\n",
+					key, identity.DigestOf(key))
+				return err
+			}
+			org, id, err := cutKey(args[0])
+			if err != nil {
+				return err
+			}
+			spec, err := s.spec(id, time.Now())
+			if err != nil {
+				return err
+			}
+			made, err := c.createKey(cmd.Context(), org, spec)
+			if err != nil {
+				return err
+			}
+			return showSecret(cmd, made)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.team, "team", "", "team the caller belongs to")
+	f.StringSliceVar(&s.roles, "role", nil, "what the caller may be: viewer, operator, admin, lead (default operator)")
+	f.StringVar(&s.owner, "owner", "", "who answers for the key")
+	f.StringVar(&s.expires, "expires", "", "when it ceases to be accepted: a time in RFC 3339, or a duration from now such as 720h (default never)")
+	f.StringSliceVar(&s.addresses, "address", nil, "prefix it is accepted from, such as 10.0.0.0/8 (default everywhere)")
+	f.StringToStringVar(&s.limits, "limits", nil, "quotas of its own, such as minute=60,day=10000")
+	f.StringToStringVar(&s.budget, "budget", nil, "budget of its own, such as per_hour=2.50,gpus=4")
+	f.StringVar(&s.digest, "sha256", "", "SHA-256 of a key that there is already, instead of a new one")
+	return cmd
+}
+
+// spec is the key in JSON, such as the admin API takes it.
+func (s *keySpec) spec(id string, now time.Time) (string, error) {
+	m := map[string]any{"id": id}
+	for name, text := range map[string]string{"team": s.team, "owner": s.owner, "sha256": s.digest} {
+		if text != "" {
+			m[name] = text
+		}
+	}
+	for name, list := range map[string][]string{"roles": s.roles, "addresses": s.addresses} {
+		if len(list) > 0 {
+			m[name] = list
+		}
+	}
+	for name, section := range map[string]map[string]string{"limits": s.limits, "budget": s.budget} {
+		numbers := make(map[string]any, len(section))
+		for member, text := range section {
+			if !json.Valid([]byte(text)) {
+				return "", fmt.Errorf("--%s: %s: %q is not a number", name, member, text)
+			}
+			numbers[member] = json.RawMessage(text)
+		}
+		if len(section) > 0 {
+			m[name] = numbers
+		}
+	}
+	if s.expires != "" {
+		end, err := time.Parse(time.RFC3339, s.expires)
+		if length, asLength := time.ParseDuration(s.expires); asLength == nil {
+			end, err = now.Add(length), nil
+		}
+		if err != nil {
+			return "", errors.New("--expires: want a time in RFC 3339, or a duration such as 720h")
+		}
+		m["expires"] = end.UTC().Truncate(time.Second)
+	}
+	text, err := json.Marshal(m)
+	return string(text), err
+}
+
+func (c *adminClient) createKey(ctx context.Context, org, spec string) (*madeKey, error) {
+	made := new(madeKey)
+	return made, c.do(ctx, http.MethodPost, "/admin/keys/create?"+url.Values{"org": {org}, "spec": {spec}}.Encode(), made)
+}
+
+// showSecret prints the secret of a key, the only time that it is shown.
+func showSecret(cmd *cobra.Command, made *madeKey) error {
+	if made.Secret == "" {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", made.Key.ID)
+		return err
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller: %s\nIt is not shown again.\n", made.Secret)
+	return err
+}
+
+func rotateMade(cmd *cobra.Command, c *adminClient, name string, overlap time.Duration) error {
+	org, id, err := cutKey(name)
+	if err != nil {
+		return err
+	}
+	made := new(madeKey)
+	q := url.Values{"org": {org}, "id": {id}, "overlap": {overlap.String()}}
+	if err := c.do(cmd.Context(), http.MethodPost, "/admin/keys/rotate?"+q.Encode(), made); err != nil {
+		return err
+	}
+	return showSecret(cmd, made)
+}
+
+func newKeysRevoke(c *adminClient) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ORG/KEY",
+		Short: "Withdraw a key that was made at run time, and end its streams",
+		Args:  cobra.ExactArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			org, id, err := cutKey(args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.do(cmd.Context(), http.MethodPost, "/admin/keys/revoke?"+url.Values{"org": {org}, "id": {id}}.Encode(), nil); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked\n", args[0])
+			return err
+		}),
+	}
+}
+
+func listMade(cmd *cobra.Command, c *adminClient, org string, asJSON bool) error {
+	var answer struct {
+		Keys []gateway.KeyRecord `json:"keys"`
+	}
+	if err := c.do(cmd.Context(), http.MethodGet, "/admin/keys?"+url.Values{"org": {org}}.Encode(), &answer); err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(cmd.OutOrStdout(), answer.Keys)
+	}
+	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "KEY\tTEAM\tROLES\tOWNER\tFROM\tCREATED\tBY\tEXPIRES\tLAST USED\tSTATE") // Flush reports
+	for _, k := range answer.Keys {
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, orDash(k.Team), orDash(joined(k.Roles)), orDash(printable(k.Owner)), orDash(joined(k.Addresses)),
+			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), k.State)
+	}
+	return t.Flush()
+}
+
+// orDash stands for what is empty in a column.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func joined[T any](list []T) string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = fmt.Sprint(v)
+	}
+	return strings.Join(texts, ",")
+}

@@ -1,0 +1,68 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Keys makes and withdraws keys at run time. Its errors are ErrNoOrg, a RefusedError or
+// those of the store.
+type Keys interface {
+	// List returns the keys of an organisation.
+	List(ctx context.Context, org string) (any, error)
+	// Create makes a key of a specification in JSON, which has the members of a key in
+	// the configuration, and returns it with its secret, unless that is known by its
+	// digest alone.
+	Create(ctx context.Context, org, spec string) (any, error)
+	// Rotate gives a key another secret, which it returns; those it has are accepted for
+	// the overlap.
+	Rotate(ctx context.Context, org, id string, overlap time.Duration) (any, error)
+	// Revoke withdraws a key.
+	Revoke(ctx context.Context, org, id string) error
+}
+
+func (d Deps) keys(w http.ResponseWriter, r *http.Request) {
+	keys, err := d.Keys.List(r.Context(), r.URL.Query().Get("org"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, map[string]any{"keys": keys})
+}
+
+// createKey has the whole specification in its query, so that it is recorded with the
+// intent.
+func (d Deps) createKey(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	made, err := d.Keys.Create(r.Context(), q.Get("org"), q.Get("spec"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusCreated, made)
+}
+
+func (d Deps) rotateKey(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	overlap, err := time.ParseDuration(q.Get("overlap"))
+	if err != nil || overlap < 0 {
+		write(w, http.StatusBadRequest, map[string]string{"error": "overlap: want a duration such as 24h, at least 0s"})
+		return
+	}
+	made, err := d.Keys.Rotate(r.Context(), q.Get("org"), q.Get("id"), overlap)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, made)
+}
+
+func (d Deps) revokeKey(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if err := d.Keys.Revoke(r.Context(), q.Get("org"), q.Get("id")); err != nil {
+		fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,279 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+)
+
+// Bounds of what is made at run time.
+const (
+	maxKeys    = 10_000 // of an organisation
+	maxSecrets = 8      // of a key
+	maxMadeID  = 64     // bytes
+	maxSpec    = 16 << 10
+	maxOverlap = 90 * 24 * time.Hour
+)
+
+// keyAnswer is a key that was made, or got another secret, which nothing shows again.
+type keyAnswer struct {
+	Secret string    `json:"secret,omitempty"`
+	Key    KeyRecord `json:"key"`
+}
+
+// parseKey reads the specification of a key, which has the members that a key has in
+// the configuration.
+func parseKey(spec string) (Key, error) {
+	var k Key
+	if len(spec) > maxSpec {
+		return k, problem.Invalid.Newf("the specification of a key has more than %d bytes", maxSpec)
+	}
+	return k, invalidKey(strictyaml.Decode("key", []byte(spec), &k))
+}
+
+// invalidKey tells callers of every fault of a specification, nil if err is.
+func invalidKey(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := problem.Invalid.New("the key is not valid")
+	faults, ok := errors.AsType[strictyaml.Errors](err)
+	if !ok {
+		faults, _ = errors.AsType[strictyaml.Errors](strictyaml.Locate(new(strictyaml.Positions), err))
+	}
+	for _, f := range faults {
+		f.File, f.Line = "", 0
+		p.Errors = append(p.Errors, f.Error())
+	}
+	return p
+}
+
+// createKey makes a key for by. Its secret is random unless a digest is given.
+func (g *Gateway) createKey(ctx context.Context, org string, k Key, by string) (*keyAnswer, error) {
+	now := g.deps.Now().UTC().Truncate(time.Second)
+	secret := ""
+	if k.Digest == (identity.Digest{}) && len(k.Digests) == 0 {
+		secret = identity.NewKey()
+		k.Digest = identity.DigestOf(secret)
+	}
+	if strings.Trim(k.ID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" || len(k.ID) > maxMadeID {
+		return nil, problem.Invalid.Newf("the id of a key made at run time has letters, digits, '-', '_' and '.' alone, and at most %d of them", maxMadeID)
+	}
+	if !k.Expires.IsZero() && !k.Expires.After(now) {
+		return nil, problem.Invalid.New("expires is in the past")
+	}
+	if err := invalidKey(k.Validate()); err != nil {
+		return nil, err
+	}
+	if err := g.freshKeys(ctx); err != nil {
+		return nil, err
+	}
+	known := *g.keys.known.Load()
+	if _, ok := known[org].records[k.ID]; ok {
+		return nil, problem.KeyConflict.Newf("organisation %s has a key %q, or had it in the last %d days", org, k.ID, keyMemory/(24*time.Hour))
+	}
+	if len(known[org].records) >= maxKeys {
+		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
+	}
+	m, err := madeKey{Key: k, Revision: 1, Created: now, By: by}.recorded()
+	if err != nil {
+		return nil, err
+	}
+	file, with := g.current.Load().file, maps.Clone(known)
+	records := maps.Clone(known[org].records)
+	if records == nil {
+		records = make(map[string]madeKey, 1)
+	}
+	records[k.ID] = m
+	if with == nil {
+		with = make(map[string]ring, 1)
+	}
+	with[org] = ring{records: records}
+	taken := file.taken(with)
+	if why := taken.unfit(g.org(org), &k); why != "" {
+		return nil, problem.KeyConflict.New(why)
+	}
+	return g.changeKey(ctx, org, m, secret)
+}
+
+// freshKeys reads what others have changed, so that what is decided next is decided by
+// the keys there are.
+func (g *Gateway) freshKeys(ctx context.Context) error {
+	if err := g.RefreshKeys(ctx); err != nil {
+		return keysAway(err)
+	}
+	return nil
+}
+
+func keysAway(err error) error {
+	return problem.KeysUnavailable.New("the keys made at run time cannot be read or changed at the moment").With("Retry-After", "1").Because(err)
+}
+
+// changeKey puts a record in the place of the one that is known, and in force here.
+func (g *Gateway) changeKey(ctx context.Context, org string, m madeKey, secret string) (*keyAnswer, error) {
+	done, err := g.keys.swap(ctx, org, m)
+	switch {
+	case err != nil:
+		return nil, keysAway(err)
+	case !done:
+		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
+	}
+	g.applyKeys()
+	return &keyAnswer{Secret: secret, Key: m.record()}, nil
+}
+
+// madeKey returns a key that can be changed at run time.
+func (g *Gateway) madeKey(ctx context.Context, org, id string) (madeKey, error) {
+	if err := g.freshKeys(ctx); err != nil {
+		return madeKey{}, err
+	}
+	file := g.current.Load().file
+	i := slices.IndexFunc(file.Orgs, func(o Org) bool { return o.ID == org })
+	if i >= 0 && slices.ContainsFunc(file.Orgs[i].Keys, func(k Key) bool { return k.ID == id }) {
+		return madeKey{}, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
+	}
+	m, ok := g.keys.ring(org).records[id]
+	if !ok {
+		return m, noKey(org, id)
+	}
+	return m, nil
+}
+
+func noKey(org, id string) error {
+	return problem.NotFound.Newf("organisation %s has no key %q made at run time", org, id)
+}
+
+// rotateKey gives a key another secret.
+func (g *Gateway) rotateKey(ctx context.Context, org string, m madeKey, overlap time.Duration) (*keyAnswer, error) {
+	now := g.deps.Now().UTC().Truncate(time.Second)
+	switch {
+	case overlap < 0 || overlap > maxOverlap:
+		return nil, problem.Invalid.Newf("overlap: want at most %s", maxOverlap)
+	case !m.Revoked.IsZero():
+		return nil, problem.KeyConflict.Newf("key %q is revoked", m.ID)
+	case !m.Expires.IsZero() && !m.Expires.After(now):
+		return nil, problem.KeyConflict.Newf("key %q has expired", m.ID)
+	}
+	secret := identity.NewKey()
+	m.Digests, m.Digest = m.Rotated(identity.DigestOf(secret), now, overlap), identity.Digest{}
+	if len(m.Digests) > maxSecrets {
+		return nil, problem.KeyConflict.Newf("key %q has %d secrets that are accepted, as many as it may: rotate it with an overlap of 0s, or later", m.ID, maxSecrets)
+	}
+	m.Revision++
+	next, err := m.recorded()
+	if err != nil {
+		return nil, err
+	}
+	return g.changeKey(ctx, org, next, secret)
+}
+
+// revokeKey withdraws a key. One that is revoked stays as it is.
+func (g *Gateway) revokeKey(ctx context.Context, org string, m madeKey, by string) error {
+	if !m.Revoked.IsZero() {
+		return nil
+	}
+	m.Revoked, m.RevokedBy = g.deps.Now().UTC().Truncate(time.Second), by
+	m.Revision++
+	next, err := m.recorded()
+	if err == nil {
+		_, err = g.changeKey(ctx, org, next, "")
+	}
+	return err
+}
+
+// listKeys returns the keys made at run time of an organisation, by id.
+func (g *Gateway) listKeys(ctx context.Context, org string) []KeyRecord {
+	known, now := *g.keys.known.Load(), g.deps.Now()
+	file := g.current.Load().file
+	taken := file.taken(known)
+	used, o := g.keys.lastUsed(ctx, org), g.org(org)
+	list := make([]KeyRecord, 0, len(known[org].records))
+	for _, id := range slices.Sorted(maps.Keys(known[org].records)) {
+		m := known[org].records[id]
+		r := m.record()
+		r.Used = used[id]
+		switch why := taken.unfit(o, &m.Key); {
+		case !m.Revoked.IsZero():
+			r.State = "revoked"
+		case !m.Expires.IsZero() && !m.Expires.After(now):
+			r.State = "expired"
+		case why != "":
+			r.State = "not in force: " + why
+		default:
+			r.State = "in force"
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// adminKeys is the keys as the admin listener knows them.
+type adminKeys struct{ g *Gateway }
+
+// byAdmin is who made a key that operators have made.
+const byAdmin = "admin"
+
+// refused is an error as the admin listener answers it.
+func refused(err error) error {
+	p, ok := errors.AsType[*problem.Problem](err)
+	if !ok {
+		return err
+	}
+	return admin.RefusedError{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
+}
+
+// List implements admin.Keys.
+func (a adminKeys) List(ctx context.Context, org string) (any, error) {
+	if a.g.org(org) == nil {
+		return nil, admin.ErrNoOrg
+	}
+	return a.g.listKeys(ctx, org), nil
+}
+
+// Create implements admin.Keys.
+func (a adminKeys) Create(ctx context.Context, org, spec string) (any, error) {
+	if a.g.org(org) == nil {
+		return nil, admin.ErrNoOrg
+	}
+	k, err := parseKey(spec)
+	if err != nil {
+		return nil, refused(err)
+	}
+	made, err := a.g.createKey(ctx, org, k, byAdmin)
+	return made, refused(err)
+}
+
+// Rotate implements admin.Keys.
+func (a adminKeys) Rotate(ctx context.Context, org, id string, overlap time.Duration) (any, error) {
+	m, err := a.find(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	made, err := a.g.rotateKey(ctx, org, m, overlap)
+	return made, refused(err)
+}
+
+// Revoke implements admin.Keys.
+func (a adminKeys) Revoke(ctx context.Context, org, id string) error {
+	m, err := a.find(ctx, org, id)
+	if err != nil {
+		return err
+	}
+	return refused(a.g.revokeKey(ctx, org, m, byAdmin))
+}
+
+func (a adminKeys) find(ctx context.Context, org, id string) (madeKey, error) {
+	if a.g.org(org) == nil {
+		return madeKey{}, admin.ErrNoOrg
+	}
+	m, err := a.g.madeKey(ctx, org, id)
+	return m, refused(err)
+}
