@@ -117,6 +117,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 			Streams: g.streams, WebSockets: g.webSockets,
 		},
 	}
+	ports.Keys = true
 	ports.Decisions = g.decisionRecorders()
 	if g.audit != nil {
 		ports.Audit = g.audit

@@ -122,6 +122,18 @@ func plainCoding(ex *Exchange) error {
 	return nil
 }
 
+// StrictJSON refuses a body that is not strict JSON, or not called that.
+func (ex *Exchange) StrictJSON() error {
+	if err := plainCoding(ex); err != nil {
+		return err
+	}
+	if err := jsonType(ex); err != nil {
+		return err
+	}
+	_, err := strictjson.Decode(ex.In.Body, strictjson.DefaultLimits())
+	return err
+}
+
 func jsonType(ex *Exchange) error {
 	types := ex.In.Header["Content-Type"]
 	if len(types) != 1 {

@@ -49,6 +49,8 @@ type Ports struct {
 	Usage Usage
 	// Audit records what is changed; nil records nothing.
 	Audit Auditor
+	// Keys says that leads may change keys.
+	Keys bool
 	// Observer receives exchanges that have ended; nil for none.
 	Observer Observer
 }

@@ -1,0 +1,277 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+)
+
+// The routes by which a lead manages the keys of its team.
+const (
+	keysPath    = "/tollgate/keys"
+	listKeysID  = "keys.list"
+	makeKeyID   = "keys.create"
+	rotateKeyID = "keys.rotate"
+	revokeKeyID = "keys.revoke"
+
+	maxTeamKeys = 100            // that a lead may have in force
+	leadOverlap = 24 * time.Hour // of a rotation
+)
+
+func keyRoutes() []route.Route {
+	return []route.Route{
+		{ID: listKeysID, Dialect: route.V2, Method: http.MethodGet, Pattern: keysPath},
+		{ID: makeKeyID, Dialect: route.V2, Method: http.MethodPost, Pattern: keysPath},
+		{ID: rotateKeyID, Dialect: route.V2, Method: http.MethodPost, Pattern: keysPath + "/{id}/rotate"},
+		{ID: revokeKeyID, Dialect: route.V2, Method: http.MethodDelete, Pattern: keysPath + "/{id}"},
+	}
+}
+
+// lead is a caller that may manage keys of its team, with the bounds of what it makes.
+type lead struct {
+	caller *identity.Caller
+	key    Key
+	team   Team
+}
+
+// leadOf returns the lead that makes a request. It refuses others with 403.
+func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
+	if slices.Contains(c.Roles, identity.RoleLead) && c.Team != "" {
+		if o := g.org(c.Org); o != nil {
+			k := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == c.Key })
+			t := slices.IndexFunc(o.Teams, func(t Team) bool { return t.ID == c.Team })
+			if k >= 0 && t >= 0 {
+				return &lead{c, o.Keys[k], o.Teams[t]}, nil
+			}
+		}
+	}
+	return nil, problem.Forbidden.New("only a key with the role lead manages the keys of its team")
+}
+
+// bound returns a key that is asked for, with the lead's own bounds where it names
+// none. It refuses one that could do more than the lead or its team.
+func (l *lead) bound(k Key) (Key, error) {
+	var errs []error
+	bad := func(path, format string, args ...any) { errs = append(errs, fault.Errorf(path, format, args...)) }
+	if k.Team = cmp.Or(k.Team, l.caller.Team); k.Team != l.caller.Team {
+		bad("team", "must be the lead's own, %q", l.caller.Team)
+	}
+	works := slices.ContainsFunc(l.caller.Roles, func(r identity.Role) bool { return r == identity.RoleOperator || r == identity.RoleAdmin })
+	for _, r := range rolesOf(k.Roles) {
+		if r != identity.RoleViewer && (r != identity.RoleOperator || !works) {
+			bad("roles", "a lead cannot give the role %s", r)
+		}
+	}
+	if k.Exempt {
+		bad("exempt", "a lead cannot give it")
+	}
+	if k.Budget.Approvable && !l.key.Budget.Approvable {
+		bad("budget.approvable", "the lead's own budget is not")
+	}
+	for _, w := range []struct {
+		name      string
+		of        *int64
+		own, team int64
+	}{
+		{"limits.minute", &k.Limit.Minute, l.key.Limit.Minute, l.team.Limit.Minute},
+		{"limits.hour", &k.Limit.Hour, l.key.Limit.Hour, l.team.Limit.Hour},
+		{"limits.day", &k.Limit.Day, l.key.Limit.Day, l.team.Limit.Day},
+		{"budget.gpus", &k.Budget.GPUs, l.key.Budget.GPUs, l.team.Budget.GPUs},
+		{"budget.pods", &k.Budget.Pods, l.key.Budget.Pods, l.team.Budget.Pods},
+		{"budget.workers", &k.Budget.Workers, l.key.Budget.Workers, l.team.Budget.Workers},
+		{"budget.volume_gb", &k.Budget.VolumeGB, l.key.Budget.VolumeGB, l.team.Budget.VolumeGB},
+	} {
+		errs = append(errs, atMost(w.name, w.of, w.own, w.team))
+	}
+	errs = append(errs,
+		atMost("budget.per_hour", &k.Budget.PerHour, l.key.Budget.PerHour, l.team.Budget.PerHour),
+		atMost("budget.per_day", &k.Budget.PerDay, l.key.Budget.PerDay, l.team.Budget.PerDay),
+		atMost("budget.per_month", &k.Budget.PerMonth, l.key.Budget.PerMonth, l.team.Budget.PerMonth))
+	if end := l.caller.Until; !end.IsZero() {
+		if k.Expires.IsZero() {
+			k.Expires = end
+		}
+		if k.Expires.After(end) {
+			bad("expires", "must not be later than the lead's own end, %s", end.UTC().Format(time.RFC3339))
+		}
+	}
+	if len(l.caller.Addresses) > 0 && len(k.Addresses) == 0 {
+		k.Addresses = l.caller.Addresses
+	}
+	for i, p := range k.Addresses {
+		within := func(own netip.Prefix) bool { return own.Bits() <= p.Bits() && own.Contains(p.Addr()) }
+		if len(l.caller.Addresses) > 0 && !slices.ContainsFunc(l.caller.Addresses, within) {
+			bad(fault.Index("addresses", i), "is beyond the lead's own")
+		}
+	}
+	return k, errors.Join(errs...)
+}
+
+// rolesOf returns the roles of a key, of which an operator's is that of one that
+// names none.
+func rolesOf(roles []identity.Role) []identity.Role {
+	if len(roles) == 0 {
+		return []identity.Role{identity.RoleOperator}
+	}
+	return roles
+}
+
+// atMost gives a bound that is not set the lead's own, and refuses one beyond that or
+// the team's. 0 is no bound.
+func atMost[T ~int64](name string, of *T, own, team T) error {
+	if *of == 0 {
+		*of = own
+	}
+	for _, most := range []T{own, team} {
+		if most > 0 && *of > most {
+			return fault.Errorf(name, "is more than the lead or its team may have")
+		}
+	}
+	return nil
+}
+
+// answerKeys answers a lead.
+func (g *Gateway) answerKeys(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	l, err := g.leadOf(ex.Caller)
+	if err != nil {
+		return nil, err
+	}
+	switch ex.Route.ID {
+	case listKeysID:
+		list := slices.DeleteFunc(g.listKeys(ctx, ex.Caller.Org), func(r KeyRecord) bool { return r.Team != l.caller.Team })
+		return answerJSON(map[string]any{"keys": list})
+	case makeKeyID:
+		return g.leadCreates(ctx, ex, l)
+	}
+	if len(ex.In.Body) > 0 {
+		return nil, problem.BadRequest.New("the operation takes no body")
+	}
+	m, err := g.madeKey(ctx, ex.Caller.Org, ex.Params["id"])
+	p, _ := errors.AsType[*problem.Problem](err)
+	if err == nil && m.Team != l.caller.Team || p != nil && p.Kind == problem.KeyConflict {
+		err = noKey(ex.Caller.Org, ex.Params["id"])
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ex.Route.ID == rotateKeyID {
+		return g.leadRotates(ctx, ex, l, m)
+	}
+	if m.Exempt || slices.Contains(m.Roles, identity.RoleLead) || slices.Contains(m.Roles, identity.RoleAdmin) {
+		return nil, problem.Forbidden.New("this key is for administrators to revoke")
+	}
+	return g.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*keyAnswer, error) {
+		return nil, g.revokeKey(ctx, ex.Caller.Org, m, ex.Caller.Key)
+	})
+}
+
+func (g *Gateway) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Answer, error) {
+	if err := ex.StrictJSON(); err != nil {
+		return nil, err
+	}
+	k, err := parseKey(string(ex.In.Body))
+	if err != nil {
+		return nil, err
+	}
+	if k.Digest != (identity.Digest{}) || len(k.Digests) > 0 {
+		return nil, problem.Forbidden.New("the secret of a key that a lead makes is made here: leave sha256 and digests out")
+	}
+	if k, err = l.bound(k); err != nil {
+		p := invalidKey(err).(*problem.Problem) //nolint:errcheck // it is one
+		refusal := problem.Forbidden.New("the key could do more than its team lead may give")
+		refusal.Errors = p.Errors
+		return nil, refusal
+	}
+	n := 0
+	for _, m := range g.keys.ring(ex.Caller.Org).records {
+		if m.Team == l.caller.Team && m.Revoked.IsZero() {
+			n++
+		}
+	}
+	if n >= maxTeamKeys {
+		return nil, problem.KeyConflict.Newf("the team has %d keys made at run time, as many as a lead may make", n)
+	}
+	spec, err := json.Marshal(k.Record())
+	if err != nil {
+		return nil, err
+	}
+	return g.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*keyAnswer, error) {
+		return g.createKey(ctx, ex.Caller.Org, k, ex.Caller.Key)
+	})
+}
+
+// leadRotates gives a lead the secret of a key that it might have made.
+func (g *Gateway) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m madeKey) (*filter.Answer, error) {
+	overlap := leadOverlap
+	for name, values := range ex.Query {
+		var err error
+		if overlap, err = time.ParseDuration(values[0]); name != "overlap" || len(values) != 1 || err != nil {
+			return nil, problem.BadRequest.New("the query takes overlap alone, a duration such as 24h")
+		}
+	}
+	bounded, err := l.bound(m.Key)
+	before, _ := json.Marshal(m.Key.Record())
+	after, _ := json.Marshal(bounded.Record())
+	if err != nil || !bytes.Equal(before, after) {
+		return nil, problem.Forbidden.New("this key can do more than its team lead may give: administrators rotate it")
+	}
+	return g.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*keyAnswer, error) {
+		return g.rotateKey(ctx, ex.Caller.Org, m, overlap)
+	})
+}
+
+// leadChange audits a change and makes it. A dry run makes none.
+func (g *Gateway) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*keyAnswer, error)) (*filter.Answer, error) {
+	if !ex.Ports.Keys {
+		return nil, problem.BadRequest.New("there are no dry runs of changes of keys")
+	}
+	var seq int64
+	if ex.Ports.Audit != nil {
+		var err error
+		seq, err = ex.Ports.Audit.Intent(audit.Record{
+			Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
+			Operation: ex.Route.ID, Kind: "key", Resource: id, Query: query,
+		})
+		if err != nil {
+			return nil, problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
+		}
+	}
+	made, err := change()
+	result := audit.Record{Resource: id, Status: status}
+	if err != nil {
+		result.Status = problem.Internal.Status()
+		if p, ok := errors.AsType[*problem.Problem](err); ok {
+			result.Status = p.Status
+		}
+	}
+	if seq != 0 {
+		// What was done is done: a secret that was made is told all the same.
+		if failed := ex.Ports.Audit.Result(seq, result); failed != nil {
+			g.deps.Logger.Error("the audit log cannot be written", "error", failed)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if status == http.StatusNoContent {
+		return &filter.Answer{Status: status, Header: make(http.Header)}, nil
+	}
+	answer, err := answerJSON(made)
+	if err == nil {
+		answer.Status = status
+	}
+	return answer, err
+}
