@@ -41,8 +41,10 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	g.perils, g.notices, g.keeper = store.Perils, store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
-		History: &spend.History{Archive: store, Keep: cfg.Spend.History},
-		Seen:    alerts.Look, Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
+		History:  &spend.History{Archive: store, Keep: cfg.Spend.History},
+		Seen:     alerts.Look,
+		Bills:    &spend.Bills{Archive: store, Notices: store, List: g.bills, After: cfg.Spend.Bills, Keep: cfg.Spend.History},
+		Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 		Done: func(ctx context.Context, org string, r spend.Report) {
 			passes.done(ctx, org, r)
 			g.tellStrangers(ctx, org, r.Strangers)
@@ -69,6 +71,11 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 		}
 	}
 	return now.reader.Inventory(ctx, org, plan, kinds, prices)
+}
+
+// bills lists what the platform has billed an organisation, by hour.
+func (g *Gateway) bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+	return g.current.Load().reader.Bills(ctx, org, from, to)
 }
 
 // zone is when the days and months of an organisation begin.

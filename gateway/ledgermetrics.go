@@ -18,6 +18,7 @@ type passes struct {
 	now   func() time.Time
 	valid time.Duration
 	drift metric.Int64Counter
+	bills metric.Float64Counter
 
 	mu   sync.Mutex // guards last
 	last map[string]pass
@@ -35,6 +36,11 @@ func newPasses(mp metric.MeterProvider, now func() time.Time, valid time.Duratio
 	var err error
 	p.drift, err = m.Int64Counter("tollgate.ledger.drift",
 		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway."))
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	p.bills, err = m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
+		metric.WithDescription("By how much what was counted was corrected, because the platform has billed more or less."))
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
@@ -67,6 +73,9 @@ func (p *passes) done(ctx context.Context, org string, r spend.Report) {
 	p.mu.Lock()
 	p.last[org] = pass{p.now(), r}
 	p.mu.Unlock()
+	for direction, micro := range map[string]int64{"more": r.Corrected.More, "less": r.Corrected.Less} {
+		p.bills.Add(ctx, float64(micro)/1e6, metric.WithAttributes(attribute.String("org", org), attribute.String("direction", direction)))
+	}
 	for kind, n := range map[string]int{"adopted": r.Adopted, "removed": r.Removed, "changed": r.Changed} {
 		if r.Rebuilt {
 			n = 0 // a ledger that was empty differs in everything

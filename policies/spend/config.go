@@ -11,6 +11,7 @@ import (
 type Config struct {
 	Reconcile  time.Duration `yaml:"reconcile" doc:"time between two comparisons of the ledger with the platform's lists"`
 	Unresolved time.Duration `yaml:"unresolved" doc:"how long what a call without an answer may have made is looked for before its reservation is released"`
+	Bills      time.Duration `yaml:"bills" doc:"how long after an hour has ended the platform's bill of it is complete: what was counted is then corrected to what was billed; 0 corrects nothing"`
 	History    Retention     `yaml:"history" doc:"how long it is kept what each resource has cost"`
 }
 
@@ -36,7 +37,7 @@ const maxDays = 3660
 
 // DefaultConfig is the configuration used where nothing is said.
 func DefaultConfig() Config {
-	return Config{Reconcile: time.Minute, Unresolved: 10 * time.Minute, History: Retention{Hourly: 35, Daily: 400}}
+	return Config{Reconcile: time.Minute, Unresolved: 10 * time.Minute, Bills: 2 * time.Hour, History: Retention{Hourly: 35, Daily: 400}}
 }
 
 // Validate reports every fault, each with its path below the section.
@@ -49,6 +50,9 @@ func (c Config) Validate() error {
 		if d.value < d.least {
 			errs = append(errs, fault.Errorf(d.name, "must be at least %s, got %s", d.least, d.value))
 		}
+	}
+	if c.Bills != 0 && c.Bills < time.Hour {
+		errs = append(errs, fault.Errorf("bills", "must be 0 or at least %s, got %s", time.Hour, c.Bills))
 	}
 	for _, d := range []struct {
 		name         string

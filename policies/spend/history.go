@@ -120,7 +120,11 @@ type Posting struct {
 	Changes int
 	// Rollups are hourly. They are added to those of the days, too.
 	Rollups []Rollup
-	Keep    Retention
+	// Billed are hourly, too: by how much what was billed differs from what was counted.
+	// That is also added to what has accrued for the owner in the day and the month, as
+	// far as the hour is in them.
+	Billed []Rollup
+	Keep   Retention
 }
 
 // Archive keeps roll-ups. It is one with the [Store] whose changes it counts: both are

@@ -238,7 +238,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 		delete(l.holds, s.Hold)
 		for _, a := range l.of(h.Owner, now) {
 			a.reserved.add(h.Amounts, -1)
-			a.correct(-h.Amounts[Burn], h.at)
+			a.correct(-h.Amounts[Burn], h.at, a.at)
 		}
 		if r := l.resources[h.Resource]; r != nil {
 			r.Pending = max(0, r.Pending-1)
@@ -292,7 +292,7 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 		}
 		more := max(0, next.Amounts[Burn]-before[Burn])
 		for _, a := range l.of(next.Owner, now) {
-			a.correct(more, h.at)
+			a.correct(more, h.at, a.at)
 		}
 		l.archive.note(next, more, h.at)
 		l.archive.note(next, -more, l.of(Owner{}, now)[0].at)

@@ -50,7 +50,7 @@ func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
 func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, _ := m.org(org)
+	l, now := m.org(org)
 	a := &l.archive
 	if a.Version != p.Version {
 		return false, nil
@@ -59,7 +59,7 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 	if a.rollups == nil {
 		a.rollups = map[Unit]map[int64]*bucket{Hourly: {}, Daily: {}}
 	}
-	for _, r := range p.Rollups {
+	for _, r := range slices.Concat(p.Rollups, p.Billed) {
 		for _, u := range []Unit{Hourly, Daily} {
 			start := u.Start(r.Start)
 			b := a.rollups[u][start.UnixMilli()]
@@ -69,6 +69,12 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 			}
 			b.ends = p.Keep.End(u, start).UnixMilli()
 			b.micro[r.Item] += r.Micro
+		}
+	}
+	for _, r := range p.Billed {
+		for _, a := range l.of(r.Item.Owner, now) {
+			from := r.Start.UnixMilli()
+			a.correct(r.Micro, from, from+hour)
 		}
 	}
 	return true, nil

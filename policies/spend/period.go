@@ -85,12 +85,12 @@ func (a *account) spend(micro int64) {
 	}
 }
 
-// correct accrues a rate from a time on, as far as that is in the periods; a
+// correct accrues a rate from a time to another, as far as that is in the periods; a
 // negative one is taken off.
-func (a *account) correct(rate, from int64) {
+func (a *account) correct(rate, from, to int64) {
 	for i := range a.periods {
 		p := &a.periods[i]
-		ms := a.at - max(from, p.start)
+		ms := min(a.at, to) - max(from, p.start)
 		if rate >= 0 {
 			micro, rest := cost(rate, ms, p.carry)
 			p.accrued, p.carry = p.accrued+micro, rest

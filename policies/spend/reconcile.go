@@ -35,6 +35,8 @@ type Reconciler struct {
 	Done func(ctx context.Context, org string, r Report)
 	// History rolls up what resources cost in each pass.
 	History *History
+	// Bills corrects what was counted by what was billed; nil does not.
+	Bills *Bills
 	// Enforcer makes good what passes a budget; nil does not.
 	Enforcer *Enforcer
 	// Patience is how long a call may take: a hold that is older belongs to a
@@ -61,6 +63,8 @@ type Report struct {
 	Unowned int
 	// Rebuilt says that the ledger was not complete before.
 	Rebuilt bool
+	// Corrected is what the platform's bills have changed.
+	Corrected Corrected
 }
 
 const (
@@ -126,6 +130,13 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		if !done {
 			return p.report, errors.New("the store was lost during the rebuild")
 		}
+	}
+	p.report.Corrected, err = r.Bills.Follow(ctx, org, before.Now)
+	if err != nil {
+		r.Logger.WarnContext(ctx, "what was counted could not be compared with the platform's bills", "org", org, "error", err.Error())
+	}
+	if c := p.report.Corrected; c.Hours > 0 {
+		r.Logger.InfoContext(ctx, "what was counted follows the platform's bills", "org", org, "hours", c.Hours, "more_micro_usd", c.More, "less_micro_usd", c.Less)
 	}
 	if r.Done != nil {
 		r.Done(ctx, org, p.report)

@@ -64,7 +64,7 @@ func TestAMonthAgreesWithTheBill(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			m := newMonth(t, seed)
+			m := newMonth(t, seed, "")
 			end := time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)
 			for next := m.clock.Now(); ; {
 				next = next.Add(time.Duration(m.Int64N(int64(4 * time.Hour))))
@@ -92,7 +92,7 @@ func TestAMonthAgreesWithTheBill(t *testing.T) {
 	}
 }
 
-func newMonth(t *testing.T, seed uint64) *month {
+func newMonth(t *testing.T, seed uint64, config string) *month {
 	t.Helper()
 	clock := platform.ManualClock(time.Date(2027, 3, 1, 0, 0, 1, 0, time.UTC))
 	m := &month{
@@ -100,7 +100,7 @@ func newMonth(t *testing.T, seed uint64) *month {
 		owner: make(map[string]string), done: make(map[string]int),
 	}
 	m.redis.SetTime(clock.Now())
-	m.site = open(t, &plan{gateways: 2, config: teamsConfig(), redis: m.redis.Addr(), clock: clock})
+	m.site = open(t, &plan{gateways: 2, config: config + teamsConfig(), redis: m.redis.Addr(), clock: clock})
 	m.reconcile(0)
 	return m
 }
@@ -210,7 +210,7 @@ func detail(a answer) string {
 func (m *month) billed() map[string]float64 {
 	m.t.Helper()
 	billed := make(map[string]float64)
-	for _, kind := range []struct{ path, id string }{{"pods", "podId"}, {"network-volumes", "networkVolumeId"}} {
+	for _, kind := range []struct{ path, id string }{{"pods", "podId"}, {"network-volumes", "networkVolumeId"}, {"serverless", "serverlessId"}} {
 		var bill struct{ Records []map[string]any }
 		a := m.outside(http.MethodGet, "/v2/billing/"+kind.path+"?bucketSize=month&lastN=1", "")
 		if err := json.Unmarshal([]byte(a.body), &bill); err != nil {

@@ -134,11 +134,11 @@ local function add(to, amounts, sign)
   for i = 1, AMOUNTS do to[i] = math.max(0, to[i] + sign * amounts[i]) end
 end
 
--- accrues a rate from a time on, as far as that is in the periods; takes a negative
--- one off
-local function correct(a, rate, from)
+-- accrues a rate from a time to another, as far as that is in the periods; takes a
+-- negative one off
+local function correct(a, rate, from, to)
   for _, p in ipairs(a.periods) do
-    local ms = a.at - math.max(from, p.start)
+    local ms = math.min(a.at, to) - math.max(from, p.start)
     if rate >= 0 then
       local micro, rest = cost(rate, ms, p.carry)
       p.accrued, p.carry = p.accrued + micro, rest

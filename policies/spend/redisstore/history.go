@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,12 +90,12 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 	if err != nil {
 		return false, err
 	}
-	keys := []string{s.rolled(org), s.keys(org)[4]}
+	keys := s.with(org, s.rolled(org))
 	args := []any{p.Version, p.Until.UnixMilli(), series, p.Changes}
 	for _, u := range []spend.Unit{spend.Hourly, spend.Daily} {
 		var starts []time.Time
 		items := make(map[time.Time][]any)
-		for _, r := range p.Rollups {
+		for _, r := range slices.Concat(p.Rollups, p.Billed) {
 			start := u.Start(r.Start)
 			if items[start] == nil {
 				starts = append(starts, start)
@@ -111,11 +112,15 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 			args = append(args, items[start]...)
 		}
 	}
-	done, err := s.post.Run(ctx, s.client, keys, args...).Int()
-	if err != nil {
-		return false, fmt.Errorf("post: %w: %w", spend.ErrUnavailable, err)
+	args = append(args, len(p.Billed))
+	for _, r := range p.Billed {
+		args = append(args, join([]int64{r.Start.UnixMilli(), r.Micro}), r.Item.Team, r.Item.Key)
 	}
-	return done == 1, nil
+	reply, err := s.run(ctx, s.post, org, keys, args)
+	if err != nil {
+		return false, fmt.Errorf("post: %w", err)
+	}
+	return reply.status == 1, nil
 }
 
 // batch is how many roll-ups are read in one step.

@@ -1,19 +1,20 @@
 -- Adds to roll-ups, unless another gateway has done so since they were read.
 --
--- KEYS  1  hash  what the roll-ups are at: version, until (Unix ms), series (JSON)
---       2  list  changes that are not in them yet; see common.lua
---       3  and on, a hash for each unit of time: item (JSON) -> micro-dollars
+-- KEYS  6  hash  what the roll-ups are at: version, until (Unix ms), series (JSON)
+--       7  and on, a hash for each unit of time: item (JSON) -> micro-dollars
 -- ARGV  1  version read   2  until   3  series   4  how many of the changes are in
 --       then for each unit: when it is dropped (Unix s), how many items, and these:
 --       item, micro-dollars
+--       then how many corrections of what has accrued, and these: when the hour
+--       began and micro-dollars, team, key
 --
--- Returns 1 if it was done and 0 if not.
+-- Returns {1 if it was done and 0 if not, epoch, sequence and clock}.
 
-if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', string.format('%.0f', tonumber(ARGV[1]) + 1), 'until', ARGV[2], 'series', ARGV[3])
-redis.call('LTRIM', KEYS[2], ARGV[4], -1)
+if (redis.call('HGET', KEYS[6], 'version') or '0') ~= ARGV[1] then return head(0) end
+redis.call('HSET', KEYS[6], 'version', string.format('%.0f', tonumber(ARGV[1]) + 1), 'until', ARGV[2], 'series', ARGV[3])
+redis.call('LTRIM', KEYS[5], ARGV[4], -1)
 local at = 5
-for k = 3, #KEYS do
+for k = 7, #KEYS do
   local drop, items = ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
   for _ = 1, items do
@@ -22,4 +23,10 @@ for k = 3, #KEYS do
   end
   redis.call('EXPIREAT', KEYS[k], drop)
 end
-return 1
+for _ = 1, tonumber(ARGV[at]) do
+  local n = numbers(ARGV[at + 1])
+  each(ARGV[at + 2], ARGV[at + 3], function(a) correct(a, n[2], n[1], n[1] + HOUR) end)
+  at = at + 3
+end
+saveAccounts()
+return head(1)

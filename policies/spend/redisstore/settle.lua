@@ -33,7 +33,7 @@ end
 local function unreserve(h)
   each(h.team, h.key, function(a)
     add(a.reserved, h.amounts, -1)
-    correct(a, -h.amounts[1], h.at)
+    correct(a, -h.amounts[1], h.at, a.at)
   end)
   local about = resource(h.resource)
   if about then
@@ -54,6 +54,7 @@ if how == OPEN then
   if as ~= '' and as ~= id then
     local other = holdOf(as)
     if other then
+      forget(as)
       unreserve(other)
       spend(other, other.amounts[COST])
       saveAccounts()
@@ -96,7 +97,7 @@ elseif how == COMMIT then
     if held and new then
       local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
       local more = math.max(0, new.amounts[1] - before)
-      each(new.team, new.key, function(a) correct(a, more, held.at) end)
+      each(new.team, new.key, function(a) correct(a, more, held.at, a.at) end)
       note(res, new, more, held.at, 0)
       note(res, new, -more, account('org').at, 0)
     end

@@ -59,7 +59,7 @@ func New(client redis.UniversalClient, prefix string, zones spend.Zones) *Store 
 	return &Store{
 		client: client, prefix: prefix, zones: zones, seen: make(map[string]position),
 		reserve: script(reserveSource), settle: script(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
-		post: redis.NewScript(postSource),
+		post: script(postSource),
 	}
 }
 

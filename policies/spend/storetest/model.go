@@ -39,6 +39,7 @@ func testModel(h *harness) {
 			"budget":  m.budget,
 			"zone":    m.zone,
 			"roll":    m.roll,
+			"billed":  m.billed,
 		})
 	})
 }
@@ -57,7 +58,7 @@ type model struct {
 	plan    spend.Plan
 	holds   []string // all there ever were
 	made    int
-	moved   bool // to another zone
+	moved   bool // to another zone, or away from what was counted
 }
 
 // both runs a step on both stores and wants the same of both.
@@ -92,7 +93,7 @@ func (m *model) check(t *rapid.T) {
 				t.Fatalf("%s is negative: %+v", b.Scope, b)
 			}
 		}
-		if b.Day < 0 || b.Month < 0 || b.Month < b.Day && !m.moved { // in another zone, the month can begin before the day
+		if b.Day < 0 || b.Month < 0 || b.Month < b.Day && !m.moved { // the month can begin before the day, or be corrected by more than it had
 			t.Fatalf("%s has accrued %d today and %d this month", b.Scope, b.Day, b.Month)
 		}
 	}
@@ -240,6 +241,25 @@ func (m *model) roll(t *rapid.T) {
 		to := spend.Daily.Start(m.now).Add(spend.Daily.Length())
 		q := spend.Query{From: to.AddDate(0, 0, -3), To: to, Bucket: spend.Daily, By: spend.Dimension.Values("")}
 		return h.Ask(m.harness.Context(), m.org, &q, m.now)
+	})
+}
+
+// billed corrects an hour of the last two days.
+func (m *model) billed(t *rapid.T) {
+	m.T, m.moved = t, true
+	r := spend.Rollup{
+		Start: spend.Hourly.Start(m.now).Add(-time.Duration(rapid.IntRange(0, 48).Draw(t, "hours")) * time.Hour),
+		Item:  spend.Item{Resource: "billed", Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner")},
+		Micro: rapid.Int64Range(-5_000_000, 5_000_000).Draw(t, "micro"),
+	}
+	m.both(func(s spend.Store) (any, error) {
+		at, err := s.Tally(m.harness.Context(), m.org)
+		if err != nil || at.Version == 0 {
+			return false, err
+		}
+		return s.Post(m.harness.Context(), m.org, &spend.Posting{
+			Version: at.Version, Until: at.Until, Series: at.Series, Keep: spend.Retention{Hourly: 400, Daily: 400}, Billed: []spend.Rollup{r},
+		})
 	})
 }
 

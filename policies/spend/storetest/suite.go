@@ -61,6 +61,11 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"what ran before the first roll-up", testFirstRoll},
 		{"roll-ups end", testRetention},
 		{"labels stay with what was made", testLabels},
+		{"what was billed", testBilled},
+		{"what was billed accrues in its periods", testBilledPeriods},
+		{"bills are followed once", testBillsOnce},
+		{"gateways that follow the same bills", testBillsRace},
+		{"bills of what is not known", testBillsUnknown},
 		{"notices", testNotices},
 		{"model", testModel},
 	} {

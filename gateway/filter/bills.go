@@ -1,0 +1,64 @@
+package filter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Bills lists what the platform has billed for each resource of an organisation in
+// each hour of a range of whole hours.
+func (r *Reader) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+	query := "?" + url.Values{
+		"bucketSize": {"hour"}, "startTime": {from.UTC().Format(time.RFC3339)}, "endTime": {to.UTC().Format(time.RFC3339)},
+	}.Encode()
+	var bills []spend.Bill
+	for _, route := range []struct {
+		path, id string
+		kind     operation.Kind
+	}{
+		{"/v2/billing/pods", "podId", operation.KindPod},
+		{"/v2/billing/serverless", "serverlessId", operation.KindEndpoint},
+		{"/v2/billing/network-volumes", "networkVolumeId", operation.KindVolume},
+		{"/v2/billing/clusters", "clusterId", operation.KindCluster},
+	} {
+		doc, _, err := r.list(ctx, org, route.path+query)
+		if err != nil {
+			return nil, err
+		}
+		object, _ := doc.(map[string]any)
+		records, ok := object["records"].([]any)
+		if !ok {
+			return nil, fmt.Errorf("%w: the answer to GET %s has no records", upstream.ErrUnreachable, route.path)
+		}
+		for _, item := range records {
+			record, _ := item.(map[string]any)
+			bill, ok := billOf(record, route.id)
+			if !ok {
+				return nil, fmt.Errorf("%w: GET %s has a record that is no hour's bill of a resource", upstream.ErrUnreachable, route.path)
+			}
+			if bill.Kind = route.kind; !bill.Hour.Before(from) && bill.Hour.Before(to) {
+				bills = append(bills, bill)
+			}
+		}
+	}
+	return bills, nil
+}
+
+// billOf reads a record of one whole hour.
+func billOf(record map[string]any, id string) (bill spend.Bill, ok bool) {
+	text, _ := record["startTime"].(string)
+	start, err := time.Parse(time.RFC3339, text)
+	number, _ := record["totalAmount"].(json.Number)
+	usd, err2 := number.Float64()
+	bill.Resource, _ = record[id].(string)
+	bill.Hour, bill.Micro = start.UTC(), int64(math.Round(usd*1e6))
+	return bill, err == nil && err2 == nil && bill.Resource != "" && bill.Hour.Equal(spend.Hourly.Start(start)) && math.Abs(usd) < spend.MaxBurn/1e6
+}

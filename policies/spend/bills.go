@@ -1,0 +1,242 @@
+package spend
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// Bill is what the platform has billed for a resource in the hour that began at Hour,
+// in micro-dollars.
+type Bill struct {
+	Resource string
+	Kind     operation.Kind
+	Hour     time.Time
+	Micro    int64
+}
+
+// Bills corrects what was counted, by the platform's bills of hours that are closed:
+// in the roll-ups of these hours, and in what has accrued for the owners. What an hour
+// was corrected to is in its roll-up: so a repeat finds nothing left to correct, and
+// [Posting.Version] keeps two gateways from posting the same difference. It is safe
+// for concurrent use.
+type Bills struct {
+	Archive Archive
+	Notices Notices
+	// List returns the bills of the whole hours in a range, without those that are 0.
+	List func(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
+	// After is how long after its end an hour is closed; 0 corrects nothing.
+	After time.Duration
+	Keep  Retention
+
+	asked sync.Map // organisation to when its bills were asked for last
+}
+
+// Corrected is what a comparison with bills has changed.
+type Corrected struct {
+	// Hours is how many were corrected, summed over resources.
+	Hours int
+	// More was added to what was counted, and Less taken off, in micro-dollars.
+	More, Less int64
+}
+
+const (
+	// billsNotice names the range that was compared: when it begins and ends.
+	billsNotice = "bills"
+	// billsRevised is how long after it was compared an hour is compared again:
+	// platforms revise their bills.
+	billsRevised = 24 * time.Hour
+	// billsStep bounds how much is compared at once.
+	billsStep = 24 * time.Hour
+	// billsPause is the least time between two questions about one organisation's bills.
+	billsPause = 5 * time.Minute
+	// billsSlack is by how much, in micro-dollars, what was counted in an hour differs
+	// from a bill by rounding.
+	billsSlack = 2
+)
+
+// Follow compares the hours that have closed since the last time, and those that may
+// have been revised. It begins with the first whole hour after it was first called.
+func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Corrected, err error) {
+	if b == nil || b.After == 0 {
+		return c, nil
+	}
+	noticed, err := b.Notices.Noticed(ctx, org)
+	if err != nil {
+		return c, err
+	}
+	next := Hourly.Start(now).Add(time.Hour)
+	begin, until, _ := strings.Cut(noticed[billsNotice], " ")
+	first, err1 := time.Parse(time.RFC3339, begin)
+	last, err2 := time.Parse(time.RFC3339, until)
+	if err1 != nil || err2 != nil {
+		return c, b.compared(ctx, org, next, next)
+	}
+	if asked, ok := b.asked.Load(org); ok && now.Sub(asked.(time.Time)).Abs() < billsPause { //nolint:forcetypeassert // nothing else is stored
+		return c, nil
+	}
+	from := last.Add(-billsRevised)
+	for _, earliest := range []time.Time{first, next.AddDate(0, 0, -b.Keep.Hourly)} {
+		if from.Before(earliest) {
+			from = earliest
+		}
+	}
+	to := Hourly.Start(now.Add(-b.After))
+	if !to.After(last) || !to.After(from) {
+		return c, nil
+	}
+	if last.Before(from) {
+		last = from
+	}
+	if step := last.Add(billsStep); step.Before(to) {
+		to = step
+	}
+	b.asked.Store(org, now)
+	bills, err := b.List(ctx, org, from, to)
+	if err != nil {
+		return c, fmt.Errorf("bills of %s: %w", org, err)
+	}
+	for range rollTries {
+		done, err := b.correct(ctx, org, from, to, bills, &c)
+		if err != nil {
+			return c, fmt.Errorf("bills of %s: %w", org, err)
+		}
+		if done {
+			b.asked.Delete(org)
+			return c, b.compared(ctx, org, first, to)
+		}
+	}
+	return c, fmt.Errorf("bills of %s: %w: other gateways were quicker", org, ErrUnavailable)
+}
+
+// compared remembers the range that was compared.
+func (b *Bills) compared(ctx context.Context, org string, first, last time.Time) error {
+	return b.Notices.Notice(ctx, org, billsNotice, first.Format(time.RFC3339)+" "+last.Format(time.RFC3339))
+}
+
+// correct posts the differences, hour by hour. It reports false if something else was
+// posted meanwhile.
+func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bills []Bill, c *Corrected) (bool, error) {
+	t, err := b.Archive.Tally(ctx, org)
+	if err != nil || t.Version == 0 || t.Until.Before(to) {
+		return false, err
+	}
+	var hours, days []time.Time
+	for at := from; at.Before(to); at = at.Add(time.Hour) {
+		if hours = append(hours, at); len(days) == 0 || Daily.Start(at).After(days[len(days)-1]) {
+			days = append(days, Daily.Start(at))
+		}
+	}
+	counted, err := b.Archive.Rollups(ctx, org, Hourly, hours)
+	if err != nil {
+		return false, err
+	}
+	around, err := b.Archive.Rollups(ctx, org, Daily, days)
+	if err != nil {
+		return false, err
+	}
+	items := t.items(around)
+	for _, hour := range hours {
+		p := &Posting{Version: t.Version, Until: t.Until, Series: t.Series, Keep: b.Keep, Billed: differences(hour, counted, bills, items)}
+		if len(p.Billed) == 0 {
+			continue
+		}
+		if done, err := b.Archive.Post(ctx, org, p); err != nil || !done {
+			return false, err
+		}
+		t.Version++
+		for _, r := range p.Billed {
+			c.Hours++
+			c.More, c.Less = c.More+max(0, r.Micro), c.Less+max(0, -r.Micro)
+		}
+	}
+	return true, nil
+}
+
+// items are those that are known of resources: as the ledger has them, or as they
+// were counted before they were gone.
+func (t *Tally) items(counted []Rollup) map[string]Item {
+	items := make(map[string]Item)
+	for _, r := range counted {
+		if Counts(operation.Kind(r.Item.Kind)) {
+			items[r.Item.Resource] = r.Item
+		}
+	}
+	for _, r := range t.Resources {
+		items[r.ID] = ItemOf(r.ID, r.Kind, r.Owner, r.About)
+	}
+	return items
+}
+
+// differences returns what was billed in an hour above what was counted, negative if
+// less was.
+//
+// What is not in the bills has cost nothing, such as an endpoint that idled, unless
+// there are no bills of the hour yet: then nothing is known. An endpoint that was
+// billed nothing is told from missing bills by those of anything else, and other
+// kinds, which always cost something, by those of their kind.
+func differences(hour time.Time, counted []Rollup, bills []Bill, items map[string]Item) []Rollup {
+	billed, kinds := make(map[string]int64), make(map[operation.Kind]bool)
+	was := make(map[string][]Rollup)
+	for _, bill := range bills {
+		if bill.Hour.Equal(hour) {
+			billed[bill.Resource] += bill.Micro
+			kinds[bill.Kind] = true
+		}
+	}
+	sums := make(map[string]int64)
+	for _, r := range counted {
+		if r.Start.Equal(hour) {
+			was[r.Item.Resource] = append(was[r.Item.Resource], r)
+			sums[r.Item.Resource] += r.Micro
+		}
+	}
+	for _, bill := range bills {
+		if id := bill.Resource; bill.Hour.Equal(hour) && was[id] == nil {
+			item, known := items[id]
+			if !known { // whose it was is not known: it is the organisation's
+				item = Item{Resource: id, Kind: string(bill.Kind)}
+			}
+			was[id] = []Rollup{{Start: hour, Item: item}}
+		}
+	}
+	var out []Rollup
+	for id, rows := range was {
+		micro, known := billed[id]
+		known = known || slices.ContainsFunc(rows, func(r Rollup) bool {
+			kind := operation.Kind(r.Item.Kind)
+			return kinds[kind] || kind == operation.KindEndpoint && len(kinds) > 0
+		})
+		if diff := micro - sums[id]; known && max(diff, -diff) > billsSlack {
+			out = append(out, share(rows, sums[id], max(0, micro))...)
+		}
+	}
+	slices.SortFunc(out, func(a, b Rollup) int { return a.Item.compare(&b.Item) })
+	return out
+}
+
+// share returns by how much each of a resource's roll-ups differs from its share of
+// what was billed: its owners share that as they shared what was counted.
+func share(rows []Rollup, sum, billed int64) []Rollup {
+	slices.SortFunc(rows, func(a, b Rollup) int { return int(min(1, max(-1, b.Micro-a.Micro))) })
+	if sum == 0 {
+		rows = rows[:1]
+	}
+	out, left := make([]Rollup, 0, len(rows)), billed
+	for i, r := range slices.Backward(rows) { // the largest is last, and takes what is left
+		part := left
+		if i > 0 {
+			part = min(left, int64(float64(billed)*(float64(r.Micro)/float64(sum))))
+		}
+		left -= part
+		if r.Micro = part - r.Micro; r.Micro != 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
