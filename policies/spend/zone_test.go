@@ -39,7 +39,7 @@ func TestPeriodsTileTime(t *testing.T) {
 			}
 		}
 		c := z.Calendar(time.UnixMilli(ms))
-		if !c.covers(ms) || !c.covers(ms-20*hour) || !c.covers(ms+20*hour) {
+		if !c.covers(ms) {
 			t.Fatalf("%s: %v does not cover %d", name, c, ms)
 		}
 		for which, longest := range []int64{49 * hour, 33 * 24 * hour} {
