@@ -29,7 +29,7 @@ import (
 const meshConfiguration = `
 platform: {base_url: "UPSTREAM"}
 redis: {embedded: true}
-limits: {timeout: 10s}
+limits: {mode: MODE, timeout: 10s}
 envoy:
   listen: 127.0.0.1:0
   ratelimit:
@@ -65,13 +65,13 @@ type mesh struct {
 	store   *miniredis.Miniredis
 }
 
-func newMesh(t *testing.T) *mesh {
+func newMesh(t *testing.T, mode string) *mesh {
 	t.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(canned))
 	t.Cleanup(upstream.Close)
 	m := &mesh{store: miniredis.RunT(t)}
 	m.store.SetTime(meshNow)
-	cfg := world.Configuration(t, strings.ReplaceAll(meshConfiguration, "UPSTREAM", upstream.URL), map[string]string{"KEY": "pk", "OTHER": "pk2"})
+	cfg := world.Configuration(t, strings.NewReplacer("UPSTREAM", upstream.URL, "MODE", mode).Replace(meshConfiguration), map[string]string{"KEY": "pk", "OTHER": "pk2"})
 	m.gateway = world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, m.store.Addr()), Now: func() time.Time { return meshNow }})
 	l := world.Listen(t)
 	world.Serve(t, m.gateway.ExtProc(), l)
@@ -189,7 +189,7 @@ func TestRateLimitServiceDescriptors(t *testing.T) {
 		"unknown passes, over others": {adding(5, inDomain("lenient", descriptor("x=1"), descriptor("key=ann"))), []string{"OVER_LIMIT", "OK", "OVER_LIMIT key:ann 4/MINUTE left 4, 40s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := newMesh(t).ShouldRateLimit(t.Context(), tc.req)
+			res, err := newMesh(t, "exact").ShouldRateLimit(t.Context(), tc.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +202,7 @@ func TestRateLimitServiceDescriptors(t *testing.T) {
 
 // What cannot be counted is an error, and takes nothing.
 func TestRateLimitServiceRefusesToCount(t *testing.T) {
-	m := newMesh(t)
+	m := newMesh(t, "exact")
 	many := make([]*commonv3.RateLimitDescriptor, 10_000)
 	for i := range many {
 		many[i] = descriptor("org=acme", fmt.Sprintf("path=%d", i))
@@ -240,7 +240,7 @@ func TestRateLimitServiceRefusesToCount(t *testing.T) {
 // Calls of the HTTP door and of other services are counted together, and both are
 // told the same of it.
 func TestRateLimitServiceSharesQuotas(t *testing.T) {
-	m := newMesh(t)
+	m := newMesh(t, "exact")
 	req := inDomain("mesh", descriptor("authorization=Bearer key_ann_"))
 	headers := func(res *ratelimitv3.RateLimitResponse) map[string]string {
 		got := make(map[string]string)
@@ -297,39 +297,48 @@ func limitHeaders(w *httptest.ResponseRecorder) map[string]string {
 // A request that one of its descriptors refuses takes nothing for the others, and
 // callers that come at once get exactly the quota.
 func TestRateLimitServiceIsAtomic(t *testing.T) {
-	m := newMesh(t)
-	req := inDomain("mesh", descriptor("org=acme"), descriptor("team=research"), descriptor("path=/upload", "address=a"))
-	var passed atomic.Int64
-	var group sync.WaitGroup
-	for range 20 {
-		group.Go(func() {
-			res, err := m.ShouldRateLimit(context.WithoutCancel(t.Context()), req)
-			if err != nil {
-				t.Error(err)
+	for _, mode := range []string{"exact", "leased"} {
+		t.Run(mode, func(t *testing.T) {
+			m := newMesh(t, mode)
+			req := inDomain("mesh", descriptor("org=acme"), descriptor("team=research"), descriptor("path=/upload", "address=a"))
+			var passed atomic.Int64
+			var group sync.WaitGroup
+			for range 20 {
+				group.Go(func() {
+					res, err := m.ShouldRateLimit(context.WithoutCancel(t.Context()), req)
+					if err != nil {
+						t.Error(err)
+					}
+					if res.GetOverallCode() == ratelimitv3.RateLimitResponse_OK {
+						passed.Add(1)
+					}
+				})
 			}
-			if res.GetOverallCode() == ratelimitv3.RateLimitResponse_OK {
-				passed.Add(1)
+			group.Wait()
+			if passed.Load() != 3 {
+				t.Errorf("%d requests passed, want the 3 of the rule", passed.Load())
+			}
+			most := hits(descriptor("org=acme"), 1<<64-1)
+			res, err := m.ShouldRateLimit(t.Context(), inDomain("mesh", most, most))
+			if err != nil || res.GetOverallCode() != ratelimitv3.RateLimitResponse_OVER_LIMIT {
+				t.Errorf("more than any quota holds: %v and error %v, want OVER_LIMIT", res, err)
+			}
+			res, err = m.ShouldRateLimit(t.Context(), inDomain("mesh", descriptor("org=acme"), descriptor("team=research")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"OK", "OK org:acme 1000/DAY left 996, 13h59m40s", "OK team:research 6/MINUTE left 2, 40s"}
+			if diff := cmp.Diff(want, words(res)); diff != "" {
+				t.Errorf("what is left (-want +got):\n%s", diff)
 			}
 		})
-	}
-	group.Wait()
-	if passed.Load() != 3 {
-		t.Errorf("%d requests passed, want the 3 of the rule", passed.Load())
-	}
-	res, err := m.ShouldRateLimit(t.Context(), inDomain("mesh", descriptor("org=acme"), descriptor("team=research")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"OK", "OK org:acme 1000/DAY left 996, 13h59m40s", "OK team:research 6/MINUTE left 2, 40s"}
-	if diff := cmp.Diff(want, words(res)); diff != "" {
-		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
 }
 
 // Without the store a domain's own policy decides, or that of calls that change
 // something.
 func TestRateLimitServiceWithoutStore(t *testing.T) {
-	m := newMesh(t)
+	m := newMesh(t, "exact")
 	m.store.SetError("away")
 	if _, err := m.ShouldRateLimit(t.Context(), inDomain("mesh", descriptor("org=acme"))); status.Code(err) != codes.Unavailable {
 		t.Errorf("error = %v, want Unavailable", err)
