@@ -102,7 +102,7 @@ func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, e.program, "-c", file, "--disable-hot-restart", "--concurrency", "2", "--log-level", "error")
+	cmd := exec.CommandContext(ctx, e.program, "-c", file, "--disable-hot-restart", "--concurrency", "2", "--log-level", "error") //nolint:gosec // the Envoy in PATH, on a file of ours
 	cmd.Stderr = stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

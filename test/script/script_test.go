@@ -322,7 +322,7 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: refuses URL")
 	}
-	conn, err := net.Dial("tcp", strings.TrimPrefix(args[0], "http://")) //nolint:noctx // on loopback
+	conn, err := net.Dial("tcp", strings.TrimPrefix(args[0], "http://"))
 	if err == nil {
 		_ = conn.Close()
 		ts.Fatalf("%s still accepts connections", args[0])
