@@ -117,28 +117,3 @@ func TestPendingRequestsAreBounded(t *testing.T) {
 		}
 	})
 }
-
-// What is pending or granted ends, and makes room.
-func TestRecordsEnd(t *testing.T) {
-	server := miniredis.RunT(t)
-	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	server.SetTime(now)
-	s := approval.New(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:")
-	for i := range approval.MaxPendingCaller {
-		if _, err := pending(t, s, "acme", fmt.Sprint(i), "ann"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server.FastForward(approval.Waiting)
-	server.SetTime(now.Add(approval.Waiting))
-	if all, err := s.Entries(t.Context(), "acme"); err != nil || len(all) != 0 {
-		t.Errorf("after a day: %d entries, %v, want none", len(all), err)
-	}
-	if _, err := pending(t, s, "acme", "more", "ann"); err != nil {
-		t.Errorf("after a day: %v, want room", err)
-	}
-	server.SetError("ERR away")
-	if _, err := s.Get(t.Context(), "acme", "more"); !errors.Is(err, approval.ErrUnavailable) {
-		t.Errorf("Get = %v, want %v", err, approval.ErrUnavailable)
-	}
-}

@@ -13,7 +13,7 @@ type approvals struct{ *DryRun }
 // Get implements filter.Approvals.
 func (a approvals) Get(ctx context.Context, org, question string) (approval.Entry, error) {
 	if a.Offline {
-		return approval.Entry{Question: question, Now: a.Now()}, nil
+		return approval.Entry{ID: question, Now: a.Now()}, nil
 	}
 	return a.Approval(ctx, org, question)
 }
@@ -24,5 +24,5 @@ func (a approvals) Swap(_ context.Context, _ string, old approval.Entry, next *a
 	if r.State == approval.Pending {
 		r.ID = "" // there is no such request
 	}
-	return approval.Entry{Question: old.Question, Record: &r, Now: old.Now}, true, nil
+	return approval.Entry{ID: old.ID, Record: &r, Now: old.Now}, true, nil
 }

@@ -67,7 +67,7 @@ func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p 
 		}
 		next := ex.ask(e, refusals)
 		if r != nil && r.State == approval.Used && ex.grant == nil { // it is shown on, under its own id
-			if _, _, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, approval.Entry{Question: r.ID}, r); err != nil {
+			if _, _, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, approval.Entry{ID: r.ID}, r); err != nil {
 				break
 			}
 		}

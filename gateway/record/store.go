@@ -1,0 +1,198 @@
+package record
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed swap.lua
+var swapSource string
+
+// Errors of a Store.
+var (
+	// ErrUnavailable means that the store cannot be asked.
+	ErrUnavailable = errors.New("record: the store cannot be asked")
+	// ErrFull means that an index has as many records as it may.
+	ErrFull = errors.New("record: an index is full")
+
+	errReply = errors.New("record: the store holds what is not written there")
+)
+
+// Store keeps records of a type that is written as JSON. It is safe for concurrent
+// use. It does not own its client.
+type Store[T any] struct {
+	client redis.UniversalClient
+	prefix string
+	swap   *redis.Script
+}
+
+// New returns a store whose keys begin with prefix. It does not dial.
+func New[T any](client redis.UniversalClient, prefix string) *Store[T] {
+	return &Store[T]{client: client, prefix: prefix, swap: redis.NewScript(swapSource)}
+}
+
+// Entry is a record as it was found.
+type Entry[T any] struct {
+	// ID is what it is kept under. An Entry that has nothing else is none.
+	ID string
+	// Record is nil if there is none. It must not be changed.
+	Record *T
+	// Now is the store's clock, zero in what Entries returns.
+	Now time.Time
+
+	raw string // as it is stored
+}
+
+// look stands for an entry that no entry is equal to.
+const look = "?"
+
+// Key returns the key of the record with an id: as long as it does not exist, there is
+// no such record.
+func (s *Store[T]) Key(org, id string) string { return s.prefix + "{" + org + "}:" + id }
+
+// index returns the key of an index, which no record has.
+func (s *Store[T]) index(org, name string) string { return s.prefix + "{" + org + "}#" + name }
+
+// Write is what an entry is replaced by.
+type Write[T any] struct {
+	// Record is the new record, nil to delete what there is.
+	Record *T
+	// Keep is how long it is kept; or Until, if that is set, when it ends.
+	Keep  time.Duration
+	Until time.Time
+	// In are the indexes that records of this type may be in.
+	In []Index
+}
+
+// Index is a set of records of an organisation.
+type Index struct {
+	Name string
+	// Out says that the record is not in it.
+	Out bool
+	// Most is how many records it may have, 0 for any number.
+	Most int
+}
+
+// Get returns the record with an id.
+func (s *Store[T]) Get(ctx context.Context, org, id string) (Entry[T], error) {
+	e, _, err := s.replace(ctx, org, Entry[T]{ID: id, raw: look}, "", Write[T]{})
+	return e, err
+}
+
+// Swap replaces an entry that was read before, unless the new record has ended. It
+// returns the entry there is afterwards and whether it is the new one, or ErrFull. A
+// record must be unlike those that others may write in its place.
+func (s *Store[T]) Swap(ctx context.Context, org string, old Entry[T], w Write[T]) (Entry[T], bool, error) {
+	value := ""
+	if w.Record != nil {
+		text, err := json.Marshal(w.Record)
+		if err != nil {
+			return Entry[T]{}, false, fmt.Errorf("encode a record: %w", err)
+		}
+		value = string(text)
+	}
+	return s.replace(ctx, org, old, value, w)
+}
+
+// First returns how the JSON of the first record under a key is stored, for a store
+// that writes it with something else. Its time is not told.
+func First(text string) string { return "0 " + text }
+
+// replace runs the script, once more if its reply was lost: it can be repeated.
+func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value string, w Write[T]) (Entry[T], bool, error) {
+	keys, args := []string{s.Key(org, old.ID)}, []any{old.raw, value, w.Keep.Milliseconds(), ""}
+	if !w.Until.IsZero() {
+		args[3] = w.Until.UnixMilli()
+	}
+	for _, x := range w.In {
+		most := x.Most
+		if x.Out {
+			most = -1
+		}
+		keys, args = append(keys, s.index(org, x.Name)), append(args, most)
+	}
+	list, err := s.swap.Run(ctx, s.client, keys, args...).Slice()
+	again := err != nil && ctx.Err() == nil
+	if again {
+		list, err = s.swap.Run(ctx, s.client, keys, args...).Slice()
+	}
+	if err != nil {
+		return Entry[T]{}, false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if len(list) != 3 {
+		return Entry[T]{}, false, errReply
+	}
+	done, ok := list[0].(int64)
+	have, isText := list[1].(string)
+	clock, isClock := list[2].(string)
+	ms, err := strconv.ParseInt(clock, 10, 64)
+	if !ok || !isText || !isClock || err != nil {
+		return Entry[T]{}, false, errReply
+	}
+	switch {
+	case done == 2:
+		return Entry[T]{}, false, ErrFull
+	case done == 0 && again && old.raw != look && valueOf(have) == value:
+		done = 1 // by the try whose reply was lost
+	case done == 1 && value == "":
+		have = ""
+	case done == 1:
+		have = clock + " " + value
+	}
+	e := Entry[T]{ID: old.ID, Now: time.UnixMilli(ms).UTC(), raw: have}
+	e.Record, err = decode[T](have)
+	return e, done == 1, err
+}
+
+// valueOf is the value of an entry, "" if there is none.
+func valueOf(raw string) string {
+	_, value, _ := strings.Cut(raw, " ")
+	return value
+}
+
+// decode reads the record of an entry, nil if there is none.
+func decode[T any](raw string) (*T, error) {
+	if raw == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	r := new(T)
+	if err := json.Unmarshal([]byte(valueOf(raw)), r); err != nil {
+		return nil, fmt.Errorf("%w: %w", errReply, err)
+	}
+	return r, nil
+}
+
+// Entries returns the records of an organisation that are in an index.
+func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], error) {
+	keys, err := s.client.ZRange(ctx, s.index(org, index), 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	values, err := s.client.MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	var entries []Entry[T]
+	for i, v := range values {
+		text, _ := v.(string) // ended ones are nil
+		r, err := decode[T](text)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			entries = append(entries, Entry[T]{ID: strings.TrimPrefix(keys[i], s.Key(org, "")), Record: r, raw: text})
+		}
+	}
+	return entries, nil
+}
