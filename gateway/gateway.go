@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/rls"
@@ -86,6 +87,7 @@ type Gateway struct {
 	webSockets *semaphore.Weighted
 	recorder   *telemetry.Recorder
 	store      *redisstore.Store
+	scripts    *groupcommit.Client // what travels together to Redis
 	limiter    *ratelimit.Limiter
 	guard      *filter.Guard
 	attempts   *ratelimit.AddressLimiter // wrong admin tokens
@@ -154,6 +156,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
+	g.scripts = groupcommit.New(deps.Redis)
 	limits := cfg.Limits.Config
 	limits.Gateway = cmp.Or(limits.Gateway, deps.Instance)
 	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{
@@ -183,7 +186,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	g.late.logger = deps.Logger
-	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(deps.Redis, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
+	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	if err := g.newHistory(&cfg); err != nil {
 		return nil, err
 	}
@@ -192,7 +195,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.keys()), deps.Now, deps.Logger)
-	g.approvals = approval.New(deps.Redis, cfg.Redis.Prefix.approvals())
+	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.approvals())
 	if cfg.Audit.File != nil {
 		if g.audit, err = audit.Open(cfg.Audit, deps.Now, deps.Logger); err != nil {
 			return nil, err

@@ -28,8 +28,8 @@ const answering = 10 * time.Second
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
 func (g *Gateway) newLedger(cfg *Config) error {
-	g.repeats = repeats{idempotency.New(g.deps.Redis, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger}
-	store := redisstore.New(g.deps.Redis, cfg.Redis.Prefix.spend(), g.zone)
+	g.repeats = repeats{idempotency.New(g.scripts, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger}
+	store := redisstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
 	alerts, err := g.newAlerts(store)
 	if err != nil {
 		return err

@@ -1,16 +1,7 @@
 package ratelimit
 
 // Queued returns the number of calls waiting for an exchange.
-func (l *Limiter) Queued() int {
-	n := 0
-	for i := range l.commit.lanes {
-		lane := &l.commit.lanes[i]
-		lane.mu.Lock()
-		n += len(lane.queue)
-		lane.mu.Unlock()
-	}
-	return n
-}
+func (l *Limiter) Queued() int { return l.commit.Queued() }
 
 // Known returns the number of addresses remembered.
 func (l *AddressLimiter) Known() int {

@@ -2,55 +2,32 @@ package ratelimit
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/ratelimit/group"
 )
 
-// Group commit: calls that wait at the same instant go to the store in one
-// exchange. There is no goroutine of its own. A caller that finds a free flight
-// leads: it takes what is queued, its own call included, carries it to the store
-// and hands out the answers; then it passes the flight on to a caller that has
-// queued up meanwhile, or gives it back. A lone caller therefore never waits for
-// company, and a crowd forms groups as large as the store is slow.
-
-// lanes is the number of independent queues. Organisations of one group share
-// one, so a store on a single node sees a single queue.
-const lanes = 64
-
-// commit is the group commit of all calls to one store.
+// commit is the group commit of all calls to one store. Organisations of one group
+// share a lane, so a store on a single node sees a single queue.
 type commit struct {
+	*group.Group[flight]
+
 	store   Store
-	config  CommitConfig
 	timeout time.Duration
 	tick    func() tick
 	// done is told how each exchange went.
 	done    func(ctx context.Context, calls int, took time.Duration, err error)
-	seed    maphash.Seed
-	lanes   [lanes]lane
 	flights sync.Pool
 	batches sync.Pool
 }
 
-// lane is one queue of calls and the number of exchanges serving it.
-type lane struct {
-	mu     sync.Mutex
-	queue  []*flight
-	flying int
-}
-
 // flight is one call on its way to the store and back.
 type flight struct {
-	op    Op
-	group string
-	// leads is set, under the lane's lock, from the moment the flight is told to
-	// lead until it has done so.
-	leads bool
-	// signal has room for the two things a waiting caller can be told.
-	signal chan signal
+	op Op
 
-	// The answer, valid once landed.
+	// The answer, valid once it is back.
 	ans answer
 	err error
 
@@ -63,13 +40,6 @@ type flight struct {
 	back [MaxScopes][Windows]time.Duration
 }
 
-type signal int
-
-const (
-	landed signal = iota
-	lead
-)
-
 // batch is the scratch space of one exchange.
 type batch struct {
 	flights []*flight
@@ -81,11 +51,13 @@ type batch struct {
 }
 
 func newCommit(store Store, c Config, now func() tick, done func(context.Context, int, time.Duration, error)) *commit {
-	return &commit{
-		store: store, config: c.Commit, timeout: c.Timeout, tick: now, done: done, seed: maphash.MakeSeed(),
-		flights: sync.Pool{New: func() any { return &flight{signal: make(chan signal, 2)} }},
+	g := &commit{
+		store: store, timeout: c.Timeout, tick: now, done: done,
+		flights: sync.Pool{New: func() any { return &flight{} }},
 		batches: sync.Pool{New: func() any { return &batch{} }},
 	}
+	g.Group = group.New(c.Commit.Flights, c.Commit.Batch, g.exchange)
+	return g
 }
 
 // get returns a flight for k. put takes it back once its answer has been read.
@@ -97,100 +69,22 @@ func (c *commit) get(k *call) *flight {
 	for i := range k.n {
 		f.drawn[i], f.back[i] = drawn{}, [Windows]time.Duration{}
 	}
-	f.group, f.leads, f.err = c.store.Group(k.org), false, nil
+	f.err = nil
 	return f
 }
 
 func (c *commit) put(f *flight) { c.flights.Put(f) }
 
 // fly brings f to the store and back; the outcome is in f.
-func (c *commit) fly(ctx context.Context, f *flight) {
-	l := &c.lanes[maphash.String(c.seed, f.group)%lanes]
-	l.mu.Lock()
-	l.queue = append(l.queue, f)
-	if l.flying < c.config.Flights {
-		l.flying++
-		f.leads = true
-	}
-	leading := f.leads
-	l.mu.Unlock()
-	for {
-		if leading && c.carry(ctx, l, f) {
-			return
-		}
-		if <-f.signal == landed {
-			return
-		}
-		leading = true
-	}
-}
+func (c *commit) fly(ctx context.Context, f *flight) { c.Do(ctx, c.store.Group(f.op.Org), f) }
 
-// carry makes one exchange for l and reports whether own was part of it. It may
-// not have been: a lane serves several groups, and another leader may have taken
-// own along while it was being woken.
-func (c *commit) carry(ctx context.Context, l *lane, own *flight) bool {
-	b := c.batches.Get().(*batch)
-	l.mu.Lock()
-	l.board(b, c.config.Batch)
-	l.mu.Unlock()
-	if len(b.flights) > 0 {
-		c.exchange(ctx, b)
-	}
-	l.mu.Lock()
-	own.leads = false
-	l.passOn(c.config.Flights)
-	l.mu.Unlock()
-	aboard := false
-	for _, f := range b.flights {
-		if f == own {
-			aboard = true
-		} else {
-			f.signal <- landed
-		}
-	}
-	b.reset()
-	c.batches.Put(b)
-	return aboard
-}
-
-// board moves the flights that can travel with the first one from the queue to b.
-func (l *lane) board(b *batch, most int) {
-	if len(l.queue) == 0 {
-		return
-	}
-	group := l.queue[0].group
-	stay := l.queue[:0]
-	for _, f := range l.queue {
-		if f.group == group && len(b.flights) < most {
-			b.flights = append(b.flights, f)
-		} else {
-			stay = append(stay, f)
-		}
-	}
-	clear(l.queue[len(stay):])
-	l.queue = stay
-}
-
-// passOn ends a flight and lets waiting callers use what is free.
-func (l *lane) passOn(flights int) {
-	l.flying--
-	for _, f := range l.queue {
-		if l.flying >= flights {
-			return
-		}
-		if !f.leads {
-			f.leads = true
-			l.flying++
-			f.signal <- lead
-		}
-	}
-}
-
-// exchange carries b to the store. The callers' own cancellation does not count:
+// exchange brings flights to the store. The callers' own cancellation does not count:
 // what has been sent will be charged, so its answer is wanted.
-func (c *commit) exchange(ctx context.Context, b *batch) {
+func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()
+	b := c.batches.Get().(*batch)
+	b.flights = flights
 	b.merge()
 	sent := c.tick()
 	now, err := c.store.Apply(ctx, b.ops)
@@ -203,6 +97,8 @@ func (c *commit) exchange(ctx context.Context, b *batch) {
 			b.answer(i)
 		}
 	}
+	b.reset()
+	c.batches.Put(b)
 }
 
 // look is how many operations back merge looks for an identical one.
@@ -256,7 +152,6 @@ func (b *batch) answer(i int) {
 }
 
 func (b *batch) reset() {
-	clear(b.flights)
 	clear(b.ops)
-	b.flights, b.ops, b.opOf, b.rank = b.flights[:0], b.ops[:0], b.opOf[:0], b.rank[:0]
+	b.flights, b.ops, b.opOf, b.rank = nil, b.ops[:0], b.opOf[:0], b.rank[:0]
 }

@@ -87,6 +87,7 @@ func Table() []Row {
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		{Package: "gateway/approval", May: []string{"gateway/record"}, Why: "a leaf: what was asked of operators, and answered"},
 		{Package: "gateway/idempotency", May: []string{"gateway/record"}, Why: "a leaf: what is remembered of calls"},
+		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
 		leaf("gateway/record", "a leaf: compare and swap in Redis"),
 		leaf("gateway/keystore", "a leaf: records of keys, whatever they say"),
 		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),

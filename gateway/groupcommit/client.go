@@ -1,0 +1,115 @@
+package groupcommit
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/ratelimit/group"
+)
+
+// Bounds of what is under way at once. Redis runs one script at a time: a second
+// pipeline is written while the replies of the first are read.
+const (
+	flights = 2
+	batch   = 128
+)
+
+// Client is a client whose scripts travel together; other commands do not. A script is
+// not taken back when its caller has left, and may be waited for a little longer than its
+// context says: as long as the client's timeouts allow for the pipeline ahead of it.
+type Client struct {
+	redis.UniversalClient
+
+	group   *group.Group[script]
+	cluster bool
+}
+
+var _ redis.UniversalClient = (*Client)(nil)
+
+// script is a call of one.
+type script struct {
+	cmd *redis.Cmd
+	// until is the deadline of the caller, zero for none.
+	until time.Time
+}
+
+// New returns a Client on another one, which it does not own.
+func New(client redis.UniversalClient) *Client {
+	c := &Client{UniversalClient: client}
+	_, c.cluster = client.(*redis.ClusterClient)
+	c.group = group.New(flights, batch, c.exchange)
+	return c
+}
+
+// EvalSha implements redis.Scripter.
+func (c *Client) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return c.run(ctx, "evalsha", sha, keys, args)
+}
+
+// Eval implements redis.Scripter.
+func (c *Client) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	return c.run(ctx, "eval", source, keys, args)
+}
+
+func (c *Client) run(ctx context.Context, name, source string, keys []string, args []any) *redis.Cmd {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, name, source, len(keys))
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	s := script{cmd: redis.NewCmd(ctx, append(all, args...)...)}
+	s.cmd.SetFirstKeyPos(3)
+	if err := ctx.Err(); err != nil {
+		s.cmd.SetErr(err)
+		return s.cmd
+	}
+	s.until, _ = ctx.Deadline()
+	c.group.Do(ctx, c.slot(keys), &s)
+	return s.cmd
+}
+
+// slot names what travels together: in a cluster, the scripts of one slot, so that a
+// node that is away holds up no other.
+func (c *Client) slot(keys []string) string {
+	if !c.cluster || len(keys) == 0 {
+		return ""
+	}
+	_, tag, _ := strings.Cut(keys[0], "{")
+	tag, _, _ = strings.Cut(tag, "}")
+	return tag
+}
+
+// exchange sends scripts. Its errors are in their commands.
+func (c *Client) exchange(ctx context.Context, scripts []*script) {
+	ctx = context.WithoutCancel(ctx)
+	latest := scripts[0].until
+	for _, s := range scripts {
+		if s.until.IsZero() || latest.IsZero() {
+			latest = time.Time{}
+			break
+		}
+		if s.until.After(latest) {
+			latest = s.until
+		}
+	}
+	if !latest.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, latest)
+		defer cancel()
+	}
+	if len(scripts) == 1 {
+		_ = c.Process(ctx, scripts[0].cmd)
+		return
+	}
+	p := c.Pipeline()
+	for _, s := range scripts {
+		_ = p.Process(ctx, s.cmd)
+	}
+	_, _ = p.Exec(ctx)
+}
+
+// Queued returns the number of scripts that wait for a write.
+func (c *Client) Queued() int { return c.group.Queued() }

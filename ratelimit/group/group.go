@@ -1,0 +1,167 @@
+package group
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+)
+
+// lanes is the number of independent queues. Calls of one name share one.
+const lanes = 64
+
+// Group makes exchanges for calls of a type. It is safe for concurrent use.
+type Group[T any] struct {
+	exchange       func(ctx context.Context, calls []*T)
+	flights, batch int
+	seed           maphash.Seed
+	lanes          [lanes]lane[T]
+	seats, groups  sync.Pool
+}
+
+// New returns a Group whose exchanges are made by exchange, with the context of one of
+// the calls, which are not kept: at most so many flights at once in a lane, each with at
+// most batch calls.
+func New[T any](flights, batch int, exchange func(ctx context.Context, calls []*T)) *Group[T] {
+	return &Group[T]{
+		exchange: exchange, flights: flights, batch: batch, seed: maphash.MakeSeed(),
+		seats:  sync.Pool{New: func() any { return &seat[T]{signal: make(chan signal, 2)} }},
+		groups: sync.Pool{New: func() any { return &travellers[T]{} }},
+	}
+}
+
+// lane is one queue of calls and the number of exchanges serving it.
+type lane[T any] struct {
+	mu     sync.Mutex
+	queue  []*seat[T]
+	flying int
+}
+
+// seat is that of one call.
+type seat[T any] struct {
+	call *T
+	name string
+	// leads is set, under the lane's lock, from the moment the caller is told to
+	// lead until it has done so.
+	leads bool
+	// signal has room for the two things a waiting caller can be told.
+	signal chan signal
+}
+
+type signal int
+
+const (
+	landed signal = iota
+	lead
+)
+
+// travellers are those of one exchange.
+type travellers[T any] struct {
+	seats []*seat[T]
+	calls []*T
+}
+
+// Do takes a call along with others of the same name, and returns when its exchange has
+// been made. It does not end with ctx.
+func (g *Group[T]) Do(ctx context.Context, name string, call *T) {
+	s := g.seats.Get().(*seat[T])
+	s.call, s.name, s.leads = call, name, false
+	g.fly(ctx, s)
+	s.call = nil
+	g.seats.Put(s)
+}
+
+func (g *Group[T]) fly(ctx context.Context, s *seat[T]) {
+	l := &g.lanes[maphash.String(g.seed, s.name)%lanes]
+	l.mu.Lock()
+	l.queue = append(l.queue, s)
+	if l.flying < g.flights {
+		l.flying++
+		s.leads = true
+	}
+	leading := s.leads
+	l.mu.Unlock()
+	for {
+		if leading && g.carry(ctx, l, s) {
+			return
+		}
+		if <-s.signal == landed {
+			return
+		}
+		leading = true
+	}
+}
+
+// carry makes one exchange for l and reports whether own was part of it. It may
+// not have been: a lane serves several names, and another leader may have taken
+// own along while it was being woken.
+func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *seat[T]) bool {
+	t := g.groups.Get().(*travellers[T])
+	l.mu.Lock()
+	l.board(t, g.batch)
+	l.mu.Unlock()
+	if len(t.calls) > 0 {
+		g.exchange(ctx, t.calls)
+	}
+	l.mu.Lock()
+	own.leads = false
+	l.passOn(g.flights)
+	l.mu.Unlock()
+	aboard := false
+	for _, s := range t.seats {
+		if s == own {
+			aboard = true
+		} else {
+			s.signal <- landed
+		}
+	}
+	clear(t.seats)
+	clear(t.calls)
+	t.seats, t.calls = t.seats[:0], t.calls[:0]
+	g.groups.Put(t)
+	return aboard
+}
+
+// board moves the calls that can travel with the first one from the queue to t.
+func (l *lane[T]) board(t *travellers[T], most int) {
+	if len(l.queue) == 0 {
+		return
+	}
+	name := l.queue[0].name
+	stay := l.queue[:0]
+	for _, s := range l.queue {
+		if s.name == name && len(t.seats) < most {
+			t.seats, t.calls = append(t.seats, s), append(t.calls, s.call)
+		} else {
+			stay = append(stay, s)
+		}
+	}
+	clear(l.queue[len(stay):])
+	l.queue = stay
+}
+
+// passOn ends a flight and lets waiting callers use what is free.
+func (l *lane[T]) passOn(flights int) {
+	l.flying--
+	for _, s := range l.queue {
+		if l.flying >= flights {
+			return
+		}
+		if !s.leads {
+			s.leads = true
+			l.flying++
+			s.signal <- lead
+		}
+	}
+}
+
+// Queued returns the number of calls that wait for an exchange.
+func (g *Group[T]) Queued() int {
+	n := 0
+	for i := range g.lanes {
+		l := &g.lanes[i]
+		l.mu.Lock()
+		n += len(l.queue)
+		l.mu.Unlock()
+	}
+	return n
+}
