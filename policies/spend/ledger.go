@@ -139,8 +139,8 @@ func (p *Plan) limits(r *Reservation) [][Ceilings]int64 {
 	limits := make([][Ceilings]int64, len(scopes))
 	for i, s := range scopes {
 		limits[i] = p.Budget(s).Limits()
-		for j := range limits[i] {
-			if c := (Ceiling{Scope: s, Index: j}); slices.Contains(r.Waived, c.Name()) {
+		for j, limit := range limits[i] {
+			if c := (Ceiling{Scope: s, Index: j}); limit > 0 && len(r.Waived) > 0 && slices.Contains(r.Waived, c.Name()) {
 				limits[i][j] = 0
 			}
 		}

@@ -87,6 +87,9 @@ func (z Zone) begin(y int, m time.Month, d int) int64 {
 	return t.UnixMilli()
 }
 
+// Day is when the day begins and ends that the calendar was made for.
+func (c *Calendar) Day() [2]int64 { return [2]int64(c[day][1:3]) }
+
 // covers reports whether the calendar has the day of a time, and so the month.
 func (c *Calendar) covers(ms int64) bool {
 	days := c[day]

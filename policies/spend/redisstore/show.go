@@ -151,7 +151,7 @@ func (s *Store) Owners(ctx context.Context, org string, resources []string) ([]s
 func (s *Store) ahead(org string, p position) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.seen[org]
+	was := s.of(org).seen
 	return p.epoch < was.epoch || p.epoch == was.epoch && p.seq < was.seq
 }
 

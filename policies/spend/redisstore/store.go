@@ -43,8 +43,8 @@ type Store struct {
 	reserve, settle, adjust, rebuild *redis.Script
 	post                             *redis.Script
 
-	mu   sync.Mutex // guards seen
-	seen map[string]position
+	mu      sync.Mutex // guards ledgers, and what they have seen
+	ledgers map[string]*ledger
 }
 
 var _ spend.Store = (*Store)(nil)
@@ -52,30 +52,48 @@ var _ spend.Store = (*Store)(nil)
 // position names a state of a ledger; later ones are larger.
 type position struct{ epoch, seq int64 }
 
+// ledger is what is known of an organisation's.
+type ledger struct {
+	// keys are as common.lua lists them.
+	keys []string
+	// seen is its latest state.
+	seen position
+	// zone, days and calendar are what the scripts were told of periods last: the
+	// calendar of the day between days, encoded.
+	zone     spend.Zone
+	days     [2]int64
+	calendar string
+}
+
 // New returns a store whose keys begin with prefix, with the zones of organisations.
 // It does not dial.
 func New(client redis.UniversalClient, prefix string, zones spend.Zones) *Store {
 	script := func(source string) *redis.Script { return redis.NewScript(common + source) }
 	return &Store{
-		client: client, prefix: prefix, zones: zones, seen: make(map[string]position),
+		client: client, prefix: prefix, zones: zones, ledgers: make(map[string]*ledger),
 		reserve: script(reserveSource), settle: script(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
 		post: script(postSource),
 	}
 }
 
-// keys are those of an organisation, as common.lua lists them. An organisation's id
-// has no braces; see ratelimit.CheckID.
-func (s *Store) keys(org string) []string {
-	stem := s.prefix + "{" + org + "}:"
-	return []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}
+// of returns the ledger of an organisation, with s.mu held. An organisation's id has no
+// braces; see ratelimit.CheckID.
+func (s *Store) of(org string) *ledger {
+	l := s.ledgers[org]
+	if l == nil {
+		stem := s.prefix + "{" + org + "}:"
+		l = &ledger{keys: []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}}
+		s.ledgers[org] = l
+	}
+	return l
 }
 
-// with adds a key to those of an organisation, "" for none.
-func (s *Store) with(org, key string) []string {
-	if key == "" {
-		return s.keys(org)
-	}
-	return append(s.keys(org), key)
+// keys are those of an organisation, and others.
+func (s *Store) keys(org string, others ...string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := s.of(org).keys
+	return append(slices.Clip(keys), others...)
 }
 
 // notices is the key of what spend.Notices remembers of an organisation.
@@ -110,14 +128,18 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if r.Horizon != spend.Period {
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
-	args := []any{
-		s.numbers(org, append([]int64{flag(r.Free), horizon}, clamped(r.After)...)...),
-		r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About),
+	args := make([]any, 0, 7+len(r.Limits))
+	args = append(args,
+		amounts(s.numbers(org, flag(r.Free), horizon), r.After),
+		r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About))
+	for i := range r.Limits {
+		args = append(args, integers(make([]byte, 0, 64), r.Limits[i][:]...))
 	}
-	for _, limits := range r.Limits {
-		args = append(args, join(limits[:]))
+	keys := s.keys(org)
+	if r.Unless != "" {
+		keys = s.keys(org, r.Unless)
 	}
-	reply, err := s.run(ctx, s.reserve, org, s.with(org, r.Unless), args)
+	reply, err := s.run(ctx, s.reserve, org, keys, args)
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
@@ -131,6 +153,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 			return spend.Outcome{}, err
 		}
 		out.Scope, out.Ceiling = int(passed[0]), int(passed[1])
+		out.Levels = make([][spend.Ceilings]spend.Level, 0, len(r.Limits))
 		for _, text := range reply.rest[3:] {
 			n, err := split(text, 3*spend.Ceilings)
 			if err != nil {
@@ -151,12 +174,12 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	args := []any{
-		s.numbers(org, append([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, clamped(p.Amounts)...)...),
+		amounts(s.numbers(org, int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)), p.Amounts),
 		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
 	}
 	keys := s.keys(org)
 	if m := p.Mark; m != nil {
-		keys, args = append(keys, m.Key), append(args, m.Value, m.Keep.Milliseconds())
+		keys, args = s.keys(org, m.Key), append(args, m.Value, m.Keep.Milliseconds())
 	}
 	_, err := s.run(ctx, s.settle, org, keys, args)
 	if err != nil {
@@ -171,9 +194,9 @@ func (s *Store) Adjust(ctx context.Context, org string, a *spend.Adjustment) (bo
 	if a.Owner != nil {
 		owner = *a.Owner
 	}
-	numbers := append([]int64{a.Version, flag(a.Gone)}, clamped(a.Amounts)...)
+	numbers := amounts(s.numbers(org, a.Version, flag(a.Gone)), a.Amounts)
 	reply, err := s.run(ctx, s.adjust, org, s.keys(org), []any{
-		s.numbers(org, append(numbers, flag(a.Owner != nil))...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key,
+		integers(numbers, flag(a.Owner != nil)), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key,
 	})
 	if err != nil {
 		return false, fmt.Errorf("adjust: %w", err)
@@ -215,8 +238,7 @@ const stale = -1
 // run runs a script. A failed one may have run: every script can be repeated.
 func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (r reply, err error) {
 	for range 3 { // the clock can be anywhere once, and pass midnight meanwhile
-		c := s.zones.Of(org).Calendar(time.UnixMilli(s.clock.Load()))
-		r, err = s.once(ctx, script, org, keys, append(args, join(slices.Concat(c[:]...))))
+		r, err = s.once(ctx, script, org, keys, append(args, s.calendar(org)))
 		if err != nil || r.status != stale {
 			return r, err
 		}
@@ -253,46 +275,67 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 	return r, nil
 }
 
+// calendar is that of the day of an organisation, the last argument of its scripts. It
+// is made once a day, and when the zone has changed.
+func (s *Store) calendar(org string) string {
+	now, zone := s.clock.Load(), s.zones.Of(org)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.of(org)
+	if l.zone != zone || now < l.days[0] || now >= l.days[1] {
+		c := zone.Calendar(time.UnixMilli(now))
+		l.zone, l.days = zone, c.Day()
+		l.calendar = string(integers(nil, slices.Concat(c[:]...)...))
+	}
+	return l.calendar
+}
+
 // saw notes the latest state of a ledger.
 func (s *Store) saw(org string, p position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was := s.seen[org]; p.epoch > was.epoch || p.epoch == was.epoch && p.seq > was.seq {
-		s.seen[org] = p
+	if was := &s.of(org).seen; p.epoch > was.epoch || p.epoch == was.epoch && p.seq > was.seq {
+		*was = p
 	}
 }
 
-// numbers is the first argument of a script: the latest state seen, and others.
-func (s *Store) numbers(org string, others ...int64) string {
+// numbers begins the first argument of a script: the latest state seen, and others.
+func (s *Store) numbers(org string, others ...int64) []byte {
 	s.mu.Lock()
-	p := s.seen[org]
+	p := s.of(org).seen
 	s.mu.Unlock()
-	return join(append([]int64{p.epoch, p.seq}, others...))
+	return integers(integers(make([]byte, 0, 128), p.epoch, p.seq), others...)
 }
 
-func join(list []int64) string {
-	var b strings.Builder
-	for i, n := range list {
-		if i > 0 {
-			b.WriteByte(' ')
+// integers appends integers to a line of them.
+func integers(line []byte, list ...int64) []byte {
+	for _, n := range list {
+		if len(line) > 0 {
+			line = append(line, ' ')
 		}
-		b.WriteString(strconv.FormatInt(n, 10))
+		line = strconv.AppendInt(line, n, 10)
 	}
-	return b.String()
+	return line
+}
+
+// amounts appends amounts to a line of integers.
+func amounts(line []byte, a spend.Amounts) []byte {
+	a = a.Clamped()
+	return integers(line, a[:]...)
 }
 
 // split reads at least n integers.
 func split(text string, n int) ([]int64, error) {
-	fields := strings.Fields(text)
-	if len(fields) < n {
-		return nil, errReply
-	}
-	list := make([]int64, len(fields))
-	for i, f := range fields {
-		var err error
-		if list[i], err = strconv.ParseInt(f, 10, 64); err != nil {
+	list := make([]int64, 0, n)
+	for f := range strings.FieldsSeq(text) {
+		i, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errReply, err)
 		}
+		list = append(list, i)
+	}
+	if len(list) < n {
+		return nil, errReply
 	}
 	return list, nil
 }
@@ -302,11 +345,6 @@ func flag(set bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-func clamped(a spend.Amounts) []int64 {
-	a = a.Clamped()
-	return a[:]
 }
 
 // about is one line of text.

@@ -1,0 +1,59 @@
+package redisstore_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+)
+
+// canned answers scripts as a reservation that is admitted, without a server.
+type canned struct{}
+
+// DialHook implements redis.Hook.
+func (canned) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (canned) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	const levels = "1290000 0 430000 18500000 1290000 430000 18500000 1290000 430000 3 0 1 3 0 1 0 0 0 0 0 0"
+	return func(_ context.Context, cmd redis.Cmder) error {
+		cmd.(*redis.Cmd).SetVal([]any{int64(0), "1795386000000 17 1795386000000", "", "", "0 0", levels, levels, levels})
+		return nil
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (canned) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// BenchmarkCreate is what the steps of a create cost the gateway beside their way to
+// Redis.
+func BenchmarkCreate(b *testing.B) {
+	client := redis.NewClient(&redis.Options{})
+	b.Cleanup(func() { _ = client.Close() })
+	client.AddHook(canned{})
+	l := spend.Ledger{Store: redisstore.New(client, "tg:spend:", nil)}
+	plan := &spend.Plan{
+		Org: spend.Budget{PerMonth: 1e12, Pods: 1e6}, Teams: map[string]spend.Budget{"research": {PerHour: 1e9}},
+		Keys: map[string]spend.Budget{"ann": {GPUs: 100}},
+	}
+	r := spend.Reservation{
+		Hold: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Kind: "pod", Owner: spend.Owner{Team: "research", Key: "ann"}, Unless: "tg:once:{acme}:same/1",
+		After: spend.Amounts{spend.Burn: 430000, spend.GPUs: 1, spend.Pods: 1},
+		About: spend.About{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Print: "0123456789abcdef"},
+	}
+	s := spend.Settlement{End: spend.Commit, Hold: r.Hold, Kind: r.Kind, Resource: "p1", Owner: r.Owner, Amounts: r.After, About: r.About}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := l.Reserve(b.Context(), "acme", plan, r); err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Settle(b.Context(), "acme", &s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
