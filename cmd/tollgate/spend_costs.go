@@ -223,12 +223,13 @@ func (c *costs) export(ctx context.Context, org string, w io.Writer) error {
 
 func newForecast(c *adminClient) *cobra.Command {
 	var out output
+	var teams, keys []string
 	cmd := &cobra.Command{
 		Use: "forecast ORG", Short: "Estimate what is spent by the end of the day and of the month", Args: cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error { return out.check() },
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			var f admin.Forecasts
-			if err := c.do(cmd.Context(), http.MethodGet, "/admin/spend/forecast?"+url.Values{"org": {args[0]}}.Encode(), &f); err != nil {
+			if err := c.do(cmd.Context(), http.MethodGet, "/admin/spend/forecast?"+url.Values{"org": {args[0]}, "team": teams, "key": keys}.Encode(), &f); err != nil {
 				return err
 			}
 			s := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}
@@ -242,5 +243,7 @@ func newForecast(c *adminClient) *cobra.Command {
 		}),
 	}
 	out.flag(cmd)
+	cmd.Flags().StringArrayVar(&teams, "team", nil, "only this team; more than one can be given")
+	cmd.Flags().StringArrayVar(&keys, "key", nil, "only this key; more than one can be given")
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -126,12 +127,26 @@ func (d Deps) costs(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d Deps) forecast(w http.ResponseWriter, r *http.Request) {
-	forecasts, err := d.Spend.Forecast(r.Context(), r.URL.Query().Get("org"))
+	v := r.URL.Query()
+	forecasts, err := d.Spend.Forecast(r.Context(), v.Get("org"))
 	if err != nil {
 		fail(w, err)
 		return
 	}
+	if asked := scopesIn(v); len(asked) > 0 {
+		forecasts.Scopes = slices.DeleteFunc(forecasts.Scopes, func(f Forecast) bool { return !slices.Contains(asked, f.Scope) })
+	}
 	write(w, http.StatusOK, forecasts)
+}
+
+// scopesIn are the teams and keys that a query names.
+func scopesIn(v url.Values) (scopes []string) {
+	for _, kind := range []string{"team", "key"} {
+		for _, id := range v[kind] {
+			scopes = append(scopes, kind+" "+id)
+		}
+	}
+	return scopes
 }
 
 // export answers with costs in the columns of FOCUS 1.2.

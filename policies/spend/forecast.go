@@ -2,8 +2,8 @@ package spend
 
 import "math"
 
-// Range is an estimate in micro-dollars: what comes is more often between Low and High
-// than not; docs/spend.md has how often in simulated months.
+// Range is an estimate in micro-dollars: of ten that were made, what came is between
+// Low and High of eight; docs/spend.md has how many in simulated months.
 type Range struct{ Low, Expected, High int64 }
 
 const (
@@ -13,10 +13,9 @@ const (
 	weeks = 8
 	// trust is how many days of the same weekday weigh as much as all days together.
 	trust = 2.0
-	// z is how many standard deviations a range reaches from what is expected: more than
-	// the 1.28 of a normal distribution, because levels shift, which days before a shift
-	// do not show.
-	z = 2.0
+	// z is how many standard deviations a range reaches from what is expected: 80 % of a
+	// normal distribution.
+	z = 1.28
 	// vague is the standard deviation of a day of which there is no history, as a share.
 	vague = 0.25
 )
@@ -32,7 +31,7 @@ func Forecast(accrued, burn int64, past []int64, left float64) Range {
 	now := float64(burn) * 24
 	p := profileOf(past, now)
 	excess := now - p.mean(0)
-	sum, variance, spread := 0.0, 0.0, 0.0
+	sum, spread, worn := 0.0, 0.0, 0.0
 	share := left - math.Floor(left)
 	if share == 0 && left > 0 {
 		share = 1
@@ -42,13 +41,12 @@ func Forecast(accrued, burn int64, past []int64, left float64) Range {
 		middle := at + share/2
 		kept := math.Pow(persists, middle)
 		sum += share * max(0, p.mean(i)+kept*excess)
-		sd := share * p.deviation * math.Sqrt(1-kept*kept)
-		variance += sd * sd
-		spread += sd
+		spread += share * p.deviation * math.Sqrt(max(1-kept*kept, middle/7)) // levels go on shifting
+		worn += share * (1 - kept) * excess
 		at, rest, share = at+share, rest-share, 1
 	}
-	// Days in a row differ in the same direction.
-	sd := min(spread, math.Sqrt(variance*(1+persists)/(1-persists)))
+	// Days in a row differ in the same direction, and what sets today apart may stay.
+	sd := math.Hypot(spread, worn)
 	expected := float64(accrued) + sum
 	return Range{
 		Low:      int64(max(float64(accrued), expected-z*sd)),
@@ -90,13 +88,17 @@ func profileOf(past []int64, now float64) profile {
 	for i := range p.days {
 		p.days[i] = (p.days[i] + trust*all) / (count[i] + trust)
 	}
+	// What sets a day apart from its weekday a week before shows how levels shift, which
+	// what sets it apart from the mean does not. Of less than two weeks, shorter distances
+	// are scaled up, as variances of levels that shift grow with time.
+	apart := min(7, max(1, len(past)/2))
 	squares := 0.0
-	for i, c := range past {
-		d := float64(c) - p.days[((i-len(past))%7+7)%7]
-		squares += d * d
+	for i := apart; i < len(past); i++ {
+		d := float64(past[i] - past[i-apart])
+		squares += d * d * 7 / float64(apart)
 	}
 	// A few days tell little: they count as so many more that deviate vaguely.
 	squares += trust * vague * all * vague * all
-	p.deviation = math.Sqrt(squares / (float64(len(past)) + trust))
+	p.deviation = math.Sqrt(squares / (float64(max(0, len(past)-apart)) + trust))
 	return p
 }

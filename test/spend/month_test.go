@@ -61,35 +61,58 @@ type thing struct {
 // the ledger has accrued for each of them to be what the platform bills, to the cent.
 func TestAMonthAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			m := newMonth(t, seed, "")
-			end := time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)
-			for next := m.clock.Now(); ; {
-				next = next.Add(time.Duration(m.Int64N(int64(4 * time.Hour))))
-				if !next.Before(end.Add(-time.Second)) {
-					break
-				}
-				m.at(next)
-				m.step()
-				if m.IntN(16) == 0 { // what an hour cost is counted at any time, and what has changed since, too
-					m.reconcile(m.IntN(2))
-				}
-				if n := len(m.forecasts); next.Hour() >= 12 && (n == 0 || m.forecasts[n-1].At.Day() != next.Day()) {
-					m.forecasts = append(m.forecasts, get[admin.Forecasts](m.site, "/admin/spend/forecast?org=acme"))
-				}
-			}
-			m.at(end.Add(-time.Millisecond))
-			for _, what := range []string{"create pod", "create volume", "stop", "start", "patch", "grow", "delete"} {
-				if m.done[what] == 0 {
-					t.Errorf("in the whole month there was no %s: %v", what, m.done)
-				}
-			}
-			m.compare(m.billed())
-			m.foreseen()
-		})
+	const seeds = 3
+	var came [seeds]outcomes
+	t.Run("months", func(t *testing.T) {
+		for seed := range came {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				came[seed] = live(t, uint64(seed))
+			})
+		}
+	})
+	var all outcomes
+	for _, o := range came {
+		all.days, all.months = append(all.days, o.days...), append(all.months, o.months...)
 	}
+	// Forecasts of one month stand or fall together, and three months are few.
+	days, months := mean(all.days), mean(all.months)
+	t.Logf("within the range, meant for 80%%: %.0f%% of days, %.0f%% of months", 100*days, 100*months)
+	if days < 0.7 || months < 0.6 {
+		t.Errorf("%.3f of days and %.3f of months are within ranges meant for 0.8", days, months)
+	}
+}
+
+// outcomes has a 1 for each forecast that what came was in the range of, otherwise 0.
+type outcomes struct{ days, months []float64 }
+
+// live is one month, held against its bill, and what came of its forecasts.
+func live(t *testing.T, seed uint64) outcomes {
+	t.Helper()
+	m := newMonth(t, seed, "")
+	end := time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)
+	for next := m.clock.Now(); ; {
+		next = next.Add(time.Duration(m.Int64N(int64(4 * time.Hour))))
+		if !next.Before(end.Add(-time.Second)) {
+			break
+		}
+		m.at(next)
+		m.step()
+		if m.IntN(16) == 0 { // what an hour cost is counted at any time, and what has changed since, too
+			m.reconcile(m.IntN(2))
+		}
+		if n := len(m.forecasts); next.Hour() >= 12 && (n == 0 || m.forecasts[n-1].At.Day() != next.Day()) {
+			m.forecasts = append(m.forecasts, get[admin.Forecasts](m.site, "/admin/spend/forecast?org=acme"))
+		}
+	}
+	m.at(end.Add(-time.Millisecond))
+	for _, what := range []string{"create pod", "create volume", "stop", "start", "patch", "grow", "delete"} {
+		if m.done[what] == 0 {
+			t.Errorf("in the whole month there was no %s: %v", what, m.done)
+		}
+	}
+	m.compare(m.billed())
+	return m.foreseen()
 }
 
 func newMonth(t *testing.T, seed uint64, config string) *month {
@@ -297,7 +320,7 @@ func (m *month) export() map[string]float64 {
 }
 
 // foreseen holds the forecasts against what has come.
-func (m *month) foreseen() {
+func (m *month) foreseen() (came outcomes) {
 	m.t.Helper()
 	actual := make(map[int]float64)
 	total := 0.0
@@ -305,7 +328,7 @@ func (m *month) foreseen() {
 		actual[r.Start.Day()] = dollars(m.t, r.USD)
 		total += actual[r.Start.Day()]
 	}
-	var days, months, within []float64
+	var days, months []float64
 	for _, f := range m.forecasts {
 		i := slices.IndexFunc(f.Scopes, func(s admin.Forecast) bool { return s.Scope == "organisation" })
 		one, day := f.Scopes[i], f.At.Day()
@@ -313,29 +336,29 @@ func (m *month) foreseen() {
 		if day >= 8 {
 			months = append(months, math.Abs(dollars(m.t, one.Month.Expected)/total-1))
 		}
-		for _, e := range []struct {
-			admin.Estimate
-
-			came float64
-		}{{one.Day, actual[day]}, {one.Month, total}} {
-			in := 0.0
-			if dollars(m.t, e.Low) <= e.came && e.came <= dollars(m.t, e.High) {
-				in = 1
+		within := func(e admin.Estimate, came float64) float64 {
+			if dollars(m.t, e.Low) <= came && came <= dollars(m.t, e.High) {
+				return 1
 			}
-			within = append(within, in)
+			return 0
 		}
+		came.days = append(came.days, within(one.Day, actual[day]))
+		came.months = append(came.months, within(one.Month, total))
 	}
-	mean := func(list []float64) float64 {
-		sum := 0.0
-		for _, x := range list {
-			sum += x
-		}
-		return sum / float64(len(list))
+	m.t.Logf("%d forecasts: off by %.1f%% for the day, %.1f%% for the month; within the range %.0f%% of days, %.0f%% of months",
+		len(m.forecasts), 100*mean(days), 100*mean(months), 100*mean(came.days), 100*mean(came.months))
+	if mean(days) > 0.1 || mean(months) > 0.25 {
+		m.t.Errorf("forecasts of the day are off by %.3f, and of the month by %.3f", mean(days), mean(months))
 	}
-	m.t.Logf("%d forecasts: off by %.1f%% for the day, %.1f%% for the month, %.0f%% within the range", len(m.forecasts), 100*mean(days), 100*mean(months), 100*mean(within))
-	if mean(days) > 0.1 || mean(months) > 0.25 || mean(within) < 0.35 {
-		m.t.Errorf("forecasts of the day are off by %.3f, of the month by %.3f, and %.3f are within their range", mean(days), mean(months), mean(within))
+	return came
+}
+
+func mean(list []float64) float64 {
+	sum := 0.0
+	for _, x := range list {
+		sum += x
 	}
+	return sum / float64(len(list))
 }
 
 func dollars(t *testing.T, text string) float64 {
