@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
 // billing asks the gateway's v1 interface, which groups and filters by GPU type
@@ -27,13 +28,16 @@ type billing struct {
 	output         string
 	plot           bool
 	bucket         string
-	start, end     string
+	from, to       string
 	grouping       string
+	org            string
+	admin          *adminClient
 	id, gpu        string
 	path           string
 	groups         map[string]string // value of --grouping -> v1's name
 	idName, idFlag string            // the filter by resource: v1's name, the option's
 	fallback       string            // the default of --grouping
+	resource       string            // v1's grouping by what has an owner in the ledger
 }
 
 func newBilling() *cobra.Command {
@@ -43,24 +47,27 @@ func newBilling() *cobra.Command {
 		Long: `Show what the platform has billed the organisation, per bucket of time.
 
 The options are those of the platform's command-line client. The gateway is asked
-with a caller's key, which ` + "`--key-env`" + ` names a variable of.`,
+with a caller's key, which ` + "`--key-env`" + ` names a variable of; groupings by team
+and by label ask the ledger, by the admin listener, whose each resource was.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	c := newAdminClient(cmd)
 	for _, b := range []struct {
 		use, short string
 		billing
 	}{
 		{"pods", "Show what pods have cost", billing{
-			path: "/v1/billing/pods", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "gpuId", idName: "podId", idFlag: "pod-id",
+			path: "/v1/billing/pods", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "gpuId", idName: "podId", idFlag: "pod-id", resource: "podId",
 		}},
 		{"serverless", "Show what endpoints have cost", billing{
 			path:     "/v1/billing/endpoints",
 			groups:   map[string]string{"endpointId": "endpointId", "podId": "podId", "gpuId": "gpuTypeId"},
-			fallback: "endpointId", idName: "endpointId", idFlag: "endpoint-id",
+			fallback: "endpointId", idName: "endpointId", idFlag: "endpoint-id", resource: "endpointId",
 		}},
 		{"network-volume", "Show what network volumes have cost", billing{path: "/v1/billing/networkvolumes"}},
 	} {
+		b.admin = c
 		cmd.AddCommand(b.command(b.use, b.short))
 	}
 	return cmd
@@ -71,7 +78,7 @@ func (b *billing) command(use, short string) *cobra.Command {
 		Use: use, Short: short, Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return b.validate() },
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			records, err := b.ask(cmd.Context())
+			records, err := b.ask(cmd.Context(), progressOf(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -84,10 +91,11 @@ func (b *billing) command(use, short string) *cobra.Command {
 	f.StringVarP(&b.output, "output", "o", "table", "table, csv or json")
 	f.BoolVar(&b.plot, "plot", false, "draw a bar per row of the table")
 	f.StringVar(&b.bucket, "bucket-size", "day", "hour, day, week, month or year")
-	f.StringVar(&b.start, "start-time", "", "first moment, RFC 3339 (default 30 days ago)")
-	f.StringVar(&b.end, "end-time", "", "moment after the last, RFC 3339 (default now)")
+	f.StringVar(&b.from, "start-time", "", "first moment, RFC 3339 (default 30 days ago)")
+	f.StringVar(&b.to, "end-time", "", "moment after the last, RFC 3339 (default now)")
 	if b.groups != nil {
-		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(b.groupings(), ", "))
+		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(b.groupings(), ", ")+", and by the ledger team and label:NAME")
+		f.StringVar(&b.org, "org", "", "organisation whose ledger is asked, for --grouping team and label:NAME")
 		f.StringVar(&b.id, b.idFlag, "", "only this one")
 		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU")
 	}
@@ -110,13 +118,19 @@ func (b *billing) validate() error {
 	}{
 		{"bucket-size", b.bucket, []string{"hour", "day", "week", "month", "year"}},
 		{"output", b.output, []string{"table", "csv", "json"}},
-		{"grouping", b.grouping, append(b.groupings(), "")},
+		{"grouping", b.grouping, append(b.groupings(), "team", "label:NAME", "")},
 	} {
+		if option.name == "grouping" && b.byOwner() {
+			continue
+		}
 		if !slices.Contains(option.allowed, option.value) {
 			return fmt.Errorf("--%s %s: expected %s", option.name, option.value, strings.TrimSuffix(strings.Join(option.allowed, ", "), ", "))
 		}
 	}
-	for name, value := range map[string]string{"start-time": b.start, "end-time": b.end} {
+	if b.byOwner() && b.org == "" {
+		return fmt.Errorf("--grouping %s: requires --org, whose ledger is asked", b.grouping)
+	}
+	for name, value := range map[string]string{"start-time": b.from, "end-time": b.to} {
 		if _, err := time.Parse(time.RFC3339, value); value != "" && err != nil {
 			return fmt.Errorf("--%s %s: expected an RFC 3339 time, e.g. 2026-11-01T00:00:00Z", name, value)
 		}
@@ -124,15 +138,87 @@ func (b *billing) validate() error {
 	return nil
 }
 
-// ask returns the records as v1 has them: amounts in USD.
-func (b *billing) ask(ctx context.Context) ([]map[string]any, error) {
+// ask returns the records as v1 has them, amounts in USD, by the grouping. A long range
+// is asked for in parts.
+func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[string]any, error) {
 	key := os.Getenv(b.keyEnv)
 	if key == "" {
 		return nil, fmt.Errorf("the variable %s holds no key", b.keyEnv)
 	}
+	records := []map[string]any{}
+	parts := b.parts(time.Now())
+	for i, p := range parts {
+		progress(i, len(parts))
+		more, err := b.askOnce(ctx, key, p)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, more...)
+	}
+	progress(len(parts), len(parts))
+	if b.byOwner() {
+		return b.allot(ctx, records)
+	}
+	return records, nil
+}
+
+// part is one of the parts that a range is asked for in; a bound may be "".
+type part struct{ from, to string }
+
+// parts cuts a range where days begin, in UTC, into parts of a week of hours or a
+// quarter of days. Larger buckets are few.
+func (b *billing) parts(now time.Time) []part {
+	days := map[string]int{"hour": 7, "day": 91}[b.bucket]
+	from, err := time.Parse(time.RFC3339, b.from)
+	if err != nil || days == 0 {
+		return []part{{b.from, b.to}}
+	}
+	end := now
+	if b.to != "" {
+		end, _ = time.Parse(time.RFC3339, b.to) // it was validated
+	}
+	var out []part
+	at := b.from
+	for next := from.UTC().Truncate(24*time.Hour).AddDate(0, 0, days); next.Before(end); next = next.AddDate(0, 0, days) {
+		border := next.Format(time.RFC3339)
+		out = append(out, part{at, border})
+		at = border
+	}
+	return append(out, part{at, b.to})
+}
+
+// progressOf returns what says on a terminal how much of several parts was answered.
+func progressOf(w io.Writer) func(done, of int) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return func(int, int) {}
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(int, int) {}
+	}
+	return func(done, of int) { writeProgress(f, done, of) }
+}
+
+// writeProgress writes a line over the one before, and takes it away in the end.
+func writeProgress(w io.Writer, done, of int) {
+	switch {
+	case of < 2:
+	case done < of:
+		_, _ = fmt.Fprintf(w, "\r%d of %d parts of the range were answered", done, of)
+	default:
+		_, _ = fmt.Fprint(w, "\r\x1b[K") // ECMA-48, EL: erase to the end of the line
+	}
+}
+
+// askOnce asks for one part of the range.
+func (b *billing) askOnce(ctx context.Context, key string, p part) ([]map[string]any, error) {
+	grouping := b.groups[b.grouping]
+	if b.byOwner() {
+		grouping = b.resource
+	}
 	query := url.Values{}
 	for name, value := range map[string]string{
-		"bucketSize": b.bucket, "startTime": b.start, "endTime": b.end, "grouping": b.groups[b.grouping], b.idName: b.id, "gpuTypeId": b.gpu,
+		"bucketSize": b.bucket, "startTime": p.from, "endTime": p.to, "grouping": grouping, b.idName: b.id, "gpuTypeId": b.gpu,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -175,7 +261,7 @@ func (b *billing) rows(records []map[string]any) (rows []billed, total *big.Rat)
 			amount = new(big.Rat)
 		}
 		text := func(name string) string { s, _ := record[name].(string); return s }
-		rows = append(rows, billed{time: text("time"), group: text(b.groups[b.grouping]), amount: amount})
+		rows = append(rows, billed{time: text("time"), group: text(cmp.Or(b.groups[b.grouping], b.grouping)), amount: amount})
 		total.Add(total, amount)
 	}
 	return rows, total
@@ -189,13 +275,11 @@ func (b *billing) write(w io.Writer, records []map[string]any) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(records)
 	case "csv":
-		out := csv.NewWriter(w)
-		_ = out.Write([]string{"time", cmp.Or(b.grouping, "group"), "usd"})
+		table := [][]string{{"time", cmp.Or(b.grouping, "group"), "usd"}}
 		for _, row := range rows {
-			_ = out.Write([]string{row.time, row.group, row.amount.FloatString(6)})
+			table = append(table, []string{row.time, row.group, row.amount.FloatString(6)})
 		}
-		out.Flush()
-		return out.Error()
+		return admin.WriteCSV(w, table)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(t, "TIME\t%s\tUSD\n", strings.ToUpper(b.grouping))
