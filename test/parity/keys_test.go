@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -430,4 +433,29 @@ func TestLeadsMakeKeys(t *testing.T) {
 			t.Error("the log has a secret")
 		}
 	}, lead)
+}
+
+// What a lead changes is in the audit log, before and behind, without the secret.
+func TestLeadsAreAudited(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	d := openDoor(t, "http", lead, audited(path))
+	made := d.ask(t, request("POST", "/tollgate/keys", "key_research", `{"id":"intern","limits":{"minute":50}}`))
+	d.ask(t, request("DELETE", "/tollgate/keys/intern", "key_research", ""))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"phase":"intent",.*"team":"research","key":"key_research",.*"operation":"keys.create","query":".*minute.*50.*","kind":"key","resource":"intern"`,
+		`"phase":"result",.*"resource":"intern","status":201`,
+		`"phase":"intent",.*"operation":"keys.revoke","kind":"key","resource":"intern"`,
+		`"phase":"result",.*"resource":"intern","status":204`,
+	} {
+		if !regexp.MustCompile(want).Match(text) {
+			t.Errorf("the audit log has no line like %s:\n%s", want, text)
+		}
+	}
+	if secret := fmt.Sprint(field(t, made.Body, "secret")); strings.Contains(string(text), secret) {
+		t.Error("the audit log has the secret")
+	}
 }
