@@ -90,7 +90,7 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 	if err != nil {
 		return false, err
 	}
-	keys := s.with(org, s.rolled(org))
+	keys := s.keys(org, s.rolled(org))
 	args := []any{p.Version, p.Until.UnixMilli(), series, p.Changes}
 	for _, u := range []spend.Unit{spend.Hourly, spend.Daily} {
 		var starts []time.Time
@@ -114,7 +114,7 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 	}
 	args = append(args, len(p.Billed))
 	for _, r := range p.Billed {
-		args = append(args, join([]int64{r.Start.UnixMilli(), r.Micro}), r.Item.Team, r.Item.Key)
+		args = append(args, integers(nil, r.Start.UnixMilli(), r.Micro), r.Item.Team, r.Item.Key)
 	}
 	reply, err := s.run(ctx, s.post, org, keys, args)
 	if err != nil {
