@@ -21,9 +21,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Alerts says who is told that a budget is nearly used up.
+// Alerts says who is told that a budget is nearly used up, what else is told, and when.
 type Alerts struct {
 	Thresholds []int64        `yaml:"thresholds" doc:"shares of a budget that are told of when they are reached, each once in a period of the budget, a day where it has none; absent is 50, 80 and 100" unit:"percent"`
+	Unusual    spend.Unusual  `yaml:"unusual" doc:"hours that cost many times their usual"`
+	Exceptions time.Duration  `yaml:"exceptions" doc:"how long before its end an exception to a policy is told of, once; 0 is 72h"`
 	Webhook    webhook.Config `yaml:"webhook" doc:"receiver of alerts, beside the log and the metrics; without url there is none"`
 
 	KeepSecret strictyaml.Secret `yaml:"keep_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), by which whoever has one keeps the resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
@@ -34,7 +36,10 @@ const minKeepSecret = 24
 
 // Validate reports every fault, each with its path below the section.
 func (a *Alerts) Validate() error {
-	errs := []error{fault.At("webhook", a.Webhook.Validate())}
+	errs := []error{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
+	if a.Exceptions < 0 {
+		errs = append(errs, fault.Errorf("exceptions", "must not be negative"))
+	}
 	if a.KeepSecret.Resolved() && len(a.KeepSecret.Reveal()) < minKeepSecret {
 		errs = append(errs, fault.Errorf("keep_secret", "must have at least %d bytes", minKeepSecret))
 	}
@@ -53,9 +58,9 @@ func (a *Alerts) thresholds() []int64 {
 	return a.Thresholds
 }
 
-// newAlerts tells of budgets that reach a threshold: by a line of the log, a count
-// and a webhook.
-func (g *Gateway) newAlerts(notices spend.Notices) (*spend.Alerts, error) {
+// newAlerts tells of budgets that reach a threshold and of unusual hours: by a line of
+// the log, a count and a webhook.
+func (g *Gateway) newAlerts(notices spend.Notices, history *spend.History) (*spend.Alerts, error) {
 	count, err := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway").Int64Counter("tollgate.budget.alerts",
 		metric.WithDescription("Budgets that reached a threshold, in percent."))
 	if err != nil {
@@ -63,8 +68,11 @@ func (g *Gateway) newAlerts(notices spend.Notices) (*spend.Alerts, error) {
 	}
 	return &spend.Alerts{
 		Notices: notices, Go: g.late.Go, Logger: g.deps.Logger,
-		Plan: g.plan,
+		Plan: g.plan, History: history,
 		Tell: func(ctx context.Context, a spend.Alert) error {
+			if a.Usual != nil {
+				return g.tellUnusual(ctx, &a)
+			}
 			err := g.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
 				Org: a.Org, Scope: a.Scope.String(), Budget: spend.CeilingName(a.Ceiling), Percent: a.Percent,
 				Used: json.Number(spend.AmountText(a.Ceiling, a.Used)), Limit: json.Number(spend.AmountText(a.Ceiling, a.Limit)),
@@ -79,6 +87,29 @@ func (g *Gateway) newAlerts(notices spend.Notices) (*spend.Alerts, error) {
 			return nil
 		},
 	}, nil
+}
+
+// unusualAlert is what receivers are told about an hour that costs many times its
+// usual; amounts are USD.
+type unusualAlert struct {
+	Org   string      `json:"org"`
+	Scope string      `json:"scope"`
+	Hour  time.Time   `json:"hour"`
+	Spent json.Number `json:"spent"` // so far
+	Usual json.Number `json:"usual"`
+}
+
+func (g *Gateway) tellUnusual(ctx context.Context, a *spend.Alert) error {
+	const kind = "spend.unusual"
+	d := unusualAlert{
+		Org: a.Org, Scope: a.Scope.String(), Hour: spend.Hourly.Start(a.At),
+		Spent: json.Number(catalog.Money(a.Used).String()), Usual: json.Number(catalog.Money(*a.Usual).String()),
+	}
+	if err := g.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
+		return fmt.Errorf("%s: %w", a.ID, err)
+	}
+	g.deps.Logger.WarnContext(ctx, "an hour costs many times its usual", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent", string(d.Spent), "usual", string(d.Usual))
+	return nil
 }
 
 // plan returns the budgets of an organisation, nil for none.

@@ -30,7 +30,8 @@ const answering = 10 * time.Second
 func (g *Gateway) newLedger(cfg *Config) error {
 	g.repeats = repeats{idempotency.New(g.scripts, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger}
 	store := redisstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
-	alerts, err := g.newAlerts(store)
+	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
+	alerts, err := g.newAlerts(store, history)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	g.perils, g.notices, g.keeper = store.Perils, store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
-		History:  &spend.History{Archive: store, Keep: cfg.Spend.History},
+		History:  history,
 		Seen:     alerts.Look,
 		Bills:    &spend.Bills{Archive: store, Notices: store, List: g.bills, After: cfg.Spend.Bills, Keep: cfg.Spend.History},
 		Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,

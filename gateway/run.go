@@ -78,6 +78,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.warnOfStore(ctx)
 		return background(g.books.Run(ctx))
 	})
+	group.Go(func() error { return background(g.watchExceptions(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { g.runKeys(watch); return nil }) // keys are revoked while the doors drain, too
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })

@@ -82,7 +82,8 @@ func (o *Org) keyLabels() map[string][]spend.LabelRule {
 }
 
 // budgets is what the organisation may spend, nil without any budget, isolation,
-// labels and search for what is idle, for which the ledger is kept, too.
+// labels, search for what is idle and watch for unusual hours, for which the ledger is
+// kept, too.
 func (o *Org) budgets() *spend.Plan {
 	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys))
 	for _, t := range o.Teams {
@@ -94,11 +95,11 @@ func (o *Org) budgets() *spend.Plan {
 	budget := o.Budget
 	o.inFlight(&budget, teams)
 	plan := spend.NewPlan(budget, teams, keys, o.Horizon)
-	if plan == nil && (o.Isolation.applies() || o.Idle.For > 0 || len(o.Labels) > 0) {
+	if plan == nil && (o.Isolation.applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0) {
 		plan = new(spend.Plan)
 	}
 	if plan != nil {
-		plan.Endpoints, plan.Idle = o.Endpoints, o.Idle
+		plan.Endpoints, plan.Idle, plan.Unusual = o.Endpoints, o.Idle, o.Alerts.Unusual
 		plan.Thresholds, plan.OverOrg, plan.OverTeams = o.Alerts.thresholds(), o.Over, make(map[string]spend.Over)
 		for _, t := range o.Teams {
 			plan.OverTeams[t.ID] = t.Over

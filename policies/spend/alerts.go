@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Alert says that a budget has reached one of its organisation's thresholds.
+// Alert says that a budget has reached one of its organisation's thresholds, or that an
+// hour has cost a scope many times its usual.
 type Alert struct {
 	// ID is the same for every report of the same alert.
 	ID    string
@@ -21,10 +22,13 @@ type Alert struct {
 	// Percent is the highest threshold reached.
 	Percent     int64
 	Used, Limit int64
-	At          time.Time
+	// Usual is what such an hour usually costs, and Used what it has cost so far, in
+	// micro-dollars; nil for an alert about a budget.
+	Usual *int64
+	At    time.Time
 
-	budget string // names the budget in the store
-	rank   string // of the alerts about a budget, later ones are larger
+	name string // what it is about, in the store
+	rank string // of the alerts about it, later ones are larger
 }
 
 // Notices remembers for all gateways which alerts were given, and what is idle.
@@ -36,10 +40,12 @@ type Notices interface {
 }
 
 // Alerts tells of budgets that reach a threshold: the highest one reached, once for
-// each period of the budget, or day where it has none. An alert that could not be
+// each period of the budget, or day where it has none; and of unusual hours, once a day. An alert that could not be
 // told of is repeated at the next look. It is safe for concurrent use.
 type Alerts struct {
 	Notices Notices
+	// History says what is usual.
+	History *History
 	// Plan returns the budgets of an organisation, nil for none.
 	Plan func(org string) *Plan
 	// Tell tells of an alert.
@@ -54,11 +60,15 @@ type Alerts struct {
 // alertTimeout bounds how long telling the alerts of one look may take.
 const alertTimeout = 5 * time.Minute
 
-// Look compares the budgets of an organisation with what is spent. It does not wait
-// for the telling.
+// Look compares the budgets of an organisation with what is spent, and the hour with
+// its usual. It does not wait for the telling.
 func (a *Alerts) Look(ctx context.Context, org string, state *State) {
-	alerts := a.Plan(org).alerts(org, state)
-	if len(alerts) == 0 {
+	plan := a.Plan(org)
+	if plan == nil {
+		return
+	}
+	alerts := plan.alerts(org, state)
+	if len(alerts) == 0 && plan.Unusual.Times == 0 {
 		return
 	}
 	if _, busy := a.busy.LoadOrStore(org, true); busy {
@@ -68,8 +78,15 @@ func (a *Alerts) Look(ctx context.Context, org string, state *State) {
 		defer a.busy.Delete(org)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
 		defer cancel()
+		if plan.Unusual.Times > 0 {
+			unusual, err := a.History.unusual(ctx, org, plan.Unusual, state)
+			if err != nil {
+				a.Logger.WarnContext(ctx, "it is not known whether an hour is unusual", "org", org, "error", err.Error())
+			}
+			alerts = append(alerts, unusual...)
+		}
 		if err := a.tell(ctx, org, alerts); err != nil {
-			a.Logger.WarnContext(ctx, "an alert about a budget was not delivered", "org", org, "error", err.Error())
+			a.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
 		}
 	})
 }
@@ -80,13 +97,13 @@ func (a *Alerts) tell(ctx context.Context, org string, alerts []Alert) error {
 		return err
 	}
 	for _, alert := range alerts {
-		if noticed[alert.budget] >= alert.rank {
+		if noticed[alert.name] >= alert.rank {
 			continue
 		}
 		if err := a.Tell(ctx, alert); err != nil {
 			return err
 		}
-		if err := a.Notices.Notice(ctx, org, alert.budget, alert.rank); err != nil {
+		if err := a.Notices.Notice(ctx, org, alert.name, alert.rank); err != nil {
 			return err
 		}
 	}
@@ -95,7 +112,7 @@ func (a *Alerts) tell(ctx context.Context, org string, alerts []Alert) error {
 
 // alerts lists the budgets that have reached a threshold.
 func (p *Plan) alerts(org string, state *State) []Alert {
-	if p == nil || len(p.Thresholds) == 0 {
+	if len(p.Thresholds) == 0 {
 		return nil
 	}
 	var out []Alert
@@ -113,9 +130,9 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 			}
 			start, _ := calendar.bounds(which, state.Now.UnixMilli())
 			a := Alert{Org: org, Scope: b.Scope, Ceiling: i, Percent: percent, Used: used, Limit: limit, At: state.Now.UTC()}
-			a.budget = strings.Join([]string{string(b.Scope.Kind), b.Scope.ID, CeilingName(i)}, ":")
+			a.name = strings.Join([]string{string(b.Scope.Kind), b.Scope.ID, CeilingName(i)}, ":")
 			a.rank = fmt.Sprintf("%s:%03d", time.UnixMilli(start).In(state.Zone.Location()).Format(time.DateOnly), percent)
-			a.ID = strings.Join([]string{org, a.budget, a.rank}, ":")
+			a.ID = strings.Join([]string{org, a.name, a.rank}, ":")
 			out = append(out, a)
 		}
 	}

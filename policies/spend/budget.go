@@ -133,6 +133,8 @@ type Plan struct {
 	// Thresholds are the shares of a budget that are told of when they are reached,
 	// in percent.
 	Thresholds []int64
+	// Unusual says which hours are told of.
+	Unusual Unusual
 	// OverOrg and OverTeams say what is done about budgets that are passed.
 	OverOrg   Over
 	OverTeams map[string]Over

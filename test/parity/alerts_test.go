@@ -12,6 +12,9 @@ import (
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // alertReceiver takes deliveries of alerts: it fails the first of each, and keeps the
@@ -215,4 +218,83 @@ func TestAgreedPrices(t *testing.T) {
 			t.Errorf("%d %s, want 402 for what was agreed since", a.Status, a.Body)
 		}
 	}, budgeted("{per_hour: 1}"), prices("{discount: 50}"))
+}
+
+// An hour that costs many times its usual is told of once a day for each scope, though
+// it goes on.
+func TestUnusualHoursAreToldOf(t *testing.T) {
+	r := newAlertReceiver(t)
+	r.calls.Add(1) // takes the first delivery, too
+	d := openDoor(t, "http", told(r, "127.0.0.0/8"), func(d *door) {
+		d.text = strings.Replace(d.text, "alerts: {", "alerts: {unusual: {times: 3}, ", 1)
+	})
+	d.rented(t, podL4)
+	d.reconcile(t)
+	d.advance(9 * 24 * time.Hour)
+	d.reconcile(t)
+	for range 5 {
+		d.rented(t, podL4)
+	}
+	for range 2 {
+		d.advance(58 * time.Minute / 2)
+		d.reconcile(t)
+	}
+	d.advance(time.Minute)
+	d.reconcile(t)
+	scopes := map[string]bool{"organisation": true, "team research": true, "key key_research": true}
+	for range len(scopes) {
+		id, body, _ := strings.Cut(<-r.got, " ")
+		data, _ := field(t, body, "data").(map[string]any)
+		scope := fmt.Sprint(data["scope"])
+		if field(t, body, "type") != "spend.unusual" || !scopes[scope] || data["usual"] != 0.43274 || data["hour"] != "2026-11-30T10:00:00Z" || !strings.HasPrefix(id, "acme:unusual:") || !strings.HasSuffix(id, ":2026-11-30") {
+			t.Errorf("%s %s, want an unusual hour of one of %v", id, body, scopes)
+		}
+		delete(scopes, scope)
+	}
+	d.advance(time.Hour)
+	d.reconcile(t)
+	d.reconcile(t)
+	if len(r.got) > 0 {
+		t.Errorf("told again: %s", <-r.got)
+	}
+}
+
+// An exception is told of before it ends, once, whichever gateway runs.
+func TestExpiringExceptionsAreToldOf(t *testing.T) {
+	r := newAlertReceiver(t)
+	r.calls.Add(1) // takes the first delivery, too
+	const exception = "      - {id: %s, policy: gpu_count, teams: [research], until: %s, reason: a demo, granted_by: ada}\n"
+	d := openDoor(t, "http", told(r, "127.0.0.0/8"), func(d *door) {
+		list := "    exceptions:\n"
+		for id, until := range map[string]time.Duration{"ended": -time.Hour, "soon": 48 * time.Hour, "later": 100 * time.Hour} {
+			list += fmt.Sprintf(exception, id, start.Add(until).Format(time.RFC3339))
+		}
+		d.text = strings.Replace(d.text, "    teams: [{id: research}", list+"    teams: [{id: research}", 1)
+	})
+	for _, want := range []string{"soon", "later"} {
+		d.redis.FastForward(time.Hour) // the gateway before leads no longer
+		cfg := load(t, d.text, d.upstream)
+		end := world.Run(t, world.Gateway(t, cfg, gateway.Deps{
+			Redis: world.Redis(t, d.redis.Addr()), Providers: world.Providers(t, cfg.Telemetry), Now: d.clock.Now, Logger: d.logs.Logger(),
+			Data: world.Listen(t), Admin: world.Listen(t),
+		}))
+		id, body, _ := strings.Cut(<-r.got, " ")
+		data, _ := field(t, body, "data").(map[string]any)
+		if field(t, body, "type") != "exception.expiring" || data["exception"] != want || data["policy"] != "gpu_count" || data["granted_by"] != "ada" || !strings.HasPrefix(id, "exception.expiring:acme:"+want+":2026-11-2") {
+			t.Errorf("%s %s, want the exception %s", id, body, want)
+		}
+		until(t, "what was told to be remembered", func() bool {
+			for _, key := range d.redis.Keys() {
+				if strings.HasSuffix(key, "{acme}:notices") && d.redis.HGet(key, "exception:"+want) != "" {
+					return true
+				}
+			}
+			return false
+		})
+		end()
+		d.advance(29 * time.Hour)
+	}
+	if len(r.got) > 0 {
+		t.Errorf("told again: %s", <-r.got)
+	}
 }
