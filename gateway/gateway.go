@@ -375,6 +375,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},
+		Shapes:    admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: KeyRecord{}, Made: keyAnswer{}},
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -40,6 +39,7 @@ type Deps struct {
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
+	Shapes    Shapes
 }
 
 // Limits shows and resets quotas. Both return ErrNoOrg for an organisation that
@@ -92,56 +92,6 @@ func (e RefusedError) Error() string { return e.Reason }
 // probeTimeout bounds how long a readiness probe waits for the store.
 const probeTimeout = 3 * time.Second
 
-// route is one entry of the admin API.
-type route struct {
-	pattern string
-	handle  http.HandlerFunc
-	// open routes ask for no token: probes and metrics.
-	open bool
-	// changes marks routes that change something; each such request is logged.
-	changes bool
-}
-
-// routes is the whole of the admin API.
-func (d Deps) routes() []route {
-	return []route{
-		{pattern: "GET /livez", open: true, handle: func(w http.ResponseWriter, _ *http.Request) {
-			write(w, http.StatusOK, map[string]string{"status": "live"})
-		}},
-		{pattern: "GET /readyz", open: true, handle: d.ready},
-		{pattern: "GET /metrics", open: true, handle: d.Metrics.ServeHTTP},
-		{pattern: "GET /admin/status", handle: d.status},
-		{pattern: "GET /admin/limits", handle: d.limits},
-		{pattern: "POST /admin/limits/reset", handle: d.reset, changes: true},
-		{pattern: "GET /admin/spend", handle: d.spend},
-		{pattern: "POST /admin/spend/reconcile", handle: d.reconcile, changes: true},
-		{pattern: "POST /admin/spend/adopt", handle: d.adopt, changes: true},
-		{pattern: "GET /admin/spend/history", handle: d.costs},
-		{pattern: "GET /admin/spend/forecast", handle: d.forecast},
-		{pattern: "GET /admin/spend/export", handle: d.export},
-		{pattern: "GET /admin/approvals", handle: d.approvals},
-		{pattern: "POST /admin/approvals/grant", handle: d.grant, changes: true},
-		{pattern: "POST /admin/approvals/deny", handle: d.deny, changes: true},
-		{pattern: "GET /admin/spend/idle", handle: d.idle},
-		{pattern: "POST /admin/spend/keep", handle: d.keep, changes: true},
-		{pattern: "GET /admin/keys", handle: d.keys},
-		{pattern: "POST /admin/keys/create", handle: d.createKey, changes: true},
-		{pattern: "POST /admin/keys/rotate", handle: d.rotateKey, changes: true},
-		{pattern: "POST /admin/keys/revoke", handle: d.revokeKey, changes: true},
-		{pattern: "GET /admin/legacy", handle: d.legacy},
-		{pattern: "GET /admin/envoy", handle: d.envoyNodes},
-		{pattern: "GET /admin/envoy/snapshot", handle: d.envoySnapshot},
-		{pattern: "GET /admin/decisions", handle: d.decisions},
-		{pattern: "GET /admin/decisions/{id}", handle: d.decision},
-		{pattern: "POST /admin/explain", handle: d.explain},
-		{pattern: "GET /admin/audit", handle: d.audit},
-		{pattern: "GET /debug/pprof/", handle: pprof.Index},
-		{pattern: "GET /debug/pprof/profile", handle: pprof.Profile},
-		{pattern: "GET /debug/pprof/symbol", handle: pprof.Symbol},
-		{pattern: "GET /debug/pprof/trace", handle: pprof.Trace},
-	}
-}
-
 // New returns the handler of the admin listener.
 func New(d Deps) http.Handler {
 	mux := http.NewServeMux()
@@ -170,7 +120,7 @@ func (d Deps) status(w http.ResponseWriter, _ *http.Request) {
 func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	report := d.Status.Report()
 	if !report.Serving {
-		write(w, http.StatusServiceUnavailable, map[string]string{"status": "not serving"})
+		write(w, http.StatusServiceUnavailable, probed{Status: "not serving"})
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
@@ -181,16 +131,16 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 		stands += ", but " + strings.Join(away, "; ")
 	}
 	if err != nil {
-		write(w, http.StatusServiceUnavailable, map[string]string{"status": "the shared store does not answer, or is not fit to keep counts"})
+		write(w, http.StatusServiceUnavailable, probed{Status: "the shared store does not answer, or is not fit to keep counts"})
 		return
 	}
 	for _, p := range d.Policies() {
 		if p.Revision == "" {
-			write(w, http.StatusServiceUnavailable, map[string]string{"status": "the policies of an organisation are not there yet"})
+			write(w, http.StatusServiceUnavailable, probed{Status: "the policies of an organisation are not there yet"})
 			return
 		}
 	}
-	write(w, http.StatusOK, map[string]string{"status": stands, "revision": report.Revision})
+	write(w, http.StatusOK, probed{stands, report.Revision})
 }
 
 func (d Deps) limits(w http.ResponseWriter, r *http.Request) {
@@ -199,7 +149,7 @@ func (d Deps) limits(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"windows": windows})
+	write(w, http.StatusOK, windowList{windows})
 }
 
 func (d Deps) reset(w http.ResponseWriter, r *http.Request) {
@@ -212,18 +162,18 @@ func (d Deps) reset(w http.ResponseWriter, r *http.Request) {
 
 func fail(w http.ResponseWriter, err error) {
 	if errors.Is(err, ErrNoOrg) {
-		write(w, http.StatusNotFound, map[string]string{"error": "name a configured organisation: org=ID"})
+		write(w, http.StatusNotFound, problem{"name a configured organisation: org=ID"})
 		return
 	}
 	if bad, ok := errors.AsType[BadRequestError](err); ok {
-		write(w, http.StatusBadRequest, map[string]string{"error": bad.Reason})
+		write(w, http.StatusBadRequest, problem{bad.Reason})
 		return
 	}
 	if refused, ok := errors.AsType[RefusedError](err); ok {
-		write(w, refused.Status, map[string]string{"error": refused.Reason})
+		write(w, refused.Status, problem{refused.Reason})
 		return
 	}
-	write(w, http.StatusServiceUnavailable, map[string]string{"error": "the shared store does not answer"})
+	write(w, http.StatusServiceUnavailable, problem{"the shared store does not answer"})
 }
 
 func write(w http.ResponseWriter, status int, v any) {

@@ -50,7 +50,7 @@ func (d Deps) audit(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrNoOrg):
 		fail(w, err)
 	case err != nil:
-		write(w, http.StatusBadGateway, map[string]string{"error": err.Error()})
+		write(w, http.StatusBadGateway, problem{err.Error()})
 	default:
 		write(w, http.StatusOK, x)
 	}
@@ -92,7 +92,7 @@ func (d Deps) decision(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		fail(w, err)
 	case x == nil:
-		write(w, http.StatusNotFound, map[string]string{"error": "no decision of that id is kept: it is too old, or it only read and passed at another gateway"})
+		write(w, http.StatusNotFound, problem{"no decision of that id is kept: it is too old, or it only read and passed at another gateway"})
 	default:
 		write(w, http.StatusOK, x)
 	}
@@ -101,16 +101,16 @@ func (d Deps) decision(w http.ResponseWriter, r *http.Request) {
 func (d Deps) explain(w http.ResponseWriter, r *http.Request) {
 	question, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxQuestion))
 	if err != nil {
-		write(w, http.StatusBadRequest, map[string]string{"error": "the question cannot be read"})
+		write(w, http.StatusBadRequest, problem{"the question cannot be read"})
 		return
 	}
 	x, err := d.Decisions.Explain(r.Context(), question)
 	if bad, ok := errors.AsType[BadRequestError](err); ok {
-		write(w, http.StatusBadRequest, map[string]string{"error": bad.Reason})
+		write(w, http.StatusBadRequest, problem{bad.Reason})
 		return
 	}
 	if err != nil {
-		write(w, http.StatusInternalServerError, map[string]string{"error": err.Error()})
+		write(w, http.StatusInternalServerError, problem{err.Error()})
 		return
 	}
 	write(w, http.StatusOK, x)

@@ -15,6 +15,11 @@ type Envoys interface {
 	Served(group string) (map[string]string, []xds.Gateway, error)
 }
 
+// nodeList is the Envoys as they are answered.
+type nodeList struct {
+	Nodes []xds.Node `json:"nodes"`
+}
+
 // EnvoySnapshot is what a group of Envoys is served.
 type EnvoySnapshot struct {
 	Resources map[string]string `json:"resources"`
@@ -22,7 +27,7 @@ type EnvoySnapshot struct {
 }
 
 func (d Deps) envoyNodes(w http.ResponseWriter, _ *http.Request) {
-	write(w, http.StatusOK, map[string]any{"nodes": d.Envoys.Nodes()})
+	write(w, http.StatusOK, nodeList{d.Envoys.Nodes()})
 }
 
 func (d Deps) envoySnapshot(w http.ResponseWriter, r *http.Request) {

@@ -35,7 +35,7 @@ func (d Deps) guarded(next http.HandlerFunc) http.HandlerFunc {
 		token := d.Token()
 		if token == "" {
 			if !fixedHost(r.Host) {
-				write(w, http.StatusMisdirectedRequest, map[string]string{"error": "without an admin token, ask by address or as localhost"})
+				write(w, http.StatusMisdirectedRequest, problem{"without an admin token, ask by address or as localhost"})
 				return
 			}
 			next(w, r)
@@ -59,14 +59,14 @@ func (d Deps) guarded(next http.HandlerFunc) http.HandlerFunc {
 			}
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		write(w, http.StatusUnauthorized, map[string]string{"error": "the admin token is required"})
+		write(w, http.StatusUnauthorized, problem{"the admin token is required"})
 	}
 }
 
 func (d Deps) slow(w http.ResponseWriter, wait time.Duration) {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
 	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
-	write(w, http.StatusTooManyRequests, map[string]string{"error": "too many wrong admin tokens came from this address"})
+	write(w, http.StatusTooManyRequests, problem{"too many wrong admin tokens came from this address"})
 }
 
 // recorded logs what a request changed, or tried to: who, what, from where and with
@@ -84,7 +84,7 @@ func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 			seq, err = d.Audit.Intent(audit.Record{Who: who, Peer: peer, Operation: r.Method + " " + r.URL.Path, Query: query})
 			if err != nil {
 				d.Logger.ErrorContext(r.Context(), "the audit log cannot be written", "error", err)
-				write(w, http.StatusServiceUnavailable, map[string]string{"error": "what is changed must be recorded, and cannot be at the moment"})
+				write(w, http.StatusServiceUnavailable, problem{"what is changed must be recorded, and cannot be at the moment"})
 				return
 			}
 		}

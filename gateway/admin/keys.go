@@ -47,7 +47,7 @@ func (d Deps) rotateKey(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	overlap, err := time.ParseDuration(q.Get("overlap"))
 	if err != nil || overlap < 0 {
-		write(w, http.StatusBadRequest, map[string]string{"error": "overlap: want a duration such as 24h, at least 0s"})
+		write(w, http.StatusBadRequest, problem{"overlap: want a duration such as 24h, at least 0s"})
 		return
 	}
 	made, err := d.Keys.Rotate(r.Context(), q.Get("org"), q.Get("id"), overlap)

@@ -41,5 +41,5 @@ func (d Deps) legacy(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"calls": calls})
+	write(w, http.StatusOK, legacyList{calls})
 }
