@@ -176,17 +176,16 @@ func (t *Tally) items(counted []Rollup) map[string]Item {
 // differences returns what was billed in an hour above what was counted, negative if
 // less was.
 //
-// What is not in the bills has cost nothing, such as an endpoint that idled, unless
-// there are no bills of the hour yet: then nothing is known. An endpoint that was
-// billed nothing is told from missing bills by those of anything else, and other
-// kinds, which always cost something, by those of their kind.
+// What has no bill stays as it was counted, because bills come late, and what makes
+// room in a budget must be known. Endpoints alone may cost nothing: one that idled is
+// told from a missing bill by the bills of anything else.
 func differences(hour time.Time, counted []Rollup, bills []Bill, items map[string]Item) []Rollup {
-	billed, kinds := make(map[string]int64), make(map[operation.Kind]bool)
+	billed, closed := make(map[string]int64), false
 	was := make(map[string][]Rollup)
 	for _, bill := range bills {
 		if bill.Hour.Equal(hour) {
 			billed[bill.Resource] += bill.Micro
-			kinds[bill.Kind] = true
+			closed = true
 		}
 	}
 	sums := make(map[string]int64)
@@ -208,10 +207,7 @@ func differences(hour time.Time, counted []Rollup, bills []Bill, items map[strin
 	var out []Rollup
 	for id, rows := range was {
 		micro, known := billed[id]
-		known = known || slices.ContainsFunc(rows, func(r Rollup) bool {
-			kind := operation.Kind(r.Item.Kind)
-			return kinds[kind] || kind == operation.KindEndpoint && len(kinds) > 0
-		})
+		known = known || closed && operation.Kind(rows[0].Item.Kind) == operation.KindEndpoint
 		if diff := micro - sums[id]; known && max(diff, -diff) > billsSlack {
 			out = append(out, share(rows, sums[id], max(0, micro))...)
 		}
