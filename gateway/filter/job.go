@@ -45,6 +45,6 @@ func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *sp
 	if ran.id != id || !ran.final() {
 		return nil, nil //nolint:nilnil // it goes on
 	}
-	amounts, known := ran.cost(price, true)
+	amounts, known := ran.cost(h.About.Name, price, true)
 	return &spend.Settlement{Hold: h.ID, End: spend.Commit, Amounts: amounts, Full: !known}, nil
 }

@@ -196,7 +196,7 @@ func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.
 		s.End = spend.Release
 	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, fillsBatch(ex):
 	case ran.status == "" || ran.final():
-		if amounts, known := ran.cost(price, true); known {
+		if amounts, known := ran.cost(ex.Params["id"], price, true); known {
 			s.Amounts, s.Full = amounts, false
 		}
 	case ran.id != "" && len(ran.id) < maxToken:
@@ -211,7 +211,7 @@ func (f *Reserve) saw(ctx context.Context, ex *Exchange, price catalog.Run) {
 		return
 	}
 	whole := ex.Operation.ID == "jobStatus" || ex.Operation.ID == "jobStatusSync"
-	amounts, known := ex.ran.cost(price, whole)
+	amounts, known := ex.ran.cost(ex.Params["id"], price, whole)
 	if known || whole {
 		f.end(ctx, ex, &spend.Settlement{Hold: jobHold(ex.Params["id"], ex.Params["jobId"]), End: spend.Commit, Amounts: amounts, Full: !known})
 	}
@@ -247,11 +247,12 @@ func (r *ran) final() bool {
 // maxRunCost bounds what an answer is believed to say that one run has cost.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 
-// cost is what a run that has ended has cost by its price; known is false if that does
-// not follow from what the answer says, which is all there is to say if it is whole.
-// A run that has failed costs the time that it took, and nothing otherwise (reference
-// platform-v2, section 12.9).
-func (r *ran) cost(price catalog.Run, whole bool) (a spend.Amounts, known bool) {
+// cost is what a run of a public model or on an endpoint has cost by its price, once it
+// has ended; known is false if that does not follow from what the answer says, which is
+// all there is to say if it is whole. A run that has failed costs the time that it
+// took, and nothing otherwise (reference platform-v2, section 12.9). Of a public model
+// the answer may say the cost; of an endpoint the output is its worker's word.
+func (r *ran) cost(id string, price catalog.Run, whole bool) (a spend.Amounts, known bool) {
 	var cost catalog.Money
 	failed := r.status != "" && r.status != "COMPLETED"
 	switch {
@@ -262,7 +263,7 @@ func (r *ran) cost(price catalog.Run, whole bool) (a spend.Amounts, known bool) 
 		cost = price.OfTime(r.Executed)
 	case failed:
 		known = r.status == "FAILED" || r.Executed == 0
-	case r.Cost > 0:
+	case r.Cost > 0 && catalog.Public(id):
 		said, err := catalog.ParseMoney(strconv.FormatFloat(r.Cost, 'f', -1, 64))
 		cost, known = said, err == nil && said <= maxRunCost
 	case price.PerRun > 0:

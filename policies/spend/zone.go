@@ -90,12 +90,6 @@ func (z Zone) begin(y int, m time.Month, d int) int64 {
 // Day is when the day begins and ends that the calendar was made for.
 func (c *Calendar) Day() [2]int64 { return [2]int64(c[day][1:3]) }
 
-// covers reports whether the calendar has the day of a time, and so the month.
-func (c *Calendar) covers(ms int64) bool {
-	days := c[day]
-	return days[0] <= ms && ms < days[len(days)-1]
-}
-
 // bounds returns when the period that a time is in begins and ends. For a time after
 // the calendar, both are its end.
 func (c *Calendar) bounds(which int, ms int64) (start, end int64) {

@@ -39,9 +39,6 @@ func TestPeriodsTileTime(t *testing.T) {
 			}
 		}
 		c := z.Calendar(time.UnixMilli(ms))
-		if !c.covers(ms) {
-			t.Fatalf("%s: %v does not cover %d", name, c, ms)
-		}
 		for which, longest := range []int64{49 * hour, 33 * 24 * hour} {
 			if !slices.IsSorted(c[which]) {
 				t.Fatalf("%s: %v is not in order", name, c[which])
