@@ -56,7 +56,7 @@ func TestStreamsEndWithTheTimeTheyHave(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatal("the stream ended early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if got := context.Cause(ctx); !errors.Is(got, errWithdrawn) {
 			t.Errorf("the stream ended with %v, want errWithdrawn", got)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -110,118 +109,6 @@ func (h *harness) movable() {
 }
 
 func (h *harness) advance(d time.Duration) { h.set(h.at.Add(d)) }
-
-func (h *harness) rebuild() {
-	h.Helper()
-	if err := h.Store.Begin(h.Context(), h.org, "first"); err != nil {
-		h.Fatalf("Begin: %v", err)
-	}
-	if done, err := h.Store.Finish(h.Context(), h.org, "first"); err != nil || !done {
-		h.Fatalf("Finish = %t, %v, want a complete ledger", done, err)
-	}
-}
-
-// ann is a caller of team research; teamPerHour limits that team.
-var ann = spend.Owner{Team: "research", Key: "ann"}
-
-func teamPerHour(limit int64) *spend.Plan {
-	return spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerHour: catalog.Money(limit)}}, nil, 0)
-}
-
-// pod is what a running pod takes.
-func pod(burn int64) spend.Amounts {
-	return spend.Amounts{spend.Burn: burn, spend.GPUs: 1, spend.Pods: 1}
-}
-
-// limits are the ceilings of an owner's scopes under a plan.
-func limits(p *spend.Plan, o spend.Owner) [][spend.Ceilings]int64 {
-	var out [][spend.Ceilings]int64
-	for _, s := range o.Scopes() {
-		out = append(out, p.Budget(s).Limits())
-	}
-	return out
-}
-
-// reserve asks for room for something new under a fresh hold.
-func (h *harness) reserve(p *spend.Plan, after spend.Amounts) (string, spend.Outcome) {
-	h.Helper()
-	h.n++
-	id := fmt.Sprintf("hold-%d", h.n)
-	return id, h.ask(p, &spend.Reservation{Hold: id, Kind: "pod", Owner: ann, After: after, Horizon: p.Horizon})
-}
-
-func (h *harness) ask(p *spend.Plan, r *spend.Reservation) spend.Outcome {
-	h.Helper()
-	r.Limits = limits(p, r.Owner)
-	out, err := h.Store.Reserve(h.Context(), h.org, r)
-	if err != nil {
-		h.Fatalf("Reserve(%s): %v", r.Hold, err)
-	}
-	return out
-}
-
-func (h *harness) settle(s spend.Settlement) {
-	h.Helper()
-	if err := h.Store.Settle(h.Context(), h.org, &s); err != nil {
-		h.Fatalf("Settle(%s): %v", s.Hold, err)
-	}
-}
-
-func (h *harness) commit(hold, resource string, a spend.Amounts) {
-	h.Helper()
-	h.settle(spend.Settlement{Hold: hold, End: spend.Commit, Kind: "pod", Resource: resource, Amounts: a})
-}
-
-func (h *harness) show() spend.State {
-	h.Helper()
-	s, err := h.Store.Show(h.Context(), h.org)
-	if err != nil {
-		h.Fatalf("Show: %v", err)
-	}
-	return s
-}
-
-// balance is what is counted for a scope.
-func (h *harness) balance(s spend.Scope) spend.Balance {
-	h.Helper()
-	for _, b := range h.show().Balances {
-		if b.Scope == s {
-			return b
-		}
-	}
-	return spend.Balance{Scope: s}
-}
-
-// each lists the scopes of ann.
-func each() []spend.Scope { return ann.Scopes() }
-
-// counts fails unless committed and reserved are as given in each of ann's scopes.
-func (h *harness) counts(committed, reserved spend.Amounts) {
-	h.Helper()
-	for _, s := range each() {
-		b := h.balance(s)
-		if b.Committed != committed || b.Reserved != reserved {
-			h.Errorf("%s has committed %v and reserved %v, want %v and %v", s, b.Committed, b.Reserved, committed, reserved)
-		}
-	}
-}
-
-func (h *harness) status(got spend.Outcome, want spend.Status) {
-	h.Helper()
-	if got.Status != want {
-		h.Errorf("status = %d, want %d (levels %v)", got.Status, want, got.Levels)
-	}
-}
-
-func (h *harness) record(id string) *spend.Record {
-	h.Helper()
-	for _, r := range h.show().Resources {
-		if r.ID == id {
-			return &r
-		}
-	}
-	return nil
-}
 
 func testRoom(h *harness) {
 	p := teamPerHour(1.5 * usd)
