@@ -190,9 +190,10 @@ func (g *Gateway) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead)
 		return nil, problem.Forbidden.New("the secret of a key that a lead makes is made here: leave sha256 and digests out")
 	}
 	if k, err = l.bound(k); err != nil {
-		p := invalidKey(err).(*problem.Problem) //nolint:errcheck // it is one
 		refusal := problem.Forbidden.New("the key could do more than its team lead may give")
-		refusal.Errors = p.Errors
+		if p, ok := errors.AsType[*problem.Problem](invalidKey(err)); ok {
+			refusal.Errors = p.Errors
+		}
 		return nil, refusal
 	}
 	n := 0

@@ -144,8 +144,8 @@ func budgetRecord(b spend.Budget) map[string]any {
 	return m
 }
 
-// Rotated returns the secrets of a key that gets another one: what is accepted now is
-// until the overlap ends, and what no longer is is left out.
+// Rotated returns the secrets of a key that gets another one: what is accepted now ends
+// with the overlap, and what has ended is left out.
 func (k *Key) Rotated(next identity.Digest, now time.Time, overlap time.Duration) []Digest {
 	digests := slices.DeleteFunc(slices.Clone(k.Secrets()), func(d Digest) bool { return !d.NotAfter.IsZero() && !d.NotAfter.After(now) })
 	end := now.Add(overlap)

@@ -41,18 +41,24 @@ var ( //nolint:gochecknoglobals // read only
 	paramKey    = param{name: "id", doc: "id of a key", required: true}
 	paramID     = param{name: "id", doc: "id of a resource", required: true}
 	paramAnswer = []param{
-		paramOrg, {name: "id", doc: "id of the request for approval", required: true}, {name: "by", doc: "who answers, at most 100 bytes", required: true},
+		paramOrg,
+		{name: "id", doc: "id of the request for approval", required: true},
+		{name: "by", doc: "who answers, at most 100 bytes", required: true},
 		{name: "reason", doc: "why, at most 500 bytes"},
 		{name: "for", doc: "how long a grant can be used, such as 1h, which is the default; at most 168h"},
 		{name: "max_usd_per_hour", doc: "what the call may cost; absent is what it cost when it was refused"},
 	}
 	paramDecisions = []param{
-		paramAnyOrg, {name: "team", doc: "keeps those of a team"}, {name: "key", doc: "keeps those of a key"},
-		{name: "refused", doc: "true keeps what was refused"}, {name: "since", doc: "keeps what is later than an RFC 3339 time"},
+		paramAnyOrg,
+		{name: "team", doc: "keeps those of a team"},
+		{name: "key", doc: "keeps those of a key"},
+		{name: "refused", doc: "true keeps what was refused"},
+		{name: "since", doc: "keeps what is later than an RFC 3339 time"},
 		{name: "limit", doc: "how many at most, from 1 to 1000; absent is 50"},
 	}
 	paramCosts = []param{
-		paramOrg, {name: "from", doc: "first hour, a date or an RFC 3339 time; absent is 30 days before the end"},
+		paramOrg,
+		{name: "from", doc: "first hour, a date or an RFC 3339 time; absent is 30 days before the end"},
 		{name: "to", doc: "end of the last hour, likewise; absent is the end of today"},
 		{name: "bucket", doc: "hour, day, month or total; absent is day"},
 	}
