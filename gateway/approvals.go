@@ -47,13 +47,13 @@ func (a approvals) Grant(ctx context.Context, org string, given admin.Approval) 
 		if length <= 0 || length > maxGrant {
 			return admin.BadRequestError{Reason: fmt.Sprintf("for: must be positive and at most %s", maxGrant)}
 		}
-		most := cmp.Or(given.MaxUSDPerHour, next.USDPerHour)
+		most := cmp.Or(given.MaxUSD, next.USD)
 		if most != "" {
 			if _, err := catalog.ParseMoney(most); err != nil {
-				return admin.BadRequestError{Reason: fmt.Sprintf("max_usd_per_hour: %q is not an amount of USD", most)}
+				return admin.BadRequestError{Reason: fmt.Sprintf("max_usd: %q is not an amount of USD", most)}
 			}
 		}
-		next.State, next.Until, next.Answer.MaxUSDPerHour = approval.Granted, next.Answer.At.Add(length), most
+		next.State, next.Until, next.Answer.MaxUSD = approval.Granted, next.Answer.At.Add(length), most
 		return nil
 	})
 }

@@ -52,7 +52,7 @@ func newApprovalsList(c *adminClient) *cobra.Command {
 
 func printApprovals(w io.Writer, list []approval.Record) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "APPROVAL\tSTATE\tUNTIL\tCALLER\tCALL\tUSD/H\tREFUSED BY\tANSWERED BY\tUSED BY")
+	_, _ = fmt.Fprintln(t, "APPROVAL\tSTATE\tUNTIL\tCALLER\tCALL\tUSD\tREFUSED BY\tANSWERED BY\tUSED BY")
 	for _, r := range list {
 		by := make([]string, len(r.Refusals))
 		for i, refusal := range r.Refusals {
@@ -63,9 +63,17 @@ func printApprovals(w io.Writer, list []approval.Record) error {
 			answered = r.Answer.By
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Until.UTC().Format(time.DateTime),
-			owner(r.Team, r.Key), r.Call, r.USDPerHour, strings.Join(by, ", "), printable(answered), r.UsedBy)
+			owner(r.Team, r.Key), r.Call, priceOf(r.USD, r.Per), strings.Join(by, ", "), printable(answered), r.UsedBy)
 	}
 	return t.Flush()
+}
+
+// priceOf is a price with what it is for, e.g. "0.43274/hour".
+func priceOf(usd string, per approval.Unit) string {
+	if usd == "" {
+		return "unknown"
+	}
+	return usd + "/" + string(per)
 }
 
 // approvalAnswer is the command line of an answer.
@@ -88,7 +96,7 @@ func (a *approvalAnswer) send(ctx context.Context, c *adminClient, verb string, 
 		q.Set("for", a.length.String())
 	}
 	if a.most != "" {
-		q.Set("max_usd_per_hour", a.most)
+		q.Set("max_usd", a.most)
 	}
 	var r approval.Record
 	err := c.do(ctx, http.MethodPost, "/admin/approvals/"+verb+"?"+q.Encode(), &r)
@@ -110,8 +118,8 @@ other policies, budgets and limits hold.`,
 				return err
 			}
 			price := "of unknown price"
-			if r.Answer.MaxUSDPerHour != "" {
-				price = "for at most " + r.Answer.MaxUSDPerHour + " USD per hour"
+			if r.Answer.MaxUSD != "" {
+				price = fmt.Sprintf("for at most %s USD per %s", r.Answer.MaxUSD, r.Per)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s may make %s once until %s, %s\n",
 				r.ID, owner(r.Team, r.Key), r.Call, r.Until.UTC().Format(time.RFC3339), price)
@@ -120,7 +128,7 @@ other policies, budgets and limits hold.`,
 	}
 	a.flags(cmd)
 	cmd.Flags().DurationVar(&a.length, "for", 0, "how long the grant can be used, at most a week (default 1h)")
-	cmd.Flags().StringVar(&a.most, "max-usd-per-hour", "", "the most the call may cost (default: what it cost when it was refused)")
+	cmd.Flags().StringVar(&a.most, "max-usd", "", "the most the call may cost, per hour or run (default: what it cost when it was refused)")
 	return cmd
 }
 

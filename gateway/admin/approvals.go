@@ -21,9 +21,9 @@ type Approval struct {
 	ID, By, Reason string
 	// For is how long the grant can be used, 0 for an hour.
 	For time.Duration
-	// MaxUSDPerHour bounds the price of the call; "" is what it cost when it was
+	// MaxUSD bounds the price of the call; "" is what it cost when it was
 	// refused.
-	MaxUSDPerHour string
+	MaxUSD string
 }
 
 func (d Deps) approvals(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func (d Deps) deny(w http.ResponseWriter, r *http.Request) { answer(w, r, d.Appr
 
 func answer(w http.ResponseWriter, r *http.Request, do func(context.Context, string, Approval) (any, error)) {
 	q := r.URL.Query()
-	a := Approval{ID: q.Get("id"), By: q.Get("by"), Reason: q.Get("reason"), MaxUSDPerHour: q.Get("max_usd_per_hour")}
+	a := Approval{ID: q.Get("id"), By: q.Get("by"), Reason: q.Get("reason"), MaxUSD: q.Get("max_usd")}
 	if text := q.Get("for"); text != "" {
 		var err error
 		if a.For, err = time.ParseDuration(text); err != nil {

@@ -46,7 +46,7 @@ var ( //nolint:gochecknoglobals // read only
 		{name: "by", doc: "who answers, at most 100 bytes", required: true},
 		{name: "reason", doc: "why, at most 500 bytes"},
 		{name: "for", doc: "how long a grant can be used, such as 1h, which is the default; at most 168h"},
-		{name: "max_usd_per_hour", doc: "what the call may cost; absent is what it cost when it was refused"},
+		{name: "max_usd", doc: "what the call may cost, per hour or run; absent is what it cost when it was refused"},
 	}
 	paramDecisions = []param{
 		paramAnyOrg,

@@ -31,6 +31,15 @@ const (
 	MaxPendingCaller = 50   // of a key
 )
 
+// Unit is what a price is for.
+type Unit string
+
+// The units.
+const (
+	PerHour Unit = "hour"
+	PerRun  Unit = "run"
+)
+
 // Refusal is what a call was refused by.
 type Refusal struct {
 	// By names the policy, "price_ceiling", or the budget, "budget team research per_hour".
@@ -53,8 +62,10 @@ type Record struct {
 	Body      json.RawMessage `json:"body,omitempty"`
 	// Refusals are what a grant lets the call pass.
 	Refusals []Refusal `json:"refusals"`
-	// USDPerHour is what the call costs at most, "" if that is not known.
-	USDPerHour string `json:"usdPerHour"`
+	// USD is what the call costs at most, "" if that is not known: per hour, or of a run
+	// as a whole.
+	USD string `json:"usd"`
+	Per Unit   `json:"per"`
 	// Decision is that of the refused call.
 	Decision string    `json:"decision"`
 	Asked    time.Time `json:"asked"`
@@ -73,9 +84,9 @@ type Answer struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
-	// MaxUSDPerHour bounds the price of a granted call; "" grants one whose price is
-	// not known.
-	MaxUSDPerHour string `json:"maxUsdPerHour,omitempty"`
+	// MaxUSD bounds the price of a granted call, per hour or run; "" grants one whose
+	// price is not known.
+	MaxUSD string `json:"maxUsd,omitempty"`
 }
 
 // Covers reports whether the record is about all of some refusals.

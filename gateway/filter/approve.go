@@ -89,7 +89,7 @@ func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval
 	op := ex.Operation
 	next := &approval.Record{
 		ID: "ap-" + ulid.Make().String(), State: approval.Pending, Key: ex.Caller.Key, Team: ex.Caller.Team, Operation: op.ID,
-		Call: op.Method + " " + expand(op.Path, ex.Params), USDPerHour: ex.costs(), Decision: ex.DecisionID,
+		Call: op.Method + " " + expand(op.Path, ex.Params), USD: ex.costs(), Per: ex.unit(), Decision: ex.DecisionID,
 		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.Waiting),
 	}
 	if r := e.Record; r != nil && (r.State != approval.Used || ex.grant != nil && ex.grant.now.Record.Claim == r.Claim) {
@@ -130,9 +130,26 @@ func (ex *Exchange) question() (string, error) {
 	return ex.asks, nil
 }
 
-// costs is what the call costs at most, in USD per hour, "" if that is not known.
+// unit is what the price of the call is for.
+func (ex *Exchange) unit() approval.Unit {
+	if row, _ := operation.Of(ex.Operation.ID); row.Kind == operation.KindJob {
+		return approval.PerRun
+	}
+	return approval.PerHour
+}
+
+// costs is what the call costs at most, in USD per hour or run, "" if that is not known.
 func (ex *Exchange) costs() string {
 	cost := ex.Input.Cost
+	if ex.unit() == approval.PerRun {
+		if r := ex.held; r != nil {
+			cost.Run = max(cost.Run, catalog.Money(r.After[spend.Cost]))
+		}
+		if cost.Run == 0 {
+			return ""
+		}
+		return cost.Run.String()
+	}
 	if !cost.Known {
 		return ""
 	}
@@ -147,7 +164,7 @@ func (ex *Exchange) within(r *approval.Record) bool {
 	if r.Answer == nil {
 		return false
 	}
-	costs, most := ex.costs(), r.Answer.MaxUSDPerHour
+	costs, most := ex.costs(), r.Answer.MaxUSD
 	if costs == "" || most == "" {
 		return costs == most
 	}

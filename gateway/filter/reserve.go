@@ -86,22 +86,31 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	ex.held = r
-	if err := f.reserve(ctx, ex, plan, raises); err != nil || ex.Answer != nil {
+	if err := f.admit(ctx, ex, plan, raises); err != nil || ex.Answer != nil {
 		return err
-	}
-	if r.quote.Refused != nil {
-		if r.Waived, err = ex.waive(ctx, plan, &r.quote); err != nil {
-			return err
-		}
-		if err := f.reserve(ctx, ex, plan, raises); err != nil {
-			return err
-		}
-	}
-	if r.quote.Refused != nil {
-		return overBudget(r.quote.Refused) // a ceiling that was not approved is passed by now
 	}
 	if o := ex.once; o != nil && !o.begun {
 		o.begin(ctx, ex, r.quote.Now)
+	}
+	return nil
+}
+
+// admit asks the ledger for room, and refuses with 402 what has none and was not
+// approved.
+func (f *Reserve) admit(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) error {
+	r := ex.held
+	if err := f.reserve(ctx, ex, plan, raises); err != nil || ex.Answer != nil || r.quote.Refused == nil {
+		return err
+	}
+	var err error
+	if r.Waived, err = ex.waive(ctx, plan, &r.quote); err != nil {
+		return err
+	}
+	if err := f.reserve(ctx, ex, plan, raises); err != nil {
+		return err
+	}
+	if r.quote.Refused != nil {
+		return overBudget(r.quote.Refused) // a ceiling that was not approved is passed by now
 	}
 	return nil
 }

@@ -48,21 +48,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 	}}
 	r.After = r.After.Clamped()
 	r.takes, ex.held = r.After, r
-	var err error
-	r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
-	switch {
-	case err == nil:
-		r.known = true
-	case plan.Accrues(owner):
-		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this run costs").
-			With("Retry-After", "1").Because(err)
-	default:
-		ex.Event.Cause = err
-	}
-	if c := r.quote.Refused; c != nil {
-		return overBudget(c)
-	}
-	return nil
+	return f.admit(ctx, ex, plan, plan.Accrues(owner))
 }
 
 // unpriced refuses a run without a known price where a budget of a day or month

@@ -88,7 +88,7 @@ func TestApprovals(t *testing.T) {
 						t.Errorf("%s lacks the extension", refusal.Body)
 					}
 				}
-				if list := d.asked(t, "acme"); len(list) != 1 || list[0].ID != id || list[0].State != approval.Pending || !strings.HasPrefix(list[0].USDPerHour, "0.43") || list[0].Operation != "createPod" {
+				if list := d.asked(t, "acme"); len(list) != 1 || list[0].ID != id || list[0].State != approval.Pending || !strings.HasPrefix(list[0].USD, "0.43") || list[0].Per != approval.PerHour || list[0].Operation != "createPod" {
 					t.Fatalf("requests = %+v, want %s", list, id)
 				}
 				if code := d.grants(t, "grant", "acme", id); code != 200 {
@@ -170,7 +170,7 @@ func TestWhatEndsAGrant(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		call := request("POST", "/v2/pods", "key_research", podL4)
 		id := refusedWith(t, d.ask(t, call), 403)
-		if code := d.grants(t, "grant", "acme", id, "max_usd_per_hour=0.43"); code != 200 {
+		if code := d.grants(t, "grant", "acme", id, "max_usd=0.43"); code != 200 {
 			t.Fatalf("grant: %d", code)
 		}
 		next := refusedWith(t, d.ask(t, call), 403)
