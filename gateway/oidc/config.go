@@ -1,0 +1,92 @@
+package oidc
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Config is an issuer and which of its tokens are accepted.
+type Config struct {
+	URL        string        `yaml:"url,required" doc:"the issuer's identifier, exactly as in the claim iss of its tokens: https, or http on loopback"`
+	JWKS       string        `yaml:"jwks_url" doc:"address of the issuer's keys, a JSON Web Key Set; empty is where its discovery document says, <url>/.well-known/openid-configuration"`
+	Audiences  []string      `yaml:"audiences,required" doc:"values of the claim aud of which a token must have one: what the issuer calls this gateway"`
+	Algorithms []Algorithm   `yaml:"algorithms" doc:"algorithms that its tokens may be signed with; absent is RS256, PS256, ES256 and EdDSA"`
+	Skew       time.Duration `yaml:"skew" doc:"difference between the issuer's clock and this one that is borne, at most 5m; 0 is 30s"`
+	MaxAge     time.Duration `yaml:"max_age" doc:"age from which a token is refused although it has not expired; 0 is 24h"`
+	Refresh    time.Duration `yaml:"refresh" doc:"how often the issuer's keys are read, besides when a token has an unknown one: a key that it has withdrawn is accepted that long; 0 is 15m"`
+}
+
+// Algorithm is a signature algorithm of RFC 7518 or RFC 8037.
+type Algorithm string
+
+// Values lists the algorithms that can be configured, all of them asymmetric.
+func (Algorithm) Values() []string {
+	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+}
+
+const (
+	defaultSkew    = 30 * time.Second
+	maxSkew        = 5 * time.Minute
+	defaultMaxAge  = 24 * time.Hour
+	defaultRefresh = 15 * time.Minute
+	minRefresh     = time.Minute
+)
+
+// WithDefaults returns c with a value for each setting that has a default.
+func (c Config) WithDefaults() Config {
+	if len(c.Algorithms) == 0 {
+		c.Algorithms = []Algorithm{"RS256", "PS256", "ES256", "EdDSA"}
+	}
+	c.Skew, c.MaxAge, c.Refresh = cmp.Or(c.Skew, defaultSkew), cmp.Or(c.MaxAge, defaultMaxAge), cmp.Or(c.Refresh, defaultRefresh)
+	return c
+}
+
+// Validate reports every fault, each with its path below the section.
+func (c Config) Validate() error {
+	errs := []error{fault.At("url", checkURL(c.URL))}
+	if c.JWKS != "" {
+		errs = append(errs, fault.At("jwks_url", checkURL(c.JWKS)))
+	}
+	if strings.ContainsAny(c.URL, "?#") {
+		errs = append(errs, fault.Errorf("url", "must have no query and no fragment"))
+	}
+	if len(c.Audiences) == 0 || slices.Contains(c.Audiences, "") {
+		errs = append(errs, fault.Errorf("audiences", "must name at least one, and none may be empty: tokens for other services would be accepted here"))
+	}
+	for path, d := range map[string]time.Duration{"max_age": c.MaxAge, "refresh": c.Refresh, "skew": c.Skew} {
+		if d < 0 {
+			errs = append(errs, fault.Errorf(path, "must not be negative"))
+		}
+	}
+	if c.Skew > maxSkew {
+		errs = append(errs, fault.Errorf("skew", "must be at most %s", maxSkew))
+	}
+	if c.Refresh > 0 && c.Refresh < minRefresh {
+		errs = append(errs, fault.Errorf("refresh", "must be at least %s", minRefresh))
+	}
+	return errors.Join(errs...)
+}
+
+// checkURL accepts https anywhere and http on loopback.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil:
+		return errors.New("must be a URL with a host and no user")
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		return errors.New("must be https: http is for loopback addresses only")
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,108 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"code.dny.dev/ssrf"
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	// timeout bounds reading the keys of an issuer.
+	timeout = 5 * time.Second
+	// maxDocument bounds each document of an issuer, in bytes.
+	maxDocument = 1 << 20
+)
+
+// fetch reads the keys of the issuer: from where its discovery document says (OpenID
+// Connect Discovery 1.0, section 4), unless the configuration says where.
+//
+// The configuration is believed about where the issuer is. The issuer is not: what is
+// neither the issuer's own host nor configured must have a public address.
+func (s *keySet) fetch(ctx context.Context) ([]key, error) {
+	from, ask := s.jwks, configured
+	if from == "" {
+		text, err := get(ctx, configured, strings.TrimSuffix(s.issuer, "/")+"/.well-known/openid-configuration")
+		if err != nil {
+			return nil, fmt.Errorf("discovery: %w", err)
+		}
+		var document struct {
+			Issuer string `json:"issuer"`
+			JWKS   string `json:"jwks_uri"`
+		}
+		if err := json.Unmarshal(text, &document); err != nil {
+			return nil, errors.New("discovery: the document cannot be read")
+		}
+		if document.Issuer != s.issuer {
+			return nil, fmt.Errorf("discovery: the document is of issuer %.100q", document.Issuer)
+		}
+		if err := checkURL(document.JWKS); err != nil {
+			return nil, fmt.Errorf("discovery: jwks_uri %w", err)
+		}
+		if from = document.JWKS; host(from) != host(s.issuer) {
+			ask = public
+		}
+	}
+	text, err := get(ctx, ask, from)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	keys, err := parseKeys(text)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	return keys, nil
+}
+
+// host is the host name of a valid URL.
+func host(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}
+
+// configured asks any host, public only those with a public address.
+var (
+	configured = newClient(&net.Dialer{Timeout: timeout})
+	public     = newClient(&net.Dialer{Timeout: timeout, Control: ssrf.New(ssrf.WithAnyPort()).Safe})
+)
+
+// newClient returns a client that follows no redirect.
+func newClient(d *net.Dialer) *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// get reads one document.
+func get(ctx context.Context, client *http.Client, from string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the issuer answered %d", res.StatusCode)
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	if err == nil && len(text) > maxDocument {
+		err = fmt.Errorf("the issuer's answer has more than %d bytes", maxDocument)
+	}
+	return text, err
+}

@@ -1,0 +1,110 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	"github.com/lestrrat-go/jwx/v3/jws"
+)
+
+// ErrInvalid is returned for every token that is not accepted, and says why.
+var ErrInvalid = errors.New("the token is not accepted")
+
+// ErrUnavailable is returned for a token of which this cannot be said, because the keys
+// of its issuer cannot be read and its own is not among those that are known.
+var ErrUnavailable = errors.New("the keys of the issuer cannot be read")
+
+func invalidf(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
+}
+
+// Verifier verifies the tokens of some issuers. It is immutable and safe for concurrent
+// use.
+type Verifier struct {
+	issuers map[string]issuer // by URL
+	now     func() time.Time
+}
+
+type issuer struct {
+	Config
+	keys *keySet
+}
+
+// NewVerifier returns a Verifier of valid configurations, each of another issuer. Their
+// keys are among keys from then on; see [Keys.Keep].
+func NewVerifier(issuers []Config, keys *Keys) *Verifier {
+	v := &Verifier{issuers: make(map[string]issuer, len(issuers)), now: keys.now}
+	for _, c := range issuers {
+		c = c.WithDefaults()
+		v.issuers[c.URL] = issuer{Config: c, keys: keys.of(c)}
+	}
+	return v
+}
+
+// Verify returns the claims of a token that is signed by one of the issuers, is for one of
+// the audiences and is accepted now. It returns ErrInvalid or ErrUnavailable otherwise. It
+// waits for the issuer only when the token's key is not known, and at most a few seconds.
+func (v *Verifier) Verify(ctx context.Context, token string) (*Claims, error) {
+	t, err := parse(token)
+	if err != nil {
+		return nil, err
+	}
+	i, known := v.issuers[t.claims.Issuer]
+	switch {
+	case !known:
+		return nil, invalidf("no issuer %.100q is configured", t.claims.Issuer)
+	case !slices.Contains(i.Algorithms, Algorithm(t.header.Algorithm)):
+		return nil, invalidf("its issuer's tokens may not be signed with %.20q", t.header.Algorithm)
+	case !t.header.accepted():
+		return nil, invalidf("its type %.20q is not that of an access token", t.header.Type)
+	case t.header.Critical != nil:
+		return nil, invalidf("it has critical headers")
+	case t.claims.all["cnf"] != nil:
+		return nil, invalidf("it is bound to a key of its holder, of which no proof was asked")
+	}
+	// Before the signature, which costs more: neither is told to the caller.
+	if err := i.judge(t.claims, v.now()); err != nil {
+		return nil, err
+	}
+	key, err := i.keys.find(ctx, t.header)
+	if err != nil {
+		return nil, err
+	}
+	algorithm, _ := jwa.LookupSignatureAlgorithm(t.header.Algorithm)
+	if _, err := jws.VerifyCompactFast(key, []byte(t.raw), algorithm); err != nil {
+		return nil, invalidf("its signature is wrong")
+	}
+	return t.claims, nil
+}
+
+// Holds reports whether claims that this or another Verifier has accepted are accepted by
+// this one now: their issuer, audience and age.
+func (v *Verifier) Holds(c *Claims, now time.Time) bool {
+	i, known := v.issuers[c.Issuer]
+	again := *c
+	return known && i.judge(&again, now) == nil
+}
+
+// judge reports why claims are not accepted at a time, and sets Until.
+func (i issuer) judge(c *Claims, now time.Time) error {
+	c.Until = c.Expires
+	if oldest := c.IssuedAt.Add(i.MaxAge); oldest.Before(c.Until) {
+		c.Until = oldest
+	}
+	c.Until = c.Until.Add(i.Skew)
+	switch {
+	case !slices.ContainsFunc(c.Audiences, func(a string) bool { return slices.Contains(i.Audiences, a) }):
+		return invalidf("it is for another audience")
+	case !now.Before(c.Expires.Add(i.Skew)):
+		return invalidf("it expired at %s", c.Expires.UTC().Format(time.RFC3339))
+	case !now.Before(c.Until):
+		return invalidf("it was issued more than %s ago", i.MaxAge)
+	case now.Add(i.Skew).Before(c.NotBefore), now.Add(i.Skew).Before(c.IssuedAt):
+		return invalidf("it is not accepted yet")
+	}
+	return nil
+}
