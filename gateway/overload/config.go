@@ -1,0 +1,77 @@
+package overload
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// Config are the bounds. Start from DefaultConfig.
+type Config struct {
+	Working int `yaml:"working" doc:"requests that the gateway works on at once; those that wait for the platform or for their body are not among them; 0 is 64 for each processor that it uses" unit:"requests"`
+
+	Open int `yaml:"open" doc:"requests under way, those that wait included, without runs and streams; 0 is one for each MiB of half the memory that it may use, and 10000 without a limit" unit:"requests"`
+
+	Waiting int `yaml:"waiting" doc:"requests that wait for one of these places; 0 has none wait" unit:"requests"`
+
+	Wait time.Duration `yaml:"wait" doc:"how long one waits at most before it is refused with 503"`
+}
+
+// DefaultConfig returns the bounds that are right unless measured otherwise.
+func DefaultConfig() Config { return Config{Waiting: 1000, Wait: 500 * time.Millisecond} }
+
+// Validate reports every fault.
+func (c *Config) Validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"working", c.Working}, {"open", c.Open}, {"waiting", c.Waiting}} {
+		if f.value < 0 {
+			errs = append(errs, fault.Errorf(f.name, "must not be negative, got %d", f.value))
+		}
+	}
+	if c.Wait < 0 {
+		errs = append(errs, fault.Errorf("wait", "must not be negative, got %s", c.Wait))
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	// perProcessor is how many requests are worked on for each processor. Most of
+	// them wait for Redis: a request takes some 0.1 ms of a processor and a few
+	// milliseconds of waiting. With this many the processors are never idle, and a
+	// request that was admitted is done after a few dozen milliseconds.
+	perProcessor = 64
+	// perOpen is the memory of a request under way, in bytes: a body of 100 KB, what
+	// it was parsed into, and what is made of it, with garbage.
+	perOpen = 1 << 20
+	// leastOpen and unlimitedOpen are how many requests are under way at least, and
+	// without a memory limit.
+	leastOpen, unlimitedOpen = 64, 10000
+)
+
+// withDefaults fills in what follows from the processors, and from limit, the memory
+// that the process may use in bytes.
+func (c Config) withDefaults(processors int, limit int64) Config {
+	if c.Working == 0 {
+		c.Working = perProcessor * processors
+	}
+	switch {
+	case c.Open != 0:
+	case limit == math.MaxInt64:
+		c.Open = unlimitedOpen
+	default:
+		c.Open = int(min(max(limit/2/perOpen, leastOpen), unlimitedOpen))
+	}
+	return c
+}
+
+// here fills in what follows from this process.
+func (c Config) here() Config {
+	return c.withDefaults(runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1))
+}
