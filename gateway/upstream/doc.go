@@ -2,6 +2,6 @@
 // holds the organisations' platform credentials, and it puts one on a request
 // at the last moment.
 //
-// It never follows redirects, never decompresses, never retries: a request
-// that may cost money is sent once.
+// It never follows redirects, never decompresses, and never sends twice what may
+// cost money. Requests are sent by http.Transport or, as configured, by package lean.
 package upstream

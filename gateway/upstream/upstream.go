@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
 
 // Errors of Do. Each is wrapped together with its cause.
@@ -40,6 +42,24 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// MaxIdle is the number of idle connections kept.
 	MaxIdle int
+	// Transport is the client that sends requests; "" is TransportStandard.
+	Transport Transport
+}
+
+// Transport names an HTTP client.
+type Transport string
+
+// The clients. Upgrades use TransportStandard in any case.
+const (
+	// TransportLean is package lean.
+	TransportLean Transport = "lean"
+	// TransportStandard is http.Transport, which speaks HTTP/2, too.
+	TransportStandard Transport = "standard"
+)
+
+// Values lists the clients.
+func (Transport) Values() []string {
+	return []string{string(TransportLean), string(TransportStandard)}
 }
 
 // Request is one call. The client adds the organisation's credential.
@@ -65,7 +85,8 @@ type Request struct {
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	base        *url.URL
-	transport   *http.Transport
+	lean        *lean.Transport // nil without
+	standard    *http.Transport
 	stalls      *stalls
 	credentials map[string]Credential
 }
@@ -80,12 +101,13 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || strings.Trim(base.Path, "/") != "" {
 		return nil, errors.New("upstream: base URL must be http or https with a host and nothing else")
 	}
-	dialer := &net.Dialer{Timeout: cfg.ConnectTimeout}
-	return &Client{
+	dial := localhost(&net.Dialer{Timeout: cfg.ConnectTimeout})
+	const idle = 90 * time.Second
+	c := &Client{
 		base:   base,
 		stalls: newStalls(cfg.Timeout),
-		transport: &http.Transport{
-			DialContext:           localhost(dialer),
+		standard: &http.Transport{
+			DialContext:           dial,
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,
 			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 			ResponseHeaderTimeout: cfg.Timeout,
@@ -93,14 +115,25 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 			DisableCompression:    true, // identity only: the gateway never inflates what it relays
 			MaxIdleConns:          cfg.MaxIdle,
 			MaxIdleConnsPerHost:   cfg.MaxIdle,
-			IdleConnTimeout:       90 * time.Second,
+			IdleConnTimeout:       idle,
 			// Larger than what the platform sends, small enough to be harmless.
 			MaxResponseHeaderBytes: 64 << 10,
 			WriteBufferSize:        8 << 10,
 			ReadBufferSize:         8 << 10,
 		},
 		credentials: credentials,
-	}, nil
+	}
+	if cfg.Transport == TransportLean {
+		c.lean = &lean.Transport{
+			DialContext:           dial,
+			TLSHandshakeTimeout:   cfg.ConnectTimeout,
+			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+			ResponseHeaderTimeout: cfg.Timeout,
+			MaxIdle:               cfg.MaxIdle,
+			IdleTimeout:           idle,
+		}
+	}
+	return c, nil
 }
 
 // localhost dials names below localhost on loopback, which is where they are (RFC
@@ -164,15 +197,14 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	case r.Body != nil:
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 		req.ContentLength = int64(len(r.Body))
+		if c.lean != nil { // http.Transport would take it for leave to send twice
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	var connected atomic.Bool
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	res, err := c.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	res, err := c.roundTrip(req.WithContext(ctx))
 	if err != nil {
-		if err = classify(ctx, err); !connected.Load() {
-			err = fmt.Errorf("%w: %w", ErrUnsent, err)
-		}
+		err = classify(ctx, err)
 		cancel(nil)
 		return nil, err
 	}
@@ -189,8 +221,35 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	return res, nil
 }
 
+// Host returns the name or address of the platform, without a port.
+func (c *Client) Host() string { return c.base.Hostname() }
+
+// roundTrip sends a request by the client for it. The error is ErrUnsent, too, if
+// nothing has left.
+func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
+	if c.lean != nil && req.Header["Upgrade"] == nil {
+		res, err := c.lean.RoundTrip(req)
+		if errors.Is(err, lean.ErrUnsent) {
+			err = fmt.Errorf("%w: %w", ErrUnsent, err)
+		}
+		return res, err
+	}
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	res, err := c.standard.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if err != nil && !connected.Load() {
+		err = fmt.Errorf("%w: %w", ErrUnsent, err)
+	}
+	return res, err
+}
+
 // Close drops idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.standard.CloseIdleConnections()
+	if c.lean != nil {
+		c.lean.CloseIdleConnections()
+	}
+}
 
 func classify(ctx context.Context, err error) error {
 	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() ||

@@ -29,7 +29,12 @@ func client(t *testing.T, base string) *upstream.Client {
 
 func within(t *testing.T, timeout time.Duration, base string) *upstream.Client {
 	t.Helper()
-	c, err := upstream.New(upstream.Config{BaseURL: base, Timeout: timeout, ConnectTimeout: time.Minute, MaxIdle: 4},
+	return by(t, upstream.TransportStandard, timeout, base)
+}
+
+func by(t *testing.T, transport upstream.Transport, timeout time.Duration, base string) *upstream.Client {
+	t.Helper()
+	c, err := upstream.New(upstream.Config{BaseURL: base, Timeout: timeout, ConnectTimeout: time.Minute, MaxIdle: 4, Transport: transport},
 		map[string]upstream.Credential{"acme": upstream.NewCredential(secret)})
 	if err != nil {
 		t.Fatal(err)
@@ -161,20 +166,26 @@ func TestBodiesEnd(t *testing.T) {
 	for target, want := range map[string]error{
 		"/short?length=1000": upstream.ErrUnreachable, "/stalls?length=1000": upstream.ErrTimeout, "/whole?length=2": nil,
 	} {
-		timeout := time.Minute
-		if errors.Is(want, upstream.ErrTimeout) {
-			timeout = 3 * time.Second // long enough for what does come
-		}
-		res, err := within(t, timeout, s.URL).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: target, Header: http.Header{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(res.Body)
-		_ = res.Body.Close()
-		if string(got) != "{}" || !errors.Is(err, want) {
-			t.Errorf("%s: read %q, %v; want {} and %v", target, got, err, want)
+		for _, transport := range transports() {
+			timeout := time.Minute
+			if errors.Is(want, upstream.ErrTimeout) {
+				timeout = 3 * time.Second // long enough for what does come
+			}
+			res, err := by(t, transport, timeout, s.URL).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: target, Header: http.Header{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if string(got) != "{}" || !errors.Is(err, want) {
+				t.Errorf("%s, %s: read %q, %v; want {} and %v", transport, target, got, err, want)
+			}
 		}
 	}
+}
+
+func transports() []upstream.Transport {
+	return []upstream.Transport{upstream.TransportStandard, upstream.TransportLean}
 }
 
 // A request that found no connection was never sent; one whose connection broke
@@ -185,12 +196,14 @@ func TestUnsent(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for base, want := range map[string]bool{broken.URL: false, closed.URL: true} {
-		res, err := client(t, base).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Header: http.Header{}, Body: []byte(`{}`)})
-		if err == nil {
-			_ = res.Body.Close()
-		}
-		if got := errors.Is(err, upstream.ErrUnsent); !errors.Is(err, upstream.ErrUnreachable) || got != want {
-			t.Errorf("%v: unsent %v, want %v", err, got, want)
+		for _, transport := range transports() {
+			res, err := by(t, transport, time.Minute, base).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Header: http.Header{}, Body: []byte(`{}`)})
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			if got := errors.Is(err, upstream.ErrUnsent); !errors.Is(err, upstream.ErrUnreachable) || got != want {
+				t.Errorf("%s: %v: unsent %v, want %v", transport, err, got, want)
+			}
 		}
 	}
 }

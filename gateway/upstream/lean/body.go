@@ -1,0 +1,62 @@
+package lean
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+)
+
+// body is the body of an answer. At its end the connection returns to the pool.
+type body struct {
+	conn   *conn
+	inner  io.Reader
+	ctx    context.Context //nolint:containedctx // of the exchange, which ends with the body
+	stop   func() bool
+	closes bool // the connection ends with the answer
+	err    error
+	ended  atomic.Bool
+}
+
+var errClosed = errors.New("read of a closed body")
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (n int, err error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if b.ended.Load() {
+		return 0, errClosed
+	}
+	if n, err = b.inner.Read(p); err == nil {
+		return n, nil
+	}
+	if b.end(errors.Is(err, io.EOF)); !errors.Is(err, io.EOF) && b.ctx.Err() != nil {
+		err = context.Cause(b.ctx)
+	}
+	b.err = err
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	b.end(false)
+	return nil
+}
+
+// end ends the exchange, once. The connection is kept if the answer was read to its
+// end, the request was written to its end, and nothing came behind the answer.
+func (b *body) end(whole bool) {
+	if !b.ended.CompareAndSwap(false, true) {
+		return
+	}
+	c := b.conn
+	c.mu.Lock()
+	written := c.written
+	c.mu.Unlock()
+	if running := b.stop(); running && whole && written && !b.closes && c.in.Buffered() == 0 && c.in.Size() == bufferSize {
+		c.t.pool.put(c, c.t.MaxIdle, c.t.IdleTimeout)
+		return
+	}
+	c.abort()
+}

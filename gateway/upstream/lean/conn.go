@@ -1,0 +1,314 @@
+package lean
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// bufferSize is that of the buffer a connection is read through, and of those
+	// that requests are written through.
+	bufferSize = 4 << 10
+	// maxHead bounds the head of an answer: more than servers send, little enough
+	// to be harmless.
+	maxHead = 64 << 10
+	// maxInformational is how many 1xx answers may come before the answer.
+	maxInformational = 5
+	// rest is how long an answer may take when the request could not be written.
+	rest = time.Second
+)
+
+// conn is a connection. Between exchanges it is in the pool.
+type conn struct {
+	t      *Transport
+	to     destination
+	raw    net.Conn // that of the network
+	net    net.Conn // raw, or TLS on it
+	peeker *peeker
+	abort  func() // closes raw
+	in     *bufio.Reader
+	since  time.Time // when it became idle
+	reused bool
+
+	// limit is how much more may be read, stale says that there is a deadline for the
+	// head, which has come, and gone is why nothing came instead of its first byte.
+	limit int64
+	stale bool
+	gone  error
+
+	mu sync.Mutex // guards what follows, the state of an exchange
+	progress
+}
+
+// progress is how far an exchange has come.
+type progress struct {
+	// head says that the head of the answer is still to come, bounded that there is
+	// a deadline for it.
+	head, bounded bool
+	// wrote says that part of the request may have left, written that all has.
+	wrote, written bool
+	// refused is why the network did not take the request, broken why there was no
+	// more of it.
+	refused, broken error
+}
+
+func newConn(t *Transport, to destination, raw, secure net.Conn) *conn {
+	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw)}
+	c.abort = func() { _ = raw.Close() } // of TLS, it would wait to say goodbye
+	c.in = bufio.NewReaderSize(c, bufferSize)
+	return c
+}
+
+// quiet reports whether nothing has come on an idle connection, not even its end.
+func (c *conn) quiet() bool {
+	return c.in.Buffered() == 0 && c.peeker.quiet() && (c.net == c.raw || c.drained())
+}
+
+// drained reports whether TLS holds nothing that it has read ahead.
+func (c *conn) drained() bool {
+	_ = c.raw.SetReadDeadline(time.Unix(1, 0)) // the network is not read
+	n, err := c.net.Read(make([]byte, 1))
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.raw.SetReadDeadline(time.Time{}) == nil
+}
+
+// lost reports whether the request that has failed may be sent again on another
+// connection: this one was used before and has ended without a byte of an answer,
+// and what the server may have seen does no harm twice.
+func (c *conn) lost(req *http.Request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.reused || req.Context().Err() != nil || hasBody(req) {
+		return false
+	}
+	if c.refused != nil && !c.wrote {
+		return true
+	}
+	safe := req.Method == http.MethodGet || req.Method == http.MethodHead || req.Method == http.MethodOptions
+	timeout, ok := errors.AsType[net.Error](c.gone)
+	return safe && c.gone != nil && (!ok || !timeout.Timeout())
+}
+
+// exchange sends a request and reads the head of its answer. The connection is
+// closed on an error.
+func (c *conn) exchange(req *http.Request) (*http.Response, error) {
+	c.progress, c.gone, c.limit, c.stale = progress{head: true}, nil, maxHead, false
+	stop := context.AfterFunc(req.Context(), c.abort)
+	var res *http.Response
+	err := c.send(req)
+	if err == nil {
+		res, err = c.answer(req)
+	}
+	if err != nil {
+		stop()
+		c.abort()
+		return nil, c.explain(req.Context(), err)
+	}
+	b := &body{conn: c, inner: res.Body, ctx: req.Context(), stop: stop, closes: res.Close || req.Close}
+	if res.Body == http.NoBody {
+		b.end(true)
+	} else {
+		res.Body = b
+	}
+	return res, nil
+}
+
+// explain finds the reason why an exchange has failed.
+func (c *conn) explain(ctx context.Context, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case c.broken != nil:
+		err = c.broken
+	case c.refused != nil:
+		err = c.refused
+	}
+	if !c.wrote {
+		return fmt.Errorf("%w: %w", ErrUnsent, err)
+	}
+	return err
+}
+
+// send writes a request. A long body, or one whose length is not known, is written
+// meanwhile by another goroutine, because the server may answer before its end.
+func (c *conn) send(req *http.Request) error {
+	if hasBody(req) && !inline(req) {
+		if c.t.ResponseHeaderTimeout > 0 {
+			_ = c.raw.SetReadDeadline(time.Time{}) // there may be one of the exchange before
+		}
+		var in *source
+		if req.GetBody == nil {
+			in = &source{ReadCloser: req.Body}
+			out := *req
+			out.Body = in
+			req = &out
+		}
+		go func() { _ = c.write(req, in) }()
+		return nil
+	}
+	return c.write(req, nil)
+}
+
+// write writes a request and bounds the wait for its answer. The error is set if
+// there is none to wait for.
+func (c *conn) write(req *http.Request, in *source) error {
+	out := writer(c)
+	err := req.Write(out)
+	if in != nil && in.err != nil {
+		err = in.err
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	release(out)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wait := c.t.ResponseHeaderTimeout
+	switch {
+	case err == nil:
+		c.written = true
+	case c.refused == nil: // the body has failed
+		c.broken = err
+		fallthrough
+	case !c.wrote:
+		c.abort()
+		return err
+	default: // the server may have answered before it stopped reading
+		wait = rest
+	}
+	if c.head && wait > 0 {
+		c.bounded = true
+		_ = c.raw.SetReadDeadline(time.Now().Add(wait))
+	}
+	return nil
+}
+
+// Write implements io.Writer for requests.
+func (c *conn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	first := !c.wrote
+	c.mu.Unlock()
+	if wait := c.t.ResponseHeaderTimeout; wait > 0 && !first { // the buffers of an idle connection take the first part
+		_ = c.raw.SetWriteDeadline(time.Now().Add(wait))
+	}
+	n, err := c.net.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrote = c.wrote || n > 0 || c.net != c.raw // TLS does not say what has left
+	if err != nil {
+		c.refused = err
+	}
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom for long bodies.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	b, _ := parts.Get().(*[]byte)
+	defer parts.Put(b)
+	return io.CopyBuffer(struct{ io.Writer }{c}, r, *b)
+}
+
+// Read implements io.Reader for the buffer.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.limit <= 0 {
+		return 0, fmt.Errorf("%w: the head is too long", ErrMalformed)
+	}
+	if c.stale {
+		c.stale = false
+		_ = c.raw.SetReadDeadline(time.Time{})
+	}
+	n, err := c.net.Read(p[:min(int64(len(p)), c.limit)])
+	c.limit -= int64(n)
+	return n, err
+}
+
+// answer reads the head of the answer.
+func (c *conn) answer(req *http.Request) (*http.Response, error) {
+	if _, err := c.in.Peek(1); err != nil {
+		c.gone = err
+		return nil, err
+	}
+	for range maxInformational + 1 {
+		if err := c.judge(); err != nil {
+			return nil, err
+		}
+		res, err := http.ReadResponse(c.in, req)
+		if err != nil {
+			return nil, err
+		}
+		if res.StatusCode >= http.StatusOK {
+			c.begin()
+			return res, nil
+		}
+		if res.StatusCode == http.StatusSwitchingProtocols {
+			return nil, fmt.Errorf("%w: it switches protocols", ErrMalformed)
+		}
+	}
+	return nil, fmt.Errorf("%w: too many informational answers", ErrMalformed)
+}
+
+// judge waits for the whole of a head and judges it.
+func (c *conn) judge() error {
+	seen := 0
+	for {
+		b, _ := c.in.Peek(c.in.Buffered())
+		if i := bytes.Index(b[max(0, seen-3):], []byte("\r\n\r\n")); i >= 0 {
+			return judge(b[:max(0, seen-3)+i+4])
+		}
+		if bytes.Count(b, []byte("\n")) != bytes.Count(b, []byte("\r\n")) {
+			return fmt.Errorf("%w: an end of a line", ErrMalformed)
+		}
+		switch seen = len(b); seen {
+		case maxHead:
+			return fmt.Errorf("%w: the head is too long", ErrMalformed)
+		case bufferSize:
+			c.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(b)), c), maxHead)
+		}
+		if _, err := c.in.Peek(seen + 1); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+}
+
+// begin begins the body of the answer, which has no bounds.
+func (c *conn) begin() {
+	c.limit = math.MaxInt64
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head, c.stale = false, c.bounded
+}
+
+// writers are buffers that requests are written through.
+//
+//nolint:gochecknoglobals // as the language has it
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
+
+// parts are buffers that long bodies are copied through.
+//
+//nolint:gochecknoglobals // as the language has it
+var parts = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+func writer(w io.Writer) *bufio.Writer {
+	b, _ := writers.Get().(*bufio.Writer)
+	b.Reset(w)
+	return b
+}
+
+func release(b *bufio.Writer) {
+	b.Reset(nil)
+	writers.Put(b)
+}

@@ -1,0 +1,96 @@
+package lean
+
+import (
+	"sync"
+	"time"
+)
+
+// destination is what a connection leads to.
+type destination struct{ scheme, host string }
+
+// pool holds idle connections.
+type pool struct {
+	mu    sync.Mutex              // guards what follows
+	idle  map[destination][]*conn // the one used last is last
+	count int
+	armed bool // a timer will look for those to close
+}
+
+// take returns a connection that has been idle for less than timeout and is still
+// good, or nil.
+func (p *pool) take(to destination, timeout time.Duration) *conn {
+	for {
+		c := p.pop(to)
+		if c == nil {
+			return nil
+		}
+		if time.Since(c.since) < timeout && c.quiet() {
+			c.reused = true
+			return c
+		}
+		c.abort()
+	}
+}
+
+func (p *pool) pop(to destination) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.idle[to]
+	if len(list) == 0 {
+		return nil
+	}
+	c := list[len(list)-1]
+	list[len(list)-1] = nil
+	p.idle[to] = list[:len(list)-1]
+	p.count--
+	return c
+}
+
+// put keeps a connection, or closes it if there are enough.
+func (p *pool) put(c *conn, limit int, timeout time.Duration) {
+	c.since = time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.count >= limit {
+		c.abort()
+		return
+	}
+	if p.idle == nil {
+		p.idle = make(map[destination][]*conn)
+	}
+	p.idle[c.to] = append(p.idle[c.to], c)
+	p.count++
+	if !p.armed {
+		p.armed = true
+		time.AfterFunc(timeout, func() { p.look(timeout) })
+	}
+}
+
+// look closes what was idle for too long, and looks again while there is any left.
+func (p *pool) look(timeout time.Duration) {
+	p.expire(timeout)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.armed = p.count > 0; p.armed {
+		time.AfterFunc(timeout, func() { p.look(timeout) })
+	}
+}
+
+// expire closes the connections that have been idle for at least timeout.
+func (p *pool) expire(timeout time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for to, list := range p.idle {
+		old := 0
+		for old < len(list) && time.Since(list[old].since) >= timeout {
+			list[old].abort()
+			old++
+		}
+		p.count -= old
+		if old == len(list) {
+			delete(p.idle, to)
+		} else {
+			p.idle[to] = append([]*conn(nil), list[old:]...)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package lean
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Errors of RoundTrip, wrapped with their causes.
+var (
+	// ErrUnsent means that the server has seen nothing of the request.
+	ErrUnsent = errors.New("not sent")
+	// ErrMalformed means that the head of the answer has no reading, or several.
+	ErrMalformed = errors.New("malformed answer")
+)
+
+// Transport is an http.RoundTripper for http and https URLs. Its fields must not
+// change once it is used. It is safe for concurrent use.
+type Transport struct {
+	// DialContext opens connections; required.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// TLSClientConfig is used for https; nil is the default configuration. Names and
+	// protocols are set here.
+	TLSClientConfig *tls.Config
+	// TLSHandshakeTimeout bounds a TLS handshake, ResponseHeaderTimeout the wait for
+	// the head of an answer once the request is written, and the write of each
+	// part of a request; 0 has no bound.
+	TLSHandshakeTimeout, ResponseHeaderTimeout time.Duration
+	// MaxIdle is how many idle connections are kept, IdleTimeout for how long.
+	MaxIdle     int
+	IdleTimeout time.Duration
+
+	pool pool
+}
+
+// RoundTrip implements http.RoundTripper. A body is taken to be in memory if the
+// request has GetBody, which is not called. The caller closes the body of the answer,
+// which must not be read by two goroutines at a time.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := check(req); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
+	}
+	if hasBody(req) && req.GetBody == nil && inline(req) {
+		var err error
+		if req, err = read(req); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
+		}
+	}
+	if c := t.pool.take(destination{req.URL.Scheme, req.URL.Host}, t.IdleTimeout); c != nil {
+		res, err := c.exchange(req)
+		if err == nil || !c.lost(req) {
+			return res, err
+		}
+	}
+	c, err := t.dial(req.Context(), req.URL)
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
+	}
+	return c.exchange(req)
+}
+
+// CloseIdleConnections closes the connections that are not in use.
+func (t *Transport) CloseIdleConnections() { t.pool.expire(0) }
+
+// check refuses requests that cannot be written as they are.
+func check(req *http.Request) error {
+	switch {
+	case req.Context().Err() != nil:
+		return context.Cause(req.Context())
+	case req.URL.Scheme != "http" && req.URL.Scheme != "https":
+		return fmt.Errorf("unsupported scheme %q", req.URL.Scheme)
+	case req.URL.Host == "":
+		return errors.New("no host")
+	case !isToken(req.Method):
+		return fmt.Errorf("invalid method %q", req.Method)
+	}
+	for name, values := range req.Header {
+		if !isToken(name) {
+			return fmt.Errorf("invalid header field name %q", name)
+		}
+		for _, v := range values {
+			if !isText(v) {
+				return fmt.Errorf("invalid value of the header field %q", name) // which may be a credential
+			}
+		}
+	}
+	if req.Header["Upgrade"] != nil {
+		return errors.New("protocols are not switched")
+	}
+	return nil
+}
+
+// dial opens a connection.
+func (t *Transport) dial(ctx context.Context, u *url.URL) (*conn, error) {
+	addr := u.Host
+	if u.Port() == "" {
+		port := "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+		addr = net.JoinHostPort(u.Hostname(), port)
+	}
+	raw, err := t.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "https" {
+		return newConn(t, destination{u.Scheme, u.Host}, raw, raw), nil
+	}
+	secure, err := t.handshake(ctx, raw, strings.TrimSuffix(u.Hostname(), "."))
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return newConn(t, destination{u.Scheme, u.Host}, raw, secure), nil
+}
+
+func (t *Transport) handshake(ctx context.Context, raw net.Conn, name string) (*tls.Conn, error) {
+	cfg := t.TLSClientConfig.Clone() // of nil it is nil
+	if cfg == nil {
+		cfg = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = name
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	if t.TLSHandshakeTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.TLSHandshakeTimeout)
+		defer cancel()
+	}
+	secure := tls.Client(raw, cfg)
+	return secure, secure.HandshakeContext(ctx)
+}
