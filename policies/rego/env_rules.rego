@@ -67,8 +67,9 @@ missing(params) := {{"message": message, "pointer": "/env"} |
 
 plaintext(params) := {{"message": message, "pointer": where} |
 	input.request.settles
-	some where, text in strings
+	some text in texts
 	credential(params, text)
+	some where in places(text)
 	message := sprintf("%s holds what looks like a credential: refer to a secret instead", [called(where)])
 } | {{"message": message, "pointer": "/env"} |
 	input.request.settles
@@ -86,8 +87,7 @@ called(where) := sprintf("the field %s", [where]) if not startswith(where, "/env
 
 credential(params, text) if {
 	params.deny_plaintext_credentials
-	some pattern in known_patterns
-	regex.match(pattern, text)
+	regex.match(known_pattern, text)
 }
 
 credential(params, text) if {
@@ -95,7 +95,7 @@ credential(params, text) if {
 	regex.match(pattern, text)
 }
 
-known_patterns := [
+known_pattern := concat("|", [
 	`-----BEGIN [A-Z ]*PRIVATE KEY-----`,
 	`\b(AKIA|ASIA)[0-9A-Z]{16}\b`,
 	`\bgh[pousr]_[A-Za-z0-9]{36,}`,
@@ -107,48 +107,41 @@ known_patterns := [
 	`\bAIza[0-9A-Za-z_-]{35}`,
 	`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.`,
 	`[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s:@]+@`,
-]
+])
 
 unassigned(params) := {{"message": message, "pointer": where} |
 	input.request.settles
 	secrets := params.secrets
 	assigned := {name | some name in secrets}
-	some where, text in strings
+	some text in texts
 	some name in secret_names(text)
 	not name in assigned
+	some where in places(text)
 	message := sprintf("the secret %s is not assigned to the caller", [name])
 }
 
-# strings: every string of the state after the call, by its pointer. Bodies nest
-# no deeper than a list of objects in an object.
-strings[where] := text if {
-	some a, text in parts
+# texts: every string of the state after the call. Bodies nest no deeper than a list of
+# objects in an object.
+texts := {text |
+	some depth in [first, second, third, fourth]
+	some text in depth
 	is_string(text)
-	where := path([a])
 }
 
-strings[where] := text if {
-	some a, one in parts
-	some b, text in one
-	is_string(text)
-	where := path([a, b])
-}
+first := [x | some x in parts]
 
-strings[where] := text if {
-	some a, one in parts
-	some b, two in one
-	some c, text in two
-	is_string(text)
-	where := path([a, b, c])
-}
+second := [x | some outer in first; some x in outer]
 
-strings[where] := text if {
-	some a, one in parts
-	some b, two in one
-	some c, three in two
-	some d, text in three
-	is_string(text)
-	where := path([a, b, c, d])
+third := [x | some outer in second; some x in outer]
+
+fourth := [x | some outer in third; some x in outer]
+
+# places are the pointers to where a string is.
+places(text) := {path(steps) |
+	some steps in array.concat(
+		array.concat([[a] | parts[a] == text], [[a, b] | parts[a][b] == text]),
+		array.concat([[a, b, c] | parts[a][b][c] == text], [[a, b, c, d] | parts[a][b][c][d] == text]),
+	)
 }
 
 # parts: the state after the call, without the one place made for a credential.
@@ -165,8 +158,8 @@ path(names) := concat("", [step |
 # speaks of a secret in another form counts as a secret of that name, so that
 # it is refused rather than passed.
 secret_names(text) := {name |
-	parts := split(text, "{{")
-	some i, part in parts
+	contains(text, "{{")
+	some i, part in split(text, "{{")
 	i > 0
 	inner := trim_space(split(part, "}}")[0])
 	regex.match(`(?i)secret`, inner)
