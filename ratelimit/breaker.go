@@ -11,6 +11,31 @@ import (
 // errOpen means that the store was not asked, because it lately did not answer.
 var errOpen = errors.New("the store did not answer lately")
 
+// breakers are those of the parts of a store, by [Store.Group]: one part may be away while
+// the others answer. That of the name "" hears of beats, too, and so is never without news.
+type breakers struct {
+	config  BreakerConfig
+	changed func(ctx context.Context, group string, away bool, cause error)
+	parts   sync.Map // of *breaker, by group
+	away    atomic.Int64
+}
+
+// of returns the breaker of a part.
+func (b *breakers) of(group string) *breaker {
+	if one, ok := b.parts.Load(group); ok {
+		return one.(*breaker)
+	}
+	one, _ := b.parts.LoadOrStore(group, newBreaker(b.config, func(ctx context.Context, away bool, cause error) {
+		if away {
+			b.away.Add(1)
+		} else {
+			b.away.Add(-1)
+		}
+		b.changed(ctx, group, away, cause)
+	}))
+	return one.(*breaker)
+}
+
 // breaker stops asking a store that does not answer. After some failures in a
 // row it is open: no call is made until a cool-down has passed, then one call does,
 // alone. Only when that succeeds are all let through again, so a store that comes

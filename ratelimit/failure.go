@@ -108,24 +108,26 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 	return l.base.Add(now).UnixMilli()
 }
 
-// exchanged notes how an exchange with the store went.
-func (l *Limiter) exchanged(ctx context.Context, calls int, took time.Duration, err error) {
+// exchanged notes how an exchange with a part of the store went.
+func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took time.Duration, err error) {
 	l.counts.exchanged(ctx, calls, took, err)
 	if errors.Is(err, ErrRestarted) {
 		// The store answers; what it needs is what gateways remember.
 		l.restarted.Store(true)
 		err = nil
 	}
-	l.breaker.report(ctx, l.tick(), err)
+	l.breakers.of(group).report(ctx, l.tick(), err)
 }
 
-// changed is told by the breaker when the store goes away and comes back.
-func (l *Limiter) changed(ctx context.Context, away bool, cause error) {
+// changed is told by a breaker when its part of the store goes away and comes back.
+func (l *Limiter) changed(ctx context.Context, group string, away bool, cause error) {
+	logger := l.logger.With(slog.String("gateway", l.config.Gateway))
+	if group != "" {
+		logger = logger.With(slog.String("part", group))
+	}
 	if away {
-		l.logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away",
-			slog.String("error", cause.Error()), slog.String("gateway", l.config.Gateway))
+		logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away", slog.String("error", cause.Error()))
 		return
 	}
-	l.logger.LogAttrs(ctx, slog.LevelInfo, "rate limit store is back",
-		slog.String("gateway", l.config.Gateway))
+	logger.LogAttrs(ctx, slog.LevelInfo, "rate limit store is back")
 }

@@ -18,7 +18,7 @@ type commit struct {
 	timeout time.Duration
 	tick    func() tick
 	// done is told how each exchange went.
-	done    func(ctx context.Context, calls int, took time.Duration, err error)
+	done    func(ctx context.Context, group string, calls int, took time.Duration, err error)
 	flights sync.Pool
 	batches sync.Pool
 }
@@ -50,7 +50,7 @@ type batch struct {
 	rank []int64
 }
 
-func newCommit(store Store, c Config, now func() tick, done func(context.Context, int, time.Duration, error)) *commit {
+func newCommit(store Store, c Config, now func() tick, done func(context.Context, string, int, time.Duration, error)) *commit {
 	g := &commit{
 		store: store, timeout: c.Timeout, tick: now, done: done,
 		flights: sync.Pool{New: func() any { return &flight{} }},
@@ -89,7 +89,7 @@ func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	sent := c.tick()
 	now, err := c.store.Apply(ctx, b.ops)
 	ans := answer{now: now, sent: sent, got: c.tick()}
-	c.done(ctx, len(b.flights), ans.got-ans.sent, err)
+	c.done(ctx, c.store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
 	// Backwards, because an operation's result lies in the first of its flights.
 	for i, f := range slices.Backward(b.flights) {
 		f.ans, f.err = ans, err

@@ -75,12 +75,19 @@ func (y HeaderSyntax) appendState(b []byte, i int, w *Window) []byte {
 	return appendParam(b, y.Reset, seconds(w.Reset))
 }
 
+// appendName appends a String (RFC 9651, section 4.1.6): names are printable ASCII, as
+// [CheckID] has them.
 func appendName(b []byte, i int, name string) []byte {
 	if i > 0 {
 		b = append(b, ", "...)
 	}
 	b = append(b, '"')
-	b = append(b, name...)
+	for _, c := range []byte(name) {
+		if c == '"' || c == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, c)
+	}
 	return append(b, '"')
 }
 

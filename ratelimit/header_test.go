@@ -60,11 +60,11 @@ func TestHeaders(t *testing.T) {
 func TestHeadersAreStructuredFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := ratelimit.Decision{Allowed: true}
-		quota := rapid.Int64Range(0, ratelimit.MaxQuota)
+		quota, name := rapid.Int64Range(0, ratelimit.MaxQuota), rapid.StringMatching(`[!-z|~]{1,8}`)
 		for i := range rapid.IntRange(1, ratelimit.Windows).Draw(t, "windows") {
 			size := ratelimit.WindowSize(i)
 			d.Windows = append(d.Windows, ratelimit.Window{
-				Name: ratelimit.WindowName(i), Limit: quota.Draw(t, "limit"), Remaining: quota.Draw(t, "remaining"),
+				Name: name.Draw(t, "name"), Limit: quota.Draw(t, "limit"), Remaining: quota.Draw(t, "remaining"),
 				Size: size, Reset: time.Duration(rapid.Int64Range(0, int64(size)).Draw(t, "reset")),
 			})
 		}

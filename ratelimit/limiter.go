@@ -30,15 +30,15 @@ type Deps struct {
 // Limiter decides whether calls fit their quotas. It is safe for concurrent use
 // and lives as long as the process: changed quotas come with each Take.
 type Limiter struct {
-	config  Config
-	store   Store
-	clock   Clock
-	logger  *slog.Logger
-	base    time.Time
-	commit  *commit
-	book    *book
-	breaker *breaker
-	counts  counters
+	config   Config
+	store    Store
+	clock    Clock
+	logger   *slog.Logger
+	base     time.Time
+	commit   *commit
+	book     *book
+	breakers breakers
+	counts   counters
 
 	// live is how many gateways share the store, as last heard.
 	live atomic.Int64
@@ -88,7 +88,7 @@ func New(config Config, deps Deps) (*Limiter, error) {
 		returns:  make(map[string][]Adjustment),
 	}
 	l.live.Store(1)
-	l.breaker = newBreaker(config.Breaker, l.changed)
+	l.breakers.config, l.breakers.changed = config.Breaker, l.changed
 	l.commit = newCommit(l.store, config, l.tick, l.exchanged)
 	if err := l.counts.register(deps.Meter, l); err != nil {
 		return nil, fmt.Errorf("ratelimit: metrics: %w", err)
@@ -97,7 +97,9 @@ func New(config Config, deps Deps) (*Limiter, error) {
 }
 
 // Away reports whether the store is not asked because it lately did not answer.
-func (l *Limiter) Away() bool { return l.breaker.open.Load() }
+// In a cluster it speaks for the part that beats go to, not for those of single
+// organisations.
+func (l *Limiter) Away() bool { return l.breakers.of("").open.Load() }
 
 // tick is the time that has passed since l was made.
 func (l *Limiter) tick() tick { return l.clock.Now().Sub(l.base) }
@@ -221,9 +223,12 @@ func (a *account) view(v *view, now tick) {
 	}
 }
 
+// breakerOf returns the breaker of the part of the store that counts an organisation.
+func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.store.Group(org)) }
+
 // there asks the store. It returns again if the call must be tried anew.
 func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, err error) {
-	if !l.breaker.allow(l.tick()) {
+	if !l.breakerOf(c.org).allow(l.tick()) {
 		d, err = l.without(c, errOpen)
 		return d, false, err
 	}

@@ -120,7 +120,7 @@ func (n *counters) register(meter metric.Meter, l *Limiter) error {
 		o.ObserveInt64(restarts, n.restarts.Load())
 		o.ObserveInt64(gateways, l.live.Load())
 		isAway := int64(0)
-		if l.breaker.open.Load() {
+		if l.breakers.away.Load() > 0 {
 			isAway = 1
 		}
 		o.ObserveInt64(away, isAway)

@@ -2,10 +2,12 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Beat is how often a gateway tells the store that it is alive, and hears of resets
@@ -17,8 +19,9 @@ const (
 	beatWithin = 5 * time.Second
 	// grace bounds what is done on the way out.
 	grace = 2 * time.Second
-	// adjustBatch is how many corrections go to the store at once.
-	adjustBatch = 200
+	// adjustBatch is how many corrections go to the store in one exchange, adjustFlights
+	// how many exchanges are under way at once.
+	adjustBatch, adjustFlights = 200, 16
 )
 
 // Run does the background work of l until ctx ends: it renews leases before they
@@ -35,18 +38,52 @@ func (l *Limiter) Run(ctx context.Context) error {
 	l.running.Store(true)
 	defer l.running.Store(false)
 	resets := l.beat(ctx, -1) // at once: others wait for those they know, should the store restart
+	// Each kind of work has goroutines of its own: far from the store one exchange takes
+	// as long as a lease lasts.
+	due := make(chan struct{}, 1)
+	var work sync.WaitGroup
+	work.Go(func() { l.tendWhen(ctx, due) })
+	for range l.config.Commit.Flights {
+		work.Go(func() { l.renewAll(ctx) })
+	}
 	for {
 		select {
 		case <-ctx.Done():
+			work.Wait()
 			out, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 			defer cancel()
 			l.returnAll(out)
 			return nil
-		case r := <-l.renewals:
-			l.renew(ctx, r)
 		case <-beat.C:
 			resets = l.beat(ctx, resets)
+			select {
+			case due <- struct{}{}:
+			default: // the last time is not over
+			}
+		}
+	}
+}
+
+// tendWhen tends each time it is due, until ctx ends.
+func (l *Limiter) tendWhen(ctx context.Context, due <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
 			l.tend(ctx)
+		}
+	}
+}
+
+// renewAll renews leases until ctx ends.
+func (l *Limiter) renewAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-l.renewals:
+			l.renew(ctx, r)
 		}
 	}
 }
@@ -65,7 +102,7 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 	defer cancel()
 	began := l.tick()
 	p, err := l.store.Beat(ctx, l.config.Gateway, beatWithin)
-	l.exchanged(ctx, 0, l.tick()-began, err)
+	l.exchanged(ctx, "", 0, l.tick()-began, err)
 	if err != nil {
 		return known
 	}
@@ -76,10 +113,10 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 	return p.Resets
 }
 
-// tend does what is due: it restores what the store has lost, charges debts,
-// returns permits.
+// tend does what is due at those parts of the store that answer: it restores what was
+// lost, charges debts, returns permits.
 func (l *Limiter) tend(ctx context.Context) {
-	if l.breaker.open.Load() {
+	if l.Away() {
 		return
 	}
 	if l.restarted.Swap(false) {
@@ -90,9 +127,14 @@ func (l *Limiter) tend(ctx context.Context) {
 		l.dropReturns()
 	}
 	l.collect()
+	returns := make(map[string][]Adjustment)
 	l.mu.Lock()
-	returns := l.returns
-	l.returns = make(map[string][]Adjustment)
+	for org, list := range l.returns {
+		if !l.breakerOf(org).open.Load() {
+			returns[org] = list
+			delete(l.returns, org)
+		}
+	}
 	l.mu.Unlock()
 	// What fails here is not tried again: it may have been done. The permits die
 	// with their windows.
@@ -136,13 +178,13 @@ func (l *Limiter) restore(ctx context.Context) error {
 	})
 }
 
-// remembered is what this gateway knows to have been counted in windows that
-// still run.
+// remembered is what this gateway knows to have been counted in windows that still run,
+// by the parts of the store that answer: one that comes back later has restarted later.
 func (l *Limiter) remembered() map[string][]Adjustment {
 	now := l.tick()
 	all := make(map[string][]Adjustment)
 	l.book.each(func(a *account) bool {
-		if a.storeNow > 0 && a.runs(Windows-1, now) {
+		if a.storeNow > 0 && a.runs(Windows-1, now) && !l.breakerOf(a.org).open.Load() {
 			all[a.org] = append(all[a.org], Adjustment{Ref: a.ref, State: a.state, Limit: a.limit})
 		}
 		return true
@@ -161,20 +203,23 @@ func (l *Limiter) dropReturns() {
 	}
 }
 
-// adjust sends adjustments to the store, a batch at a time.
+// adjust sends adjustments to the store, several batches at once.
 func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error {
-	var errs []error
+	var exchanges errgroup.Group
+	exchanges.SetLimit(adjustFlights)
 	for org, list := range all {
 		for batch := range slices.Chunk(list, adjustBatch) {
-			bounded, cancel := l.bounded(ctx)
-			began := l.tick()
-			err := l.store.Adjust(bounded, org, batch)
-			cancel()
-			l.exchanged(ctx, 0, l.tick()-began, err)
-			errs = append(errs, err)
+			exchanges.Go(func() error {
+				bounded, cancel := l.bounded(ctx)
+				defer cancel()
+				began := l.tick()
+				err := l.store.Adjust(bounded, org, batch)
+				l.exchanged(ctx, l.store.Group(org), 0, l.tick()-began, err)
+				return err
+			})
 		}
 	}
-	return errors.Join(errs...)
+	return exchanges.Wait()
 }
 
 // returnAll gives all permits back, and charges what is owed.
@@ -206,8 +251,13 @@ func (l *Limiter) renewSoon(a *account, scope Scope) {
 // each group of organisations.
 func (l *Limiter) renew(ctx context.Context, first renewal) {
 	waiting := []renewal{first}
-	for len(waiting) < l.config.Commit.Batch && len(l.renewals) > 0 {
-		waiting = append(waiting, <-l.renewals)
+	for more := true; more && len(waiting) < l.config.Commit.Batch; {
+		select {
+		case r := <-l.renewals:
+			waiting = append(waiting, r)
+		default:
+			more = false
+		}
 	}
 	groups := make(map[string][]renewal)
 	for _, r := range waiting {
@@ -237,7 +287,7 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	sent := l.tick()
 	now, err := l.store.Apply(ctx, ops)
 	ans := answer{now: now, sent: sent, got: l.tick()}
-	l.exchanged(ctx, 0, ans.got-sent, err)
+	l.exchanged(ctx, l.store.Group(ops[0].Org), 0, ans.got-sent, err)
 	for i := range ops {
 		l.fetched(&ops[i], ans, err)
 	}
@@ -253,7 +303,7 @@ func (l *Limiter) fetchOp(r renewal) (Op, bool) {
 		return Op{}, false
 	}
 	a.renewing = false
-	if a.limit != r.scope.Limit || !l.breaker.allow(now) {
+	if a.limit != r.scope.Limit || !l.breakerOf(r.org).allow(now) {
 		return Op{}, false
 	}
 	var d Draw

@@ -9,24 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
-// eachStore runs a test on the embedded Redis and on a real one.
+// eachStore runs a test on each kind of Redis.
 func eachStore(t *testing.T, body func(t *testing.T, s *approval.Store)) {
 	t.Helper()
-	for name, addr := range map[string]func(t *testing.T) string{
-		"embedded": func(t *testing.T) string { t.Helper(); return miniredis.RunT(t).Addr() },
-		"redis":    func(t *testing.T) string { t.Helper(); return redistest.Start(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			body(t, approval.New(redistest.Client(t, redis.Options{Addr: addr(t), MaxRetries: -1, ContextTimeoutEnabled: true}), "t:"))
-		})
-	}
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, approval.New(r.Client, "t:")) })
 }
 
 // pending asks a question for a key.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
@@ -15,18 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
-// eachStore runs a test on the embedded Redis and on a real one.
-func eachStore(t *testing.T, cfg archive.Config, body func(t *testing.T, s *archive.Store, client *redis.Client)) {
+// eachStore runs a test on each kind of Redis.
+func eachStore(t *testing.T, cfg archive.Config, body func(t *testing.T, s *archive.Store, client redis.UniversalClient)) {
 	t.Helper()
-	for name, addr := range map[string]func(t *testing.T) string{
-		"embedded": func(t *testing.T) string { t.Helper(); return miniredis.RunT(t).Addr() },
-		"redis":    func(t *testing.T) string { t.Helper(); return redistest.Start(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			client := redistest.Client(t, redis.Options{Addr: addr(t), MaxRetries: -1, ContextTimeoutEnabled: true})
-			body(t, archive.New(client, "t:", cfg), client)
-		})
-	}
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, archive.New(r.Client, "t:", cfg), r.Client) })
 }
 
 // entry is the nth explanation, as many seconds ago as it is below a thousand.
@@ -67,7 +58,7 @@ func list(t *testing.T, s *archive.Store, org string, since time.Time, most int)
 }
 
 func TestArchive(t *testing.T) {
-	eachStore(t, archive.Config{For: time.Hour, Max: 4}, func(t *testing.T, s *archive.Store, _ *redis.Client) {
+	eachStore(t, archive.Config{For: time.Hour, Max: 4}, func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
 		keep(t, s, "acme", 5, 3, 4)
 		keep(t, s, "globex", 7)
 		if diff := cmp.Diff([]int{5, 4, 3}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
@@ -92,7 +83,7 @@ func TestArchive(t *testing.T) {
 
 // The oldest go, report and all, when there are too many or their time is over.
 func TestArchiveIsBounded(t *testing.T) {
-	eachStore(t, archive.Config{For: 1000 * time.Second, Max: 4}, func(t *testing.T, s *archive.Store, client *redis.Client) {
+	eachStore(t, archive.Config{For: 1000 * time.Second, Max: 4}, func(t *testing.T, s *archive.Store, client redis.UniversalClient) {
 		keep(t, s, "acme", -100, 10, 20, 30)
 		if diff := cmp.Diff([]int{30, 20, 10}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
 			t.Errorf("after their time (-want +got):\n%s", diff)
@@ -118,7 +109,7 @@ func TestArchiveIsBounded(t *testing.T) {
 
 // A list is read by pages.
 func TestArchivePages(t *testing.T) {
-	eachStore(t, archive.Config{For: time.Hour, Max: 2000}, func(t *testing.T, s *archive.Store, _ *redis.Client) {
+	eachStore(t, archive.Config{For: time.Hour, Max: 2000}, func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
 		numbers := make([]int, 1200)
 		for i := range numbers {
 			numbers[i] = 1200 - i
@@ -131,9 +122,7 @@ func TestArchivePages(t *testing.T) {
 }
 
 func TestArchiveAway(t *testing.T) {
-	server := miniredis.RunT(t)
-	s := archive.New(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:", archive.DefaultConfig())
-	server.Close()
+	s := archive.New(redistest.Away(t), "t:", archive.DefaultConfig())
 	for what, err := range map[string]error{
 		"keep": s.Keep(t.Context(), "acme", []archive.Entry{entry(1)}),
 		"find": func() error { _, err := s.Find(t.Context(), []string{"acme"}, "d1"); return err }(),

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,14 @@ var (
 
 	errReply = errors.New("record: the store holds what is not written there")
 )
+
+// Unavailable wraps an error of a client in ErrUnavailable; nil remains nil.
+func Unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
 
 // Store keeps records of a type that is written as JSON. It is safe for concurrent
 // use. It does not own its client.
@@ -58,16 +67,19 @@ const look = "?"
 // no such record.
 func (s *Store[T]) Key(org, id string) string { return s.prefix + "{" + org + "}:" + id }
 
-// index returns the key of an index, which no record has.
+// index returns the key of an index, which no record has. The one without a name is that
+// of the version.
 func (s *Store[T]) index(org, name string) string { return s.prefix + "{" + org + "}#" + name }
 
 // Write is what an entry is replaced by.
 type Write[T any] struct {
 	// Record is the new record, nil to delete what there is.
 	Record *T
-	// Keep is how long it is kept; or Until, if that is set, when it ends.
+	// Keep is how long it is kept, 0 for ever; or Until, if that is set, when it ends.
 	Keep  time.Duration
 	Until time.Time
+	// Version says that the organisation's records get another version.
+	Version bool
 	// In are the indexes that records of this type may be in.
 	In []Index
 }
@@ -108,9 +120,12 @@ func First(text string) string { return "0 " + text }
 
 // replace runs the script, once more if its reply was lost: it can be repeated.
 func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value string, w Write[T]) (Entry[T], bool, error) {
-	keys, args := []string{s.Key(org, old.ID)}, []any{old.raw, value, w.Keep.Milliseconds(), ""}
+	keys, args := []string{s.Key(org, old.ID), s.index(org, "")}, []any{old.raw, value, w.Keep.Milliseconds(), "", ""}
 	if !w.Until.IsZero() {
 		args[3] = w.Until.UnixMilli()
+	}
+	if w.Version {
+		args[4] = rand.Text()
 	}
 	for _, x := range w.In {
 		most := x.Most
@@ -125,7 +140,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 		list, err = s.swap.Run(ctx, s.client, keys, args...).Slice()
 	}
 	if err != nil {
-		return Entry[T]{}, false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return Entry[T]{}, false, Unavailable(err)
 	}
 	if len(list) != 3 {
 		return Entry[T]{}, false, errReply
@@ -170,18 +185,40 @@ func decode[T any](raw string) (*T, error) {
 	return r, nil
 }
 
+// Versions returns the version of the records of each organisation, "" if none was
+// written with one. Two versions of the same records may differ, but the same version is
+// never that of different ones.
+func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]string, error) {
+	replies := make([]*redis.StringCmd, len(orgs))
+	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, org := range orgs {
+			replies[i] = p.Get(ctx, s.index(org, ""))
+		}
+		return nil
+	})
+	versions := make(map[string]string, len(orgs))
+	for i, reply := range replies {
+		version, err := reply.Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, Unavailable(err)
+		}
+		versions[orgs[i]] = version
+	}
+	return versions, nil
+}
+
 // Entries returns the records of an organisation that are in an index.
 func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], error) {
 	keys, err := s.client.ZRange(ctx, s.index(org, index), 0, -1).Result()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, Unavailable(err)
 	}
 	if len(keys) == 0 {
 		return nil, nil
 	}
 	values, err := s.client.MGet(ctx, keys...).Result()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, Unavailable(err)
 	}
 	var entries []Entry[T]
 	for i, v := range values {

@@ -21,20 +21,10 @@ type (
 	write = record.Write[string]
 )
 
-// eachStore runs a test on the embedded Redis and on a real one.
+// eachStore runs a test on each kind of Redis.
 func eachStore(t *testing.T, body func(t *testing.T, s *record.Store[string])) {
 	t.Helper()
-	for name, addr := range map[string]func(t *testing.T) string{
-		"embedded": func(t *testing.T) string { t.Helper(); return miniredis.RunT(t).Addr() },
-		"redis":    func(t *testing.T) string { t.Helper(); return redistest.Start(t) },
-	} {
-		t.Run(name, func(t *testing.T) { body(t, newStore(t, addr(t))) })
-	}
-}
-
-func newStore(t *testing.T, addr string) *record.Store[string] {
-	t.Helper()
-	return record.New[string](redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true}), "t:")
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, record.New[string](r.Client, "t:")) })
 }
 
 // kept is a record for an hour.
@@ -170,7 +160,7 @@ func TestRecordsEnd(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	server.SetTime(now)
-	s := newStore(t, server.Addr())
+	s := record.New[string](redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:")
 	in := []record.Index{{Name: "few", Most: 1}}
 	text := "a"
 	for id, w := range map[string]write{
@@ -196,8 +186,94 @@ func TestRecordsEnd(t *testing.T) {
 	if _, swapped, err := s.Swap(t.Context(), "acme", entry{ID: "b"}, kept("b", in...)); !swapped || err != nil {
 		t.Errorf("after an hour: %t, %v, want room", swapped, err)
 	}
-	server.SetError("ERR away")
-	if _, err := s.Get(t.Context(), "acme", "b"); !errors.Is(err, record.ErrUnavailable) {
-		t.Errorf("Get = %v, want %v", err, record.ErrUnavailable)
+}
+
+// A record without an end has none, and neither has an index that it is in.
+func TestRecordsForEver(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		s, text, in := record.New[string](r.Client, "t:"), "a", []record.Index{{Name: "all"}}
+		for _, tt := range []struct {
+			id   string
+			w    write
+			ends bool // whether the index does
+		}{
+			{"short", write{Record: &text, Keep: time.Hour, In: in}, true},
+			{"long", write{Record: &text, In: in}, false},
+			{"other", write{Record: &text, Keep: time.Minute, In: in}, false},
+			{"long", write{In: in}, true},
+		} {
+			e, err := s.Get(t.Context(), "acme", tt.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, swapped, err := s.Swap(t.Context(), "acme", e, tt.w); !swapped || err != nil {
+				t.Fatalf("%s: %t, %v", tt.id, swapped, err)
+			}
+			left := map[string]bool{"t:{acme}#all": tt.ends}
+			if tt.w.Record != nil {
+				left[s.Key("acme", tt.id)] = tt.w.Keep > 0
+			}
+			for key, ends := range left {
+				if left, err := r.Client.PTTL(t.Context(), key).Result(); err != nil || (left > 0) != ends || left > time.Hour {
+					t.Errorf("after %s, %s ends in %v (%v), want an end: %t", tt.id, key, left, err, ends)
+				}
+			}
+		}
+	})
+}
+
+// A version changes with each record that is replaced and says so, and with nothing else.
+func TestVersions(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *record.Store[string]) {
+		orgs := []string{"acme", "globex", "none"}
+		version := func() map[string]string {
+			t.Helper()
+			v, err := s.Versions(t.Context(), orgs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		if got, want := version(), map[string]string{"acme": "", "globex": "", "none": ""}; !cmp.Equal(got, want) {
+			t.Errorf("versions of nothing: %v, want %v", got, want)
+		}
+		seen, w := map[string]bool{"": true}, kept("x")
+		w.Version = true
+		for i := range 3 {
+			if _, _, err := s.Swap(t.Context(), "acme", entry{ID: fmt.Sprint(i)}, w); err != nil {
+				t.Fatal(err)
+			}
+			now := version()
+			if seen[now["acme"]] || now["globex"] != "" {
+				t.Errorf("after change %d: %v, want another for acme alone", i, now)
+			}
+			seen[now["acme"]] = true
+		}
+		before := version()
+		if _, swapped, err := s.Swap(t.Context(), "acme", entry{ID: "1"}, w); swapped || err != nil {
+			t.Fatalf("a record that is there: %t, %v", swapped, err)
+		}
+		if _, _, err := s.Swap(t.Context(), "acme", entry{ID: "quiet"}, kept("x")); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, version()); diff != "" {
+			t.Errorf("without a change that counts (-before +after):\n%s", diff)
+		}
+		if none, err := s.Versions(t.Context(), nil); err != nil || len(none) != 0 {
+			t.Errorf("versions of no organisation: %v, %v", none, err)
+		}
+	})
+}
+
+func TestUnavailable(t *testing.T) {
+	s := record.New[string](redistest.Away(t), "t:")
+	_, get := s.Get(t.Context(), "acme", "a")
+	_, _, swap := s.Swap(t.Context(), "acme", entry{ID: "a"}, kept("a"))
+	_, entries := s.Entries(t.Context(), "acme", "all")
+	_, versions := s.Versions(t.Context(), []string{"acme"})
+	for name, err := range map[string]error{"Get": get, "Swap": swap, "Entries": entries, "Versions": versions} {
+		if !errors.Is(err, record.ErrUnavailable) {
+			t.Errorf("%s: %v, want %v", name, err, record.ErrUnavailable)
+		}
 	}
 }

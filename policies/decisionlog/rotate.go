@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,9 +20,7 @@ func OpenFile(cfg File) (*RotatingFile, error) {
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 100_000_000
 	}
-	if cfg.Keep == 0 {
-		cfg.Keep = 5
-	}
+	cfg.Keep = cfg.Kept()
 	r := &RotatingFile{cfg: cfg}
 	return r, r.open()
 }
@@ -91,6 +90,9 @@ func (r *RotatingFile) rotate() error {
 
 // Close closes the file.
 func (r *RotatingFile) Close() error { return r.f.Close() }
+
+// Kept is how many files are kept that were put aside.
+func (f File) Kept() int { return cmp.Or(f.Keep, 5) }
 
 // Aside is the name of the file after it was put aside n times.
 func (f File) Aside(n int) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -125,7 +126,9 @@ func (h Horizon) ms(now, end int64) int64 {
 
 // Plan is the budgets of one organisation. It is immutable.
 type Plan struct {
-	Org         Budget
+	Org Budget
+	// Teams and Keys are by id. An id of Keys that ends with a colon is that of all keys
+	// whose ids begin so.
 	Teams, Keys map[string]Budget
 	// Endpoints says which workers are counted.
 	Endpoints Counting
@@ -160,7 +163,11 @@ func NewPlan(org Budget, teams, keys map[string]Budget, h Horizon) *Plan {
 func (p *Plan) Budget(s Scope) Budget {
 	switch s.Kind {
 	case KindKey:
-		return p.Keys[s.ID]
+		if b, ok := p.Keys[s.ID]; ok {
+			return b
+		}
+		issuer, _, _ := strings.Cut(s.ID, ":")
+		return p.Keys[issuer+":"]
 	case KindTeam:
 		return p.Teams[s.ID]
 	case KindOrg:

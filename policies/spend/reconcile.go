@@ -54,6 +54,9 @@ type Report struct {
 	Adopted, Removed, Changed int
 	// Strangers are those adopted by a ledger that had been complete without them.
 	Strangers []Found
+	// Drifted are those of Removed and Changed, without those of a ledger that was
+	// rebuilt.
+	Drifted []Drift
 	// Found and Released are holds: those whose call was carried out, and those that
 	// nothing was found for.
 	Found, Released int
@@ -65,6 +68,14 @@ type Report struct {
 	Rebuilt bool
 	// Corrected is what the platform's bills have changed.
 	Corrected Corrected
+}
+
+// Drift is a resource that differs from its record without a call by the gateway.
+type Drift struct {
+	Record
+	// Now is what it takes; nothing, if it has Gone.
+	Now  Amounts
+	Gone bool
 }
 
 const (
@@ -409,6 +420,9 @@ func (p *pass) follow(ctx context.Context, r *Record) error {
 		p.report.Removed++
 	} else {
 		p.report.Changed++
+	}
+	if !p.report.Rebuilt {
+		p.report.Drifted = append(p.report.Drifted, Drift{Record: *r, Now: a.Amounts, Gone: a.Gone})
 	}
 	p.Logger.WarnContext(ctx, "the ledger follows a change that was made without the gateway", "org", p.org, "kind", r.Kind, "resource", r.ID,
 		"gone", a.Gone, "before", r.Amounts, "now", a.Amounts)

@@ -406,12 +406,3 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("Apply without a server: %v", err)
 	}
 }
-
-// TestCluster runs the suite's cases on a cluster of three nodes.
-func TestCluster(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts three servers")
-	}
-	runCluster(t, "redis+cluster://"+strings.Join(redistest.Cluster(t, 3), ","))
-}

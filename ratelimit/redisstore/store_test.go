@@ -1,14 +1,12 @@
 package redisstore_test
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
@@ -51,35 +49,17 @@ func newStore(t testing.TB, client redis.UniversalClient) *redisstore.Store {
 	return s
 }
 
-func TestMiniredis(t *testing.T) {
+func TestContract(t *testing.T) {
 	t.Parallel()
-	storetest.Test(t, func(t *testing.T) storetest.Fixture {
-		m := miniredis.RunT(t)
-		return storetest.Fixture{Store: newStore(t, open(t, "redis://"+m.Addr())), SetTime: m.SetTime}
-	})
-}
-
-func TestRedis(t *testing.T) {
-	t.Parallel()
-	addr := redistest.Start(t)
-	storetest.Test(t, func(t *testing.T) storetest.Fixture {
-		client := open(t, "redis://"+addr)
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		return storetest.Fixture{Store: newStore(t, client)}
-	})
-}
-
-func runCluster(t *testing.T, url string) {
-	storetest.Test(t, func(t *testing.T) storetest.Fixture {
-		client := open(t, url)
-		err := client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, c *redis.Client) error {
-			return c.FlushAll(ctx).Err()
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		storetest.Test(t, func(t *testing.T) storetest.Fixture {
+			t.Helper()
+			r.Empty(t)
+			f := storetest.Fixture{Store: newStore(t, r.Client)}
+			if r.Embedded != nil {
+				f.SetTime = r.Embedded.SetTime
+			}
+			return f
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return storetest.Fixture{Store: newStore(t, client)}
 	})
 }

@@ -28,38 +28,26 @@ func open(t *testing.T) (*miniredis.Miniredis, *redisstore.Store) {
 }
 
 func TestContract(t *testing.T) {
-	storetest.Test(t, func(t *testing.T) (translate.Store, func(time.Duration)) {
-		t.Helper()
-		server, store := open(t)
-		return store, server.FastForward
-	})
-}
-
-// TestContractOnRedis runs the contract on a real server. Expiry cannot be fast-forwarded there, so those cases wait for none:
-// advance shortens the life of every key instead.
-func TestContractOnRedis(t *testing.T) {
-	storetest.Test(t, func(t *testing.T) (translate.Store, func(time.Duration)) {
-		t.Helper()
-		client := redistest.Client(t, redis.Options{Addr: redistest.Start(t), MaxRetries: -1, ContextTimeoutEnabled: true})
-		return redisstore.New(client, "tg:translate:"), func(d time.Duration) { age(t, client, d) }
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		storetest.Test(t, func(t *testing.T) (translate.Store, func(time.Duration)) {
+			t.Helper()
+			r.Empty(t)
+			return redisstore.New(r.Client, "tg:translate:"), func(d time.Duration) { age(t, r, d) }
+		})
 	})
 }
 
 // age takes d off the time every key has left.
-func age(t *testing.T, client *redis.Client, d time.Duration) {
+func age(t *testing.T, r redistest.Redis, d time.Duration) {
 	t.Helper()
-	keys, err := client.Keys(t.Context(), "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range keys {
-		left := client.PTTL(t.Context(), key).Val()
+	for _, key := range r.Keys(t) {
+		left := r.Client.PTTL(t.Context(), key).Val()
 		switch {
 		case left < 0: // never expires
 		case left <= d:
-			client.Del(t.Context(), key)
+			r.Client.Del(t.Context(), key)
 		default:
-			client.PExpire(t.Context(), key, left-d)
+			r.Client.PExpire(t.Context(), key, left-d)
 		}
 	}
 }

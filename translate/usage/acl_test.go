@@ -37,7 +37,7 @@ func ruleOfTheManual(t *testing.T) []any {
 // A user that may do what the manual says can do all that is done.
 func TestTheManualsRuleIsEnough(t *testing.T) {
 	addr := redistest.Start(t)
-	admin := open(t, addr)
+	admin := redistest.Client(t, redis.Options{Addr: addr})
 	rule := append([]any{"ACL", "SETUSER", "legacy", "on", ">secret", "resetkeys", "resetchannels", "-@all", "+hello", "+auth"}, ruleOfTheManual(t)...)
 	if err := admin.Do(t.Context(), rule...).Err(); err != nil {
 		t.Fatal(err)

@@ -14,18 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-func open(t *testing.T, addr string) *redis.Client {
-	t.Helper()
-	return redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
-}
-
-// eachServer runs a test on the embedded server and on a real one.
-func eachServer(t *testing.T, body func(t *testing.T, client *redis.Client)) {
-	t.Helper()
-	t.Run("embedded", func(t *testing.T) { body(t, open(t, miniredis.RunT(t).Addr())) })
-	t.Run("redis", func(t *testing.T) { body(t, open(t, redistest.Start(t))) })
-}
-
 // noon is when the calls of these tests are made.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -53,8 +41,8 @@ func rows(t *testing.T, s *usage.Store, org string) []usage.Row {
 }
 
 func TestSumsOfAllGatewaysAreAdded(t *testing.T) {
-	eachServer(t, func(t *testing.T, client *redis.Client) {
-		s := usage.NewStore(client, "tg:usage")
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		s := usage.NewStore(r.Client, "tg:usage")
 		full := row("ann", "createPod", "launcher/1", 3, noon)
 		full.First = noon.Add(-time.Hour)
 		full.Statuses = map[string]int64{"2xx": 2, "5xx": 1}
@@ -84,8 +72,8 @@ func TestSumsOfAllGatewaysAreAdded(t *testing.T) {
 
 // A reply that was lost makes the recorder send the batch again.
 func TestABatchThatComesAgainIsNotCountedAgain(t *testing.T) {
-	eachServer(t, func(t *testing.T, client *redis.Client) {
-		s := usage.NewStore(client, "tg:usage")
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		s := usage.NewStore(r.Client, "tg:usage")
 		for range 3 {
 			write(t, s, "acme", "g1", 7, row("ann", "listPods", "none", 2, noon))
 		}
@@ -98,8 +86,8 @@ func TestABatchThatComesAgainIsNotCountedAgain(t *testing.T) {
 }
 
 func TestProgramsAreBoundedOverAllGateways(t *testing.T) {
-	eachServer(t, func(t *testing.T, client *redis.Client) {
-		s := usage.NewStore(client, "tg:usage")
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		s := usage.NewStore(r.Client, "tg:usage")
 		for i := range 2 * usage.MaxAgents {
 			write(t, s, "acme", "g1", int64(i+1), row("ann", "listPods", fmt.Sprintf("bot%d", i), 1, noon))
 		}
@@ -117,7 +105,7 @@ func TestProgramsAreBoundedOverAllGateways(t *testing.T) {
 
 func TestRowsAreForgottenAfter400Days(t *testing.T) {
 	server := miniredis.RunT(t)
-	s := usage.NewStore(open(t, server.Addr()), "tg:usage")
+	s := usage.NewStore(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "tg:usage")
 	write(t, s, "acme", "g1", 1, row("ann", "listPods", "old/1", 1, noon), row("bob", "listPods", "old/2", 1, noon))
 	server.FastForward(usage.TTL - time.Hour)
 	later := noon.Add(usage.TTL - time.Hour)
@@ -150,7 +138,7 @@ func TestRowsAreForgottenAfter400Days(t *testing.T) {
 
 func TestAllKeysOfAnOrganisationAreInOneSlot(t *testing.T) {
 	server := miniredis.RunT(t)
-	s := usage.NewStore(open(t, server.Addr()), "tg:usage")
+	s := usage.NewStore(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "tg:usage")
 	write(t, s, "a}b", "g1", 1, row("ann", "listPods", "x{y}", 1, noon))
 	for _, key := range server.Keys() {
 		if !strings.HasPrefix(key, "tg:usage{a%7Db}:") {

@@ -22,26 +22,30 @@ func open(t *testing.T, addr string, zones spend.Zones) *redisstore.Store {
 	return redisstore.New(redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true}), "tg:spend:", zones)
 }
 
-func TestMiniredis(t *testing.T) {
-	storetest.Test(t, func(t *testing.T, zones spend.Zones) storetest.Fixture {
-		t.Helper()
-		server := miniredis.RunT(t)
-		var now time.Time
-		return storetest.Fixture{Store: open(t, server.Addr(), zones), SetTime: func(to time.Time) {
-			if !now.IsZero() && to.After(now) {
-				server.FastForward(to.Sub(now)) // which ends keys
+func TestContract(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		storetest.Test(t, func(t *testing.T, zones spend.Zones) storetest.Fixture {
+			t.Helper()
+			r.Empty(t)
+			f := storetest.Fixture{Store: redisstore.New(r.Client, "tg:spend:", zones)}
+			if r.Embedded != nil {
+				f.SetTime = clock(r.Embedded)
 			}
-			now = to
-			server.SetTime(to)
-		}}
+			return f
+		})
 	})
 }
 
-func TestRedis(t *testing.T) {
-	storetest.Test(t, func(t *testing.T, zones spend.Zones) storetest.Fixture {
-		t.Helper()
-		return storetest.Fixture{Store: open(t, redistest.Start(t), zones)}
-	})
+// clock returns what sets the clock of a server, and ends keys.
+func clock(server *miniredis.Miniredis) func(time.Time) {
+	var now time.Time
+	return func(to time.Time) {
+		if !now.IsZero() && to.After(now) {
+			server.FastForward(to.Sub(now))
+		}
+		now = to
+		server.SetTime(to)
+	}
 }
 
 // rebuild makes a ledger complete.

@@ -139,8 +139,9 @@ func testCeilings(h *harness) {
 		ceiling int
 	}{
 		{spend.Budget{PerHour: 10}, spend.Amounts{spend.Burn: 11}, spend.PerHour},
-		{spend.Budget{PerDay: 10}, spend.Amounts{spend.Burn: 11}, spend.PerDay},
-		{spend.Budget{PerMonth: 10}, spend.Amounts{spend.Burn: 11}, spend.PerMonth},
+		// However little is left of the day or the month.
+		{spend.Budget{PerDay: 10}, spend.Amounts{spend.Burn: usd}, spend.PerDay},
+		{spend.Budget{PerMonth: 10}, spend.Amounts{spend.Burn: usd}, spend.PerMonth},
 		{spend.Budget{GPUs: 2}, spend.Amounts{spend.GPUs: 3}, spend.MaxGPUs},
 		{spend.Budget{Pods: 2}, spend.Amounts{spend.Pods: 3}, spend.MaxPods},
 		{spend.Budget{Workers: 2}, spend.Amounts{spend.Workers: 3}, spend.MaxWorkers},
