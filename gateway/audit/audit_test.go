@@ -156,6 +156,35 @@ func TestTheChainGoesOn(t *testing.T) {
 	}
 }
 
+// A crash in the first line of a file leaves no whole line in it: the chain goes on from
+// the file before.
+func TestACrashInTheFirstLine(t *testing.T) {
+	file := decisionlog.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1 << 20, Keep: 20}
+	l := open(t, file)
+	change(t, l, "before")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file.Path, file.Aside(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file.Path, []byte(`{"seq":3,"time":"2026-07-0`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l = open(t, file)
+	change(t, l, "behind")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := verify(t, file.Aside(1), file.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.First != 1 || c.Last != 5 || c.Incomplete != 1 {
+		t.Errorf("lines %d to %d, %d incomplete; want 1 to 5 and 1", c.First, c.Last, c.Incomplete)
+	}
+}
+
 // Writers take turns.
 func TestWritersTakeTurns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")

@@ -32,13 +32,15 @@ const (
 type Record struct {
 	// Decision is the id of the exchange, which tollgate explain knows.
 	Decision string `json:"decision,omitempty"`
-	// Org, Team and Key are the caller; Who is "admin", "unauthenticated" where the admin
-	// listener asks for no token, "gateway" for what it does by itself, or "link" for
-	// whoever has a signed link of a notice.
+	// Org, Team and Key are the caller; Who is the name of an admin, "admin" for the shared
+	// token, "unauthenticated" where the admin listener requires none, "gateway" for what
+	// it does by itself, or "link" for whoever has a signed link of a notice.
 	Org  string `json:"org,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
-	Who  string `json:"who,omitempty"`
+	// Subject is whom the caller's token was issued to.
+	Subject string `json:"subject,omitempty"`
+	Who     string `json:"who,omitempty"`
 	// Peer is the caller's address.
 	Peer string `json:"peer,omitempty"`
 	// Dialect is what the caller speaks: v2, v1 or graphql.
@@ -79,22 +81,26 @@ type line struct {
 
 // Log writes lines. It is safe for concurrent use. Use Open.
 type Log struct {
-	sync bool
-	now  func() time.Time
+	config decisionlog.File
+	sync   bool
+	now    func() time.Time
 
-	mu   sync.Mutex
-	file *decisionlog.RotatingFile
-	seq  int64  // of the last line
-	head string // its sum
+	mu       sync.Mutex // guards what follows
+	file     *decisionlog.RotatingFile
+	seq      int64  // of the last line
+	head     string // its sum
+	shippers []*Shipper
 }
 
 // Open opens the log to write on behind its last line. A line that a crash left
 // incomplete is ended, and stays in the chain as it is.
 func Open(cfg Config, now func() time.Time, logger *slog.Logger) (*Log, error) {
-	l := &Log{sync: cfg.Sync, now: now}
+	l := &Log{config: *cfg.File, sync: cfg.Sync, now: now}
 	end, err := tail(cfg.File.Path)
-	if err == nil && end == nil {
-		end, err = tail(cfg.File.Aside(1)) // it was put aside just now
+	if err == nil && !bytes.Contains(end, []byte("\n")) { // the one before was put aside just now
+		var before []byte
+		before, err = tail(cfg.File.Aside(1))
+		end = append(before, end...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
@@ -196,7 +202,17 @@ func (l *Log) write(phase Phase, of int64, r Record) (int64, error) {
 		return 0, fmt.Errorf("audit log: %w", err)
 	}
 	l.seq, l.head = l.seq+1, sum(text)
+	for _, s := range l.shippers {
+		s.wake()
+	}
 	return l.seq, nil
+}
+
+// last returns the number of the last line.
+func (l *Log) last() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
 }
 
 // Close closes the file.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tollgate-dev/tollgate/ratelimit/group"
 )
@@ -65,6 +67,11 @@ func (c *Client) run(ctx context.Context, name, source string, keys []string, ar
 	if err := ctx.Err(); err != nil {
 		s.cmd.SetErr(err)
 		return s.cmd
+	}
+	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
+		_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/groupcommit").Start(ctx, name,
+			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
+		defer span.End()
 	}
 	s.until, _ = ctx.Deadline()
 	c.group.Do(ctx, c.slot(keys), &s)

@@ -12,7 +12,7 @@ import (
 // BenchmarkExchange is what an exchange costs that passes: its span, its line in the
 // log and its metrics.
 func BenchmarkExchange(b *testing.B) {
-	p, err := telemetry.NewProviders(b.Context(), telemetry.Config{SampleRatio: 0.01}, "bench")
+	p, err := telemetry.NewProviders(b.Context(), telemetry.Config{SampleRatio: 0.01}, telemetry.Process{Version: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func BenchmarkExchange(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		ctx, _ := r.Begin(b.Context())
+		ctx, _ := r.Begin(b.Context(), nil, "")
 		_, span := r.Stage(ctx, "dispatch")
 		span.End()
 		r.Record(ctx, &e)

@@ -30,7 +30,7 @@ type Event struct {
 	DecisionID string
 	// Revision names the configuration the exchange was judged by.
 	Revision string
-	// Door is "http" or "envoy", Dialect "v2", "v1", "graphql",
+	// Door is "http", "envoy" or "ext_authz", Dialect "v2", "v1", "graphql",
 	// "run" or "chat".
 	Door, Dialect string
 	Method        string
@@ -42,6 +42,8 @@ type Event struct {
 	Agent string
 
 	Org, Team, Key string
+	// Subject is whom the caller's token was issued to, "" for one with a key.
+	Subject string
 
 	Status  int
 	Outcome Outcome
@@ -192,6 +194,7 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	str("org", e.Org)
 	str("team", e.Team)
 	str("key", e.Key)
+	str("subject", e.Subject)
 	str("peer", e.Peer)
 	str("user_agent", e.Agent)
 	str("refusal", e.Refusal)

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log" //nolint:depguard // net/http takes no other logger
 	"log/slog"
 	"regexp"
@@ -36,6 +37,28 @@ func (h annotated) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (h annotated) WithGroup(name string) slog.Handler {
 	return annotated{h.Handler.WithGroup(name), h.attrs}
+}
+
+// both hands what the first handler takes to the second, too.
+type both struct {
+	slog.Handler
+
+	second slog.Handler
+}
+
+// Handle implements slog.Handler.
+func (h both) Handle(ctx context.Context, r slog.Record) error {
+	return errors.Join(h.Handler.Handle(ctx, r.Clone()), h.second.Handle(ctx, r))
+}
+
+// WithAttrs implements slog.Handler.
+func (h both) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return both{h.Handler.WithAttrs(attrs), h.second.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h both) WithGroup(name string) slog.Handler {
+	return both{h.Handler.WithGroup(name), h.second.WithGroup(name)}
 }
 
 // StandardLog returns a logger for what net/http has to say: each of its messages

@@ -4,21 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/contrib/bridges/otelslog"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -27,83 +28,115 @@ import (
 
 // Config says where telemetry goes.
 type Config struct {
-	// OTLP exports traces; nothing is exported without an endpoint.
-	OTLP OTLPConfig `yaml:"otlp" doc:"export of traces by OTLP over HTTP"`
+	OTLP    OTLP    `yaml:"otlp" doc:"export by OTLP over HTTP"`
+	Context Context `yaml:"context" doc:"trace contexts of callers, and for the platform"`
 	// SampleRatio is the share of exchanges traced, 0 to 1.
 	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01"`
 }
 
-// OTLPConfig is one OTLP receiver.
-type OTLPConfig struct {
-	// Endpoint is the URL of the receiver, e.g. "http://127.0.0.1:4318";
-	// empty exports nothing.
-	Endpoint string `yaml:"endpoint" doc:"URL of the OTLP/HTTP receiver; empty exports nothing"`
+// OTLP says what is exported, and where to: traces, and what is switched on.
+type OTLP struct {
+	Receiver `yaml:",inline"`
+
+	Metrics time.Duration `yaml:"metrics" doc:"how often metrics are exported, beside /metrics; 0 exports none"`
+	Logs    bool          `yaml:"logs" doc:"export the log, one record for each line on standard error: one of each exchange among them"`
 }
 
-// Validate reports every fault of the configuration.
-func (c Config) Validate() error {
-	var errs []error
+// minMetrics is how often metrics are exported at most.
+const minMetrics = time.Second
+
+// Validate reports every fault, each with its path below the section.
+func (c *Config) Validate() error {
+	errs := []error{fault.At("otlp", c.OTLP.Validate())}
 	if c.SampleRatio < 0 || c.SampleRatio > 1 {
 		errs = append(errs, fault.Errorf("sample_ratio", "must be between 0 and 1"))
 	}
-	if e := c.OTLP.Endpoint; e != "" {
-		if u, err := url.Parse(e); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			errs = append(errs, fault.Errorf("otlp.endpoint", "must be an http or https URL"))
-		}
+	if m := c.OTLP.Metrics; m != 0 && m < minMetrics {
+		errs = append(errs, fault.Errorf("otlp.metrics", "must be at least %s", minMetrics))
+	}
+	if c.OTLP.Endpoint == "" && (c.OTLP.Metrics != 0 || c.OTLP.Logs) {
+		errs = append(errs, fault.Errorf("otlp.endpoint", "is required with metrics or logs"))
 	}
 	return errors.Join(errs...)
 }
 
+// Process names what telemetry is of.
+type Process struct{ Version, Instance string }
+
 // Providers holds the OpenTelemetry providers of a process and the Prometheus
 // registry behind its metrics.
 type Providers struct {
+	resource *resource.Resource
 	registry *prometheus.Registry
 	metrics  *sdkmetric.MeterProvider
-	// traces makes spans, and flush ends their export.
-	traces trace.TracerProvider
-	flush  func(context.Context) error
+	traces   trace.TracerProvider
+	logs     *sdklog.LoggerProvider // nil when they are not exported
+	// flush holds what ends the exports.
+	flush []func(context.Context) error
 }
 
-// NewProviders builds the providers. It does not dial: the exporter connects
-// when it has something to send, and drops what it cannot send.
-func NewProviders(ctx context.Context, cfg Config, version string) (*Providers, error) {
-	res := resource.NewSchemaless(
-		attribute.String("service.name", "tollgate"),
-		attribute.String("service.version", version),
-	)
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	exp, err := otelprom.New(otelprom.WithRegisterer(reg), otelprom.WithoutScopeInfo())
+// NewProviders builds the providers. It does not dial: exporters connect when they
+// have something to send, and drop what they cannot send.
+func NewProviders(ctx context.Context, cfg Config, of Process) (*Providers, error) {
+	p := &Providers{
+		resource: resource.NewSchemaless(semconv.ServiceName("tollgate"), semconv.ServiceVersion(of.Version), semconv.ServiceInstanceID(of.Instance)),
+		registry: prometheus.NewRegistry(),
+		traces:   noop.NewTracerProvider(), // spans that go nowhere cost more than they say
+	}
+	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	scraped, err := otelprom.New(otelprom.WithRegisterer(p.registry), otelprom.WithoutScopeInfo())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
 	}
-	p := &Providers{registry: reg, metrics: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exp), sdkmetric.WithResource(res), sdkmetric.WithView(durations()))}
-
-	if cfg.OTLP.Endpoint == "" { // spans that go nowhere cost more than they say
-		p.traces, p.flush = noop.NewTracerProvider(), func(context.Context) error { return nil }
-		return p, nil
+	readers := []sdkmetric.Option{sdkmetric.WithReader(scraped), sdkmetric.WithResource(p.resource), sdkmetric.WithView(durations())}
+	if cfg.OTLP.Endpoint != "" {
+		pushed, err := p.export(ctx, &cfg)
+		if err != nil {
+			return nil, fmt.Errorf("telemetry: otlp: %w", err)
+		}
+		readers = append(readers, pushed...)
 	}
-	spans, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(tracesURL(cfg.OTLP.Endpoint)), otlptracehttp.WithTimeout(exportTimeout))
-	if err != nil {
-		return nil, fmt.Errorf("telemetry: otlp: %w", err)
-	}
-	traces := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(spans),
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
-	p.traces, p.flush = traces, traces.Shutdown
+	p.metrics = sdkmetric.NewMeterProvider(readers...)
+	p.flush = append(p.flush, p.metrics.Shutdown)
 	return p, nil
 }
 
-// exportTimeout bounds one export.
-const exportTimeout = 5 * time.Second
-
-// tracesURL is where a receiver takes traces: the path of the OTLP
-// specification, unless the endpoint names its own.
-func tracesURL(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil || strings.Trim(u.Path, "/") != "" {
-		return endpoint
+// export begins the exports, and returns where metrics are read for them.
+func (p *Providers) export(ctx context.Context, cfg *Config) (readers []sdkmetric.Option, err error) {
+	spans, err := cfg.OTLP.spans(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return u.JoinPath("v1", "traces").String()
+	t := sdktrace.NewTracerProvider(sdktrace.WithResource(p.resource), sdktrace.WithBatcher(spans),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
+	p.traces, p.flush = t, append(p.flush, t.Shutdown)
+	if cfg.OTLP.Logs {
+		records, err := cfg.OTLP.Receiver.Logs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.logs = sdklog.NewLoggerProvider(sdklog.WithResource(p.resource), sdklog.WithProcessor(sdklog.NewBatchProcessor(records)))
+		p.flush = append(p.flush, p.logs.Shutdown)
+	}
+	if cfg.OTLP.Metrics == 0 {
+		return nil, nil
+	}
+	pushed, err := cfg.OTLP.metrics(ctx, cfg.OTLP.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	return []sdkmetric.Option{sdkmetric.WithReader(pushed)}, nil
+}
+
+// Resource names the process in what is exported.
+func (p *Providers) Resource() *resource.Resource { return p.resource }
+
+// Logged returns a handler that exports what h takes, too, if logs are exported.
+func (p *Providers) Logged(h slog.Handler) slog.Handler {
+	if p.logs == nil {
+		return h
+	}
+	return both{h, otelslog.NewHandler(scope, otelslog.WithLoggerProvider(p.logs))}
 }
 
 // Meter returns the metric provider.
@@ -119,7 +152,13 @@ func (p *Providers) Handler() http.Handler {
 
 // Shutdown flushes what is buffered and stops the exporters.
 func (p *Providers) Shutdown(ctx context.Context) error {
-	return errors.Join(p.flush(ctx), p.metrics.Shutdown(ctx))
+	errs := make([]error, len(p.flush))
+	var group sync.WaitGroup
+	for i, flush := range p.flush {
+		group.Go(func() { errs[i] = flush(ctx) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // durations gives histograms of seconds buckets from a tenth of a millisecond, which

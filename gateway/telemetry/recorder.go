@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -19,6 +18,9 @@ const scope = "github.com/tollgate-dev/tollgate"
 // Recorder turns finished Events into a log line, metrics and span attributes.
 // It is safe for concurrent use.
 type Recorder struct {
+	// Context says what is made of trace contexts; it is set before the first exchange.
+	Context Context
+
 	logger   *slog.Logger
 	tracer   trace.Tracer
 	now      func() time.Time
@@ -120,18 +122,6 @@ func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterPr
 // Now returns the recorder's time.
 func (r *Recorder) Now() time.Time { return r.now() }
 
-// Begin starts the exchange's span. A trace context sent by the caller is
-// linked by the door, never trusted as parent: the edge is public.
-func (r *Recorder) Begin(ctx context.Context, links ...trace.Link) (context.Context, trace.Span) {
-	//nolint:spancheck // Record ends it
-	return r.tracer.Start(ctx, "exchange", trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot(), trace.WithLinks(links...))
-}
-
-// Stage starts a child span for a stage that waits for something outside.
-func (r *Recorder) Stage(ctx context.Context, name string) (context.Context, trace.Span) {
-	return r.tracer.Start(ctx, name) //nolint:spancheck // the caller ends it
-}
-
 // Refused counts a request that was refused before it became an exchange.
 func (r *Recorder) Refused(ctx context.Context, kind string) {
 	r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind), attribute.String("dialect", "none"),
@@ -168,30 +158,4 @@ func (r *Recorder) spoke(ctx context.Context, e *Event, mode string, names []str
 		r.policies.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", name), attribute.String("mode", mode),
 			attribute.String("org", e.Org), attribute.String("team", e.Team)))
 	}
-}
-
-func (r *Recorder) span(s trace.Span, e *Event) {
-	if s.IsRecording() {
-		s.SetName(e.Method + " " + e.Operation)
-		s.SetAttributes(
-			attribute.String("http.request.method", e.Method),
-			attribute.Int("http.response.status_code", e.Status),
-			attribute.String("tollgate.operation", e.Operation),
-			attribute.String("tollgate.dialect", e.Dialect),
-			attribute.String("tollgate.door", e.Door),
-			attribute.String("tollgate.request_id", e.RequestID),
-			attribute.String("tollgate.decision_id", e.DecisionID),
-			attribute.String("tollgate.outcome", string(e.Outcome)),
-			attribute.String("tollgate.org", e.Org),
-			attribute.String("tollgate.team", e.Team),
-			attribute.String("tollgate.key", e.Key),
-		)
-		if e.Refusal != "" {
-			s.SetAttributes(attribute.String("tollgate.refusal", e.Refusal), attribute.StringSlice("tollgate.denied", e.Denied))
-		}
-		if e.Outcome == OutcomeFault || e.Outcome == OutcomeUpstream {
-			s.SetStatus(codes.Error, e.Refusal)
-		}
-	}
-	s.End()
 }

@@ -102,7 +102,7 @@ func TestASpanTellsTheStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, _ := r.Begin(t.Context())
+	ctx, _ := r.Begin(t.Context(), nil, "")
 	_, child := r.Stage(ctx, "count")
 	child.End()
 	r.Record(ctx, event())
@@ -119,7 +119,7 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1, OTLP: telemetry.OTLPConfig{Endpoint: "http://" + l.Addr().String()}}, "test")
+	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1, OTLP: telemetry.OTLP{Receiver: telemetry.Receiver{Endpoint: "http://" + l.Addr().String()}}}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5000 { // more than the exporter's queue holds
-		ctx, _ := r.Begin(t.Context())
+		ctx, _ := r.Begin(t.Context(), nil, "")
 		r.Record(ctx, event())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,7 +141,7 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 
 // Without a receiver there are no spans, and no ids of traces that exist nowhere.
 func TestNoSpansWithoutAReceiver(t *testing.T) {
-	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1}, "test")
+	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestNoSpansWithoutAReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, span := r.Begin(t.Context()); span.IsRecording() || span.SpanContext().IsValid() {
+	if _, span := r.Begin(t.Context(), nil, ""); span.IsRecording() || span.SpanContext().IsValid() {
 		t.Errorf("span = %v, want none", span.SpanContext())
 	}
 	if err := p.Shutdown(t.Context()); err != nil {
@@ -160,7 +160,7 @@ func TestNoSpansWithoutAReceiver(t *testing.T) {
 // What is scraped tells durations apart from a tenth of a millisecond on, and who
 // was refused and which operation the platform failed.
 func TestScrapedSeries(t *testing.T) {
-	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
+	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

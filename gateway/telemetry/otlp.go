@@ -1,0 +1,154 @@
+package telemetry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+)
+
+// Receiver is an OTLP/HTTP receiver. The zero Receiver is none.
+type Receiver struct {
+	Endpoint string                       `yaml:"endpoint" doc:"URL of the OTLP/HTTP receiver, to which /v1/traces, /v1/metrics and /v1/logs are added; empty exports nothing"`
+	Headers  map[string]strictyaml.Secret `yaml:"headers" doc:"headers that exports carry, such as authorization"`
+	CA       strictyaml.Secret            `yaml:"ca" doc:"authorities of the receiver's certificate in PEM, instead of those of the system"`
+
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"client certificate chain in PEM, for receivers that require one"`
+	Key         strictyaml.Secret `yaml:"key" doc:"its private key in PEM"`
+}
+
+// Validate reports every fault, each with its path below the section.
+func (r *Receiver) Validate() error {
+	var errs []error
+	u, err := url.Parse(r.Endpoint)
+	if r.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https") {
+		errs = append(errs, fault.Errorf("endpoint", "must be an http or https URL"))
+	}
+	for name, value := range r.Headers {
+		if !httpguts.ValidHeaderFieldName(name) {
+			errs = append(errs, fault.Errorf(fault.Key("headers", name), "is not the name of a header"))
+		}
+		if !httpguts.ValidHeaderFieldValue(value.Reveal()) {
+			errs = append(errs, fault.Errorf(fault.Key("headers", name), "has characters that no header may have"))
+		}
+	}
+	if _, err := r.tls(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// tls returns how the receiver is dialled, nil for one without TLS.
+func (r *Receiver) tls() (*tls.Config, error) {
+	if strings.HasPrefix(r.Endpoint, "http:") {
+		if !r.CA.IsZero() || !r.Certificate.IsZero() || !r.Key.IsZero() {
+			return nil, fault.Errorf("endpoint", "must be https with ca, certificate or key")
+		}
+		return nil, nil //nolint:nilnil // none is needed
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.CA.Resolved() {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM([]byte(r.CA.Reveal())) {
+			return nil, fault.Errorf("ca", "holds no certificate")
+		}
+	}
+	if r.Certificate.IsZero() != r.Key.IsZero() {
+		return nil, fault.Errorf("certificate", "needs key beside it, and key needs it")
+	}
+	if r.Certificate.Resolved() && r.Key.Resolved() {
+		pair, err := tls.X509KeyPair([]byte(r.Certificate.Reveal()), []byte(r.Key.Reveal()))
+		if err != nil {
+			return nil, fault.Errorf("certificate", "%s", strings.TrimPrefix(err.Error(), "tls: ")) // shows no content
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// signal is a kind of export, as the path of the OTLP specification names it.
+type signal string
+
+const (
+	traces  signal = "traces"
+	metrics signal = "metrics"
+	logs    signal = "logs"
+)
+
+// address is where a receiver takes a signal: the path of the specification below the
+// endpoint, unless that names one of those paths itself.
+func (r *Receiver) address(s signal) string {
+	u, err := url.Parse(r.Endpoint)
+	if err != nil {
+		return r.Endpoint
+	}
+	for _, other := range []signal{traces, metrics, logs} {
+		if base, ok := strings.CutSuffix(u.Path, "/v1/"+string(other)); ok {
+			u.Path = base
+		}
+	}
+	return u.JoinPath("v1", string(s)).String()
+}
+
+func (r *Receiver) headers() map[string]string {
+	h := make(map[string]string, len(r.Headers))
+	for name, value := range r.Headers {
+		h[name] = value.Reveal()
+	}
+	return h
+}
+
+// exportTimeout bounds one export.
+const exportTimeout = 5 * time.Second
+
+func (r *Receiver) spans(ctx context.Context) (sdktrace.SpanExporter, error) {
+	c, err := r.tls()
+	if err != nil {
+		return nil, err
+	}
+	return otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(r.address(traces)), otlptracehttp.WithTimeout(exportTimeout),
+		otlptracehttp.WithHeaders(r.headers()), otlptracehttp.WithTLSClientConfig(c))
+}
+
+func (r *Receiver) metrics(ctx context.Context, every time.Duration) (sdkmetric.Reader, error) {
+	c, err := r.tls()
+	if err != nil {
+		return nil, err
+	}
+	e, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(r.address(metrics)), otlpmetrichttp.WithTimeout(exportTimeout),
+		otlpmetrichttp.WithHeaders(r.headers()), otlpmetrichttp.WithTLSClientConfig(c))
+	if err != nil {
+		return nil, err
+	}
+	return sdkmetric.NewPeriodicReader(e, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(exportTimeout)), nil
+}
+
+// Logs returns an exporter of log records. It tries each batch once, so that its caller
+// decides what becomes of one that fails.
+func (r *Receiver) Logs(ctx context.Context) (sdklog.Exporter, error) {
+	c, err := r.tls()
+	if err != nil {
+		return nil, err
+	}
+	e, err := otlploghttp.New(ctx, otlploghttp.WithEndpointURL(r.address(logs)), otlploghttp.WithTimeout(exportTimeout),
+		otlploghttp.WithHeaders(r.headers()), otlploghttp.WithTLSClientConfig(c), otlploghttp.WithRetry(otlploghttp.RetryConfig{}))
+	if err != nil {
+		return nil, fmt.Errorf("otlp: %w", err)
+	}
+	return e, nil
+}
