@@ -17,9 +17,9 @@ import (
 // host it sends to.
 var managed = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true}
 
-// mutation returns what turns the headers a message has into those it should
+// Mutation returns what turns the headers a message has into those it should
 // have: the difference, sorted, so equal exchanges give equal messages.
-func mutation(have, want http.Header) *extprocv3.HeaderMutation {
+func Mutation(have, want http.Header) *extprocv3.HeaderMutation {
 	m := &extprocv3.HeaderMutation{}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if _, keep := want[name]; !keep && !managed[name] {
@@ -27,7 +27,7 @@ func mutation(have, want http.Header) *extprocv3.HeaderMutation {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if managed[name] || slices.Equal(have[name], want[name]) {
+		if managed[name] || name == "Connection" || slices.Equal(have[name], want[name]) {
 			continue
 		}
 		for i, value := range want[name] {
@@ -54,19 +54,10 @@ func add(m *extprocv3.HeaderMutation, name, value string, more bool) {
 
 // immediate turns an answer into an immediate response.
 func immediate(a *filter.Answer) *extprocv3.ProcessingResponse {
-	m := &extprocv3.HeaderMutation{}
-	for _, name := range slices.Sorted(maps.Keys(a.Header)) {
-		if managed[name] || name == "Connection" {
-			continue
-		}
-		for i, value := range a.Header[name] {
-			add(m, strings.ToLower(name), value, i > 0)
-		}
-	}
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extprocv3.ImmediateResponse{
 			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)},
-			Headers: m,
+			Headers: Mutation(nil, a.Header),
 			Body:    a.Body,
 			Details: "tollgate",
 		},

@@ -65,13 +65,13 @@ func withAnswer() *modev3.ProcessingMode {
 
 // inbound reads the request headers message.
 func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter.Inbound, error) {
-	header, pseudo := readHeaders(h.Headers)
+	header, pseudo := ReadHeaders(h.Headers)
 	if pseudo[":method"] == "" { // CONNECT has no path, which is for the chain to judge
 		return filter.Inbound{}, status.Error(codes.InvalidArgument, "request headers without a method")
 	}
 	path, query, _ := strings.Cut(pseudo[":path"], "?")
 	in := filter.Inbound{
-		Door: "envoy", Method: pseudo[":method"], Path: path, Query: query,
+		Door: filter.DoorExtProc, Method: pseudo[":method"], Path: path, Query: query,
 		Major: 1, Minor: 1, Header: header, Length: -1,
 	}
 	if h.EndOfStream || in.Method == http.MethodConnect {
@@ -97,9 +97,9 @@ func attributes(req *extprocv3.ProcessingRequest) map[string]*structpb.Value {
 	return req.GetAttributes()[filterName].GetFields()
 }
 
-// readHeaders splits a header map into fields, canonical names, and pseudo
+// ReadHeaders splits a header map into fields, canonical names, and pseudo
 // headers.
-func readHeaders(m *corev3.HeaderMap) (header http.Header, pseudo map[string]string) {
+func ReadHeaders(m *corev3.HeaderMap) (header http.Header, pseudo map[string]string) {
 	header = make(http.Header, len(m.GetHeaders()))
 	pseudo = make(map[string]string, 4)
 	for _, h := range m.GetHeaders() {

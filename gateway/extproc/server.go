@@ -35,47 +35,51 @@ const maxMessage = 4 << 20
 // too long to find out that a gateway is cut off.
 const minPing = 5 * time.Second
 
+// streamWorkers is how many goroutines serve streams, one after the other, each with
+// the stack that its first one needed. Streams beyond them get goroutines of their own.
+const streamWorkers = 128
+
+// Windows of flow control. A stream's holds the largest body that Envoy sends. Left
+// to itself, gRPC estimates them with a ping for almost every message.
+const (
+	streamWindow     = 1 << 18
+	connectionWindow = 1 << 24
+)
+
 // NewGRPC returns a gRPC server with the door registered; others may register
 // theirs beside it.
 func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
-	g := grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(maxMessage),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}))...)
+	g := grpc.NewServer(append(opts,
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.NumStreamWorkers(streamWorkers),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+	)...)
 	extprocv3.RegisterExternalProcessorServer(g, s)
 	return g
 }
 
-// Process serves one request of Envoy's. It ends with an error unless the
-// verdict was sent.
+// Process serves one request of Envoy's. It ends without an error once the last answer
+// was sent, which leaves together with it; before, Envoy would take that for consent.
 func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
 	se := &session{server: s, pipeline: s.Pipeline()}
 	defer se.finish()
-	for {
+	for se.phase != finished {
 		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return status.Error(codes.Unavailable, "the stream ended before the verdict")
+		}
 		if err != nil {
-			return se.closed(err)
+			return err
 		}
 		res, err := se.handle(stream.Context(), req)
 		if err != nil {
 			return se.fault(err)
 		}
-		if se.phase == finished {
-			se.finish() // nothing more is learned, and Envoy ends the stream when it likes
-		}
 		if err := stream.Send(res); err != nil {
 			return err
 		}
 	}
-}
-
-// closed decides how the stream ends when Envoy has no more to say. Envoy
-// resets it as a rule; a clean end is only answered cleanly when the answer was
-// seen too.
-func (se *session) closed(err error) error {
-	if errors.Is(err, io.EOF) && se.phase == finished {
-		return nil
-	}
-	if errors.Is(err, io.EOF) {
-		return status.Error(codes.Unavailable, "the stream ended before the verdict")
-	}
-	return err
+	return nil
 }

@@ -162,7 +162,7 @@ func TestInbound(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := filter.Inbound{
-		Door: "envoy", Method: "POST", Path: "/v2/pods", Query: "a=1", Major: 1, Minor: 1, Length: 7, Peer: "2001:db8::1",
+		Door: filter.DoorExtProc, Method: "POST", Path: "/v2/pods", Query: "a=1", Major: 1, Minor: 1, Length: 7, Peer: "2001:db8::1",
 		Header: http.Header{"Authorization": {"Bearer k"}, "Accept": {"a", "b"}, "Content-Length": {"7"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -251,6 +251,7 @@ func TestACleanEndIsConsent(t *testing.T) {
 		{"at once", nil, io.EOF, false},
 		{"before the body", []*extprocv3.ProcessingRequest{open}, io.EOF, false},
 		{"after the verdict", []*extprocv3.ProcessingRequest{open, body("{}")}, io.EOF, true},
+		{"with the verdict, whatever else comes", []*extprocv3.ProcessingRequest{open, body("{}"), open}, io.EOF, true},
 		{"by the caller's leaving", []*extprocv3.ProcessingRequest{open}, status.Error(codes.Canceled, "gone"), false},
 		{"by a message out of order", []*extprocv3.ProcessingRequest{body("{}")}, io.EOF, false},
 	} {

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"net/netip"
+	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -12,7 +13,7 @@ import (
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	connectionsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	heapv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/fixed_heap/v3"
 )
 
 // Bootstrap is all that an Envoy is started with; the rest it is served.
@@ -25,12 +26,15 @@ type Bootstrap struct {
 	Admin netip.AddrPort
 	// Doors are the gRPC servers of gateways.
 	Doors []netip.AddrPort
-	// Peer is how they are connected to. With TLS, the files are on Envoy's
-	// machine: its certificate and key, and the authority of the gateways.
-	Peer                 Peer
-	Certificate, Key, CA string
+	// Peer is how they are connected to; with TLS and without Peer.Secrets, by Files.
+	Peer  Peer
+	Files Files
+	// Token is shown to gateways, "" for none.
+	Token string
 	// Connections bounds those of callers.
 	Connections int64
+	// Heap is the memory, in bytes, near which Envoy sheds load; 0 is no bound.
+	Heap uint64
 }
 
 // Text returns the bootstrap as JSON, which Envoy reads as it does YAML.
@@ -44,16 +48,14 @@ func (c *Bootstrap) Text() (string, error) {
 			CdsConfig: impatient(fromADS()),
 			AdsConfig: &corev3.ApiConfigSource{
 				ApiType: corev3.ApiConfigSource_DELTA_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
-				GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: bootstrapCluster},
-				}}},
+				GrpcServices: []*corev3.GrpcService{c.control()},
 			},
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{c.cluster(b)}},
 		OverloadManager: c.overload(b),
 	}
-	if c.Peer.Name != "" {
-		boot.StaticResources.Secrets = c.secrets()
+	if c.Peer.Name != "" && c.Peer.Secrets == "" {
+		boot.StaticResources.Secrets = c.Files.secrets()
 	}
 	if c.Listen.Addr().Is4() && c.Listen.Port() != 0 {
 		boot.StaticResources.Listeners = []*listenerv3.Listener{c.closed(b)}
@@ -65,6 +67,17 @@ func (c *Bootstrap) Text() (string, error) {
 		return "", err
 	}
 	return indented(boot)
+}
+
+// control is how gateways are asked for configuration.
+func (c *Bootstrap) control() *corev3.GrpcService {
+	s := &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: bootstrapCluster},
+	}}
+	if c.Token != "" {
+		s.InitialMetadata = []*corev3.HeaderValue{{Key: tokenHeader, Value: bearer + c.Token}}
+	}
+	return s
 }
 
 // impatient has Envoy begin to listen without what is not there after a second;
@@ -87,21 +100,9 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 		LoadAssignment: assignment(bootstrapCluster, c.Doors...),
 	}
 	if c.Peer.Name != "" {
-		cluster.TransportSocket = b.mutualTLS(c.Peer.Name, true)
+		cluster.TransportSocket = b.mutualTLS(c.Peer, true)
 	}
 	return cluster
-}
-
-// secrets are read again when their files are replaced.
-func (c *Bootstrap) secrets() []*tlsv3.Secret {
-	return []*tlsv3.Secret{
-		{Name: bootstrapClient, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
-			CertificateChain: fileSource(c.Certificate), PrivateKey: fileSource(c.Key),
-		}}},
-		{Name: bootstrapCA, Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
-			TrustedCa: fileSource(c.CA),
-		}}},
-	}
 }
 
 // closed answers 503 where callers connect, while the listener they want is not
@@ -135,12 +136,37 @@ func (c *Bootstrap) closed(b *builder) *listenerv3.Listener {
 	}
 }
 
-// overload bounds the connections of the process.
+// overload bounds the connections of the process and, where it is told how much there
+// is, its memory: near the bound memory is given back to the system, then connections
+// end with their next response, and at last new requests are answered 503.
 func (c *Bootstrap) overload(b *builder) *overloadv3.OverloadManager {
-	return &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
+	m := &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
 		Name: "envoy.resource_monitors.global_downstream_max_connections",
 		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: b.pack(&connectionsv3.DownstreamConnectionsConfig{
 			MaxActiveDownstreamConnections: c.Connections,
 		})},
 	}}}
+	if c.Heap == 0 {
+		return m
+	}
+	m.RefreshInterval = duration(250 * time.Millisecond)
+	m.ResourceMonitors = append(m.ResourceMonitors, &overloadv3.ResourceMonitor{
+		Name:       fixedHeap,
+		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: b.pack(&heapv3.FixedHeapConfig{MaxHeapSizeBytes: c.Heap})},
+	})
+	for _, at := range []struct {
+		action string
+		full   float64
+	}{{"shrink_heap", 0.90}, {"disable_http_keepalive", 0.93}, {"stop_accepting_requests", 0.96}} {
+		m.Actions = append(m.Actions, &overloadv3.OverloadAction{
+			Name: "envoy.overload_actions." + at.action,
+			Triggers: []*overloadv3.Trigger{{
+				Name:         fixedHeap,
+				TriggerOneof: &overloadv3.Trigger_Threshold{Threshold: &overloadv3.ThresholdTrigger{Value: at.full}},
+			}},
+		})
+	}
+	return m
 }
+
+const fixedHeap = "envoy.resource_monitors.fixed_heap"

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"net/netip"
+	"path"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -37,7 +38,7 @@ func (g *Group) data(b *builder, name string) *clusterv3.Cluster {
 	c.TypedExtensionProtocolOptions = b.http1(upstreamIdle)
 	c.PerConnectionBufferLimitBytes = number(bufferSize)
 	if g.Data.Name != "" {
-		c.TransportSocket = b.mutualTLS(g.Data.Name, false)
+		c.TransportSocket = b.mutualTLS(g.Data, false)
 	}
 	return c
 }
@@ -50,7 +51,7 @@ func (g *Group) doors(b *builder) *clusterv3.Cluster {
 	})}
 	c.TypedExtensionProtocolOptions = b.http2()
 	if g.Door.Name != "" {
-		c.TransportSocket = b.mutualTLS(g.Door.Name, true)
+		c.TransportSocket = b.mutualTLS(g.Door, true)
 	}
 	return c
 }
@@ -66,8 +67,35 @@ func gateways(name string) *clusterv3.Cluster {
 		CircuitBreakers:      breakers(maxStreams),
 		// A gateway that leaves gets nothing more, though its health checks pass.
 		IgnoreHealthOnHostRemoval: true,
-		// Without a healthy gateway, 503: never one that is leaving.
-		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: 0}},
+		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
+			// Without a healthy gateway, 503: never one that is leaving.
+			HealthyPanicThreshold: &typev3.Percent{Value: 0},
+			// What health checks find holds at once, not after the second for which Envoy
+			// collects news of large clusters.
+			UpdateMergeWindow: seconds(0),
+		},
+		OutlierDetection: unreachable(),
+		// A gateway whose machine is gone closes no connection.
+		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
+			KeepaliveProbes: number(3), KeepaliveTime: number(5), KeepaliveInterval: number(2),
+		}},
+		UpstreamBindConfig: &corev3.BindConfig{SocketOptions: []*corev3.SocketOption{{
+			Description: "TCP_USER_TIMEOUT, in ms", Level: 6, Name: 18, Value: &corev3.SocketOption_IntValue{IntValue: 20_000},
+			State: corev3.SocketOption_STATE_PREBIND,
+		}}},
+	}
+}
+
+// unreachable takes a gateway out for a moment that three requests in a row did not
+// reach, before health checks notice; what gateways answer counts for nothing.
+func unreachable() *clusterv3.OutlierDetection {
+	return &clusterv3.OutlierDetection{
+		Interval: seconds(1), BaseEjectionTime: seconds(2), MaxEjectionTime: seconds(10), MaxEjectionPercent: number(50),
+		SplitExternalLocalOriginErrors: true,
+		ConsecutiveLocalOriginFailure:  number(3), EnforcingConsecutiveLocalOriginFailure: number(100),
+		EnforcingConsecutive_5Xx: number(0), EnforcingConsecutiveGatewayFailure: number(0),
+		EnforcingSuccessRate: number(0), EnforcingLocalOriginSuccessRate: number(0),
+		EnforcingFailurePercentage: number(0), EnforcingFailurePercentageLocalOrigin: number(0),
 	}
 }
 
@@ -105,7 +133,7 @@ func (g *Group) platform(b *builder) *clusterv3.Cluster {
 
 func breakers(n uint32) *clusterv3.CircuitBreakers {
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
-		MaxConnections: number(n), MaxRequests: number(n), MaxPendingRequests: number(n),
+		MaxConnections: number(n), MaxRequests: number(n), MaxPendingRequests: number(n), MaxRetries: number(n),
 	}}}
 }
 
@@ -143,21 +171,34 @@ func (b *builder) tls(c *tlsv3.UpstreamTlsContext) *corev3.TransportSocket {
 	}
 }
 
-// mutualTLS verifies a gateway with the bootstrap's authority, and shows it the
-// bootstrap's certificate if it asks for one.
-func (b *builder) mutualTLS(name string, client bool) *corev3.TransportSocket {
-	c := &tlsv3.UpstreamTlsContext{Sni: name, CommonTlsContext: &tlsv3.CommonTlsContext{
+// mutualTLS verifies a gateway with the authority that Envoy has on its machine, and
+// shows the certificate there to one that asks for it, by gRPC.
+func (b *builder) mutualTLS(p Peer, grpc bool) *corev3.TransportSocket {
+	c := &tlsv3.UpstreamTlsContext{Sni: p.Name, CommonTlsContext: &tlsv3.CommonTlsContext{
 		ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
 			CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
-				DefaultValidationContext:         &tlsv3.CertificateValidationContext{MatchTypedSubjectAltNames: named(name)},
-				ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{Name: bootstrapCA},
+				DefaultValidationContext:         &tlsv3.CertificateValidationContext{MatchTypedSubjectAltNames: named(p.Name)},
+				ValidationContextSdsSecretConfig: p.secret(bootstrapCA),
 			},
 		},
 	}}
-	if client {
-		c.CommonTlsContext.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: bootstrapClient}}
+	if grpc {
+		c.CommonTlsContext.AlpnProtocols = []string{"h2"} // which health checks do not ask for by themselves
+		c.CommonTlsContext.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{p.secret(bootstrapClient)}
 	}
 	return b.tls(c)
+}
+
+// secret names one of the secrets of Envoy's machine.
+func (p Peer) secret(name string) *tlsv3.SdsSecretConfig {
+	s := &tlsv3.SdsSecretConfig{Name: name}
+	if p.Secrets != "" {
+		s.SdsConfig = &corev3.ConfigSource{
+			ResourceApiVersion:    corev3.ApiVersion_V3,
+			ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: path.Join(p.Secrets, secretFile(name))}},
+		}
+	}
+	return s
 }
 
 // named matches a certificate for one DNS name.

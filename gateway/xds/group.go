@@ -43,6 +43,8 @@ type Group struct {
 	TrustedHops uint32
 	// Certificate and Key are the listener's, in PEM; both are nil without TLS.
 	Certificate, Key []byte
+	// HTTP3 adds a listener for HTTP/3, on the UDP port of Listen; it needs a certificate.
+	HTTP3 bool
 
 	// Data and Door are how Envoy connects to the HTTP door and to the gRPC server.
 	Data, Door Peer
@@ -72,6 +74,10 @@ type Peer struct {
 	// Name is what their certificates are for, "" without TLS. The authority is
 	// that of the bootstrap.
 	Name string
+	// Secrets is the directory on Envoy's machine with the files that say where its own
+	// certificate and the gateways' authority are, see [Files.Secrets], so that they can be
+	// replaced; "" is those of the bootstrap, which Envoy reads once.
+	Secrets string
 }
 
 // Platform is where the platform is.
@@ -103,6 +109,7 @@ func (g Gateway) door() netip.AddrPort { return g.Door }
 // Names of resources, and of the secrets that the bootstrap has.
 const (
 	listenerName     = "callers"
+	quicName         = "callers_http3"
 	gatewaysName     = "tollgate"
 	dataName         = "tollgate_http" // the gateways' HTTP doors, where gatewaysName is the others
 	platformName     = "platform"
@@ -116,7 +123,7 @@ const (
 func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 	b := new(builder)
 	resources := map[resource.Type][]types.Resource{
-		resource.ListenerType: {g.listener(b)},
+		resource.ListenerType: g.listeners(b),
 		resource.RouteType:    {g.routes(b)},
 	}
 	if g.Topology == InLine {

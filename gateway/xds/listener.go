@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"fmt"
 	"time"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -14,34 +15,71 @@ import (
 	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
 	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	quicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/quic/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// listener is where callers connect.
-func (g *Group) listener(b *builder) *listenerv3.Listener {
-	chain := &listenerv3.FilterChain{Filters: []*listenerv3.Filter{{
-		Name:       "envoy.filters.network.http_connection_manager",
-		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(g.manager(b))},
-	}}}
+// listeners are where callers connect.
+func (g *Group) listeners(b *builder) []types.Resource {
+	tcp := g.listener(b, g.manager(b))
 	if g.Certificate != nil {
-		chain.TransportSocket = &corev3.TransportSocket{
-			Name: "envoy.transport_sockets.tls",
-			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.pack(&tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
-				TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
-				AlpnProtocols:                  []string{"h2", "http/1.1"},
-				TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: certificateName, SdsConfig: fromADS()}},
-			}})},
-		}
+		tcp.FilterChains[0].TransportSocket = socketOf(b, "envoy.transport_sockets.tls", callersTLS("h2", "http/1.1"))
 	}
+	if !g.HTTP3 {
+		return []types.Resource{tcp}
+	}
+	return []types.Resource{tcp, g.quic(b)}
+}
+
+// listener is where callers connect by TCP.
+func (g *Group) listener(b *builder, manager *managerv3.HttpConnectionManager) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:                          listenerName,
 		Address:                       socket(g.Listen.Addr().String(), uint32(g.Listen.Port())),
 		PerConnectionBufferLimitBytes: number(bufferSize),
-		FilterChains:                  []*listenerv3.FilterChain{chain},
+		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
+			Name:       "envoy.filters.network.http_connection_manager",
+			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(manager)},
+		}}}},
 	}
+}
+
+// quic is where callers connect by HTTP/3. Early data is not taken: it can be sent a
+// second time by others than the caller (RFC 9001 section 9.2).
+func (g *Group) quic(b *builder) *listenerv3.Listener {
+	manager := g.manager(b)
+	manager.CodecType = managerv3.HttpConnectionManager_HTTP3
+	manager.Http3ProtocolOptions = &corev3.Http3ProtocolOptions{QuicProtocolOptions: &corev3.QuicProtocolOptions{
+		MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(64 << 10), InitialConnectionWindowSize: number(1 << 20),
+	}}
+	l := g.listener(b, manager)
+	l.Name = quicName
+	l.Address.GetSocketAddress().Protocol = corev3.SocketAddress_UDP
+	l.UdpListenerConfig = &listenerv3.UdpListenerConfig{
+		QuicOptions: new(listenerv3.QuicProtocolOptions), DownstreamSocketConfig: &corev3.UdpSocketConfig{PreferGro: yes()},
+	}
+	l.FilterChains[0].TransportSocket = socketOf(b, "envoy.transport_sockets.quic", &quicv3.QuicDownstreamTransport{
+		DownstreamTlsContext: callersTLS("h3"), EnableEarlyData: no(),
+	})
+	return l
+}
+
+// callersTLS is the encryption of a listener of callers.
+func callersTLS(protocols ...string) *tlsv3.DownstreamTlsContext {
+	return &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
+		TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
+		AlpnProtocols:                  protocols,
+		TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: certificateName, SdsConfig: fromADS()}},
+	}}
+}
+
+func socketOf(b *builder, name string, config proto.Message) *corev3.TransportSocket {
+	return &corev3.TransportSocket{Name: name, ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.pack(config)}}
 }
 
 // manager is the HTTP connection manager. Requests pass as they came: tollgate
@@ -143,7 +181,7 @@ func accessLog(b *builder) *accesslogv3.AccessLog {
 		"duration_ms": "%DURATION%",
 		"upstream":    "%UPSTREAM_HOST%",
 		"request_id":  "%RESP(X-REQUEST-ID)%",
-		"decision":    "%RESP(X-TOLLGATE-DECISION)%",
+		"decision_id": "%RESP(X-TOLLGATE-DECISION)%",
 	} {
 		fields[name] = structpb.NewStringValue(value)
 	}
@@ -175,12 +213,12 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 	if g.Runs.Balanced != "" {
 		routes = append(routes, g.webSockets(b, g.Runs.Balanced))
 	}
+	if g.Runs.Paths != "" {
+		routes = append(routes, g.direct(b, pattern(g.Runs.Paths), unsent))
+	}
 	if g.Topology == InLine {
-		routes = append(routes, g.direct(b, prefix("/")))
+		routes = append(routes, g.direct(b, reads(), unanswered), g.direct(b, prefix("/"), unsent))
 	} else {
-		if g.Runs.Paths != "" {
-			routes = append(routes, g.direct(b, pattern(g.Runs.Paths)))
-		}
 		routes = append(routes,
 			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}},
 			&routev3.Route{Match: prefix("/"), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
@@ -191,6 +229,7 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 		hosts = append(hosts, &routev3.VirtualHost{Name: "endpoints", Domains: []string{g.Runs.Domain}, Routes: []*routev3.Route{g.webSockets(b, "/")}})
 	}
 	return &routev3.RouteConfiguration{
+		ResponseHeadersToAdd:     g.alternatives(),
 		Name:                     listenerName,
 		ValidateClusters:         no(), // clusters come beside routes
 		IgnorePortInHostMatching: true,
@@ -198,9 +237,30 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 	}
 }
 
+// alternatives tells callers of HTTP/3 (RFC 7838), in line: the filter's door lets no
+// header pass that it does not know.
+func (g *Group) alternatives() []*corev3.HeaderValueOption {
+	if !g.HTTP3 || g.Topology == ExtProc {
+		return nil
+	}
+	return []*corev3.HeaderValueOption{{
+		Header:       &corev3.HeaderValue{Key: "alt-svc", Value: fmt.Sprintf(`h3=":%d"; ma=86400`, g.Listen.Port())},
+		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+	}}
+}
+
+// When a request to a gateway that ends without an answer is sent to another one.
+const (
+	// unsent is for requests that must not be carried out twice: the gateway cannot have
+	// received it.
+	unsent = "connect-failure,reset-before-request"
+	// unanswered is for those of safe methods (RFC 9110 section 9.2.2).
+	unanswered = "connect-failure,reset"
+)
+
 // direct is a route to the HTTP door of a gateway, which judges by itself.
-func (g *Group) direct(b *builder, match *routev3.RouteMatch) *routev3.Route {
-	r := &routev3.Route{Match: match, Action: &routev3.Route_Route{Route: g.inLine(b)}}
+func (g *Group) direct(b *builder, match *routev3.RouteMatch, retryOn string) *routev3.Route {
+	r := &routev3.Route{Match: match, Action: &routev3.Route_Route{Route: g.inLine(b, retryOn)}}
 	if g.Topology == ExtProc {
 		r.TypedPerFilterConfig = map[string]*anypb.Any{
 			extProcFilter: b.pack(&extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Disabled{Disabled: true}}),
@@ -211,7 +271,7 @@ func (g *Group) direct(b *builder, match *routev3.RouteMatch) *routev3.Route {
 
 // webSockets is direct for paths that WebSockets are opened to, too.
 func (g *Group) webSockets(b *builder, below string) *routev3.Route {
-	r := g.direct(b, prefix(below))
+	r := g.direct(b, prefix(below), unsent)
 	r.GetRoute().UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket"}}
 	return r
 }
@@ -220,13 +280,21 @@ func prefix(path string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: path}}
 }
 
+// reads matches the requests of safe methods.
+func reads() *routev3.RouteMatch {
+	m := prefix("/")
+	m.Headers = []*routev3.HeaderMatcher{{Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
+		StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: "GET|HEAD"}}},
+	}}}
+	return m
+}
+
 func pattern(regex string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: regex}}}
 }
 
-// inLine sends to a gateway, which bounds everything in time by itself. A
-// request is tried at another gateway only if it was never sent.
-func (g *Group) inLine(b *builder) *routev3.RouteAction {
+// inLine sends to a gateway, which bounds everything in time by itself.
+func (g *Group) inLine(b *builder, retryOn string) *routev3.RouteAction {
 	cluster := gatewaysName
 	if g.Topology == ExtProc {
 		cluster = dataName
@@ -236,7 +304,10 @@ func (g *Group) inLine(b *builder) *routev3.RouteAction {
 		Timeout:          seconds(0),
 		IdleTimeout:      duration(streamLife),
 		RetryPolicy: &routev3.RetryPolicy{
-			RetryOn: "connect-failure", NumRetries: number(2),
+			RetryOn: retryOn, NumRetries: number(2),
+			// Another gateway than the first: the balancer, which draws by lot, is asked again
+			// until it names one.
+			HostSelectionRetryMaxAttempts: 32,
 			RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
 				Name:       "envoy.retry_host_predicates.previous_hosts",
 				ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: b.pack(&previousv3.PreviousHostsPredicate{})},

@@ -13,7 +13,7 @@ import (
 func (g *Group) processor() *extprocv3.ExternalProcessor {
 	return &extprocv3.ExternalProcessor{
 		GrpcService: &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-			EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: gatewaysName},
+			EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: gatewaysName, SkipEnvoyHeaders: true},
 		}},
 		StatusOnError: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 		// Calls in the old dialects are carried out inside.

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"context"
+	"crypto/subtle"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -19,14 +20,24 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
-// Deps are the live things a Server works with. All are required.
+// tokenHeader carries the token of Envoys, after bearer (RFC 6750 section 2.1).
+const (
+	tokenHeader = "authorization"
+	bearer      = "Bearer "
+)
+
+// Deps are the live things a Server works with. All but Token are required.
 type Deps struct {
 	Logger *slog.Logger
 	Meter  metric.Meter
 	Now    func() time.Time
+	// Token returns what Envoys must show besides what the connection demands of them,
+	// "" for nothing; nil is always nothing.
+	Token func() string
 }
 
 // Server serves the snapshots of all groups to the Envoys that connect. It is safe
@@ -96,8 +107,18 @@ func (s *Server) Register(g *grpc.Server) { discoveryv3.RegisterAggregatedDiscov
 // End ends all streams: Envoys go to another gateway, or come back.
 func (s *Server) End() { s.end() }
 
-// DeltaAggregatedResources implements the service.
+// DeltaAggregatedResources implements the service. Without the token that is asked for,
+// the error is Unauthenticated.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	if s.deps.Token != nil {
+		md, _ := metadata.FromIncomingContext(stream.Context())
+		if want := s.deps.Token(); want != "" && !slices.ContainsFunc(md.Get(tokenHeader), func(got string) bool {
+			return subtle.ConstantTimeCompare([]byte(got), []byte(bearer+want)) == 1
+		}) {
+			s.deps.Logger.Warn("Envoy without the token of envoy.xds.token refused")
+			return status.Error(codes.Unauthenticated, "the token of envoy.xds.token is missing or wrong: start Envoy with a new bootstrap")
+		}
+	}
 	return s.delta.DeltaStreamHandler(stream, resource.AnyType)
 }
 

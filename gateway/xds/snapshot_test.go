@@ -152,7 +152,7 @@ func TestBootstrap(t *testing.T) {
 		"plain":     {func(*xds.Bootstrap) {}, []string{`"cluster": "edge"`, `"DELTA_GRPC"`, `"::ffff:0.0.0.0"`, `"10.0.0.2"`}, []string{"secrets"}},
 		"over IPv6": {func(b *xds.Bootstrap) { b.Listen = netip.MustParseAddrPort("[::]:10000") }, nil, []string{"closed"}},
 		"with TLS": {func(b *xds.Bootstrap) {
-			b.Peer, b.Certificate, b.Key, b.CA = xds.Peer{Name: "g.example"}, "/c", "/k", "/a"
+			b.Peer, b.Files = xds.Peer{Name: "g.example"}, xds.Files{Certificate: "/c", Key: "/k", CA: "/a"}
 		}, []string{`"tollgate_client"`, `"/a"`}, nil},
 		"admin port": {func(b *xds.Bootstrap) { b.Admin = netip.MustParseAddrPort("127.0.0.1:9") }, []string{`"port_value": 9`}, nil},
 	} {

@@ -1,0 +1,73 @@
+package xds_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files") //nolint:gochecknoglobals // a flag
+
+// What Envoys are told, whole: one group of each topology with everything that can be
+// configured, and the bootstrap.
+func TestGolden(t *testing.T) {
+	peer := xds.Peer{Name: "gateway.example", Secrets: "/etc/envoy/tollgate"}
+	for _, topology := range []xds.Topology{xds.InLine, xds.ExtProc} {
+		g := group(topology)
+		g.Certificate, g.Key, g.HTTP3, g.TrustedHops = []byte("the chain"), []byte("the key"), true, 1
+		g.Data, g.Door = peer, peer
+		g.Runs = xds.Runs{Paths: "/v2/[^/]+/run", Balanced: "/lb/", Domain: "*.lb.example.com"}
+		texts, err := xds.Render(snapshot(t, g, gateway("10.0.0.1"), gateway("10.0.0.2")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(texts)) {
+			fmt.Fprintf(&b, "# %s\n%s", name, texts[name])
+		}
+		golden(t, string(topology), b.String())
+	}
+	boot := xds.Bootstrap{
+		Node: "e1", Group: "edge", Listen: netip.MustParseAddrPort("0.0.0.0:10000"), Admin: netip.MustParseAddrPort("127.0.0.1:9901"),
+		Doors: []netip.AddrPort{gateway("10.0.0.1").Door}, Connections: 10_000, Heap: 1 << 30, Token: "the token of Envoys",
+		Peer: xds.Peer{Name: "gateway.example"}, Files: xds.Files{Certificate: "/etc/envoy/tls.crt", Key: "/etc/envoy/tls.key", CA: "/etc/envoy/ca.crt"},
+	}
+	text, err := boot.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "bootstrap", text)
+	files, err := boot.Files.Secrets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		golden(t, name, text)
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := "testdata/" + name + ".golden"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
