@@ -169,6 +169,7 @@ func (l *Loaded) complete(dir string) {
 	if l.Config.Platform.RunURL != "" {
 		unlisted = append(unlisted, "run_webhooks")
 	}
+	l.Config.AssignIssuers()
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
 		for _, name := range unlisted {

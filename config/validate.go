@@ -81,7 +81,10 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	// organisation's platform key, for Envoy to send.
 	bad(loopback(c.Envoy.Listen) || !c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
 		"must be on loopback, beside Envoy, or have envoy.tls: the server hands out platform keys")
-	bad(loopback(c.Admin.Listen) || !c.Admin.Token.IsZero(), "admin.token", "is required when the admin listener is not on loopback")
+	bad(loopback(c.Admin.Listen) || !c.Admin.Token.IsZero() || len(c.Admin.Admins)+len(c.Admin.Issuers) > 0, "admin.token", "is required when the admin listener is not on loopback, unless there are admin.admins or admin.issuers")
+	for i := range c.Admin.Admins {
+		errs = append(errs, fault.At(fault.Index("admin.admins", i), c.Admin.Admins[i].Validate()))
+	}
 	bad(!c.Admin.Token.Resolved() || len(c.Admin.Token.Reveal()) >= minToken, "admin.token",
 		"must have at least %d characters; openssl rand -hex 32 makes a good one", minToken)
 	bad(c.Decisions.Keep >= 0 && c.Decisions.Keep <= maxKept, "decisions.keep", "must be between 0 and %d", maxKept)

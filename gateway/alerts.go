@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -219,6 +220,40 @@ func (g *Gateway) tellStrangers(ctx context.Context, org string, found []spend.F
 	for _, f := range found {
 		g.tell(ctx, org, strings.Join([]string{kind, org, f.ID}, ":"), kind, g.deps.Now(), stranger{
 			Org: org, Resource: f.ID, Kind: f.Kind, Name: f.Name, PerHour: json.Number(catalog.Money(f.Amounts[spend.Burn]).String()),
+		})
+	}
+}
+
+// drift is what receivers are told about a resource that was changed or removed
+// without the gateway; amounts are USD.
+type drift struct {
+	Org      string      `json:"org"`
+	Resource string      `json:"resource"`
+	Kind     string      `json:"kind"`
+	Name     string      `json:"name,omitempty"`
+	Team     string      `json:"team,omitempty"`
+	Key      string      `json:"key,omitempty"`
+	Before   json.Number `json:"per_hour_before"`
+	PerHour  json.Number `json:"per_hour"`
+}
+
+// tellDrift tells of resources that were changed or removed without the gateway. The
+// log has them already. That workers of endpoints come and go, where those active are
+// counted, is no news.
+func (g *Gateway) tellDrift(ctx context.Context, org string, drifted []spend.Drift) {
+	o := g.org(org)
+	for _, d := range drifted {
+		kind := "resource.changed"
+		switch {
+		case d.Gone:
+			kind = "resource.removed"
+		case o != nil && o.Endpoints == spend.WorkersActive && d.Kind == string(operation.KindEndpoint):
+			continue
+		}
+		id := strings.Join([]string{kind, org, d.ID, strconv.FormatInt(d.Version, 10)}, ":")
+		g.tell(ctx, org, id, kind, g.deps.Now(), drift{
+			Org: org, Resource: d.ID, Kind: d.Kind, Name: d.About.Name, Team: d.Owner.Team, Key: d.Owner.Key,
+			Before: json.Number(catalog.Money(d.Amounts[spend.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[spend.Burn]).String()),
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -68,6 +69,8 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		Reader: reader, Recorder: g.recorder,
 	}
 	count := &filter.Count{Recorder: g.recorder}
+	names := map[route.Dialect]filter.Namer{route.GraphQL: gql}
+	admit := filter.Admit{Names: names, Urgency: urgency(moves(first))}
 	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: cfg.publicRuns(), Balanced: cfg.publicBalanced()}
 	repeat := &filter.Repeat{Finder: finder, Addresses: addresses}
@@ -81,7 +84,8 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Match{Table: table, API: g.api, Run: g.runs},
 		filter.Wire{},
 		filter.Identify{Guard: g.guard, Keyless: cfg.Legacy.Keyless.Org},
-		&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: gql}, Now: g.deps.Now},
+		&filter.Legacy{Names: names, Now: g.deps.Now},
+		admit,
 		count,
 		filter.Routed{API: g.api, Run: g.runs},
 	}
@@ -90,6 +94,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		filter.Estimate{Run: g.answerEstimate},
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
+		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
 		&filter.Brownout{Now: g.deps.Now},
 		&filter.Translate{API: g.api, Chain: chain, Late: g.late.Go},
 	}
@@ -109,8 +114,28 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Lookup{Finder: finder, Now: g.deps.Now},
 		filter.Share{},
 	}
+	// What a door that sees no answer can do without: old dialects, and what remembers
+	// what was made.
+	check := &filter.Chain{
+		Head: chain.Head,
+		Content: []filter.Filter{
+			filter.Size{Memory: g.bodies, Keyless: g.keyless},
+			filter.Estimate{Run: g.answerEstimate},
+			filter.Local{Answers: g.localAnswers(pages)},
+			filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
+			filter.InLine{},
+		},
+		Call: []filter.Filter{
+			count,
+			filter.Labels{},
+			judge,
+			filter.Rebuild{Agent: agent(g.deps.Version)},
+			filter.Verbatim{},
+			filter.Share{},
+		},
+	}
 	ports := filter.Ports{
-		Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{g.dialects, g.history, g.late.Go},
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{g.dialects, g.history, g.late.Go},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
@@ -126,23 +151,28 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	for _, o := range cfg.Orgs {
 		zones[o.ID] = o.Zone
 	}
+	admins, err := cfg.Admin.directory()
+	if err != nil {
+		return nil, err
+	}
 	return &state{
 		config:   effective,
 		file:     cfg,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Check: check, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
 		runs:     runs,
 		engine:   engine,
 		moves:    moves(first),
 		zones:    zones,
+		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
 		loaded:   g.deps.Now(),
 	}, nil
 }
 
 // callers compiles who may call.
 func (g *Gateway) callers(cfg *Config) (*filter.Callers, error) {
-	directory, err := cfg.directory()
+	directory, err := cfg.directory(g.issuers(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -209,6 +239,25 @@ func moves(first *v1.API) map[string][]string {
 		}
 	}
 	return m
+}
+
+// urgency says how urgent the operations of legacy dialects are, given those of v2
+// that take the place of v1's. That of a stop has a body which says so.
+func urgency(v1 map[string][]string) func(route.Dialect, string) overload.Priority {
+	return func(d route.Dialect, name string) overload.Priority {
+		successors := graphql.Successors(name)
+		if d == route.V1 {
+			successors = v1[name]
+		}
+		if len(successors) == 0 {
+			return overload.Read // it is answered here, or refused
+		}
+		if name == "stopPod" || name == "podStop" {
+			return overload.Lower
+		}
+		row, _ := operation.Of(successors[0])
+		return filter.Urgency(row.Verb)
+	}
 }
 
 // newTable builds the one table of all dialects' routes: those of the API's

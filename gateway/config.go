@@ -4,16 +4,18 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/archive"
-	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -51,17 +53,20 @@ type Config struct {
 	Balancers   balancer.Config  `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
 	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
 
+	Overload  overload.Config  `yaml:"overload" doc:"bounds on what is done at once; see operations.md" reload:"restart"`
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
 	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
 	Decisions Decisions        `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
-	Audit     audit.Config     `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
+	Audit     Audit            `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
 	Spend     spend.Config     `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
 	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
-	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces" reload:"restart"`
+	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces, metrics and logs" reload:"restart"`
 	Log       Log              `yaml:"log" doc:"the log on standard error" reload:"restart"`
 	Legacy    Legacy           `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
 	V1        v1.Config        `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
 	GraphQL   graphql.Config   `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
+
+	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may send instead of a key" reload:"live"`
 
 	Orgs []Org `yaml:"orgs,required" doc:"the organisations served" reload:"live"`
 
@@ -83,9 +88,54 @@ func (t TLS) NeedsRestart(old any) bool { return (t.Pair == nil) != (old.(TLS).P
 
 // Admin is the operators' listener.
 type Admin struct {
-	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token" reload:"restart"`
-	Token  strictyaml.Secret `yaml:"token" doc:"token required for everything but probes and metrics, at least 16 characters" reload:"live"`
+	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token or admins" reload:"restart"`
+	Token  strictyaml.Secret `yaml:"token" doc:"token of all roles, at least 16 characters, that no name is recorded for: prefer admins. A token, this or that of an admin, is required for everything but probes and metrics; without any, the listener requires none" reload:"live"`
+	Admins []admin.Account   `yaml:"admins" doc:"admins by name, each with a token and roles of its own" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
+
+	Issuers []admin.Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens are those of admins; give them an audience that no caller's token has" reload:"live"`
+}
+
+// directory builds the look-up of admins with tokens of their own.
+func (a *Admin) directory() (*admin.Directory, error) {
+	return admin.NewDirectory(a.Token.Reveal(), a.Admins)
+}
+
+// validateAdmins reports admins of unknown organisations, and tokens that are keys.
+func (c *Config) validateAdmins(orgs map[string]bool) error {
+	admins, err := c.Admin.directory()
+	if err != nil {
+		return fault.At("admin", err)
+	}
+	var errs []error
+	for i, a := range c.Admin.Admins {
+		if a.Org != "" && !orgs[a.Org] {
+			errs = append(errs, fault.Errorf(fault.Index("admin.admins", i)+".org", "no organisation %q is defined", a.Org))
+		}
+	}
+	ids, urls := make(map[string]bool), make(map[string]bool)
+	for n := range c.Admin.Issuers {
+		i, at := &c.Admin.Issuers[n], fault.Index("admin.issuers", n)
+		errs = append(errs, fault.At(at, i.Validate()))
+		if ids[i.ID] {
+			errs = append(errs, fault.Errorf(at+".id", "issuer %q is already defined", i.ID))
+		}
+		if urls[i.URL] {
+			errs = append(errs, fault.Errorf(at+".url", "another issuer has the same"))
+		}
+		if i.Org != "" && !orgs[i.Org] {
+			errs = append(errs, fault.Errorf(at+".org", "no organisation %q is defined", i.Org))
+		}
+		ids[i.ID], urls[i.URL] = true, true
+	}
+	for i, o := range c.Orgs {
+		for j, k := range o.Keys {
+			if slices.ContainsFunc(k.Secrets(), func(d Digest) bool { return admins.Knows(d.Digest) }) {
+				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too"))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Platform says where the platform is.
@@ -97,6 +147,8 @@ type Platform struct {
 	BalancedURL string `yaml:"lb_url" doc:"address of load-balanced endpoints, with {id} for the endpoint's id: https://{id}.run.example; empty serves none"`
 
 	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
+
+	Transport upstream.Transport `yaml:"transport" doc:"client that calls the platform: standard, which is Go's own and speaks HTTP/2, too, or lean, which speaks HTTP/1.1 only and has fewer goroutines" reload:"live"`
 }
 
 // Run is the run interface.
@@ -187,7 +239,9 @@ func Default() Config {
 		Redis:       Redis{Prefix: DefaultPrefix},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
+		Platform:    Platform{Transport: upstream.TransportStandard},
 		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
+		Overload:    overload.DefaultConfig(),
 		Limits: Limits{
 			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,
 			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
@@ -208,12 +262,12 @@ func Default() Config {
 
 // upstream is where the platform is, for its client.
 func (c *Config) upstream() upstream.Config {
-	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256}
+	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256, Transport: c.Platform.Transport}
 }
 
 // runs is where the run interface is, for its client.
 func (c *Config) runs() upstream.Config {
-	return upstream.Config{BaseURL: c.Platform.RunURL, Timeout: c.Timeouts.Run, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 512}
+	return upstream.Config{BaseURL: c.Platform.RunURL, Timeout: c.Timeouts.Run, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 512, Transport: c.Platform.Transport}
 }
 
 // balanced is where load-balanced endpoints are, for their client.
@@ -223,8 +277,8 @@ func (c *Config) balanced() upstream.Config {
 	return r
 }
 
-// directory builds the look-up of callers.
-func (c *Config) directory() (*identity.Directory, error) {
+// directory builds the look-up of callers with keys, and with tokens of issuers.
+func (c *Config) directory(issuers *identity.Issuers) (*identity.Directory, error) {
 	var entries []identity.Entry
 	for _, o := range c.Orgs {
 		for _, k := range o.Keys {
@@ -235,7 +289,7 @@ func (c *Config) directory() (*identity.Directory, error) {
 			}
 		}
 	}
-	return identity.NewDirectory(entries)
+	return identity.NewDirectory(entries, issuers)
 }
 
 // credentials lists the platform keys by organisation.
@@ -278,10 +332,10 @@ func (c *Config) Validate() error {
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
 		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
 	}
-	if _, err := c.directory(); err != nil {
+	if _, err := c.directory(nil); err != nil {
 		errs = append(errs, fault.At("orgs", err))
 	}
-	return errors.Join(append(errs, c.validateEnvoys(), c.validateRateLimit())...)
+	return errors.Join(append(errs, c.validateAdmins(orgs), c.validateIssuers(), c.validateEnvoys(), c.validateRateLimit())...)
 }
 
 func (o *Org) validate(at string) []error {

@@ -45,7 +45,27 @@ type Org struct {
 	Policies   policies.Config   `yaml:",inline"`
 	Teams      []Team            `yaml:"teams" doc:"its teams"`
 	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
-	KeyFiles   []string          `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
+	// Issuers are those of the configuration that speak for it.
+	Issuers  []Issuer `yaml:"-"`
+	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
+}
+
+// limits returns the quotas of the organisation, its teams and its keys.
+func (o *Org) limits() map[ratelimit.Ref]ratelimit.Limit {
+	limits := map[ratelimit.Ref]ratelimit.Limit{{Kind: ratelimit.KindOrg, ID: o.ID}: o.Limit}
+	for _, t := range o.Teams {
+		limits[ratelimit.Ref{Kind: ratelimit.KindTeam, ID: t.ID}] = t.Limit
+	}
+	for _, k := range o.Keys {
+		if k.Exempt {
+			k.Limit = ratelimit.Limit{}
+		}
+		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}] = k.Limit
+	}
+	for _, i := range o.Issuers {
+		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: keysOf(i.ID)}] = i.Limit
+	}
+	return limits
 }
 
 // Team is a part of an organisation.

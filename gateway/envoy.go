@@ -50,7 +50,10 @@ type XDS struct {
 	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address under which Envoys reach this gateway; empty is that of listen" reload:"restart"`
 	Gateways   []PeerGateway `yaml:"gateways" doc:"further gateways, where they do not share a Redis" reload:"live"`
 	PlatformCA string        `yaml:"platform_ca" doc:"file on the Envoys' machines with the authorities of the platform's certificate, for groups with topology ext_proc" reload:"live"`
-	Groups     []NodeGroup   `yaml:"groups" doc:"the groups of Envoys that are configured" reload:"live"`
+	Secrets    string        `yaml:"secrets" doc:"directory on the Envoys' machines with what tollgate envoy secrets writes, which says where they have their certificates for TLS to gateways; with it they use others at once, without it from their next start" reload:"live"`
+	// Token, if there is one, is at least as long as that of an admin.
+	Token  strictyaml.Secret `yaml:"token" doc:"token, at least 16 characters, that Envoys must show to be configured, besides their certificate where envoy.tls is configured; tollgate envoy bootstrap has it in what it prints" reload:"live"`
+	Groups []NodeGroup       `yaml:"groups" doc:"the groups of Envoys that are configured" reload:"live"`
 }
 
 // PeerGateway is another gateway.
@@ -65,12 +68,16 @@ type NodeGroup struct {
 	Topology    xds.Topology   `yaml:"topology" doc:"in_line sends every request through the data listener; ext_proc has Envoy ask for a verdict and call the platform itself; empty is in_line"`
 	Listen      netip.AddrPort `yaml:"listen,required" doc:"IP address and port where callers connect to its Envoys"`
 	TLS         TLS            `yaml:"tls" doc:"encryption of that listener, with HTTP/2"`
+	HTTP3       bool           `yaml:"http3" doc:"also listen for HTTP/3, on the UDP port of the same number; needs tls"`
 	TrustedHops int            `yaml:"trusted_hops" doc:"proxies before its Envoys that add the caller's address to X-Forwarded-For" unit:"proxies"`
 }
 
 // defaultNotice is longer than Envoys take to hear that a gateway leaves: two
 // beats of the registry, or two health checks.
 const defaultNotice = 5 * time.Second
+
+// minToken is the least length of the Envoys' token, in bytes.
+const minToken = 16
 
 // notice is how long a gateway serves on after it was told to stop.
 func (c *Config) notice() time.Duration {
@@ -94,6 +101,9 @@ func (c *Config) validateEnvoys() error {
 		if g.TrustedHops < 0 {
 			errs = append(errs, fault.Errorf(at+".trusted_hops", "must not be negative"))
 		}
+		if g.HTTP3 && g.TLS.Pair == nil {
+			errs = append(errs, fault.Errorf(at+".http3", "needs tls"))
+		}
 		if needs := groups[i].ThroughData(); needs != "" && len(c.Balancers.Addresses) == 0 {
 			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
 		}
@@ -104,6 +114,9 @@ func (c *Config) validateEnvoys() error {
 	if len(c.Envoy.XDS.Groups) == 0 {
 		return errors.Join(errs...)
 	}
+	if n := len(c.Envoy.XDS.Token.Reveal()); n > 0 && n < minToken {
+		errs = append(errs, fault.Errorf("token", "must have at least %d characters", minToken))
+	}
 	if c.Envoy.Listen == "" {
 		errs = append(errs, fault.Errorf("groups", "need envoy.listen, where their Envoys ask"))
 	}
@@ -111,7 +124,7 @@ func (c *Config) validateEnvoys() error {
 		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: listen does not say it"))
 	}
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
-		if pair != nil && peer(pair).Name == "" {
+		if pair != nil && c.peer(pair).Name == "" {
 			errs = append(errs, fault.Errorf("groups", "need a DNS name in the certificate of %s", path))
 		}
 	}
@@ -164,7 +177,7 @@ func (c *Config) nodeGroups() []xds.Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = xds.Group{
 			ID: g.ID, Topology: cmp.Or(g.Topology, xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			Data: peer(c.TLS.Pair), Door: peer(c.Envoy.TLS.Pair), Platform: c.platform(), Runs: c.throughEnvoy(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, Data: c.peer(c.TLS.Pair), Door: c.peer(c.Envoy.TLS.Pair), Platform: c.platform(), Runs: c.throughEnvoy(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
@@ -174,11 +187,11 @@ func (c *Config) nodeGroups() []xds.Group {
 }
 
 // peer is who shows a certificate, nil for none.
-func peer(pair *tls.Certificate) xds.Peer {
+func (c *Config) peer(pair *tls.Certificate) xds.Peer {
 	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
 		return xds.Peer{}
 	}
-	return xds.Peer{Name: pair.Leaf.DNSNames[0]}
+	return xds.Peer{Name: pair.Leaf.DNSNames[0], Secrets: c.Envoy.XDS.Secrets}
 }
 
 // platform is where Envoys send calls.

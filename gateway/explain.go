@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,14 +173,14 @@ func (c *Config) entries(org string) []policies.Entry {
 type decisions struct{ g *Gateway }
 
 // Find implements admin.Decisions.
-func (d decisions) Find(ctx context.Context, id string) (any, error) {
-	if x, ok := d.g.history.Find(d.g.pipeline().Chain, id); ok {
+func (d decisions) Find(ctx context.Context, org, id string) (any, error) {
+	if x, ok := d.g.history.Find(d.g.pipeline().Chain, id); ok && (org == "" || x.Caller.Org == org) {
 		return x, nil
 	}
 	if d.g.archive == nil {
 		return nil, nil //nolint:nilnil // none is kept
 	}
-	x, err := d.g.archive.store.Find(ctx, d.orgs(""), id)
+	x, err := d.g.archive.store.Find(ctx, d.orgs(org), id)
 	if x == nil {
 		return nil, err
 	}
@@ -214,10 +215,13 @@ func (d decisions) orgs(id string) []string {
 }
 
 // Explain implements admin.Decisions.
-func (d decisions) Explain(ctx context.Context, body []byte) (any, error) {
+func (d decisions) Explain(ctx context.Context, org string, body []byte) (any, error) {
 	q, err := parseQuestion(body)
 	if err != nil {
 		return nil, admin.BadRequestError{Reason: err.Error()}
+	}
+	if q.Org = cmp.Or(q.Org, org); org != "" && q.Org != org {
+		return nil, admin.BadRequestError{Reason: "org: the token is bound to organisation " + org}
 	}
 	return d.g.Explain(ctx, q)
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
@@ -26,9 +27,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
+	"github.com/tollgate-dev/tollgate/gateway/extproc/extauthz"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/rls"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -85,6 +89,7 @@ type Gateway struct {
 	bodies     *filter.Memory // of the run interface
 	keyless    *filter.Memory // of callers without a key
 	webSockets *semaphore.Weighted
+	gate       *overload.Gate
 	recorder   *telemetry.Recorder
 	store      *redisstore.Store
 	scripts    *groupcommit.Client // what travels together to Redis
@@ -100,6 +105,7 @@ type Gateway struct {
 	approvals  *approval.Store
 	archive    *archiver // nil without one
 	keys       *keyring
+	issuerKeys *oidc.Keys
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	notices    spend.Notices
@@ -110,6 +116,7 @@ type Gateway struct {
 	streams    *filter.Streams
 	decisions  *decisionlog.Log // nil when they are logged nowhere
 	audit      *audit.Log       // nil when changes are recorded nowhere
+	shippers   []*audit.Shipper
 	envoys     *xds.Server
 	current    atomic.Pointer[state]
 	swapped    chan struct{} // tells Run of a new state
@@ -133,6 +140,7 @@ type state struct {
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string
 	zones  map[string]spend.Zone // by organisation
+	admins *admin.Directory
 	loaded time.Time
 }
 
@@ -150,9 +158,14 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.bodies, g.keyless = filter.NewMemory(cfg.Run.Memory), filter.NewMemory(keylessMemory)
 	g.webSockets = semaphore.NewWeighted(cfg.Run.WebSockets)
+	g.gate = overload.New(cfg.Overload)
+	if err = measureGate(deps.Providers.Meter(), g.gate); err != nil {
+		return nil, err
+	}
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
+	g.recorder.Context = cfg.Telemetry.Context
 	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -194,12 +207,11 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
 	}
+	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
 	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.keys()), deps.Now, deps.Logger)
 	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.approvals())
-	if cfg.Audit.File != nil {
-		if g.audit, err = audit.Open(cfg.Audit, deps.Now, deps.Logger); err != nil {
-			return nil, err
-		}
+	if err := g.openAudit(&cfg.Audit); err != nil {
+		return nil, err
 	}
 	if err := g.newLedger(&cfg); err != nil {
 		return nil, err
@@ -215,6 +227,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.envoys, err = xds.NewServer(xds.Deps{
 		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,
+		Token: func() string { return g.current.Load().config.Envoy.XDS.Token.Reveal() },
 	})
 	if err != nil {
 		return nil, err
@@ -261,6 +274,7 @@ func (g *Gateway) Swap(cfg Config) error {
 		return err
 	}
 	old := g.current.Swap(next)
+	g.issuerKeys.Keep(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart)
 	if g.audit != nil {
 		if err := g.audit.Loaded(cfg.Revision); err != nil {
@@ -338,11 +352,12 @@ func (g *Gateway) Handler() http.Handler {
 	}}
 }
 
-// ExtProc returns the Envoy door, with the configuration of Envoys, the rate limit
-// service and health beside it.
+// ExtProc returns the Envoy door, with the authorization service, the configuration of
+// Envoys, the rate limit service and health beside it.
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(g.mutualTLS()...)
 	g.envoys.Register(s)
+	authv3.RegisterAuthorizationServer(s, &extauthz.Server{Pipeline: g.pipeline, Recorder: g.recorder})
 	ratelimitv3.RegisterRateLimitServiceServer(s, rls.New(g.meshTable, g.limiter, g.deps.Now, g.deps.Logger))
 	healthpb.RegisterHealthServer(s, readiness{g: g})
 	return s
@@ -359,7 +374,8 @@ func (g *Gateway) AdminHandler() http.Handler {
 	return admin.New(admin.Deps{
 		Status:  g.status,
 		Metrics: g.deps.Providers.Handler(),
-		Token:   func() string { return g.current.Load().config.Admin.Token.Reveal() },
+		Admins:  func() *admin.Directory { return g.current.Load().admins },
+		Now:     g.deps.Now,
 		Probe:   g.probe,
 
 		Attempts: g.attempts,

@@ -218,9 +218,6 @@ func (g *Gateway) listKeys(ctx context.Context, org string) []KeyRecord {
 // adminKeys is the keys as the admin listener knows them.
 type adminKeys struct{ g *Gateway }
 
-// byAdmin is who made a key that operators have made.
-const byAdmin = "admin"
-
 // refused is an error as the admin listener answers it.
 func refused(err error) error {
 	p, ok := errors.AsType[*problem.Problem](err)
@@ -239,7 +236,7 @@ func (a adminKeys) List(ctx context.Context, org string) (any, error) {
 }
 
 // Create implements admin.Keys.
-func (a adminKeys) Create(ctx context.Context, org, spec string) (any, error) {
+func (a adminKeys) Create(ctx context.Context, org, spec, by string) (any, error) {
 	if a.g.org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
@@ -247,7 +244,7 @@ func (a adminKeys) Create(ctx context.Context, org, spec string) (any, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	made, err := a.g.createKey(ctx, org, k, byAdmin)
+	made, err := a.g.createKey(ctx, org, k, by)
 	return made, refused(err)
 }
 
@@ -262,12 +259,12 @@ func (a adminKeys) Rotate(ctx context.Context, org, id string, overlap time.Dura
 }
 
 // Revoke implements admin.Keys.
-func (a adminKeys) Revoke(ctx context.Context, org, id string) error {
+func (a adminKeys) Revoke(ctx context.Context, org, id, by string) error {
 	m, err := a.find(ctx, org, id)
 	if err != nil {
 		return err
 	}
-	return refused(a.g.revokeKey(ctx, org, m, byAdmin))
+	return refused(a.g.revokeKey(ctx, org, m, by))
 }
 
 func (a adminKeys) find(ctx context.Context, org, id string) (madeKey, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // The routes by which a lead manages the keys of its team.
@@ -45,6 +46,7 @@ type lead struct {
 	caller *identity.Caller
 	key    Key
 	team   Team
+	labels []spend.LabelRule // that it may set
 }
 
 // leadOf returns the lead that makes a request. It refuses others with 403.
@@ -54,7 +56,7 @@ func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
 			k := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == c.Key })
 			t := slices.IndexFunc(o.Teams, func(t Team) bool { return t.ID == c.Team })
 			if k >= 0 && t >= 0 {
-				return &lead{c, o.Keys[k], o.Teams[t]}, nil
+				return &lead{c, o.Keys[k], o.Teams[t], o.labelsOf(o.Keys[k])}, nil
 			}
 		}
 	}
@@ -106,6 +108,19 @@ func (l *lead) bound(k Key) (Key, error) {
 		}
 		if k.Expires.After(end) {
 			bad("expires", "must not be later than the lead's own end, %s", end.UTC().Format(time.RFC3339))
+		}
+	}
+	if k.Labels == nil {
+		k.Labels = l.key.Labels
+	}
+	for i, name := range k.Labels {
+		if !slices.ContainsFunc(l.labels, func(r spend.LabelRule) bool { return r.Name == name }) {
+			bad(fault.Index("labels", i), "the lead may not set it")
+		}
+	}
+	for _, r := range l.labels {
+		if r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name) {
+			bad("labels", "must have %s, which is required", r.Name)
 		}
 	}
 	if len(l.caller.Addresses) > 0 && len(k.Addresses) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -21,29 +22,29 @@ type madeKey struct {
 	// Revision counts the changes of the key.
 	Revision int64 `yaml:"revision"`
 	// Created and Revoked are when that happened; Revoked is zero for a key that was
-	// not. By and RevokedBy are "admin", or the id of a lead's key.
+	// not. By and RevokedBy are the name of an admin, "admin", or the id of a lead's key.
 	Created   time.Time `yaml:"created"`
 	By        string    `yaml:"by"`
 	Revoked   time.Time `yaml:"revoked"`
 	RevokedBy string    `yaml:"revoked_by"`
 
-	text string // the record
+	text  json.RawMessage // the record
+	entry keystore.Entry  // as it is stored
 }
 
 // parseMade reads a record.
-func parseMade(text string) (madeKey, error) {
-	m := madeKey{text: text}
-	err := strictyaml.Decode("record", []byte(text), &m)
+func parseMade(entry keystore.Entry) (madeKey, error) {
+	m := madeKey{text: *entry.Record, entry: entry}
+	err := strictyaml.Decode("record", m.text, &m)
 	return m, err
 }
 
 // recorded returns m with its record.
 func (m madeKey) recorded() (madeKey, error) {
-	text, err := json.Marshal(m.record())
-	if err != nil {
+	var err error
+	if m.text, err = json.Marshal(m.record()); err != nil {
 		return m, fmt.Errorf("encode a key: %w", err)
 	}
-	m.text = string(text)
 	return m, nil
 }
 
@@ -77,6 +78,7 @@ type KeyRecord struct {
 	Addresses []netip.Prefix   `json:"addresses,omitempty"`
 	Limits    map[string]int64 `json:"limits,omitempty"`
 	Budget    map[string]any   `json:"budget,omitempty"`
+	Labels    []string         `json:"labels,omitzero"` // [] is none, absent all
 	Exempt    bool             `json:"exempt,omitempty"`
 	Digests   []DigestRecord   `json:"digests,omitempty"`
 
@@ -104,7 +106,7 @@ type DigestRecord struct {
 func (k *Key) Record() KeyRecord {
 	r := KeyRecord{
 		ID: k.ID, Team: k.Team, Roles: k.Roles, Owner: k.Owner, Expires: k.Expires.UTC(), Addresses: k.Addresses,
-		Limits: limitRecord(k.Limit), Budget: budgetRecord(k.Budget), Exempt: k.Exempt,
+		Limits: limitRecord(k.Limit), Budget: budgetRecord(k.Budget), Labels: k.Labels, Exempt: k.Exempt,
 	}
 	if k.Digest != (identity.Digest{}) || len(k.Digests) > 0 {
 		for _, d := range k.Secrets() {

@@ -103,7 +103,7 @@ func (k *keyring) refresh(ctx context.Context, orgs []string) (changed bool, err
 		if err != nil {
 			return changed, err
 		}
-		changed = changed || !maps.EqualFunc(known.records, next.records, func(a, b madeKey) bool { return a.text == b.text })
+		changed = changed || !maps.EqualFunc(known.records, next.records, func(a, b madeKey) bool { return string(a.text) == string(b.text) })
 		k.replace(org, next)
 	}
 	return changed, nil
@@ -112,20 +112,20 @@ func (k *keyring) refresh(ctx context.Context, orgs []string) (changed bool, err
 // load reads the keys of an organisation, drops what is over, and writes back what
 // the store has lost.
 func (k *keyring) load(ctx context.Context, org string, known ring) (ring, error) {
-	version, texts, err := k.store.Load(ctx, org)
+	version, entries, err := k.store.Load(ctx, org)
 	if err != nil {
 		return known, err
 	}
-	next, now := ring{version: version, records: make(map[string]madeKey, len(texts))}, k.now()
+	next, now := ring{version: version, records: make(map[string]madeKey, len(entries))}, k.now()
 	unread := make(map[string]bool)
-	for id, text := range texts {
-		m, err := parseMade(text)
+	for id, entry := range entries {
+		m, err := parseMade(entry)
 		switch {
 		case err != nil || m.ID != id:
 			unread[id] = true
 			k.logger.ErrorContext(ctx, "a key made at run time cannot be read and is not accepted", "org", org, "key", id, "error", fmt.Sprint(err))
 		case m.over(now):
-			if _, err := k.store.Swap(ctx, org, id, text, ""); err != nil {
+			if _, _, err := k.store.Swap(ctx, org, entry, nil); err != nil {
 				return known, err
 			}
 			if err := k.store.Forget(ctx, org, id); err != nil {
@@ -142,8 +142,14 @@ func (k *keyring) load(ctx context.Context, org string, known ring) (ring, error
 		if unread[id] || have.over(now) || ok && !have.later(&got) {
 			continue
 		}
-		if _, err := k.store.Swap(ctx, org, id, texts[id], have.text); err != nil {
+		old := entries[id]
+		old.ID = id
+		entry, done, err := k.store.Swap(ctx, org, old, have.text)
+		if err != nil {
 			return known, err
+		}
+		if done {
+			have.entry = entry
 		}
 		next.records[id] = have
 		lost = append(lost, id)
@@ -161,10 +167,13 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.ring(org)
-	done, err := k.store.Swap(ctx, org, next.ID, known.records[next.ID].text, next.text)
+	old := known.records[next.ID].entry
+	old.ID = next.ID
+	entry, done, err := k.store.Swap(ctx, org, old, next.text)
 	if err != nil || !done {
 		return false, err
 	}
+	next.entry = entry
 	records := maps.Clone(known.records)
 	if records == nil {
 		records = make(map[string]madeKey, 1)

@@ -49,6 +49,7 @@ func (g *Gateway) newLedger(cfg *Config) error {
 		Done: func(ctx context.Context, org string, r spend.Report) {
 			passes.done(ctx, org, r)
 			g.tellStrangers(ctx, org, r.Strangers)
+			g.tellDrift(ctx, org, r.Drifted)
 		},
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)

@@ -58,25 +58,9 @@ func (l limits) Reset(ctx context.Context, org, scope string) error {
 // known reports whether an organisation has a scope: by the configuration, or
 // because it was counted today.
 func (l limits) known(ctx context.Context, org string, ref ratelimit.Ref) error {
-	cfg := l.g.current.Load().config
-	for _, o := range cfg.Orgs {
-		if o.ID != org {
-			continue
-		}
-		switch ref.Kind {
-		case ratelimit.KindOrg:
-			if ref.ID == org {
-				return nil
-			}
-		case ratelimit.KindTeam:
-			if slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == ref.ID }) {
-				return nil
-			}
-		case ratelimit.KindKey:
-			if slices.ContainsFunc(o.Keys, func(k Key) bool { return k.ID == ref.ID }) {
-				return nil
-			}
-		case ratelimit.KindClass, ratelimit.KindDescriptor: // exist once they were counted
+	if t := l.g.pipeline().Callers.Tenants[org]; t != nil {
+		if _, ok := t.Limits[ref]; ok {
+			return nil
 		}
 	}
 	counted, err := l.g.limiter.Show(ctx, org)

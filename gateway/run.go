@@ -39,6 +39,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.pollKeys(ctx) // before the doors open
 	stopNoting := g.noteUsage(ctx)
 	logged := g.logDecisions(ctx)
+	stopShipping := g.shipAudit(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	// At the end readiness fails first, then the doors close and drain, and the
 	// admin listener goes last, so that probes can watch all of it.
@@ -80,6 +81,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	})
 	group.Go(func() error { return background(g.watchExceptions(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
+	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
 	group.Go(func() error { g.runKeys(watch); return nil }) // keys are revoked while the doors drain, too
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
@@ -90,6 +92,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		"revision", cfg.Revision, "version", g.deps.Version)
 	err = errors.Join(group.Wait(), logged())
 	stopNoting()
+	stopShipping()
 	g.Close()
 	g.deps.Logger.InfoContext(ctx, "stopped", "clean", err == nil)
 	return err

@@ -10,7 +10,8 @@ import (
 )
 
 // source is something the gateway works from and keeps looking at: the
-// configuration, an organisation's bundle, its price list, the keys made at run time.
+// configuration, an organisation's bundle, its price list, the keys of issuers, the keys
+// made at run time.
 type source struct {
 	kind, org string
 	good      time.Time // when it was last good; zero for never
@@ -36,6 +37,9 @@ func (g *Gateway) sources() []source {
 	}
 	for _, s := range g.catalog.Status() {
 		out = append(out, source{kind: "prices", org: s.Org, good: s.Fetched, failed: s.Err != nil})
+	}
+	if s, ok := issuersSource(g.issuerKeys.Status()); ok {
+		out = append(out, s)
 	}
 	if keys, err := g.keys.state(); !keys.IsZero() || err != nil {
 		out = append(out, source{kind: "keys", good: keys, failed: err != nil})

@@ -17,9 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
 
-// maxClasses is how many classes may count one operation: beside them, a call is
-// counted for its key, its team and its organisation.
-const maxClasses = ratelimit.MaxScopes - 3
+// maxClasses is how many classes may count one operation.
+const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
 
 // newTenants compiles the organisations, by id.
 func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
@@ -32,19 +31,12 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
-			ID: o.ID, Limit: o.Limit, Teams: make(map[string]ratelimit.Limit), Keys: make(map[string]ratelimit.Limit), Failure: o.Failure.byClass(),
+			ID: o.ID, Limits: o.limits(), Failure: o.Failure.byClass(),
 			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
 			Labels: o.Labels, KeyLabels: o.keyLabels(),
 			Unknown: filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
 		}
-		for _, k := range o.Keys {
-			t.Keys[k.ID] = k.Limit
-			if k.Exempt {
-				t.Keys[k.ID] = ratelimit.Limit{}
-			}
-		}
 		for _, team := range o.Teams {
-			t.Teams[team.ID] = team.Limit
 			if team.Weight > 0 {
 				t.Weights[team.ID] = team.Weight
 			}
@@ -75,10 +67,18 @@ func (o *Org) keyLabels() map[string][]spend.LabelRule {
 	of := make(map[string][]spend.LabelRule)
 	for _, k := range o.Keys {
 		if k.Labels != nil {
-			of[k.ID] = slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
+			of[k.ID] = o.labelsOf(k)
 		}
 	}
 	return of
+}
+
+// labelsOf are the labels that a key may set.
+func (o *Org) labelsOf(k Key) []spend.LabelRule {
+	if k.Labels == nil {
+		return o.Labels
+	}
+	return slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
 // budgets is what the organisation may spend, nil without any budget, isolation,
@@ -91,6 +91,9 @@ func (o *Org) budgets() *spend.Plan {
 	}
 	for _, k := range o.Keys {
 		keys[k.ID] = k.Budget
+	}
+	for _, i := range o.Issuers {
+		keys[keysOf(i.ID)] = i.Budget
 	}
 	budget := o.Budget
 	o.inFlight(&budget, teams)

@@ -137,7 +137,7 @@ func build(ctx context.Context, loaded *config.Loaded) (g *gateway.Gateway, clos
 	}
 	client := redis.NewUniversalClient(opts)
 	closeStore = func() { _ = client.Close() }
-	providers, err := telemetry.NewProviders(ctx, telemetry.Config{}, version())
+	providers, err := telemetry.NewProviders(ctx, telemetry.Config{}, telemetry.Process{Version: version()})
 	if err != nil {
 		return nil, closeStore, err
 	}

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -31,7 +32,7 @@ func newEnvoy() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEnvoyBootstrap(), newEnvoySnapshot(), newEnvoyStatus())
+	cmd.AddCommand(newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot(), newEnvoyStatus())
 	return cmd
 }
 
@@ -52,7 +53,8 @@ func newEnvoyBootstrap() *cobra.Command {
 		Use:   "bootstrap -c tollgate.yaml",
 		Short: "Print what an Envoy is started with",
 		Long: `Prints a bootstrap for the Envoys of a node group. It names the gateways that
-they get everything else from; where the configuration lists none, this one.
+they get everything else from; where the configuration lists none, this one. With
+envoy.xds.token, it has that token in it.
 
   tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args: cobra.NoArgs,
@@ -66,14 +68,17 @@ they get everything else from; where the configuration lists none, this one.
 				return err
 			}
 			b.Group, b.Listen, b.Peer, b.Connections = group.ID, group.Listen, group.Door, int64(loaded.Config.Connections.Total)
+			b.Token = loaded.Config.Envoy.XDS.Token.Reveal()
 			if b.Admin, err = netip.ParseAddrPort(adminAddress); err != nil {
 				return fmt.Errorf("--admin: %w", err)
 			}
 			if b.Doors, err = doorsOf(doors, gateways); err != nil {
 				return err
 			}
-			if b.Peer.Name != "" && (b.Certificate == "" || b.Key == "" || b.CA == "") {
-				return errors.New("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
+			if b.Peer.Name != "" && b.Peer.Secrets == "" {
+				if err := filesNamed(b.Files); err != nil {
+					return err
+				}
 			}
 			if host, err := os.Hostname(); err == nil {
 				b.Node = cmp.Or(b.Node, host)
@@ -90,9 +95,54 @@ they get everything else from; where the configuration lists none, this one.
 	cmd.Flags().StringVar(&b.Node, "node", "", "name of the Envoy (default: that of this machine; envoy --service-node overrides it)")
 	cmd.Flags().StringVar(&adminAddress, "admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
 	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "address of a gateway's envoy.listen, for each of them (default: those the configuration names)")
-	cmd.Flags().StringVar(&b.Certificate, "cert", "", "file with the Envoy's certificate, on its machine")
-	cmd.Flags().StringVar(&b.Key, "key", "", "file with its private key")
-	cmd.Flags().StringVar(&b.CA, "ca", "", "file with the authority of the gateways' certificates")
+	addFiles(cmd, &b.Files)
+	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no bound)")
+	return cmd
+}
+
+func addFiles(cmd *cobra.Command, f *xds.Files) {
+	cmd.Flags().StringVar(&f.Certificate, "cert", "", "file with the Envoy's certificate, on its machine")
+	cmd.Flags().StringVar(&f.Key, "key", "", "file with its private key")
+	cmd.Flags().StringVar(&f.CA, "ca", "", "file with the authority of the gateways' certificates")
+}
+
+func filesNamed(f xds.Files) error {
+	if f.Certificate == "" || f.Key == "" || f.CA == "" {
+		return errors.New("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
+	}
+	return nil
+}
+
+func newEnvoySecrets() *cobra.Command {
+	var f xds.Files
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "secrets --dir DIR --cert FILE --key FILE --ca FILE",
+		Short: "Write the files by which Envoys find their certificates",
+		Long: `Writes the files of the directory that envoy.xds.secrets names: where an Envoy
+has its own certificate and the authority of the gateways. Envoy reads these again
+when a file is moved into their directories.
+
+  tollgate envoy secrets --dir . --cert /etc/tls/tls.crt --key /etc/tls/tls.key --ca /etc/tls/ca.crt`,
+		Args: cobra.NoArgs,
+		RunE: action(func(*cobra.Command, []string) error {
+			if err := filesNamed(f); err != nil {
+				return err
+			}
+			files, err := f.Secrets()
+			if err != nil {
+				return err
+			}
+			for name, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // names of files, no secret
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+	addFiles(cmd, &f)
+	cmd.Flags().StringVar(&dir, "dir", ".", "directory to write to")
 	return cmd
 }
 

@@ -113,10 +113,26 @@ type runOptions struct {
 // runGateway runs a gateway and everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
 	instance := instance(&loaded.Config)
-	o.logger = slog.New(telemetry.Annotated(o.logger.Handler(), slog.String("instance", instance)))
+	annotated := func(h slog.Handler) *slog.Logger {
+		return slog.New(telemetry.Annotated(h, slog.String("instance", instance)))
+	}
 	// Libraries that log by themselves write into our log. These are the
-	// process's own settings, so they belong here and nowhere below.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.logger.WarnContext(ctx, "telemetry", "error", err.Error()) }))
+	// process's own settings, so they belong here and nowhere below. What an export
+	// fails for is not exported.
+	local := annotated(o.logger.Handler())
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { local.WarnContext(ctx, "telemetry", "error", err.Error()) }))
+	providers, err := telemetry.NewProviders(ctx, loaded.Config.Telemetry, telemetry.Process{Version: version(), Instance: instance})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if serr := providers.Shutdown(flush); serr != nil && err == nil {
+			local.WarnContext(ctx, "telemetry not flushed", "error", serr.Error())
+		}
+	}()
+	o.logger = annotated(providers.Logged(o.logger.Handler()))
 	redis.SetLogger(redisLog{o.logger})
 	log.SetFlags(0)
 	log.SetOutput(telemetry.StandardLog(o.logger).Writer())
@@ -125,17 +141,6 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		return err
 	}
 	defer stop()
-	providers, err := telemetry.NewProviders(ctx, loaded.Config.Telemetry, version())
-	if err != nil {
-		return err
-	}
-	defer func() {
-		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		if serr := providers.Shutdown(flush); serr != nil && err == nil {
-			o.logger.WarnContext(ctx, "telemetry not flushed", "error", serr.Error())
-		}
-	}()
 	g, err := gateway.New(loaded.Config, gateway.Deps{
 		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(), Instance: instance, Stdout: o.stdout,
 		Data: o.data, Admin: o.admin, Envoy: o.envoy,

@@ -16,9 +16,10 @@ import (
 type Deps struct {
 	Status  *Status
 	Metrics http.Handler
-	// Token returns the token that everything but the probes and metrics asks
-	// for; empty asks for none.
-	Token func() string
+	// Admins returns the admins in force: everything but the probes and metrics
+	// requires the token of one, unless there are none.
+	Admins func() *Directory
+	Now    func() time.Time
 	// Attempts bounds how often an address may present a wrong token.
 	Attempts Attempts
 	// Logger receives a line for every change and for every wrong token.
@@ -93,15 +94,17 @@ func (e RefusedError) Error() string { return e.Reason }
 const probeTimeout = 3 * time.Second
 
 // New returns the handler of the admin listener.
-func New(d Deps) http.Handler {
+func New(d Deps) http.Handler { return d.handler(d.routes()) }
+
+func (d Deps) handler(routes []route) http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range d.routes() {
+	for _, r := range routes {
 		h := r.handle
 		if r.changes {
 			h = d.recorded(h)
 		}
-		if !r.open {
-			h = d.guarded(h)
+		if r.role != anyone {
+			h = d.guarded(&r, h)
 		}
 		mux.HandleFunc(r.pattern, h)
 	}

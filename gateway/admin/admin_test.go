@@ -21,7 +21,8 @@ func deps(token string, probe error) admin.Deps {
 	return admin.Deps{
 		Status:  new(admin.Status),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
-		Token:   func() string { return token },
+		Admins:  func() *admin.Directory { return directory(token) },
+		Now:     func() time.Time { return time.Unix(1e9, 0) },
 
 		Attempts: unbounded{},
 		Logger:   slog.New(slog.DiscardHandler),
@@ -32,6 +33,15 @@ func deps(token string, probe error) admin.Deps {
 		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
 		Decisions: history{},
 	}
+}
+
+// directory has the admin of the shared token, if there is one.
+func directory(token string, accounts ...admin.Account) *admin.Directory {
+	d, err := admin.NewDirectory(token, accounts)
+	if err != nil {
+		panic(err) // the accounts are those of tests
+	}
+	return d
 }
 
 // unbounded never runs out of attempts.

@@ -41,9 +41,13 @@ func (d Deps) deny(w http.ResponseWriter, r *http.Request) { answer(w, r, d.Appr
 
 func answer(w http.ResponseWriter, r *http.Request, do func(context.Context, string, Approval) (any, error)) {
 	q := r.URL.Query()
-	a := Approval{ID: q.Get("id"), By: q.Get("by"), Reason: q.Get("reason"), MaxUSD: q.Get("max_usd")}
+	by, err := asking(r).signs(q.Get("by"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	a := Approval{ID: q.Get("id"), By: by, Reason: q.Get("reason"), MaxUSD: q.Get("max_usd")}
 	if text := q.Get("for"); text != "" {
-		var err error
 		if a.For, err = time.ParseDuration(text); err != nil {
 			fail(w, BadRequestError{Reason: "for: want a duration such as 1h"})
 			return

@@ -20,14 +20,16 @@ const (
 // Decisions tells what was decided and what would be. What it returns is
 // written as JSON.
 type Decisions interface {
-	// Find explains an exchange by its decision id, nil if it is not kept.
-	Find(ctx context.Context, id string) (any, error)
+	// Find explains an exchange of an organisation, or of any for "", by its decision id,
+	// nil if it is not kept.
+	Find(ctx context.Context, org, id string) (any, error)
 	// List returns the latest exchanges that are selected. With an error, they are those
 	// of this gateway alone.
 	List(ctx context.Context, q DecisionQuery) (any, error)
-	// Explain tells what would become of the request a JSON object describes. A
-	// question it cannot read is a BadRequestError.
-	Explain(ctx context.Context, question []byte) (any, error)
+	// Explain reports what would become of the request a JSON object describes. A
+	// question that cannot be read, or is about another organisation than org, unless
+	// that is "", is a BadRequestError.
+	Explain(ctx context.Context, org string, question []byte) (any, error)
 	// Audit holds what an organisation has against its policies. It returns ErrNoOrg for
 	// one that is not configured.
 	Audit(ctx context.Context, org string) (any, error)
@@ -87,7 +89,7 @@ func (d Deps) decisions(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d Deps) decision(w http.ResponseWriter, r *http.Request) {
-	x, err := d.Decisions.Find(r.Context(), r.PathValue("id"))
+	x, err := d.Decisions.Find(r.Context(), asking(r).Org, r.PathValue("id"))
 	switch {
 	case err != nil:
 		fail(w, err)
@@ -104,7 +106,7 @@ func (d Deps) explain(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusBadRequest, problem{"the question cannot be read"})
 		return
 	}
-	x, err := d.Decisions.Explain(r.Context(), question)
+	x, err := d.Decisions.Explain(r.Context(), asking(r).Org, question)
 	if bad, ok := errors.AsType[BadRequestError](err); ok {
 		write(w, http.StatusBadRequest, problem{bad.Reason})
 		return

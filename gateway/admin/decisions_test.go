@@ -14,7 +14,7 @@ import (
 // history keeps one decision.
 type history struct{}
 
-func (history) Find(_ context.Context, id string) (any, error) {
+func (history) Find(_ context.Context, _, id string) (any, error) {
 	switch id {
 	case "d1":
 		return map[string]string{"decisionId": id}, nil
@@ -31,7 +31,7 @@ func (history) List(_ context.Context, q admin.DecisionQuery) (any, error) {
 	return []admin.DecisionQuery{q}, nil
 }
 
-func (history) Explain(_ context.Context, question []byte) (any, error) {
+func (history) Explain(_ context.Context, _ string, question []byte) (any, error) {
 	if string(question) == "nonsense" {
 		return nil, admin.BadRequestError{Reason: "not a question"}
 	}

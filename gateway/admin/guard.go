@@ -1,8 +1,7 @@
 package admin
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 // Attempts bounds failed attempts by address, as ratelimit.AddressLimiter does.
@@ -24,43 +24,92 @@ type Attempts interface {
 	Take(addr netip.Addr) (ok bool, retryAfter time.Duration)
 }
 
-// guarded asks for the token, if there is one. Without one it asks for a host that
-// no page elsewhere can have: a name can be pointed to this address behind a
-// browser's back, which then takes that page for ours (DNS rebinding).
+// guarded admits those who have the role of a route, and its organisation if they are
+// bound to one.
+func (d Deps) guarded(rt *route, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a := d.authenticate(w, r)
+		if a == nil {
+			return
+		}
+		reason := ""
+		switch {
+		case !a.has(rt.role):
+			reason = "the role " + string(rt.role) + " is required"
+		case !a.within(rt.about, r):
+			reason = "the token is bound to organisation " + a.Org
+		}
+		if reason != "" {
+			d.Logger.WarnContext(r.Context(), "admin refused", "who", a.Name, "peer", peerOf(r).String(), "method", r.Method, "path", r.URL.Path, "reason", reason)
+			write(w, http.StatusForbidden, problem{reason})
+			return
+		}
+		next(w, a.attach(r))
+	}
+}
+
+// within reports whether a request is about what the admin is bound to. Where an
+// organisation can be named and none is, it becomes the admin's.
+func (a *Admin) within(about subject, r *http.Request) bool {
+	if a.Org == "" || about == ofAsking {
+		return true
+	}
+	q := r.URL.Query()
+	if org := q.Get("org"); about != ofOrg || org != "" && org != a.Org {
+		return false
+	}
+	q.Set("org", a.Org)
+	r.URL.RawQuery = q.Encode()
+	return true
+}
+
+// authenticate returns who asks. Without any admin it asks for a host that no page
+// elsewhere can have: a name can be pointed to this address behind a browser's back,
+// which then takes that page for ours (DNS rebinding). It answers what it refuses, and
+// returns nil.
 //
 // An address with too many wrong tokens is refused before its token is looked at,
 // the right one included, so that guessing is slow.
-func (d Deps) guarded(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		token := d.Token()
-		if token == "" {
-			if !fixedHost(r.Host) {
-				write(w, http.StatusMisdirectedRequest, problem{"without an admin token, ask by address or as localhost"})
-				return
-			}
-			next(w, r)
-			return
+func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) *Admin {
+	admins := d.Admins()
+	if admins.Open() {
+		if !fixedHost(r.Host) {
+			write(w, http.StatusMisdirectedRequest, problem{"without an admin token, ask by address or as localhost"})
+			return nil
 		}
-		peer := peerOf(r)
-		if ok, wait := d.Attempts.Check(peer); !ok {
-			d.slow(w, wait)
-			return
-		}
-		given := r.Header.Get("Authorization")
-		if equal(given, "Bearer "+token) {
-			next(w, r)
-			return
-		}
-		if given != "" {
-			d.Logger.WarnContext(r.Context(), "wrong admin token", "peer", peer.String(), "method", r.Method, "path", r.URL.Path)
-			if ok, wait := d.Attempts.Take(peer); !ok {
-				d.slow(w, wait)
-				return
-			}
-		}
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		write(w, http.StatusUnauthorized, problem{"the admin token is required"})
+		return openAdmin()
 	}
+	peer := peerOf(r)
+	if ok, wait := d.Attempts.Check(peer); !ok {
+		d.slow(w, wait)
+		return nil
+	}
+	given := r.Header.Get("Authorization")
+	err := errUnknown
+	if token, ok := strings.CutPrefix(given, "Bearer "); ok {
+		var a *Admin
+		if a, err = admins.Find(r.Context(), token, d.Now()); err == nil {
+			return a
+		}
+	}
+	if given != "" {
+		d.Logger.WarnContext(r.Context(), "wrong admin token", "peer", peer.String(), "method", r.Method, "path", r.URL.Path, "reason", err.Error())
+		if ok, wait := d.Attempts.Take(peer); !ok {
+			d.slow(w, wait)
+			return nil
+		}
+	}
+	switch {
+	case errors.Is(err, oidc.ErrUnavailable):
+		w.Header().Set("Retry-After", "5")
+		write(w, http.StatusServiceUnavailable, problem{oidc.ErrUnavailable.Error()})
+	case errors.Is(err, errNoRole), errors.Is(err, errNoName):
+		write(w, http.StatusForbidden, problem{err.Error()})
+	default:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		write(w, http.StatusUnauthorized, problem{errUnknown.Error()})
+	}
+	return nil
 }
 
 func (d Deps) slow(w http.ResponseWriter, wait time.Duration) {
@@ -73,11 +122,7 @@ func (d Deps) slow(w http.ResponseWriter, wait time.Duration) {
 // which end. What the audit log does not take is not done.
 func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		who := "admin"
-		if d.Token() == "" {
-			who = "unauthenticated"
-		}
-		peer, query := peerOf(r).String(), r.URL.Query().Encode()
+		who, peer, query := asking(r).Name, peerOf(r).String(), r.URL.Query().Encode()
 		var seq int64
 		if d.Audit != nil {
 			var err error
@@ -131,10 +176,4 @@ func fixedHost(hostport string) bool {
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil
-}
-
-// equal compares in a time that reveals nothing about want, its length included.
-func equal(given, want string) bool {
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }

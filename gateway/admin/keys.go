@@ -13,13 +13,13 @@ type Keys interface {
 	List(ctx context.Context, org string) (any, error)
 	// Create makes a key of a specification in JSON, which has the members of a key in
 	// the configuration, and returns it with its secret, unless that is known by its
-	// digest alone.
-	Create(ctx context.Context, org, spec string) (any, error)
+	// digest alone. by is who makes it.
+	Create(ctx context.Context, org, spec, by string) (any, error)
 	// Rotate gives a key another secret, which it returns; those it has are accepted for
 	// the overlap.
 	Rotate(ctx context.Context, org, id string, overlap time.Duration) (any, error)
-	// Revoke withdraws a key.
-	Revoke(ctx context.Context, org, id string) error
+	// Revoke withdraws a key; by is who does.
+	Revoke(ctx context.Context, org, id, by string) error
 }
 
 func (d Deps) keys(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func (d Deps) keys(w http.ResponseWriter, r *http.Request) {
 // intent.
 func (d Deps) createKey(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	made, err := d.Keys.Create(r.Context(), q.Get("org"), q.Get("spec"))
+	made, err := d.Keys.Create(r.Context(), q.Get("org"), q.Get("spec"), asking(r).author())
 	if err != nil {
 		fail(w, err)
 		return
@@ -60,7 +60,7 @@ func (d Deps) rotateKey(w http.ResponseWriter, r *http.Request) {
 
 func (d Deps) revokeKey(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if err := d.Keys.Revoke(r.Context(), q.Get("org"), q.Get("id")); err != nil {
+	if err := d.Keys.Revoke(r.Context(), q.Get("org"), q.Get("id"), asking(r).author()); err != nil {
 		fail(w, err)
 		return
 	}

@@ -43,7 +43,7 @@ var ( //nolint:gochecknoglobals // read only
 	paramAnswer = []param{
 		paramOrg,
 		{name: "id", doc: "id of the request for approval", required: true},
-		{name: "by", doc: "who answers, at most 100 bytes", required: true},
+		{name: "by", doc: "who answers, at most 100 bytes; required with the shared token, and otherwise the name of the admin"},
 		{name: "reason", doc: "why, at most 500 bytes"},
 		{name: "for", doc: "how long a grant can be used, such as 1h, which is the default; at most 168h"},
 		{name: "max_usd", doc: "what the call may cost, per hour or run; absent is what it cost when it was refused"},
@@ -111,7 +111,7 @@ func document(routes []route) object {
 		"paths": paths,
 		"components": object{
 			"schemas":         s.schemas,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "admin.token of the configuration; without one, the listener is on loopback and asks for none"}},
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "the token of one of admin.admins of the configuration, or of an issuer of admin.issuers, which needs the role named, or admin.token, which has all; without any, the listener is on loopback and requires none"}},
 		},
 	}
 }
@@ -131,8 +131,8 @@ func (s *shapes) operation(r *route, path string) object {
 		params = append(params, object{"name": p.name, "in": "query", "required": p.required, "description": p.doc, "schema": schema})
 	}
 	fails := slices.Clone(r.fails)
-	if !r.open {
-		fails = append(fails, http.StatusUnauthorized, http.StatusMisdirectedRequest, http.StatusTooManyRequests)
+	if r.role != anyone {
+		fails = append(fails, http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	}
 	if r.changes {
 		fails = append(fails, http.StatusServiceUnavailable)
@@ -140,7 +140,7 @@ func (s *shapes) operation(r *route, path string) object {
 	responses := make(object)
 	for _, status := range fails {
 		answer := any(problem{})
-		if r.open {
+		if r.role == anyone {
 			answer = probed{}
 		}
 		responses[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.json(answer)}
@@ -161,8 +161,8 @@ func (s *shapes) operation(r *route, path string) object {
 	if r.body != nil {
 		op["requestBody"] = object{"required": true, "content": s.json(r.body)}
 	}
-	if !r.open {
-		op["security"] = []object{{"token": []string{}}}
+	if r.role != anyone {
+		op["security"] = []object{{"token": []Role{r.role}}}
 	}
 	return op
 }

@@ -13,12 +13,25 @@ type Shapes struct{ Report, Summary, Audit, Approval, Key, Made any }
 type route struct {
 	pattern string
 	handle  http.HandlerFunc
-	// open routes ask for no token: probes and metrics.
-	open bool
+	// role is required; anyone requires no token: probes and metrics.
+	role  Role
+	about subject
 	// changes marks routes that change something; each such request is logged.
 	changes bool
 	call
 }
+
+// subject is what a route is about, which bounds who is bound to an organisation.
+type subject int
+
+const (
+	// ofGateway is not for those who are bound.
+	ofGateway subject = iota
+	// ofOrg is for the organisation that the parameter org names.
+	ofOrg
+	// ofAsking shows everyone what is theirs.
+	ofAsking
+)
 
 // ofLedger are the statuses of routes about the ledger of an organisation.
 var ofLedger = []int{http.StatusBadRequest, http.StatusNotFound, http.StatusServiceUnavailable} //nolint:gochecknoglobals // read only
@@ -30,39 +43,39 @@ var ofKeys = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFo
 func (d Deps) routes() []route {
 	const profile = "application/octet-stream"
 	return []route{
-		{"GET /livez", live, true, false, call{summary: "Whether the process runs", answer: probed{}}},
-		{"GET /readyz", d.ready, true, false, call{summary: "Whether calls are served", answer: probed{}, fails: []int{503}}},
-		{"GET /metrics", d.Metrics.ServeHTTP, true, false, call{summary: "Metrics for Prometheus", media: "text/plain"}},
-		{"GET /admin/openapi.json", d.openAPI, false, false, call{summary: "This document", answer: object{}}},
-		{"GET /admin/status", d.status, false, false, call{summary: "The configuration in force", answer: Report{}}},
-		{"GET /admin/limits", d.limits, false, false, call{summary: "Windows in use of the quotas of an organisation", query: []param{paramOrg}, answer: windowList{}, fails: []int{404, 503}}},
-		{"POST /admin/limits/reset", d.reset, false, true, call{summary: "Empty the windows of a scope, or of the whole organisation", query: []param{paramOrg, {name: "scope", doc: "key:ID, team:ID or org; absent is all"}}, fails: ofLedger}},
-		{"GET /admin/spend", d.spend, false, false, call{summary: "The ledger of an organisation", query: []param{paramOrg}, answer: Ledger{}, fails: ofLedger}},
-		{"POST /admin/spend/reconcile", d.reconcile, false, true, call{summary: "Compare the ledger with the platform", query: []param{paramOrg}, answer: Reconciled{}, fails: ofLedger}},
-		{"POST /admin/spend/adopt", d.adopt, false, true, call{summary: "Give a resource an owner", query: []param{paramOrg, paramID, {name: "team", doc: "id of a team"}, {name: "key", doc: "id of a key"}}, answer: Adopted{}, fails: ofLedger}},
-		{"GET /admin/spend/history", d.costs, false, false, call{summary: "What resources have cost", query: costQuery(true), answer: Costs{}, fails: ofLedger}},
-		{"GET /admin/spend/forecast", d.forecast, false, false, call{summary: "What each scope is likely to spend", query: []param{paramOrg}, answer: Forecasts{}, fails: ofLedger}},
-		{"GET /admin/spend/export", d.export, false, false, call{summary: "What resources have cost, in the columns of FOCUS 1.2", query: costQuery(false), media: "text/csv", fails: ofLedger}},
-		{"GET /admin/spend/idle", d.idle, false, false, call{summary: "What costs money and does not work", query: []param{paramOrg}, answer: IdleList{}, fails: ofLedger}},
-		{"POST /admin/spend/keep", d.keep, false, true, call{summary: "Leave an idle resource alone", query: []param{paramOrg, paramID, {name: "for", doc: "how long, such as 24h; 0s ends it", required: true}}, answer: Kept{}, fails: ofLedger}},
-		{"GET /admin/approvals", d.approvals, false, false, call{summary: "Requests for approval", query: []param{paramOrg}, answer: list{name: "approvals", item: d.Shapes.Approval}, fails: []int{404, 503}}},
-		{"POST /admin/approvals/grant", d.grant, false, true, call{summary: "Let a refused call pass once", query: paramAnswer, answer: d.Shapes.Approval, fails: ofLedger}},
-		{"POST /admin/approvals/deny", d.deny, false, true, call{summary: "Deny a request for approval", query: paramAnswer[:4], answer: d.Shapes.Approval, fails: ofLedger}},
-		{"GET /admin/keys", d.keys, false, false, call{summary: "Keys of an organisation, those of the configuration among them", query: []param{paramOrg}, answer: list{name: "keys", item: d.Shapes.Key}, fails: ofLedger}},
-		{"POST /admin/keys/create", d.createKey, false, true, call{summary: "Make a key", query: []param{paramOrg, {name: "spec", doc: "a key as under keys of the configuration, in JSON", required: true}}, status: 201, answer: d.Shapes.Made, fails: ofKeys}},
-		{"POST /admin/keys/rotate", d.rotateKey, false, true, call{summary: "Give a key another secret", query: []param{paramOrg, paramKey, {name: "overlap", doc: "how long those it has are accepted, such as 24h", required: true}}, answer: d.Shapes.Made, fails: ofKeys}},
-		{"POST /admin/keys/revoke", d.revokeKey, false, true, call{summary: "Withdraw a key", query: []param{paramOrg, paramKey}, fails: ofKeys}},
-		{"GET /admin/legacy", d.legacy, false, false, call{summary: "Who calls the retired interfaces", query: []param{paramAnyOrg}, answer: legacyList{}, fails: []int{404, 503}}},
-		{"GET /admin/envoy", d.envoyNodes, false, false, call{summary: "Envoys connected to this gateway", answer: nodeList{}}},
-		{"GET /admin/envoy/snapshot", d.envoySnapshot, false, false, call{summary: "What a group of Envoys is served", query: []param{{name: "group", doc: "a node group of the configuration", required: true}}, answer: EnvoySnapshot{}, fails: []int{400}}},
-		{"GET /admin/decisions", d.decisions, false, false, call{summary: "The latest exchanges", query: paramDecisions, answer: list{"decisions", d.Shapes.Summary, []string{"incomplete"}}, fails: []int{400}}},
-		{"GET /admin/decisions/{id}", d.decision, false, false, call{summary: "What became of an exchange, stage by stage", answer: d.Shapes.Report, fails: []int{404, 503}}},
-		{"POST /admin/explain", d.explain, false, false, call{summary: "What would become of a request", body: question{}, answer: d.Shapes.Report, fails: []int{400, 500}}},
-		{"GET /admin/audit", d.audit, false, false, call{summary: "What an organisation has, held against its policies", query: []param{paramOrg}, answer: d.Shapes.Audit, fails: []int{404, 502}}},
-		{"GET /debug/pprof/", pprof.Index, false, false, call{summary: "Profiles of the process", media: "text/html"}},
-		{"GET /debug/pprof/profile", pprof.Profile, false, false, call{summary: "A profile of the processors", query: []param{{name: "seconds", doc: "how long; absent is 30"}}, media: profile}},
-		{"GET /debug/pprof/symbol", pprof.Symbol, false, false, call{summary: "Names of program counters", media: "text/plain"}},
-		{"GET /debug/pprof/trace", pprof.Trace, false, false, call{summary: "A trace of the execution", query: []param{{name: "seconds", doc: "how long; absent is 1"}}, media: profile}},
+		{"GET /livez", live, anyone, ofGateway, false, call{summary: "Whether the process runs", answer: probed{}}},
+		{"GET /readyz", d.ready, anyone, ofGateway, false, call{summary: "Whether calls are served", answer: probed{}, fails: []int{503}}},
+		{"GET /metrics", d.Metrics.ServeHTTP, anyone, ofGateway, false, call{summary: "Metrics for Prometheus", media: "text/plain"}},
+		{"GET /admin/openapi.json", d.openAPI, RoleViewer, ofAsking, false, call{summary: "This document", answer: object{}}},
+		{"GET /admin/status", d.status, RoleViewer, ofGateway, false, call{summary: "The configuration in force", answer: Report{}}},
+		{"GET /admin/limits", d.limits, RoleViewer, ofOrg, false, call{summary: "Windows in use of the quotas of an organisation", query: []param{paramOrg}, answer: windowList{}, fails: []int{404, 503}}},
+		{"POST /admin/limits/reset", d.reset, RoleOperator, ofOrg, true, call{summary: "Empty the windows of a scope, or of the whole organisation", query: []param{paramOrg, {name: "scope", doc: "key:ID, team:ID or org; absent is all"}}, fails: ofLedger}},
+		{"GET /admin/spend", d.spend, RoleViewer, ofOrg, false, call{summary: "The ledger of an organisation", query: []param{paramOrg}, answer: Ledger{}, fails: ofLedger}},
+		{"POST /admin/spend/reconcile", d.reconcile, RoleOperator, ofOrg, true, call{summary: "Compare the ledger with the platform", query: []param{paramOrg}, answer: Reconciled{}, fails: ofLedger}},
+		{"POST /admin/spend/adopt", d.adopt, RoleOperator, ofOrg, true, call{summary: "Give a resource an owner", query: []param{paramOrg, paramID, {name: "team", doc: "id of a team"}, {name: "key", doc: "id of a key"}}, answer: Adopted{}, fails: ofLedger}},
+		{"GET /admin/spend/history", d.costs, RoleViewer, ofOrg, false, call{summary: "What resources have cost", query: costQuery(true), answer: Costs{}, fails: ofLedger}},
+		{"GET /admin/spend/forecast", d.forecast, RoleViewer, ofOrg, false, call{summary: "What each scope is likely to spend", query: []param{paramOrg}, answer: Forecasts{}, fails: ofLedger}},
+		{"GET /admin/spend/export", d.export, RoleViewer, ofOrg, false, call{summary: "What resources have cost, in the columns of FOCUS 1.2", query: costQuery(false), media: "text/csv", fails: ofLedger}},
+		{"GET /admin/spend/idle", d.idle, RoleViewer, ofOrg, false, call{summary: "What costs money and does not work", query: []param{paramOrg}, answer: IdleList{}, fails: ofLedger}},
+		{"POST /admin/spend/keep", d.keep, RoleOperator, ofOrg, true, call{summary: "Leave an idle resource alone", query: []param{paramOrg, paramID, {name: "for", doc: "how long, such as 24h; 0s ends it", required: true}}, answer: Kept{}, fails: ofLedger}},
+		{"GET /admin/approvals", d.approvals, RoleViewer, ofOrg, false, call{summary: "Requests for approval", query: []param{paramOrg}, answer: list{name: "approvals", item: d.Shapes.Approval}, fails: []int{404, 503}}},
+		{"POST /admin/approvals/grant", d.grant, RoleApprover, ofOrg, true, call{summary: "Let a refused call pass once", query: paramAnswer, answer: d.Shapes.Approval, fails: ofLedger}},
+		{"POST /admin/approvals/deny", d.deny, RoleApprover, ofOrg, true, call{summary: "Deny a request for approval", query: paramAnswer[:4], answer: d.Shapes.Approval, fails: ofLedger}},
+		{"GET /admin/keys", d.keys, RoleViewer, ofOrg, false, call{summary: "Keys of an organisation, those of the configuration among them", query: []param{paramOrg}, answer: list{name: "keys", item: d.Shapes.Key}, fails: ofLedger}},
+		{"POST /admin/keys/create", d.createKey, RoleAdmin, ofOrg, true, call{summary: "Make a key", query: []param{paramOrg, {name: "spec", doc: "a key as under keys of the configuration, in JSON", required: true}}, status: 201, answer: d.Shapes.Made, fails: ofKeys}},
+		{"POST /admin/keys/rotate", d.rotateKey, RoleAdmin, ofOrg, true, call{summary: "Give a key another secret", query: []param{paramOrg, paramKey, {name: "overlap", doc: "how long those it has are accepted, such as 24h", required: true}}, answer: d.Shapes.Made, fails: ofKeys}},
+		{"POST /admin/keys/revoke", d.revokeKey, RoleAdmin, ofOrg, true, call{summary: "Withdraw a key", query: []param{paramOrg, paramKey}, fails: ofKeys}},
+		{"GET /admin/legacy", d.legacy, RoleViewer, ofOrg, false, call{summary: "Who calls the retired interfaces", query: []param{paramAnyOrg}, answer: legacyList{}, fails: []int{404, 503}}},
+		{"GET /admin/envoy", d.envoyNodes, RoleViewer, ofGateway, false, call{summary: "Envoys connected to this gateway", answer: nodeList{}}},
+		{"GET /admin/envoy/snapshot", d.envoySnapshot, RoleViewer, ofGateway, false, call{summary: "What a group of Envoys is served", query: []param{{name: "group", doc: "a node group of the configuration", required: true}}, answer: EnvoySnapshot{}, fails: []int{400}}},
+		{"GET /admin/decisions", d.decisions, RoleViewer, ofOrg, false, call{summary: "The latest exchanges", query: paramDecisions, answer: list{"decisions", d.Shapes.Summary, []string{"incomplete"}}, fails: []int{400}}},
+		{"GET /admin/decisions/{id}", d.decision, RoleViewer, ofAsking, false, call{summary: "What became of an exchange, stage by stage", answer: d.Shapes.Report, fails: []int{404, 503}}},
+		{"POST /admin/explain", d.explain, RoleViewer, ofAsking, false, call{summary: "What would become of a request", body: question{}, answer: d.Shapes.Report, fails: []int{400, 500}}},
+		{"GET /admin/audit", d.audit, RoleViewer, ofOrg, false, call{summary: "What an organisation has, held against its policies", query: []param{paramOrg}, answer: d.Shapes.Audit, fails: []int{404, 502}}},
+		{"GET /debug/pprof/", pprof.Index, RoleOperator, ofGateway, false, call{summary: "Profiles of the process", media: "text/html"}},
+		{"GET /debug/pprof/profile", pprof.Profile, RoleOperator, ofGateway, false, call{summary: "A profile of the processors", query: []param{{name: "seconds", doc: "how long; absent is 30"}}, media: profile}},
+		{"GET /debug/pprof/symbol", pprof.Symbol, RoleOperator, ofGateway, false, call{summary: "Names of program counters", media: "text/plain"}},
+		{"GET /debug/pprof/trace", pprof.Trace, RoleOperator, ofGateway, false, call{summary: "A trace of the execution", query: []param{{name: "seconds", doc: "how long; absent is 1"}}, media: profile}},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
 // History is a filter.Observer that keeps the latest exchanges of known callers
@@ -58,10 +59,11 @@ func (h *History) add(ex *filter.Exchange) {
 	h.byID[ex.Event.DecisionID] = ex
 }
 
-// plain reports whether an exchange only read, passed, and no policy spoke.
+// plain reports whether an exchange only read, passed, and no policy spoke, or was
+// refused because there was too much to do.
 func plain(ex *filter.Exchange) bool {
 	e := ex.Event
-	return e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" &&
+	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" &&
 		len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) == 0
 }
 

@@ -31,7 +31,7 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	r := audit.Record{
-		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: ex.Event.Dialect,
+		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Subject: ex.Caller.Subject, Peer: ex.In.Peer, Dialect: ex.Event.Dialect,
 		Operation: ex.Operation.ID, Kind: string(row.Kind), Verb: string(verb), Resource: ex.Params["id"],
 	}
 	if after, ok := ex.Input.Resource.After.(map[string]any); ok {

@@ -25,7 +25,7 @@ func (c *takes) Take(_ context.Context, t ratelimit.Take) (ratelimit.Decision, e
 // A class is counted for those who share its quota, and not at all for callers who
 // are exempt.
 func TestClassesCountWhomTheySay(t *testing.T) {
-	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, "test")
+	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 	}
 	limit := ratelimit.Limit{Minute: 10}
 	f := &Count{Recorder: recorder}
-	tenant := &Tenant{ID: "acme", Keys: map[string]ratelimit.Limit{"ann": limit}, Classes: map[string][]Class{"createPod": {
+	tenant := &Tenant{ID: "acme", Limits: map[ratelimit.Ref]ratelimit.Limit{{Kind: ratelimit.KindKey, ID: "ann"}: limit}, Classes: map[string][]Class{"createPod": {
 		{ID: "k", Per: ratelimit.KindKey, Limit: limit, Cost: 3},
 		{ID: "t", Per: ratelimit.KindTeam, Limit: limit},
 		{ID: "o", Per: ratelimit.KindOrg, Limit: limit},

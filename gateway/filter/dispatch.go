@@ -47,8 +47,22 @@ type Dispatcher struct {
 // that must be seen whole are read to their end, so that one which breaks off can
 // still be refused; others are left streaming.
 func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err error) {
-	ctx, span := d.Recorder.Stage(ctx, StageDispatch)
-	defer span.End()
+	row, _ := operation.Of(ex.Operation.ID)
+	client, label := d.Upstream, ""
+	switch {
+	case row.Opaque:
+		client, label = d.Balanced, ex.Params["id"]
+	case row.Kind == operation.KindJob:
+		client = d.Run
+	}
+	ctx, end := d.Recorder.Call(ctx, StageDispatch, ex.Out.Method, client.Host())
+	status := 0
+	defer func() { end(status, err) }()
+	if row.Kind == operation.KindJob {
+		ex.slot.Leave() // it may take its time: its body and its connection are bounded otherwise
+	}
+	ex.slot.Rest()
+	defer ex.slot.Work()
 	if ex.Out.Tunnel {
 		if !d.WebSockets.TryAcquire(1) {
 			return nil, problem.Overloaded.New("too many WebSockets are open").With("Retry-After", "1")
@@ -63,14 +77,6 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		}()
 	}
 	cancel := func() {}
-	row, _ := operation.Of(ex.Operation.ID)
-	client, label := d.Upstream, ""
-	switch {
-	case row.Opaque:
-		client, label = d.Balanced, ex.Params["id"]
-	case row.Kind == operation.KindJob:
-		client = d.Run
-	}
 	switch {
 	case ex.Operation.Mutates && !row.Waits:
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
@@ -81,6 +87,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		}
 		ctx, cancel = d.Streams.add(ctx, stream)
 	}
+	d.Recorder.Inject(ctx, ex.Out.Header)
 	begin := d.Recorder.Now()
 	ex.Leave()
 	res, err := client.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
@@ -94,6 +101,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		cancel()
 		return nil, err
 	}
+	status = res.StatusCode
 	ex.Receive(res.StatusCode, res.Header)
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		if err := openTunnel(ctx, ex, res.Body); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -18,10 +19,16 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
+// The doors, as events name them.
+const (
+	DoorHTTP     = "http"
+	DoorExtProc  = "envoy"
+	DoorExtAuthz = "ext_authz"
+)
+
 // Inbound is a request as a door received it. No filter changes it.
 type Inbound struct {
-	// Door is "http" or "envoy".
-	Door   string
+	Door   string // DoorHTTP, DoorExtProc or DoorExtAuthz
 	Method string
 	// Path and Query are the two halves of the request target, raw. Of a request to
 	// the host name of a load-balanced endpoint, Path is the one that leads there.
@@ -184,6 +191,8 @@ type Exchange struct {
 	// from the caller's quotas with that one, and uncounted that the store was away
 	// then.
 	nested, counted, uncounted bool
+	// slot is its place among what is done at once, nil without one.
+	slot *overload.Slot
 	// memory is that of a body that was read behind the head, nil without one.
 	memory *held
 	// shared says that the call was admitted to the account's fair share.
@@ -202,7 +211,7 @@ func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params 
 	c := &Exchange{
 		In: ex.In, Ports: ex.Ports, RequestID: ex.RequestID, DecisionID: ex.DecisionID, Dialect: route.V2,
 		Operation: op, Caller: caller, Tenant: ex.Tenant, Params: params,
-		Event: &telemetry.Event{Dialect: ex.Event.Dialect, Operation: op.ID}, nested: true,
+		Event: &telemetry.Event{Dialect: ex.Event.Dialect, Operation: op.ID}, nested: true, slot: ex.slot,
 	}
 	c.stages = c.spare[:0]
 	c.uncounted = ex.Limit != nil && ex.Limit.Degraded
@@ -259,7 +268,7 @@ func (ex *Exchange) Record() *Exchange {
 	}{*ex, *ex.Event, policies.Input{}}
 	c := &r.ex
 	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
-	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once, c.grant = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once, c.grant, c.slot = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 	c.stages = append(c.spare[:0], ex.stages...)
 	c.Event = &r.event
 	c.Event.Agent = clip(c.Event.Agent)

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Identify finds out who calls. A request carries exactly one credential: a
-// Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
+// Identify finds out who calls. A request carries exactly one credential, a key or a
+// token of an issuer: as a Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
 // the api_key parameter its clients send. Elsewhere that parameter identifies
 // no caller, and beside a token it is a second credential all the same.
 type Identify struct {
@@ -34,20 +34,20 @@ func (Identify) Name() string { return "identify" }
 
 // Request sets Tenant and Caller, unless a dry run has named it. It refuses with 401, with 429 an address that failed too
 // often, and with 400 when there is more than one credential.
-func (f Identify) Request(_ context.Context, ex *Exchange) error {
+func (f Identify) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller == nil {
-		if err := f.find(ex); err != nil || ex.Caller == nil {
+		if err := f.find(ctx, ex); err != nil || ex.Caller == nil {
 			return err
 		}
 	}
 	c := ex.Caller
 	ex.Tenant = ex.callers.Tenants[c.Org]
-	ex.Event.Org, ex.Event.Team, ex.Event.Key = c.Org, c.Team, c.Key
+	ex.Event.Org, ex.Event.Team, ex.Event.Key, ex.Event.Subject = c.Org, c.Team, c.Key, c.Subject
 	return nil
 }
 
 // find sets the caller, nil where none is needed.
-func (f Identify) find(ex *Exchange) error {
+func (f Identify) find(ctx context.Context, ex *Exchange) error {
 	key, err := credential(ex)
 	if err != nil && !errors.Is(err, identity.ErrUnknown) {
 		return err
@@ -62,11 +62,14 @@ func (f Identify) find(ex *Exchange) error {
 		ex.Tenant = ex.callers.Tenants[f.Keyless]
 		return nil
 	}
-	caller, err := ex.callers.Directory.Find(key, ex.In.Peer, ex.In.Received)
+	caller, err := ex.callers.Directory.Find(ctx, key, ex.In.Peer, ex.In.Received)
+	if errors.Is(err, identity.ErrUnavailable) {
+		return problem.IssuerUnavailable.New("the token cannot be verified at the moment").With("Retry-After", "10").Because(err)
+	}
 	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
 		return refused
 	}
-	if err != nil && ex.callers.Partial {
+	if err != nil && ex.callers.Partial && !identity.IsToken(key) {
 		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -28,7 +29,8 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	rules := ex.Tenant.labels(ex.Caller)
-	labels, faults := spend.ReadLabels(HeaderLabels, strings.Join(ex.In.Header.Values(HeaderLabels), ","), rules)
+	given := append(slices.Clone(ex.In.Header.Values(HeaderLabels)), ex.Caller.Labels)
+	labels, faults := spend.ReadLabels(HeaderLabels, strings.Join(given, ","), rules)
 	if len(faults) > 0 {
 		p := problem.Invalid.New("the labels in " + HeaderLabels + " cannot be set")
 		p.Errors = faults

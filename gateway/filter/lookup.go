@@ -71,6 +71,8 @@ func (f *Finder) Find(ctx context.Context, ex *Exchange, c *idempotency.Call, ag
 
 // list lists the resources there are of a kind.
 func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([]Listed, error) {
+	ex.slot.Rest()
+	defer ex.slot.Work()
 	return f.Reader.resources(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
 }
 
@@ -313,6 +315,8 @@ func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (f
 	}
 	ctx, cancel := f.Finder.bound(ctx, ex)
 	defer cancel()
+	ex.slot.Rest()
+	defer ex.slot.Work()
 	for wait := newPause(ctx); looks != 0; looks-- {
 		wait.next(ctx)
 		found, err = f.Finder.Find(ctx, ex, &o.call, f.Now().Sub(ex.In.Received))

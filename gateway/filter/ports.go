@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -23,6 +24,8 @@ import (
 // through their Exchange and in no other way, so an exchange with other ports
 // runs the same chain without effect: that is what a dry run is.
 type Ports struct {
+	// Gate bounds what is done at once; nil admits everything.
+	Gate *overload.Gate
 	// Counter counts calls against quotas.
 	Counter Counter
 	// Shares divides the platform account's own quota among teams.
@@ -138,6 +141,9 @@ type Observer interface {
 // and taken once per exchange.
 type Pipeline struct {
 	Chain *Chain
+	// Check is the chain of requests whose bodies cannot be changed and whose answers
+	// are not seen.
+	Check *Chain
 	Ports Ports
 	// Callers are who may call.
 	Callers *Callers

@@ -372,7 +372,7 @@ func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record 
 	if r.verb != operation.VerbStop && r.verb != operation.VerbUpdate && catalog.Stopped(record) {
 		return r.After // it was started, and will say so
 	}
-	prices, err := ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)
+	prices, err := ex.prices(ctx)
 	if err != nil {
 		prices = nil
 	}

@@ -134,7 +134,7 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 	in := ex.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
 	defer span.End()
-	snap, err := ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)
+	snap, err := ex.prices(ctx)
 	if err != nil && !errors.Is(err, catalog.ErrUnavailable) {
 		return fmt.Errorf("price list: %w", err)
 	}
@@ -146,4 +146,12 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 		ex.Event.Priced, ex.Event.Hourly = true, float64(in.Cost.Hourly)/1e6
 	}
 	return nil
+}
+
+// prices returns the price list of the caller's organisation, which may have to be
+// read first.
+func (ex *Exchange) prices(ctx context.Context) (*catalog.Snapshot, error) {
+	ex.slot.Rest()
+	defer ex.slot.Work()
+	return ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)
 }

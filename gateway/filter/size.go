@@ -116,6 +116,8 @@ func (f Size) receive(ex *Exchange, source io.Reader, limit int64) error {
 		return nil
 	}
 	ex.memory = f.bound(ex)
+	ex.slot.Rest()
+	defer ex.slot.Work()
 	defer func() { ex.Event.BytesIn = int64(len(in.Body)) }()
 	most := limit + 1 // one more byte shows that there are too many
 	if in.Length >= 0 {

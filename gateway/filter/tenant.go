@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"strings"
+
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -38,10 +40,9 @@ func (c *Class) scope(caller *identity.Caller) ratelimit.Scope {
 type Tenant struct {
 	// ID is the organisation's id.
 	ID string
-	// Limit is the quota that all callers share; Teams and Keys hold those of its teams
-	// and keys, by id.
-	Limit       ratelimit.Limit
-	Teams, Keys map[string]ratelimit.Limit
+	// Limits holds the quotas of its scopes, those that limit nothing included. An id that
+	// ends with a colon is that of all whose ids begin so and have no quotas of their own.
+	Limits map[ratelimit.Ref]ratelimit.Limit
 	// Failure overrides, by class of call, what happens while the shared store is
 	// away.
 	Failure map[ratelimit.Class]ratelimit.Failure
@@ -68,13 +69,26 @@ type Tenant struct {
 	ChangesBodies bool
 }
 
+// Scope returns a scope with its quotas.
+func (t *Tenant) Scope(kind ratelimit.ScopeKind, id string) ratelimit.Scope {
+	limit, ok := t.Limits[ratelimit.Ref{Kind: kind, ID: id}]
+	if !ok {
+		prefix, _, _ := strings.Cut(id, ":")
+		limit = t.Limits[ratelimit.Ref{Kind: kind, ID: prefix + ":"}]
+	}
+	return ratelimit.Scope{Kind: kind, ID: id, Limit: limit}
+}
+
+// CallerScopes is the largest number of scopes a caller is counted in beside classes.
+const CallerScopes = 3
+
 // Scopes returns what a caller is counted in.
 func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
-	scopes := make([]ratelimit.Scope, 0, 4)
-	for _, s := range []ratelimit.Scope{
-		{Kind: ratelimit.KindKey, ID: c.Key, Limit: t.Keys[c.Key]},
-		{Kind: ratelimit.KindTeam, ID: c.Team, Limit: t.Teams[c.Team]},
-		{Kind: ratelimit.KindOrg, ID: t.ID, Limit: t.Limit},
+	scopes := make([]ratelimit.Scope, 0, CallerScopes+1)
+	for _, s := range [CallerScopes]ratelimit.Scope{
+		t.Scope(ratelimit.KindKey, c.Key),
+		t.Scope(ratelimit.KindTeam, c.Team),
+		t.Scope(ratelimit.KindOrg, t.ID),
 	} {
 		if !s.Limit.Unlimited() {
 			scopes = append(scopes, s)

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 // Digest is the SHA-256 of a key.
@@ -59,13 +62,19 @@ func (Role) Values() []string {
 // Caller is who makes a request: no secret, safe to log. It is shared between
 // requests and must not be changed.
 type Caller struct {
-	// Org, Team and Key are the ids of the configuration.
+	// Org, Team and Key are the ids of the configuration. A caller with a token has a Key
+	// that stands for the issuer and the subject.
 	Org, Team, Key string
+	// Issuer is the id of the issuer of its token, Subject whom that was issued to, as it is
+	// shown; both are empty for a caller with a key.
+	Issuer, Subject string
+	// Labels are those that its token gives what it makes, as name=value,name=value.
+	Labels string
 	// Roles are those of the configuration; see RoleNames.
 	Roles []Role
 	// Exempt callers are not limited and get no RateLimit headers.
 	Exempt bool
-	// Until is when the key it came with ceases to be accepted; zero is never.
+	// Until is when the key or token it came with ceases to be accepted; zero is never.
 	Until time.Time
 	// Addresses are where the key is accepted from; none is everywhere.
 	Addresses []netip.Prefix
@@ -73,7 +82,8 @@ type Caller struct {
 	// nil where that is not kept.
 	Used *atomic.Int64
 
-	digest Digest // of the key it came with, zero for callers without one
+	digest Digest       // of the key it came with, zero for callers without one
+	claims *oidc.Claims // of the token it came with, nil for callers without one
 }
 
 // RoleNames returns the roles as strings. A caller that none was named for is an
@@ -144,9 +154,11 @@ func Period(from, until time.Time) string {
 	}
 }
 
-// Directory finds callers by key. It is immutable and safe for concurrent use.
+// Directory finds callers by key and by token. It is immutable and safe for concurrent
+// use.
 type Directory struct {
 	byDigest map[Digest]entry
+	issuers  *Issuers
 }
 
 // entry is a caller, and the first instant at which its key is accepted.
@@ -169,10 +181,10 @@ type Entry struct {
 	Caller Caller
 }
 
-// NewDirectory returns a Directory of the entries. Two entries with the same
-// digest are an error: one key must mean one caller.
-func NewDirectory(entries []Entry) (*Directory, error) {
-	d := &Directory{byDigest: make(map[Digest]entry, len(entries))}
+// NewDirectory returns a Directory of the entries and of the callers of issuers, nil for
+// none. Two entries with the same digest are an error: one key must mean one caller.
+func NewDirectory(entries []Entry, issuers *Issuers) (*Directory, error) {
+	d := &Directory{byDigest: make(map[Digest]entry, len(entries)), issuers: issuers}
 	for _, e := range entries {
 		if first, ok := d.byDigest[e.Digest]; ok {
 			return nil, fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
@@ -183,6 +195,10 @@ func NewDirectory(entries []Entry) (*Directory, error) {
 	}
 	return d, nil
 }
+
+// Verifier returns what verifies the tokens of the issuers, of which there must be some or
+// none, but not nil.
+func (d *Directory) Verifier() *oidc.Verifier { return d.issuers.verifier }
 
 // acceptedFrom reports whether the key is accepted from the address of a peer.
 func (c *Caller) acceptedFrom(peer string) bool {
@@ -199,11 +215,17 @@ const (
 	maxKey = 256
 )
 
-// Find returns the caller that a key belongs to that came from the address of a peer
-// at now, or ErrUnknown. The look-up is by digest, so neither its result nor its time
-// reveals how close a guess came.
-func (d *Directory) Find(key, peer string, now time.Time) (*Caller, error) {
-	if !wellFormed(key) {
+// Find returns the caller that a credential belongs to that came from the address of a
+// peer at now, or ErrUnknown. Keys are looked up by digest, so neither the result nor its
+// time reveals how close a guess came. What has the form of a token is verified as one and
+// never looked up; ErrUnavailable says that this was not possible.
+func (d *Directory) Find(ctx context.Context, key, peer string, now time.Time) (*Caller, error) {
+	switch {
+	case IsToken(key) && d.issuers == nil:
+		return nil, &TokenError{Err: errors.New("no issuer is configured")}
+	case IsToken(key):
+		return d.issuers.find(ctx, key)
+	case !wellFormed(key):
 		return nil, ErrUnknown
 	}
 	e, known := d.byDigest[DigestOf(key)]
@@ -222,8 +244,11 @@ func (d *Directory) Find(key, peer string, now time.Time) (*Caller, error) {
 
 // Holds reports whether a caller found in this or another Directory is accepted by
 // this one at now, and until when, zero without an end: the same key, with the same
-// organisation, team, id, roles and addresses.
+// organisation, team, id, roles and addresses, or a token that is still accepted as theirs.
 func (d *Directory) Holds(c *Caller, now time.Time) (until time.Time, ok bool) {
+	if c.claims != nil {
+		return c.Until, d.issuers != nil && d.issuers.holds(c, now)
+	}
 	e := d.byDigest[c.digest]
 	if !e.accepts(now) {
 		return time.Time{}, false

@@ -34,6 +34,7 @@ const (
 	RepeatsUnavailable Kind = "repeats_unavailable"
 	KeyConflict        Kind = "key_conflict"
 	KeysUnavailable    Kind = "keys_unavailable"
+	IssuerUnavailable  Kind = "issuer_unavailable"
 	OutcomeUnknown     Kind = "outcome_unknown"
 	UpstreamFailed     Kind = "upstream_failed"
 	UpstreamTimeout    Kind = "upstream_timeout"
@@ -57,7 +58,7 @@ var kinds = map[Kind]row{
 	VersionUnsupported: {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/2 are spoken"},
 	HeadersTooLarge:    {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "too many headers, or one that is too long"},
 	NotFound:           {http.StatusNotFound, "Not Found", "no operation has this path, or nothing that can be kept has its id, or the link is not valid"},
-	Misdirected:        {http.StatusMisdirectedRequest, "Misdirected Request", "the run interface is served by the gateway's own listener, not through Envoy's ext_proc filter"},
+	Misdirected:        {http.StatusMisdirectedRequest, "Misdirected Request", "the gateway's own listener serves the call, not the filter of Envoy's that it came by: the run interface, and by ext_authz what takes the answer or another body"},
 	MethodNotAllowed:   {http.StatusMethodNotAllowed, "Method Not Allowed", "the path exists, the method does not; see Allow"},
 	Unauthorized:       {http.StatusUnauthorized, "Unauthorized", "no key, or none that is known"},
 	RateLimited:        {http.StatusTooManyRequests, "Too Many Requests", "a window is full; wait for Retry-After seconds"},
@@ -78,12 +79,13 @@ var kinds = map[Kind]row{
 	RepeatsUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "it cannot be told whether the Idempotency-Key was used before, so the call is refused"},
 	KeyConflict:        {http.StatusConflict, "Conflict", "the key cannot be made or changed as it is: its id or secret is taken, or it was changed meanwhile"},
 	KeysUnavailable:    {http.StatusServiceUnavailable, "Service Unavailable", "the keys made at run time cannot be read or changed at the moment"},
+	IssuerUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the token cannot be verified, because the keys of its issuer cannot be read at the moment"},
 	OutcomeUnknown:     {http.StatusGatewayTimeout, "Gateway Timeout", "the platform has not said what became of a create; the same request, sent again, gets what it made"},
 	UpstreamFailed:     {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
 	UpstreamTimeout:    {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
 	UpstreamRefused:    {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},
 	Brownout:           {http.StatusServiceUnavailable, "Service Unavailable", "a scheduled brownout of a retired interface; see Retry-After"},
-	Overloaded:         {http.StatusServiceUnavailable, "Service Unavailable", "too many connections, or too many large bodies of the run interface, are open; see Retry-After"},
+	Overloaded:         {http.StatusServiceUnavailable, "Service Unavailable", "the gateway has more to do than it can, or too many connections, or too many large bodies of the run interface, are open; see Retry-After"},
 	Internal:           {http.StatusInternalServerError, "Internal Server Error", "a fault of the gateway; the log has the cause under the request id"},
 }
 

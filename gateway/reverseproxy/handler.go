@@ -9,9 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
@@ -41,7 +38,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := h.Pipeline()
 	ex := p.NewExchange(h.inbound(r))
 	event := ex.Event
-	ctx, _ := h.Recorder.Begin(r.Context(), links(r)...)
+	ctx, _ := h.Recorder.Begin(r.Context(), r.Header, ex.In.Peer)
 
 	h.receive(w, r, ex)
 	done := p.Run(ctx, ex)
@@ -67,7 +64,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) inbound(r *http.Request) filter.Inbound {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	in := filter.Inbound{
-		Door: "http", Method: r.Method, Host: r.Host, Path: path, Query: query,
+		Door: filter.DoorHTTP, Method: r.Method, Host: r.Host, Path: path, Query: query,
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
@@ -126,20 +123,6 @@ func (s *source) Read(p []byte) (int, error) {
 		s.deadline.lift()
 	}
 	return n, err
-}
-
-// links joins a caller's trace without making it the parent: whoever stands
-// outside does not decide what is sampled here.
-func links(r *http.Request) []trace.Link {
-	if r.Header.Get("Traceparent") == "" {
-		return nil
-	}
-	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	sc := trace.SpanContextFromContext(ctx)
-	if !sc.IsValid() {
-		return nil
-	}
-	return []trace.Link{{SpanContext: sc}}
 }
 
 // bufferSize is what one streaming copy moves at a time.

@@ -62,13 +62,13 @@ func (s *Service) limit(ctx context.Context, req *ratelimitv3.RateLimitRequest) 
 	if err := checkDescriptors(req.GetDescriptors()); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	org, err := table.organisation(domain, req.GetDescriptors(), now)
+	org, err := table.organisation(ctx, domain, req.GetDescriptors(), now)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	readings := make([]reading, len(req.GetDescriptors()))
 	for i, desc := range req.GetDescriptors() {
-		if readings[i], err = table.read(domain, org, desc, now); err != nil {
+		if readings[i], err = table.read(ctx, domain, org, desc, now); err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
 		readings[i].units = units(req, desc)

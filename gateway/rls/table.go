@@ -1,6 +1,7 @@
 package rls
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -49,7 +50,7 @@ type entry = commonv3.RateLimitDescriptor_Entry
 
 // organisation returns the organisation that all descriptors of a request are
 // counted for, "" if none is named. A request that names two is an error.
-func (t *Table) organisation(d *Domain, descriptors []*commonv3.RateLimitDescriptor, now time.Time) (string, error) {
+func (t *Table) organisation(ctx context.Context, d *Domain, descriptors []*commonv3.RateLimitDescriptor, now time.Time) (string, error) {
 	if d.Org != "" {
 		return d.Org, nil
 	}
@@ -60,7 +61,7 @@ func (t *Table) organisation(d *Domain, descriptors []*commonv3.RateLimitDescrip
 		case entryOrg:
 			named = first.GetValue()
 		case entryAuthorization:
-			if c := t.caller(desc.GetEntries(), now); c != nil {
+			if c := t.caller(ctx, desc.GetEntries(), now); c != nil {
 				named = c.Org
 			}
 		}
@@ -75,7 +76,7 @@ func (t *Table) organisation(d *Domain, descriptors []*commonv3.RateLimitDescrip
 // caller returns the caller that entries name: by an Authorization header and,
 // behind it, the address that the caller has. It is nil for a stranger, such as a
 // caller whose key is bound to other addresses.
-func (t *Table) caller(entries []*entry, now time.Time) *identity.Caller {
+func (t *Table) caller(ctx context.Context, entries []*entry, now time.Time) *identity.Caller {
 	address := ""
 	if len(entries) == 2 && entries[1].GetKey() == entryAddress {
 		address = entries[1].GetValue()
@@ -84,7 +85,7 @@ func (t *Table) caller(entries []*entry, now time.Time) *identity.Caller {
 	if !strings.EqualFold(scheme, "Bearer") || len(entries) > 1 && address == "" {
 		return nil
 	}
-	c, err := t.Directory.Find(key, address, now)
+	c, err := t.Directory.Find(ctx, key, address, now)
 	if err != nil {
 		return nil
 	}
@@ -92,12 +93,12 @@ func (t *Table) caller(entries []*entry, now time.Time) *identity.Caller {
 }
 
 // read finds out what a descriptor is counted in, for an organisation.
-func (t *Table) read(d *Domain, org string, desc *commonv3.RateLimitDescriptor, now time.Time) (reading, error) {
+func (t *Table) read(ctx context.Context, d *Domain, org string, desc *commonv3.RateLimitDescriptor, now time.Time) (reading, error) {
 	override, err := overriding(desc.GetLimit())
 	if err != nil {
 		return reading{}, err
 	}
-	scopes, known := t.scopes(d, org, desc, now)
+	scopes, known := t.scopes(ctx, d, org, desc, now)
 	switch {
 	case !known:
 		return reading{refused: !d.Unknown.passes()}, nil
@@ -111,7 +112,7 @@ func (t *Table) read(d *Domain, org string, desc *commonv3.RateLimitDescriptor, 
 
 // scopes returns what a descriptor is counted in, that which its override is for
 // first, and whether it names something known.
-func (t *Table) scopes(d *Domain, org string, desc *commonv3.RateLimitDescriptor, now time.Time) ([]ratelimit.Scope, bool) {
+func (t *Table) scopes(ctx context.Context, d *Domain, org string, desc *commonv3.RateLimitDescriptor, now time.Time) ([]ratelimit.Scope, bool) {
 	tenant := t.Tenants[org]
 	if tenant == nil {
 		return nil, false
@@ -122,11 +123,11 @@ func (t *Table) scopes(d *Domain, org string, desc *commonv3.RateLimitDescriptor
 			return nil, false
 		}
 		if entries = entries[1:]; len(entries) == 0 {
-			return []ratelimit.Scope{{Kind: ratelimit.KindOrg, ID: org, Limit: tenant.Limit}}, true
+			return []ratelimit.Scope{tenant.Scope(ratelimit.KindOrg, org)}, true
 		}
 	}
 	if reserved(entries[0].GetKey()) {
-		return t.shared(tenant, entries, now)
+		return t.shared(ctx, tenant, entries, now)
 	}
 	for _, r := range d.Rules {
 		if r.fits(entries) {
@@ -138,17 +139,17 @@ func (t *Table) scopes(d *Domain, org string, desc *commonv3.RateLimitDescriptor
 
 // shared returns the counters of a tenant that entries name, those that calls of the
 // gateway are counted in.
-func (t *Table) shared(tenant *filter.Tenant, entries []*entry, now time.Time) ([]ratelimit.Scope, bool) {
+func (t *Table) shared(ctx context.Context, tenant *filter.Tenant, entries []*entry, now time.Time) ([]ratelimit.Scope, bool) {
 	id, alone := entries[0].GetValue(), len(entries) == 1
 	switch entries[0].GetKey() {
 	case entryTeam:
-		limit, known := tenant.Teams[id]
-		return []ratelimit.Scope{{Kind: ratelimit.KindTeam, ID: id, Limit: limit}}, known && alone
+		_, known := tenant.Limits[ratelimit.Ref{Kind: ratelimit.KindTeam, ID: id}]
+		return []ratelimit.Scope{tenant.Scope(ratelimit.KindTeam, id)}, known && alone
 	case entryKey:
-		limit, known := tenant.Keys[id]
-		return []ratelimit.Scope{{Kind: ratelimit.KindKey, ID: id, Limit: limit}}, known && alone
+		_, known := tenant.Limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: id}]
+		return []ratelimit.Scope{tenant.Scope(ratelimit.KindKey, id)}, known && alone
 	case entryAuthorization:
-		c := t.caller(entries, now)
+		c := t.caller(ctx, entries, now)
 		if c == nil || c.Org != tenant.ID {
 			return nil, false
 		}
@@ -156,8 +157,8 @@ func (t *Table) shared(tenant *filter.Tenant, entries []*entry, now time.Time) (
 			return nil, true
 		}
 		scopes := tenant.Scopes(c)
-		if tenant.Keys[c.Key].Unlimited() {
-			scopes = slices.Insert(scopes, 0, ratelimit.Scope{Kind: ratelimit.KindKey, ID: c.Key})
+		if key := tenant.Scope(ratelimit.KindKey, c.Key); key.Limit.Unlimited() {
+			scopes = slices.Insert(scopes, 0, key)
 		}
 		return scopes, true
 	}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// newMan writes the manual of every command that is not hidden, which a release
+// contains. SOURCE_DATE_EPOCH dates it, the present otherwise.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write manual pages into a directory",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o750); err != nil {
+				return fmt.Errorf("manual pages: %w", err)
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "tollgate " + version(), Manual: "tollgate"}, args[0])
+		}),
+	}
+}

@@ -1,0 +1,186 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
+)
+
+// Role is what an admin may do.
+type Role string
+
+// The roles. Every admin is a viewer.
+const (
+	// RoleViewer reads.
+	RoleViewer Role = "viewer"
+	// RoleOperator runs the gateway: counts, owners, idle resources, profiles.
+	RoleOperator Role = "operator"
+	// RoleApprover answers requests for approval.
+	RoleApprover Role = "approver"
+	// RoleAdmin has every role, and alone manages callers' keys.
+	RoleAdmin Role = "admin"
+
+	// anyone is the role of routes that require no token.
+	anyone Role = ""
+)
+
+// Values lists the roles.
+func (Role) Values() []string {
+	return []string{string(RoleViewer), string(RoleOperator), string(RoleApprover), string(RoleAdmin)}
+}
+
+// Account is an admin of the configuration.
+type Account struct {
+	Name    string          `yaml:"name,required" doc:"short name, which the audit log, the log and grants of approvals show"`
+	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys new makes both"`
+	Roles   []Role          `yaml:"roles,required" doc:"what the admin may do: a viewer reads, an operator resets limits and changes owners and what is idle, an approver answers requests for approval, an admin does all of it and manages keys"`
+	Org     string          `yaml:"org" doc:"organisation that the admin is bound to; empty is all of them and the gateway itself"`
+	Expires time.Time       `yaml:"expires" doc:"when the token ceases to be accepted, RFC 3339; absent is never"`
+}
+
+// maxName bounds the name of an admin, in bytes.
+const maxName = 64
+
+// Names in the audit log that are no admin's own.
+const (
+	sharedName = "admin"           // who has the shared token
+	openName   = "unauthenticated" // where the listener requires none
+)
+
+// reserved are the names that the audit log gives to others.
+var reserved = []string{sharedName, openName, "gateway", "link"} //nolint:gochecknoglobals // read only
+
+// Validate reports every fault, each with its path below the account.
+func (a *Account) Validate() error {
+	var errs []error
+	if a.Name == "" || len(a.Name) > maxName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "" {
+		errs = append(errs, fault.Errorf("name", "must have letters, digits, '-', '_', '.' and '@' alone, and at most %d of them", maxName))
+	}
+	if slices.Contains(reserved, a.Name) {
+		errs = append(errs, fault.Errorf("name", "%q is reserved: the audit log uses it", a.Name))
+	}
+	if len(a.Roles) == 0 {
+		errs = append(errs, fault.Errorf("roles", "needs at least one of %s", strings.Join(Role("").Values(), ", ")))
+	}
+	return errors.Join(errs...)
+}
+
+// Admin is who asks.
+type Admin struct {
+	// Name is that of the account.
+	Name string
+	// Org is the organisation that the admin is bound to, "" for none.
+	Org   string
+	roles []Role
+	// unnamed admins have the shared token, or none.
+	unnamed bool
+}
+
+// has reports whether the admin has a role.
+func (a *Admin) has(r Role) bool {
+	return r == RoleViewer || slices.Contains(a.roles, r) || slices.Contains(a.roles, RoleAdmin)
+}
+
+// signs returns the name that an answer is recorded under. Admins without a name of
+// their own give one.
+func (a *Admin) signs(given string) (string, error) {
+	if a.unnamed {
+		return given, nil
+	}
+	if given != "" && given != a.Name {
+		return "", BadRequestError{Reason: "by: the token is that of " + a.Name}
+	}
+	return a.Name, nil
+}
+
+// author returns who makes or withdraws a key, for its record.
+func (a *Admin) author() string {
+	if a.unnamed {
+		return sharedName
+	}
+	return a.Name
+}
+
+// adminKey is the key of the Admin in the context of a request.
+type adminKey struct{}
+
+// asking returns who makes a request that passed the guard.
+func asking(r *http.Request) *Admin {
+	a, _ := r.Context().Value(adminKey{}).(*Admin)
+	return a
+}
+
+func (a *Admin) attach(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), adminKey{}, a))
+}
+
+// Directory finds admins by their tokens. It is immutable and safe for concurrent use.
+type Directory struct {
+	byDigest map[identity.Digest]entry
+	issuers  map[string]*Issuer // by URL
+	verifier *oidc.Verifier     // of their tokens
+}
+
+// entry is an admin, and until when the token is accepted; zero is without an end.
+type entry struct {
+	admin   *Admin
+	expires time.Time
+}
+
+// NewDirectory returns a Directory of accounts and, unless it is empty, of the shared
+// token. Names and tokens must differ.
+func NewDirectory(token string, accounts []Account) (*Directory, error) {
+	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
+	names := make(map[string]bool, len(accounts))
+	if token != "" {
+		d.byDigest[identity.DigestOf(token)] = entry{admin: &Admin{Name: sharedName, roles: []Role{RoleAdmin}, unnamed: true}}
+	}
+	for i, a := range accounts {
+		if names[a.Name] {
+			return nil, fault.Errorf(fault.Index("admins", i)+".name", "admin %q is already defined", a.Name)
+		}
+		names[a.Name] = true
+		if first, ok := d.byDigest[a.Digest]; ok {
+			return nil, fault.Errorf(fault.Index("admins", i)+".sha256", "is the token of %s, too", first.admin.Name)
+		}
+		d.byDigest[a.Digest] = entry{&Admin{Name: a.Name, Org: a.Org, roles: a.Roles}, a.Expires}
+	}
+	return d, nil
+}
+
+// Open reports whether the listener requires no token: none was ever configured.
+func (d *Directory) Open() bool { return len(d.byDigest)+len(d.issuers) == 0 }
+
+// Knows reports whether a digest is that of a token.
+func (d *Directory) Knows(digest identity.Digest) bool {
+	_, ok := d.byDigest[digest]
+	return ok
+}
+
+// errUnknown is the end of a token that is no admin's.
+var errUnknown = errors.New("an admin token is required")
+
+// Find returns the admin of a token at a time. The error is oidc.ErrUnavailable for a
+// token that cannot be judged, errNoRole or errNoName for one whose holder is no admin,
+// and any other for one that is not accepted. The look-up is by digest, so its time does
+// not reveal how close a guess came.
+func (d *Directory) Find(ctx context.Context, token string, now time.Time) (*Admin, error) {
+	if len(d.issuers) > 0 && oidc.Looks(token) {
+		return d.issued(ctx, token)
+	}
+	e, ok := d.byDigest[identity.DigestOf(token)]
+	if !ok || !e.expires.IsZero() && !now.Before(e.expires) {
+		return nil, errUnknown
+	}
+	return e.admin, nil
+}
+
+// openAdmin is who asks where no token is required.
+func openAdmin() *Admin { return &Admin{Name: openName, roles: []Role{RoleAdmin}, unnamed: true} }

@@ -1,0 +1,121 @@
+package admin_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+// account has a token of its name.
+func account(name, org string, roles ...admin.Role) admin.Account {
+	return admin.Account{Name: name, Digest: identity.DigestOf("token-of-" + name), Roles: roles, Org: org}
+}
+
+// What is more than reading, by the role it requires. A route that is not here
+// requires a viewer, or nothing.
+var beyondReading = map[admin.Role][]string{
+	admin.RoleOperator: {
+		"GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
+		"POST /admin/limits/reset", "POST /admin/spend/adopt", "POST /admin/spend/keep", "POST /admin/spend/reconcile",
+	},
+	admin.RoleApprover: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
+	admin.RoleAdmin:    {"POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate"},
+}
+
+// Each role is admitted to each route that requires it, of the organisation it is bound
+// to if it is, and to no other; without a token nothing is, but probes and metrics.
+func TestRolesByRoute(t *testing.T) {
+	d := deps("the-shared-token", nil)
+	var accounts []admin.Account
+	for _, role := range admin.Role("").Values() {
+		accounts = append(accounts, account("all-"+role, "", admin.Role(role)), account("acme-"+role, "acme", admin.Role(role)))
+	}
+	d.Admins = func() *admin.Directory { return directory("the-shared-token", accounts...) }
+	routes, h := admin.Routes(d, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
+	listed := make(map[admin.Role][]string)
+	for _, rt := range routes {
+		name := rt.Method + " " + rt.Path
+		if rt.Role != "" && rt.Role != admin.RoleViewer {
+			listed[rt.Role] = append(listed[rt.Role], name)
+		}
+		if rt.Changes && (rt.Role == "" || rt.Role == admin.RoleViewer) {
+			t.Errorf("%s changes something, and viewers may ask it", name)
+		}
+		refused := http.StatusUnauthorized
+		if rt.Role == "" {
+			refused = http.StatusOK
+		}
+		for _, token := range []string{"", "wrong", "token-of-stranger"} {
+			if w := ask(h, rt.Method, rt.Path, "192.0.2.1:1", token); w.Code != refused {
+				t.Errorf("%s with token %q: %d, want %d", name, token, w.Code, refused)
+			}
+		}
+		if w := ask(h, rt.Method, rt.Path, "192.0.2.1:1", "the-shared-token"); w.Code != http.StatusOK {
+			t.Errorf("%s with the shared token: %d, want 200", name, w.Code)
+		}
+		for _, a := range accounts {
+			may := rt.Role == "" || rt.Role == admin.RoleViewer || slices.Contains(a.Roles, rt.Role) || slices.Contains(a.Roles, admin.RoleAdmin)
+			want := map[bool]int{true: 200, false: 403}[may && (a.Org == "" || rt.Org)]
+			if w := ask(h, rt.Method, rt.Path, "192.0.2.1:1", "token-of-"+a.Name); w.Code != want {
+				t.Errorf("%s as %s: %d %s, want %d", name, a.Name, w.Code, w.Body, want)
+			}
+		}
+	}
+	for _, names := range listed {
+		slices.Sort(names)
+	}
+	if diff := cmp.Diff(beyondReading, listed); diff != "" {
+		t.Errorf("routes beyond reading (-want +got):\n%s", diff)
+	}
+}
+
+// Who is bound to an organisation names it or none, however the request spells it.
+func TestAdminsOfAnOrganisation(t *testing.T) {
+	d := deps("", nil)
+	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", admin.RoleAdmin)) }
+	_, h := admin.Routes(d, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
+	for query, want := range map[string]string{
+		"": "200 acme", "?org=acme": "200 acme", "?org=": "200 acme", "?org=acme&org=globex": "200 acme", "?org=;&org=acme": "200 acme",
+		"?org=globex": "403", "?org=globex&org=acme": "403", "?org=ACME": "403", "?org=acme%20": "403", "?ORG=globex": "200 acme",
+	} {
+		w := ask(h, "POST", "/admin/limits/reset"+query, "192.0.2.1:1", "token-of-ann")
+		code, org, _ := strings.Cut(want, " ")
+		if got := w.Result().Status[:3]; got != code || org != "" && w.Body.String() != org {
+			t.Errorf("%q: %s %s, want %s", query, got, w.Body, want)
+		}
+	}
+}
+
+// A token ends with its time, and with its account.
+func TestAdminsEnd(t *testing.T) {
+	d := deps("", nil)
+	until := account("ann", "", admin.RoleViewer)
+	until.Expires = time.Unix(1000, 0)
+	now, accounts := time.Unix(999, 0), []admin.Account{until, account("bob", "", admin.RoleViewer)}
+	d.Now, d.Admins = func() time.Time { return now }, func() *admin.Directory { return directory("", accounts...) }
+	h := admin.New(d)
+	for _, step := range []struct {
+		what     string
+		change   func()
+		ann, bob int
+	}{
+		{"both", func() {}, 200, 200},
+		{"ann's time is over", func() { now = time.Unix(1000, 0) }, 401, 200},
+		{"bob is removed", func() { accounts = accounts[:1] }, 401, 401},
+	} {
+		step.change()
+		for name, want := range map[string]int{"ann": step.ann, "bob": step.bob} {
+			if w := ask(h, "GET", "/admin/status", "192.0.2.1:1", "token-of-"+name); w.Code != want {
+				t.Errorf("%s: %s gets %d, want %d", step.what, name, w.Code, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/metric"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/webhook"
+)
+
+// Audit is the audit section.
+type Audit struct {
+	audit.Config `yaml:",inline"`
+
+	OTLP    telemetry.Receiver `yaml:"otlp" doc:"receiver that each line is delivered to as a log record whose body is the line, at least once; where it stands is kept in the file's path with .otlp"`
+	Webhook webhook.Config     `yaml:"webhook" doc:"receiver that each line is delivered to as an event, likewise, with .webhook; without url there is none"`
+}
+
+// Validate reports every fault, each with its path below the section.
+func (a *Audit) Validate() error {
+	errs := []error{a.Config.Validate(), fault.At("otlp", a.OTLP.Validate()), fault.At("webhook", a.Webhook.Validate())}
+	if a.File == nil && (a.OTLP.Endpoint != "" || a.Webhook.URL != "") {
+		errs = append(errs, fault.Errorf("file", "is required: what is shipped is read from there"))
+	}
+	if a.Webhook.Format == webhook.FormatSlack {
+		errs = append(errs, fault.Errorf("webhook.format", "must be event: a line is shipped as it is"))
+	}
+	return errors.Join(errs...)
+}
+
+// openAudit opens the audit log and what ships it.
+func (g *Gateway) openAudit(cfg *Audit) (err error) {
+	if cfg.File == nil {
+		return nil
+	}
+	if g.audit, err = audit.Open(cfg.Config, g.deps.Now, g.deps.Logger); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			g.closeAudit()
+		}
+	}()
+	receivers := make(map[string]audit.Receiver)
+	if cfg.OTLP.Endpoint != "" {
+		if receivers["otlp"], err = newAuditRecords(&cfg.OTLP, g.deps.Providers); err != nil {
+			return err
+		}
+	}
+	if cfg.Webhook.URL != "" {
+		sender, err := webhook.New(&cfg.Webhook, g.deps.Now)
+		if err != nil {
+			return err
+		}
+		receivers["webhook"] = auditEvents{sender}
+	}
+	for name, r := range receivers {
+		s, err := g.audit.Ship(name, r, g.deps.Logger)
+		if err != nil {
+			return err
+		}
+		g.shippers = append(g.shippers, s)
+	}
+	return g.measureShipping()
+}
+
+// measureShipping measures what receivers of the audit log have not taken.
+func (g *Gateway) measureShipping() error {
+	m := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway")
+	lines, err1 := m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken."))
+	age, err2 := m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest of them was written."))
+	lost, err3 := m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Lines of the audit log whose file was removed before a receiver had taken them."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	_, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, s := range g.shippers {
+			b, to := s.Backlog(), metric.WithAttributes(attribute.String("receiver", s.Name()))
+			o.ObserveInt64(lines, b.Lines, to)
+			o.ObserveInt64(lost, b.Lost, to)
+			waited := 0.0
+			if !b.Since.IsZero() {
+				waited = g.deps.Now().Sub(b.Since).Seconds()
+			}
+			o.ObserveFloat64(age, waited, to)
+		}
+		return nil
+	}, lines, age, lost)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	return nil
+}
+
+// shipAudit ships the audit log until stop is called, which waits for the last
+// attempts. It outlives the listeners, so that their last changes are in it.
+func (g *Gateway) shipAudit(ctx context.Context) (stop func()) {
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var group sync.WaitGroup
+	for _, s := range g.shippers {
+		group.Go(func() { s.Run(run) })
+	}
+	return func() { cancel(); group.Wait() }
+}
+
+// auditEvents delivers lines to a webhook, one by one. A line that comes twice has the
+// same id.
+type auditEvents struct{ sender *webhook.Sender }
+
+// Take implements audit.Receiver.
+func (a auditEvents) Take(ctx context.Context, lines []audit.Line) (taken int, err error) {
+	for i, l := range lines {
+		data, kind := json.RawMessage(l.Text), "audit."+string(l.Phase)
+		if l.Phase == "" { // a crash left it incomplete
+			kind = "audit.incomplete"
+			if data, err = json.Marshal(string(l.Text)); err != nil {
+				return i, err
+			}
+		}
+		id := strings.Join([]string{"audit", strconv.FormatInt(l.Seq, 10), l.Sum()}, ":")
+		if err := a.sender.Send(ctx, id, kind, l.Time, data); err != nil {
+			return i, err
+		}
+	}
+	return len(lines), nil
+}
+
+// auditRecords delivers lines by OTLP.
+type auditRecords struct {
+	exporter sdklog.Exporter
+	logger   log.Logger
+	made     *recordList
+}
+
+func newAuditRecords(to *telemetry.Receiver, p *telemetry.Providers) (*auditRecords, error) {
+	exporter, err := to.Logs(context.Background()) //nolint:forbidigo // it does not dial
+	if err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	made := new(recordList)
+	provider := sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()), sdklog.WithProcessor(made), sdklog.WithAttributeCountLimit(-1))
+	return &auditRecords{exporter, provider.Logger("github.com/tollgate-dev/tollgate/gateway/audit"), made}, nil
+}
+
+// maxAuditRecords is how many lines are in one export.
+const maxAuditRecords = 200
+
+// Take implements audit.Receiver.
+func (a *auditRecords) Take(ctx context.Context, lines []audit.Line) (taken int, err error) {
+	for taken < len(lines) {
+		next := lines[taken:min(len(lines), taken+maxAuditRecords)]
+		a.made.records = a.made.records[:0]
+		for _, l := range next {
+			a.logger.Emit(ctx, auditRecord(&l))
+		}
+		if err := a.exporter.Export(ctx, a.made.records); err != nil {
+			return taken, err
+		}
+		taken += len(next)
+	}
+	return taken, nil
+}
+
+// auditRecord is a line as a log record. The body is the line, so that a chain of bodies
+// can be verified.
+func auditRecord(l *audit.Line) log.Record {
+	var r log.Record
+	r.SetEventName("tollgate.audit")
+	r.SetTimestamp(l.Time)
+	r.SetSeverity(log.SeverityInfo)
+	r.SetBody(attribute.StringValue(string(l.Text)))
+	r.AddAttributes(attribute.Int64("tollgate.audit.seq", l.Seq))
+	for name, value := range map[string]string{
+		"tollgate.audit.phase": string(l.Phase), "tollgate.audit.who": l.Who, "tollgate.org": l.Org, "tollgate.team": l.Team, "tollgate.key": l.Key,
+		"tollgate.operation": l.Operation, "tollgate.decision_id": l.Decision, "tollgate.resource": l.Resource, "client.address": l.Peer,
+	} {
+		if value != "" {
+			r.AddAttributes(attribute.String(name, value))
+		}
+	}
+	return r
+}
+
+// recordList keeps the records that a logger makes.
+type recordList struct{ records []sdklog.Record }
+
+// Enabled implements sdklog.Processor.
+func (*recordList) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
+
+// OnEmit implements sdklog.Processor.
+func (l *recordList) OnEmit(_ context.Context, r *sdklog.Record) error {
+	l.records = append(l.records, r.Clone())
+	return nil
+}
+
+// Shutdown implements sdklog.Processor.
+func (*recordList) Shutdown(context.Context) error { return nil }
+
+// ForceFlush implements sdklog.Processor.
+func (*recordList) ForceFlush(context.Context) error { return nil }

@@ -1,0 +1,101 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Admit bounds what is done at once. It stands behind Identify, which says whose
+// part a request is taken from, and before Count: what is refused here has used up
+// nothing. It stands again behind the body, for the requests of which only that says
+// how urgent they are, if there was no room for any when they came; those have been
+// counted.
+type Admit struct {
+	// Names holds the dialects with a single route.
+	Names map[route.Dialect]Namer
+	// Urgency says how urgent an operation of a legacy dialect is, by its name.
+	Urgency func(d route.Dialect, name string) overload.Priority
+	// Body says that the filter stands behind the body.
+	Body bool
+}
+
+// Name implements Filter.
+func (Admit) Name() string { return "admit" }
+
+// Request refuses with 503 what has waited in vain.
+func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
+	gate := ex.Ports.Gate
+	if gate == nil || ex.slot != nil {
+		return nil
+	}
+	org := "" // callers without a key have the part of one organisation
+	if ex.Caller != nil {
+		org = ex.Caller.Org
+	}
+	p, known := f.priority(ex)
+	var ok bool
+	if ex.slot, ok = gate.Try(org, p); ok || !known && !f.Body {
+		return nil
+	}
+	ex.slot, err = gate.Wait(ctx, org, p)
+	if errors.Is(err, overload.ErrShed) {
+		return problem.Overloaded.New("the gateway has more to do than it can; try again").With("Retry-After", "1")
+	}
+	return err
+}
+
+// Response gives the slot back; a stream goes on without one.
+func (Admit) Response(_ context.Context, ex *Exchange) error {
+	ex.slot.Leave()
+	return nil
+}
+
+// priority says how urgent a request is. What its body has yet to say is a change, and
+// not known.
+func (f Admit) priority(ex *Exchange) (p overload.Priority, known bool) {
+	if ex.Route == nil {
+		return overload.Read, true
+	}
+	if ex.Operation != nil {
+		row, _ := operation.Of(ex.Operation.ID)
+		return Urgency(row.Does(ex.Doc)), ex.HasDoc || row.Verb != operation.VerbAction
+	}
+	names, ok := f.Names[ex.Dialect]
+	switch {
+	case !ok:
+		return f.Urgency(ex.Dialect, ex.Route.ID), true
+	case !ex.HasDoc:
+		return overload.Change, false
+	}
+	in := &translate.Incoming{Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Doc, HasBody: true}
+	for _, name := range names.Fields(in) {
+		p = max(p, f.Urgency(ex.Dialect, name))
+	}
+	return p, true
+}
+
+// Urgency says how urgent an operation is that does something.
+func Urgency(v operation.Verb) overload.Priority {
+	switch {
+	case v == operation.VerbStop, v == operation.VerbDelete, v == operation.VerbCancel:
+		return overload.Lower
+	case v.Changes():
+		return overload.Change
+	default:
+		return overload.Read
+	}
+}
+
+// Rest says that the exchange waits for something outside the gateway, and Work that
+// this is over. A door has them for what it waits for itself.
+func (ex *Exchange) Rest() { ex.slot.Rest() }
+
+// Work ends a Rest.
+func (ex *Exchange) Work() { ex.slot.Work() }

@@ -1,0 +1,29 @@
+package gateway_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+)
+
+// What is configured of a key is recorded: a setting that a record loses is lifted when
+// the key is read back.
+func TestRecordsOfKeysLoseNothing(t *testing.T) {
+	names := func(of reflect.Type, tag string) (list []string) {
+		for f := range of.Fields() {
+			if name, _, _ := strings.Cut(f.Tag.Get(tag), ","); name != "-" {
+				list = append(list, name)
+			}
+		}
+		return list
+	}
+	recorded := names(reflect.TypeFor[gateway.KeyRecord](), "json")
+	for _, name := range names(reflect.TypeFor[gateway.Key](), "yaml") {
+		if name != "sha256" && !slices.Contains(recorded, name) { // sha256 is one of the digests
+			t.Errorf("%s is not recorded", name)
+		}
+	}
+}

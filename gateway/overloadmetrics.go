@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/overload"
+)
+
+// measureGate makes metrics of what the gateway does at once.
+func measureGate(mp metric.MeterProvider, gate *overload.Gate) error {
+	m := mp.Meter("github.com/tollgate-dev/tollgate/gateway")
+	slots, err := m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by what they do, and how many may be."))
+	if err != nil {
+		return fmt.Errorf("overload: %w", err)
+	}
+	waiting, err := m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted."))
+	if err != nil {
+		return fmt.Errorf("overload: %w", err)
+	}
+	shed, err := m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests that were refused because there was too much to do."))
+	if err != nil {
+		return fmt.Errorf("overload: %w", err)
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := gate.Stats()
+		for state, n := range map[string]int{"working": s.Working, "open": s.Open, "working_limit": s.Limits.Working, "open_limit": s.Limits.Open} {
+			o.ObserveInt64(slots, int64(n), metric.WithAttributes(attribute.String("state", state)))
+		}
+		for _, p := range overload.Priorities() {
+			o.ObserveInt64(waiting, int64(s.Waiting[p]), metric.WithAttributes(attribute.Stringer("priority", p)))
+			for _, r := range overload.Reasons() {
+				o.ObserveInt64(shed, s.Shed[p][r], metric.WithAttributes(attribute.Stringer("priority", p), attribute.Stringer("reason", r)))
+			}
+		}
+		return nil
+	}, slots, waiting, shed)
+	if err != nil {
+		return fmt.Errorf("overload: %w", err)
+	}
+	return nil
+}
