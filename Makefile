@@ -16,6 +16,7 @@ BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6
 TESTFLAGS ?=
 PKG ?= ./...
 FUZZTIME ?= 10s
+SOAK ?= 5m
 BENCH ?= .
 EXAMPLES ?= 25
 BIN ?= bin/tollgate
@@ -128,6 +129,11 @@ release: ## Build a release into dist: VERSION=v1.2.3, signed with MINISIGN_KEY=
 	@.ci/install-tools release
 	@VERSION=$(VERSION) deploy/release/build
 
+.PHONY: soak
+soak: ## Run the gateway under mixed load for SOAK, and fail on what grows (test/soak)
+	@.ci/install-tools redis
+	@TOLLGATE_REQUIRE_REDIS=1 go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./test/soak -for $(SOAK)
+
 .PHONY: bench
 bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench.json (BENCHFLAGS; docs/benchmarks.md)
 	@.ci/install-tools redis envoy
@@ -142,6 +148,10 @@ bench-compare: ## What differs beyond noise between two runs, OLD=file NEW=file,
 		if [[ -n "$(NEW)" ]]; then \
 			go run ./test/bench -text "$(NEW)" > "$$new"; $(BENCHSTAT) -filter "$$units" "$(OLD)=$$old" "$(NEW)=$$new"; \
 		else $(BENCHSTAT) -filter "$$units /binary:/./" -col /binary "$$old"; fi
+
+.PHONY: simulate
+simulate: ## Quotas of 50 gateways in three regions, in virtual time, into docs/regions.svg and docs/ratelimits.md
+	@go test -count=1 -timeout 30m -v ./test/simulate -write
 
 .PHONY: microbench
 microbench: ## Run the benchmarks beside the code (BENCH, PKG)
