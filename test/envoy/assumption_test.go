@@ -96,11 +96,11 @@ func TestWhatWeBelieveOfEnvoy(t *testing.T) {
 			},
 		},
 		{
-			name: "a clean end after the headers is consent to the body (extproc.closed)", request: post, sent: true,
+			name: "a clean end after the headers is consent to the body (extproc.Process)", request: post, sent: true,
 			reply: func(s extprocv3.ExternalProcessor_ProcessServer) error { return s.Send(headersReply(nil)) },
 		},
 		{
-			name: "an end with an error is a refusal (extproc.closed)", request: get, status: 503,
+			name: "an end with an error is a refusal (extproc.Process)", request: get, status: 503,
 			reply: func(extprocv3.ExternalProcessor_ProcessServer) error { return net.ErrClosed },
 		},
 		{

@@ -64,7 +64,7 @@ func (f *fleet) configuration(t *testing.T, text string) gateway.Config {
 	t.Helper()
 	_, port, _ := strings.Cut(strings.TrimPrefix(f.platform.RunURL, "http://"), ":")
 	return world.Configuration(t, strings.NewReplacer("PLATFORM", f.platform.URL, "RUNS", f.platform.RunURL, "LBPORT", port).Replace(text), map[string]string{
-		"ACME": "pk-acme-" + canary, "WRONG": "pk-wrong-" + canary,
+		"ACME": "pk-acme-" + canary, "WRONG": "pk-wrong-" + canary, "TOKEN": token,
 	})
 }
 

@@ -115,9 +115,10 @@ func (g *gate) relay(near net.Conn) {
 
 // back carries the frames of the server to Envoy. A frame begins with its
 // length in three bytes and its type in one, nine bytes in all (RFC 9113,
-// section 4.1).
+// section 4.1). The end of a stream, which is in HEADERS, is held back as what the
+// server said before it: Envoy never gets the one without the other.
 func (g *gate) back(near, far net.Conn) {
-	const head, data = 9, 0
+	const head, data, headers = 9, 0, 1
 	frame := make([]byte, head, 32<<10)
 	for {
 		if _, err := io.ReadFull(far, frame[:head]); err != nil {
@@ -128,7 +129,7 @@ func (g *gate) back(near, far net.Conn) {
 			return
 		}
 		message := frame[3] == data
-		if !message || !g.held() {
+		if !message && frame[3] != headers || !g.held() {
 			if _, err := near.Write(frame); err != nil {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,8 +46,9 @@ func program(t *testing.T) string {
 type process struct {
 	// addr is where callers connect, admin the admin interface.
 	addr, admin string
-	// pid names the process; log is what it writes on standard error.
+	// pid names the process, end ends it; log is what it writes on standard error.
 	pid int
+	end func()
 	log *world.Buffer
 	// access holds the access log, a JSON document a line.
 	access *world.Buffer
@@ -93,10 +95,13 @@ func launch(t *testing.T, b *bootstrap) *process {
 	}
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go p.watch(stderr, ready, ended)
-	t.Cleanup(func() {
-		_ = cmd.Cancel() // again, in case the test ends before its context
+	p.end = sync.OnceFunc(func() {
+		_ = cmd.Cancel()
 		<-ended
 		_ = cmd.Wait() // killed by a signal, as it should be
+	})
+	t.Cleanup(func() {
+		p.end() // in case the test ends before its context
 		if t.Failed() {
 			t.Logf("envoy said:\n%s", p.log)
 		}
@@ -123,7 +128,9 @@ func (p *process) watch(stderr io.Reader, ready, ended chan<- struct{}) {
 	sc := bufio.NewScanner(stderr)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
-		_, _ = fmt.Fprintln(p.log, sc.Text())
+		if !strings.Contains(sc.Text(), "[main] [source/server/server.cc:467]") { // what is linked in
+			_, _ = fmt.Fprintln(p.log, sc.Text())
+		}
 		if ready != nil && strings.Contains(sc.Text(), "starting main dispatch loop") {
 			close(ready)
 			ready = nil

@@ -101,9 +101,15 @@ func (d *dump) open(group string) []string {
 // httpDoor is the cluster of the HTTP doors where others are asked by ext_proc.
 const httpDoor = "tollgate_http"
 
-// openRoutes lists the routes that lead past the gateway, or repeat a call. In
-// line, one that never reached a gateway may go to another; so is the way of the run
-// interface to the HTTP door, past the filter.
+// retries are when a request may be sent again in line: at any time if it did not reach
+// a gateway, and after that if the route is for safe methods only.
+func retries(route any, on any) bool {
+	safe := strings.Contains(fmt.Sprint(object(route, "match")["headers"]), "GET|HEAD")
+	return on == "connect-failure,reset-before-request" || safe && on == "connect-failure,reset"
+}
+
+// openRoutes lists the routes that lead past the gateway, or repeat a call. The run
+// interface goes to the HTTP door in either topology, past the filter.
 func (d *dump) openRoutes(group, cluster string) []string {
 	var found []string
 	if len(d.routes) == 0 {
@@ -116,7 +122,7 @@ func (d *dump) openRoutes(group, cluster string) []string {
 			found = append(found, fmt.Sprintf("a route leads to %v", to["cluster"]))
 		}
 		retry := object(to, "retry_policy")
-		if on := retry["retry_on"]; on != nil && (!direct || on != "connect-failure") {
+		if on := retry["retry_on"]; on != nil && (!direct || !retries(r, on)) {
 			found = append(found, fmt.Sprintf("a route retries on %v", on))
 		}
 		for _, key := range []string{"typed_per_filter_config", "request_mirror_policies", "internal_redirect_policy", "hedge_policy"} {
@@ -159,7 +165,10 @@ func TestTheDoorIsShut(t *testing.T) {
 				"a route elsewhere":   func(d *dump) { object(d.routes[0], "route")["cluster"] = "elsewhere" },
 				"a route that passes": func(d *dump) { object(d.routes[0])["typed_per_filter_config"] = map[string]any{} },
 				"retries":             func(d *dump) { object(d.routes[0], "route")["retry_policy"] = map[string]any{"retry_on": "5xx"} },
-				"headers of callers":  func(d *dump) { delete(d.manager, "early_header_mutation_extensions") },
+				"retries of creates": func(d *dump) {
+					object(d.routes[len(d.routes)-1], "route")["retry_policy"] = map[string]any{"retry_on": "connect-failure,reset"}
+				},
+				"headers of callers": func(d *dump) { delete(d.manager, "early_header_mutation_extensions") },
 			} {
 				d := p.dump(t)
 				change(d)

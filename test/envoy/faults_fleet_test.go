@@ -1,0 +1,262 @@
+package envoy
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A fleet of real parts counts exactly under many callers, and each of what can happen
+// to it, in turn and under load, loses no call that was not held by what ended, and lets
+// none pass without a verdict.
+func TestFleetProof(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts ten processes")
+	}
+	p := newProof(t)
+	t.Run("limits and budgets hold exactly", p.countsExactly)
+	l := newLoad(p)
+	for _, tt := range []struct {
+		name   string
+		happen func(t *testing.T, l *load)
+	}{
+		{"gateways restart", p.gatewaysRestart},
+		{"gateways are killed", p.gatewaysAreKilled},
+		{"Envoys restart", p.envoysRestart},
+		{"no gateway answers for configuration", p.xdsIsAway},
+		{"bad configuration", p.badConfiguration},
+		{"another certificate", p.anotherCertificate},
+		{"configuration changes and changes", p.manyConfigurations},
+		{"a slow network", p.slowNetwork},
+		{"a network that is cut", p.cutNetwork},
+		{"a network that swallows", p.deafNetwork},
+		{"a Redis master is killed", p.masterIsKilled},
+	} {
+		if !t.Run(tt.name, func(t *testing.T) {
+			p.settle()
+			l.more(50)
+			tt.happen(t, l)
+			l.more(50)
+			l.nothing(t)
+		}) {
+			break
+		}
+	}
+	l.finish()
+	p.judged()
+	t.Logf("%d calls", l.made.Load())
+}
+
+// countsExactly uses up a quota from 300 callers at both Envoys, and then a budget.
+func (p *proof) countsExactly(t *testing.T) {
+	const many = 300
+	all := func(key, method, path, body string, done func(status int) bool) (statuses map[int]int) {
+		statuses = make(map[int]int)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i := range many {
+			wg.Go(func() {
+				for {
+					status, text, err := p.ask(p.envoys[i%2], request(method, path, key, body, "Connection: close"))
+					if err != nil {
+						t.Errorf("%s %s: %v", method, path, err)
+						return
+					}
+					mu.Lock()
+					statuses[status]++
+					mu.Unlock()
+					if done(status) {
+						return
+					}
+					if status >= 500 {
+						t.Errorf("%s %s: %d %s", method, path, status, text)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		return statuses
+	}
+	org := p.orgs[1]
+	day := time.Now().UTC().YearDay()
+	got := all("counted_of_"+org, http.MethodGet, "/v2/serverless", "", func(status int) bool { return status == http.StatusTooManyRequests })
+	switch reached := p.calls(org, "listEndpoints"); {
+	case day != time.Now().UTC().YearDay():
+		t.Log("the day turned: its quota has begun anew")
+	case got[http.StatusOK] != quota || reached != quota:
+		t.Errorf("%d callers were answered %v, and %d calls reached the platform; want %d", many, got, reached, quota)
+	}
+	got = all("any_of_"+p.spender, http.MethodPost, "/v2/pods", pod4090, func(int) bool { return true })
+	if reached := p.calls(p.spender, "createPod"); got[http.StatusCreated] != budget || reached != budget {
+		t.Errorf("%d callers were answered %v, and %d creates reached the platform; want %d", many, got, reached, budget)
+	}
+}
+
+func (p *proof) gatewaysRestart(t *testing.T, l *load) {
+	for _, m := range p.members {
+		m.stop()
+		l.more(20)
+		m.start()
+		p.settle()
+	}
+	l.nothing(t)
+}
+
+func (p *proof) gatewaysAreKilled(t *testing.T, l *load) {
+	for _, m := range p.members {
+		m.kill()
+		l.more(100)
+		m.start()
+		p.settle()
+		l.held(t)
+	}
+}
+
+// envoysRestart takes each Envoy out of rotation, has it ask callers to leave, and
+// restarts it when they have: docs/envoy.md.
+func (p *proof) envoysRestart(t *testing.T, l *load) {
+	for i, e := range p.envoys {
+		l.rotate(p.envoys[1-i])
+		e.command(t, "/healthcheck/fail")
+		until(t, "callers have left", func() bool { return e.stat(t, "http.callers.downstream_cx_active") == 0 })
+		e.end()
+		l.more(20)
+		e.start(p.t) // it outlives this part
+		p.settle()
+		l.rotate(p.envoys...)
+	}
+	l.nothing(t)
+}
+
+// xdsIsAway cuts Envoys off from the gateways as control plane: what they have stays, and
+// what changes meanwhile comes after.
+func (p *proof) xdsIsAway(t *testing.T, l *load) {
+	connected := func(e *front) bool { return e.stat(t, "control_plane.connected_state") == 1 }
+	for _, m := range p.members {
+		m.door.Stop()
+	}
+	for _, e := range p.envoys {
+		until(t, "the Envoy is alone", func() bool { return !connected(e) })
+	}
+	serial := p.ca.issue(t, p.pair)
+	p.reload()
+	l.more(100)
+	l.nothing(t)
+	for _, m := range p.members {
+		again(t, m.door)
+	}
+	for _, e := range p.envoys {
+		until(t, "the Envoy has what changed", func() bool { return connected(e) && p.served(e) == serial })
+	}
+}
+
+// badConfiguration is one that gateways refuse, and then one that only an Envoy can.
+func (p *proof) badConfiguration(t *testing.T, l *load) {
+	said := func(text string) bool {
+		n := 0
+		for _, m := range p.members {
+			n += strings.Count(m.log.String(), text)
+		}
+		return n > 0
+	}
+	p.configure(func(text string) string { return strings.ReplaceAll(text, "groups:", "grapes:") })
+	p.reload()
+	until(t, "gateways refuse their file", func() bool { return said("grapes") })
+	p.configure(func(text string) string { return strings.ReplaceAll(text, p.envoys[0].addr, "203.0.113.7:81") }) // no address of this machine
+	p.reload()
+	until(t, "the Envoy refuses", func() bool { return said("configuration of Envoys withdrawn") })
+	l.more(50)
+	p.configure(nil)
+	p.reload()
+	l.nothing(t)
+}
+
+func (p *proof) anotherCertificate(t *testing.T, l *load) {
+	for range 3 {
+		serial := p.ca.issue(t, p.pair)
+		p.reload()
+		for _, e := range p.envoys {
+			until(t, "callers are shown the new certificate", func() bool { return p.served(e) == serial })
+		}
+		l.more(20)
+	}
+	l.nothing(t)
+}
+
+// manyConfigurations changes listeners, which Envoys replace.
+func (p *proof) manyConfigurations(t *testing.T, l *load) {
+	for i := range 8 {
+		was := p.envoys[0].stat(t, "listener_manager.lds.update_success") + p.envoys[1].stat(t, "listener_manager.lds.update_success")
+		p.configure(func(text string) string { return strings.Replace(text, "body: 60s", fmt.Sprintf("body: %ds", 61+i), 1) })
+		p.reload()
+		until(t, "both Envoys have it", func() bool {
+			return p.envoys[0].stat(t, "listener_manager.lds.update_success")+p.envoys[1].stat(t, "listener_manager.lds.update_success") >= was+2
+		})
+		l.more(10)
+	}
+	l.nothing(t)
+}
+
+func (p *proof) slowNetwork(t *testing.T, l *load) {
+	cure := toxic(t, p.members[0].data, `{"type": "latency", "stream": "downstream", "attributes": {"latency": 150, "jitter": 100}}`)
+	defer cure()
+	l.more(150)
+	l.nothing(t)
+}
+
+func (p *proof) cutNetwork(t *testing.T, l *load) {
+	p.members[0].data.Stop()
+	l.more(150)
+	p.healthy(len(p.members) - 1)
+	again(t, p.members[0].data)
+	p.settle()
+	l.held(t)
+}
+
+// deafNetwork keeps connections open and delivers nothing. What was sent into it waits
+// until the connection ends; health checks keep the rest from it.
+func (p *proof) deafNetwork(t *testing.T, l *load) {
+	cure := toxic(t, p.members[0].data, `{"type": "timeout", "stream": "downstream", "attributes": {"timeout": 0}}`)
+	func() {
+		defer cure()
+		p.healthy(len(p.members) - 1)
+	}()
+	p.settle()
+	l.held(t)
+}
+
+// masterIsKilled takes the master of one organisation: its callers are answered by their
+// failure policies, those of the others notice nothing, and what costs is refused.
+func (p *proof) masterIsKilled(t *testing.T, l *load) {
+	spent := p.calls(p.spender, "createPod")
+	p.nodes[0].Kill()
+	for i := range 20 {
+		status, text, err := p.ask(p.envoys[i%2], request("POST", "/v2/pods", "any_of_"+p.spender, pod4090, "Connection: close"))
+		if err != nil || status == http.StatusCreated {
+			t.Errorf("a create that may cost more than the budget: %d %s %v, want it refused", status, text, err)
+		}
+	}
+	l.more(200)
+	for _, c := range l.take() {
+		if c.org != p.orgs[0] || c.method != http.MethodPost || c.status != http.StatusServiceUnavailable {
+			t.Errorf("lost: %v, want nothing but creates of %s, answered 503", c, p.orgs[0])
+		}
+	}
+	if got := p.calls(p.spender, "createPod"); got != spent {
+		t.Errorf("%d creates reached the platform beyond the budget", got-spent)
+	}
+	p.nodes[0].Resume()
+	until(t, "creates pass again", func() bool {
+		status, _, err := p.ask(p.envoys[0], request("POST", "/v2/pods", "any_of_"+p.orgs[0], pod4090, "Connection: close"))
+		return err == nil && status == http.StatusCreated
+	})
+	until(t, "all gateways count again", func() bool {
+		l.take()
+		l.more(100)
+		return len(l.take()) == 0
+	})
+}
