@@ -115,8 +115,11 @@ func TestRelease(t *testing.T) {
 	if out := run("bash", "-c", "source completions/tollgate.bash && complete -p tollgate"); !strings.Contains(out, "tollgate") {
 		t.Errorf("bash completes %q", out)
 	}
+	if page, err := os.ReadFile(filepath.Join(keys, "man", "tollgate-serve.1")); err != nil || !strings.Contains(string(page), "tollgate v9.9.9") {
+		t.Errorf("the manual page of tollgate serve is %.200q (%v)", page, err)
+	}
 	listing := run("dpkg-deb", "--contents", name+"-linux-amd64.deb")
-	for _, want := range []string{"./usr/bin/tollgate", "./lib/systemd/system/tollgate@.service", "./etc/tollgate/", "./usr/share/bash-completion/completions/tollgate"} {
+	for _, want := range []string{"./usr/bin/tollgate", "./lib/systemd/system/tollgate@.service", "./etc/tollgate/", "./usr/share/bash-completion/completions/tollgate", "./usr/share/man/man1/tollgate-serve.1.gz"} {
 		if !strings.Contains(listing, want) {
 			t.Errorf("the Debian package lacks %s:\n%s", want, listing)
 		}

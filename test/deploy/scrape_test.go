@@ -69,7 +69,8 @@ func scrape(t *testing.T) map[string][]string {
     budget: {pods: 100}
     policies: [{policy: gpu_allow_list, params: {gpus: ["NVIDIA L4"]}}]
 decisions: {file: {path: %s}}
-%s`, filepath.Join(t.TempDir(), "decisions.log"), settings))
+audit: {file: {path: %s}, otlp: {endpoint: "http://127.0.0.1:1"}}
+%s`, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), settings))
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", path)
 	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey)
 	start(t, cmd).wait(t, `"msg":"serving"`)

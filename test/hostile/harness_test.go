@@ -40,6 +40,7 @@ const (
 const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
+overload: {wait: 1m}
 limits: {timeout: 10s, anonymous: {burst: BURST}}
 policies: {deadline: 10s}
 catalog: {refresh: 1h}

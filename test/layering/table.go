@@ -39,7 +39,7 @@ func Table() []Row {
 		{
 			Package: "gateway/filter/...",
 			May: []string{
-				"gateway/approval", "gateway/audit", "gateway/idempotency", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema",
+				"gateway/approval", "gateway/audit", "gateway/idempotency", "gateway/identity", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema",
 				"gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
 			},
 			Why: "filters use the leaves and know neither the doors nor how they are assembled",
@@ -77,20 +77,22 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"gateway/audit", "gateway/telemetry", "gateway/xds"},
-			Why:     "the operators' listener shows what telemetry knows, and the Envoys",
+			May:     []string{"config/fault", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/telemetry", "gateway/xds"},
+			Why:     "the operators' listener knows its admins, and shows what telemetry knows, and the Envoys",
 		},
 		{Package: "gateway/archive/...", May: []string{"config/fault"}, Why: "a leaf: it keeps JSON that it does not read"},
 		{Package: "gateway/audit/...", May: []string{"config/fault", "policies/decisionlog"}, Why: "a leaf: a chain of lines in a file that rotates"},
 		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
+		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		{Package: "gateway/approval", May: []string{"gateway/record"}, Why: "a leaf: what was asked of operators, and answered"},
 		{Package: "gateway/idempotency", May: []string{"gateway/record"}, Why: "a leaf: what is remembered of calls"},
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
 		leaf("gateway/record", "a leaf: compare and swap in Redis"),
-		leaf("gateway/keystore", "a leaf: records of keys, whatever they say"),
-		leaf("gateway/identity/...", "a leaf: keys become callers, and secrets end here"),
+		{Package: "gateway/keystore", May: []string{"gateway/record"}, Why: "a leaf: records of keys, whatever they say"},
+		{Package: "gateway/identity/...", May: []string{"config/fault", "gateway/oidc"}, Why: "keys and tokens become callers, and secrets end here"},
+		{Package: "gateway/oidc", May: []string{"config/fault"}, Why: "a leaf: tokens become claims"},
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),
 		leaf("gateway/route/...", "a leaf: what matches, from data"),
@@ -100,7 +102,7 @@ func Table() []Row {
 			Why:     "a leaf: the API's description",
 		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
-		{Package: "gateway/telemetry/...", May: []string{"config/fault"}, Why: "a leaf: what is told of an exchange"},
+		{Package: "gateway/telemetry/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
 		leaf("gateway/upstream/...", "a leaf: how the platform is called"),
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{
@@ -136,7 +138,9 @@ func Table() []Row {
 		},
 		leaf("translate/graphql/engine", "the GraphQL language knows neither v2 nor the dialect"),
 		leaf("test/platform/...", "the emulator shares no type with the gateway, or both would be wrong together"),
+		leaf("test/otlptest/...", "a receiver knows the protocol, not what is sent"),
 		leaf("test/envoytest/...", "the client side of ext_proc knows the protocol, not the gateway"),
+		leaf("test/issuer", "an issuer of tokens shares nothing with what verifies them, or both would be wrong together"),
 		{
 			Package: "test/contract/...",
 			May:     []string{"test/platform/..."},
@@ -161,7 +165,7 @@ func leaf(pkg, why string) Row { return Row{Package: pkg, Why: why} }
 
 // TestMay lists what the tests of any package may import beside what the package may: servers and suites made for tests.
 func TestMay() []string {
-	return []string{"test/platform/...", "test/envoytest/...", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest"}
+	return []string{"test/platform/...", "test/envoytest/...", "test/issuer", "test/otlptest/...", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest"}
 }
 
 // RowOf returns the row of a package, given by its path below the module, and false when it has none.

@@ -2,6 +2,7 @@ package parity
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -56,9 +57,14 @@ func TestIsolationAsksOnce(t *testing.T) {
 			}
 		}
 		ask()
-		before := d.redis.CommandCount()
-		ask()
-		return d.redis.CommandCount() - before
+		// What the gateway does of itself meanwhile only adds: the least of some calls is the price of one.
+		least := math.MaxInt
+		for range 5 {
+			before := d.redis.CommandCount()
+			ask()
+			least = min(least, d.redis.CommandCount()-before)
+		}
+		return least
 	}
 	for _, path := range []string{"/v2/pods", "/v2/pods/<id>", "/v2/billing/pods?podId=<id>"} {
 		if plain, apart := commands("{}", path), commands("{read: team, exempt: [viewer]}", path); apart != plain+1 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/tollgate-dev/tollgate/gateway"
@@ -97,6 +98,59 @@ func TestThresholds(t *testing.T) {
 	})
 	d.reconcile(t)
 	d.rented(t, `{"name":"b","image":"img:1","cpu":{"id":"cpu3c","vcpuCount":2}}`)
+	d.reconcile(t)
+	select {
+	case again := <-r.got:
+		t.Errorf("told again: %s", again)
+	default:
+	}
+}
+
+// What is changed or removed behind the gateway is told of once, and what is changed by
+// the gateway is not.
+func TestDriftIsToldOf(t *testing.T) {
+	r := newAlertReceiver(t)
+	d := openDoor(t, "http", budgeted("{per_hour: 3}"), told(r, "127.0.0.0/8"))
+	own, changed, removed := d.rented(t, podL4), d.rented(t, podL4), d.rented(t, podL4)
+	d.advance(time.Minute)
+	d.reconcile(t)
+	if a := d.ask(t, request("POST", "/v2/pods/"+own+"/action", "key_research", `{"action":"stop"}`)); a.Status != 200 {
+		t.Fatalf("stop: %d %s", a.Status, a.Body)
+	}
+	outside(t, d, "POST", "/v2/pods/"+changed+"/action", `{"action":"stop"}`)
+	outside(t, d, "DELETE", "/v2/pods/"+removed, "")
+	d.advance(time.Minute)
+	d.reconcile(t)
+	type drift struct {
+		Resource, Kind, Name, Team, Key string
+		Before                          json.Number `json:"per_hour_before"`
+		PerHour                         json.Number `json:"per_hour"`
+	}
+	got := make(map[string]drift)
+	for range 2 {
+		id, body, _ := strings.Cut(<-r.got, " ")
+		var event struct {
+			Type string
+			Data drift
+		}
+		if err := json.Unmarshal([]byte(body), &event); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		if !strings.HasPrefix(id, event.Type+":acme:"+event.Data.Resource+":") {
+			t.Errorf("the id of %s is %s", body, id)
+		}
+		got[event.Type] = event.Data
+	}
+	want := map[string]drift{
+		"resource.changed": {changed, "pod", "a", "research", "key_research", "0.43274", got["resource.changed"].PerHour},
+		"resource.removed": {removed, "pod", "a", "research", "key_research", "0.43274", "0"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if rate, err := got["resource.changed"].PerHour.Float64(); err != nil || rate >= 0.4 {
+		t.Errorf("the stopped pod costs %s, want less than when it ran", got["resource.changed"].PerHour)
+	}
 	d.reconcile(t)
 	select {
 	case again := <-r.got:

@@ -123,7 +123,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 			stages = append(stages, s.Name+" "+s.Result)
 		}
 		want := []string{
-			"size passed", "match passed", "wire passed", "identify passed", "legacy passed", "count passed", "routed passed", "estimate passed", "local passed", "decode passed",
+			"size passed", "match passed", "wire passed", "identify passed", "legacy passed", "admit passed", "count passed", "routed passed", "estimate passed", "local passed", "decode passed",
 			"brownout passed", "translate passed", "count passed", "labels passed", "repeat passed", "own passed", "validate passed", "resolve passed", "authorize refused",
 		}
 		if diff := cmp.Diff(want, stages); diff != "" {

@@ -135,9 +135,12 @@ func TestKeysOfTwoGateways(t *testing.T) {
 				t.Error("a log has a secret")
 			}
 		}
+		if text, err := a.redis.Get("tollgate:keys:{acme}:ci"); err != nil || strings.Contains(text, "tg_") {
+			t.Errorf("the store has no record, or a secret: %s (%v)", text, err)
+		}
 		for _, id := range a.redis.Keys() {
-			if text := a.redis.HGet("tollgate:keys:{acme}:all", "ci"); !strings.HasPrefix(id, "tollgate:") || strings.Contains(text, "tg_") {
-				t.Errorf("the store has %s, or a secret: %s", id, text)
+			if !strings.HasPrefix(id, "tollgate:") {
+				t.Errorf("the store has %s", id)
 			}
 		}
 	})
@@ -160,6 +163,12 @@ func TestKeysHaveBoundsOfTheirOwn(t *testing.T) {
 		if a := d.ask(t, request("POST", "/v2/pods", viewer, pod4090)); a.Status != 403 {
 			t.Errorf("a viewer creates a pod: %d %s, want 403", a.Status, a.Body)
 		}
+		for spec, want := range map[string]int{`"labelled","labels":["project"]`: 422, `"plain","labels":[]`: 422, `"free"`: 201} {
+			key := d.make(t, `{"team":"platform","id":`+spec+`}`)
+			if a := d.ask(t, request("POST", "/v2/pods", key, pod4090, "X-Tollgate-Labels: cost_center=1")); a.Status != want {
+				t.Errorf("key %s sets cost_center: %d %s, want %d", spec, a.Status, a.Body, want)
+			}
+		}
 		short := d.make(t, fmt.Sprintf(`{"id":"short","team":"platform","expires":%q}`, start.Add(time.Hour).Format(time.RFC3339)))
 		d.expect(t, "before it expires", short, 200)
 		d.advance(time.Hour)
@@ -167,7 +176,7 @@ func TestKeysHaveBoundsOfTheirOwn(t *testing.T) {
 		if got := d.record(t, "short").State; got != "expired" {
 			t.Errorf("state = %q, want expired", got)
 		}
-	})
+	}, labelled(someLabels))
 }
 
 // Whatever stands against a key is said when it is made, or else when it is listed.
@@ -248,7 +257,13 @@ func TestTheFileWins(t *testing.T) {
 func TestTheStoreOfKeysForgets(t *testing.T) {
 	a := openDoor(t, "http")
 	kept, gone := a.make(t, `{"id":"kept","team":"platform"}`), a.make(t, `{"id":"gone","team":"platform"}`)
-	before, version := a.redis.HGet("tollgate:keys:{acme}:all", "gone"), func() string { v, _ := a.redis.Get("tollgate:keys:{acme}:version"); return v }()
+	stored := make(map[string]string)
+	for _, key := range []string{"tollgate:keys:{acme}:gone", "tollgate:keys:{acme}#"} {
+		var err error
+		if stored[key], err = a.redis.Get(key); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+	}
 	if status, body := a.operate(t, "POST", "/revoke", url.Values{"org": {"acme"}, "id": {"gone"}}); status != 204 {
 		t.Fatalf("revoke: %d %s", status, body)
 	}
@@ -256,8 +271,9 @@ func TestTheStoreOfKeysForgets(t *testing.T) {
 	for name, lose := range map[string]func(){
 		"emptied": a.forget,
 		"back in time": func() {
-			a.redis.HSet("tollgate:keys:{acme}:all", "gone", before)
-			_ = a.redis.Set("tollgate:keys:{acme}:version", version)
+			for key, value := range stored {
+				_ = a.redis.Set(key, value)
+			}
 		},
 	} {
 		lose()
@@ -321,7 +337,7 @@ func TestLastUseOfKeys(t *testing.T) {
 			d.expect(t, "used", secret, 200)
 			d.refresh(t)
 			want := start.Add(step.want)
-			if got, stored := d.record(t, "ci").Used, d.redis.HGet("tollgate:keys:{acme}:used", "ci"); !got.Equal(want) || stored != fmt.Sprint(want.Unix()) {
+			if got, stored := d.record(t, "ci").Used, d.redis.HGet("tollgate:keys:{acme}#used", "ci"); !got.Equal(want) || stored != fmt.Sprint(want.Unix()) {
 				t.Errorf("after %v: used %v, stored %s, want %v", step.after, got, stored, want)
 			}
 		}

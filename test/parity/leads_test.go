@@ -14,8 +14,9 @@ import (
 
 // lead makes key_research a lead with bounds, in a team with bounds.
 func lead(d *door) {
+	labelled(`[{name: project, required: true}, {name: step}, {name: grant}]`)(d)
 	d.text = strings.Replace(d.text, "sha256: SHA256(key_research), roles: [operator], limits: {minute: 600",
-		"sha256: SHA256(key_research), addresses: [127.0.0.0/8], expires: 2026-12-21T10:00:00Z, budget: {gpus: 4}, roles: [operator, lead], limits: {minute: 600", 1)
+		"sha256: SHA256(key_research), addresses: [127.0.0.0/8], expires: 2026-12-21T10:00:00Z, budget: {gpus: 4}, labels: [project, step], roles: [operator, lead], limits: {minute: 600", 1)
 	d.text = strings.Replace(d.text, "{id: research}", "{id: research, limits: {minute: 100}, budget: {pods: 3}}", 1)
 }
 
@@ -32,7 +33,7 @@ func TestLeadsMakeKeys(t *testing.T) {
 		d.expect(t, "the key that a lead made", secret, 200)
 		k := d.record(t, "intern")
 		if k.Team != "research" || k.By != "key_research" || k.Limits["minute"] != 50 || k.Limits["hour"] != 3000 || fmt.Sprint(k.Budget["gpus"]) != "4" ||
-			len(k.Addresses) != 1 || !k.Expires.Equal(time.Date(2026, 12, 21, 10, 0, 0, 0, time.UTC)) {
+			len(k.Addresses) != 1 || fmt.Sprint(k.Labels) != "[project step]" || !k.Expires.Equal(time.Date(2026, 12, 21, 10, 0, 0, 0, time.UTC)) {
 			t.Errorf("record = %+v, want the lead's own bounds where none was named", k)
 		}
 		digest := identity.DigestOf("chosen_by_a_lead").String()
@@ -48,6 +49,8 @@ func TestLeadsMakeKeys(t *testing.T) {
 			"approvable":              `{"id":"x","budget":{"approvable":true}}`,
 			"later than its own end":  `{"id":"x","expires":"2026-12-21T10:00:01Z"}`,
 			"from elsewhere":          `{"id":"x","addresses":["0.0.0.0/0"]}`,
+			"a label it may not set":  `{"id":"x","labels":["project","grant"]}`,
+			"without a label it must": `{"id":"x","labels":["step"]}`,
 			"a secret it knows":       `{"id":"x","sha256":"` + digest + `"}`,
 		} {
 			// The team allows less than the lead's own quota: name what it has.

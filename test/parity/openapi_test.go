@@ -64,6 +64,8 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"GET", "/admin/limits", "org=acme", "", 200},
 		{"GET", "/admin/limits", "org=none", "", 404},
 		{"POST", "/admin/limits/reset", "org=acme&scope=nonsense", "", 400},
+		{"POST", "/admin/limits/reset", "org=acme&scope=team:unknown", "", 400},
+		{"POST", "/admin/limits/reset", "org=acme&scope=org:globex", "", 400},
 		{"GET", "/admin/spend", "org=acme", "", 200},
 		{"GET", "/admin/spend", "org=wrong", "", 400},
 		{"POST", "/admin/spend/reconcile", "org=acme", "", 200},

@@ -30,9 +30,7 @@ var digest = regexp.MustCompile(`SHA256\((\w+)\)`)
 // for the digest of that key. The secrets are its environment.
 func Configuration(t testing.TB, text string, secrets map[string]string) gateway.Config {
 	t.Helper()
-	text = digest.ReplaceAllStringFunc(text, func(match string) string {
-		return identity.DigestOf(digest.FindStringSubmatch(match)[1]).String()
-	})
+	text = Digests(text)
 	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{
 		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 	})
@@ -40,6 +38,13 @@ func Configuration(t testing.TB, text string, secrets map[string]string) gateway
 		t.Fatal(err)
 	}
 	return loaded.Config
+}
+
+// Digests replaces SHA256(key) by the digest of that key.
+func Digests(text string) string {
+	return digest.ReplaceAllStringFunc(text, func(match string) string {
+		return identity.DigestOf(digest.FindStringSubmatch(match)[1]).String()
+	})
 }
 
 // Redis returns a client of the Redis at an address, real or embedded, such as a
@@ -60,7 +65,7 @@ func Redis(t testing.TB, addr string) redis.UniversalClient {
 // if it has not done so before.
 func Providers(t testing.TB, cfg telemetry.Config) *telemetry.Providers {
 	t.Helper()
-	p, err := telemetry.NewProviders(t.Context(), cfg, version)
+	p, err := telemetry.NewProviders(t.Context(), cfg, telemetry.Process{Version: version, Instance: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
