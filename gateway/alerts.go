@@ -227,14 +227,19 @@ func (g *Gateway) tellStrangers(ctx context.Context, org string, found []spend.F
 // drift is what receivers are told about a resource that was changed or removed
 // without the gateway; amounts are USD.
 type drift struct {
-	Org      string      `json:"org"`
-	Resource string      `json:"resource"`
-	Kind     string      `json:"kind"`
-	Name     string      `json:"name,omitempty"`
-	Team     string      `json:"team,omitempty"`
-	Key      string      `json:"key,omitempty"`
-	Before   json.Number `json:"per_hour_before"`
-	PerHour  json.Number `json:"per_hour"`
+	ownedResource
+	Before  json.Number `json:"per_hour_before"`
+	PerHour json.Number `json:"per_hour"`
+}
+
+// ownedResource is what receivers are told about the resource of an alert.
+type ownedResource struct {
+	Org      string `json:"org"`
+	Resource string `json:"resource"`
+	Kind     string `json:"kind"`
+	Name     string `json:"name,omitempty"`
+	Team     string `json:"team,omitempty"`
+	Key      string `json:"key,omitempty"`
 }
 
 // tellDrift tells of resources that were changed or removed without the gateway. The
@@ -252,8 +257,8 @@ func (g *Gateway) tellDrift(ctx context.Context, org string, drifted []spend.Dri
 		}
 		id := strings.Join([]string{kind, org, d.ID, strconv.FormatInt(d.Version, 10)}, ":")
 		g.tell(ctx, org, id, kind, g.deps.Now(), drift{
-			Org: org, Resource: d.ID, Kind: d.Kind, Name: d.About.Name, Team: d.Owner.Team, Key: d.Owner.Key,
-			Before: json.Number(catalog.Money(d.Amounts[spend.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[spend.Burn]).String()),
+			ownedResource: ownedResource{org, d.ID, d.Kind, d.About.Name, d.Owner.Team, d.Owner.Key},
+			Before:        json.Number(catalog.Money(d.Amounts[spend.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[spend.Burn]).String()),
 		})
 	}
 }

@@ -17,12 +17,7 @@ func perMonth(burn int64) string { return catalog.Monthly(catalog.Money(burn)).S
 
 // idleAlert is what receivers are told about an idle resource.
 type idleAlert struct {
-	Org      string       `json:"org"`
-	Resource string       `json:"resource"`
-	Kind     string       `json:"kind"`
-	Name     string       `json:"name,omitempty"`
-	Team     string       `json:"team,omitempty"`
-	Key      string       `json:"key,omitempty"`
+	ownedResource
 	Reason   spend.Reason `json:"reason"`
 	Since    time.Time    `json:"since"`
 	PerMonth json.Number  `json:"per_month"` // USD
@@ -34,8 +29,8 @@ type idleAlert struct {
 
 func (g *Gateway) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
 	a := idleAlert{
-		Org: c.Org, Resource: r.ID, Kind: c.Idle.Kind, Name: c.Idle.Name, Team: r.Owner.Team, Key: r.Owner.Key,
-		Reason: c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(perMonth(c.Idle.Burn)),
+		ownedResource: ownedResource{c.Org, r.ID, c.Idle.Kind, c.Idle.Name, r.Owner.Team, r.Owner.Key},
+		Reason:        c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(perMonth(c.Idle.Burn)),
 		KeepURL: g.keepLink(c.Org, r.ID),
 	}
 	if !c.StopAt.IsZero() {

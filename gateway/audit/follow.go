@@ -139,18 +139,11 @@ func (f *follower) files() []string {
 // lines between are gone counts when it is seen twice: files move while one looks.
 func (f *follower) advance() (found bool, err error) {
 	for _, name := range f.files() {
-		file, err := os.Open(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
+		file, first, err := openIf(name, func(first int64) bool { return first > f.at.Seq })
 		if err != nil {
 			return false, err
 		}
-		first := firstOf(file)
-		if first <= f.at.Seq { // 0 for an empty one, which is the newest
-			if err := file.Close(); err != nil {
-				return false, err
-			}
+		if file == nil {
 			continue
 		}
 		if missing := first - f.at.Seq - 1; missing > 0 && f.at.Seq > 0 {
@@ -164,6 +157,22 @@ func (f *follower) advance() (found bool, err error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// openIf opens a file whose first line has a number that is wanted, 0 for one without
+// lines. It returns nil for another, and where there is none of that name.
+func openIf(name string, wanted func(first int64) bool) (file *os.File, first int64, err error) {
+	file, err = os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if first = firstOf(file); wanted(first) {
+		return file, first, nil
+	}
+	return nil, 0, file.Close()
 }
 
 // firstOf returns the number of the first line of a file, 0 if there is none.
@@ -189,18 +198,11 @@ func (f *follower) seek(to position) (known bool, err error) {
 		return true, nil
 	}
 	for _, name := range slices.Backward(f.files()) {
-		file, err := os.Open(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
+		file, first, err := openIf(name, func(first int64) bool { return first > 0 && first <= to.Seq })
 		if err != nil {
 			return false, err
 		}
-		first := firstOf(file)
-		if first == 0 || first > to.Seq {
-			if err := file.Close(); err != nil {
-				return false, err
-			}
+		if file == nil {
 			continue
 		}
 		f.file, f.at.Seq = file, first-1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -53,10 +54,14 @@ type admitted struct {
 	errs  map[string]error
 }
 
-// wait has a request wait under a name, and returns when it does.
-func (a *admitted) wait(ctx context.Context, g *Gate, name, org string, p Priority) {
+var verbs = map[string]Priority{"creates": Change, "reads": Read, "deletes": Lower, "stops": Lower}
+
+// wait has a request wait, and returns when it does. Its name is the organisation, what
+// it does, and what tells it from others, such as "a creates again".
+func (a *admitted) wait(ctx context.Context, g *Gate, name string) {
+	words := strings.Fields(name)
 	a.Go(func() {
-		_, err := g.Wait(ctx, org, p)
+		_, err := g.Wait(ctx, words[0], verbs[words[1]])
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if err == nil {
@@ -110,19 +115,8 @@ func TestOrder(t *testing.T) {
 		g := gate(100)
 		slots := fill(t, g, "a", Lower)
 		var got admitted
-		for _, w := range []struct {
-			name, org string
-			priority  Priority
-		}{
-			{"a creates", "a", Change},
-			{"a reads", "a", Read},
-			{"a reads again", "a", Read},
-			{"a deletes", "a", Lower},
-			{"b creates", "b", Change},
-			{"b stops", "b", Lower},
-			{"c reads", "c", Read},
-		} {
-			got.wait(t.Context(), g, w.name, w.org, w.priority)
+		for _, name := range []string{"a creates", "a reads", "a reads again", "a deletes", "b creates", "b stops", "c reads"} {
+			got.wait(t.Context(), g, name)
 		}
 		leave(slots...)
 		// a has its part until it has given up most of it; the other organisations do
@@ -238,17 +232,17 @@ func TestTheNewestIsFirstWhenTheQueueStands(t *testing.T) {
 		g := gate(10)
 		slots := fill(t, g, "a", Read)
 		var got admitted
-		got.wait(t.Context(), g, "first", "a", Read)
+		got.wait(t.Context(), g, "a reads first")
 		time.Sleep(400 * time.Millisecond)
-		got.wait(t.Context(), g, "second", "a", Read)
-		got.wait(t.Context(), g, "third", "a", Read)
+		got.wait(t.Context(), g, "a reads second")
+		got.wait(t.Context(), g, "a reads third")
 		leave(slots[0])
 		time.Sleep(550 * time.Millisecond) // second has waited for longer than half a second
-		got.wait(t.Context(), g, "fourth", "a", Read)
+		got.wait(t.Context(), g, "a reads fourth")
 		leave(slots[1])
 		time.Sleep(time.Second)
 		got.Wait()
-		got.expect(t, "first", "fourth")
+		got.expect(t, "a reads first", "a reads fourth")
 		if got := g.Stats().Shed[Read][Late]; got != 2 {
 			t.Errorf("%d were shed because they waited too long, want 2", got)
 		}
@@ -260,12 +254,12 @@ func TestWhoseRequestIsShed(t *testing.T) {
 		g := gate(4)
 		slots := fill(t, g, "a", Lower)
 		var got admitted
-		got.wait(t.Context(), g, "b reads", "b", Read)
-		got.wait(t.Context(), g, "a creates", "a", Change)
-		got.wait(t.Context(), g, "a deletes", "a", Lower)
-		got.wait(t.Context(), g, "a creates again", "a", Change)
-		got.wait(t.Context(), g, "b deletes", "b", Lower) // a has most in the queue: its oldest create goes
-		got.wait(t.Context(), g, "c reads", "c", Read)    // a and b have as many: a came first
+		got.wait(t.Context(), g, "b reads")
+		got.wait(t.Context(), g, "a creates")
+		got.wait(t.Context(), g, "a deletes")
+		got.wait(t.Context(), g, "a creates again")
+		got.wait(t.Context(), g, "b deletes") // a has most in the queue: its oldest create goes
+		got.wait(t.Context(), g, "c reads")   // a and b have as many: a came first
 		leave(slots...)
 		got.Wait()
 		for _, name := range []string{"a creates", "a creates again"} {
@@ -326,15 +320,15 @@ func TestACallerThatLeavesWaitsNoMore(t *testing.T) {
 		slots := fill(t, g, "a", Lower)
 		ctx, cancel := context.WithCancel(t.Context())
 		var got admitted
-		got.wait(ctx, g, "gone", "a", Read)
-		got.wait(t.Context(), g, "patient", "a", Read)
+		got.wait(ctx, g, "a reads gone")
+		got.wait(t.Context(), g, "a reads patient")
 		cancel()
 		synctest.Wait()
 		leave(slots...)
 		got.Wait()
-		got.expect(t, "patient")
-		if !errors.Is(got.errs["gone"], context.Canceled) {
-			t.Errorf("the one that left: %v, want %v", got.errs["gone"], context.Canceled)
+		got.expect(t, "a reads patient")
+		if !errors.Is(got.errs["a reads gone"], context.Canceled) {
+			t.Errorf("the one that left: %v, want %v", got.errs["a reads gone"], context.Canceled)
 		}
 		if got := g.Stats().Shed; got != [priorities][reasons]int64{} {
 			t.Errorf("shed %v, want none", got)
