@@ -102,7 +102,16 @@ func TestEmulatorIsImportedByTheCommandAndTestsOnly(t *testing.T) {
 func TestTableIsSound(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
+	packages := list(t)
+	exists := func(pattern string) bool {
+		return slices.ContainsFunc(packages, func(p pkg) bool { return layering.Matches(pattern, p.ImportPath) })
+	}
 	for _, row := range layering.Table() {
+		for _, pattern := range slices.Concat([]string{row.Package}, row.May, row.Tests) {
+			if !exists(pattern) {
+				t.Errorf("the row of %s names %s, and there is no such package", row.Package, pattern)
+			}
+		}
 		if seen[row.Package] {
 			t.Errorf("%s has two rows", row.Package)
 		}

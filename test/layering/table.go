@@ -71,11 +71,6 @@ func Table() []Row {
 		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
-			Package: "gateway/console/...",
-			May:     []string{"gateway/route", "gateway/telemetry"},
-			Why:     "the console reads what telemetry kept, and decides nothing",
-		},
-		{
 			Package: "gateway/admin/...",
 			May:     []string{"config/fault", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/telemetry", "gateway/xds"},
 			Why:     "the operators' listener knows its admins, and shows what telemetry knows, and the Envoys",
