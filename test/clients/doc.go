@@ -2,7 +2,8 @@
 // through the gateway over the emulator: the Python SDK, the MCP server, the price
 // collector and the OpenAI client. Each is driven by a small script beside the
 // tests that makes every call the program has and prints what it returned; the
-// tests say what that must be.
+// tests say what that must be. An OpenID Connect issuer, oidc-provider, gives callers
+// and admins their tokens.
 //
 // .ci/install-tools clients installs the programs. Without them the tests are
 // skipped, unless TOLLGATE_REQUIRE_CLIENTS is set.
