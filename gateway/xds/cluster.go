@@ -153,7 +153,7 @@ func (b *builder) http2() map[string]*anypb.Any {
 	return b.protocol(&httpv3.HttpProtocolOptions{
 		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
 			ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
-				ConnectionKeepalive: &corev3.KeepaliveSettings{Interval: seconds(20), Timeout: seconds(5)},
+				ConnectionKeepalive: &corev3.KeepaliveSettings{Interval: seconds(10), Timeout: seconds(5)},
 			}},
 		}},
 	})

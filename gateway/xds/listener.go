@@ -149,7 +149,7 @@ func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
 	}
 	return []*managerv3.HttpFilter{{
 		Name:       extProcFilter,
-		ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(g.processor())},
+		ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(g.processor(b))},
 	}, router}
 }
 
@@ -220,7 +220,8 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 		routes = append(routes, g.direct(b, reads(), unanswered), g.direct(b, prefix("/"), unsent))
 	} else {
 		routes = append(routes,
-			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}},
+			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}, TypedPerFilterConfig: safely(b)},
+			&routev3.Route{Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}, TypedPerFilterConfig: safely(b)},
 			&routev3.Route{Match: prefix("/"), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
 		)
 	}
@@ -249,13 +250,22 @@ func (g *Group) alternatives() []*corev3.HeaderValueOption {
 	}}
 }
 
-// When a request to a gateway that ends without an answer is sent to another one.
+// When a request to a gateway, or a question about one, that ends without an answer is
+// sent to another gateway.
 const (
 	// unsent is for requests that must not be carried out twice: the gateway cannot have
 	// received it.
-	unsent = "connect-failure,reset-before-request"
+	unsent = "connect-failure,refused-stream,reset-before-request"
 	// unanswered is for those of safe methods (RFC 9110 section 9.2.2).
-	unanswered = "connect-failure,reset"
+	unanswered = "connect-failure,refused-stream,reset"
+)
+
+// What is sent again goes to another gateway than before: the balancer, which draws by
+// lot, is asked again until it names one.
+const (
+	retries       = 2
+	hostAttempts  = 32
+	previousHosts = "envoy.retry_host_predicates.previous_hosts"
 )
 
 // direct is a route to the HTTP door of a gateway, which judges by itself.
@@ -304,12 +314,9 @@ func (g *Group) inLine(b *builder, retryOn string) *routev3.RouteAction {
 		Timeout:          seconds(0),
 		IdleTimeout:      duration(streamLife),
 		RetryPolicy: &routev3.RetryPolicy{
-			RetryOn: retryOn, NumRetries: number(2),
-			// Another gateway than the first: the balancer, which draws by lot, is asked again
-			// until it names one.
-			HostSelectionRetryMaxAttempts: 32,
+			RetryOn: retryOn, NumRetries: number(retries), HostSelectionRetryMaxAttempts: hostAttempts,
 			RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
-				Name:       "envoy.retry_host_predicates.previous_hosts",
+				Name:       previousHosts,
 				ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: b.pack(&previousv3.PreviousHostsPredicate{})},
 			}},
 		},

@@ -6,15 +6,40 @@ import (
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// processor is the ext_proc filter. Without a verdict nothing passes.
-func (g *Group) processor() *extprocv3.ExternalProcessor {
-	return &extprocv3.ExternalProcessor{
-		GrpcService: &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+// asked is how a gateway is asked for verdicts. A stream on which it has said nothing yet
+// is begun anew with another one, where retryOn says so; Envoy has sent no more than the
+// headers of the request by then.
+func asked(b *builder, retryOn string) *corev3.GrpcService {
+	return &corev3.GrpcService{
+		TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
 			EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: gatewaysName, SkipEnvoyHeaders: true},
-		}},
+		},
+		RetryPolicy: &corev3.RetryPolicy{
+			RetryOn: retryOn, NumRetries: number(retries), HostSelectionRetryMaxAttempts: hostAttempts,
+			RetryHostPredicate: []*corev3.RetryPolicy_RetryHostPredicate{{
+				Name:       previousHosts,
+				ConfigType: &corev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: b.pack(&previousv3.PreviousHostsPredicate{})},
+			}},
+		},
+	}
+}
+
+// safely overrides the filter on routes of safe methods, whose verdict may be asked for twice.
+func safely(b *builder) map[string]*anypb.Any {
+	return map[string]*anypb.Any{extProcFilter: b.pack(&extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Overrides{
+		Overrides: &extprocv3.ExtProcOverrides{GrpcService: asked(b, unanswered)},
+	}})}
+}
+
+// processor is the ext_proc filter. Without a verdict nothing passes.
+func (g *Group) processor(b *builder) *extprocv3.ExternalProcessor {
+	return &extprocv3.ExternalProcessor{
+		GrpcService:   asked(b, unsent),
 		StatusOnError: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 		// Calls in the old dialects are carried out inside.
 		MessageTimeout: duration(g.Call + 10*time.Second),

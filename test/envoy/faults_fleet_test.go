@@ -133,8 +133,11 @@ func (p *proof) envoysRestart(t *testing.T, l *load) {
 }
 
 // xdsIsAway cuts Envoys off from the gateways as control plane: what they have stays, and
-// what changes meanwhile comes after.
+// what changes meanwhile comes after. By ext_proc, the same connections are for verdicts.
 func (p *proof) xdsIsAway(t *testing.T, l *load) {
+	l.rotate(p.envoys[0])
+	until(t, "callers have left", func() bool { return p.envoys[1].stat(t, "http.callers.downstream_cx_active") == 0 })
+	defer l.rotate(p.envoys...)
 	connected := func(e *front) bool { return e.stat(t, "control_plane.connected_state") == 1 }
 	for _, m := range p.members {
 		m.door.Stop()
@@ -202,28 +205,31 @@ func (p *proof) manyConfigurations(t *testing.T, l *load) {
 }
 
 func (p *proof) slowNetwork(t *testing.T, l *load) {
-	cure := toxic(t, p.members[0].data, `{"type": "latency", "stream": "downstream", "attributes": {"latency": 150, "jitter": 100}}`)
+	cure := p.members[0].network(t, `{"type": "latency", "stream": "downstream", "attributes": {"latency": 150, "jitter": 100}}`)
 	defer cure()
 	l.more(150)
 	l.nothing(t)
 }
 
 func (p *proof) cutNetwork(t *testing.T, l *load) {
-	p.members[0].data.Stop()
+	p.members[0].unplug()
 	l.more(150)
 	p.healthy(len(p.members) - 1)
 	again(t, p.members[0].data)
+	again(t, p.members[0].door)
 	p.settle()
 	l.held(t)
 }
 
-// deafNetwork keeps connections open and delivers nothing. What was sent into it waits
-// until the connection ends; health checks keep the rest from it.
+// deafNetwork keeps connections open and delivers nothing. In line, what was sent into it
+// waits until the connection ends; by ext_proc, until Envoy ends it for want of an answer
+// to its pings. Health checks keep the rest from it.
 func (p *proof) deafNetwork(t *testing.T, l *load) {
-	cure := toxic(t, p.members[0].data, `{"type": "timeout", "stream": "downstream", "attributes": {"timeout": 0}}`)
+	cure := p.members[0].network(t, `{"type": "timeout", "stream": "downstream", "attributes": {"timeout": 0}}`)
 	func() {
 		defer cure()
 		p.healthy(len(p.members) - 1)
+		until(t, "a ping is not answered", func() bool { return p.envoys[1].stat(t, "cluster.tollgate.http2.keepalive_timeout") > 0 })
 	}()
 	p.settle()
 	l.held(t)

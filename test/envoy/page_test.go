@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
@@ -39,6 +40,13 @@ echo played
 // What docs/envoy.md says to type, in at most ten lines, gives two Envoys before two
 // gateways; either gateway can be killed or stopped, and a loop of curl sees nothing.
 func TestThePage(t *testing.T) {
+	for _, topology := range xds.Topology("").Values() {
+		t.Run(topology, func(t *testing.T) { playPage(t, topology) })
+	}
+}
+
+func playPage(t *testing.T, topology string) {
+	t.Helper()
 	envoy := program(t)
 	for program, require := range map[string]string{"redis-server": "TOLLGATE_REQUIRE_REDIS", "curl": "TOLLGATE_REQUIRE_CURL"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -64,7 +72,8 @@ func TestThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A machine that is busy with other tests takes longer over a verdict than callers wait.
-	patient := "overload: {wait: 1m}\nlimits: {timeout: 10s}\npolicies: {deadline: 10s}\n" + string(config)
+	patient := "overload: {wait: 1m}\nlimits: {timeout: 10s}\npolicies: {deadline: 10s}\n" +
+		strings.Replace(string(config), "{id: edge,", "{id: edge, topology: "+topology+",", 1)
 	ports := freePorts(t)
 	dir := t.TempDir()
 	for file, text := range map[string]string{"run.sh": ports.Replace(script), "deploy/fleet.yaml": ports.Replace(patient)} {

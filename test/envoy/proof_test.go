@@ -36,7 +36,7 @@ const (
 	ample = "{minute: 1000000}"
 )
 
-// proof is a fleet of real parts: two Envoys of two node groups that end TLS, three
+// proof is a fleet of real parts: two Envoys that end TLS, one of each topology, three
 // gateways, each a process behind a network in the test's hands, and a Redis Cluster of
 // three masters. Each of orgs is on another master; spender, which has a budget, is on
 // that of the first.
@@ -199,9 +199,9 @@ envoy:
     advertise: %s
     groups:
 `, m.data.Upstream, p.platform.URL, m.door.Upstream, m.address)
-	for _, e := range p.envoys {
-		fmt.Fprintf(&b, "      - {id: %s, listen: %q, tls: {certificate: {file: %q}, key: {file: %q}}}\n",
-			e.group, e.addr, filepath.Join(p.pair, "tls.crt"), filepath.Join(p.pair, "tls.key"))
+	for i, e := range p.envoys {
+		fmt.Fprintf(&b, "      - {id: %s, topology: %s, listen: %q, tls: {certificate: {file: %q}, key: {file: %q}}}\n",
+			e.group, []xds.Topology{xds.InLine, xds.ExtProc}[i], e.addr, filepath.Join(p.pair, "tls.crt"), filepath.Join(p.pair, "tls.key"))
 	}
 	b.WriteString("orgs:\n")
 	for _, org := range append([]string{p.spender}, p.orgs...) {
@@ -259,6 +259,16 @@ func (m *instance) kill() {
 func (m *instance) unplug() {
 	m.data.Stop()
 	m.door.Stop()
+}
+
+// network puts a fault on the network of both doors and returns how to take it away.
+func (m *instance) network(t *testing.T, text string) (cure func()) {
+	t.Helper()
+	data, door := toxic(t, m.data, text), toxic(t, m.door, text)
+	return func() {
+		data()
+		door()
+	}
 }
 
 func (m *instance) end(signal os.Signal) {

@@ -50,6 +50,7 @@ func rules() []rule {
 		{"disallow_is_error", mutation, true, mesh},
 		{"status_on_error", filter, map[string]any{"code": "ServiceUnavailable"}, mesh},
 		{"route_cache_action", filter, "RETAIN", mesh},
+		{"retry_on", under(filter, "grpc_service", "retry_policy"), unsent, mesh},
 		{"internal_address_config", manager, nil, ""},
 		{"use_remote_address", manager, true, ""},
 		{"normalize_path", manager, nil, ""},
@@ -101,11 +102,22 @@ func (d *dump) open(group string) []string {
 // httpDoor is the cluster of the HTTP doors where others are asked by ext_proc.
 const httpDoor = "tollgate_http"
 
-// retries are when a request may be sent again in line: at any time if it did not reach
-// a gateway, and after that if the route is for safe methods only.
+// When a request, or a question about one, may be sent again: at any time if it did not
+// reach a gateway, and after that if the route is for safe methods only.
+const unsent, unanswered = "connect-failure,refused-stream,reset-before-request", "connect-failure,refused-stream,reset"
+
 func retries(route any, on any) bool {
-	safe := strings.Contains(fmt.Sprint(object(route, "match")["headers"]), "GET|HEAD")
-	return on == "connect-failure,reset-before-request" || safe && on == "connect-failure,reset"
+	match := object(route, "match")
+	safe := strings.Contains(fmt.Sprint(match["headers"]), "GET|HEAD") || strings.Contains(fmt.Sprint(match["safe_regex"]), "/logs")
+	return on == unsent || safe && on == unanswered
+}
+
+// overrides reports whether a route of safe methods changes nothing of the filter but when
+// a gateway is asked again.
+func overrides(route any) bool {
+	own := object(route, "typed_per_filter_config", extProcFilter, "overrides")
+	service := object(own, "grpc_service")
+	return len(own) == 1 && object(service, "envoy_grpc")["cluster_name"] == "tollgate" && retries(route, object(service, "retry_policy")["retry_on"])
 }
 
 // openRoutes lists the routes that lead past the gateway, or repeat a call. The run
@@ -126,7 +138,7 @@ func (d *dump) openRoutes(group, cluster string) []string {
 			found = append(found, fmt.Sprintf("a route retries on %v", on))
 		}
 		for _, key := range []string{"typed_per_filter_config", "request_mirror_policies", "internal_redirect_policy", "hedge_policy"} {
-			if (object(r)[key] != nil || to[key] != nil) && (key != "typed_per_filter_config" || to["cluster"] != httpDoor) {
+			if (object(r)[key] != nil || to[key] != nil) && (key != "typed_per_filter_config" || to["cluster"] != httpDoor && !overrides(r)) {
 				found = append(found, "a route has "+key)
 			}
 		}
@@ -164,9 +176,12 @@ func TestTheDoorIsShut(t *testing.T) {
 				"a further cluster":   func(d *dump) { d.clusters["elsewhere"] = nil },
 				"a route elsewhere":   func(d *dump) { object(d.routes[0], "route")["cluster"] = "elsewhere" },
 				"a route that passes": func(d *dump) { object(d.routes[0])["typed_per_filter_config"] = map[string]any{} },
-				"retries":             func(d *dump) { object(d.routes[0], "route")["retry_policy"] = map[string]any{"retry_on": "5xx"} },
+				"a route that is the filter's own master": func(d *dump) {
+					object(d.routes[0])["typed_per_filter_config"] = map[string]any{extProcFilter: map[string]any{"overrides": map[string]any{"failure_mode_allow": true}}}
+				},
+				"retries": func(d *dump) { object(d.routes[0], "route")["retry_policy"] = map[string]any{"retry_on": "5xx"} },
 				"retries of creates": func(d *dump) {
-					object(d.routes[len(d.routes)-1], "route")["retry_policy"] = map[string]any{"retry_on": "connect-failure,reset"}
+					object(d.routes[len(d.routes)-1], "route")["retry_policy"] = map[string]any{"retry_on": unanswered}
 				},
 				"headers of callers": func(d *dump) { delete(d.manager, "early_header_mutation_extensions") },
 			} {
