@@ -49,7 +49,7 @@ func (t MutualTLS) NeedsRestart(old any) bool {
 type XDS struct {
 	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address under which Envoys reach this gateway; empty is that of listen" reload:"restart"`
 	Gateways   []PeerGateway `yaml:"gateways" doc:"further gateways, where they do not share a Redis" reload:"live"`
-	PlatformCA string        `yaml:"platform_ca" doc:"file on the Envoys' machines with the authorities of the platform's certificate, for groups with topology ext_proc" reload:"live"`
+	PlatformCA string        `yaml:"platform_ca" doc:"file on the Envoys' machines with the authorities of the platform's certificate, for groups with topology ext_proc, and of that of an OTLP receiver without ca" reload:"live"`
 	Secrets    string        `yaml:"secrets" doc:"directory on the Envoys' machines with what tollgate envoy secrets writes, which says where they have their certificates for TLS to gateways; with it they use others at once, without it from their next start" reload:"live"`
 	// Token, if there is one, is at least as long as that of an admin.
 	Token  strictyaml.Secret `yaml:"token" doc:"token, at least 16 characters, that Envoys must show to be configured, besides their certificate where envoy.tls is configured; tollgate envoy bootstrap has it in what it prints" reload:"live"`
@@ -177,13 +177,29 @@ func (c *Config) nodeGroups() []xds.Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = xds.Group{
 			ID: g.ID, Topology: cmp.Or(g.Topology, xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, Data: c.peer(c.TLS.Pair), Door: c.peer(c.Envoy.TLS.Pair), Platform: c.platform(), Runs: c.throughEnvoy(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, Data: c.peer(c.TLS.Pair), Door: c.peer(c.Envoy.TLS.Pair), Platform: c.platform(), Runs: c.throughEnvoy(), Tracing: c.tracing(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
 		}
 	}
 	return groups
+}
+
+// tracing is where Envoys send their spans.
+func (c *Config) tracing() xds.Tracing {
+	r := &c.Telemetry.OTLP.Receiver
+	t := xds.Tracing{URL: r.Traces(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio, Trusted: c.Telemetry.Context.Trusted}
+	for name, value := range r.Headers {
+		t.Headers[name] = value.Reveal()
+	}
+	if r.CA.Resolved() {
+		t.CA = []byte(r.CA.Reveal())
+	}
+	if r.Certificate.Resolved() {
+		t.Certificate, t.Key = []byte(r.Certificate.Reveal()), []byte(r.Key.Reveal())
+	}
+	return t
 }
 
 // peer is who shows a certificate, nil for none.

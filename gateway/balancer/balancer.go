@@ -17,6 +17,7 @@ type Config struct {
 	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the balancers connect from, such as 10.0.0.0/24"`
 	Protocol  bool           `yaml:"proxy_protocol" doc:"they begin each connection with a header of the PROXY protocol, version 1 or 2; one without it is closed"`
 	Hops      int            `yaml:"forwarded_hops" doc:"how many proxies append to X-Forwarded-For, the one that connects included; 0 does not read it" unit:"proxies"`
+	Traces    bool           `yaml:"trace_context" doc:"they send trace contexts (traceparent) of their own, which become the parents of exchanges' spans; Envoys that a gateway with telemetry.otlp configures do"`
 }
 
 // maxHops bounds Hops.
@@ -28,7 +29,7 @@ func (c *Config) Validate() error {
 	if c.Hops < 0 || c.Hops > maxHops {
 		errs = append(errs, fault.Errorf("forwarded_hops", "must be between 0 and %d, got %d", maxHops, c.Hops))
 	}
-	if (c.Protocol || c.Hops > 0) && len(c.Addresses) == 0 {
+	if (c.Protocol || c.Hops > 0 || c.Traces) && len(c.Addresses) == 0 {
 		errs = append(errs, fault.Errorf("addresses", "must list the balancers that are believed"))
 	}
 	return errors.Join(errs...)
@@ -37,6 +38,13 @@ func (c *Config) Validate() error {
 // trusts reports whether addr is a balancer's.
 func (c *Config) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
+}
+
+// Traced reports whether the trace context of a request is its balancer's, given the
+// address of the connection.
+func (c *Config) Traced(remote string) bool {
+	peer, err := netip.ParseAddrPort(remote)
+	return err == nil && c.Traces && c.trusts(peer.Addr())
 }
 
 // Client returns the address, without port, that a request came from: that of the

@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,10 +10,12 @@ import (
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // Attributes the filter is to send, and where.
@@ -90,6 +93,18 @@ func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter
 		in.Minor = 0
 	}
 	return in, nil
+}
+
+// Traced returns the context of a call of Envoy's with Envoy's span, if it has one. It is
+// believed, as Envoy is with the platform's keys.
+func Traced(ctx context.Context) context.Context {
+	header := make(http.Header, 2)
+	for _, name := range []string{"traceparent", "tracestate"} {
+		for _, v := range metadata.ValueFromIncomingContext(ctx, name) {
+			header.Add(name, v)
+		}
+	}
+	return telemetry.Within(ctx, header)
 }
 
 // attributes returns the attributes that came with a message.

@@ -84,7 +84,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	}
 	in.Received = se.server.Recorder.Now()
 	se.ex = se.pipeline.NewExchange(in)
-	se.ctx, _ = se.server.Recorder.Begin(ctx, in.Header, in.Peer)
+	se.ctx, _ = se.server.Recorder.Begin(Traced(ctx), in.Header, in.Peer)
 	if err := checkFilter(req); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,9 @@ type Handler struct {
 	// Peer returns a caller's address, without port, given that of the connection
 	// and the request's header; required.
 	Peer func(remote string, h http.Header) string
+	// Traced reports whether a trace context is that of a balancer, given the address of
+	// the connection; required.
+	Traced func(remote string) bool
 	// BodyTimeout bounds the time a caller may take to send its body,
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
@@ -38,7 +41,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := h.Pipeline()
 	ex := p.NewExchange(h.inbound(r))
 	event := ex.Event
-	ctx, _ := h.Recorder.Begin(r.Context(), r.Header, ex.In.Peer)
+	ctx := r.Context()
+	if h.Traced(r.RemoteAddr) {
+		ctx = telemetry.Within(ctx, r.Header)
+	}
+	ctx, _ = h.Recorder.Begin(ctx, r.Header, ex.In.Peer)
 
 	h.receive(w, r, ex)
 	done := p.Run(ctx, ex)

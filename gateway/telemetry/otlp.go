@@ -105,6 +105,14 @@ func (r *Receiver) address(s signal) string {
 	return u.JoinPath("v1", string(s)).String()
 }
 
+// Traces returns where the receiver takes spans, "" for no receiver.
+func (r *Receiver) Traces() string {
+	if r.Endpoint == "" {
+		return ""
+	}
+	return r.address(traces)
+}
+
 func (r *Receiver) headers() map[string]string {
 	h := make(map[string]string, len(r.Headers))
 	for name, value := range r.Headers {

@@ -21,13 +21,21 @@ type Context struct {
 	Propagate bool           `yaml:"propagate" doc:"send the trace context to the platform"`
 }
 
-// Begin starts an exchange's span. A trace context in the header of a caller is its
-// parent if the caller's address is trusted, and otherwise linked: whoever stands outside
-// does not decide what is sampled here.
+// Within returns ctx with the trace context of a header that is to be believed.
+func Within(ctx context.Context, header http.Header) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
+}
+
+// Begin starts an exchange's span. A trace context that ctx has from [Within] is its
+// parent. Without it, one in the header of a caller is if the caller's address is trusted,
+// and otherwise linked: whoever stands outside does not decide what is sampled here.
 func (r *Recorder) Begin(ctx context.Context, header http.Header, peer string) (context.Context, trace.Span) {
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
+	if trace.SpanContextFromContext(ctx).IsRemote() {
+		return r.tracer.Start(ctx, "exchange", options...) //nolint:spancheck // Record ends it
+	}
 	if header.Get("Traceparent") != "" {
-		remote := propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
+		remote := Within(ctx, header)
 		switch sc := trace.SpanContextFromContext(remote); {
 		case !sc.IsValid():
 		case r.trusts(peer):

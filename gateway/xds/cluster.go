@@ -110,25 +110,33 @@ func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
 
 // platform is the cluster of the platform.
 func (g *Group) platform(b *builder) *clusterv3.Cluster {
-	c := &clusterv3.Cluster{
-		Name:                          platformName,
+	c := outside(platformName, socket(g.Platform.Host, g.Platform.Port))
+	if g.Platform.TLS {
+		c.TransportSocket = b.tls(verified(g.Platform.Host, fileSource(g.Platform.CAFile)))
+	}
+	return c
+}
+
+// outside is a cluster of one address that is no gateway's.
+func outside(name string, address *corev3.Address) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                          name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_LOGICAL_DNS},
 		ConnectTimeout:                seconds(5),
 		PerConnectionBufferLimitBytes: number(bufferSize),
 		CircuitBreakers:               breakers(maxStreams),
-		LoadAssignment:                assigned(platformName, socket(g.Platform.Host, g.Platform.Port)),
+		LoadAssignment:                assigned(name, address),
 	}
-	if g.Platform.TLS {
-		c.TransportSocket = b.tls(&tlsv3.UpstreamTlsContext{
-			Sni: g.Platform.Host,
-			CommonTlsContext: &tlsv3.CommonTlsContext{ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{
-				ValidationContext: &tlsv3.CertificateValidationContext{
-					TrustedCa: fileSource(g.Platform.CAFile), MatchTypedSubjectAltNames: named(g.Platform.Host),
-				},
-			}},
-		})
+}
+
+// verified is TLS to a host whose certificate the authorities vouch for.
+func verified(host string, authorities *corev3.DataSource) *tlsv3.UpstreamTlsContext {
+	return &tlsv3.UpstreamTlsContext{
+		Sni: host,
+		CommonTlsContext: &tlsv3.CommonTlsContext{ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{
+			ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: authorities, MatchTypedSubjectAltNames: named(host)},
+		}},
 	}
-	return c
 }
 
 func breakers(n uint32) *clusterv3.CircuitBreakers {

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "rewrite golden files") //nolint:gochecknoglobals // a flag
 
 // What Envoys are told, whole: one group of each topology with everything that can be
-// configured, and the bootstrap.
+// configured, spans of a group that sends them, and the bootstrap.
 func TestGolden(t *testing.T) {
 	peer := xds.Peer{Name: "gateway.example", Secrets: "/etc/envoy/tollgate"}
 	for _, topology := range []xds.Topology{xds.InLine, xds.ExtProc} {
@@ -26,16 +26,15 @@ func TestGolden(t *testing.T) {
 		g.Certificate, g.Key, g.HTTP3, g.TrustedHops = []byte("the chain"), []byte("the key"), true, 1
 		g.Data, g.Door = peer, peer
 		g.Runs = xds.Runs{Paths: "/v2/[^/]+/run", Balanced: "/lb/", Domain: "*.lb.example.com"}
-		texts, err := xds.Render(snapshot(t, g, gateway("10.0.0.1"), gateway("10.0.0.2")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(texts)) {
-			fmt.Fprintf(&b, "# %s\n%s", name, texts[name])
-		}
-		golden(t, string(topology), b.String())
+		golden(t, string(topology), rendered(t, g))
 	}
+	traced := group(xds.ExtProc)
+	traced.Tracing = xds.Tracing{
+		URL: "https://collector.example:4318/v1/traces", Headers: map[string]string{"authorization": `the "token"`, "tenant": "acme"}, Ratio: 0.01,
+		Certificate: []byte("the client's chain"), Key: []byte("the client's key"),
+		Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/64")},
+	}
+	golden(t, "tracing", rendered(t, traced))
 	boot := xds.Bootstrap{
 		Node: "e1", Group: "edge", Listen: netip.MustParseAddrPort("0.0.0.0:10000"), Admin: netip.MustParseAddrPort("127.0.0.1:9901"),
 		Doors: []netip.AddrPort{gateway("10.0.0.1").Door}, Connections: 10_000, Heap: 1 << 30, Token: "the token of Envoys",
@@ -53,6 +52,20 @@ func TestGolden(t *testing.T) {
 	for name, text := range files {
 		golden(t, name, text)
 	}
+}
+
+// rendered is the snapshot of a group before two gateways.
+func rendered(t *testing.T, g xds.Group) string {
+	t.Helper()
+	texts, err := xds.Render(snapshot(t, g, gateway("10.0.0.1"), gateway("10.0.0.2")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		fmt.Fprintf(&b, "# %s\n%s", name, texts[name])
+	}
+	return b.String()
 }
 
 func golden(t *testing.T, name, got string) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
@@ -52,6 +51,8 @@ type Group struct {
 	Platform Platform
 	// Runs is what goes through the HTTP door in either topology.
 	Runs Runs
+	// Tracing is where spans go.
+	Tracing Tracing
 	// Body bounds receiving a request, Call a whole call to the platform.
 	Body, Call time.Duration
 }
@@ -137,9 +138,10 @@ func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 			resources[resource.EndpointType] = append(resources[resource.EndpointType], endpoints(dataName, gateways, Gateway.data))
 		}
 	}
-	if g.Certificate != nil {
-		resources[resource.SecretType] = []types.Resource{g.secret()}
+	if g.Tracing.on() {
+		resources[resource.ClusterType] = append(resources[resource.ClusterType], g.receiver(b))
 	}
+	resources[resource.SecretType] = g.secrets()
 	if b.err != nil {
 		return nil, fmt.Errorf("node group %s: %w", g.ID, b.err)
 	}
@@ -191,12 +193,18 @@ func endpoints(cluster string, gateways []Gateway, door func(Gateway) netip.Addr
 	return assignment(cluster, slices.Compact(addresses)...)
 }
 
-// secret is the certificate of the listener.
-func (g *Group) secret() types.Resource {
-	inline := func(pem []byte) *corev3.DataSource {
-		return &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: pem}}
+// secrets are the certificates of the listener and for the receiver of spans.
+func (g *Group) secrets() []types.Resource {
+	var list []types.Resource
+	for _, c := range []struct {
+		name       string
+		chain, key []byte
+	}{{certificateName, g.Certificate, g.Key}, {tracingName, g.Tracing.Certificate, g.Tracing.Key}} {
+		if c.chain != nil {
+			list = append(list, &tlsv3.Secret{Name: c.name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+				CertificateChain: inline(c.chain), PrivateKey: inline(c.key),
+			}}})
+		}
 	}
-	return &tlsv3.Secret{Name: certificateName, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
-		CertificateChain: inline(g.Certificate), PrivateKey: inline(g.Key),
-	}}}
+	return list
 }

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -26,46 +27,73 @@ import (
 
 // listeners are where callers connect.
 func (g *Group) listeners(b *builder) []types.Resource {
-	tcp := g.listener(b, g.manager(b))
+	var encryption *corev3.TransportSocket
 	if g.Certificate != nil {
-		tcp.FilterChains[0].TransportSocket = socketOf(b, "envoy.transport_sockets.tls", callersTLS("h2", "http/1.1"))
+		encryption = socketOf(b, "envoy.transport_sockets.tls", callersTLS("h2", "http/1.1"))
 	}
+	tcp := g.listener(b, encryption, func(*managerv3.HttpConnectionManager) {})
 	if !g.HTTP3 {
 		return []types.Resource{tcp}
 	}
 	return []types.Resource{tcp, g.quic(b)}
 }
 
-// listener is where callers connect by TCP.
-func (g *Group) listener(b *builder, manager *managerv3.HttpConnectionManager) *listenerv3.Listener {
-	return &listenerv3.Listener{
+// listener is where callers connect by TCP. shape makes its manager fit the protocol.
+func (g *Group) listener(b *builder, encryption *corev3.TransportSocket, shape func(*managerv3.HttpConnectionManager)) *listenerv3.Listener {
+	l := &listenerv3.Listener{
 		Name:                          listenerName,
 		Address:                       socket(g.Listen.Addr().String(), uint32(g.Listen.Port())),
 		PerConnectionBufferLimitBytes: number(bufferSize),
-		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
-			Name:       "envoy.filters.network.http_connection_manager",
-			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(manager)},
-		}}}},
 	}
+	chain := func(of *listenerv3.FilterChainMatch, remove ...string) {
+		m := g.manager(b, remove)
+		shape(m)
+		l.FilterChains = append(l.FilterChains, &listenerv3.FilterChain{
+			FilterChainMatch: of, TransportSocket: encryption,
+			Filters: []*listenerv3.Filter{{
+				Name:       "envoy.filters.network.http_connection_manager",
+				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(m)},
+			}},
+		})
+	}
+	switch {
+	case !g.Tracing.on():
+		chain(nil, envoyHeaders)
+	case len(g.Tracing.Trusted) > 0:
+		chain(from(g.Tracing.Trusted), envoyHeaders)
+		fallthrough
+	default: // whoever stands outside does not decide what is sampled
+		chain(nil, envoyHeaders, "traceparent", "tracestate")
+	}
+	return l
+}
+
+// from matches connections from addresses.
+func from(prefixes []netip.Prefix) *listenerv3.FilterChainMatch {
+	m := new(listenerv3.FilterChainMatch)
+	for _, p := range prefixes {
+		m.SourcePrefixRanges = append(m.SourcePrefixRanges, &corev3.CidrRange{AddressPrefix: p.Addr().String(), PrefixLen: number(uint32(p.Bits()))})
+	}
+	return m
 }
 
 // quic is where callers connect by HTTP/3. Early data is not taken: it can be sent a
 // second time by others than the caller (RFC 9001 section 9.2).
 func (g *Group) quic(b *builder) *listenerv3.Listener {
-	manager := g.manager(b)
-	manager.CodecType = managerv3.HttpConnectionManager_HTTP3
-	manager.Http3ProtocolOptions = &corev3.Http3ProtocolOptions{QuicProtocolOptions: &corev3.QuicProtocolOptions{
-		MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(64 << 10), InitialConnectionWindowSize: number(1 << 20),
-	}}
-	l := g.listener(b, manager)
+	encryption := socketOf(b, "envoy.transport_sockets.quic", &quicv3.QuicDownstreamTransport{
+		DownstreamTlsContext: callersTLS("h3"), EnableEarlyData: no(),
+	})
+	l := g.listener(b, encryption, func(m *managerv3.HttpConnectionManager) {
+		m.CodecType = managerv3.HttpConnectionManager_HTTP3
+		m.Http3ProtocolOptions = &corev3.Http3ProtocolOptions{QuicProtocolOptions: &corev3.QuicProtocolOptions{
+			MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(64 << 10), InitialConnectionWindowSize: number(1 << 20),
+		}}
+	})
 	l.Name = quicName
 	l.Address.GetSocketAddress().Protocol = corev3.SocketAddress_UDP
 	l.UdpListenerConfig = &listenerv3.UdpListenerConfig{
 		QuicOptions: new(listenerv3.QuicProtocolOptions), DownstreamSocketConfig: &corev3.UdpSocketConfig{PreferGro: yes()},
 	}
-	l.FilterChains[0].TransportSocket = socketOf(b, "envoy.transport_sockets.quic", &quicv3.QuicDownstreamTransport{
-		DownstreamTlsContext: callersTLS("h3"), EnableEarlyData: no(),
-	})
 	return l
 }
 
@@ -83,14 +111,15 @@ func socketOf(b *builder, name string, config proto.Message) *corev3.TransportSo
 }
 
 // manager is the HTTP connection manager. Requests pass as they came: tollgate
-// refuses what can be read in two ways, and a proxy that tidies up hides it.
-func (g *Group) manager(b *builder) *managerv3.HttpConnectionManager {
-	return &managerv3.HttpConnectionManager{
+// refuses what can be read in two ways, and a proxy that tidies up hides it. Headers of
+// callers that begin with one of remove are none.
+func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionManager {
+	m := &managerv3.HttpConnectionManager{
 		StatPrefix:                    listenerName,
 		UseRemoteAddress:              yes(),
 		XffNumTrustedHops:             g.TrustedHops,
 		SkipXffAppend:                 g.Topology == ExtProc && !g.Runs.served(), // which has an attribute for it
-		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{removeEnvoyHeaders(b)},
+		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{removeHeaders(b, remove)},
 		GenerateRequestId:             no(),
 		PreserveExternalRequestId:     true,
 		NormalizePath:                 no(),
@@ -115,6 +144,10 @@ func (g *Group) manager(b *builder) *managerv3.HttpConnectionManager {
 			ConfigSource: fromADS(), RouteConfigName: listenerName,
 		}},
 	}
+	if g.Tracing.on() {
+		g.trace(b, m)
+	}
+	return m
 }
 
 // idle is how long a stream may be silent. In line, the gateway has bounds of its
@@ -153,16 +186,19 @@ func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
 	}, router}
 }
 
-// removeEnvoyHeaders keeps callers from steering retries, time-outs and hosts.
-func removeEnvoyHeaders(b *builder) *corev3.TypedExtensionConfig {
-	return &corev3.TypedExtensionConfig{
-		Name: "envoy.http.early_header_mutation.header_mutation",
-		TypedConfig: b.pack(&earlyv3.HeaderMutation{Mutations: []*mutationv3.HeaderMutation{{
+// envoyHeaders begins the names of headers that steer retries, time-outs and hosts.
+const envoyHeaders = "x-envoy-"
+
+func removeHeaders(b *builder, prefixes []string) *corev3.TypedExtensionConfig {
+	m := new(earlyv3.HeaderMutation)
+	for _, p := range prefixes {
+		m.Mutations = append(m.Mutations, &mutationv3.HeaderMutation{
 			Action: &mutationv3.HeaderMutation_RemoveOnMatch_{RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{
-				KeyMatcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"}},
+				KeyMatcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: p}},
 			}},
-		}}}),
+		})
 	}
+	return &corev3.TypedExtensionConfig{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: b.pack(m)}
 }
 
 // accessLog holds neither headers of requests nor paths: a query can hold a key.

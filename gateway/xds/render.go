@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
@@ -13,7 +14,7 @@ import (
 )
 
 // Render writes each resource of a snapshot as indented JSON, by type and name.
-// Private keys are left out.
+// Private keys and what the receiver of spans is shown are left out.
 func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
 	out := make(map[string]string)
 	for i := range types.UnknownType {
@@ -31,11 +32,20 @@ func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s %s: %w", short(typeURL), name, err)
 			}
-			out[short(typeURL)+" "+name] = text
+			out[short(typeURL)+" "+name] = headers.ReplaceAllStringFunc(text, func(list string) string {
+				return value.ReplaceAllString(list, `"value": "left out"`)
+			})
 		}
 	}
 	return out, nil
 }
+
+// Headers that the receiver of spans is shown, in indented JSON, whose strings have no
+// line breaks; and the value of one.
+var (
+	headers = regexp.MustCompile(`(?s)"request_headers_to_add": \[.*?\n\s*\]`)
+	value   = regexp.MustCompile(`"value": "(?:[^"\\]|\\.)*"`)
+)
 
 // indented is JSON that is the same for equal messages: protojson itself is not.
 func indented(m proto.Message) (string, error) {

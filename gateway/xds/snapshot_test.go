@@ -69,6 +69,11 @@ func TestVersionsFollowContent(t *testing.T) {
 		{"another platform, in line", xds.InLine, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, nil},
 		{"a longer call", xds.ExtProc, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.ListenerType, resource.RouteType}},
 		{
+			"tracing", xds.InLine, func(g *xds.Group) { g.Tracing.URL = "http://collector.example/v1/traces" },
+			[]xds.Gateway{one, two},
+			[]string{resource.ListenerType, resource.ClusterType},
+		},
+		{
 			"TLS to gateways", xds.InLine, func(g *xds.Group) { g.Data = xds.Peer{Name: "gateway.example"} },
 			[]xds.Gateway{one, two},
 			[]string{resource.ClusterType},
@@ -138,6 +143,31 @@ func TestRenderLeavesPrivateKeysOut(t *testing.T) {
 	}
 	if len(texts) != len(want) {
 		t.Errorf("%d resources, want %d", len(texts), len(want))
+	}
+}
+
+// What a receiver of spans is shown reaches Envoys, and is not rendered.
+func TestRenderLeavesTokensOut(t *testing.T) {
+	g := group(xds.ExtProc)
+	g.Tracing = xds.Tracing{
+		URL: "https://collector.example/v1/traces", Headers: map[string]string{"a": `to"ken]`, "b": "token"}, CA: []byte("the authority"),
+		Certificate: []byte("the chain"), Key: []byte("the private key"), Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}
+	s := snapshot(t, g)
+	if !strings.Contains(fmt.Sprint(s.GetResources(resource.ListenerType)["callers"]), "ken]") {
+		t.Error("the listener has no token")
+	}
+	texts, err := xds.Render(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(texts["Listener callers"], `"value": "left out"`); n != 4 { // two headers in two filter chains
+		t.Errorf("%d headers are left out, want 4: %s", n, texts["Listener callers"])
+	}
+	for name, text := range texts {
+		if strings.Contains(text, "ken") && strings.Contains(text, "to\"") || strings.Contains(text, `"token"`) || strings.Contains(text, "dGhlIHByaXZhdGUga2V5") {
+			t.Errorf("%s shows what the receiver is shown: %s", name, text)
+		}
 	}
 }
 

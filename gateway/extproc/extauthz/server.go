@@ -34,7 +34,7 @@ func (s *Server) Check(ctx context.Context, req *authv3.CheckRequest) (*authv3.C
 	in := inbound(req.GetAttributes())
 	in.Received = s.Recorder.Now()
 	ex := p.NewExchange(in)
-	ctx, _ = s.Recorder.Begin(ctx, in.Header, in.Peer)
+	ctx, _ = s.Recorder.Begin(extproc.Traced(ctx), in.Header, in.Peer)
 	defer func() { s.Recorder.Record(ctx, ex.Event) }()
 	if err := checkFilter(req.GetAttributes().GetRequest().GetHttp(), &in); err != nil {
 		ex.Event.Outcome, ex.Event.Cause = telemetry.OutcomeFault, err

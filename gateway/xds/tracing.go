@@ -1,0 +1,115 @@
+package xds
+
+import (
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tracev3 "github.com/envoyproxy/go-control-plane/envoy/config/trace/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	uuidv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/request_id/uuid/v3"
+	samplersv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/tracers/opentelemetry/samplers/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+)
+
+// Tracing is where Envoys send their spans. The zero Tracing is nowhere.
+type Tracing struct {
+	// URL takes spans by OTLP over HTTP, with Headers.
+	URL     string
+	Headers map[string]string
+	// CA has the authorities of its certificate, those of the platform's if it is nil;
+	// Certificate and Key are shown to it, unless they are nil. All are in PEM.
+	CA, Certificate, Key []byte
+	// Ratio is the share of requests traced, 0 to 1, unless their trace context says.
+	Ratio float64
+	// Trusted are the callers whose trace context is kept.
+	Trusted []netip.Prefix
+}
+
+const (
+	tracingName = "telemetry" // the cluster, and the secret it shows
+	service     = "tollgate-envoy"
+	sampler     = "envoy.tracers.opentelemetry.samplers."
+	perMillion  = 1_000_000
+)
+
+func (t *Tracing) on() bool { return t.URL != "" }
+
+// trace has a manager send spans. They hold no path: a query can hold a key. By
+// ext_proc, the gateway says what trace context the platform gets.
+func (g *Group) trace(b *builder, m *managerv3.HttpConnectionManager) {
+	ratio := &samplersv3.TraceIdRatioBasedSamplerConfig{SamplingPercentage: &typev3.FractionalPercent{
+		Numerator: uint32(g.Tracing.Ratio * perMillion), Denominator: typev3.FractionalPercent_MILLION,
+	}}
+	config := &tracev3.OpenTelemetryConfig{
+		ServiceName: service,
+		HttpService: &corev3.HttpService{
+			HttpUri: &corev3.HttpUri{
+				Uri: g.Tracing.URL, Timeout: seconds(5), HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: tracingName},
+			},
+			RequestHeadersToAdd: g.Tracing.headers(),
+		},
+		Sampler: &corev3.TypedExtensionConfig{
+			Name: sampler + "parent_based",
+			TypedConfig: b.pack(&samplersv3.ParentBasedSamplerConfig{WrappedSampler: &corev3.TypedExtensionConfig{
+				Name: sampler + "trace_id_ratio_based", TypedConfig: b.pack(ratio),
+			}}),
+		},
+	}
+	m.Tracing = &managerv3.HttpConnectionManager_Tracing{
+		MaxPathTagLength:     number(0),
+		SpawnUpstreamSpan:    yes(),
+		NoContextPropagation: g.Topology == ExtProc,
+		Provider: &tracev3.Tracing_Http{
+			Name:       "envoy.tracers.opentelemetry",
+			ConfigType: &tracev3.Tracing_Http_TypedConfig{TypedConfig: b.pack(config)},
+		},
+	}
+	// The sampler decides, not the id that a caller may give its request.
+	m.RequestIdExtension = &managerv3.RequestIDExtension{TypedConfig: b.pack(&uuidv3.UuidRequestIdConfig{
+		PackTraceReason: no(), UseRequestIdForTraceSampling: no(),
+	})}
+}
+
+func (t *Tracing) headers() []*corev3.HeaderValueOption {
+	var list []*corev3.HeaderValueOption
+	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
+		list = append(list, &corev3.HeaderValueOption{
+			Header: &corev3.HeaderValue{Key: name, Value: t.Headers[name]}, AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		})
+	}
+	return list
+}
+
+// receiver is the cluster that takes spans.
+func (g *Group) receiver(b *builder) *clusterv3.Cluster {
+	u, err := url.Parse(g.Tracing.URL)
+	if err != nil {
+		b.err = err
+		return nil
+	}
+	port := uint32(80)
+	if u.Scheme == "https" {
+		port = 443
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		port = uint32(n)
+	}
+	c := outside(tracingName, socket(u.Hostname(), port))
+	if u.Scheme == "https" {
+		tls := verified(u.Hostname(), fileSource(g.Platform.CAFile))
+		if g.Tracing.CA != nil {
+			tls = verified(u.Hostname(), inline(g.Tracing.CA))
+		}
+		if g.Tracing.Certificate != nil {
+			tls.CommonTlsContext.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: tracingName, SdsConfig: fromADS()}}
+		}
+		c.TransportSocket = b.tls(tls)
+	}
+	return c
+}
