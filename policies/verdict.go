@@ -103,7 +103,7 @@ func (q *question) answer() *Decision {
 // function that does not look at the clock cannot hold the caller past its
 // deadline. An evaluation left behind keeps its place until it ends.
 func (e *Engine) evaluate(ctx context.Context, q *question) (*Decision, error) {
-	if !slices.ContainsFunc(q.said, func(s said) bool { return s.decision == nil }) {
+	if !slices.ContainsFunc(q.said, said.open) {
 		return q.answer(), nil
 	}
 	deadline := time.NewTimer(e.limits.Deadline)
@@ -146,18 +146,40 @@ func (e *Engine) evaluate(ctx context.Context, q *question) (*Decision, error) {
 
 // decide evaluates the calls; a panic in one is an error like any other.
 func (q *question) decide(cancel topdown.Cancel) error {
-	err := sandbox.Run(len(q.Calls), func() error {
-		input, err := q.converter.Term(q.doc, q.Reads)
-		if err != nil {
+	var input *ast.Term
+	err := sandbox.Run(func() (err error) {
+		if input, err = q.converter.Term(q.doc, q.Reads); err != nil {
 			return fmt.Errorf("%w: %w", ErrInput, err)
 		}
-		return q.run(input, cancel)
+		return nil
 	})
+	if err == nil && !q.silent(input, cancel) {
+		err = sandbox.RunDeep(len(q.Calls), func() error { return q.run(input, cancel) })
+	}
 	if err != nil && !errors.Is(err, ErrInput) {
 		err = fmt.Errorf("%w: %w", ErrEvaluation, err)
 	}
 	return err
 }
+
+// quiet is what a call says that says nothing.
+var quiet = new(Decision)
+
+// silent finds the calls that say nothing, which takes no evaluation; it reports whether
+// that was all of them. To follow an evaluation it must take place.
+func (q *question) silent(input *ast.Term, cancel topdown.Cancel) (all bool) {
+	if q.w != nil {
+		return false
+	}
+	err := sandbox.Run(func() error {
+		q.Silent(input, cancel, func(i int) bool { return q.said[i].decision == nil }, func(i int) { q.said[i].decision = quiet })
+		return nil
+	})
+	return err == nil && !slices.ContainsFunc(q.said, said.open)
+}
+
+// open reports whether it is not known yet.
+func (s said) open() bool { return s.decision == nil }
 
 // run evaluates one call after another, but for those that are known.
 //

@@ -19,6 +19,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/accept"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
@@ -36,6 +37,7 @@ type Compiled struct {
 	// Reads is the part of the input that the calls can read together.
 	Reads *record.Projection
 
+	program  *accept.Program // of the library's; nil without
 	compiler *ast.Compiler
 	store    storage.Store
 	queries  []ast.Body                 // one per call, binding answer
@@ -88,6 +90,10 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	if err := errors.Join(mine.answers(org, c), mine.members(org, mine.beside(lib, files))); err != nil {
 		return nil, err
 	}
+	program, err := programOf(ctx, c, calls)
+	if err != nil {
+		return nil, &Error{Org: org, Message: err.Error()}
+	}
 	sandbox.Bind(c.Modules)
 	queries := make([]ast.Body, len(calls))
 	for i := range calls {
@@ -102,7 +108,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	}
 	return &Compiled{
 		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: reads,
-		compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
+		program: program, compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }
 

@@ -29,6 +29,7 @@ type Call struct {
 	params map[string]any
 	from   string // package of the policy, without data.
 	path   string // of the entry, below the organisation's section
+	quick  quick
 }
 
 // isFunction reports whether the rule takes the parameters.

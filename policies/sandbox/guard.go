@@ -8,9 +8,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// Run calls f on a stack that has room for an evaluation of that many queries,
-// and returns a panic in it as an error.
-func Run(queries int, f func() error) (err error) {
+// RunDeep is Run on a stack that has room for an evaluation of that many queries.
+func RunDeep(queries int, f func() error) error {
+	return Run(func() error {
+		growStack(queries)
+		return f()
+	})
+}
+
+// Run calls f and returns a panic in it as an error.
+func Run(f func() error) (err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -20,7 +27,6 @@ func Run(queries int, f func() error) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	growStack(queries)
 	return f()
 }
 
@@ -44,6 +50,14 @@ func growStack(at int) byte {
 // randomness, results of functions that failed, and functions without bounds.
 func Confine(q *topdown.Query, cancel topdown.Cancel) *topdown.Query {
 	return q.WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).WithBuiltins(replacements())
+}
+
+// Function is a built-in function as confined policies call it; nil is none.
+func Function(name string) topdown.BuiltinFunc {
+	if b := replacements()[boundedPrefix+name]; b != nil {
+		return b.Func
+	}
+	return topdown.GetBuiltin(name)
 }
 
 // noRandomness is the seed of evaluations: policies have no random numbers.

@@ -107,6 +107,7 @@ func Table() []Row {
 			},
 			Why: "the engine is a library of its own: it imports its parts, and of ours nothing else but faults",
 		},
+		{Package: "policies/accept", Tests: []string{"policies/sandbox"}, Why: "a leaf: what runs plans of Rego knows no policy"},
 		leaf("policies/operation", "a leaf: what is known of each operation"),
 		leaf("policies/rego", "a leaf: the library's files"),
 		leaf("policies/sandbox", "a leaf: what confines Rego knows no policy"),
@@ -115,7 +116,7 @@ func Table() []Row {
 		{Package: "policies/record", May: []string{"config/fault", "policies/catalog", "policies/operation"}, Why: "what a policy may know is data: it knows no policy"},
 		{
 			Package: "policies/load",
-			May:     []string{"config/fault", "policies/operation", "policies/record", "policies/rego", "policies/sandbox"},
+			May:     []string{"config/fault", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
 		{Package: "policies/bundle", May: []string{"config/fault", "policies/load", "policies/sandbox"}, Why: "a bundle is one way to get what is loaded"},

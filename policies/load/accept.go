@@ -1,0 +1,81 @@
+package load
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/tollgate-dev/tollgate/policies/accept"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
+)
+
+// quick is how a call is found to say nothing without an evaluation.
+type quick struct {
+	guard  *accept.Rule // undefined where the entry does not apply; nil applies always
+	rule   *accept.Rule
+	params *ast.Term
+}
+
+// programOf makes the program that finds out quickly what calls of the library say
+// nothing; nil if there are none. Rego that may be hostile has none: what bounds it is
+// in the evaluation.
+func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Program, error) {
+	var rules []string
+	for i, call := range calls {
+		if !call.foreign() {
+			rules = append(rules, fmt.Sprintf("data.%s.c%d", entryPackage, i))
+		}
+	}
+	if len(rules) == 0 {
+		return nil, nil
+	}
+	p, err := accept.Compile(ctx, c, rules, reservedRoot, sandbox.Function)
+	if err != nil {
+		return nil, err
+	}
+	for i := range calls {
+		call := &calls[i]
+		if call.foreign() {
+			continue
+		}
+		params, err := ast.InterfaceToValue(call.params)
+		if err != nil {
+			return nil, fmt.Errorf("parameters: %w", err)
+		}
+		call.quick = quick{rule: p.Rule(call.from + "." + call.Rule), params: ast.NewTerm(params)}
+		if len(call.Entry.guard()) > 0 {
+			call.quick.guard = p.Rule(fmt.Sprintf("%s.applies_%d", entryPackage, i))
+		}
+	}
+	return p, nil
+}
+
+// Silent finds the calls among some that say nothing about an input. Of those it
+// leaves out, only an evaluation can tell.
+func (c *Compiled) Silent(input *ast.Term, cancel topdown.Cancel, among func(call int) bool, silent func(call int)) {
+	if c.program == nil {
+		return
+	}
+	run := c.program.Begin(input, cancel, c.patterns)
+	defer run.End()
+	for i := range c.Calls {
+		q := &c.Calls[i].quick
+		if q.rule == nil || !among(i) {
+			continue
+		}
+		if q.guard != nil {
+			applies, sure := run.Value(q.guard)
+			if sure && applies == nil {
+				silent(i)
+			}
+			if !sure || applies == nil {
+				continue
+			}
+		}
+		if run.Silent(q.rule, q.params) {
+			silent(i)
+		}
+	}
+}
