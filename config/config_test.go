@@ -16,12 +16,17 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func sources() config.Sources {
+func sources(t *testing.T) config.Sources {
+	t.Helper()
+	mesh := world.NewAuthority(t, "mesh", time.Now())
+	chain, key := newCertificate(t)
 	secrets := map[string]string{
+		"CHAIN": chain, "KEY": key, "MESH": mesh.PEM(), "REVOKED": mesh.Revoked(t, time.Now()),
 		"ACME_KEY": "pk-secret-1", "ADMIN_TOKEN": "q8Zr-Vw2n-admin-secret-2", "REDIS_URL": "redis://127.0.0.1:6379",
 		"SHORT_TOKEN": "pk-secret-4", "FIRST_KEY": "pk-secret-5", "OTHER_KEY": "pk-secret-6",
 	}
@@ -48,7 +53,7 @@ func files(t *testing.T, pattern string) []string {
 func TestGoodFiles(t *testing.T) {
 	for _, name := range files(t, "*.good.yaml") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			if _, err := config.Load(name, sources()); err != nil {
+			if _, err := config.Load(name, sources(t)); err != nil {
 				t.Errorf("Load: %v", err)
 			}
 		})
@@ -68,7 +73,7 @@ func TestBadFiles(t *testing.T) {
 			if !ok {
 				t.Fatalf("the first line is %q, want # want: ...", first)
 			}
-			_, err = config.Load(name, sources())
+			_, err = config.Load(name, sources(t))
 			if err == nil {
 				t.Fatal("err = nil, want the fault")
 			}
@@ -86,7 +91,7 @@ func TestBadFiles(t *testing.T) {
 }
 
 func TestAFullFileIsReadWhole(t *testing.T) {
-	l, err := config.Load("testdata/full.good.yaml", sources())
+	l, err := config.Load("testdata/full.good.yaml", sources(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +122,7 @@ func TestTheRevisionNamesTheContent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := config.Parse("x.yaml", append(data, extra...), sources())
+		l, err := config.Parse("x.yaml", append(data, extra...), sources(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +177,7 @@ orgs:
     exceptions:
       - {id: x, policy: mien, teams: [research], until: 2099-01-01T00:00:00Z, reason: r, granted_by: ada}
 `
-	loaded, err := config.Parse("tollgate.yaml", []byte(strings.ReplaceAll(file, "DIR", dir)), sources())
+	loaded, err := config.Parse("tollgate.yaml", []byte(strings.ReplaceAll(file, "DIR", dir)), sources(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +198,7 @@ orgs:
   - {id: other, credential: {env: OTHER_KEY}, policies: [{policy: read_only}]}
   - {id: own, credential: {env: ACME_KEY}, policies: [{policy: account_changes, mode: shadow}, {policy: roles, mode: warn}]}
 `
-	loaded, err := config.Parse("tollgate.yaml", []byte(file), sources())
+	loaded, err := config.Parse("tollgate.yaml", []byte(file), sources(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +267,7 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 		{"http://10.0.0.7:9000", true, true},
 		{"ftp://10.0.0.7", true, false},
 	} {
-		_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.base, tc.insecure), sources())
+		_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.base, tc.insecure), sources(t))
 		if tc.fine != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "tollgate.yaml:1:22: platform.base_url: ") {
 			t.Errorf("%s (insecure %t): err = %v, want fine %t, with its place", tc.base, tc.insecure, err, tc.fine)
 		}

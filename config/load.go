@@ -128,6 +128,9 @@ func (l *Loaded) resolve(src Sources) error {
 	for i := range c.Envoy.XDS.Groups {
 		listeners[fault.Index("envoy.xds.groups", i)+".tls"] = &c.Envoy.XDS.Groups[i].TLS
 	}
+	for i := range c.Certificates.Authorities {
+		errs = append(errs, fault.At(fault.Index("certificates.authorities", i), c.Certificates.Authorities[i].Parse()))
+	}
 	for path, t := range listeners {
 		var err error
 		t.Pair, err = pair(t)
@@ -169,7 +172,7 @@ func (l *Loaded) complete(dir string) {
 	if l.Config.Platform.RunURL != "" {
 		unlisted = append(unlisted, "run_webhooks")
 	}
-	l.Config.AssignIssuers()
+	l.Config.AssignIssued()
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
 		for _, name := range unlisted {

@@ -21,7 +21,7 @@ func TestTheBrownoutsOfTheManual(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/migrate.md shows no configuration")
 	}
-	l, err := config.Parse("migrate.md", []byte(text), sources())
+	l, err := config.Parse("migrate.md", []byte(text), sources(t))
 	if err != nil {
 		t.Fatal(err)
 	}

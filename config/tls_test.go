@@ -5,6 +5,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // newCertificate is a certificate that ended long ago, and its key, both in PEM.
@@ -47,7 +50,19 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 `
 	chain, key := newCertificate(t)
 	_, another := newCertificate(t)
-	values := map[string]string{"ACME_KEY": "pk-1", "CHAIN": chain, "KEY": key, "ANOTHER": another, "TEXT": "no PEM at all"}
+	mesh := world.NewAuthority(t, "mesh", time.Unix(1, 0))
+	list := func(change func(*x509.RevocationList)) string {
+		l := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Unix(0, 0), NextUpdate: time.Unix(1, 0)}
+		change(l)
+		return mesh.List(t, l)
+	}
+	callers := func(ca, crl string) string {
+		return "tls: {certificate: {env: CHAIN}, key: {env: KEY}}\ncertificates: {authorities: [{id: m, ca: {env: " + ca + "}, crl: {env: " + crl + "}, orgs: [acme], role: viewer}]}"
+	}
+	values := map[string]string{"MESH": mesh.PEM(), "REVOKED": list(func(*x509.RevocationList) {}),
+		"PART": list(func(l *x509.RevocationList) {
+			l.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 27}, Critical: true, Value: []byte{2, 1, 1}}}
+		}), "ACME_KEY": "pk-1", "CHAIN": chain, "KEY": key, "ANOTHER": another, "TEXT": "no PEM at all"}
 	for _, tc := range []struct{ section, want string }{
 		{`tls: {certificate: {env: CHAIN}, key: {env: KEY}}`, ""},
 		{`admin: {tls: {certificate: {env: CHAIN}, key: {env: KEY}}}`, ""},
@@ -58,6 +73,12 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 		{`tls: {certificate: {env: CHAIN}, key: {env: TEXT}}`, "tollgate.yaml:3:1: tls: failed to find any PEM data in key input"},
 		{`admin: {tls: {certificate: {env: TEXT}, key: {env: KEY}}}`, "tollgate.yaml:3:9: admin.tls: failed to find any PEM data in certificate input"},
 		{`tls: {certificate: {env: NOT_SET}, key: {env: KEY}}`, "tollgate.yaml:3:7: tls.certificate: environment variable NOT_SET is not set"},
+		{callers("MESH", "REVOKED"), ""},
+		{callers("TEXT", "REVOKED"), "tollgate.yaml:4:38: certificates.authorities[0].ca: holds no block of PEM CERTIFICATE"},
+		{callers("CHAIN", "REVOKED"), "tollgate.yaml:4:38: certificates.authorities[0].ca: holds a certificate that is none of an authority"},
+		{callers("KEY", "REVOKED"), `tollgate.yaml:4:38: certificates.authorities[0].ca: holds "PRIVATE KEY", want only CERTIFICATE`},
+		{callers("MESH", "MESH"), `tollgate.yaml:4:55: certificates.authorities[0].crl: holds "CERTIFICATE", want only X509 CRL`},
+		{callers("MESH", "PART"), "tollgate.yaml:4:55: certificates.authorities[0].crl: holds a list with the critical extension 2.5.29.27: only whole lists are read"},
 	} {
 		l, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.section), config.Sources{Env: func(name string) (string, bool) {
 			v, ok := values[name]

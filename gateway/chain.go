@@ -172,7 +172,11 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 
 // callers compiles who may call.
 func (g *Gateway) callers(cfg *Config) (*filter.Callers, error) {
-	directory, err := cfg.directory(g.issuers(cfg))
+	authorities, err := cfg.authorities()
+	if err != nil {
+		return nil, err
+	}
+	directory, err := cfg.directory(g.issuers(cfg), authorities)
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,8 @@ type Config struct {
 
 	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may send instead of a key" reload:"live"`
 
+	Certificates Certificates `yaml:"certificates" doc:"certificates that callers may have instead of a key, at a data listener with tls" reload:"live"`
+
 	Orgs []Org `yaml:"orgs,required" doc:"the organisations served" reload:"live"`
 
 	// Revision names this configuration in events and on the admin listener.
@@ -277,8 +279,8 @@ func (c *Config) balanced() upstream.Config {
 	return r
 }
 
-// directory builds the look-up of callers with keys, and with tokens of issuers.
-func (c *Config) directory(issuers *identity.Issuers) (*identity.Directory, error) {
+// directory builds the look-up of callers with keys, and with tokens and certificates.
+func (c *Config) directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
 	var entries []identity.Entry
 	for _, o := range c.Orgs {
 		for _, k := range o.Keys {
@@ -289,7 +291,7 @@ func (c *Config) directory(issuers *identity.Issuers) (*identity.Directory, erro
 			}
 		}
 	}
-	return identity.NewDirectory(entries, issuers)
+	return identity.NewDirectory(entries, issuers, authorities)
 }
 
 // credentials lists the platform keys by organisation.
@@ -332,7 +334,7 @@ func (c *Config) Validate() error {
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
 		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
 	}
-	if _, err := c.directory(nil); err != nil {
+	if _, err := c.directory(nil, nil); err != nil {
 		errs = append(errs, fault.At("orgs", err))
 	}
 	return errors.Join(append(errs, c.validateAdmins(orgs), c.validateIssuers(), c.validateEnvoys(), c.validateRateLimit())...)

@@ -45,8 +45,8 @@ type Org struct {
 	Policies   policies.Config   `yaml:",inline"`
 	Teams      []Team            `yaml:"teams" doc:"its teams"`
 	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
-	// Issuers are those of the configuration that speak for it.
-	Issuers  []Issuer `yaml:"-"`
+	// Issued are the issuers and authorities of the configuration that speak for it.
+	Issued   []Issued `yaml:"-"`
 	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
 }
 
@@ -62,7 +62,7 @@ func (o *Org) limits() map[ratelimit.Ref]ratelimit.Limit {
 		}
 		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}] = k.Limit
 	}
-	for _, i := range o.Issuers {
+	for _, i := range o.Issued {
 		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: keysOf(i.ID)}] = i.Limit
 	}
 	return limits

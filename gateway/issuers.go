@@ -21,15 +21,48 @@ type Issuer struct {
 	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
 }
 
+// Certificates says which certificates identify callers.
+type Certificates struct {
+	Required    bool        `yaml:"required" doc:"refuse whoever has no certificate that is accepted, a key or token or not; of a caller with both, they must be of the same organisation"`
+	Authorities []Authority `yaml:"authorities" doc:"who signs them"`
+}
+
+// Authority is an authority whose certificates identify callers, and what each of these
+// may do.
+type Authority struct {
+	identity.Authority `yaml:",inline"`
+
+	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
+	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
+}
+
+// Issued is what an organisation's callers may do, each of them, whose ids begin as those
+// of an issuer or authority do.
+type Issued struct {
+	ID     string
+	Limit  ratelimit.Limit
+	Budget spend.Budget
+}
+
 // keysOf is the id under which the quotas and the budget of each caller of an issuer are
 // kept, whose own ids begin so.
 func keysOf(issuer string) string { return issuer + ":" }
 
-// AssignIssuers gives each organisation the issuers that speak for it.
-func (c *Config) AssignIssuers() {
+// AssignIssued gives each organisation the issuers and authorities that speak for it.
+func (c *Config) AssignIssued() {
 	for n := range c.Orgs {
 		o := &c.Orgs[n]
-		o.Issuers = slices.DeleteFunc(slices.Clone(c.Issuers), func(i Issuer) bool { return !slices.Contains(i.Orgs, o.ID) })
+		o.Issued = nil
+		for _, i := range c.Issuers {
+			if slices.Contains(i.Orgs, o.ID) {
+				o.Issued = append(o.Issued, Issued{i.ID, i.Limit, i.Budget})
+			}
+		}
+		for _, a := range c.Certificates.Authorities {
+			if slices.Contains(a.Orgs, o.ID) {
+				o.Issued = append(o.Issued, Issued{a.ID, a.Limit, a.Budget})
+			}
+		}
 	}
 }
 
@@ -40,66 +73,91 @@ func (c *Config) hasTeam(org, team string) bool {
 	})
 }
 
-// validateIssuers reports what is wrong with issuers, on their own and beside the
-// organisations.
+// validateIssuers reports what is wrong with issuers and authorities, on their own and
+// beside the organisations.
 func (c *Config) validateIssuers() error {
 	var errs []error
 	ids, urls := make(map[string]bool), make(map[string]bool)
+	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *spend.Budget) {
+		errs = append(errs, fault.At(at+".limits", limit.Validate()), fault.At(at+".budget", budget.Validate()), fault.At(at, c.validateMapping(m)))
+		if ids[id] {
+			errs = append(errs, fault.Errorf(at+".id", "issuer %q is already defined", id))
+		}
+		ids[id] = true
+	}
 	for n := range c.Issuers {
 		i, at := &c.Issuers[n], fault.Index("issuers", n)
-		errs = append(errs, fault.At(at, i.Validate()), fault.At(at+".limits", i.Limit.Validate()), fault.At(at+".budget", i.Budget.Validate()))
-		if ids[i.ID] {
-			errs = append(errs, fault.Errorf(at+".id", "issuer %q is already defined", i.ID))
-		}
+		errs = append(errs, fault.At(at, i.Validate()))
+		issued(at, i.ID, &i.Mapping, &i.Limit, &i.Budget)
 		if urls[i.URL] {
 			errs = append(errs, fault.Errorf(at+".url", "another issuer has the same"))
 		}
-		ids[i.ID], urls[i.URL] = true, true
-		for m, org := range i.Orgs {
-			if !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.ID == org }) {
-				errs = append(errs, fault.Errorf(fault.Index(at+".orgs", m), "no organisation %q is defined", org))
-			}
-		}
-		errs = append(errs, c.validateTeams(i, at), c.validateLabels(i, at))
+		urls[i.URL] = true
+	}
+	for n := range c.Certificates.Authorities {
+		a, at := &c.Certificates.Authorities[n], fault.Index("certificates.authorities", n)
+		errs = append(errs, fault.At(at, a.Validate()))
+		issued(at, a.ID, &a.Mapping, &a.Limit, &a.Budget)
 	}
 	for n, o := range c.Orgs {
 		for m, k := range o.Keys {
-			if issuer, _, issued := strings.Cut(k.ID, ":"); issued && ids[issuer] {
+			if issuer, _, found := strings.Cut(k.ID, ":"); found && ids[issuer] {
 				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id", "begins as the ids of the callers of issuer %q do", issuer))
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, fault.At("certificates", c.validateCertificates()))...)
 }
 
-// validateTeams reports teams that no organisation has that the issuer speaks for.
-func (c *Config) validateTeams(i *Issuer, at string) error {
+// validateCertificates reports certificates that no listener asks for.
+func (c *Config) validateCertificates() error {
+	switch n := len(c.Certificates.Authorities); {
+	case n == 0 && c.Certificates.Required:
+		return fault.Errorf("required", "needs authorities")
+	case n > 0 && c.TLS.Certificate.IsZero():
+		return fault.Errorf("authorities", "need tls, without which the data listener asks for no certificates")
+	case c.Certificates.Required && c.Envoy.Listen != "":
+		return fault.Errorf("required", "cannot be held through envoy.listen: an Envoy does not tell what certificate its caller has")
+	}
+	return nil
+}
+
+// validateMapping reports organisations, teams and labels that there are not.
+func (c *Config) validateMapping(m *identity.Mapping) error {
 	var errs []error
-	known := func(team string) bool {
-		return slices.ContainsFunc(i.Orgs, func(org string) bool { return c.hasTeam(org, team) })
-	}
-	if i.Team != "" && !known(i.Team) {
-		errs = append(errs, fault.Errorf(at+".team", "none of its organisations has a team %q", i.Team))
-	}
-	for value, team := range i.Teams {
-		if !known(team) {
-			errs = append(errs, fault.Errorf(fault.Key(at+".teams", value), "none of its organisations has a team %q", team))
+	for n, org := range m.Orgs {
+		if !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.ID == org }) {
+			errs = append(errs, fault.Errorf(fault.Index("orgs", n), "no organisation %q is defined", org))
 		}
 	}
-	return errors.Join(errs...)
-}
-
-// validateLabels reports labels that an organisation does not have.
-func (c *Config) validateLabels(i *Issuer, at string) error {
-	var errs []error
-	for name := range i.Labels {
+	known := func(team string) bool {
+		return slices.ContainsFunc(m.Orgs, func(org string) bool { return c.hasTeam(org, team) })
+	}
+	if m.Team != "" && !known(m.Team) {
+		errs = append(errs, fault.Errorf("team", "none of its organisations has a team %q", m.Team))
+	}
+	for value, team := range m.Teams {
+		if !known(team) {
+			errs = append(errs, fault.Errorf(fault.Key("teams", value), "none of its organisations has a team %q", team))
+		}
+	}
+	for name := range m.Labels {
 		for _, o := range c.Orgs {
-			if slices.Contains(i.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r spend.LabelRule) bool { return r.Name == name }) {
-				errs = append(errs, fault.Errorf(fault.Key(at+".labels", name), "organisation %q has no label %q", o.ID, name))
+			if slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r spend.LabelRule) bool { return r.Name == name }) {
+				errs = append(errs, fault.Errorf(fault.Key("labels", name), "organisation %q has no label %q", o.ID, name))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// authorities compiles who signs certificates of callers.
+func (c *Config) authorities() (*identity.Authorities, error) {
+	list := make([]identity.Authority, len(c.Certificates.Authorities))
+	for i, a := range c.Certificates.Authorities {
+		list[i] = a.Authority
+	}
+	return identity.NewAuthorities(identity.Certificates{Authorities: list, Required: c.Certificates.Required}, c.hasTeam)
 }
 
 // issuers compiles the issuers of a configuration.

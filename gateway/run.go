@@ -62,7 +62,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, balancer.NewListener(data, cfg.Balancers), cfg), ofData)), leaving(ctx, g.Handler()), cfg.Timeouts.Drain)
+			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, balancer.NewListener(data, cfg.Balancers), cfg), ofData, ofCallers)), leaving(ctx, g.Handler()), cfg.Timeouts.Drain)
 		})
 		if envoy != nil {
 			both.Go(func() error { return g.serveGRPC(open, envoy, cfg.Timeouts.Drain) })
@@ -72,7 +72,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return both.Wait()
 	})
 	group.Go(func() error {
-		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin), g.AdminHandler(), cfg.Timeouts.Drain)
+		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin, ofNone), g.AdminHandler(), cfg.Timeouts.Drain)
 	})
 	group.Go(func() error { return background(g.limiter.Run(limit)) })
 	group.Go(func() error {
@@ -175,6 +175,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderSize,
 		ConnState:         fresh.note,
+		ConnContext:       connected,
 		ErrorLog:          telemetry.StandardLog(g.deps.Logger),
 	}
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends Serve, and nothing else

@@ -92,7 +92,7 @@ func (o *Org) budgets() *spend.Plan {
 	for _, k := range o.Keys {
 		keys[k.ID] = k.Budget
 	}
-	for _, i := range o.Issuers {
+	for _, i := range o.Issued {
 		keys[keysOf(i.ID)] = i.Budget
 	}
 	budget := o.Budget

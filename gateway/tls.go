@@ -3,27 +3,65 @@ package gateway
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
+	"net/http"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // encrypted makes a listener speak TLS if the configuration has a certificate for
 // it, which pick takes out: HTTP/1.1 over TLS 1.2 or later. Each handshake takes
-// the certificate then in force.
-func (g *Gateway) encrypted(l net.Listener, pick func(*Config) *tls.Certificate) net.Listener {
+// the certificate then in force, and asks for one of the caller if signers has any
+// authorities. Whether that is accepted is judged with each request, not here: it may be
+// revoked while the connection is open, and a refusal is to be an answer.
+func (g *Gateway) encrypted(l net.Listener, pick func(*Config) *tls.Certificate, signers func(*state) *x509.CertPool) net.Listener {
 	if pick(g.current.Load().config) == nil {
 		return l
 	}
-	return tls.NewListener(l, &tls.Config{
+	silent := &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return pick(g.current.Load().config), nil
 		},
-	})
+	}
+	asking := silent.Clone()
+	asking.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		pool := signers(g.current.Load())
+		if pool == nil {
+			return nil, nil
+		}
+		c := silent.Clone()
+		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, pool
+		return c, nil
+	}
+	return tls.NewListener(l, asking)
+}
+
+// ofCallers returns who signs certificates of callers, ofNone that none are asked for.
+func ofCallers(s *state) *x509.CertPool { return s.pipeline.Callers.Directory.Signers() }
+func ofNone(*state) *x509.CertPool      { return nil }
+
+// connection is the key of the connection in the contexts of its requests.
+type connection struct{}
+
+// connected notes the connection of requests.
+func connected(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connection{}, wire.Inner(c))
+}
+
+// callersCertificate returns the certificate of who sent a request, and those it was sent
+// with: nil without any, and of a request that came without encryption.
+func callersCertificate(r *http.Request) []*x509.Certificate {
+	if c, encrypted := r.Context().Value(connection{}).(*tls.Conn); encrypted {
+		return c.ConnectionState().PeerCertificates
+	}
+	return nil
 }
 
 func ofData(c *Config) *tls.Certificate  { return c.TLS.Pair }

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
@@ -51,6 +52,9 @@ type Inbound struct {
 	// Peer is the address of the caller, without port: that of the connection, or
 	// what a balancer said.
 	Peer string
+	// Certificates are the caller's own, whose key it has proven to have, and those that it
+	// was sent with; nil without one, and where a door cannot know.
+	Certificates []*x509.Certificate
 	// Received is when the request arrived.
 	Received time.Time
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Identify finds out who calls. A request carries exactly one credential, a key or a
-// token of an issuer: as a Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
+// Identify finds out who calls. A request carries at most one credential, a key or a
+// token of an issuer, and may come with a certificate, which says who calls without
+// one: as a Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
 // the api_key parameter its clients send. Elsewhere that parameter identifies
 // no caller, and beside a token it is a second credential all the same.
 type Identify struct {
@@ -52,7 +53,11 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 	if err != nil && !errors.Is(err, identity.ErrUnknown) {
 		return err
 	}
-	if err == nil && key == "" && ex.Route != nil && ex.Route.Public {
+	directory, chain := ex.callers.Directory, ex.In.Certificates
+	if err != nil {
+		chain = nil // a credential that is none is not replaced by another
+	}
+	if err == nil && key == "" && chain == nil && ex.Route != nil && ex.Route.Public && !directory.NeedsCertificate() {
 		if ex.Dialect != route.GraphQL {
 			return nil
 		}
@@ -62,14 +67,14 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 		ex.Tenant = ex.callers.Tenants[f.Keyless]
 		return nil
 	}
-	caller, err := ex.callers.Directory.Find(ctx, key, ex.In.Peer, ex.In.Received)
+	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer}, ex.In.Received)
 	if errors.Is(err, identity.ErrUnavailable) {
 		return problem.IssuerUnavailable.New("the token cannot be verified at the moment").With("Retry-After", "10").Because(err)
 	}
 	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
 		return refused
 	}
-	if err != nil && ex.callers.Partial && !identity.IsToken(key) {
+	if _, certificate := errors.AsType[*identity.CertificateError](err); err != nil && ex.callers.Partial && !certificate && !identity.IsToken(key) {
 		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -62,19 +63,20 @@ func (Role) Values() []string {
 // Caller is who makes a request: no secret, safe to log. It is shared between
 // requests and must not be changed.
 type Caller struct {
-	// Org, Team and Key are the ids of the configuration. A caller with a token has a Key
-	// that stands for the issuer and the subject.
+	// Org, Team and Key are the ids of the configuration. A caller with a token or a
+	// certificate has a Key that stands for the issuer and the subject.
 	Org, Team, Key string
-	// Issuer is the id of the issuer of its token, Subject whom that was issued to, as it is
-	// shown; both are empty for a caller with a key.
+	// Issuer is the id of the issuer of its token or certificate, Subject whom that was
+	// issued to, as it is shown; both are empty for a caller with a key.
 	Issuer, Subject string
-	// Labels are those that its token gives what it makes, as name=value,name=value.
+	// Labels are those that its token or certificate gives what it makes, as
+	// name=value,name=value.
 	Labels string
 	// Roles are those of the configuration; see RoleNames.
 	Roles []Role
 	// Exempt callers are not limited and get no RateLimit headers.
 	Exempt bool
-	// Until is when the key or token it came with ceases to be accepted; zero is never.
+	// Until is when what it came with ceases to be accepted; zero is never.
 	Until time.Time
 	// Addresses are where the key is accepted from; none is everywhere.
 	Addresses []netip.Prefix
@@ -84,6 +86,13 @@ type Caller struct {
 
 	digest Digest       // of the key it came with, zero for callers without one
 	claims *oidc.Claims // of the token it came with, nil for callers without one
+	// chain is its certificate and what that was sent with, nil where none is asked of it.
+	chain []*x509.Certificate
+}
+
+// same reports whether c and d are the same to policies, quotas and the ledger.
+func (c *Caller) same(d *Caller) bool {
+	return c.Org == d.Org && c.Team == d.Team && c.Key == d.Key && slices.Equal(c.Roles, d.Roles)
 }
 
 // RoleNames returns the roles as strings. A caller that none was named for is an
@@ -154,11 +163,12 @@ func Period(from, until time.Time) string {
 	}
 }
 
-// Directory finds callers by key and by token. It is immutable and safe for concurrent
-// use.
+// Directory finds callers by key, by token and by certificate. It is immutable and safe
+// for concurrent use.
 type Directory struct {
-	byDigest map[Digest]entry
-	issuers  *Issuers
+	byDigest    map[Digest]entry
+	issuers     *Issuers
+	authorities *Authorities
 }
 
 // entry is a caller, and the first instant at which its key is accepted.
@@ -181,10 +191,11 @@ type Entry struct {
 	Caller Caller
 }
 
-// NewDirectory returns a Directory of the entries and of the callers of issuers, nil for
-// none. Two entries with the same digest are an error: one key must mean one caller.
-func NewDirectory(entries []Entry, issuers *Issuers) (*Directory, error) {
-	d := &Directory{byDigest: make(map[Digest]entry, len(entries)), issuers: issuers}
+// NewDirectory returns a Directory of the entries and of the callers of issuers and
+// authorities, nil for none. Two entries with the same digest are an error: one key must
+// mean one caller.
+func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (*Directory, error) {
+	d := &Directory{byDigest: make(map[Digest]entry, len(entries)), issuers: issuers, authorities: authorities}
 	for _, e := range entries {
 		if first, ok := d.byDigest[e.Digest]; ok {
 			return nil, fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
@@ -199,6 +210,24 @@ func NewDirectory(entries []Entry, issuers *Issuers) (*Directory, error) {
 // Verifier returns what verifies the tokens of the issuers, of which there must be some or
 // none, but not nil.
 func (d *Directory) Verifier() *oidc.Verifier { return d.issuers.verifier }
+
+// Signers returns the certificates of the authorities, nil without any: callers are not
+// asked for a certificate then.
+func (d *Directory) Signers() *x509.CertPool { return d.authorities.pool() }
+
+// NeedsCertificate reports whether every caller must have a certificate.
+func (d *Directory) NeedsCertificate() bool { return d.authorities != nil && d.authorities.required }
+
+// Credentials are what a request brings that says who calls.
+type Credentials struct {
+	// Key is a key or a token, "" for none.
+	Key string
+	// Chain is the certificate of the caller, whose key it has proven to have, and those
+	// that it was sent with; nil for none.
+	Chain []*x509.Certificate
+	// Peer is the address that they came from.
+	Peer string
+}
 
 // acceptedFrom reports whether the key is accepted from the address of a peer.
 func (c *Caller) acceptedFrom(peer string) bool {
@@ -215,11 +244,35 @@ const (
 	maxKey = 256
 )
 
-// Find returns the caller that a credential belongs to that came from the address of a
-// peer at now, or ErrUnknown. Keys are looked up by digest, so neither the result nor its
+// Find returns the caller that credentials belong to at now, or ErrUnknown. A key or token
+// decides who calls; without one, the certificate does. A certificate beside a key or
+// token is not looked at, unless it is required: then it must be accepted, too, and both
+// must be of the same organisation.
+func (d *Directory) Find(ctx context.Context, from Credentials, now time.Time) (*Caller, error) {
+	if from.Key != "" && !d.NeedsCertificate() {
+		return d.bearer(ctx, from, now)
+	}
+	certified, err := d.authorities.find(from.Chain, now)
+	if err != nil || from.Key == "" {
+		return certified, err
+	}
+	c, err := d.bearer(ctx, from, now)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Org != certified.Org:
+		return nil, &CertificateError{fmt.Errorf("it is of organisation %s, the key or token of %s", certified.Org, c.Org)}
+	}
+	both := *c
+	both.chain, both.Until = from.Chain, earlier(c.Until, certified.Until)
+	return &both, nil
+}
+
+// bearer is Find by key or token alone. Keys are looked up by digest, so neither the result nor its
 // time reveals how close a guess came. What has the form of a token is verified as one and
 // never looked up; ErrUnavailable says that this was not possible.
-func (d *Directory) Find(ctx context.Context, key, peer string, now time.Time) (*Caller, error) {
+func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time) (*Caller, error) {
+	key := from.Key
 	switch {
 	case IsToken(key) && d.issuers == nil:
 		return nil, &TokenError{Err: errors.New("no issuer is configured")}
@@ -236,25 +289,32 @@ func (d *Directory) Find(ctx context.Context, key, peer string, now time.Time) (
 		return nil, ErrUnknown
 	case !e.accepts(now):
 		return nil, &PeriodError{Org: e.caller.Org, Key: e.caller.Key, From: e.from, Until: e.caller.Until}
-	case !e.caller.acceptedFrom(peer):
-		return nil, &AddressError{Org: e.caller.Org, Key: e.caller.Key, Peer: peer}
+	case !e.caller.acceptedFrom(from.Peer):
+		return nil, &AddressError{Org: e.caller.Org, Key: e.caller.Key, Peer: from.Peer}
 	}
 	return e.caller, nil
 }
 
 // Holds reports whether a caller found in this or another Directory is accepted by
 // this one at now, and until when, zero without an end: the same key, with the same
-// organisation, team, id, roles and addresses, or a token that is still accepted as theirs.
+// organisation, team, id, roles and addresses, or a token or certificate that is still
+// accepted as theirs.
 func (d *Directory) Holds(c *Caller, now time.Time) (until time.Time, ok bool) {
-	if c.claims != nil {
-		return c.Until, d.issuers != nil && d.issuers.holds(c, now)
+	if c.chain != nil || d.NeedsCertificate() {
+		if until, ok = d.authorities.holds(c, now); !ok {
+			return time.Time{}, false
+		}
 	}
-	e := d.byDigest[c.digest]
-	if !e.accepts(now) {
+	switch e := d.byDigest[c.digest]; {
+	case c.claims != nil:
+		return earlier(until, c.Until), d.issuers != nil && d.issuers.holds(c, now)
+	case c.digest == Digest{}:
+		return until, c.chain != nil
+	case !e.accepts(now):
 		return time.Time{}, false
+	default:
+		return earlier(until, e.caller.Until), e.caller.same(c) && slices.Equal(e.caller.Addresses, c.Addresses)
 	}
-	return e.caller.Until, e.caller.Org == c.Org && e.caller.Team == c.Team && e.caller.Key == c.Key &&
-		slices.Equal(e.caller.Roles, c.Roles) && slices.Equal(e.caller.Addresses, c.Addresses)
 }
 
 // wellFormed accepts the token68 alphabet of RFC 9110, section 11.2, within

@@ -17,7 +17,7 @@ func directory(t *testing.T) *identity.Directory {
 	d, err := identity.NewDirectory([]identity.Entry{
 		{Digest: identity.DigestOf("tg_live_0001"), Caller: identity.Caller{Org: "acme", Team: "research", Key: "k1"}},
 		{Digest: identity.DigestOf("tg_live_0002"), Caller: identity.Caller{Org: "acme", Key: "k2", Roles: []identity.Role{identity.RoleAdmin}}},
-	}, nil)
+	}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 		"digest instead of key": {identity.DigestOf("tg_live_0001").String(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := d.Find(t.Context(), tc.key, "", now)
+			c, err := d.Find(t.Context(), identity.Credentials{Key: tc.key}, now)
 			if tc.want == "" {
 				if !errors.Is(err, identity.ErrUnknown) {
 					t.Fatalf("Find = %v, %v, want ErrUnknown", c, err)
@@ -59,11 +59,11 @@ func TestFind(t *testing.T) {
 }
 
 func TestTheZeroDigestIsNobody(t *testing.T) {
-	d, err := identity.NewDirectory(nil, nil)
+	d, err := identity.NewDirectory(nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Find(t.Context(), "tg_live_0001", "", now); !errors.Is(err, identity.ErrUnknown) {
+	if _, err := d.Find(t.Context(), identity.Credentials{Key: "tg_live_0001"}, now); !errors.Is(err, identity.ErrUnknown) {
 		t.Errorf("err = %v, want ErrUnknown from an empty directory", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestTwoCallersCannotShareAKey(t *testing.T) {
 	e := identity.Entry{Digest: identity.DigestOf("tg_live_0001"), Caller: identity.Caller{Key: "a"}}
 	f := e
 	f.Caller.Key = "b"
-	if _, err := identity.NewDirectory([]identity.Entry{e, f}, nil); err == nil {
+	if _, err := identity.NewDirectory([]identity.Entry{e, f}, nil, nil); err == nil {
 		t.Error("err = nil, want the clash named")
 	}
 }
@@ -101,13 +101,13 @@ func TestHolds(t *testing.T) {
 		return e
 	}
 	directory := func(entries ...identity.Entry) *identity.Directory {
-		d, err := identity.NewDirectory(entries, nil)
+		d, err := identity.NewDirectory(entries, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d
 	}
-	caller, err := directory(entry(func(*identity.Entry) {})).Find(t.Context(), "tg_live_0001", "", now)
+	caller, err := directory(entry(func(*identity.Entry) {})).Find(t.Context(), identity.Credentials{Key: "tg_live_0001"}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestPeriods(t *testing.T) {
 	d, err := identity.NewDirectory([]identity.Entry{
 		{Digest: identity.DigestOf("tg_live_0001"), Caller: before},
 		{Digest: identity.DigestOf("tg_live_0002"), From: now, Caller: caller},
-	}, nil)
+	}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestPeriods(t *testing.T) {
 		{now.Add(time.Hour), "key ci of acme is accepted until 2026-11-22T13:00:00Z", ""},
 	} {
 		for key, want := range map[string]string{"tg_live_0001": tc.before, "tg_live_0002": tc.after} {
-			c, err := d.Find(t.Context(), key, "", tc.at)
+			c, err := d.Find(t.Context(), identity.Credentials{Key: key}, tc.at)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -181,7 +181,7 @@ func TestPeriods(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	d, err := identity.NewDirectory([]identity.Entry{{Digest: identity.DigestOf("tg_live_0001"), Caller: identity.Caller{
 		Org: "acme", Key: "ci", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8::/32")},
-	}}}, nil)
+	}}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestAddresses(t *testing.T) {
 		"10.1.2.3": true, "::ffff:10.1.2.3": true, "2001:db8::1": true, "2001:db8::1%eth0": true,
 		"10.2.2.3": false, "2001:db9::1": false, "": false, "10.1.2.3:80": false, "localhost": false,
 	} {
-		_, err := d.Find(t.Context(), "tg_live_0001", peer, now)
+		_, err := d.Find(t.Context(), identity.Credentials{Key: "tg_live_0001", Peer: peer}, now)
 		if (err == nil) != want || err != nil && !errors.Is(err, identity.ErrUnknown) {
 			t.Errorf("from %q: %v, want accepted: %v, or an ErrUnknown", peer, err, want)
 		}

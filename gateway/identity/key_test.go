@@ -37,7 +37,7 @@ func TestMistyped(t *testing.T) {
 func TestFindTellsMistypedKeys(t *testing.T) {
 	key := identity.NewKey()
 	for text, want := range map[string]bool{key: false, key[:61] + map[bool]string{true: "A", false: "B"}[key[61] != 'A']: true} {
-		_, err := directory(t).Find(t.Context(), text, "", now)
+		_, err := directory(t).Find(t.Context(), identity.Credentials{Key: text}, now)
 		if !errors.Is(err, identity.ErrUnknown) || strings.Contains(err.Error(), "mistyped") != want || strings.Contains(err.Error(), text) {
 			t.Errorf("Find = %v, want an ErrUnknown that speaks of mistyping: %v", err, want)
 		}

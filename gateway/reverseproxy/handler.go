@@ -1,6 +1,7 @@
 package reverseproxy
 
 import (
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -25,6 +26,9 @@ type Handler struct {
 	// Traced reports whether a trace context is that of a balancer, given the address of
 	// the connection; required.
 	Traced func(remote string) bool
+	// Certificates returns the certificate by which a caller's connection is encrypted, and
+	// those it was sent with; required.
+	Certificates func(r *http.Request) []*x509.Certificate
 	// BodyTimeout bounds the time a caller may take to send its body,
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
@@ -75,7 +79,7 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
-	in.Peer = h.Peer(r.RemoteAddr, r.Header)
+	in.Peer, in.Certificates = h.Peer(r.RemoteAddr, r.Header), h.Certificates(r)
 	return in
 }
 

@@ -85,7 +85,7 @@ func (t *Table) caller(ctx context.Context, entries []*entry, now time.Time) *id
 	if !strings.EqualFold(scheme, "Bearer") || len(entries) > 1 && address == "" {
 		return nil
 	}
-	c, err := t.Directory.Find(ctx, key, address, now)
+	c, err := t.Directory.Find(ctx, identity.Credentials{Key: key, Peer: address}, now)
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,306 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// CertificateError is an [ErrUnknown] for a certificate that is not accepted. Callers are
+// not told why.
+type CertificateError struct{ Err error }
+
+// Error says why.
+func (e *CertificateError) Error() string { return "certificate: " + e.Err.Error() }
+
+// Unwrap returns ErrUnknown.
+func (*CertificateError) Unwrap() error { return ErrUnknown }
+
+// Authorities turn certificates into callers. They are immutable and safe for concurrent
+// use; nil accepts no certificate.
+type Authorities struct {
+	list     []authority
+	hasTeam  func(org, team string) bool
+	required bool
+	// accepted remembers what was verified, by a digest of the chain.
+	accepted *lru.Cache[Digest, acceptance]
+}
+
+type authority struct {
+	*Authority
+	roots *x509.CertPool
+}
+
+// acceptance is a chain that an authority signed, and when that may be believed.
+type acceptance struct {
+	by          *Authority
+	from, until time.Time
+}
+
+const (
+	// maxAccepted is how many chains Authorities remember.
+	maxAccepted = 8192
+	// maxChain bounds the certificates that a caller sends.
+	maxChain = 6
+)
+
+// Certificates says which certificates are accepted.
+type Certificates struct {
+	Authorities []Authority
+	// Required says that keys and tokens are accepted only of callers that have a
+	// certificate, too.
+	Required bool
+}
+
+// NewAuthorities returns Authorities of a valid configuration, nil of none. hasTeam
+// reports whether an organisation has a team.
+func NewAuthorities(c Certificates, hasTeam func(org, team string) bool) (*Authorities, error) {
+	list := c.Authorities
+	if len(list) == 0 {
+		return nil, nil
+	}
+	accepted, err := lru.New[Digest, acceptance](maxAccepted)
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	as := &Authorities{list: make([]authority, len(list)), hasTeam: hasTeam, required: c.Required, accepted: accepted}
+	for i := range list {
+		a := authority{&list[i], x509.NewCertPool()} // empty, never nil, which would be the system's
+		if a.Parsed == nil {
+			a.Parsed = new(Parsed)
+		}
+		for _, c := range a.Parsed.signers {
+			a.roots.AddCert(c)
+		}
+		as.list[i] = a
+	}
+	return as, nil
+}
+
+// pool returns the certificates of all authorities, nil without any.
+func (as *Authorities) pool() *x509.CertPool {
+	if as == nil {
+		return nil
+	}
+	p := x509.NewCertPool()
+	for _, a := range as.list {
+		for _, c := range a.Parsed.signers {
+			p.AddCert(c)
+		}
+	}
+	return p
+}
+
+// find returns the caller that a chain names at now, ErrUnknown without one. The TLS
+// handshake has proven that the caller has the key of its first certificate.
+func (as *Authorities) find(chain []*x509.Certificate, now time.Time) (*Caller, error) {
+	switch {
+	case as == nil, len(chain) == 0 && !as.required:
+		return nil, ErrUnknown
+	case len(chain) == 0:
+		return nil, &CertificateError{errors.New("there is none")}
+	}
+	a, err := as.verify(chain, now)
+	if err != nil {
+		return nil, &CertificateError{err}
+	}
+	said := names{chain[0]}
+	sub := said.Values(string(a.by.subject()))
+	if len(sub) != 1 || sub[0] == "" {
+		return nil, &CertificateError{fmt.Errorf("it has %d names of the kind %s and not one", len(sub), a.by.subject())}
+	}
+	c, err := a.by.caller(said, as.hasTeam)
+	if err != nil {
+		return nil, &CertificateError{err}
+	}
+	c.Issuer, c.Subject, c.Key = a.by.ID, subject(sub[0]), a.by.ID+":"+fingerprint(string(a.by.subject()), sub[0])
+	c.Until, c.chain = a.until, chain
+	return c, nil
+}
+
+// verify returns which authority a chain is accepted by at now: exactly one.
+func (as *Authorities) verify(chain []*x509.Certificate, now time.Time) (acceptance, error) {
+	id := digestOf(chain)
+	if a, known := as.accepted.Get(id); known && !now.Before(a.from) && now.Before(a.until) {
+		return a, nil
+	}
+	var found []acceptance
+	var errs []error
+	for _, by := range as.list {
+		a, err := by.verify(chain, now)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %.200s", by.ID, err))
+			continue
+		}
+		found = append(found, a)
+	}
+	switch len(found) {
+	case 0:
+		return acceptance{}, errors.Join(errs...)
+	case 1:
+		as.accepted.Add(id, found[0])
+		return found[0], nil
+	}
+	return acceptance{}, errors.New("more than one authority vouches for it")
+}
+
+// digestOf identifies a chain.
+func digestOf(chain []*x509.Certificate) Digest {
+	h := sha256.New()
+	for _, c := range chain {
+		_, _ = h.Write(c.Raw) // a hash takes everything
+	}
+	return Digest(h.Sum(nil))
+}
+
+// verify reports whether the authority accepts a chain at now, by RFC 5280, section 6.
+// The first certificate must be one of a client, by its extended key usage.
+func (a authority) verify(chain []*x509.Certificate, now time.Time) (acceptance, error) {
+	leaf := chain[0]
+	switch {
+	case len(chain) > maxChain:
+		return acceptance{}, fmt.Errorf("it comes with more than %d others", maxChain-1)
+	case leaf.IsCA:
+		return acceptance{}, errors.New("it is that of an authority")
+	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):
+		return acceptance{}, errors.New("it is not for clients")
+	case a.MaxLife > 0 && leaf.NotAfter.Sub(leaf.NotBefore) > a.MaxLife:
+		return acceptance{}, fmt.Errorf("it lasts longer than %s", a.MaxLife)
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	paths, err := leaf.Verify(x509.VerifyOptions{
+		Roots: a.roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return acceptance{}, err
+	}
+	best, err := acceptance{}, errors.New("it has expired") // at its last instant, too
+	for _, path := range paths {
+		from, until, unknown := a.period(path, now)
+		switch {
+		case unknown != nil:
+			err = unknown
+		case now.Before(until) && until.After(best.until):
+			best = acceptance{a.Authority, from, until}
+		}
+	}
+	if best.by == nil {
+		return acceptance{}, err
+	}
+	return best, nil
+}
+
+// period returns when a path from a certificate to a signer of the authority is valid,
+// which it is now, and what is known of its revocation.
+func (a authority) period(path []*x509.Certificate, now time.Time) (from, until time.Time, err error) {
+	for i, c := range path {
+		from, until = later(from, c.NotBefore), earlier(until, c.NotAfter)
+		if a.CRL.IsZero() || i+1 == len(path) {
+			continue
+		}
+		next, err := a.Parsed.current(c, path[i+1], now)
+		if err != nil {
+			return from, until, err
+		}
+		until = earlier(until, next)
+	}
+	return from, until, nil
+}
+
+// current returns until when it is known that a certificate was not revoked by its
+// issuer.
+func (p *Parsed) current(c, issuer *x509.Certificate, now time.Time) (until time.Time, err error) {
+	for _, l := range p.lists {
+		if !bytes.Equal(l.RawIssuer, issuer.RawSubject) || l.CheckSignatureFrom(issuer) != nil {
+			continue
+		}
+		if l.serials[string(c.SerialNumber.Bytes())] {
+			return until, errors.New("it was revoked, or one that it stands on")
+		}
+		if !now.Before(l.ThisUpdate) && now.Before(l.NextUpdate) {
+			until = later(until, l.NextUpdate)
+		}
+	}
+	if until.IsZero() {
+		return until, errors.New("there is no current revocation list of its issuer")
+	}
+	return until, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// earlier returns the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// holds reports whether the chain of a caller is accepted at now, and until when. A
+// caller whom it names must be the same.
+func (as *Authorities) holds(c *Caller, now time.Time) (until time.Time, ok bool) {
+	again, err := as.find(c.chain, now)
+	if err != nil {
+		return time.Time{}, false
+	}
+	byKey := c.digest != Digest{} || c.claims != nil
+	return again.Until, again.same(c) || byKey && again.Org == c.Org
+}
+
+// names are the subject alternative names of a certificate, as claims. A common name is
+// none.
+type names struct{ leaf *x509.Certificate }
+
+// Values returns the names of a kind, the hosts of its URIs or, for /ns, what follows ns
+// in their paths: these are taken for pairs of a name and a value, as in
+// spiffe://example.org/ns/default/sa/web.
+func (n names) Values(claim string) []string {
+	switch NameKind(claim) {
+	case nameURI:
+		return n.uris(func(u *url.URL) []string { return []string{u.String()} })
+	case nameDNS:
+		return n.leaf.DNSNames
+	case nameEmail:
+		return n.leaf.EmailAddresses
+	case trustDomain:
+		return n.uris(func(u *url.URL) []string { return []string{u.Host} })
+	}
+	name, pairs := strings.CutPrefix(claim, "/")
+	if !pairs {
+		return nil
+	}
+	return n.uris(func(u *url.URL) []string {
+		var values []string
+		for pair := range slices.Chunk(strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/"), 2) {
+			if len(pair) == 2 && pair[0] == name && pair[1] != "" {
+				values = append(values, pair[1])
+			}
+		}
+		return values
+	})
+}
+
+func (n names) uris(values func(*url.URL) []string) []string {
+	var all []string
+	for _, u := range n.leaf.URIs {
+		all = append(all, values(u)...)
+	}
+	return all
+}
