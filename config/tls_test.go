@@ -59,10 +59,12 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 	callers := func(ca, crl string) string {
 		return "tls: {certificate: {env: CHAIN}, key: {env: KEY}}\ncertificates: {authorities: [{id: m, ca: {env: " + ca + "}, crl: {env: " + crl + "}, orgs: [acme], role: viewer}]}"
 	}
-	values := map[string]string{"MESH": mesh.PEM(), "REVOKED": list(func(*x509.RevocationList) {}),
+	values := map[string]string{
+		"MESH": mesh.PEM(), "REVOKED": list(func(*x509.RevocationList) {}),
 		"PART": list(func(l *x509.RevocationList) {
 			l.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 27}, Critical: true, Value: []byte{2, 1, 1}}}
-		}), "ACME_KEY": "pk-1", "CHAIN": chain, "KEY": key, "ANOTHER": another, "TEXT": "no PEM at all"}
+		}), "ACME_KEY": "pk-1", "CHAIN": chain, "KEY": key, "ANOTHER": another, "TEXT": "no PEM at all",
+	}
 	for _, tc := range []struct{ section, want string }{
 		{`tls: {certificate: {env: CHAIN}, key: {env: KEY}}`, ""},
 		{`admin: {tls: {certificate: {env: CHAIN}, key: {env: KEY}}}`, ""},

@@ -12,7 +12,7 @@ import (
 // or to the gateway: they pass in neither direction.
 var endings = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "X-Forwarded-Client-Cert",
 	"Content-Length", HeaderDecision, HeaderWarning, HeaderMutation, HeaderUnknown,
 }
 

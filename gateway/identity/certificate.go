@@ -137,7 +137,7 @@ func (as *Authorities) verify(chain []*x509.Certificate, now time.Time) (accepta
 	for _, by := range as.list {
 		a, err := by.verify(chain, now)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %.200s", by.ID, err))
+			errs = append(errs, fmt.Errorf("%s: %.200s", by.ID, err.Error()))
 			continue
 		}
 		found = append(found, a)

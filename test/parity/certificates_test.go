@@ -248,9 +248,9 @@ func TestCertificatesAreBound(t *testing.T) {
 		raw  string
 		want int
 	}{
-		"a viewer creates":               {reader, anonymous("POST", "/v2/pods", pod4090), 403},
+		"a viewer creates":                 {reader, anonymous("POST", "/v2/pods", pod4090), 403},
 		"research creates what it may not": {with, anonymous("POST", "/v2/pods", strings.Replace(pod4090, "NVIDIA GeForce RTX 4090", "NVIDIA H100 80GB HBM3", 1)), 403},
-		"a label that the name sets":     {with, anonymous("POST", "/v2/pods", pod4090, "X-Tollgate-Labels: cost_center=other"), 422},
+		"a label that the name sets":       {with, anonymous("POST", "/v2/pods", pod4090, "X-Tollgate-Labels: cost_center=other"), 422},
 	} {
 		if a := c.ask(t, k.with, k.raw); a.Status != k.want {
 			t.Errorf("%s: %d %s, want %d", what, a.Status, a.Body, k.want)

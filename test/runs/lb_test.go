@@ -61,7 +61,7 @@ func TestWhatWorkersSee(t *testing.T) {
 	t.Cleanup(worker.Close)
 	r := newRig(t, balancedAt(t, worker.URL), policies(`policies: [{policy: run_endpoints, params: {endpoints: [e1]}}]`))
 	a := r.ask(t, "PATCH", "/lb/e1/a%20b/?q=1&p=%41", "key_research", world.Chunked("one", "two"),
-		"Transfer-Encoding: chunked", "Content-Type: text/plain", "X-Custom: yes", "Cookie: c=d", "X-Forwarded-For: 10.0.0.1", "Content-Encoding: gzip")
+		"Transfer-Encoding: chunked", "Content-Type: text/plain", "X-Custom: yes", "Cookie: c=d", "X-Forwarded-For: 10.0.0.1", "X-Forwarded-Client-Cert: Hash=00", "Content-Encoding: gzip")
 	if a.Status != http.StatusTeapot || a.Body != "short and stout" || a.Header.Get("X-Worker") != "w1" || a.Header.Get("Set-Cookie") != "" {
 		t.Errorf("the caller sees %d %v %q", a.Status, a.Header, a.Body)
 	}
@@ -73,7 +73,7 @@ func TestWhatWorkersSee(t *testing.T) {
 		t.Errorf("the worker sees %s %s at %s, %q", seen.Method, seen.RequestURI, seen.Host, body)
 	}
 	h := seen.Header
-	if h.Get("Authorization") != "Bearer pk-acme-"+canary || h.Get("X-Custom") != "yes" || h.Get("Content-Encoding") != "gzip" || h.Get("Cookie")+h.Get("X-Forwarded-For") != "" {
+	if h.Get("Authorization") != "Bearer pk-acme-"+canary || h.Get("X-Custom") != "yes" || h.Get("Content-Encoding") != "gzip" || h.Get("Cookie")+h.Get("X-Forwarded-For")+h.Get("X-Forwarded-Client-Cert") != "" {
 		t.Errorf("the worker sees %v", h)
 	}
 	seen = nil
