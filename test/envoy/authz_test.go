@@ -53,13 +53,17 @@ const others = `
     credential: {env: CHANGING}
     policies: [{policy: field_values, params: {defaults: {createPod: {/disk: 20}}}}]
     keys: [{id: key_changing, sha256: SHA256(key_changing), roles: [operator]}]
+  - id: asking
+    credential: {env: ASKING}
+    policies: [{policy: gpu_allow_list, approvable: true, params: {gpus: ["NVIDIA L4"]}}]
+    keys: [{id: key_asking, sha256: SHA256(key_asking), roles: [operator]}]
 `
 
 // authorized opens an Envoy whose filter is the documented one for ext_authz, as
 // change leaves it.
-func authorized(t *testing.T, change func(filter map[string]any)) *way {
+func authorized(t *testing.T, change func(filter map[string]any), opts ...option) *way {
 	t.Helper()
-	return open(t, func(w *way) { w.configuration += others }, shaped(func(b *bootstrap) {
+	opts = append(opts, func(w *way) { w.configuration += others }, shaped(func(b *bootstrap) {
 		f := documented(t, "envoy.filters.http.ext_authz")
 		settings, ok := f["typed_config"].(map[string]any)
 		if !ok {
@@ -77,12 +81,15 @@ func authorized(t *testing.T, change func(filter map[string]any)) *way {
 		}
 		filters[0] = f
 	}))
+	return open(t, opts...)
 }
 
 // What passes by ext_authz passes as by the other doors, and what takes more than a
 // verdict is refused.
 func TestExtAuthz(t *testing.T) {
-	w := authorized(t, func(map[string]any) {})
+	w := authorized(t, func(map[string]any) {}, func(w *way) {
+		w.configuration = strings.Replace(w.configuration, `base_url: "PLATFORM"`, `base_url: "PLATFORM", run_url: "PLATFORM"`, 1)
+	})
 	post := func(key, body string, header ...string) string {
 		return request("POST", "/v2/pods", key, body, header...)
 	}
@@ -118,6 +125,13 @@ func TestExtAuthz(t *testing.T) {
 		{"a read beside a budget", get("key_spending", "/v2/pods"), 200, 1, "", false},
 		{"isolation", get("key_apart", "/v2/pods/nope1234"), 421, 0, "keeps resources apart", false},
 		{"an idempotency key", post("key_research", pod4090, `Idempotency-Key: "a"`), 421, 0, "Idempotency-Key", false},
+		{"a job, without a key", request("POST", "/v2/llm/run", "", `{"input":{}}`), 401, 0, "", true},
+		{"a job, by an encoded path", request("POST", "/v2/llm/%72un", "key_research", `{"input":{}}`), 404, 0, "", false},
+		{"a job", request("POST", "/v2/llm/run", "key_research", `{"input":{}}`), 421, 0, "run interface", false},
+		{"a chat", request("POST", "/v2/llm/openai/v1/chat/completions", "key_research", `{"model":"llm","messages":[]}`), 421, 0, "run interface", false},
+		{"the state of a job", get("key_research", "/v2/llm/status/j1"), 421, 0, "run interface", false},
+		{"what waits for approval", post("key_asking", pod4090), 403, 0, "approval", false},
+		{"a read where changes wait for approval", get("key_asking", "/v2/pods"), 200, 1, "", false},
 		{"a policy that changes the body", post("key_changing", pod4090), 421, 0, "another body", false},
 		{"a body that is as the policy wants it", post("key_changing", strings.Replace(pod4090, "{", `{"disk":20,`, 1)), 201, 1, "", false},
 	} {

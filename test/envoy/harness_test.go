@@ -126,6 +126,7 @@ func open(t *testing.T, opts ...option) *way {
 		platform.Account{ID: "acme", Key: "pk-acme-" + canary},
 		platform.Account{ID: "spending", Key: "pk-spending-" + canary},
 		platform.Account{ID: "changing", Key: "pk-changing-" + canary},
+		platform.Account{ID: "asking", Key: "pk-asking-" + canary},
 	))
 	w.upstream = w.platform.URL
 	for _, o := range opts {
@@ -161,7 +162,7 @@ func newGateway(t *testing.T, w *way) *gateway.Gateway {
 	store.SetTime(now)
 	cfg := world.Configuration(t, strings.ReplaceAll(w.configuration, "PLATFORM", w.upstream), map[string]string{
 		"ACME": "pk-acme-" + canary, "WRONG": "pk-wrong-" + canary,
-		"SPENDING": "pk-spending-" + canary, "APART": "pk-apart-" + canary, "CHANGING": "pk-changing-" + canary,
+		"SPENDING": "pk-spending-" + canary, "APART": "pk-apart-" + canary, "CHANGING": "pk-changing-" + canary, "ASKING": "pk-asking-" + canary,
 	})
 	return world.Gateway(t, cfg, gateway.Deps{
 		Redis: world.Redis(t, store.Addr()), Now: func() time.Time { return now }, Logger: w.logs.Logger(),
