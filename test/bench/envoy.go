@@ -37,7 +37,8 @@ type front struct {
 	rateLimits []any
 	// clusters are the addresses of the bootstrap's clusters; those without one are
 	// left out. Further ones, that speak gRPC, are grpc.
-	clusters, grpc map[string]string
+	clusters map[string][]string
+	grpc     map[string]string
 }
 
 // object is one object of Envoy's bootstrap.
@@ -115,10 +116,10 @@ func (f front) shape(doc object, addr, admin string) error {
 	for _, c := range all {
 		cluster, _ := c.(object)
 		name, _ := cluster["name"].(string)
-		if to := f.clusters[name]; to != "" {
+		if to := f.clusters[name]; to != nil {
 			cluster["type"] = "STATIC"
 			delete(cluster, "transport_socket")
-			cluster["load_assignment"] = endpoint(name, to)
+			cluster["load_assignment"] = endpoint(name, to...)
 			kept = append(kept, cluster)
 		}
 	}
@@ -152,8 +153,12 @@ func at(v any, path ...any) any {
 	return v
 }
 
-func endpoint(cluster, addr string) object {
-	return object{"cluster_name": cluster, "endpoints": []any{object{"lb_endpoints": []any{object{"endpoint": object{"address": socket(addr)}}}}}}
+func endpoint(cluster string, addrs ...string) object {
+	var all []any
+	for _, a := range addrs {
+		all = append(all, object{"endpoint": object{"address": socket(a)}})
+	}
+	return object{"cluster_name": cluster, "endpoints": []any{object{"lb_endpoints": all}}}
 }
 
 func socket(addr string) object {

@@ -178,7 +178,7 @@ func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place in
 	const numbers = 5_000_000
 	send := task{
 		Addr: i.addr, CA: i.ca, Request: strings.ReplaceAll(k.request, "{pod}", r.platform.Pod), Status: k.status, Without: k.without, Live: k.live,
-		First: place * numbers, Connections: r.settings.Connections, Warm: r.settings.Time / 4, Time: r.settings.Time,
+		First: place * numbers, Connections: r.settings.Connections * (1 + t.further), Warm: r.settings.Time / 4, Time: r.settings.Time,
 	}
 	if k.open {
 		send.Rate = r.settings.Rate
@@ -218,7 +218,7 @@ func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place in
 }
 
 // cpu is the CPU time used so far, by unit. What is on the way of a request counts
-// as the target's; Redis and, once more, Envoy apart.
+// as the target's; Redis and, once more, Envoy and all gateways apart.
 func (i *instance) cpu() (map[string]time.Duration, error) {
 	sum := map[string]time.Duration{}
 	add := func(unit string, ps ...*process) error {
@@ -234,7 +234,7 @@ func (i *instance) cpu() (map[string]time.Duration, error) {
 		}
 		return nil
 	}
-	return sum, errors.Join(add(cpu, i.way...), add(envoyCPU, i.envoy), add(redisCPU, i.redis))
+	return sum, errors.Join(add(cpu, i.way...), add(envoyCPU, i.envoy), add(gatewayCPU, i.gateways...), add(redisCPU, i.redis))
 }
 
 // said is the end of what those on the way of a request logged.

@@ -21,6 +21,7 @@ import (
 const (
 	cpu             = "cpu-sec/op"
 	envoyCPU        = "envoy-cpu-sec/op"
+	gatewayCPU      = "gateway-cpu-sec/op"
 	redisCPU        = "redis-cpu-sec/op"
 	cpuRatio        = "x-proxy-cpu"
 	perSecond       = "req/s"
@@ -179,6 +180,7 @@ func (r *report) print(to io.Writer) error {
 			{"CPU/request", cpu, micros, false},
 			{"x proxy", cpuRatio, ratio, true},
 			{"of it Envoy", envoyCPU, micros, false},
+			{"gateways", gatewayCPU, micros, true},
 			{"Redis", redisCPU, micros, false},
 			{"requests/s", perSecond, whole, false},
 			{"x proxy", perSecondRatio, ratio, true},

@@ -71,7 +71,7 @@ func (r *runner) startRival(ctx context.Context, i *instance) error {
 	return r.startEnvoy(ctx, i, front{
 		filters:    []any{rivalAuthorization(), rivalLimits()},
 		rateLimits: rivalDescriptors(),
-		clusters:   map[string]string{"platform": r.platform.Addr},
+		clusters:   map[string][]string{"platform": {r.platform.Addr}},
 		grpc:       map[string]string{opaProgram: opa, ratelimitProgram: limits},
 	})
 }

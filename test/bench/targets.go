@@ -22,6 +22,8 @@ type target struct {
 	// gateway is how tollgate stands in it; nil is no tollgate.
 	gateway *gateway
 	envoy   envoy
+	// further are as many gateways beside the first, on the same Redis.
+	further int
 	// kinds are what is sent; nil is all kinds.
 	kinds []string
 	// idle measures connections that are held.
@@ -51,6 +53,10 @@ func targets() []target {
 		{name: "envoy", base: plainProxy, envoy: envoyAlone, kinds: few},
 		{name: "inline", base: plainProxy, gateway: &gateway{}, envoy: envoyInline, kinds: few},
 		{name: "extproc", base: plainProxy, gateway: &gateway{}, envoy: envoyExtProc, kinds: few},
+		{name: "inline-2", base: plainProxy, gateway: &gateway{}, further: 1, envoy: envoyInline, kinds: few},
+		{name: "inline-4", base: plainProxy, gateway: &gateway{}, further: 3, envoy: envoyInline, kinds: few},
+		{name: "extproc-2", base: plainProxy, gateway: &gateway{}, further: 1, envoy: envoyExtProc, kinds: few},
+		{name: "extproc-4", base: plainProxy, gateway: &gateway{}, further: 3, envoy: envoyExtProc, kinds: few},
 		{name: "rival", base: plainProxy, envoy: envoyRival, kinds: []string{"read", "create", "create-401", "create-422", "create-403", "create-429", "create-open"}},
 	}
 }
@@ -87,10 +93,12 @@ func binaries(list []string) ([]binary, error) {
 type instance struct {
 	// addr is where callers connect, and ca the certificate they find there.
 	addr, ca string
-	// way are the processes that requests pass, and envoy the one of them that is
-	// Envoy, if any. Redis is asked by them.
-	way          []*process
-	envoy, redis *process
+	// way are the processes that requests pass; envoy is the one of them that is Envoy, if
+	// any, and gateways are those that are tollgate. Redis is asked by them.
+	way, gateways []*process
+	envoy, redis  *process
+	// data and extproc are where gateways listen.
+	data, extproc []string
 }
 
 // pass starts a process that requests pass, and waits until it is ready.
@@ -146,19 +154,18 @@ func (r *runner) start(ctx context.Context, t target, b binary) (i *instance, er
 	if t.gateway == nil && t.envoy == noEnvoy {
 		return i, r.startProxy(ctx, i)
 	}
-	var extproc string
 	if t.gateway != nil {
-		if extproc, err = r.startGateway(ctx, t, b, i); err != nil {
+		if err = r.startGateways(ctx, t, b, i); err != nil {
 			return i, err
 		}
 	}
-	switch platform := r.platform.Addr; t.envoy {
+	switch platform := []string{r.platform.Addr}; t.envoy {
 	case envoyAlone:
-		err = r.startEnvoy(ctx, i, front{filters: []any{}, clusters: map[string]string{"platform": platform}})
+		err = r.startEnvoy(ctx, i, front{filters: []any{}, clusters: map[string][]string{"platform": platform}})
 	case envoyInline:
-		err = r.startEnvoy(ctx, i, front{filters: []any{}, clusters: map[string]string{"platform": i.addr}})
+		err = r.startEnvoy(ctx, i, front{filters: []any{}, clusters: map[string][]string{"platform": i.data}})
 	case envoyExtProc:
-		err = r.startEnvoy(ctx, i, front{clusters: map[string]string{"platform": platform, "tollgate": extproc}})
+		err = r.startEnvoy(ctx, i, front{clusters: map[string][]string{"platform": platform, "tollgate": i.extproc}})
 	case envoyRival:
 		err = r.startRival(ctx, i)
 	case noEnvoy:
@@ -200,16 +207,26 @@ func (r *runner) startRedis(ctx context.Context, i *instance) (addr string, err 
 	return addr, i.redis.ready(ctx, accepts(addr))
 }
 
-// startGateway starts tollgate and returns where its ext_proc server listens.
-func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instance) (extproc string, err error) {
+// startGateways starts as many gateways as a target has, on one Redis.
+func (r *runner) startGateways(ctx context.Context, t target, b binary, i *instance) error {
 	store, err := r.startRedis(ctx, i)
 	if err != nil {
-		return "", err
+		return err
 	}
+	for range 1 + t.further {
+		if err := r.startGateway(ctx, t, b, i, store); err != nil {
+			return err
+		}
+	}
+	i.addr = i.data[0]
+	return nil
+}
+
+func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instance, store string) (err error) {
 	a := addresses{platform: r.platform.Addr, runs: r.runs}
 	for _, to := range []*string{&a.data, &a.admin, &a.extproc} {
 		if *to, err = port(ctx); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if t.tls {
@@ -218,14 +235,17 @@ func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instan
 	if t.envoy != envoyExtProc {
 		a.extproc = ""
 	}
-	file := filepath.Join(r.machine.dir, "tollgate.yaml")
+	name := fmt.Sprint("tollgate", len(i.data))
+	file := filepath.Join(r.machine.dir, name+".yaml")
 	if err := os.WriteFile(file, []byte(t.gateway.configuration(a)), 0o600); err != nil {
-		return "", err
+		return err
 	}
 	cmd := r.machine.command(ctx, measured, b.Path, "serve", "-c", file)
 	cmd.Env = []string{"BENCH_REDIS=redis://" + store, "BENCH_PLATFORM_KEY=bench-platform-key"}
-	i.addr = a.data
-	return a.extproc, r.pass(ctx, i, "tollgate", cmd, answers("http://"+a.admin+"/readyz"))
+	i.data, i.extproc = append(i.data, a.data), append(i.extproc, a.extproc)
+	err = r.pass(ctx, i, name, cmd, answers("http://"+a.admin+"/readyz"))
+	i.gateways = i.way
+	return err
 }
 
 // errNoKind is a name on the command line that is no target's or kind's.
