@@ -33,6 +33,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/rls"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -106,6 +107,7 @@ type Gateway struct {
 	archive    *archiver // nil without one
 	keys       *keyring
 	issuerKeys *oidc.Keys
+	tokens     *revokedTokens
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	notices    spend.Notices
@@ -209,6 +211,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
 	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.keys()), deps.Now, deps.Logger)
+	g.tokens = newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, cfg.Redis.Prefix.tokens()), g.issuerKeys, deps.Now)
 	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.approvals())
 	if err := g.openAudit(&cfg.Audit); err != nil {
 		return nil, err
@@ -387,6 +390,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Spend:     ledger{g},
 		Approvals: approvals{g},
 		Keys:      adminKeys{g},
+		Tokens:    adminTokens{g},
 		Envoys:    g.envoys,
 
 		Policies:  g.policyStatus,

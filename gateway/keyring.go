@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,9 @@ import (
 const (
 	// keyPoll is how often a gateway looks for changes of keys by others.
 	keyPoll = time.Second
+	// changedHere is the version of what this gateway has changed since it read it, which
+	// is none of the store's: one that forgets at once has none.
+	changedHere = "-"
 	// keyMemory is how long a key is remembered that was revoked or has expired. Its
 	// id is free afterwards.
 	keyMemory = 30 * 24 * time.Hour
@@ -179,7 +183,7 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 		records = make(map[string]madeKey, 1)
 	}
 	records[next.ID] = next
-	k.replace(org, ring{version: known.version, records: records})
+	k.replace(org, ring{version: changedHere, records: records})
 	return true, nil
 }
 
@@ -228,15 +232,16 @@ func (k *keyring) state() (good time.Time, err error) {
 	return k.good, k.fail
 }
 
-// RefreshKeys reads the keys made at run time that have changed, and puts them in
-// force. Run does so every second.
+// RefreshKeys reads the keys made at run time and the revocations of tokens that have
+// changed, and puts them in force. Run does so every second.
 func (g *Gateway) RefreshKeys(ctx context.Context) error {
 	ids := orgs(g.current.Load().config)
+	tokens := g.refreshTokens(ctx)
 	changed, err := g.keys.refresh(ctx, ids)
 	if changed {
 		g.applyKeys()
 	}
-	if err != nil {
+	if err := cmp.Or(err, tokens); err != nil {
 		return err
 	}
 	return g.keys.flush(ctx, ids)

@@ -40,4 +40,8 @@ func (p Prefix) decisions() string { return p.begin("decisions:") }
 // keys begins the keys of callers' keys that were made at run time.
 func (p Prefix) keys() string { return p.begin("keys:") }
 
+// tokens begins the keys of tokens of issuers that were revoked. No organisation's keys
+// begin so: those have a brace there.
+func (p Prefix) tokens() string { return p.begin("keys:tokens:") }
+
 func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

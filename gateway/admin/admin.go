@@ -35,7 +35,9 @@ type Deps struct {
 	// Approvals answers requests for approval.
 	Approvals Approvals
 	// Keys makes and withdraws keys at run time.
-	Keys   Keys
+	Keys Keys
+	// Tokens revokes tokens of issuers.
+	Tokens Tokens
 	Envoys Envoys
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus

@@ -48,6 +48,10 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// Lasts is how long a token that was issued by now may be accepted at most. The settings
+// have their defaults.
+func (c Config) Lasts() time.Duration { return c.MaxAge + 2*c.Skew }
+
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
 	errs := []error{fault.At("url", checkURL(c.URL))}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -32,12 +33,14 @@ const (
 	minRSA  = 2048
 )
 
-// Keys are the public keys of issuers, read from them and kept. They outlast the Verifiers
-// that use them, so that another configuration does not have to read them anew. They are
-// safe for concurrent use.
+// Keys are the public keys of issuers, read from them and kept, and which of their tokens
+// are revoked. They outlast the Verifiers that use them, so that another configuration does
+// not have to read them anew. They are safe for concurrent use.
 type Keys struct {
 	now    func() time.Time
 	logger *slog.Logger
+
+	revoked atomic.Pointer[revoked] // nil where that is not known
 
 	mu   sync.Mutex
 	sets map[source]*keySet
@@ -49,9 +52,11 @@ type source struct {
 	refresh      time.Duration
 }
 
-// NewKeys returns Keys of no issuer.
+// NewKeys returns Keys of no issuer, no token of which is revoked.
 func NewKeys(now func() time.Time, logger *slog.Logger) *Keys {
-	return &Keys{now: now, logger: logger, sets: make(map[source]*keySet)}
+	k := &Keys{now: now, logger: logger, sets: make(map[source]*keySet)}
+	k.Revoke(nil, true)
+	return k
 }
 
 // of returns the keys of an issuer, which are not read yet if it is a new one.

@@ -15,8 +15,9 @@ import (
 var ErrInvalid = errors.New("the token is not accepted")
 
 // ErrUnavailable is returned for a token of which this cannot be said, because the keys
-// of its issuer cannot be read and its own is not among those that are known.
-var ErrUnavailable = errors.New("the keys of the issuer cannot be read")
+// of its issuer cannot be read and its own is not among those that are known, or because
+// it is not known which tokens are revoked.
+var ErrUnavailable = errors.New("the token cannot be verified at the moment")
 
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
@@ -26,7 +27,7 @@ func invalidf(format string, args ...any) error {
 // use.
 type Verifier struct {
 	issuers map[string]issuer // by URL
-	now     func() time.Time
+	keys    *Keys
 }
 
 type issuer struct {
@@ -37,7 +38,7 @@ type issuer struct {
 // NewVerifier returns a Verifier of valid configurations, each of another issuer. Their
 // keys are among keys from then on; see [Keys.Keep].
 func NewVerifier(issuers []Config, keys *Keys) *Verifier {
-	v := &Verifier{issuers: make(map[string]issuer, len(issuers)), now: keys.now}
+	v := &Verifier{issuers: make(map[string]issuer, len(issuers)), keys: keys}
 	for _, c := range issuers {
 		c = c.WithDefaults()
 		v.issuers[c.URL] = issuer{Config: c, keys: keys.of(c)}
@@ -67,8 +68,15 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*Claims, error) {
 		return nil, invalidf("it is bound to a key of its holder, of which no proof was asked")
 	}
 	// Before the signature, which costs more: neither is told to the caller.
-	if err := i.judge(t.claims, v.now()); err != nil {
+	if err := i.judge(t.claims, v.keys.now()); err != nil {
 		return nil, err
+	}
+	revoked := v.keys.revoked.Load()
+	switch {
+	case revoked == nil:
+		return nil, fmt.Errorf("%w: it is not known which are revoked", ErrUnavailable)
+	case revoked.covers(t.claims, i.Skew):
+		return nil, invalidf("it is revoked")
 	}
 	key, err := i.keys.find(ctx, t.header)
 	if err != nil {
@@ -82,11 +90,12 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*Claims, error) {
 }
 
 // Holds reports whether claims that this or another Verifier has accepted are accepted by
-// this one now: their issuer, audience and age.
+// this one now: their issuer, audience and age, and that they are not revoked since.
 func (v *Verifier) Holds(c *Claims, now time.Time) bool {
 	i, known := v.issuers[c.Issuer]
 	again := *c
-	return known && i.judge(&again, now) == nil
+	revoked := v.keys.revoked.Load()
+	return known && i.judge(&again, now) == nil && (revoked == nil || !revoked.covers(c, i.Skew))
 }
 
 // judge reports why claims are not accepted at a time, and sets Until.

@@ -17,7 +17,9 @@ import (
 // every operation that answers with JSON, and refusals. Parameters are those that the
 // document has.
 func TestAdminAnswersFitTheirDocument(t *testing.T) {
-	d := openDoor(t, "http", under(approvableCeiling), budgeted("{per_hour: 3}"), watching("{for: 10m, action: notify}"))
+	d := openDoor(t, "http", under(approvableCeiling), budgeted("{per_hour: 3}"), watching("{for: 10m, action: notify}"), func(d *door) {
+		d.text += "issuers: [{id: corp, url: \"https://id.example.com\", audiences: [x], orgs: [acme], role: viewer}]\n" // is not asked
+	})
 	open := func(method, target, body string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -83,6 +85,10 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"POST", "/admin/keys/create", "org=acme&spec=none", "", 422},
 		{"POST", "/admin/keys/rotate", "org=acme&overlap=1h&id=made", "", 200},
 		{"GET", "/admin/keys", "org=acme", "", 200},
+		{"POST", "/admin/tokens/revoke", "issuer=corp&subject=ann", "", 200},
+		{"POST", "/admin/tokens/revoke", "issuer=corp", "", 400},
+		{"POST", "/admin/tokens/revoke", "issuer=none&id=x", "", 404},
+		{"GET", "/admin/tokens/revoked", "", "", 200},
 		{"GET", "/admin/legacy", "org=acme", "", 200},
 		{"GET", "/admin/envoy", "", "", 200},
 		{"GET", "/admin/envoy/snapshot", "group=none", "", 400},

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+func newTokens() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tokens",
+		Short: "Revoke tokens of OpenID Connect issuers",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c := newAdminClient(cmd)
+	cmd.AddCommand(newTokensRevoke(c), newTokensList(c))
+	return cmd
+}
+
+func newTokensRevoke(c *adminClient) *cobra.Command {
+	var id, subject string
+	cmd := &cobra.Command{
+		Use:   "revoke ISSUER (--id JTI | --subject SUB)",
+		Short: "Revoke a token, or all that a subject was issued until now, and end their streams",
+		Long: `Revokes a token of an issuer, or all that a subject was issued until now: at the
+gateway that is asked at once, at all others within two seconds. The issuer is named by
+its id in the configuration, or by its URL. A subject that can still get tokens from its
+issuer is accepted again with a new one: to keep it out, lock it there.`,
+		Args: cobra.ExactArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			if (id == "") == (subject == "") {
+				return errors.New("name either a token with --id or a subject with --subject")
+			}
+			q := url.Values{"issuer": {args[0]}}
+			for name, value := range map[string]string{"id": id, "subject": subject} {
+				if value != "" {
+					q.Set(name, value)
+				}
+			}
+			if err := c.do(cmd.Context(), http.MethodPost, "/admin/tokens/revoke?"+q.Encode(), nil); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "revoked")
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&id, "id", "", "claim jti of the token")
+	cmd.Flags().StringVar(&subject, "subject", "", "claim sub of the tokens")
+	return cmd
+}
+
+func newTokensList(c *adminClient) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List what is revoked, until it is forgotten",
+		Args:  cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			var answer struct {
+				Revoked []admin.RevokedToken `json:"revoked"`
+			}
+			if err := c.do(cmd.Context(), http.MethodGet, "/admin/tokens/revoked", &answer); err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), answer.Revoked)
+			}
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			_, _ = fmt.Fprintln(t, "ISSUER\tTOKEN\tSUBJECT\tAT\tBY\tUNTIL") // Flush reports
+			for _, r := range answer.Revoked {
+				_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Issuer, orDash(printable(r.Token)), orDash(printable(r.Subject)), instant(r.At), r.By, instant(r.Until))
+			}
+			return t.Flush()
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,218 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/record"
+)
+
+const (
+	// maxRevoked bounds the revocations of tokens that are kept, maxClaim what they name,
+	// in bytes.
+	maxRevoked = 10_000
+	maxClaim   = 512
+	// allTokens is what revocations are kept under in the place of an organisation, and
+	// the index that has them all.
+	allTokens = "all"
+)
+
+// revokedTokens is the tokens of issuers that were revoked: the store, and what this
+// gateway knows of it. What it knows is in force whether the store answers or not, and
+// is written back to a store that has lost it.
+type revokedTokens struct {
+	store *record.Store[admin.RevokedToken]
+	keys  *oidc.Keys
+	now   func() time.Time
+
+	mu      sync.Mutex // held while the store is asked; guards what follows
+	read    bool       // whether the store ever was
+	version string
+	known   map[string]admin.RevokedToken // by id
+}
+
+func newRevokedTokens(store *record.Store[admin.RevokedToken], keys *oidc.Keys, now func() time.Time) *revokedTokens {
+	return &revokedTokens{store: store, keys: keys, now: now, known: make(map[string]admin.RevokedToken)}
+}
+
+// revokedID is the id of a revocation: of each token and each subject there is one.
+func revokedID(r *admin.RevokedToken) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{r.Issuer, r.Token, r.Subject}, "\x00")))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
+}
+
+// refresh reads what has changed in the store, and reports whether anything has.
+func (r *revokedTokens) refresh(ctx context.Context) (changed bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	versions, err := r.store.Versions(ctx, []string{allTokens})
+	if err == nil && (!r.read || versions[allTokens] != r.version) {
+		changed, err = r.load(ctx, versions[allTokens])
+	}
+	if err != nil {
+		r.keys.Revoke(r.list(), r.read)
+	}
+	return changed, err
+}
+
+// load reads the revocations, and writes back those that the store has lost. mu is held.
+func (r *revokedTokens) load(ctx context.Context, version string) (changed bool, err error) {
+	entries, err := r.store.Entries(ctx, allTokens, allTokens)
+	if err != nil {
+		return false, err
+	}
+	next := make(map[string]admin.RevokedToken, len(entries))
+	for _, e := range entries {
+		next[e.ID] = *e.Record
+	}
+	now := r.now()
+	for id, have := range r.known {
+		if got, there := next[id]; there && !have.At.After(got.At) || !have.Until.After(now) {
+			continue
+		}
+		if err := r.write(ctx, have); err != nil {
+			return false, err
+		}
+		next[id], version = have, changedHere
+	}
+	changed = !maps.Equal(r.known, next)
+	r.known, r.version, r.read = next, version, true
+	r.keys.Revoke(r.list(), true)
+	return changed, nil
+}
+
+// write stores a revocation, in the place of an earlier one.
+func (r *revokedTokens) write(ctx context.Context, next admin.RevokedToken) error {
+	id := revokedID(&next)
+	w := record.Write[admin.RevokedToken]{
+		Record: &next, Keep: max(next.Until.Sub(r.now()), time.Second), Version: true, In: []record.Index{{Name: allTokens, Most: maxRevoked}},
+	}
+	for {
+		old, err := r.store.Get(ctx, allTokens, id)
+		if err != nil {
+			return err
+		}
+		old.ID = id
+		if old.Record != nil && !next.At.After(old.Record.At) {
+			return nil
+		}
+		if _, done, err := r.store.Swap(ctx, allTokens, old, w); done || err != nil {
+			return err
+		}
+	}
+}
+
+// add revokes, here at once.
+func (r *revokedTokens) add(ctx context.Context, next admin.RevokedToken) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.write(ctx, next); err != nil {
+		return err
+	}
+	r.known = maps.Clone(r.known)
+	r.known[revokedID(&next)] = next
+	r.version = changedHere
+	r.keys.Revoke(r.list(), true)
+	return nil
+}
+
+// list is what is revoked, as the verifiers want it. mu is held.
+func (r *revokedTokens) list() []oidc.Revocation {
+	list := make([]oidc.Revocation, 0, len(r.known))
+	for _, t := range r.known {
+		list = append(list, oidc.Revocation{Issuer: t.Issuer, Token: t.Token, Subject: t.Subject, At: t.At})
+	}
+	return list
+}
+
+// refreshTokens reads which tokens were revoked, and ends the streams of those that are
+// now.
+func (g *Gateway) refreshTokens(ctx context.Context) error {
+	changed, err := g.tokens.refresh(ctx)
+	if changed {
+		g.streams.Recheck()
+	}
+	return err
+}
+
+// issuer returns an issuer by its id or URL, with the defaults of its settings: one of
+// callers', one of admins', or both.
+func (g *Gateway) issuer(name string) (oidc.Config, error) {
+	cfg := g.current.Load().config
+	var found []oidc.Config
+	for i := range cfg.Issuers {
+		if one := &cfg.Issuers[i]; one.ID == name || one.URL == name {
+			found = append(found, one.Config)
+		}
+	}
+	for i := range cfg.Admin.Issuers {
+		if one := &cfg.Admin.Issuers[i]; one.ID == name || one.URL == name {
+			found = append(found, one.Config)
+		}
+	}
+	if len(found) == 0 {
+		return oidc.Config{}, admin.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
+	}
+	if slices.ContainsFunc(found, func(c oidc.Config) bool { return c.URL != found[0].URL }) {
+		return oidc.Config{}, admin.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
+	}
+	return slices.MaxFunc(found, func(a, b oidc.Config) int {
+		return cmp.Compare(a.WithDefaults().Lasts(), b.WithDefaults().Lasts())
+	}).WithDefaults(), nil
+}
+
+// adminTokens is the tokens of issuers as the admin listener knows them.
+type adminTokens struct{ g *Gateway }
+
+// Revoked implements admin.Tokens.
+func (a adminTokens) Revoked(ctx context.Context) ([]admin.RevokedToken, error) {
+	r := a.g.tokens
+	if err := a.g.refreshTokens(ctx); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	list := slices.Collect(maps.Values(r.known))
+	list = slices.DeleteFunc(list, func(t admin.RevokedToken) bool { return !t.Until.After(now) })
+	slices.SortFunc(list, func(a, b admin.RevokedToken) int {
+		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Issuer+a.Token+a.Subject, b.Issuer+b.Token+b.Subject))
+	})
+	return list, nil
+}
+
+// Revoke implements admin.Tokens.
+func (a adminTokens) Revoke(ctx context.Context, issuer, token, subject, by string) (admin.RevokedToken, error) {
+	if (token == "") == (subject == "") || len(token) > maxClaim || len(subject) > maxClaim {
+		return admin.RevokedToken{}, admin.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+	}
+	c, err := a.g.issuer(issuer)
+	if err != nil {
+		return admin.RevokedToken{}, err
+	}
+	if err := a.g.refreshTokens(ctx); err != nil {
+		return admin.RevokedToken{}, err
+	}
+	now := a.g.deps.Now().UTC().Truncate(time.Second)
+	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(keyMemory, c.Lasts()))}
+	err = a.g.tokens.add(ctx, next)
+	if errors.Is(err, record.ErrFull) {
+		return next, admin.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
+	}
+	if err != nil {
+		return next, err
+	}
+	a.g.streams.Recheck()
+	return next, nil
+}
