@@ -24,7 +24,10 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	net.DefaultResolver = nameservice.resolver()
+	goleak.VerifyTestMain(m)
+}
 
 // The keys of the tests and the platform's key. canary is in the latter, and
 // nothing a caller or an operator sees may hold it.
@@ -38,7 +41,7 @@ const (
 )
 
 const configuration = `
-platform: {base_url: "PLATFORM"}
+platform: {PLATFORM}
 redis: {embedded: true}
 overload: {wait: 1m}
 limits: {timeout: 10s, anonymous: {burst: BURST}}
@@ -93,6 +96,8 @@ type settings struct {
 	perAddress   string
 	burst        int
 	legacy       string
+	name         string
+	transport    string
 	balancers    balancer.Config
 	data, admin  *tls.Certificate
 }
@@ -119,6 +124,11 @@ func keyless() option {
 // behind has the gateway believe load balancers.
 func behind(c balancer.Config) option { return func(s *settings) { s.balancers = c } }
 
+// calling has the gateway call the platform by a name, with a transport.
+func calling(name, transport string) option {
+	return func(s *settings) { s.name, s.transport = name, transport }
+}
+
 // encrypted has the listeners speak TLS.
 func encrypted(data, admin *tls.Certificate) option {
 	return func(s *settings) { s.data, s.admin = data, admin }
@@ -128,7 +138,7 @@ func encrypted(data, admin *tls.Certificate) option {
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000}
+	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1", transport: "standard"}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -142,7 +152,7 @@ func open(t *testing.T, opts ...option) *site {
 func (s *site) run(t *testing.T, set settings) {
 	t.Helper()
 	text := strings.NewReplacer(
-		"PLATFORM", "http://"+s.recorder.addr, "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,
+		"PLATFORM", fmt.Sprintf("base_url: \"http://%s:%s\", allow_insecure: true, transport: %s", set.name, port(s.recorder.addr), set.transport), "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,
 		"FEW", fewKeys(),
 	).Replace(configuration)
 	s.config = world.Configuration(t, text, map[string]string{
@@ -162,6 +172,9 @@ func (s *site) run(t *testing.T, set settings) {
 	world.Run(t, s.gateway)
 }
 
+// port is that of an address.
+func port(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
+
 // fewKey is one of the keys with five calls a minute.
 func fewKey(i int) string { return fmt.Sprintf("key_few_%02d", i) }
 
@@ -176,7 +189,8 @@ func fewKeys() string {
 
 // recorder is a platform that keeps all it gets.
 type recorder struct {
-	addr string
+	addr   string
+	server *http.Server
 
 	mu          sync.Mutex // guards what follows
 	connections int
@@ -205,7 +219,7 @@ func record(t *testing.T, platform http.Handler) *recorder {
 	r.arrived = sync.NewCond(&r.mu)
 	l := world.Listen(t)
 	r.addr = l.Addr().String()
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		// The gateway's own reads carry no caller's request id.
 		own := req.Header.Get("X-Request-Id") == ""
@@ -224,9 +238,9 @@ func record(t *testing.T, platform http.Handler) *recorder {
 		platform.ServeHTTP(w, req)
 	})}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(&recording{l, r}) }()
+	go func() { done <- r.server.Serve(&recording{l, r}) }()
 	t.Cleanup(func() {
-		_ = server.Close()
+		_ = r.server.Close()
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("recorder: %v", err)
 		}
