@@ -1,0 +1,150 @@
+package deploy_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+// step is a command of a page and what the page says it prints; "..." stands for
+// anything.
+type step struct{ command, output string }
+
+// steps reads the commands of a page: lines that begin with $, which > continues. A
+// block may be indented, as one of a list is.
+func steps(text string) (all []step) {
+	for _, block := range regexp.MustCompile("(?sm)^( *)```console\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		for line := range strings.Lines(block[2]) {
+			line = strings.TrimPrefix(line, block[1])
+			command, isCommand := strings.CutPrefix(line, "$ ")
+			more, continues := strings.CutPrefix(line, "> ")
+			switch {
+			case isCommand:
+				all = append(all, step{command: command})
+			case continues:
+				all[len(all)-1].command += more
+			default:
+				all[len(all)-1].output += line
+			}
+		}
+	}
+	return all
+}
+
+// installed is what stands before pages that do not begin from nothing: a platform, a
+// gateway that has done something, and a key for a caller. Commands that ask the
+// operators' listener find it.
+const installed = `
+tollgate() {
+  case "$*" in
+    *--diff*) command tollgate "$@" --admin http://127.0.0.1:8081 ;;
+    *--admin* | *-c\ * | "keys create" | platform* | policy* | audit*) command tollgate "$@" ;;
+    *) command tollgate "$@" --admin http://127.0.0.1:8081 ;;
+  esac
+}
+tollgate-new() { tollgate "$@"; }
+cat > tollgate.yaml <<EOF
+listen: 127.0.0.1:8080
+admin: {listen: "127.0.0.1:8081"}
+platform: {base_url: "http://127.0.0.1:8090"}
+redis: {embedded: true}
+limits: {timeout: 10s}
+policies: {deadline: 10s}
+audit: {file: {path: audit.log}}
+decisions: {file: {path: decisions.log}, inputs: true}
+envoy: {listen: "127.0.0.1:8082", xds: {groups: [{id: edge, topology: ext_proc, listen: "127.0.0.1:8083"}]}}
+issuers:
+  - {id: corp, url: "https://id.example.com/realms/main", jwks_url: "http://127.0.0.1:8090/keys", audiences: [gpu], orgs: [acme], role: operator}
+orgs:
+  - id: acme
+    credential: {env: ACME_KEY}
+    teams: [{id: research}]
+    policies: [{policy: price_ceiling, approvable: true, params: {max_usd_per_hour: 10}}]
+    keys: [{id: ci, team: research, sha256: "$(printf ci | sha256sum | cut -c 1-64)"}]
+EOF
+printf 'id,sha256\nnightly,%s\n' "$(printf nightly | sha256sum | cut -c 1-64)" > old.csv
+export ACME_KEY=platform-test-key
+command tollgate platform --listen 127.0.0.1:8090 > platform.log 2>&1 &
+command tollgate serve -c tollgate.yaml > gateway.log 2>&1 &
+until tollgate health -c tollgate.yaml 2> /dev/null; do sleep 0.1; done
+KEY=$(tollgate keys create acme/ann --team research | awk '/caller/ {print $NF}')
+curl -sS -H "Authorization: Bearer $KEY" http://127.0.0.1:8080/v2/pods
+head -n 2 audit.log > audit.log.1
+tail -n +3 audit.log > rest; mv rest audit.log
+`
+
+// TestPages runs pages line by line, each in one shell. The program is built already,
+// and ports are free ones.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	tool(t, "curl")
+	for page, before := range map[string]string{
+		"quickstart": "", "budgets": "",
+		"approvals": installed, "identity": installed, "keys": installed, "operations": installed, "upgrade": installed,
+	} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, "docs/"+page+".md", before)
+		})
+	}
+}
+
+// runPage runs the commands of a page behind others, of which nothing is expected.
+func runPage(t *testing.T, page, before string) {
+	t.Helper()
+	const separator = "\x00"
+	text := before + separator + read(t, page)
+	for _, port := range []string{"8080", "8081", "8082", "8083", "8090"} {
+		free, err := redistest.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = strings.ReplaceAll(text, "127.0.0.1:"+port, fmt.Sprintf("127.0.0.1:%d", free))
+		if port == "8081" {
+			text = strings.ReplaceAll(text, "limits show acme", fmt.Sprintf("limits show acme --admin http://127.0.0.1:%d", free))
+		}
+	}
+	// A machine busy with other tests takes longer over a verdict than callers wait.
+	text = strings.Replace(text, "> orgs:", "> policies: {deadline: 10s}\n> limits: {timeout: 10s}\n> orgs:", 1)
+	checkout := t.TempDir()
+	if err := os.Mkdir(filepath.Join(checkout, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(binary(t), filepath.Join(checkout, "bin/tollgate")); err != nil {
+		t.Fatal(err)
+	}
+	const mark = "---- exit "
+	var script strings.Builder
+	script.WriteString("set -m 2> /dev/null; make() { test -e Makefile || test \"$1\" = build; }; trap 'kill $(jobs -p) 2> /dev/null' EXIT\n")
+	before, text, _ = strings.Cut(text, separator)
+	all := steps(text)
+	fmt.Fprintf(&script, "%s\necho \"%sbefore\"\n", before, mark)
+	for _, s := range all {
+		fmt.Fprintf(&script, "%secho \"%s$?\"\n", s.command, mark)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script.String())
+	cmd.Dir, cmd.Env = checkout, append(os.Environ(), "TMPDIR="+t.TempDir(), "PATH="+filepath.Join(checkout, "bin")+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	_, rest, _ := strings.Cut(string(out), mark+"before\n")
+	for _, s := range all {
+		got, after, found := strings.Cut(rest, mark)
+		if !found {
+			t.Fatalf("%s was not run:\n%s", s.command, out)
+		}
+		code, next, _ := strings.Cut(after, "\n")
+		rest = next
+		want := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(s.output)), `\.\.\.`, `(?s:.*)`)
+		if code != "0" || !regexp.MustCompile(`^`+want+`\s*$`).MatchString(got) {
+			t.Errorf("$ %sexits with %s and prints\n%s\nwant\n%s", s.command, code, got, s.output)
+		}
+	}
+}
