@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -232,6 +231,13 @@ func (k *keyring) state() (good time.Time, err error) {
 	return k.good, k.fail
 }
 
+// failed notes that what is kept beside the keys could not be read.
+func (k *keyring) failed(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fail = err
+}
+
 // RefreshKeys reads the keys made at run time and the revocations of tokens that have
 // changed, and puts them in force. Run does so every second.
 func (g *Gateway) RefreshKeys(ctx context.Context) error {
@@ -241,7 +247,11 @@ func (g *Gateway) RefreshKeys(ctx context.Context) error {
 	if changed {
 		g.applyKeys()
 	}
-	if err := cmp.Or(err, tokens); err != nil {
+	if err == nil && tokens != nil {
+		err = tokens
+		g.keys.failed(err)
+	}
+	if err != nil {
 		return err
 	}
 	return g.keys.flush(ctx, ids)
