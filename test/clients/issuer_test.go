@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -226,6 +227,37 @@ func TestARealIssuerChangesItsKeys(t *testing.T) {
 	s.expect(t, "an old token before the keys were read", old, 200)
 	s.expect(t, "a token of the next keys", fresh, 200)
 	s.expect(t, "an old token after that", old, 401)
+}
+
+// An admin revokes one token by its jti, and then the rest of its client by the subject.
+func TestARealIssuersTokensAreRevoked(t *testing.T) {
+	t.Parallel()
+	const resource, ops = "https://gpu.example.com/RS256", "https://ops.example.com/EdDSA"
+	p := issues(t, people())
+	s := newIssued(t, p)
+	one, other := p.token(t, "ann", resource), p.token(t, "ann", resource)
+	admin := p.token(t, "ada", ops)
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(one, ".")[1])
+	var claims struct{ Jti, Sub string }
+	if err != nil || json.Unmarshal(payload, &claims) != nil || claims.Jti == "" || claims.Sub == "" {
+		t.Fatalf("claims %s: %v", payload, err)
+	}
+	revoke := func(q url.Values) {
+		t.Helper()
+		if a := world.Ask(t, s.admin, world.Request("POST", "/admin/tokens/revoke?"+q.Encode(), admin, "")); a.Status != 200 {
+			t.Fatalf("revoke %v: %d %s", q, a.Status, a.Body)
+		}
+	}
+	s.expect(t, "before", one, 200)
+	revoke(url.Values{"issuer": {"corp"}, "id": {claims.Jti}})
+	s.expect(t, "the token that is revoked", one, 401)
+	s.expect(t, "another of its client", other, 200)
+	revoke(url.Values{"issuer": {p.url}, "subject": {claims.Sub}})
+	s.expect(t, "a token of a subject that is revoked", other, 401)
+	revoke(url.Values{"issuer": {"ops"}, "subject": {"ada"}}) // itself
+	if a := world.Ask(t, s.admin, world.Request("GET", "/admin/status", admin, "")); a.Status != 401 {
+		t.Errorf("an admin that is revoked: %d %s, want 401", a.Status, a.Body)
+	}
 }
 
 // The groups of a token give an admin its role, and a claim the name.
