@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // watched is a configuration in a directory of its own, and a watch over it.
@@ -107,6 +109,30 @@ func TestWatch(t *testing.T) {
 	w.next("the policies gone", "")
 	w.write("rego/mine.rego", "package policies.mine\n")
 	w.next("the policies back", "")
+}
+
+// TestWatchSeesRevocations: authorities of callers and their lists are read again when
+// their files change, and one that cannot be read is a fault.
+func TestWatchSeesRevocations(t *testing.T) {
+	mesh := world.NewAuthority(t, "mesh", time.Now())
+	chain, key := newCertificate(t)
+	w := watch(t, func(w *watched) {
+		for name, text := range map[string]string{"chain": chain, "key": key, "ca": mesh.PEM(), "crl": mesh.Revoked(t, time.Now())} {
+			w.write(name, text)
+		}
+		w.write("tollgate.yaml", watchedFile+`tls: {certificate: {file: DIR/chain}, key: {file: DIR/key}}
+certificates: {authorities: [{id: mesh, ca: {file: DIR/ca}, crl: {file: DIR/crl}, orgs: [acme], role: viewer}]}
+`)
+	})
+	w.next("certificates", "")
+	w.write("crl", mesh.Revoked(t, time.Now().Add(time.Hour)))
+	w.next("another list", "")
+	w.write("crl", "half a li")
+	w.next("a list that is none", "certificates.authorities[0].crl: holds no block")
+	w.write("crl", mesh.Revoked(t, time.Now()))
+	w.next("a list again", "")
+	w.write("ca", world.NewAuthority(t, "mesh", time.Now()).PEM())
+	w.next("another authority", "")
 }
 
 // TestWatchFollowsLinks: a file and a directory that are links to others elsewhere,

@@ -26,6 +26,7 @@ func (g *Gateway) encrypted(l net.Listener, pick func(*Config) *tls.Certificate,
 	silent := &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
+		Time:       g.deps.Now,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return pick(g.current.Load().config), nil
 		},
@@ -67,11 +68,17 @@ func callersCertificate(r *http.Request) []*x509.Certificate {
 func ofData(c *Config) *tls.Certificate  { return c.TLS.Pair }
 func ofAdmin(c *Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
-// measureCertificates makes a metric of how long the certificates in force last.
+// measureCertificates makes metrics of how long the certificates in force last, and the
+// revocation lists of callers' certificates.
 func (g *Gateway) measureCertificates() error {
 	m := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway")
 	left, err := m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until the certificate of a listener ends; negative when it has."))
+	if err != nil {
+		return fmt.Errorf("certificates: %w", err)
+	}
+	lists, err := m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
+		metric.WithDescription("Time until a revocation list of an authority expires, and its callers are refused; negative when it has."))
 	if err != nil {
 		return fmt.Errorf("certificates: %w", err)
 	}
@@ -85,8 +92,11 @@ func (g *Gateway) measureCertificates() error {
 				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(g.deps.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
 			}
 		}
+		for authority, end := range now.pipeline.Callers.Directory.Revocations() {
+			o.ObserveFloat64(lists, end.Sub(g.deps.Now()).Seconds(), metric.WithAttributes(attribute.String("authority", authority)))
+		}
 		return nil
-	}, left)
+	}, left, lists)
 	if err != nil {
 		return fmt.Errorf("certificates: %w", err)
 	}

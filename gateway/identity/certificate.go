@@ -30,6 +30,8 @@ type Authorities struct {
 	list     []authority
 	hasTeam  func(org, team string) bool
 	required bool
+	// signers are the certificates of all authorities.
+	signers *x509.CertPool
 	// accepted remembers what was verified, by a digest of the chain.
 	accepted *lru.Cache[Digest, acceptance]
 }
@@ -71,7 +73,7 @@ func NewAuthorities(c Certificates, hasTeam func(org, team string) bool) (*Autho
 	if err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
-	as := &Authorities{list: make([]authority, len(list)), hasTeam: hasTeam, required: c.Required, accepted: accepted}
+	as := &Authorities{list: make([]authority, len(list)), hasTeam: hasTeam, required: c.Required, signers: x509.NewCertPool(), accepted: accepted}
 	for i := range list {
 		a := authority{&list[i], x509.NewCertPool()} // empty, never nil, which would be the system's
 		if a.Parsed == nil {
@@ -79,6 +81,7 @@ func NewAuthorities(c Certificates, hasTeam func(org, team string) bool) (*Autho
 		}
 		for _, c := range a.Parsed.signers {
 			a.roots.AddCert(c)
+			as.signers.AddCert(c)
 		}
 		as.list[i] = a
 	}
@@ -90,13 +93,21 @@ func (as *Authorities) pool() *x509.CertPool {
 	if as == nil {
 		return nil
 	}
-	p := x509.NewCertPool()
+	return as.signers
+}
+
+// revocations returns when the first list of each authority that has any expires.
+func (as *Authorities) revocations() map[string]time.Time {
+	ends := make(map[string]time.Time)
+	if as == nil {
+		return ends
+	}
 	for _, a := range as.list {
-		for _, c := range a.Parsed.signers {
-			p.AddCert(c)
+		for _, l := range a.Parsed.lists {
+			ends[a.ID] = earlier(ends[a.ID], l.NextUpdate)
 		}
 	}
-	return p
+	return ends
 }
 
 // find returns the caller that a chain names at now, ErrUnknown without one. The TLS

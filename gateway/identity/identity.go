@@ -215,6 +215,9 @@ func (d *Directory) Verifier() *oidc.Verifier { return d.issuers.verifier }
 // asked for a certificate then.
 func (d *Directory) Signers() *x509.CertPool { return d.authorities.pool() }
 
+// Revocations returns, by the ids of authorities, when their revocation lists expire.
+func (d *Directory) Revocations() map[string]time.Time { return d.authorities.revocations() }
+
 // NeedsCertificate reports whether every caller must have a certificate.
 func (d *Directory) NeedsCertificate() bool { return d.authorities != nil && d.authorities.required }
 

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -58,6 +59,8 @@ type certified struct {
 	*door
 	mesh, short, server *world.Authority
 	env                 map[string]string
+	// sessions are those that callers may resume, nil for none.
+	sessions tls.ClientSessionCache
 }
 
 // openCertified opens a gateway on a listener of its own.
@@ -138,7 +141,7 @@ func (c *certified) connect(t *testing.T, with *tls.Certificate) *tls.Conn {
 		t.Fatal(err)
 	}
 	conn := tls.Client(raw, &tls.Config{
-		RootCAs: roots, ServerName: "gw", Time: func() time.Time { return start },
+		RootCAs: roots, ServerName: "gw", ClientSessionCache: c.sessions, Time: func() time.Time { return start },
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return with, nil },
 	})
 	t.Cleanup(func() { _ = conn.Close() })
@@ -356,6 +359,11 @@ func TestRevocationsAreReloaded(t *testing.T) {
 	expect("a revoked one", 401)
 	c.swap(t, map[string]string{"REVOKED": c.mesh.Revoked(t, start.Add(time.Hour))})
 	expect("one that is not revoked any more", 200)
+	w := httptest.NewRecorder()
+	c.providers.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if want := `tollgate_revocations_left_seconds{authority="mesh"`; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("no metric %s", want)
+	}
 	c.advance(time.Hour)
 	expect("a list that has expired", 401)
 	c.swap(t, map[string]string{"REVOKED": world.NewAuthority(t, "mesh", start).Revoked(t, start.Add(24*time.Hour))})
@@ -369,6 +377,26 @@ func TestRevocationsAreReloaded(t *testing.T) {
 	expect("both", 200)
 	c.advance(19 * time.Hour)
 	expect("one that has expired", 401)
+}
+
+// A connection that resumes a session is of the caller whose certificate opened that, and
+// is refused when that was revoked in between.
+func TestCertificatesOfResumedSessions(t *testing.T) {
+	c := openCertified(t, false)
+	with, list := c.mesh.Client(t, ann), anonymous("GET", "/v2/pods", "")
+	c.sessions = tls.NewLRUClientSessionCache(1)
+	for i, want := range []int{200, 200, 401} {
+		if want == http.StatusUnauthorized {
+			c.swap(t, map[string]string{"REVOKED": c.mesh.Revoked(t, start.Add(time.Hour), with)})
+		}
+		conn := c.connect(t, with)
+		if a := askOn(t, conn, list); a.Status != want {
+			t.Errorf("connection %d: %d %s, want %d", i+1, a.Status, a.Body, want)
+		}
+		if resumed := conn.ConnectionState().DidResume; resumed != (i > 0) {
+			t.Errorf("connection %d is resumed: %t", i+1, resumed)
+		}
+	}
 }
 
 // A stream ends when the certificate does that opened it, when that is revoked, and, where
