@@ -40,6 +40,8 @@ type fleet struct {
 	platform *platform.Instance
 	store    *miniredis.Miniredis
 	cfg      gateway.Config
+	// wrap stands between gateways that are started and their gRPC listener; nil is nothing.
+	wrap func(net.Listener) net.Listener
 }
 
 // member is one gateway of a fleet, with all its listeners open.
@@ -81,6 +83,9 @@ func (f *fleet) run(t *testing.T, before *member) *member {
 		Data: listen(t, data), Envoy: listen(t, door), Admin: world.Listen(t),
 	}
 	m.data, m.door = address(t, deps.Data), address(t, deps.Envoy)
+	if f.wrap != nil {
+		deps.Envoy = f.wrap(deps.Envoy)
+	}
 	m.Gateway = world.Gateway(t, f.cfg, deps)
 	m.end = world.Run(t, m.Gateway)
 	return m
