@@ -114,7 +114,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 		fmt.Sprintf("redis: {embedded: true}\nlimits: {timeout: 10s}\npolicies: {deadline: 10s}\ntls: {certificate: {file: %[1]s}, key: {file: %[1]s}}\n", path)))
 	var trusted atomic.Pointer[x509.CertPool]
 	pool := x509.NewCertPool()
-	last := trust(t, pool, path)
+	trust(t, pool, path)
 	trusted.Store(pool)
 	var calls, lost atomic.Int64
 	ctx, end := context.WithCancel(t.Context())
@@ -144,7 +144,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 	for range 3 {
 		next := certificate(t)
 		pool = pool.Clone()
-		last = trust(t, pool, next)
+		last := trust(t, pool, next)
 		trusted.Store(pool)
 		wait(2 * callers) // all callers trust it, before it is there
 		if err := os.Rename(next, path); err != nil {

@@ -75,7 +75,7 @@ func (n *nameServer) serve(conn io.ReadWriter) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(text))), text...)) //nolint:gosec // a few dozen bytes
+	_, err = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(text))), text...))
 	return err
 }
 
