@@ -89,9 +89,7 @@ func (g *Gateway) access(ctx context.Context, caller *identity.Caller, tenant *f
 			}
 		}
 	}
-	if err := addPolicies(a, now.config.entries(caller.Org)); err != nil {
-		return nil, err
-	}
+	addPolicies(a, now.config.entries(caller.Org))
 	for _, op := range g.api.Operations() {
 		judged, err := judgedWhatever(ctx, now.engine, op, a, g.deps.Now())
 		if err != nil {
@@ -122,15 +120,7 @@ func limitOf(ref ratelimit.Ref, window string, limit int64, counted []ratelimit.
 }
 
 // addPolicies lists the entries that are for a caller.
-func addPolicies(a *reference.Access, entries []policies.Entry) error {
-	library, err := load.Library()
-	if err != nil {
-		return err
-	}
-	titles := make(map[string]string, len(library))
-	for _, p := range library {
-		titles[p.Name] = p.Title
-	}
+func addPolicies(a *reference.Access, entries []policies.Entry) {
 	for _, e := range entries {
 		if !e.Concerns(a.Team, a.Roles) {
 			continue
@@ -139,9 +129,9 @@ func addPolicies(a *reference.Access, entries []policies.Entry) error {
 		if mode == "" {
 			mode = policies.ModeEnforce
 		}
-		a.Policies = append(a.Policies, reference.Policy{Name: e.Policy, Mode: string(mode), Title: titles[e.Policy], Params: e.Params})
+		p, _ := load.Lookup(e.Policy) // an own policy has no title
+		a.Policies = append(a.Policies, reference.Policy{Name: e.Policy, Mode: string(mode), Title: p.Title, Params: e.Params})
 	}
-	return nil
 }
 
 // contents are the places of an input that differ from call to call of one

@@ -22,17 +22,13 @@ const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
 
 // newTenants compiles the organisations, by id.
 func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
-	library, err := load.Library()
-	if err != nil {
-		return nil, err
-	}
 	tenants := make(map[string]*filter.Tenant, len(cfg.Orgs))
 	var errs []error
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
 			ID: o.ID, Limits: o.limits(), Failure: o.Failure.byClass(),
-			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(library), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
+			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
 			Labels: o.Labels, KeyLabels: o.keyLabels(),
 			Unknown: filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
 		}
@@ -145,9 +141,10 @@ func (o *Org) Budgeted() bool { return o.budgets() != nil }
 
 // changesBodies reports whether the policies of an organisation may change
 // bodies: those of the library that do, and any of its own.
-func (o *Org) changesBodies(library []load.Policy) bool {
+func (o *Org) changesBodies() bool {
 	return o.Policies.Directory != "" || o.Policies.Bundle != nil ||
 		slices.ContainsFunc(o.Policies.Policies, func(e policies.Entry) bool {
-			return slices.ContainsFunc(library, func(p load.Policy) bool { return p.Name == e.Policy && p.Mutates })
+			p, ok := load.Lookup(e.Policy)
+			return ok && p.Mutates
 		})
 }

@@ -116,7 +116,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 func (o Own) beside(lib *library, files []string) map[string]*ast.Module {
 	modules := map[string]*ast.Module{}
 	for _, file := range files {
-		modules[file] = lib.modules[file].Copy()
+		modules[file] = lib.module(file).Copy()
 	}
 	for file, m := range o.modules {
 		modules[file] = m.Copy()
@@ -176,7 +176,7 @@ func plan(lib *library, s *Section) (*planner, error) {
 		p.entry(fault.Index("policies", i), e)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.mine)) {
-		if lib.policies[name] != nil {
+		if lib.policy(name) != nil {
 			at := p.mine[name].at
 			p.faults = append(p.faults, &Error{
 				Org: s.Org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the name of a policy of the library",

@@ -67,9 +67,9 @@ func Check(entries []Entry, scope Scope) []error {
 	for i, e := range entries {
 		path := fault.Index("policies", i)
 		errs = append(errs, e.validate(path)...)
-		p, known := lib.policies[e.Policy]
+		p := lib.policy(e.Policy)
 		switch {
-		case known:
+		case p != nil:
 			if _, faults := p.params.check(e.Params); len(faults) > 0 {
 				errs = append(errs, fault.At(path+".params", errors.Join(faults...)))
 			}

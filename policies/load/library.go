@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -33,20 +32,23 @@ type Policy struct {
 	// Example is a set of parameters that make sense.
 	Example map[string]any
 
-	params  params
-	judges  bool // it has violations
-	modules []string
+	params params
+	judges bool // it has violations
 }
 
-// library is the embedded Rego, parsed once. Modules are copied before they
-// are compiled: the compiler rewrites them.
+// library is the embedded Rego. A file is parsed when it is first needed, once. Modules
+// are copied before they are compiled: the compiler rewrites them.
 type library struct {
-	policies map[string]*Policy
-	names    []string
-	modules  map[string]*ast.Module // by file
-	imports  map[string][]string    // file to the library files it needs
-	sources  map[string]string      // by file
-	schemas  *ast.SchemaSet         // of the input
+	names   []string                // of the policies
+	files   map[string]func() *file // by name
+	sources map[string]string       // by file
+	schemas *ast.SchemaSet          // of the input
+}
+
+// file is a parsed file of the library.
+type file struct {
+	module *ast.Module
+	policy *Policy // nil if it holds none
 }
 
 // The packages of the library.
@@ -57,9 +59,9 @@ const (
 	libraryDir     = "rego/"             // put before the names of their files
 )
 
-// loadLibrary parses the embedded Rego. Its result is shared and immutable.
+// loadLibrary reads the embedded Rego. Its result is shared and immutable.
 var loadLibrary = sync.OnceValues(func() (*library, error) {
-	return parseLibrary(rego.Files)
+	return readLibrary(rego.Files)
 })
 
 // Library lists the policies of the library by name.
@@ -70,15 +72,24 @@ func Library() ([]Policy, error) {
 	}
 	out := make([]Policy, 0, len(lib.names))
 	for _, name := range lib.names {
-		out = append(out, *lib.policies[name])
+		out = append(out, *lib.policy(name))
 	}
 	return out, nil
 }
 
+// Lookup finds a policy of the library by its name.
+func Lookup(name string) (p Policy, ok bool) {
+	lib, err := loadLibrary()
+	if err != nil || lib.policy(name) == nil {
+		return p, false
+	}
+	return *lib.policy(name), true
+}
+
 // Known reports whether the library has a policy.
 func Known(policy string) bool {
-	lib, err := loadLibrary()
-	return err == nil && lib.policies[policy] != nil
+	_, ok := Lookup(policy)
+	return ok
 }
 
 // OfLibrary returns the entries without those that only an organisation's own
@@ -87,60 +98,86 @@ func OfLibrary(entries []Entry) []Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return policyName.MatchString(e.Policy) && !Known(e.Policy) })
 }
 
-func parseLibrary(files fs.FS) (*library, error) {
-	lib := &library{
-		policies: map[string]*Policy{},
-		modules:  map[string]*ast.Module{},
-		imports:  map[string][]string{},
-		sources:  map[string]string{},
-	}
-	err := fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".rego") || strings.HasSuffix(file, "_test.rego") {
+func readLibrary(files fs.FS) (*library, error) {
+	lib := &library{files: map[string]func() *file{}, sources: map[string]string{}}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".rego") || strings.HasSuffix(name, "_test.rego") {
 			return err
 		}
-		return lib.parse(files, file)
+		text, err := fs.ReadFile(files, name)
+		if policy := strings.TrimSuffix(name, ".rego"); !strings.Contains(policy, "/") {
+			lib.names = append(lib.names, policy)
+		}
+		name = libraryDir + name
+		lib.sources[name] = string(text)
+		lib.files[name] = sync.OnceValue(func() *file {
+			f, err := parseFile(name, string(text))
+			if err != nil {
+				panic(fmt.Sprintf("policy library: %s: %v", name, err)) // the binary was built from a broken one
+			}
+			return f
+		})
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("policy library: %w", err)
 	}
+	slices.Sort(lib.names)
 	var schema any
 	if err := json.Unmarshal(record.Schema(), &schema); err != nil {
 		return nil, fmt.Errorf("policy library: input schema: %w", err)
 	}
 	lib.schemas = ast.NewSchemaSet()
 	lib.schemas.Put(ast.SchemaRootRef, schema)
-	lib.link()
-	lib.names = slices.Sorted(maps.Keys(lib.policies))
 	return lib, nil
 }
 
-// parse reads one file; a package below tollgate.library is a policy.
-func (l *library) parse(files fs.FS, file string) error {
-	text, err := fs.ReadFile(files, file)
-	if err != nil {
-		return err
-	}
-	file = libraryDir + file
-	m, err := ast.ParseModuleWithOpts(file, string(text), ast.ParserOptions{
+// parseFile parses one file, which is called like its package. A package below
+// tollgate.library is a policy.
+func parseFile(name, text string) (*file, error) {
+	m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{
 		Capabilities: sandbox.Capabilities(), ProcessAnnotation: true, RegoVersion: ast.RegoV1,
 	})
 	if err != nil {
-		return Located("", err)
+		return nil, Located("", err)
 	}
-	l.modules[file], l.sources[file] = m, string(text)
-	name, isPolicy := strings.CutPrefix(packageName(m), libraryPackage)
+	if fileOf(packageName(m)) != name {
+		return nil, fmt.Errorf("holds the package %s", packageName(m))
+	}
+	policy, isPolicy := strings.CutPrefix(packageName(m), libraryPackage)
 	if !isPolicy {
-		return nil
+		return &file{module: m}, nil
 	}
-	if base := strings.TrimSuffix(path.Base(file), ".rego"); base != name {
-		return fmt.Errorf("%s: holds policy %s", file, name)
+	p, err := newPolicy(policy, m)
+	return &file{module: m, policy: p}, err
+}
+
+// fileOf is the file that a package of the library is in.
+func fileOf(pkg string) string {
+	if name, isPolicy := strings.CutPrefix(pkg, libraryPackage); isPolicy {
+		return libraryDir + name + ".rego"
 	}
-	p, err := newPolicy(name, m)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	return libraryDir + "support/" + strings.TrimPrefix(pkg, supportPackage) + ".rego"
+}
+
+// policy is a policy by its name, nil if there is none.
+func (l *library) policy(name string) *Policy {
+	if parsed := l.files[fileOf(libraryPackage+name)]; parsed != nil {
+		return parsed().policy
 	}
-	l.policies[name] = p
 	return nil
+}
+
+// module is the module of a file that there is.
+func (l *library) module(name string) *ast.Module { return l.files[name]().module }
+
+// modules are all modules by file.
+func (l *library) modules() map[string]*ast.Module {
+	out := make(map[string]*ast.Module, len(l.files))
+	for name := range l.files {
+		out[name] = l.module(name)
+	}
+	return out
 }
 
 func newPolicy(name string, m *ast.Module) (*Policy, error) {
@@ -168,43 +205,24 @@ func newPolicy(name string, m *ast.Module) (*Policy, error) {
 	return p, nil
 }
 
-// link finds, for each policy, the files it needs: its own and, step by step,
-// those of the packages it imports.
-func (l *library) link() {
-	byPackage := map[string]string{}
-	for file, m := range l.modules {
-		byPackage[packageName(m)] = file
-	}
-	for file, m := range l.modules {
-		for _, i := range m.Imports {
-			ref, ok := i.Path.Value.(ast.Ref)
-			if !ok {
-				continue
-			}
-			if needed, ok := byPackage[strings.TrimPrefix(ref.String(), "data.")]; ok {
-				l.imports[file] = append(l.imports[file], needed)
+// closure lists the files that policies need: their own and, step by step, those of
+// the packages they import.
+func (l *library) closure(policies []string) []string {
+	seen := map[string]bool{}
+	var need func(name string)
+	need = func(name string) {
+		if seen[name] || l.files[name] == nil {
+			return
+		}
+		seen[name] = true
+		for _, i := range l.module(name).Imports {
+			if ref, ok := i.Path.Value.(ast.Ref); ok {
+				need(fileOf(strings.TrimPrefix(ref.String(), "data.")))
 			}
 		}
 	}
-	for file, m := range l.modules {
-		if name, ok := strings.CutPrefix(packageName(m), libraryPackage); ok {
-			l.policies[name].modules = l.closure(file)
-		}
-	}
-}
-
-func (l *library) closure(file string) []string {
-	seen := map[string]bool{file: true}
-	queue := []string{file}
-	for len(queue) > 0 {
-		next := queue[0]
-		queue = queue[1:]
-		for _, f := range l.imports[next] {
-			if !seen[f] {
-				seen[f] = true
-				queue = append(queue, f)
-			}
-		}
+	for _, name := range policies {
+		need(fileOf(libraryPackage + name))
 	}
 	return slices.Sorted(maps.Keys(seen))
 }

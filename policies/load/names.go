@@ -30,7 +30,7 @@ func CheckNames(entries []Entry, known Names) []error {
 		errs = append(errs, UnknownNames("team", path+".except_teams", e.ExceptTeams, known.Teams)...)
 		errs = append(errs, UnknownNames("role", path+".roles", e.Roles, known.Roles)...)
 		errs = append(errs, UnknownNames("role", path+".except_roles", e.ExceptRoles, known.Roles)...)
-		if p := lib.policies[e.Policy]; p != nil {
+		if p := lib.policy(e.Policy); p != nil {
 			errs = append(errs, fault.At(path+".params", errors.Join(p.params.roles(e.Params, known.Roles)...)))
 		}
 	}
@@ -46,7 +46,7 @@ func Warnings(entries []Entry) []error {
 	}
 	var out []error
 	for i, e := range entries {
-		p := lib.policies[e.Policy]
+		p := lib.policy(e.Policy)
 		if p == nil {
 			continue
 		}

@@ -92,7 +92,7 @@ func (p *planner) entry(path string, e Entry) {
 		p.own(path, e, mine)
 		return
 	}
-	policy := p.lib.policies[e.Policy]
+	policy := p.lib.policy(e.Policy)
 	if policy == nil {
 		known := slices.Concat(p.lib.names, slices.Collect(maps.Keys(p.mine)))
 		p.fault("", fault.At(path+".policy", Unknown("policy", e.Policy, known)))
@@ -149,13 +149,11 @@ func (p *planner) doc(policy string) string { return p.docs + policy + ".md" }
 // organisation has Rego of its own, which may refer to any.
 func (p *planner) files(all bool) []string {
 	if all {
-		return slices.Sorted(maps.Keys(p.lib.modules))
+		return slices.Sorted(maps.Keys(p.lib.files))
 	}
-	set := map[string]bool{}
+	var policies []string
 	for _, c := range p.calls {
-		for _, f := range p.lib.policies[c.Entry.Policy].modules {
-			set[f] = true
-		}
+		policies = append(policies, c.Entry.Policy)
 	}
-	return slices.Sorted(maps.Keys(set))
+	return p.lib.closure(policies)
 }

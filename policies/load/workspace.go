@@ -82,7 +82,7 @@ func (w *Workspace) Modules() (map[string]*ast.Module, error) {
 		return nil, err
 	}
 	out := map[string]*ast.Module{testingFile: testing}
-	for _, modules := range []map[string]*ast.Module{lib.modules, w.mine.modules} {
+	for _, modules := range []map[string]*ast.Module{lib.modules(), w.mine.modules} {
 		for file, m := range modules {
 			out[file] = m.Copy()
 		}
