@@ -19,7 +19,7 @@ func TestPackagesAreInTheArchitecture(t *testing.T) {
 	_, section, _ := strings.Cut(string(page), "\n## Packages\n")
 	var got, want []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\|").FindAllStringSubmatch(section, -1) {
-		for _, name := range strings.Split(row[1], ", ") {
+		for name := range strings.SplitSeq(row[1], ", ") {
 			got = append(got, strings.Trim(name, "`"))
 		}
 	}
