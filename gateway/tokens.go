@@ -60,8 +60,8 @@ func (r *revokedTokens) refresh(ctx context.Context) (changed bool, err error) {
 	if err == nil && (!r.read || versions[allTokens] != r.version) {
 		changed, err = r.load(ctx, versions[allTokens])
 	}
-	if err != nil {
-		r.keys.Revoke(r.list(), r.read)
+	if err != nil && !r.read {
+		r.keys.Doubt()
 	}
 	return changed, err
 }
@@ -88,7 +88,7 @@ func (r *revokedTokens) load(ctx context.Context, version string) (changed bool,
 	}
 	changed = !maps.Equal(r.known, next)
 	r.known, r.version, r.read = next, version, true
-	r.keys.Revoke(r.list(), true)
+	r.keys.Revoke(r.list())
 	return changed, nil
 }
 
@@ -123,7 +123,7 @@ func (r *revokedTokens) add(ctx context.Context, next admin.RevokedToken) error 
 	r.known = maps.Clone(r.known)
 	r.known[revokedID(&next)] = next
 	r.version = changedHere
-	r.keys.Revoke(r.list(), true)
+	r.keys.Revoke(r.list())
 	return nil
 }
 

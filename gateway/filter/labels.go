@@ -29,8 +29,9 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	rules := ex.Tenant.labels(ex.Caller)
-	given := append(slices.Clone(ex.In.Header.Values(HeaderLabels)), ex.Caller.Labels)
-	labels, faults := spend.ReadLabels(HeaderLabels, strings.Join(given, ","), rules)
+	given := strings.Join(ex.In.Header.Values(HeaderLabels), ",")
+	labels, faults := spend.ReadLabels(HeaderLabels, given+","+ex.Caller.Labels, rules)
+	faults = append(faults, bound(ex.Caller, given)...)
 	if len(faults) > 0 {
 		p := problem.Invalid.New("the labels in " + HeaderLabels + " cannot be set")
 		p.Errors = faults
@@ -38,6 +39,22 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 	}
 	ex.labels, ex.Event.Labels = labels, string(labels)
 	return nil
+}
+
+// bound returns a fault for each label in a header that the caller's token or certificate
+// alone sets, even one that it does not have.
+func bound(c *identity.Caller, given string) []string {
+	if len(c.Bound) == 0 {
+		return nil
+	}
+	var faults []string
+	for pair := range strings.SplitSeq(given, ",") {
+		name, _, _ := strings.Cut(strings.Trim(pair, " \t"), "=")
+		if slices.Contains(c.Bound, name) {
+			faults = append(faults, HeaderLabels+"."+name+": is set by the caller's token or certificate alone")
+		}
+	}
+	return faults
 }
 
 // Notes implements Noter.

@@ -72,6 +72,8 @@ type Caller struct {
 	// Labels are those that its token or certificate gives what it makes, as
 	// name=value,name=value.
 	Labels string
+	// Bound are the names of the labels that those alone set, whether they do or not.
+	Bound []string
 	// Roles are those of the configuration; see RoleNames.
 	Roles []Role
 	// Exempt callers are not limited and get no RateLimit headers.

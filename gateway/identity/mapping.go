@@ -111,7 +111,7 @@ func (m *Mapping) caller(said claims, hasTeam func(org, team string) bool) (*Cal
 		return nil, errors.New("nothing that it says gives it a role")
 	}
 	slices.Sort(c.Roles)
-	c.Labels, err = m.labels(said)
+	err = m.label(c, said)
 	return c, err
 }
 
@@ -148,20 +148,22 @@ func (m *Mapping) team(said claims) (string, error) {
 	return "", fmt.Errorf("it names %d teams and not one", len(teams))
 }
 
-// labels returns what the header of labels would say.
-func (m *Mapping) labels(said claims) (string, error) {
+// label sets the labels of a caller, as the header of labels would.
+func (m *Mapping) label(c *Caller, said claims) error {
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
+	c.Bound = slices.Sorted(maps.Keys(m.Labels))
+	for _, name := range c.Bound {
 		values := said.Values(m.Labels[name])
 		if len(values) == 0 {
 			continue
 		}
 		if len(values) > 1 || strings.Contains(values[0], ",") {
-			return "", fmt.Errorf("its claim %s is not a label's value", m.Labels[name])
+			return fmt.Errorf("its claim %s is not a label's value", m.Labels[name])
 		}
 		pairs = append(pairs, name+"="+values[0])
 	}
-	return strings.Join(pairs, ","), nil
+	c.Labels = strings.Join(pairs, ",")
+	return nil
 }
 
 // fingerprint names a subject of an issuer: 80 bits, in 16 letters and digits.

@@ -55,7 +55,7 @@ type source struct {
 // NewKeys returns Keys of no issuer, no token of which is revoked.
 func NewKeys(now func() time.Time, logger *slog.Logger) *Keys {
 	k := &Keys{now: now, logger: logger, sets: make(map[source]*keySet)}
-	k.Revoke(nil, true)
+	k.Revoke(nil)
 	return k
 }
 

@@ -17,22 +17,22 @@ type Revocation struct {
 // revoked is revocations by what they are about, with their time.
 type revoked map[Revocation]time.Time
 
-// Revoke puts a list of revocations in the place of the one in force. A list that is not
-// known has Verify return ErrUnavailable for every token that it would accept.
-func (k *Keys) Revoke(list []Revocation, known bool) {
-	var all *revoked
-	if known {
-		all = &revoked{}
-		for _, r := range list {
-			at := r.At
-			r.At = time.Time{}
-			if at.After((*all)[r]) || (*all)[r].IsZero() {
-				(*all)[r] = at
-			}
+// Revoke puts a list of revocations in the place of the one in force.
+func (k *Keys) Revoke(list []Revocation) {
+	all := make(revoked, len(list))
+	for _, r := range list {
+		at := r.At
+		r.At = time.Time{}
+		if at.After(all[r]) || all[r].IsZero() {
+			all[r] = at
 		}
 	}
-	k.revoked.Store(all)
+	k.revoked.Store(&all)
 }
+
+// Doubt says that it is not known what is revoked: Verify returns ErrUnavailable for every
+// token that it would accept, until there is a list.
+func (k *Keys) Doubt() { k.revoked.Store(nil) }
 
 // covers reports whether claims are those of a token that is revoked.
 func (r revoked) covers(c *Claims, skew time.Duration) bool {

@@ -33,12 +33,12 @@ func TestRevoked(t *testing.T) {
 		"the subject, twice":       {append(mine(oidc.Revocation{Subject: subject, At: start}), mine(oidc.Revocation{Subject: subject, At: start.Add(-time.Hour)})...), true},
 		"a token of its subject's": {mine(oidc.Revocation{Token: subject}), false},
 	} {
-		w.keys.Revoke(nil, true)
+		w.keys.Revoke(nil)
 		accepted, err := w.verifier.Verify(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.keys.Revoke(c.list, true)
+		w.keys.Revoke(c.list)
 		if _, err := w.verifier.Verify(t.Context(), token); errors.Is(err, oidc.ErrInvalid) != c.revoked {
 			t.Errorf("%s revoked: Verify = %v, want it refused: %v", what, err, c.revoked)
 		}
@@ -46,7 +46,7 @@ func TestRevoked(t *testing.T) {
 			t.Errorf("%s revoked: Holds = %v, want %v", what, got, !c.revoked)
 		}
 	}
-	w.keys.Revoke(nil, false)
+	w.keys.Doubt()
 	if _, err := w.verifier.Verify(t.Context(), token); !errors.Is(err, oidc.ErrUnavailable) {
 		t.Errorf("while it is not known what is revoked: %v, want %v", err, oidc.ErrUnavailable)
 	}

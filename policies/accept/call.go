@@ -3,6 +3,7 @@ package accept
 import (
 	"fmt"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/ir"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
@@ -21,7 +22,7 @@ func (b *builder) call(s *ir.CallStmt) (step, error) {
 		}
 	}
 	fn := b.builtins(s.Func)
-	if fn == nil {
+	if decl := ast.BuiltinMap[s.Func]; fn == nil || decl == nil || decl.Relation { // a relation has several values
 		return nil, fmt.Errorf("the function %s", s.Func)
 	}
 	return external(fn, args, to), nil

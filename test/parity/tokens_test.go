@@ -119,8 +119,12 @@ func TestTokensAreBound(t *testing.T) {
 		if a := d.ask(t, request("POST", "/v2/pods", ann, strings.Replace(pod4090, "NVIDIA GeForce RTX 4090", "NVIDIA H100 80GB HBM3", 1))); a.Status != 403 {
 			t.Errorf("research creates what it may not: %d %s, want 403", a.Status, a.Body)
 		}
-		if a := d.ask(t, request("POST", "/v2/pods", ann, pod4090, "X-Tollgate-Labels: cost_center=other")); a.Status != 422 {
-			t.Errorf("a label that the token sets: %d %s, want 422", a.Status, a.Body)
+		for name, token := range map[string]string{"sets": ann, "may set": i.Token(t, claims(issuer.Claims{"cc": nil}))} {
+			for _, labels := range []string{"cost_center=other", "a=b, cost_center=cc-42"} {
+				if a := d.ask(t, request("POST", "/v2/pods", token, pod4090, "X-Tollgate-Labels: "+labels)); a.Status != 422 || !strings.Contains(a.Body, "cost_center") {
+					t.Errorf("a label that the token %s, %s: %d %s, want 422", name, labels, a.Status, a.Body)
+				}
+			}
 		}
 		first := d.ask(t, request("POST", "/v2/pods", ann, pod4090, "Idempotency-Key: once"))
 		again := d.ask(t, request("POST", "/v2/pods", i.Token(t, claims(issuer.Claims{"jti": "fresh"})), pod4090, "Idempotency-Key: once"))
