@@ -27,7 +27,7 @@ var beyondReading = map[admin.Role][]string{
 		"POST /admin/limits/reset", "POST /admin/spend/adopt", "POST /admin/spend/keep", "POST /admin/spend/reconcile",
 	},
 	admin.RoleApprover: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
-	admin.RoleAdmin:    {"POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate"},
+	admin.RoleAdmin:    {"POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/tokens/revoke"},
 }
 
 // Each role is admitted to each route that requires it, of the organisation it is bound
