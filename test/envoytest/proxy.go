@@ -202,6 +202,7 @@ func (x *exchange) respond(res *http.Response, details string) error {
 		}
 		res.Body = io.NopCloser(bytes.NewReader(m.body))
 	}
+	x.end()
 	maps.Copy(x.w.Header(), m.header)
 	x.w.WriteHeader(res.StatusCode)
 	flusher := http.NewResponseController(x.w)
@@ -236,10 +237,22 @@ func (x *exchange) ask(req *extprocv3.ProcessingRequest) (*extprocv3.ProcessingR
 	if err := m.mutate(im.Headers); err != nil {
 		return nil, err
 	}
+	x.end()
 	maps.Copy(x.w.Header(), m.header)
 	x.w.WriteHeader(int(im.GetStatus().GetCode()))
 	_, _ = x.w.Write(im.Body)
 	return nil, nil
+}
+
+// end ends the stream, and waits until the processor has, so that whoever has an answer
+// finds what the processor recorded of it.
+func (x *exchange) end() {
+	_ = x.stream.CloseSend() // an error is Recv's, too
+	for {
+		if _, err := x.stream.Recv(); err != nil {
+			return
+		}
+	}
 }
 
 func headersReply(h *extprocv3.HeadersResponse) (*extprocv3.CommonResponse, error) {
