@@ -126,7 +126,7 @@ func TestCallersDoNotSteerEnvoy(t *testing.T) {
 			defer w.platform.RemoveFault(id)
 			before := len(w.logs.Exchanges(t))
 			a := w.send(t, tc.request)
-			if n := len(w.logs.Exchanges(t)) - before; a.Status != tc.status || n != 1 {
+			if n := len(w.recorded(t, before+1)) - before; a.Status != tc.status || n != 1 {
 				t.Errorf("answer = %d in %d exchanges, want %d in one: %s", a.Status, n, tc.status, a.Body)
 			}
 		})
@@ -141,11 +141,19 @@ func TestCallersDoNotSteerEnvoy(t *testing.T) {
 	}
 }
 
+// recorded returns the events when there are that many: Envoy passes an answer on before
+// it ends the gateway's part.
+func (w *way) recorded(t *testing.T, n int) []map[string]any {
+	t.Helper()
+	until(t, fmt.Sprintf("%d exchanges are recorded", n), func() bool { return len(w.logs.Exchanges(t)) >= n })
+	return w.logs.Exchanges(t)
+}
+
 // The peer is who connected, whatever the caller says of itself.
 func TestThePeerIsWhoConnected(t *testing.T) {
 	w := open(t)
 	w.send(t, request("GET", "/v2/pods", "key_research", "", "X-Forwarded-For: 203.0.113.7", "X-Real-Ip: 203.0.113.7"))
-	events := w.logs.Exchanges(t)
+	events := w.recorded(t, 1)
 	if len(events) != 1 || events[0]["peer"] != "127.0.0.1" {
 		t.Errorf("events = %v, want one with peer 127.0.0.1", events)
 	}
@@ -154,10 +162,16 @@ func TestThePeerIsWhoConnected(t *testing.T) {
 // Every exchange leaves one event, refused or not.
 func TestOneEventPerExchange(t *testing.T) {
 	w := open(t)
-	w.send(t, request("GET", "/v2/pods", "key_research", ""))
-	w.send(t, request("POST", "/v2/pods", "key_research", podH100))
-	w.send(t, request("POST", "/v2/pods", "key_research", world.Chunked(bodyOf(1<<20)), "Transfer-Encoding: chunked"))
-	w.send(t, request("GET", "/v2/pods/nope1234", "key_research", ""))
+	requests := []string{
+		request("GET", "/v2/pods", "key_research", ""),
+		request("POST", "/v2/pods", "key_research", podH100),
+		request("POST", "/v2/pods", "key_research", world.Chunked(bodyOf(1<<20)), "Transfer-Encoding: chunked"),
+		request("GET", "/v2/pods/nope1234", "key_research", ""),
+	}
+	for i, r := range requests {
+		w.send(t, r)
+		w.recorded(t, i+1)
+	}
 	var got []string
 	for _, e := range w.logs.Exchanges(t) {
 		got = append(got, fmt.Sprint(e["door"], " ", e["operation"], " ", e["status"], " ", e["outcome"]))
