@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,16 +64,18 @@ func scrape(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	at := func(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
-	// The certificate is the admin listener's, so that the calls need none.
-	adminTLS := fmt.Sprintf(`%s, tls: {certificate: {file: %[2]s}, key: {file: %[2]s}}`, at(admin), certificate(t))
-	path := configure(t, at(data), adminTLS, platform.RunT(t).URL, fmt.Sprintf(`    limits: {minute: 1000}
+	ofListeners := fmt.Sprintf(`tls: {certificate: {file: %[1]s}, key: {file: %[1]s}}`, certificate(t))
+	mesh := world.NewAuthority(t, "mesh", time.Now())
+	path := configure(t, at(data), at(admin)+", "+ofListeners, platform.RunT(t).URL, fmt.Sprintf(`    limits: {minute: 1000}
     budget: {pods: 100}
     policies: [{policy: gpu_allow_list, params: {gpus: ["NVIDIA L4"]}}]
+%s
+certificates: {authorities: [{id: mesh, ca: {env: MESH}, crl: {env: REVOKED}, orgs: [acme], role: viewer}]}
 decisions: {file: {path: %s}}
 audit: {file: {path: %s}, otlp: {endpoint: "http://127.0.0.1:1"}}
-%s`, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), settings))
+%s`, ofListeners, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), settings))
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", path)
-	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey)
+	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "MESH="+mesh.PEM(), "REVOKED="+mesh.Revoked(t, time.Now().Add(time.Hour)))
 	start(t, cmd).wait(t, `"msg":"serving"`)
 	for _, call := range []struct {
 		method, path, key, body string
@@ -82,38 +85,47 @@ audit: {file: {path: %s}, otlp: {endpoint: "http://127.0.0.1:1"}}
 		{http.MethodGet, "/v2/pods", "a_key_of_no_one", "", http.StatusUnauthorized},
 		{http.MethodPost, "/v2/pods", callerKey, `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}`, http.StatusForbidden},
 	} {
-		if got := world.Ask(t, at(data), world.Request(call.method, call.path, call.key, call.body)); got.Status != call.want {
-			t.Fatalf("%s %s: status %d, want %d: %s", call.method, call.path, got.Status, call.want, got.Body)
+		if status, text := ask(t, call.method, "https://"+at(data)+call.path, call.key, call.body); status != call.want {
+			t.Fatalf("%s %s: status %d, want %d: %s", call.method, call.path, status, call.want, text)
 		}
 	}
-	page(t, http.MethodPost, "https://"+at(admin)+"/admin/spend/reconcile?org=acme")
-	return labels(page(t, http.MethodGet, "https://"+at(admin)+"/metrics"))
+	var text string
+	for _, of := range []struct{ method, path string }{{http.MethodPost, "/admin/spend/reconcile?org=acme"}, {http.MethodGet, "/metrics"}} {
+		var status int
+		if status, text = ask(t, of.method, "https://"+at(admin)+of.path, "", ""); status != http.StatusOK {
+			t.Fatalf("%s %s: status %d, want 200: %s", of.method, of.path, status, text)
+		}
+	}
+	return labels(text)
 }
 
-// page asks the admin listener of a gateway.
-func page(t *testing.T, method, url string) string {
+// ask asks a listener of a gateway.
+func ask(t *testing.T, method, url, key, body string) (status int, text string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // it was made for this test
 	}}
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
+	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %s %s", method, url, res.Status, text)
-	}
-	return string(text)
+	return res.StatusCode, string(b)
 }
 
 // labels reads the text format of Prometheus. Series of one name may differ in
