@@ -44,7 +44,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &exchange{proxy: p, stream: stream, w: w}
-	if err := x.run(r); err != nil {
+	if err := x.run(r); err != nil && r.Context().Err() == nil { // whoever left breaks the stream off
 		p.fail(w, err)
 	}
 }
