@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,14 +14,10 @@ import (
 )
 
 func newApprovals() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "approvals",
-		Short: "Show and answer requests to approve single calls that were refused",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c := newAdminClient(cmd)
-	cmd.AddCommand(newApprovalsList(c), newApprovalsGrant(c), newApprovalsDeny(c))
+	c := &adminClient{}
+	cmd := group("approvals", "Show and answer requests to approve single calls that were refused",
+		newApprovalsList(c), newApprovalsGrant(c), newApprovalsDeny(c))
+	c.flags(cmd.PersistentFlags())
 	return cmd
 }
 
@@ -40,19 +34,15 @@ func newApprovalsList(c *adminClient) *cobra.Command {
 			if err := c.do(cmd.Context(), http.MethodGet, "/admin/approvals?"+url.Values{"org": {args[0]}}.Encode(), &answer); err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), answer.Approvals)
-			}
-			return printApprovals(cmd.OutOrStdout(), answer.Approvals)
+			return list(cmd, asJSON, answer.Approvals, approvalSheet(answer.Approvals))
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func printApprovals(w io.Writer, list []approval.Record) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "APPROVAL\tSTATE\tUNTIL\tCALLER\tCALL\tUSD\tREFUSED BY\tANSWERED BY\tUSED BY")
+func approvalSheet(list []approval.Record) sheet {
+	t := sheet{{"approval", "state", "until", "caller", "call", "usd", "refused by", "answered by", "used by"}}
 	for _, r := range list {
 		by := make([]string, len(r.Refusals))
 		for i, refusal := range r.Refusals {
@@ -62,10 +52,9 @@ func printApprovals(w io.Writer, list []approval.Record) error {
 		if r.Answer != nil {
 			answered = r.Answer.By
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Until.UTC().Format(time.DateTime),
-			owner(r.Team, r.Key), r.Call, priceOf(r.USD, r.Per), strings.Join(by, ", "), printable(answered), r.UsedBy)
+		t.add(r.ID, r.State, r.Until.UTC().Format(time.DateTime), owner(r.Team, r.Key), r.Call, priceOf(r.USD, r.Per), strings.Join(by, ", "), printable(answered), r.UsedBy)
 	}
-	return t.Flush()
+	return t
 }
 
 // priceOf is a price with what it is for, e.g. "0.43274/hour".

@@ -12,14 +12,7 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Verify the record of what was changed",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newAuditVerify())
-	return cmd
+	return group("audit", "Verify the record of what was changed", newAuditVerify())
 }
 
 func newAuditVerify() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -41,17 +42,12 @@ type billing struct {
 }
 
 func newBilling() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "billing",
-		Short: "Show what the platform has billed",
-		Long: `Show what the platform has billed the organisation, per bucket of time.
+	cmd := group("billing", "Show what the platform has billed")
+	cmd.Long = `Show what the platform has billed the organisation, per bucket of time.
 
 The options are those of the platform's command-line client. The gateway is asked
 with a caller's key, which ` + "`--key-env`" + ` names a variable of; groupings by team
-and by label ask the ledger, by the admin listener, whose each resource was.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+and by label ask the ledger, by the admin listener, whose each resource was.`
 	c := newAdminClient(cmd)
 	for _, b := range []struct {
 		use, short string
@@ -103,12 +99,7 @@ func (b *billing) command(use, short string) *cobra.Command {
 }
 
 func (b *billing) groupings() []string {
-	names := make([]string, 0, len(b.groups))
-	for name := range b.groups {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(b.groups))
 }
 
 func (b *billing) validate() error {
@@ -271,9 +262,7 @@ func (b *billing) write(w io.Writer, records []map[string]any) error {
 	rows, total := b.rows(records)
 	switch b.output {
 	case "json":
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(records)
+		return writeJSON(w, records)
 	case "csv":
 		table := [][]string{{"time", cmp.Or(b.grouping, "group"), "usd"}}
 		for _, row := range rows {

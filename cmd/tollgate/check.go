@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,8 +67,7 @@ func printCoverage(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "OPERATION\tCHANGES\tBODY\tSTATE JUDGED\tPRICE\tPOLICIES SEE\tGAPS")
+	t := sheet{{"operation", "changes", "body", "state judged", "price", "policies see", "gaps"}}
 	gaps := 0
 	for _, c := range gateway.CoverageOf(slices.Concat(api.Operations(), runs.Operations()), operation.All()) {
 		changes := ""
@@ -77,9 +75,9 @@ func printCoverage(w io.Writer) error {
 			changes = "yes"
 		}
 		gaps += len(c.Gaps)
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s:%s\t%s\n", c.Operation, changes, c.Body, c.State, c.Price, c.Kind, c.Verb, strings.Join(c.Gaps, "; "))
+		t.add(c.Operation, changes, c.Body, c.State, c.Price, fmt.Sprintf("%s:%s", c.Kind, c.Verb), strings.Join(c.Gaps, "; "))
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.print(w); err != nil {
 		return err
 	}
 	if gaps > 0 {

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +35,7 @@ something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 		Example: `  tollgate decisions --org acme --team research --denied --since 24h`,
 		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd)
 		}),
 	}
 	flags := cmd.Flags()
@@ -48,13 +45,12 @@ something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 	flags.BoolVar(&f.refused, "denied", false, "only what was refused")
 	flags.DurationVar(&f.since, "since", 0, "only what is no older, e.g. 24h")
 	flags.IntVar(&f.limit, "limit", 50, "how many at most")
-	flags.StringVar(&f.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
-	flags.StringVar(&f.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	f.adminClient.flags(flags)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	return cmd
 }
 
-func (f *decisionFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (f *decisionFlags) run(cmd *cobra.Command) error {
 	if f.since < 0 {
 		return errors.New("--since: must not be negative")
 	}
@@ -69,17 +65,13 @@ func (f *decisionFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 		Decisions  []explain.Summary `json:"decisions"`
 		Incomplete string            `json:"incomplete"`
 	}
-	if err := f.do(ctx, http.MethodGet, "/admin/decisions?"+query.Encode(), &answer); err != nil {
+	if err := f.do(cmd.Context(), http.MethodGet, "/admin/decisions?"+query.Encode(), &answer); err != nil {
 		return err
 	}
 	if answer.Incomplete != "" {
-		_, _ = fmt.Fprintln(stderr, answer.Incomplete)
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), answer.Incomplete)
 	}
-	if f.asJSON {
-		return writeJSON(stdout, answer.Decisions)
-	}
-	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "DECISION\tTIME\tORG\tTEAM\tKEY\tOPERATION\tSTATUS\tPOLICIES")
+	t := sheet{{"decision", "time", "org", "team", "key", "operation", "status", "policies"}}
 	for _, s := range answer.Decisions {
 		var said []string
 		for _, part := range []struct {
@@ -90,8 +82,8 @@ func (f *decisionFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 				said = append(said, part.word+" "+strings.Join(part.list, ", "))
 			}
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", s.DecisionID, s.Time.UTC().Format("01-02 15:04:05"),
+		t.add(s.DecisionID, s.Time.UTC().Format("01-02 15:04:05"),
 			s.Org, s.Team, s.Key, s.Dialect+" "+s.Operation, s.Status, strings.Join(said, "; "))
 	}
-	return t.Flush()
+	return list(cmd, f.asJSON, answer.Decisions, t)
 }

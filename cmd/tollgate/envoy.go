@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -26,14 +25,8 @@ import (
 )
 
 func newEnvoy() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "envoy",
-		Short: "Start Envoys in front, and see what they are configured with",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot(), newEnvoyStatus())
-	return cmd
+	return group("envoy", "Start Envoys in front, and see what they are configured with",
+		newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot(), newEnvoyStatus())
 }
 
 // envoyFlags are those of the commands that read a configuration.
@@ -218,9 +211,7 @@ func printResources(w io.Writer, resources map[string]string) error {
 	for name, text := range resources {
 		members[name] = json.RawMessage(text)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(members)
+	return writeJSON(w, members)
 }
 
 // printDifference writes what differs, resource by resource.
@@ -265,16 +256,15 @@ func showEnvoys(ctx context.Context, c *adminClient, w io.Writer) error {
 	if err := c.do(ctx, http.MethodGet, "/admin/envoy", &answer); err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "NODE\tGROUP\tENVOY\tRESOURCES\tSERVED\tACCEPTED\tREFUSED")
+	t := sheet{{"node", "group", "envoy", "resources", "served", "accepted", "refused"}}
 	for _, n := range answer.Nodes {
 		for _, r := range n.Resources {
 			refused := ""
 			if r.Refused != "" {
 				refused = r.Refused + ": " + strings.ReplaceAll(r.Reason, "\n", " ")
 			}
-			_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.ID, n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
+			t.add(n.ID, n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
 		}
 	}
-	return t.Flush()
+	return t.print(w)
 }

@@ -63,8 +63,7 @@ it tells what the gateway did; "tollgate decisions" lists them.`,
 	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
 	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be given again")
 	flags.StringVarP(&f.config, "config", "c", "", "explain by this configuration, reading nothing")
-	flags.StringVar(&f.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
-	flags.StringVar(&f.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	f.adminClient.flags(flags)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 unless the call would pass")
 	return cmd
@@ -90,13 +89,6 @@ func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Re
 		return errReported
 	}
 	return err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // decision asks for what was decided.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,19 +16,15 @@ import (
 )
 
 func newKeys() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "keys",
-		Short: "Make, replace, list and withdraw keys for callers",
-		Long: `Makes, replaces, lists and withdraws keys for callers, at a running gateway: what
+	c := &adminClient{}
+	cmd := group("keys", "Make, replace, list and withdraw keys for callers",
+		newKeysCreate(c), newKeysRotate(c), newKeysList(c), newKeysRevoke(c), newKeysImport(c))
+	cmd.Long = `Makes, replaces, lists and withdraws keys for callers, at a running gateway: what
 is changed is in force there at once, and at all others within two seconds.
 
 With -c, rotate and list are about the keys of a configuration file instead.
-They print what the file is to have; none of them changes it.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c := newAdminClient(cmd)
-	cmd.AddCommand(newKeysCreate(c), newKeysRotate(c), newKeysList(c), newKeysRevoke(c), newKeysImport(c))
+They print what the file is to have; none of them changes it.`
+	c.flags(cmd.PersistentFlags())
 	return cmd
 }
 
@@ -138,8 +133,7 @@ configuration file and when each of their secrets is accepted.`,
 
 // listKeys prints each digest of each key, and whether it is accepted at now.
 func listKeys(w io.Writer, orgs []gateway.Org, now time.Time) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "ORG\tTEAM\tKEY\tSHA-256\tACCEPTED\tNOW") // Flush reports
+	t := sheet{{"org", "team", "key", "sha-256", "accepted", "now"}}
 	for _, o := range orgs {
 		for _, k := range o.Keys {
 			for _, d := range k.Accepted() {
@@ -149,9 +143,9 @@ func listKeys(w io.Writer, orgs []gateway.Org, now time.Time) error {
 				} else if !d.NotAfter.IsZero() && !now.Before(d.NotAfter) {
 					state = "no longer"
 				}
-				_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%.8s...\t%s\t%s\n", o.ID, k.Team, k.ID, d.Digest, identity.Period(d.NotBefore, d.NotAfter), state)
+				t.add(o.ID, k.Team, k.ID, fmt.Sprintf("%.8s...", d.Digest), identity.Period(d.NotBefore, d.NotAfter), state)
 			}
 		}
 	}
-	return t.Flush()
+	return t.print(w)
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,16 +167,12 @@ func listMade(cmd *cobra.Command, c *adminClient, org string, asJSON bool) error
 	if err := c.do(cmd.Context(), http.MethodGet, "/admin/keys?"+url.Values{"org": {org}}.Encode(), &answer); err != nil {
 		return err
 	}
-	if asJSON {
-		return writeJSON(cmd.OutOrStdout(), answer.Keys)
-	}
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "KEY\tTEAM\tROLES\tOWNER\tFROM\tCREATED\tBY\tEXPIRES\tLAST USED\tSTATE") // Flush reports
+	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "state"}}
 	for _, k := range answer.Keys {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, orDash(k.Team), orDash(joined(k.Roles)), orDash(printable(k.Owner)), orDash(joined(k.Addresses)),
+		t.add(k.ID, orDash(k.Team), orDash(joined(k.Roles)), orDash(printable(k.Owner)), orDash(joined(k.Addresses)),
 			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), k.State)
 	}
-	return t.Flush()
+	return list(cmd, asJSON, answer.Keys, t)
 }
 
 // orDash stands for what is empty in a column.

@@ -11,19 +11,14 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newLimits() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "limits",
-		Short: "Show and reset the limits of a running gateway",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := group("limits", "Show and reset the limits of a running gateway")
 	c := newAdminClient(cmd)
 	var scope string
 	reset := &cobra.Command{
@@ -65,8 +60,7 @@ func showLimits(ctx context.Context, c *adminClient, org string, w io.Writer) er
 	if err := c.do(ctx, http.MethodGet, "/admin/limits?"+url.Values{"org": {org}}.Encode(), &answer); err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "SCOPE\tWINDOW\tUSED\tLIMIT\tLEFT\tRESETS IN\tLEASED")
+	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
 	for _, row := range answer.Windows {
 		limit, left := "none", ""
 		if row.Limit > 0 {
@@ -76,10 +70,9 @@ func showLimits(ctx context.Context, c *adminClient, org string, w io.Writer) er
 		for _, l := range row.Leases {
 			leases = append(leases, fmt.Sprintf("%s: %d", l.Gateway, l.Held))
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%v\t%s\n", row.Scope, row.Window, row.Used, limit, left,
-			time.Duration(row.ResetSeconds)*time.Second, strings.Join(leases, ", "))
+		t.add(row.Scope, row.Window, row.Used, limit, left, time.Duration(row.ResetSeconds)*time.Second, strings.Join(leases, ", "))
 	}
-	return t.Flush()
+	return t.print(w)
 }
 
 // adminClient talks to the admin listener of a gateway.
@@ -88,9 +81,13 @@ type adminClient struct{ base, tokenEnv string }
 // newAdminClient returns the client of a command and its subcommands.
 func newAdminClient(cmd *cobra.Command) *adminClient {
 	c := &adminClient{}
-	cmd.PersistentFlags().StringVar(&c.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
-	cmd.PersistentFlags().StringVar(&c.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	c.flags(cmd.PersistentFlags())
 	return c
+}
+
+func (c *adminClient) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
+	f.StringVar(&c.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
 }
 
 // adminTimeout bounds one question.

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,19 +17,13 @@ import (
 )
 
 func newMigrate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "migrate",
-		Short: "Leave the retired interfaces: who still calls them, and what they knew",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newMigrateReport(), newMigrateImport())
-	return cmd
+	return group("migrate", "Leave the retired interfaces: who still calls them, and what they knew", newMigrateReport(), newMigrateImport())
 }
 
 func newMigrateReport() *cobra.Command {
 	c := &adminClient{}
-	var org, format string
+	var org string
+	var out output
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "List who calls v1 and GraphQL, how often, and what to call instead",
@@ -40,22 +32,18 @@ key, program and operation, with the v2 operation that takes its place and the
 fields v2 has no place for. A GraphQL document counts for each of its root fields.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			return reportLegacy(cmd.Context(), c, org, format, cmd.OutOrStdout())
+			return reportLegacy(cmd.Context(), c, org, out, cmd.OutOrStdout())
 		}),
 	}
-	cmd.Flags().StringVar(&c.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
-	cmd.Flags().StringVar(&c.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	c.flags(cmd.Flags())
 	cmd.Flags().StringVar(&org, "org", "", "only this organisation")
-	cmd.Flags().StringVar(&format, "format", "table", "table, csv or json")
+	cmd.Flags().StringVar((*string)(&out), "format", "table", "table, csv or json")
 	return cmd
 }
 
-func reportLegacy(ctx context.Context, c *adminClient, org, format string, w io.Writer) error {
-	write, ok := map[string]func(io.Writer, []admin.LegacyCall) error{
-		"table": legacyTable, "csv": legacyCSV, "json": legacyJSON,
-	}[format]
-	if !ok {
-		return fmt.Errorf("--format %q: want table, csv or json", format)
+func reportLegacy(ctx context.Context, c *adminClient, org string, out output, w io.Writer) error {
+	if out.check() != nil {
+		return fmt.Errorf("--format %q: want table, csv or json", out)
 	}
 	target := "/admin/legacy"
 	if org != "" {
@@ -65,21 +53,11 @@ func reportLegacy(ctx context.Context, c *adminClient, org, format string, w io.
 	if err := c.do(ctx, http.MethodGet, target, &answer); err != nil {
 		return err
 	}
-	return write(w, answer.Calls)
-}
-
-func legacyTable(w io.Writer, calls []admin.LegacyCall) error {
-	if len(calls) == 0 {
+	if out == "table" && len(answer.Calls) == 0 {
 		_, err := fmt.Fprintln(w, "No calls to retired interfaces.")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "ORG\tKEY\tPROGRAM\tINTERFACE\tOPERATION\tCALLS\tFAILED\tLAST SEEN\tIN V2\tWITHOUT A PLACE IN V2")
-	for _, c := range calls {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", c.Org, c.Key, c.Agent, c.Dialect, c.Operation,
-			c.Count, c.Statuses["4xx"]+c.Statuses["5xx"], c.Last.UTC().Format(time.DateTime), successors(c), lostFields(c))
-	}
-	return t.Flush()
+	return out.write(w, map[string]any{"calls": slices.Concat([]admin.LegacyCall{}, answer.Calls)}, legacySheet(out, answer.Calls))
 }
 
 // successors tells what to call instead.
@@ -99,25 +77,20 @@ func lostFields(c admin.LegacyCall) string {
 	return strings.Join(fields, ", ")
 }
 
-func legacyCSV(w io.Writer, calls []admin.LegacyCall) error {
-	rows := [][]string{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+// legacySheet is what programs read as CSV, or what people do.
+func legacySheet(out output, calls []admin.LegacyCall) sheet {
+	if out == "csv" {
+		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
+		for _, c := range calls {
+			t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["2xx"], c.Statuses["4xx"], c.Statuses["5xx"],
+				c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339), strings.Join(c.V2, " "), strings.Join(usage.Names(c.Lost), " "))
+		}
+		return t
+	}
+	t := sheet{{"org", "key", "program", "interface", "operation", "calls", "failed", "last seen", "in v2", "without a place in v2"}}
 	for _, c := range calls {
-		rows = append(rows, []string{
-			c.Org, c.Key, c.Agent, c.Dialect, c.Operation,
-			number(c.Count), number(c.Statuses["2xx"]), number(c.Statuses["4xx"]), number(c.Statuses["5xx"]),
-			c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339),
-			strings.Join(c.V2, " "), strings.Join(usage.Names(c.Lost), " "),
-		})
+		t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["4xx"]+c.Statuses["5xx"],
+			c.Last.UTC().Format(time.DateTime), successors(c), lostFields(c))
 	}
-	return admin.WriteCSV(w, rows)
-}
-
-func legacyJSON(w io.Writer, calls []admin.LegacyCall) error {
-	if calls == nil {
-		calls = []admin.LegacyCall{}
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(map[string]any{"calls": calls})
+	return t
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -99,13 +98,12 @@ func importExport(ctx context.Context, store gateway.Redis, org, path string, st
 }
 
 func writeCounts(w io.Writer, e *export.Export, counts map[string]export.Count) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "KIND\tADDED\tCOMPLETED\tKNOWN ALREADY\tNOTHING TO KEEP")
+	t := sheet{{"kind", "added", "completed", "known already", "nothing to keep"}}
 	for _, kind := range export.Kinds() {
 		c := counts[kind]
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\n", kind, c.Added, c.Completed, c.Kept, e.Empty[kind])
+		t.add(kind, c.Added, c.Completed, c.Kept, e.Empty[kind])
 	}
-	if err := t.Flush(); err != nil || len(e.Faults) == 0 {
+	if err := t.print(w); err != nil || len(e.Faults) == 0 {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "left out for a fault: %d\n", len(e.Faults))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +23,13 @@ func legacyCalls() []admin.LegacyCall {
 }
 
 func TestLegacyReports(t *testing.T) {
-	var table, sheet strings.Builder
-	if err := legacyTable(&table, legacyCalls()); err != nil {
-		t.Fatal(err)
+	var table, csv strings.Builder
+	write := func(w io.Writer, out output) {
+		if err := out.write(w, nil, legacySheet(out, legacyCalls())); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(&table, "table")
 	wantTable := `ORG   KEY  PROGRAM    INTERFACE  OPERATION     CALLS  FAILED  LAST SEEN            IN V2      WITHOUT A PLACE IN V2
 acme  ann  +cmd|calc  v1         createPod     5      2       2026-11-21 11:00:00  createPod  minUploadMbps (3), locked (1)
 acme  bob  none       graphql    podBidResume  1      0       2026-11-21 10:00:00  nothing    
@@ -33,15 +37,13 @@ acme  bob  none       graphql    podBidResume  1      0       2026-11-21 10:00:0
 	if diff := cmp.Diff(wantTable, table.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	if err := legacyCSV(&sheet, legacyCalls()); err != nil {
-		t.Fatal(err)
-	}
+	write(&csv, "csv")
 	// A program may call itself anything; a spreadsheet must not compute it.
 	wantSheet := `org,key,program,interface,operation,calls,2xx,4xx,5xx,first,last,v2,lost
 acme,ann,'+cmd|calc,v1,createPod,5,3,1,1,2026-11-21T10:00:00Z,2026-11-21T11:00:00Z,createPod,minUploadMbps locked
 acme,bob,none,graphql,podBidResume,1,0,0,0,2026-11-21T10:00:00Z,2026-11-21T10:00:00Z,,
 `
-	if diff := cmp.Diff(wantSheet, sheet.String()); diff != "" {
+	if diff := cmp.Diff(wantSheet, csv.String()); diff != "" {
 		t.Errorf("CSV (-want +got):\n%s", diff)
 	}
 }

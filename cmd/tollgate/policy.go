@@ -12,15 +12,10 @@ import (
 )
 
 func newPolicy() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Check, test, document, measure and replay policies, and audit what there is",
-		Long: `Tools for those who write policies. None of them needs a running gateway, a
-platform or secrets, but audit, which reads what an organisation has.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyExport(), newPolicyBench(), newPolicyReplay(), newPolicyAudit())
+	cmd := group("policy", "Check, test, document, measure and replay policies, and audit what there is",
+		newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyExport(), newPolicyBench(), newPolicyReplay(), newPolicyAudit())
+	cmd.Long = `Tools for those who write policies. None of them needs a running gateway, a
+platform or secrets, but audit, which reads what an organisation has.`
 	return cmd
 }
 

@@ -3,23 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
 // policyAudit is the command line of `policy audit`.
 type policyAudit struct {
 	client             *adminClient
-	config, output     string
+	output             output
+	config             string
 	exitCode, violated bool
 }
 
@@ -36,27 +34,20 @@ that one knows before one enforces. Only reads are made.
 The running gateway is asked through its admin listener. With -c, the policies are
 those of that configuration, whose secrets are needed to read from the platform;
 whose the resources are is then known if it names the store of the gateways.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, *explain.Audit) error{
-				"table": auditTable, "csv": auditCSV, "json": func(w io.Writer, x *explain.Audit) error { return writeJSON(w, x) },
-			}[p.output]
-			if !ok {
-				return fmt.Errorf("--output %q: want table, csv or json", p.output)
-			}
-			return action(func(cmd *cobra.Command, _ []string) error { return p.do(cmd, args[0], write) })(cmd, args)
-		},
+		Args:    cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return p.output.check() },
+		RunE:    action(func(cmd *cobra.Command, args []string) error { return p.do(cmd, args[0]) }),
 	}
 	p.client = newAdminClient(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&p.config, "config", "c", "", "hold it against the policies of this configuration")
-	f.StringVarP(&p.output, "output", "o", "table", "table, csv or json")
+	p.output.flag(cmd)
 	f.BoolVar(&p.violated, "violations", false, "only what policies have something to say about, or could not judge")
 	f.BoolVar(&p.exitCode, "exit-code", false, "exit with 1 if a policy denies anything there is, or could not judge it")
 	return cmd
 }
 
-func (p *policyAudit) do(cmd *cobra.Command, org string, write func(io.Writer, *explain.Audit) error) error {
+func (p *policyAudit) do(cmd *cobra.Command, org string) error {
 	x, err := p.ask(cmd.Context(), org)
 	if err != nil {
 		return err
@@ -70,7 +61,7 @@ func (p *policyAudit) do(cmd *cobra.Command, org string, write func(io.Writer, *
 		}
 	}
 	x.Resources = kept
-	if err := write(cmd.OutOrStdout(), x); err != nil {
+	if err := p.output.write(cmd.OutOrStdout(), x, p.sheet(x)); err != nil {
 		return err
 	}
 	if x.Ownerless != "" {
@@ -112,25 +103,23 @@ func said(s *explain.Standing) []string {
 	return lines
 }
 
-func auditTable(w io.Writer, x *explain.Audit) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "OWNER\tKIND\tID\tNAME\tUSD/H\tUSD/MONTH\tVERDICT\tPOLICIES")
+// sheet has a row for each resource; what policies say of it fills several in a table
+// for people, and a cell in one for programs.
+func (p *policyAudit) sheet(x *explain.Audit) sheet {
+	if p.output == "csv" {
+		t := sheet{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}
+		for _, s := range x.Resources {
+			t.add(s.Team, s.Key, s.Kind, s.ID, printable(s.Name), s.USDPerHour, s.USDPerMonth, s.Verdict, strings.Join(said(&s), "; "))
+		}
+		return t
+	}
+	t := sheet{{"owner", "kind", "id", "name", "usd/h", "usd/month", "verdict", "policies"}}
 	for _, s := range x.Resources {
-		lines := append(said(&s), "")
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", owner(s.Team, s.Key), s.Kind, s.ID, printable(s.Name), s.USDPerHour, s.USDPerMonth, s.Verdict, lines[0])
-		for _, line := range lines[1:] {
-			if line != "" {
-				_, _ = fmt.Fprintf(t, "\t\t\t\t\t\t\t%s\n", line)
-			}
+		lines := said(&s)
+		t.add(owner(s.Team, s.Key), s.Kind, s.ID, printable(s.Name), s.USDPerHour, s.USDPerMonth, s.Verdict, append(lines, "")[0])
+		for _, line := range lines[min(1, len(lines)):] {
+			t.add("", "", "", "", "", "", "", line)
 		}
 	}
-	return t.Flush()
-}
-
-func auditCSV(w io.Writer, x *explain.Audit) error {
-	rows := [][]string{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}
-	for _, s := range x.Resources {
-		rows = append(rows, []string{s.Team, s.Key, s.Kind, s.ID, printable(s.Name), s.USDPerHour, s.USDPerMonth, string(s.Verdict), strings.Join(said(&s), "; ")})
-	}
-	return admin.WriteCSV(w, rows)
+	return t
 }

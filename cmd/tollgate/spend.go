@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,12 +17,7 @@ import (
 )
 
 func newSpend() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "spend",
-		Short: "Show budgets and what is spent, and compare the ledger with the platform",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := group("spend", "Show budgets and what is spent, and compare the ledger with the platform")
 	c := newAdminClient(cmd)
 	add := func(use, short string, run func(ctx context.Context, c *adminClient, org string, w io.Writer) error) {
 		cmd.AddCommand(&cobra.Command{
@@ -85,17 +79,16 @@ func showHolds(ctx context.Context, c *adminClient, org string, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "SINCE\tOPERATION\tNAME\tRESOURCE\tOWNER\tUSD/H\tRUNS\tGPUS\tDECISION\tEND")
+	t := sheet{{"since", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "decision", "end"}}
 	for _, h := range l.Holds {
 		end := "under way"
 		if h.Open {
 			end = "unknown, looked for until " + h.Until.Format(time.DateTime)
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", h.Since.Format(time.DateTime), h.Operation, h.Name, h.Resource,
+		t.add(h.Since.Format(time.DateTime), h.Operation, h.Name, h.Resource,
 			owner(h.Team, h.Key), h.Reserves.PerHour, h.Reserves.Runs, h.Reserves.GPUs, h.Decision, end)
 	}
-	return t.Flush()
+	return t.print(w)
 }
 
 func reconcile(ctx context.Context, c *adminClient, org string, w io.Writer) error {

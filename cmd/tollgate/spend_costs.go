@@ -3,70 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
-
-// output is how a command writes what it was answered.
-type output string
-
-func (o *output) flag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP((*string)(o), "output", "o", "table", "table, csv or json")
-}
-
-func (o *output) check() error {
-	if formats := []string{"table", "csv", "json"}; !slices.Contains(formats, string(*o)) {
-		return fmt.Errorf("--output %s: expected %s", *o, strings.Join(formats, ", "))
-	}
-	return nil
-}
-
-// sheet is a table: its first row names the columns.
-type sheet [][]string
-
-// write writes the tables, or the value as JSON. Tables of a CSV are parted by an
-// empty line.
-func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
-	if *o == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(v)
-	}
-	for i, s := range sheets {
-		if i > 0 {
-			_, _ = fmt.Fprintln(w)
-		}
-		if *o == "csv" {
-			if err := admin.WriteCSV(w, s); err != nil {
-				return err
-			}
-			continue
-		}
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for j, row := range s {
-			if j == 0 {
-				row = strings.Split(strings.ToUpper(strings.Join(row, "\t")), "\t")
-			}
-			_, _ = fmt.Fprintln(t, strings.Join(row, "\t"))
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // costs is what the commands about costs are asked.
 type costs struct {
@@ -234,10 +180,7 @@ func newForecast(c *adminClient) *cobra.Command {
 			}
 			s := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}
 			for _, r := range f.Scopes {
-				s = append(s, []string{
-					r.Scope, r.PerHour, r.Today, r.Day.Expected, r.Day.Low, r.Day.High,
-					r.ThisMonth, r.Month.Expected, r.Month.Low, r.Month.High, strconv.Itoa(r.Days),
-				})
+				s.add(r.Scope, r.PerHour, r.Today, r.Day.Expected, r.Day.Low, r.Day.High, r.ThisMonth, r.Month.Expected, r.Month.Low, r.Month.High, r.Days)
 			}
 			return out.write(cmd.OutOrStdout(), f, s)
 		}),

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -103,20 +102,14 @@ func (s *show) tell(l *admin.Ledger, w io.Writer) error {
 	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "budget"}}
 	for _, b := range l.Scopes {
 		a, r := b.Committed, b.Reserved
-		count := func(n int64) string { return strconv.FormatInt(n, 10) }
-		scopes = append(scopes, []string{
-			b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month,
-			count(a.GPUs + r.GPUs), count(a.Pods + r.Pods), count(a.Workers + r.Workers), count(a.VolumeGB + r.VolumeGB), budgetText(b.Limits),
-		})
+		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, budgetText(b.Limits))
 	}
 	if len(l.Resources) == 0 {
 		return s.write(w, l, scopes)
 	}
 	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since", "labels"}}
 	for _, r := range l.Resources {
-		resources = append(resources, []string{
-			r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, strconv.FormatInt(r.Takes.GPUs, 10), r.Since.Format(time.DateTime), labelText(r.Labels),
-		})
+		resources.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime), labelText(r.Labels))
 	}
 	return s.write(w, l, scopes, resources)
 }

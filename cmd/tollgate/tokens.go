@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +12,9 @@ import (
 )
 
 func newTokens() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tokens",
-		Short: "Revoke tokens of OpenID Connect issuers",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c := newAdminClient(cmd)
-	cmd.AddCommand(newTokensRevoke(c), newTokensList(c))
+	c := &adminClient{}
+	cmd := group("tokens", "Revoke tokens of OpenID Connect issuers", newTokensRevoke(c), newTokensList(c))
+	c.flags(cmd.PersistentFlags())
 	return cmd
 }
 
@@ -69,15 +63,11 @@ func newTokensList(c *adminClient) *cobra.Command {
 			if err := c.do(cmd.Context(), http.MethodGet, "/admin/tokens/revoked", &answer); err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), answer.Revoked)
-			}
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			_, _ = fmt.Fprintln(t, "ISSUER\tTOKEN\tSUBJECT\tAT\tBY\tUNTIL") // Flush reports
+			t := sheet{{"issuer", "token", "subject", "at", "by", "until"}}
 			for _, r := range answer.Revoked {
-				_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Issuer, orDash(printable(r.Token)), orDash(printable(r.Subject)), instant(r.At), r.By, instant(r.Until))
+				t.add(r.Issuer, orDash(printable(r.Token)), orDash(printable(r.Subject)), instant(r.At), r.By, instant(r.Until))
 			}
-			return t.Flush()
+			return list(cmd, asJSON, answer.Revoked, t)
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
