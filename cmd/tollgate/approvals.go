@@ -17,7 +17,7 @@ func newApprovals() *cobra.Command {
 	c := &adminClient{}
 	cmd := group("approvals", "Show and answer requests to approve single calls that were refused",
 		newApprovalsList(c), newApprovalsGrant(c), newApprovalsDeny(c))
-	c.flags(cmd.PersistentFlags())
+	c.flags(cmd)
 	return cmd
 }
 

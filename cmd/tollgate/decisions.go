@@ -45,7 +45,7 @@ something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 	flags.BoolVar(&f.refused, "denied", false, "only what was refused")
 	flags.DurationVar(&f.since, "since", 0, "only what is no older, e.g. 24h")
 	flags.IntVar(&f.limit, "limit", 50, "how many at most")
-	f.adminClient.flags(flags)
+	f.adminClient.flags(cmd)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	return cmd
 }

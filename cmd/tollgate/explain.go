@@ -63,7 +63,7 @@ it tells what the gateway did; "tollgate decisions" lists them.`,
 	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
 	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be given again")
 	flags.StringVarP(&f.config, "config", "c", "", "explain by this configuration, reading nothing")
-	f.adminClient.flags(flags)
+	f.adminClient.flags(cmd)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 unless the call would pass")
 	return cmd

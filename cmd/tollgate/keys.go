@@ -24,7 +24,7 @@ is changed is in force there at once, and at all others within two seconds.
 
 With -c, rotate and list are about the keys of a configuration file instead.
 They print what the file is to have; none of them changes it.`
-	c.flags(cmd.PersistentFlags())
+	c.flags(cmd)
 	return cmd
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func newLimits() *cobra.Command {
@@ -81,11 +80,12 @@ type adminClient struct{ base, tokenEnv string }
 // newAdminClient returns the client of a command and its subcommands.
 func newAdminClient(cmd *cobra.Command) *adminClient {
 	c := &adminClient{}
-	c.flags(cmd.PersistentFlags())
+	c.flags(cmd)
 	return c
 }
 
-func (c *adminClient) flags(f *pflag.FlagSet) {
+func (c *adminClient) flags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
 	f.StringVar(&c.base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
 	f.StringVar(&c.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
 }

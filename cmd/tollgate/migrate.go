@@ -35,7 +35,7 @@ fields v2 has no place for. A GraphQL document counts for each of its root field
 			return reportLegacy(cmd.Context(), c, org, out, cmd.OutOrStdout())
 		}),
 	}
-	c.flags(cmd.Flags())
+	c.flags(cmd)
 	cmd.Flags().StringVar(&org, "org", "", "only this organisation")
 	cmd.Flags().StringVar((*string)(&out), "format", "table", "table, csv or json")
 	return cmd

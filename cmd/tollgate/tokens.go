@@ -14,7 +14,7 @@ import (
 func newTokens() *cobra.Command {
 	c := &adminClient{}
 	cmd := group("tokens", "Revoke tokens of OpenID Connect issuers", newTokensRevoke(c), newTokensList(c))
-	c.flags(cmd.PersistentFlags())
+	c.flags(cmd)
 	return cmd
 }
 

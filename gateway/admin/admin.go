@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,6 +103,9 @@ func (d Deps) handler(routes []route) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		h := r.handle
+		if h == nil {
+			h = r.respond
+		}
 		if r.changes {
 			h = d.recorded(h)
 		}
@@ -114,10 +118,10 @@ func (d Deps) handler(routes []route) http.Handler {
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-func (d Deps) status(w http.ResponseWriter, _ *http.Request) {
+func (d Deps) status(*http.Request) (any, error) {
 	report := d.Status.Report()
 	report.Policies = d.Policies()
-	write(w, http.StatusOK, report)
+	return report, nil
 }
 
 // ready answers 200 when a configuration is in force, the listeners are open, the
@@ -148,21 +152,26 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, probed{stands, report.Revision})
 }
 
-func (d Deps) limits(w http.ResponseWriter, r *http.Request) {
+func (d Deps) limits(r *http.Request) (any, error) {
 	windows, err := d.Limits.Show(r.Context(), r.URL.Query().Get("org"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, windowList{windows})
+	return windowList{windows}, err
 }
 
-func (d Deps) reset(w http.ResponseWriter, r *http.Request) {
-	if err := d.Limits.Reset(r.Context(), r.URL.Query().Get("org"), r.URL.Query().Get("scope")); err != nil {
+func (d Deps) reset(r *http.Request) (any, error) {
+	return nil, d.Limits.Reset(r.Context(), r.URL.Query().Get("org"), r.URL.Query().Get("scope"))
+}
+
+// respond answers with what the route returns, or why it does not.
+func (r *route) respond(w http.ResponseWriter, req *http.Request) {
+	v, err := r.do(req)
+	switch {
+	case err != nil:
 		fail(w, err)
-		return
+	case v == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		write(w, cmp.Or(r.status, http.StatusOK), v)
 	}
-	w.WriteHeader(http.StatusNoContent)
 }
 
 func fail(w http.ResponseWriter, err error) {

@@ -26,37 +26,26 @@ type Approval struct {
 	MaxUSD string
 }
 
-func (d Deps) approvals(w http.ResponseWriter, r *http.Request) {
+func (d Deps) approvals(r *http.Request) (any, error) {
 	list, err := d.Approvals.List(r.Context(), r.URL.Query().Get("org"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, map[string]any{"approvals": list})
+	return map[string]any{"approvals": list}, err
 }
 
-func (d Deps) grant(w http.ResponseWriter, r *http.Request) { answer(w, r, d.Approvals.Grant) }
+func (d Deps) grant(r *http.Request) (any, error) { return answer(r, d.Approvals.Grant) }
 
-func (d Deps) deny(w http.ResponseWriter, r *http.Request) { answer(w, r, d.Approvals.Deny) }
+func (d Deps) deny(r *http.Request) (any, error) { return answer(r, d.Approvals.Deny) }
 
-func answer(w http.ResponseWriter, r *http.Request, do func(context.Context, string, Approval) (any, error)) {
+func answer(r *http.Request, do func(context.Context, string, Approval) (any, error)) (any, error) {
 	q := r.URL.Query()
 	by, err := asking(r).signs(q.Get("by"))
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
 	a := Approval{ID: q.Get("id"), By: by, Reason: q.Get("reason"), MaxUSD: q.Get("max_usd")}
 	if text := q.Get("for"); text != "" {
 		if a.For, err = time.ParseDuration(text); err != nil {
-			fail(w, BadRequestError{Reason: "for: want a duration such as 1h"})
-			return
+			return nil, BadRequestError{Reason: "for: want a duration such as 1h"}
 		}
 	}
-	request, err := do(r.Context(), q.Get("org"), a)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, request)
+	return do(r.Context(), q.Get("org"), a)
 }

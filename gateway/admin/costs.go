@@ -117,26 +117,20 @@ func (d Deps) ask(ctx context.Context, v url.Values, change func(q *CostQuery)) 
 	return d.Spend.History(ctx, v.Get("org"), q)
 }
 
-func (d Deps) costs(w http.ResponseWriter, r *http.Request) {
-	costs, err := d.ask(r.Context(), r.URL.Query(), func(*CostQuery) {})
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, costs)
+func (d Deps) costs(r *http.Request) (any, error) {
+	return d.ask(r.Context(), r.URL.Query(), func(*CostQuery) {})
 }
 
-func (d Deps) forecast(w http.ResponseWriter, r *http.Request) {
+func (d Deps) forecast(r *http.Request) (any, error) {
 	v := r.URL.Query()
 	forecasts, err := d.Spend.Forecast(r.Context(), v.Get("org"))
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
 	if asked := scopesIn(v); len(asked) > 0 {
 		forecasts.Scopes = slices.DeleteFunc(forecasts.Scopes, func(f Forecast) bool { return !slices.Contains(asked, f.Scope) })
 	}
-	write(w, http.StatusOK, forecasts)
+	return forecasts, nil
 }
 
 // scopesIn are the teams and keys that a query names.

@@ -46,38 +46,31 @@ type DecisionQuery struct {
 	Limit int
 }
 
-func (d Deps) audit(w http.ResponseWriter, r *http.Request) {
+func (d Deps) audit(r *http.Request) (any, error) {
 	x, err := d.Decisions.Audit(r.Context(), r.URL.Query().Get("org"))
-	switch {
-	case errors.Is(err, ErrNoOrg):
-		fail(w, err)
-	case err != nil:
-		write(w, http.StatusBadGateway, problem{err.Error()})
-	default:
-		write(w, http.StatusOK, x)
+	if err != nil && !errors.Is(err, ErrNoOrg) {
+		err = RefusedError{http.StatusBadGateway, err.Error()}
 	}
+	return x, err
 }
 
-func (d Deps) decisions(w http.ResponseWriter, r *http.Request) {
+func (d Deps) decisions(r *http.Request) (any, error) {
 	given := r.URL.Query()
 	q := DecisionQuery{Org: given.Get("org"), Team: given.Get("team"), Key: given.Get("key"), Limit: defaultListed}
 	var err error
 	if text := given.Get("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxListed {
-			fail(w, BadRequestError{Reason: "limit: want a number from 1 to " + strconv.Itoa(maxListed)})
-			return
+			return nil, BadRequestError{Reason: "limit: want a number from 1 to " + strconv.Itoa(maxListed)}
 		}
 	}
 	if text := given.Get("refused"); text != "" {
 		if q.Refused, err = strconv.ParseBool(text); err != nil {
-			fail(w, BadRequestError{Reason: "refused: want true or false"})
-			return
+			return nil, BadRequestError{Reason: "refused: want true or false"}
 		}
 	}
 	if text := given.Get("since"); text != "" {
 		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
-			fail(w, BadRequestError{Reason: "since: want a time such as 2026-11-22T15:04:05Z"})
-			return
+			return nil, BadRequestError{Reason: "since: want a time such as 2026-11-22T15:04:05Z"}
 		}
 	}
 	list, err := d.Decisions.List(r.Context(), q)
@@ -85,35 +78,25 @@ func (d Deps) decisions(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		answer["incomplete"] = "the shared store does not answer: these are this gateway's"
 	}
-	write(w, http.StatusOK, answer)
+	return answer, nil
 }
 
-func (d Deps) decision(w http.ResponseWriter, r *http.Request) {
+func (d Deps) decision(r *http.Request) (any, error) {
 	x, err := d.Decisions.Find(r.Context(), asking(r).Org, r.PathValue("id"))
-	switch {
-	case err != nil:
-		fail(w, err)
-	case x == nil:
-		write(w, http.StatusNotFound, problem{"no decision of that id is kept: it is too old, or it only read and passed at another gateway"})
-	default:
-		write(w, http.StatusOK, x)
+	if err == nil && x == nil {
+		err = RefusedError{http.StatusNotFound, "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 	}
+	return x, err
 }
 
-func (d Deps) explain(w http.ResponseWriter, r *http.Request) {
-	question, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxQuestion))
+func (d Deps) explain(r *http.Request) (any, error) {
+	question, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion))
 	if err != nil {
-		write(w, http.StatusBadRequest, problem{"the question cannot be read"})
-		return
+		return nil, BadRequestError{"the question cannot be read"}
 	}
 	x, err := d.Decisions.Explain(r.Context(), asking(r).Org, question)
-	if bad, ok := errors.AsType[BadRequestError](err); ok {
-		write(w, http.StatusBadRequest, problem{bad.Reason})
-		return
+	if _, bad := errors.AsType[BadRequestError](err); err != nil && !bad {
+		err = RefusedError{http.StatusInternalServerError, err.Error()}
 	}
-	if err != nil {
-		write(w, http.StatusInternalServerError, problem{err.Error()})
-		return
-	}
-	write(w, http.StatusOK, x)
+	return x, err
 }

@@ -26,15 +26,14 @@ type EnvoySnapshot struct {
 	Gateways  []xds.Gateway     `json:"gateways"`
 }
 
-func (d Deps) envoyNodes(w http.ResponseWriter, _ *http.Request) {
-	write(w, http.StatusOK, nodeList{d.Envoys.Nodes()})
+func (d Deps) envoyNodes(*http.Request) (any, error) {
+	return nodeList{d.Envoys.Nodes()}, nil
 }
 
-func (d Deps) envoySnapshot(w http.ResponseWriter, r *http.Request) {
+func (d Deps) envoySnapshot(r *http.Request) (any, error) {
 	resources, gateways, err := d.Envoys.Served(r.URL.Query().Get("group"))
 	if err != nil {
-		fail(w, BadRequestError{Reason: err.Error()})
-		return
+		err = BadRequestError{err.Error()}
 	}
-	write(w, http.StatusOK, EnvoySnapshot{Resources: resources, Gateways: gateways})
+	return EnvoySnapshot{Resources: resources, Gateways: gateways}, err
 }

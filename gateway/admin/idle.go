@@ -35,26 +35,15 @@ type Kept struct {
 	Until    *time.Time `json:"until"`
 }
 
-func (d Deps) idle(w http.ResponseWriter, r *http.Request) {
-	list, err := d.Spend.Idle(r.Context(), r.URL.Query().Get("org"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, list)
+func (d Deps) idle(r *http.Request) (any, error) {
+	return d.Spend.Idle(r.Context(), r.URL.Query().Get("org"))
 }
 
-func (d Deps) keep(w http.ResponseWriter, r *http.Request) {
+func (d Deps) keep(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	span, err := time.ParseDuration(q.Get("for"))
 	if err != nil {
-		fail(w, BadRequestError{"for: want a duration such as 24h"})
-		return
+		return nil, BadRequestError{"for: want a duration such as 24h"}
 	}
-	kept, err := d.Spend.Keep(r.Context(), q.Get("org"), q.Get("id"), span)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, kept)
+	return d.Spend.Keep(r.Context(), q.Get("org"), q.Get("id"), span)
 }

@@ -22,47 +22,28 @@ type Keys interface {
 	Revoke(ctx context.Context, org, id, by string) error
 }
 
-func (d Deps) keys(w http.ResponseWriter, r *http.Request) {
+func (d Deps) keys(r *http.Request) (any, error) {
 	keys, err := d.Keys.List(r.Context(), r.URL.Query().Get("org"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, map[string]any{"keys": keys})
+	return map[string]any{"keys": keys}, err
 }
 
 // createKey has the whole specification in its query, so that it is recorded with the
 // intent.
-func (d Deps) createKey(w http.ResponseWriter, r *http.Request) {
+func (d Deps) createKey(r *http.Request) (any, error) {
 	q := r.URL.Query()
-	made, err := d.Keys.Create(r.Context(), q.Get("org"), q.Get("spec"), asking(r).author())
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusCreated, made)
+	return d.Keys.Create(r.Context(), q.Get("org"), q.Get("spec"), asking(r).author())
 }
 
-func (d Deps) rotateKey(w http.ResponseWriter, r *http.Request) {
+func (d Deps) rotateKey(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	overlap, err := time.ParseDuration(q.Get("overlap"))
 	if err != nil || overlap < 0 {
-		write(w, http.StatusBadRequest, problem{"overlap: want a duration such as 24h, at least 0s"})
-		return
+		return nil, BadRequestError{"overlap: want a duration such as 24h, at least 0s"}
 	}
-	made, err := d.Keys.Rotate(r.Context(), q.Get("org"), q.Get("id"), overlap)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, made)
+	return d.Keys.Rotate(r.Context(), q.Get("org"), q.Get("id"), overlap)
 }
 
-func (d Deps) revokeKey(w http.ResponseWriter, r *http.Request) {
+func (d Deps) revokeKey(r *http.Request) (any, error) {
 	q := r.URL.Query()
-	if err := d.Keys.Revoke(r.Context(), q.Get("org"), q.Get("id"), asking(r).author()); err != nil {
-		fail(w, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	return nil, d.Keys.Revoke(r.Context(), q.Get("org"), q.Get("id"), asking(r).author())
 }

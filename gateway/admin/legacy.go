@@ -35,11 +35,7 @@ type LegacyCall struct {
 	Lost map[string]int64 `json:"lost,omitempty"`
 }
 
-func (d Deps) legacy(w http.ResponseWriter, r *http.Request) {
+func (d Deps) legacy(r *http.Request) (any, error) {
 	calls, err := d.Legacy.Calls(r.Context(), r.URL.Query().Get("org"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, legacyList{calls})
+	return legacyList{calls}, err
 }

@@ -14,6 +14,8 @@ import (
 
 // call describes a route in the OpenAPI document.
 type call struct {
+	// handle writes the whole answer of a route that has no function that returns it.
+	handle  http.HandlerFunc
 	summary string
 	query   []param
 	// body is the content of the request, a zero value of its type; nil for none.
@@ -256,6 +258,6 @@ func (s *shapes) structure(t reflect.Type) object {
 }
 
 // openAPI answers with the document.
-func (d Deps) openAPI(w http.ResponseWriter, _ *http.Request) {
-	write(w, http.StatusOK, document(d.routes()))
+func (d Deps) openAPI(*http.Request) (any, error) {
+	return document(d.routes()), nil
 }

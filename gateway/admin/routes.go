@@ -12,7 +12,8 @@ type Shapes struct{ Report, Summary, Audit, Approval, Key, Made any }
 // route is one entry of the admin API.
 type route struct {
 	pattern string
-	handle  http.HandlerFunc
+	// do returns what is answered; call says how.
+	do func(r *http.Request) (any, error)
 	// role is required; anyone requires no token: probes and metrics.
 	role  Role
 	about subject
@@ -44,8 +45,8 @@ func (d Deps) routes() []route {
 	const profile = "application/octet-stream"
 	return []route{
 		{"GET /livez", live, anyone, ofGateway, false, call{summary: "Whether the process runs", answer: probed{}}},
-		{"GET /readyz", d.ready, anyone, ofGateway, false, call{summary: "Whether calls are served", answer: probed{}, fails: []int{503}}},
-		{"GET /metrics", d.Metrics.ServeHTTP, anyone, ofGateway, false, call{summary: "Metrics for Prometheus", media: "text/plain"}},
+		{"GET /readyz", nil, anyone, ofGateway, false, call{handle: d.ready, summary: "Whether calls are served", answer: probed{}, fails: []int{503}}},
+		{"GET /metrics", nil, anyone, ofGateway, false, call{handle: d.Metrics.ServeHTTP, summary: "Metrics for Prometheus", media: "text/plain"}},
 		{"GET /admin/openapi.json", d.openAPI, RoleViewer, ofAsking, false, call{summary: "This document", answer: object{}}},
 		{"GET /admin/status", d.status, RoleViewer, ofGateway, false, call{summary: "The configuration in force", answer: Report{}}},
 		{"GET /admin/limits", d.limits, RoleViewer, ofOrg, false, call{summary: "Windows in use of the quotas of an organisation", query: []param{paramOrg}, answer: windowList{}, fails: []int{404, 503}}},
@@ -55,7 +56,7 @@ func (d Deps) routes() []route {
 		{"POST /admin/spend/adopt", d.adopt, RoleOperator, ofOrg, true, call{summary: "Give a resource an owner", query: []param{paramOrg, paramID, {name: "team", doc: "id of a team"}, {name: "key", doc: "id of a key"}}, answer: Adopted{}, fails: ofLedger}},
 		{"GET /admin/spend/history", d.costs, RoleViewer, ofOrg, false, call{summary: "What resources have cost", query: costQuery(true), answer: Costs{}, fails: ofLedger}},
 		{"GET /admin/spend/forecast", d.forecast, RoleViewer, ofOrg, false, call{summary: "What each scope is likely to spend", query: []param{paramOrg}, answer: Forecasts{}, fails: ofLedger}},
-		{"GET /admin/spend/export", d.export, RoleViewer, ofOrg, false, call{summary: "What resources have cost, in the columns of FOCUS 1.2", query: costQuery(false), media: "text/csv", fails: ofLedger}},
+		{"GET /admin/spend/export", nil, RoleViewer, ofOrg, false, call{handle: d.export, summary: "What resources have cost, in the columns of FOCUS 1.2", query: costQuery(false), media: "text/csv", fails: ofLedger}},
 		{"GET /admin/spend/idle", d.idle, RoleViewer, ofOrg, false, call{summary: "What costs money and does not work", query: []param{paramOrg}, answer: IdleList{}, fails: ofLedger}},
 		{"POST /admin/spend/keep", d.keep, RoleOperator, ofOrg, true, call{summary: "Leave an idle resource alone", query: []param{paramOrg, paramID, {name: "for", doc: "how long, such as 24h; 0s ends it", required: true}}, answer: Kept{}, fails: ofLedger}},
 		{"GET /admin/approvals", d.approvals, RoleViewer, ofOrg, false, call{summary: "Requests for approval", query: []param{paramOrg}, answer: list{name: "approvals", item: d.Shapes.Approval}, fails: []int{404, 503}}},
@@ -74,10 +75,10 @@ func (d Deps) routes() []route {
 		{"GET /admin/decisions/{id}", d.decision, RoleViewer, ofAsking, false, call{summary: "What became of an exchange, stage by stage", answer: d.Shapes.Report, fails: []int{404, 503}}},
 		{"POST /admin/explain", d.explain, RoleViewer, ofAsking, false, call{summary: "What would become of a request", body: question{}, answer: d.Shapes.Report, fails: []int{400, 500}}},
 		{"GET /admin/audit", d.audit, RoleViewer, ofOrg, false, call{summary: "What an organisation has, held against its policies", query: []param{paramOrg}, answer: d.Shapes.Audit, fails: []int{404, 502}}},
-		{"GET /debug/pprof/", pprof.Index, RoleOperator, ofGateway, false, call{summary: "Profiles of the process", media: "text/html"}},
-		{"GET /debug/pprof/profile", pprof.Profile, RoleOperator, ofGateway, false, call{summary: "A profile of the processors", query: []param{{name: "seconds", doc: "how long; absent is 30"}}, media: profile}},
-		{"GET /debug/pprof/symbol", pprof.Symbol, RoleOperator, ofGateway, false, call{summary: "Names of program counters", media: "text/plain"}},
-		{"GET /debug/pprof/trace", pprof.Trace, RoleOperator, ofGateway, false, call{summary: "A trace of the execution", query: []param{{name: "seconds", doc: "how long; absent is 1"}}, media: profile}},
+		{"GET /debug/pprof/", nil, RoleOperator, ofGateway, false, call{handle: pprof.Index, summary: "Profiles of the process", media: "text/html"}},
+		{"GET /debug/pprof/profile", nil, RoleOperator, ofGateway, false, call{handle: pprof.Profile, summary: "A profile of the processors", query: []param{{name: "seconds", doc: "how long; absent is 30"}}, media: profile}},
+		{"GET /debug/pprof/symbol", nil, RoleOperator, ofGateway, false, call{handle: pprof.Symbol, summary: "Names of program counters", media: "text/plain"}},
+		{"GET /debug/pprof/trace", nil, RoleOperator, ofGateway, false, call{handle: pprof.Trace, summary: "A trace of the execution", query: []param{{name: "seconds", doc: "how long; absent is 1"}}, media: profile}},
 	}
 }
 
@@ -102,4 +103,4 @@ type question struct {
 	Roles  []string          `json:"roles,omitempty"`
 }
 
-func live(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, probed{Status: "live"}) }
+func live(*http.Request) (any, error) { return probed{Status: "live"}, nil }

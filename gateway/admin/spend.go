@@ -109,31 +109,20 @@ type Reconciled struct {
 	Rebuilt   bool `json:"rebuilt"`
 }
 
-func (d Deps) spend(w http.ResponseWriter, r *http.Request) {
-	ledger, err := d.Spend.Show(r.Context(), r.URL.Query().Get("org"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, ledger)
+func (d Deps) spend(r *http.Request) (any, error) {
+	return d.Spend.Show(r.Context(), r.URL.Query().Get("org"))
 }
 
-func (d Deps) adopt(w http.ResponseWriter, r *http.Request) {
+func (d Deps) adopt(r *http.Request) (any, error) {
 	q := r.URL.Query()
-	adopted, err := d.Spend.Adopt(r.Context(), q.Get("org"), q.Get("id"), q.Get("team"), q.Get("key"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, adopted)
+	return d.Spend.Adopt(r.Context(), q.Get("org"), q.Get("id"), q.Get("team"), q.Get("key"))
 }
 
-func (d Deps) reconcile(w http.ResponseWriter, r *http.Request) {
+func (d Deps) reconcile(r *http.Request) (any, error) {
 	done, err := d.Spend.Reconcile(r.Context(), r.URL.Query().Get("org"))
 	if err != nil {
 		d.Logger.WarnContext(r.Context(), "a ledger could not be reconciled with the platform", "error", err.Error())
-		fail(w, err)
-		return
+		return nil, err
 	}
-	write(w, http.StatusOK, done)
+	return done, nil
 }

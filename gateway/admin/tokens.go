@@ -33,21 +33,12 @@ type revokedList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
-func (d Deps) revokedTokens(w http.ResponseWriter, r *http.Request) {
+func (d Deps) revokedTokens(r *http.Request) (any, error) {
 	list, err := d.Tokens.Revoked(r.Context())
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, revokedList{list})
+	return revokedList{list}, err
 }
 
-func (d Deps) revokeToken(w http.ResponseWriter, r *http.Request) {
+func (d Deps) revokeToken(r *http.Request) (any, error) {
 	q := r.URL.Query()
-	revoked, err := d.Tokens.Revoke(r.Context(), q.Get("issuer"), q.Get("id"), q.Get("subject"), asking(r).author())
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	write(w, http.StatusOK, revoked)
+	return d.Tokens.Revoke(r.Context(), q.Get("issuer"), q.Get("id"), q.Get("subject"), asking(r).author())
 }
