@@ -61,12 +61,8 @@ func (a *Alerts) thresholds() []int64 {
 
 // newAlerts tells of budgets that reach a threshold and of unusual hours: by a line of
 // the log, a count and a webhook.
-func (g *Gateway) newAlerts(notices spend.Notices, history *spend.History) (*spend.Alerts, error) {
-	count, err := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway").Int64Counter("tollgate.budget.alerts",
-		metric.WithDescription("Budgets that reached a threshold, in percent."))
-	if err != nil {
-		return nil, fmt.Errorf("alerts: %w", err)
-	}
+func (g *Gateway) newAlerts(notices spend.Notices, history *spend.History) *spend.Alerts {
+	count := must(g.meter().Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent.")))
 	return &spend.Alerts{
 		Notices: notices, Go: g.late.Go, Logger: g.deps.Logger,
 		Plan: g.plan, History: history,
@@ -87,7 +83,7 @@ func (g *Gateway) newAlerts(notices spend.Notices, history *spend.History) (*spe
 			count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget), attribute.Int64("percent", a.Percent)))
 			return nil
 		},
-	}, nil
+	}
 }
 
 // unusualAlert is what receivers are told about an hour that costs many times its

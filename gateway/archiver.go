@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -39,31 +38,24 @@ const (
 )
 
 // newHistory makes the memory of exchanges, and the archive if there is one.
-func (g *Gateway) newHistory(cfg *Config) error {
+func (g *Gateway) newHistory(cfg *Config) {
 	if cfg.Decisions.Shared.For == 0 {
 		g.history = explain.NewHistory(cfg.Decisions.Keep, nil)
-		return nil
+		return
 	}
 	a := &archiver{
 		store: archive.New(g.deps.Redis, cfg.Redis.Prefix.decisions(), cfg.Decisions.Shared),
 		chain: func() *filter.Chain { return g.pipeline().Chain }, late: g.late.Go, logger: g.deps.Logger,
 	}
 	g.archive, g.history = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
-	meter := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway")
-	shared, err := meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them."))
-	if err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	meter := g.meter()
+	shared := must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
+	must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {
 			o.ObserveInt64(shared, n.Load(), metric.WithAttributes(attribute.String("end", end)))
 		}
 		return nil
-	}, shared)
-	if err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	return nil
+	}, shared))
 }
 
 // add has an exchange written, unless too many wait.

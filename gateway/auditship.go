@@ -73,19 +73,17 @@ func (g *Gateway) openAudit(cfg *Audit) (err error) {
 		}
 		g.shippers = append(g.shippers, s)
 	}
-	return g.measureShipping()
+	g.measureShipping()
+	return nil
 }
 
 // measureShipping measures what receivers of the audit log have not taken.
-func (g *Gateway) measureShipping() error {
-	m := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway")
-	lines, err1 := m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken."))
-	age, err2 := m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest of them was written."))
-	lost, err3 := m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Lines of the audit log whose file was removed before a receiver had taken them."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	_, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func (g *Gateway) measureShipping() {
+	m := g.meter()
+	lines := must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken.")))
+	age := must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest of them was written.")))
+	lost := must(m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Lines of the audit log whose file was removed before a receiver had taken them.")))
+	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, s := range g.shippers {
 			b, to := s.Backlog(), metric.WithAttributes(attribute.String("receiver", s.Name()))
 			o.ObserveInt64(lines, b.Lines, to)
@@ -97,11 +95,7 @@ func (g *Gateway) measureShipping() error {
 			o.ObserveFloat64(age, waited, to)
 		}
 		return nil
-	}, lines, age, lost)
-	if err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	return nil
+	}, lines, age, lost))
 }
 
 // shipAudit ships the audit log until stop is called, which waits for the last

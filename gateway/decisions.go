@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -24,22 +23,15 @@ func (g *Gateway) openDecisions(cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	events, err := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies").
-		Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by what became of them."))
-	if err != nil {
-		return fmt.Errorf("decision log: %w", err)
-	}
-	_, err = g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies").RegisterCallback(
-		func(_ context.Context, o metric.Observer) error {
-			s := g.decisions.Stats()
-			for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
-				o.ObserveInt64(events, n, metric.WithAttributes(attribute.String("end", end)))
-			}
-			return nil
-		}, events)
-	if err != nil {
-		return fmt.Errorf("decision log: %w", err)
-	}
+	m := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies")
+	events := must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by what became of them.")))
+	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := g.decisions.Stats()
+		for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
+			o.ObserveInt64(events, n, metric.WithAttributes(attribute.String("end", end)))
+		}
+		return nil
+	}, events))
 	return nil
 }
 

@@ -161,9 +161,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g.bodies, g.keyless = filter.NewMemory(cfg.Run.Memory), filter.NewMemory(keylessMemory)
 	g.webSockets = semaphore.NewWeighted(cfg.Run.WebSockets)
 	g.gate = overload.New(cfg.Overload)
-	if err = measureGate(deps.Providers.Meter(), g.gate); err != nil {
-		return nil, err
-	}
+	measureGate(g.meter(), g.gate)
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
@@ -202,9 +200,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.late.logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
-	if err := g.newHistory(&cfg); err != nil {
-		return nil, err
-	}
+	g.newHistory(&cfg)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {
 		return nil, err
@@ -216,18 +212,12 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := g.openAudit(&cfg.Audit); err != nil {
 		return nil, err
 	}
-	if err := g.newLedger(&cfg); err != nil {
-		return nil, err
-	}
+	g.newLedger(&cfg)
 	if err := g.newUsage(cfg.Redis.Prefix); err != nil {
 		return nil, err
 	}
-	if err := g.measureCertificates(); err != nil {
-		return nil, err
-	}
-	if err := measureSources(deps.Providers.Meter(), deps.Now, g.sources); err != nil {
-		return nil, err
-	}
+	g.measureCertificates()
+	measureSources(g.meter(), deps.Now, g.sources)
 	g.envoys, err = xds.NewServer(xds.Deps{
 		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,
 		Token: func() string { return g.current.Load().config.Envoy.XDS.Token.Reveal() },

@@ -27,18 +27,11 @@ const answering = 10 * time.Second
 
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
-func (g *Gateway) newLedger(cfg *Config) error {
+func (g *Gateway) newLedger(cfg *Config) {
 	g.repeats = repeats{idempotency.New(g.scripts, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger}
 	store := redisstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
 	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
-	alerts, err := g.newAlerts(store, history)
-	if err != nil {
-		return err
-	}
-	passes, err := newPasses(g.deps.Providers.Meter(), g.deps.Now, 2*cfg.Spend.Reconcile)
-	if err != nil {
-		return err
-	}
+	alerts, passes := g.newAlerts(store, history), newPasses(g.meter(), g.deps.Now, 2*cfg.Spend.Reconcile)
 	g.perils, g.notices, g.keeper = store.Perils, store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
 	reconciler := &spend.Reconciler{
 		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
@@ -54,7 +47,6 @@ func (g *Gateway) newLedger(cfg *Config) error {
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
-	return nil
 }
 
 // inventory lists what an organisation has at the platform, with prices: what is

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -30,20 +29,12 @@ type pass struct {
 	report spend.Report
 }
 
-func newPasses(mp metric.MeterProvider, now func() time.Time, valid time.Duration) (*passes, error) {
+func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passes {
 	p := &passes{now: now, valid: valid, last: make(map[string]pass)}
-	m := mp.Meter("github.com/tollgate-dev/tollgate/gateway")
-	var err error
-	p.drift, err = m.Int64Counter("tollgate.ledger.drift",
-		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway."))
-	if err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
-	p.bills, err = m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
-		metric.WithDescription("By how much what was counted was corrected, because the platform has billed more or less."))
-	if err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
+	p.drift = must(m.Int64Counter("tollgate.ledger.drift",
+		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway.")))
+	p.bills = must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
+		metric.WithDescription("By how much what was counted was corrected, because the platform has billed more or less.")))
 	for _, g := range []struct {
 		name, description string
 		value             func(r spend.Report) int
@@ -51,7 +42,7 @@ func newPasses(mp metric.MeterProvider, now func() time.Time, valid time.Duratio
 		{"tollgate.ledger.open", "Reservations of calls whose end is not known.", func(r spend.Report) int { return r.Open }},
 		{"tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.", func(r spend.Report) int { return r.Unowned }},
 	} {
-		_, err := m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+		must(m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			for org, pass := range p.last {
@@ -60,12 +51,9 @@ func newPasses(mp metric.MeterProvider, now func() time.Time, valid time.Duratio
 				}
 			}
 			return nil
-		}))
-		if err != nil {
-			return nil, fmt.Errorf("ledger: %w", err)
-		}
+		})))
 	}
-	return p, nil
+	return p
 }
 
 // done is told of each pass.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -11,21 +10,11 @@ import (
 )
 
 // measureGate makes metrics of what the gateway does at once.
-func measureGate(mp metric.MeterProvider, gate *overload.Gate) error {
-	m := mp.Meter("github.com/tollgate-dev/tollgate/gateway")
-	slots, err := m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by what they do, and how many may be."))
-	if err != nil {
-		return fmt.Errorf("overload: %w", err)
-	}
-	waiting, err := m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted."))
-	if err != nil {
-		return fmt.Errorf("overload: %w", err)
-	}
-	shed, err := m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests that were refused because there was too much to do."))
-	if err != nil {
-		return fmt.Errorf("overload: %w", err)
-	}
-	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func measureGate(m metric.Meter, gate *overload.Gate) {
+	slots := must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by what they do, and how many may be.")))
+	waiting := must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted.")))
+	shed := must(m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests that were refused because there was too much to do.")))
+	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := gate.Stats()
 		for state, n := range map[string]int{"working": s.Working, "open": s.Open, "working_limit": s.Limits.Working, "open_limit": s.Limits.Open} {
 			o.ObserveInt64(slots, int64(n), metric.WithAttributes(attribute.String("state", state)))
@@ -37,9 +26,5 @@ func measureGate(mp metric.MeterProvider, gate *overload.Gate) error {
 			}
 		}
 		return nil
-	}, slots, waiting, shed)
-	if err != nil {
-		return fmt.Errorf("overload: %w", err)
-	}
-	return nil
+	}, slots, waiting, shed))
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -49,19 +48,12 @@ func (g *Gateway) sources() []source {
 
 // measureSources makes metrics of how the sources are doing. There are as many
 // series as the configuration has organisations.
-func measureSources(mp metric.MeterProvider, now func() time.Time, list func() []source) error {
-	m := mp.Meter("github.com/tollgate-dev/tollgate/gateway")
-	age, err := m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
-		metric.WithDescription("Time since a configuration was last taken, a bundle last seen to be current, a price list or the keys made at run time last read."))
-	if err != nil {
-		return fmt.Errorf("sources: %w", err)
-	}
-	failed, err := m.Int64ObservableGauge("tollgate.source.failed",
-		metric.WithDescription("1 when the last look at a configuration, a bundle, a price list or the keys made at run time failed, so that the last good one stays."))
-	if err != nil {
-		return fmt.Errorf("sources: %w", err)
-	}
-	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func measureSources(m metric.Meter, now func() time.Time, list func() []source) {
+	age := must(m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
+		metric.WithDescription("Time since a configuration was last taken, a bundle last seen to be current, a price list or the keys made at run time last read.")))
+	failed := must(m.Int64ObservableGauge("tollgate.source.failed",
+		metric.WithDescription("1 when the last look at a configuration, a bundle, a price list or the keys made at run time failed, so that the last good one stays.")))
+	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, s := range list() {
 			attrs := metric.WithAttributes(attribute.String("kind", s.kind), attribute.String("org", s.org))
 			if !s.good.IsZero() {
@@ -74,9 +66,5 @@ func measureSources(mp metric.MeterProvider, now func() time.Time, list func() [
 			o.ObserveInt64(failed, n, attrs)
 		}
 		return nil
-	}, age, failed)
-	if err != nil {
-		return fmt.Errorf("sources: %w", err)
-	}
-	return nil
+	}, age, failed))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"net/http"
 
@@ -70,19 +69,13 @@ func ofAdmin(c *Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
 // measureCertificates makes metrics of how long the certificates in force last, and the
 // revocation lists of callers' certificates.
-func (g *Gateway) measureCertificates() error {
-	m := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway")
-	left, err := m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
-		metric.WithDescription("Time until the certificate of a listener ends; negative when it has."))
-	if err != nil {
-		return fmt.Errorf("certificates: %w", err)
-	}
-	lists, err := m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
-		metric.WithDescription("Time until a revocation list of an authority expires, and its callers are refused; negative when it has."))
-	if err != nil {
-		return fmt.Errorf("certificates: %w", err)
-	}
-	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func (g *Gateway) measureCertificates() {
+	m := g.meter()
+	left := must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
+		metric.WithDescription("Time until the certificate of a listener ends; negative when it has.")))
+	lists := must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
+		metric.WithDescription("Time until a revocation list of an authority expires, and its callers are refused; negative when it has.")))
+	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		now := g.current.Load()
 		if now == nil {
 			return nil
@@ -96,9 +89,5 @@ func (g *Gateway) measureCertificates() error {
 			o.ObserveFloat64(lists, end.Sub(g.deps.Now()).Seconds(), metric.WithAttributes(attribute.String("authority", authority)))
 		}
 		return nil
-	}, left, lists)
-	if err != nil {
-		return fmt.Errorf("certificates: %w", err)
-	}
-	return nil
+	}, left, lists))
 }
