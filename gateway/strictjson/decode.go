@@ -31,23 +31,30 @@ func DecodeInPlace(data []byte, l Limits) (any, error) {
 
 // DecodeLenient reads an answer of the platform: the same grammar, the bounds
 // of AnswerLimits, escaped control characters admitted. Answers are remembered
-// in parts, so each string of the result has memory of its own.
+// in parts, so a string of the result keeps a kilobyte of others at most.
 func DecodeLenient(data []byte) (any, error) { return decode(data, AnswerLimits(), true, "") }
 
 func decode(data []byte, l Limits, separate bool, text string) (any, error) {
+	b := builder{data: data, text: text, separate: separate, lim: l.orDefault()}
+	if v, ok := b.document(); ok {
+		return v, nil
+	}
+	return judge(data, l)
+}
+
+// judge reads a text token by token, which takes longer, and says why it is refused.
+func judge(data []byte, l Limits) (any, error) {
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "the text begins with a byte order mark"})
 	}
 	d := decoder{
-		data:     data,
-		text:     text,
-		lim:      l.orDefault(),
-		separate: separate,
+		data: data,
+		lim:  l.orDefault(),
 		// Names are checked for duplicates against the map they go into, which
 		// is needed anyway, so the token reader need not keep a second set.
 		dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)),
 	}
-	v, err := d.value(0, 0)
+	v, err := d.value(0)
 	if err != nil {
 		return refuse(data, err)
 	}
@@ -66,19 +73,14 @@ func refuse(data []byte, e *SyntaxError) (any, error) {
 }
 
 type decoder struct {
-	data []byte
-	// text is data as a string, of which strings without escapes are parts: one
-	// allocation, or none, instead of one for each. Unused when separate is set.
-	text     string
-	separate bool
-	dec      *jsontext.Decoder
-	lim      Limits
-	values   int
+	data   []byte
+	dec    *jsontext.Decoder
+	lim    Limits
+	values int
 }
 
-// value reads the next value; depth containers are open around it. An object gets
-// room for as many members at once as are expected of it.
-func (d *decoder) value(depth, members int) (any, *SyntaxError) {
+// value reads the next value; depth containers are open around it.
+func (d *decoder) value(depth int) (any, *SyntaxError) {
 	at := d.dec.InputOffset()
 	if d.values++; d.values > d.lim.Values {
 		return nil, d.fault(at, CodeValues, "the document has more than %d values", d.lim.Values)
@@ -96,7 +98,7 @@ func (d *decoder) value(depth, members int) (any, *SyntaxError) {
 	if tok.Kind() == '[' {
 		return d.array(depth + 1)
 	}
-	return d.object(depth+1, members)
+	return d.object(depth + 1)
 }
 
 // scalar reads the next value, which is not an array and not an object.
@@ -113,7 +115,7 @@ func (d *decoder) scalar(at int64) (any, *SyntaxError) {
 		}
 		return s, nil
 	case '0':
-		return d.number(d.spelled(raw), at)
+		return d.number(string(raw), at)
 	case 'n':
 		return nil, nil
 	default:
@@ -121,32 +123,23 @@ func (d *decoder) scalar(at int64) (any, *SyntaxError) {
 	}
 }
 
-// spelled returns raw, which was just read, as it stands in the text.
-func (d *decoder) spelled(raw jsontext.Value) string {
-	if d.separate {
-		return string(raw)
-	}
-	end := d.dec.InputOffset()
-	return d.text[end-int64(len(raw)) : end]
-}
-
 // unquote returns the string that raw, which was just read, spells.
 func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		s := d.spelled(raw)
-		s = s[1 : len(s)-1]
-		return s, d.check(s, at)
-	}
-	plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
+	s, err := unquote(raw)
 	if err != nil {
 		return "", d.syntax(err)
 	}
-	s := unsafe.String(unsafe.SliceData(plain), len(plain)) //nolint:gosec // plain is used for nothing else
 	return s, d.check(s, at)
 }
 
-func (d *decoder) object(depth, members int) (any, *SyntaxError) {
-	m := make(map[string]any, members)
+// unquote returns what the quoted string raw spells.
+func unquote(raw []byte) (string, error) {
+	plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
+	return unsafe.String(unsafe.SliceData(plain), len(plain)), err //nolint:gosec // plain is used for nothing else
+}
+
+func (d *decoder) object(depth int) (any, *SyntaxError) {
+	m := map[string]any{}
 	for {
 		at := d.dec.InputOffset()
 		if d.dec.PeekKind() == '}' {
@@ -166,7 +159,7 @@ func (d *decoder) object(depth, members int) (any, *SyntaxError) {
 		if _, dup := m[name]; dup {
 			return nil, d.fault(at, CodeDuplicate, "the member name %s is used twice", quoted(name)).within(name)
 		}
-		v, serr := d.value(depth, 0)
+		v, serr := d.value(depth)
 		if serr != nil {
 			return nil, serr.within(name)
 		}
@@ -176,7 +169,6 @@ func (d *decoder) object(depth, members int) (any, *SyntaxError) {
 
 func (d *decoder) array(depth int) (any, *SyntaxError) {
 	items := []any{}
-	members := 0 // of the element before: those of a list are much alike
 	for {
 		if d.dec.PeekKind() == ']' {
 			if _, err := d.dec.ReadToken(); err != nil {
@@ -184,12 +176,9 @@ func (d *decoder) array(depth int) (any, *SyntaxError) {
 			}
 			return items, nil
 		}
-		v, err := d.value(depth, members)
+		v, err := d.value(depth)
 		if err != nil {
 			return nil, err.within(strconv.Itoa(len(items)))
-		}
-		if m, ok := v.(map[string]any); ok {
-			members = len(m)
 		}
 		items = append(items, v)
 	}

@@ -10,6 +10,9 @@
 // is for answers of the platform, which are trusted to be meant well but not to
 // be small.
 //
+// A text is built in one pass; what that does not accept is read again token by token,
+// to say what is wrong where.
+//
 // DecodeAround leaves one large member of a document as a Raw: its text is held
 // against the same rules, and decoded when it is looked at.
 //

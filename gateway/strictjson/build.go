@@ -1,0 +1,203 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// builder makes values of texts as decoder does, and accepts no other texts. It gives no
+// reasons: what it does not accept is left to decoder, which may still accept it.
+type builder struct {
+	data []byte
+	// text is data as a string, of which strings without escapes are parts: one
+	// allocation, or none, instead of one for each. Unused when separate is set.
+	text     string
+	separate bool
+	lim      Limits
+	values   int
+
+	// members and items are those of the containers now open, outermost first: a map
+	// or an array is made when it is known how large.
+	members []member
+	items   []any
+	// block has room for strings that are no parts of text.
+	block []byte
+}
+
+// member is a member of an object that is open.
+type member struct {
+	name  string
+	value any
+}
+
+// document builds a whole text.
+func (p *builder) document() (v any, ok bool) {
+	var members [32]member // as many as are open at once in most documents
+	var items [16]any
+	p.members, p.items = members[:0], items[:0]
+	v, end := p.value(space(p.data, 0), 0)
+	return v, end >= 0 && space(p.data, end) == len(p.data)
+}
+
+// value builds the value at i, around which depth containers are open. It returns the
+// offset behind it, -1 for a text that is not accepted.
+func (p *builder) value(i, depth int) (v any, end int) {
+	if p.values++; p.values > p.lim.Values {
+		return nil, -1
+	}
+	switch at(p.data, i) {
+	case '{':
+		return p.object(i, depth+1)
+	case '[':
+		return p.array(i, depth+1)
+	case '"':
+		s, end := p.string(i)
+		if end < 0 || !p.lim.Controls && strings.IndexByte(s, 0) >= 0 {
+			return nil, -1
+		}
+		return s, end
+	case 't':
+		return true, literal(p.data, i, "true")
+	case 'f':
+		return false, literal(p.data, i, "false")
+	case 'n':
+		return nil, literal(p.data, i, "null")
+	}
+	if end = number(p.data, i, &p.lim); end < 0 {
+		return nil, -1
+	}
+	s := p.part(i, end)
+	if p.lim.Plain {
+		s = plain(s)
+	}
+	return json.Number(s), end
+}
+
+func (p *builder) object(i, depth int) (v any, end int) {
+	if depth > p.lim.Depth {
+		return nil, -1
+	}
+	first := len(p.members)
+	if i = space(p.data, i+1); at(p.data, i) == '}' {
+		return map[string]any{}, i + 1
+	}
+	for {
+		name, end := p.name(i)
+		if end < 0 {
+			return nil, -1
+		}
+		value, end := p.value(end, depth)
+		if end < 0 {
+			return nil, -1
+		}
+		p.members = append(p.members, member{name, value})
+		i = space(p.data, end)
+		switch at(p.data, i) {
+		case ',':
+			i = space(p.data, i+1)
+		case '}':
+			v, ok := p.close(first)
+			if !ok {
+				return nil, -1
+			}
+			return v, i + 1
+		default:
+			return nil, -1
+		}
+	}
+}
+
+// close makes the object of the members from first. ok is false if two have one name.
+func (p *builder) close(first int) (m map[string]any, ok bool) {
+	members := p.members[first:]
+	m = make(map[string]any, len(members))
+	for _, c := range members {
+		m[c.name] = c.value
+	}
+	p.members = p.members[:first]
+	return m, len(m) == len(members)
+}
+
+// name builds the name of a member at i, and returns the offset of the value.
+func (p *builder) name(i int) (name string, end int) {
+	if at(p.data, i) != '"' {
+		return "", -1
+	}
+	name, end = p.string(i)
+	if end < 0 || !p.lim.Controls && strings.ContainsFunc(name, isControl) {
+		return "", -1
+	}
+	if end = space(p.data, end); at(p.data, end) != ':' {
+		return "", -1
+	}
+	return name, space(p.data, end+1)
+}
+
+func (p *builder) array(i, depth int) (v any, end int) {
+	if depth > p.lim.Depth {
+		return nil, -1
+	}
+	first := len(p.items)
+	if i = space(p.data, i+1); at(p.data, i) == ']' {
+		return []any{}, i + 1
+	}
+	for {
+		item, end := p.value(i, depth)
+		if end < 0 {
+			return nil, -1
+		}
+		p.items = append(p.items, item)
+		i = space(p.data, end)
+		switch at(p.data, i) {
+		case ',':
+			i = space(p.data, i+1)
+		case ']':
+			items := slices.Clone(p.items[first:])
+			p.items = p.items[:first]
+			return items, i + 1
+		default:
+			return nil, -1
+		}
+	}
+}
+
+// string builds the string at i.
+func (p *builder) string(i int) (s string, end int) {
+	end, plain := str(p.data, i)
+	switch {
+	case end < 0:
+		return "", -1
+	case plain:
+		return p.part(i+1, end-1), end
+	}
+	s, err := unquote(p.data[i:end])
+	if err != nil {
+		return "", -1
+	}
+	return s, end
+}
+
+// Strings of up to maxShort bytes that are no parts of the text share blocks of
+// blockSize: one that is kept keeps no more than that.
+const (
+	maxShort  = 128
+	blockSize = 1 << 10
+)
+
+// part returns a part of the text.
+func (p *builder) part(from, to int) string {
+	switch n := to - from; {
+	case !p.separate:
+		return p.text[from:to]
+	case n > maxShort:
+		return string(p.data[from:to])
+	case n > cap(p.block)-len(p.block):
+		p.block = make([]byte, 0, min(blockSize, len(p.data)-from))
+	}
+	n := len(p.block)
+	p.block = append(p.block, p.data[from:to]...)
+	s := p.block[n:]
+	return unsafe.String(unsafe.SliceData(s), len(s)) //nolint:gosec // what is in a block is not changed
+}
