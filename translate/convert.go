@@ -89,11 +89,33 @@ const ScriptTime = "Mon Jan 02 2006 15:04:05 GMT+0000 (Coordinated Universal Tim
 // FormatTime rewrites an RFC 3339 time in UTC with the layout. Anything else
 // comes back as it is: a strange time is better than none.
 func FormatTime(s, layout string) string {
+	if layout == LegacyTime && spelledLike(s, LegacyTime) {
+		return s // whether or not it is a time
+	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		return s
 	}
+	const seconds = "2006-01-02T15:04:05"
+	if layout == ScriptTime && strings.HasSuffix(s, "Z") && spelledLike(s[:min(len(s), len(seconds))], seconds) {
+		return t.Weekday().String()[:3] + " " + t.Month().String()[:3] + " " + s[8:10] + " " + s[:4] + " " + s[11:19] + ScriptTime[len("Mon Jan 02 2006 15:04:05"):]
+	}
 	return t.UTC().Format(layout)
+}
+
+// spelledLike reports whether a string has digits where the other one has them, and is the
+// same elsewhere.
+func spelledLike(s, like string) bool {
+	if len(s) != len(like) {
+		return false
+	}
+	isDigit := func(c byte) bool { return c >= '0' && c <= '9' }
+	for i := range len(s) {
+		if s[i] != like[i] && (!isDigit(s[i]) || !isDigit(like[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // Location is the country text of a data centre id ("US-TX-3" is "US",

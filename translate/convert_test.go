@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
 
 func TestEnv(t *testing.T) {
@@ -129,13 +130,41 @@ func TestFormatTime(t *testing.T) {
 		{"2026-01-02T03:04:05.6789+02:00", LegacyTime, "2026-01-02T01:04:05.678Z"},
 		{"2026-01-02T03:04:05Z", ScriptTime, "Fri Jan 02 2026 03:04:05 GMT+0000 (Coordinated Universal Time)"},
 		{"yesterday", LegacyTime, "yesterday"},
+		{"yesterday", ScriptTime, "yesterday"},
 		{"", LegacyTime, ""},
+		{"Z", ScriptTime, "Z"},
+		{"2026-02-30T03:04:05.000Z", LegacyTime, "2026-02-30T03:04:05.000Z"},
+		{"2026-02-30T03:04:05.000Z", ScriptTime, "2026-02-30T03:04:05.000Z"},
+		{"2026-01-02T3:04:05Z", ScriptTime, "Fri Jan 02 2026 03:04:05 GMT+0000 (Coordinated Universal Time)"},
 	}
 	for _, tt := range tests {
 		if got := FormatTime(tt.in, tt.layout); got != tt.want {
 			t.Errorf("FormatTime(%q, %q) = %q, want %q", tt.in, tt.layout, got, tt.want)
 		}
 	}
+}
+
+// TestFormatTimeIsTheStandardLibrarys, whatever shortcut it takes.
+func TestFormatTimeIsTheStandardLibrarys(t *testing.T) {
+	digit := rapid.StringMatching(`[0-9]`)
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.OneOf(
+			rapid.StringMatching(`(19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,9})?(Z|\+0[0-9]:[0-6]0|-12:00)`),
+			rapid.StringMatching(`2026-1?[0-9]-[0-9]{1,2}[Tt ][0-9]{1,2}:00:00[.,]?[0-9]*Z?`),
+		).Draw(t, "time")
+		if at := rapid.IntRange(0, 3*len(s)).Draw(t, "at"); at < len(s) {
+			s = s[:at] + digit.Draw(t, "digit") + s[at+1:]
+		}
+		for _, layout := range []string{LegacyTime, ScriptTime} {
+			want := s
+			if parsed, err := time.Parse(time.RFC3339Nano, s); err == nil {
+				want = parsed.UTC().Format(layout)
+			}
+			if got := FormatTime(s, layout); got != want {
+				t.Fatalf("FormatTime(%q, %q) = %q, want %q", s, layout, got, want)
+			}
+		}
+	})
 }
 
 func TestLocation(t *testing.T) {

@@ -106,12 +106,21 @@ func LoadNotes[T any](ctx context.Context, d *Dialogue, kind string) (map[string
 	return decodeNotes[T](values), err
 }
 
+// decodeNotes reads records. Those of many pods are the same text, which is read
+// once: what it holds is shared.
 func decodeNotes[T any](values map[string]json.RawMessage) map[string]T {
 	notes := make(map[string]T, len(values))
+	read := make(map[string]*T) // nil for what makes no sense
 	for id, raw := range values {
-		var note T
-		if json.Unmarshal(raw, &note) == nil {
-			notes[id] = note
+		note, ok := read[string(raw)]
+		if !ok {
+			if note = new(T); json.Unmarshal(raw, note) != nil {
+				note = nil
+			}
+			read[string(raw)] = note
+		}
+		if note != nil {
+			notes[id] = *note
 		}
 	}
 	return notes

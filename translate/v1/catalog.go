@@ -1,7 +1,9 @@
 package v1
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -15,14 +17,44 @@ func (r *request) gpuTypes(ctx context.Context) []any {
 	return types
 }
 
-// cards is gpuTypes when one of the pods needs it.
-func (r *request) cards(ctx context.Context, pods ...any) []any {
+// cards is the GPU types as pods show them. Those of a list are of few types, each of
+// which is looked up once. It is used by one goroutine.
+type cards struct {
+	types []any
+	known map[string]card
+}
+
+// card is what the catalog says of a type: its id for a name and prices of 0 where it
+// says nothing.
+type card struct {
+	id, name          string
+	community, secure json.Number
+}
+
+func newCards(types []any) *cards { return &cards{types: types, known: make(map[string]card)} }
+
+// of returns the card of the type with the id.
+func (c *cards) of(id string) card {
+	known, ok := c.known[id]
+	if !ok {
+		var listed any
+		if id != "" {
+			listed = translate.ByID(c.types, id)
+		}
+		known = card{id, cmp.Or(translate.Text(listed, "name"), id), money(listed, "price", "community"), money(listed, "price", "secure")}
+		c.known[id] = known
+	}
+	return known
+}
+
+// cards reads the catalog when one of the pods needs it.
+func (r *request) cards(ctx context.Context, pods ...any) *cards {
 	for _, pod := range pods {
 		if translate.Text(pod, "gpu", "id") != "" {
-			return r.gpuTypes(ctx)
+			return newCards(r.gpuTypes(ctx))
 		}
 	}
-	return nil
+	return newCards(nil)
 }
 
 // flavour is the bare flavour of a CPU id: "cpu5c-4-8" names an instance of

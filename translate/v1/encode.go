@@ -3,6 +3,7 @@ package v1
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -21,20 +22,26 @@ type objectWriter struct {
 	err error // the first
 }
 
-// object begins the object a writer is for, or a member that is one.
-func (w *objectWriter) object(members func(w *objectWriter)) {
-	w.buf = append(w.buf, '{')
-	members(w)
-	w.buf = append(w.buf, '}')
-}
+// begin begins the object a writer is for, which end ends.
+func (w *objectWriter) begin() { w.buf = append(w.buf, '{') }
+
+func (w *objectWriter) end() { w.buf = append(w.buf, '}') }
 
 // name begins a member. Names are ours, so they are written as they are.
-func (w *objectWriter) name(name string) *objectWriter {
-	if w.buf[len(w.buf)-1] != '{' {
-		w.buf = append(w.buf, ',')
+func (w *objectWriter) name(name string) {
+	if w.buf[len(w.buf)-1] == '{' {
+		w.buf = append(w.buf, '"')
+	} else {
+		w.buf = append(w.buf, ',', '"')
 	}
-	w.buf = append(appendPlain(w.buf, name), ':')
-	return w
+	w.buf = append(w.buf, name...)
+	w.buf = append(w.buf, '"', ':')
+}
+
+// object begins a member that is an object, which end ends.
+func (w *objectWriter) object(name string) {
+	w.name(name)
+	w.begin()
 }
 
 func (w *objectWriter) text(name, s string) {
@@ -58,6 +65,11 @@ func (w *objectWriter) texts(name string, list []string) {
 func (w *objectWriter) whole(name string, n int64) {
 	w.name(name)
 	w.buf = strconv.AppendInt(w.buf, n, 10)
+}
+
+func (w *objectWriter) number(name string, n json.Number) {
+	w.name(name)
+	w.keep(appendNumber(w.buf, n))
 }
 
 func (w *objectWriter) flag(name string, b bool) {
@@ -94,9 +106,7 @@ func appendJSON(buf []byte, v any) ([]byte, error) {
 	case int64:
 		return strconv.AppendInt(buf, v, 10), nil
 	case json.Number:
-		if unsigned(string(v)) {
-			return append(buf, v...), nil
-		}
+		return appendNumber(buf, v)
 	case []any:
 		if v != nil {
 			return appendArray(buf, v)
@@ -139,6 +149,13 @@ func appendText(buf []byte, s string) ([]byte, error) {
 	return appendPlain(buf, s), nil
 }
 
+func appendNumber(buf []byte, n json.Number) ([]byte, error) {
+	if !unsigned(string(n)) {
+		return appendOther(buf, n)
+	}
+	return append(buf, n...), nil
+}
+
 func appendObject(buf []byte, members map[string]any) ([]byte, error) {
 	var room [32]string // as many as an endpoint has
 	names := room[:0]
@@ -174,8 +191,23 @@ func appendOther(buf []byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
+// Eight bytes at a time: a byte in each, and the highest bit of each.
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x80 * eachByte
+)
+
 // plain reports whether a string is written as it is.
 func plain(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		// The highest bit of a byte is set if that is below 0x20 or a quote, which are
+		// those that differ from 0x02 by less than 0x21, a backslash, or above 0x7e. Carries
+		// come from such bytes only.
+		w := binary.LittleEndian.Uint64([]byte(s[:8]))
+		if ((w^0x02*eachByte-0x21*eachByte)|(w^'\\'*eachByte-eachByte)|(w+eachByte)|w)&highBits != 0 {
+			return false
+		}
+	}
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -48,6 +49,11 @@ func TestAnswersAreWrittenAsEncodingJSONDoes(t *testing.T) {
 		fixture("podList"),
 	} {
 		compare(t, v)
+	}
+	for c := range 256 { // each byte at each place
+		for at := range 20 {
+			compare(t, strings.Repeat("x", at)+string([]byte{byte(c)})+"~ !#[]"+strings.Repeat("y", at%5))
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		leaf := rapid.OneOf(
@@ -95,7 +101,7 @@ func TestPodsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pod := fixture(rapid.SampledFrom([]string{"pod", "newPod", "cpuPod", "exitedPod"}).Draw(rt, "pod"))
 		bend(rt, pod.(map[string]any))
-		view := podView{types: translate.Items(fixture("gpus"), "gpus"), machine: rapid.Bool().Draw(rt, "machine")}
+		view := podView{cards: newCards(translate.Items(fixture("gpus"), "gpus")), machine: rapid.Bool().Draw(rt, "machine")}
 		if rapid.Bool().Draw(rt, "included") {
 			view.volume, view.template = networkVolume(fixture("volume")), map[string]any{"id": "t1"}
 		}
@@ -103,7 +109,7 @@ func TestPodsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 		if rapid.Bool().Draw(rt, "worker") {
 			worker := translate.Items(fixture("workers"), "workers")[0]
 			bend(rt, worker.(map[string]any))
-			shown = r.worker(worker, "e1", view.types)
+			shown = r.worker(worker, "e1", view.cards)
 		}
 		got, err := appendJSON(nil, shown)
 		if err != nil {
@@ -117,21 +123,25 @@ func TestPodsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 }
 
 func TestObjectWriter(t *testing.T) {
-	write := func(w *objectWriter) {
-		w.texts("a", nil)
-		w.texts("b", []string{"x", "\n<"})
-		w.text("c", "{")
-		w.name("d").object(func(*objectWriter) {})
-		w.name("e").object(func(w *objectWriter) { w.whole("f", -1) })
-		w.flag("g", true)
-		w.value("h", nil)
-	}
 	w := &objectWriter{}
-	w.object(write)
-	if want := `{"a":[],"b":["x","\n<"],"c":"{","d":{},"e":{"f":-1},"g":true,"h":null}`; string(w.buf) != want || w.err != nil {
+	w.begin()
+	w.texts("a", nil)
+	w.texts("b", []string{"x", "\n<"})
+	w.text("c", "{")
+	w.object("d")
+	w.end()
+	w.object("e")
+	w.whole("f", -1)
+	w.end()
+	w.flag("g", true)
+	w.value("h", nil)
+	w.number("i", "0.5")
+	w.number("j", "-1e3")
+	w.end()
+	if want := `{"a":[],"b":["x","\n<"],"c":"{","d":{},"e":{"f":-1},"g":true,"h":null,"i":0.5,"j":-1e3}`; string(w.buf) != want || w.err != nil {
 		t.Errorf("wrote %s, %v, want %s", w.buf, w.err, want)
 	}
-	w.name("i").object(func(w *objectWriter) { w.value("j", math.NaN()) })
+	w.value("k", math.NaN())
 	if w.err == nil {
 		t.Error("NaN was written")
 	}

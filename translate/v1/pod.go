@@ -2,6 +2,7 @@ package v1
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"strconv"
 
@@ -13,8 +14,8 @@ import (
 // podView is what a pod response is made of besides the v2 pod.
 type podView struct {
 	note translate.PodNote
-	// types is the plain GPU catalog, for names and prices.
-	types []any
+	// cards is the plain GPU catalog, for names and prices.
+	cards *cards
 	// intent is the desiredStatus to report instead of the mapped one: what the
 	// caller just asked for.
 	intent string
@@ -42,8 +43,10 @@ func (r *request) pod(body any, view podView) *shownPod {
 }
 
 func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
-	w := &objectWriter{buf: buf}
-	w.object(p.members)
+	w := objectWriter{buf: buf}
+	w.begin()
+	p.members(&w)
+	w.end()
 	return w.buf, w.err
 }
 
@@ -51,14 +54,14 @@ func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
 func (p *shownPod) members(w *objectWriter) {
 	isCPU, volume, ports := p.IsCPU(), p.volumeID(), p.OpenPorts()
 	command, rate, gpu, gpuTypeID := p.Command(), p.cost(), p.gpu(), p.gpuTypeID()
-	w.value("adjustedCostPerHr", rate)
+	w.number("adjustedCostPerHr", rate)
 	if p.worker != nil {
 		w.value("aiApiId", nil)
 	}
 	w.text("consumerUserId", p.user)
 	w.whole("containerDiskInGb", p.Disk())
 	w.text("containerRegistryAuthId", p.Registry())
-	w.value("costPerHr", rate)
+	w.number("costPerHr", rate)
 	if isCPU {
 		w.text("cpuFlavorId", p.CPU())
 	}
@@ -71,7 +74,9 @@ func (p *shownPod) members(w *objectWriter) {
 	}
 	w.value("env", withoutKeys(object(p.Env()), p.note.InjectedEnv))
 	if gpuTypeID != "" {
-		w.name("gpu").object(gpu.card)
+		w.object("gpu")
+		gpu.members(w)
+		w.end()
 	}
 	w.whole("gpuCount", gpu.count)
 	if gpuTypeID != "" {
@@ -84,7 +89,9 @@ func (p *shownPod) members(w *objectWriter) {
 	w.text("lastStartedAt", translate.FormatTime(cmp.Or(p.StartedAt(), p.CreatedAt()), translate.LegacyTime))
 	w.text("lastStatusChange", legacy.LastStatusChange(p.Pod))
 	w.flag("locked", p.Locked())
-	w.name("machine").object(func(w *objectWriter) { p.machineMembers(w, gpu, ports) })
+	w.object("machine")
+	p.machineMembers(w, gpu, ports)
+	w.end()
 	_, machine := p.Host()
 	w.text("machineId", machine)
 	w.whole("memoryInGb", p.Memory())
@@ -105,7 +112,7 @@ func (p *shownPod) members(w *objectWriter) {
 	if p.template != nil {
 		w.value("template", p.template)
 	}
-	w.text("templateId", legacy.TemplateIDOfPod(p.Pod, p.note))
+	w.text("templateId", p.templateID())
 	w.whole("vcpuCount", p.VCPUs())
 	w.flag("volumeEncrypted", false)
 	w.whole("volumeInGb", p.SizeOfPersistent())
@@ -113,6 +120,16 @@ func (p *shownPod) members(w *objectWriter) {
 	if p.worker != nil {
 		w.text("workerStatus", translate.Text(p.worker, "status"))
 	}
+}
+
+func (p *shownPod) templateID() string { return legacy.TemplateIDOfPod(p.Pod, p.note) }
+
+// family is GPU or CPU.
+func (p *shownPod) family() string {
+	if p.IsCPU() {
+		return "CPU"
+	}
+	return "GPU"
 }
 
 // gpuTypeID is the type of a GPU pod, "" of any other.
@@ -129,44 +146,35 @@ func (p *shownPod) status() string {
 
 // gpuType is the GPU of a pod; one without an id is none.
 type gpuType struct {
-	id    string
+	card
 	count int64
-	// listed is the type's record in the catalog, nil when there is none.
-	listed any
 }
 
 func (p *shownPod) gpu() gpuType {
-	gpu := gpuType{id: p.GPU(), count: p.GPUCount()}
-	if gpu.id != "" {
-		gpu.listed = translate.ByID(p.types, gpu.id)
-	}
-	return gpu
+	return gpuType{card: p.cards.of(p.GPU()), count: p.GPUCount()}
 }
 
-// name is the catalog's name of the type, its id when there is none.
-func (g gpuType) name() string { return cmp.Or(translate.Text(g.listed, "name"), g.id) }
-
-// card describes the type with its catalog name and prices. v2 sells by the hour
+// members describe the type with its catalog name and prices. v2 sells by the hour
 // only, so the prices of longer terms and of spot are 0.
-func (g gpuType) card(w *objectWriter) {
-	w.value("communityPrice", money(g.listed, "price", "community"))
+func (g gpuType) members(w *objectWriter) {
+	w.number("communityPrice", g.community)
 	w.whole("communitySpotPrice", 0)
 	w.whole("count", g.count)
-	w.text("displayName", g.name())
+	w.text("displayName", g.name)
 	w.text("id", g.id)
 	w.whole("oneMonthPrice", 0)
 	w.whole("oneWeekPrice", 0)
-	w.value("securePrice", money(g.listed, "price", "secure"))
+	w.number("securePrice", g.secure)
 	w.whole("secureSpotPrice", 0)
 	w.whole("sixMonthPrice", 0)
 	w.whole("threeMonthPrice", 0)
 }
 
 // cost is the pod's rate, 0 of one that was stopped.
-func (p *shownPod) cost() any {
+func (p *shownPod) cost() json.Number {
 	switch p.Status() {
 	case v2.StatusExited, v2.StatusTerminated:
-		return 0
+		return "0"
 	}
 	return money(p.Cost())
 }
@@ -192,7 +200,7 @@ func withoutKeys(vars map[string]any, hidden []string) map[string]any {
 func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType, ports []v2.Port) {
 	cloud, centre, full := p.Cloud(), p.DataCenter(), p.machine
 	if full {
-		w.value("costPerHr", p.cost())
+		w.number("costPerHr", p.cost())
 		w.whole("cpuCount", p.VCPUs())
 		w.value("currentPricePerGpu", p.pricePerGPU())
 	}
@@ -204,9 +212,11 @@ func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType, ports []v2.Port)
 		w.whole("gpuAvailable", 0)
 	}
 	if gpu.id != "" {
-		w.text("gpuDisplayName", gpu.name())
+		w.text("gpuDisplayName", gpu.name)
 		if full {
-			w.name("gpuType").object(gpu.card)
+			w.object("gpuType")
+			gpu.members(w)
+			w.end()
 		}
 		w.text("gpuTypeId", gpu.id)
 	}
@@ -265,11 +275,11 @@ func (p *shownPod) portMappings(ports []v2.Port) any {
 }
 
 // worker writes a serverless worker as the pod v1 showed it as.
-func (r *request) worker(worker any, endpointID string, types []any) *shownPod {
+func (r *request) worker(worker any, endpointID string, gpus *cards) *shownPod {
 	pod := map[string]any{
 		"id": translate.At(worker, "id"), "image": translate.At(worker, "image"), "status": "RUNNING",
 		"dataCenterId": translate.At(worker, "dataCenterId"), "startedAt": translate.At(worker, "startedAt"),
 		"gpu": map[string]any{"id": translate.At(worker, "gpuTypeId"), "count": translate.At(worker, "gpuCount")},
 	}
-	return r.pod(pod, podView{types: types, worker: worker, endpointID: endpointID})
+	return r.pod(pod, podView{cards: gpus, worker: worker, endpointID: endpointID})
 }

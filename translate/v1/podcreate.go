@@ -20,9 +20,9 @@ func createPod(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := podView{note: made.Note, types: made.Types}
+	view := podView{note: made.Note, cards: newCards(made.Types)}
 	if made.Types == nil {
-		view.types = r.cards(ctx, made.Members)
+		view.cards = r.cards(ctx, made.Members)
 	}
 	return &reply{status: http.StatusCreated, body: r.pod(made.Members, view)}, nil
 }

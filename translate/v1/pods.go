@@ -42,18 +42,14 @@ func (r *request) podFilter() podFilter {
 
 // matches reports whether a pod passes every filter that was set.
 func (f podFilter) matches(p *shownPod) bool {
-	family := "GPU"
-	if p.IsCPU() {
-		family = "CPU"
-	}
-	equal := func(want, have string) bool { return want == "" || have == want }
-	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }
-	return equal(f.compute, family) &&
-		equal(f.status, p.status()) && equal(f.endpoint, p.endpointID) && equal(f.id, p.ID()) &&
-		equal(f.image, p.Image()) && equal(f.name, p.Name()) &&
-		equal(f.volume, p.volumeID()) && equal(f.template, legacy.TemplateIDOfPod(p.Pod, p.note)) &&
-		among(f.flavours, p.CPU()) &&
-		among(f.centres, p.DataCenter()) && among(f.types, p.gpuTypeID())
+	equal := func(want string, have func() string) bool { return want == "" || have() == want }
+	among := func(want []string, have func() string) bool { return len(want) == 0 || slices.Contains(want, have()) }
+	return equal(f.compute, p.family) &&
+		equal(f.status, p.status) && equal(f.endpoint, func() string { return p.endpointID }) && equal(f.id, p.ID) &&
+		equal(f.image, p.Image) && equal(f.name, p.Name) &&
+		equal(f.volume, p.volumeID) && equal(f.template, p.templateID) &&
+		among(f.flavours, p.CPU) &&
+		among(f.centres, p.DataCenter) && among(f.types, p.gpuTypeID)
 }
 
 func listPods(ctx context.Context, r *request) (*reply, error) {
@@ -66,16 +62,16 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 		return nil, err
 	}
 	notes := r.PodNotes(ctx, listed)
-	types := r.cards(ctx, listed...)
+	gpus := r.cards(ctx, listed...)
 	extras := r.podExtras(ctx, include, listed, notes)
 	pods := []any{}
 	for _, body := range listed {
-		shown := r.pod(body, podView{types: types, machine: include.machine})
+		shown := r.pod(body, podView{cards: gpus, machine: include.machine})
 		if shown.Status() == v2.StatusTerminated {
 			continue // v1 did not list them either
 		}
 		shown.note = notes[shown.ID()]
-		shown.volume, shown.template = extras.volumes[shown.volumeID()], extras.templates[legacy.TemplateIDOfPod(shown.Pod, shown.note)]
+		shown.volume, shown.template = extras.volumes[shown.volumeID()], extras.templates[shown.templateID()]
 		if filter.matches(shown) {
 			pods = append(pods, shown)
 		}
@@ -139,7 +135,7 @@ func (r *request) allWorkers(ctx context.Context, endpointID string) ([]any, err
 // workersOf lists the workers of endpoints by endpoint id. What cannot be read
 // is left out with a warning.
 func (r *request) workersOf(ctx context.Context, endpoints []string) map[string][]any {
-	types := r.gpuTypes(ctx)
+	gpus := newCards(r.gpuTypes(ctx))
 	var mu sync.Mutex
 	found := make(map[string][]any, len(endpoints))
 	r.Each(ctx, len(endpoints), func(ctx context.Context, i int) {
@@ -152,7 +148,7 @@ func (r *request) workersOf(ctx context.Context, endpoints []string) map[string]
 		workers := []any{}
 		for _, worker := range listed {
 			if translate.Text(worker, "id") != "" {
-				workers = append(workers, r.worker(worker, id, types))
+				workers = append(workers, r.worker(worker, id, gpus))
 			}
 		}
 		mu.Lock()
@@ -195,7 +191,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 // podWith writes one pod with what was asked to be included.
 func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, intent string) *shownPod {
 	note, _, _ := r.PodNote(ctx, pod.ID())
-	shown := r.pod(pod.Members, podView{note: note, types: r.cards(ctx, pod.Members), machine: include.machine, intent: intent})
+	shown := r.pod(pod.Members, podView{note: note, cards: r.cards(ctx, pod.Members), machine: include.machine, intent: intent})
 	if id := shown.volumeID(); include.volume && id != "" {
 		if volume, err := r.Volume(ctx, id); err == nil {
 			shown.volume = networkVolume(volume)
