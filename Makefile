@@ -35,7 +35,7 @@ demo: build ## Build, and run everything on loopback with sample keys (DEMOFLAGS
 
 .PHONY: build
 build: ## Build bin/tollgate, stamped with its version (BIN, VERSION)
-	@go build -trimpath -ldflags '-X main.stamp=$(VERSION)' -o $(BIN) ./cmd/tollgate
+	@go build -trimpath -tags grpcnotrace -ldflags '-s -w -X main.stamp=$(VERSION)' -o $(BIN) ./cmd/tollgate
 
 .PHONY: tools
 tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool, golangci-lint, gofumpt

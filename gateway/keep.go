@@ -1,14 +1,14 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	_ "embed" // the page
 	"encoding/base64"
 	"errors"
-	"html/template"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -177,7 +177,7 @@ func (g *Gateway) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filte
 	if err != nil {
 		return nil, err
 	}
-	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Target: keepPath + "?" + ex.Query.Encode(), For: keepTime})
+	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Target: keepPath + "?" + ex.Query.Encode(), For: keepTime}), nil
 }
 
 // answerKeepLink keeps the resource of a link.
@@ -190,7 +190,7 @@ func (g *Gateway) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*fil
 	if err != nil {
 		return nil, err
 	}
-	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Until: until})
+	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Until: until}), nil
 }
 
 // keepView is what the page shows.
@@ -203,20 +203,30 @@ type keepView struct {
 	Until  time.Time
 }
 
+// The page. It is not a template: the linker keeps every exported method of a program
+// that can reach package text/template.
+//
 //go:embed keep.html
-var keepHTML string
+var keepPage string
 
-var keepPage = template.Must(template.New("keep").Parse(keepHTML)) //nolint:gochecknoglobals // safe for concurrent use
-
-func keepAnswer(v *keepView) (*filter.Answer, error) {
-	var b bytes.Buffer
-	if err := keepPage.Execute(&b, v); err != nil {
-		return nil, err
+// html returns the page for v.
+func (v *keepView) html() string {
+	const layout = "2006-01-02 15:04 MST"
+	org, id := html.EscapeString(v.Org), html.EscapeString(v.ID)
+	said := "<p>It is kept until " + v.Until.Format(layout) + ", though it is idle."
+	if v.Target != "" {
+		said = fmt.Sprintf(`<p>This resource of organisation %s is idle. To have it left alone for %g hours, press the button.
+<form method="post" action="%s"><button>Keep it</button></form>
+<p>The link is valid until %s.`, org, v.For.Hours(), html.EscapeString(v.Target), v.Expires.Format(layout))
 	}
-	return &filter.Answer{Status: http.StatusOK, Body: b.Bytes(), Header: http.Header{
+	return strings.NewReplacer("{id}", id, "{said}", said).Replace(keepPage)
+}
+
+func keepAnswer(v *keepView) *filter.Answer {
+	return &filter.Answer{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
 		"Referrer-Policy":         {"no-referrer"},
 		"Cache-Control":           {"no-store"},
-	}}, nil
+	}}
 }
