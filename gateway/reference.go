@@ -37,7 +37,7 @@ func localRoutes(files []reference.File) []route.Route {
 // localAnswers maps the routes that the gateway answers itself to their answers.
 func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Responder {
 	answers := map[string]filter.Responder{
-		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document()),
+		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
 		accessRoute:  g.answerAccess,
 		keepRoute:    g.answerKeep,
 		keepPageID:   g.answerKeepPage,

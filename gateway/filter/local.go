@@ -11,9 +11,9 @@ import (
 type Responder func(ctx context.Context, ex *Exchange) (*Answer, error)
 
 // Document answers with the same header and body, always. Neither may change.
-func Document(header http.Header, body []byte) Responder {
+func Document(header http.Header, body func() []byte) Responder {
 	return func(context.Context, *Exchange) (*Answer, error) {
-		return &Answer{Status: http.StatusOK, Header: header.Clone(), Body: body}, nil
+		return &Answer{Status: http.StatusOK, Header: header.Clone(), Body: body()}, nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed assets
@@ -28,16 +29,13 @@ type File struct {
 	// Path is where it is served.
 	Path   string
 	Header http.Header
-	Body   []byte
+	// Body is read when it is first asked for.
+	Body func() []byte
 }
 
 // Files returns the page and what it is made of, the page first.
 func Files() ([]File, error) {
-	page, err := assets.ReadFile("assets/docs.html")
-	if err != nil {
-		return nil, fmt.Errorf("reference: %w", err)
-	}
-	files := []File{{Path: Path, Body: page, Header: http.Header{
+	files := []File{{Path: Path, Body: asset("docs.html"), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
 		"Content-Security-Policy": {policy},
 		"Referrer-Policy":         {"no-referrer"},
@@ -53,17 +51,24 @@ func Files() ([]File, error) {
 		if !served {
 			continue
 		}
-		body, err := assets.ReadFile("assets/" + e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("reference: %w", err)
-		}
 		h := http.Header{"Content-Type": {contentType}, "Cache-Control": {"max-age=300"}}
 		if compressed {
 			h.Set("Content-Encoding", "gzip")
 		}
-		files = append(files, File{Path: Path + "/" + name, Header: h, Body: body})
+		files = append(files, File{Path: Path + "/" + name, Header: h, Body: asset(e.Name())})
 	}
 	return files, nil
+}
+
+// asset returns what reads an embedded file, once.
+func asset(name string) func() []byte {
+	return sync.OnceValue(func() []byte {
+		body, err := assets.ReadFile("assets/" + name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		return body
+	})
 }
 
 // contentTypes are those of the files beside the page.

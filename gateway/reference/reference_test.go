@@ -19,7 +19,7 @@ func TestFiles(t *testing.T) {
 	}
 	served := map[string]string{}
 	for _, f := range files {
-		body := f.Body
+		body := f.Body()
 		if f.Header.Get("Content-Encoding") == "gzip" {
 			r, err := gzip.NewReader(bytes.NewReader(body))
 			if err != nil {

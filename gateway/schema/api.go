@@ -10,19 +10,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
-
-	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
+	"sync"
 )
 
-// API is the compiled description of the v2 API or of the run interface. It is
-// immutable.
+// API is the description of the v2 API or of the run interface. It is immutable:
+// what only some calls need is compiled when the first of them comes.
 type API struct {
-	document   []byte
+	document   func() []byte
 	operations []*Operation
 	byID       map[string]*Operation
-	names      *vocabulary
+	names      func() *vocabulary
 }
 
 // Operation is one thing a caller can ask for. Its fields are for reading only.
@@ -50,9 +47,9 @@ type Operation struct {
 	// SuccessStatus is the lowest status of success.
 	SuccessStatus int
 
-	body       *judge
+	body       func() *judge // nil for none
 	explain    *explainer
-	names      *vocabulary
+	names      func() *vocabulary
 	defaults   *defaultTree
 	bodyRules  []bodyRule
 	queryRules []queryRule
@@ -69,11 +66,11 @@ type Parameter struct {
 	// List tells that the value is a list of elements separated by commas.
 	List bool
 
-	judge *judge
+	judge func() *judge
 }
 
-// Load parses and compiles the embedded description. An error means that the
-// binary was built from a broken one.
+// Load reads the embedded description. An error means that the binary was built
+// from a broken one.
 func Load() (*API, error) { return load(openAPI) }
 
 // LoadRun is Load for the run interface, which has a description of its own.
@@ -89,7 +86,7 @@ func (a *API) Operation(id string) *Operation { return a.byID[id] }
 
 // Document returns the description as compact JSON, as it is served at
 // GET /v2/openapi.json. It must not be modified.
-func (a *API) Document() []byte { return a.document }
+func (a *API) Document() []byte { return a.document() }
 
 // The parts of an OpenAPI document that are read as such; schemas are compiled
 // from the text itself.
@@ -135,10 +132,6 @@ func load(text []byte) (*API, error) {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("parse the API description: %w", err)
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, text); err != nil {
-		return nil, fmt.Errorf("parse the API description: %w", err)
-	}
 	src, err := newSource(text)
 	if err != nil {
 		return nil, fmt.Errorf("parse the API description: %w", err)
@@ -147,7 +140,7 @@ func load(text []byte) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile the API description: %w", err)
 	}
-	api := &API{document: compact.Bytes(), byID: make(map[string]*Operation), names: b.names}
+	api := &API{document: sync.OnceValue(func() []byte { return compact(text) }), byID: make(map[string]*Operation), names: b.names}
 	for path, item := range doc.Paths {
 		ops, err := b.operations(path, item)
 		if err != nil {
@@ -167,13 +160,19 @@ func load(text []byte) (*API, error) {
 	return api, nil
 }
 
+// compact returns a document that is known to be JSON without white space.
+func compact(text []byte) []byte {
+	var b bytes.Buffer
+	_ = json.Compact(&b, text)
+	return b.Bytes()
+}
+
 // builder makes operations out of the parts of the document.
 type builder struct {
-	doc        *openAPIDocument
 	src        *source
-	compiler   *jsonschema.Compiler
+	compiler   *compiler
 	explain    *explainer
-	names      *vocabulary
+	names      func() *vocabulary
 	parameters map[string]placed
 }
 
@@ -184,11 +183,11 @@ type placed struct {
 }
 
 func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error) {
-	compiler, err := newCompiler(text)
-	if err != nil {
-		return nil, err
+	b := &builder{
+		src: src, compiler: &compiler{text: text}, explain: newExplainer(src), parameters: make(map[string]placed),
+		names: sync.OnceValue(func() *vocabulary { return newVocabulary(src) }),
 	}
-	b := &builder{doc: doc, src: src, compiler: compiler, explain: newExplainer(src), names: newVocabulary(src, doc), parameters: make(map[string]placed)}
+	var err error
 	for name, p := range doc.Components.Parameters {
 		if b.parameters["#/components/parameters/"+name], err = b.parameter(name, p); err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", name, err)
@@ -197,17 +196,12 @@ func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error
 	return b, nil
 }
 
-func (b *builder) compile(pointer string) (*jsonschema.Schema, error) {
-	return b.compiler.Compile(documentURL + "#" + pointer)
-}
-
 // judge returns what values are held against the schema at pointer by.
-func (b *builder) judge(pointer string) (*judge, error) {
-	s, err := b.compile(pointer)
-	if err != nil {
-		return nil, err
+func (b *builder) judge(pointer string) (func() *judge, error) {
+	if b.src.schemaAt(pointer) == nil {
+		return nil, fmt.Errorf("there is no schema at %q", pointer)
 	}
-	return &judge{schema: s, program: fastcheck.Compile(b.compiler, s)}, nil
+	return sync.OnceValue(func() *judge { return b.compiler.judge(pointer) }), nil
 }
 
 func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
@@ -312,7 +306,9 @@ func (b *builder) addBody(op *Operation, desc *openAPIOperation) error {
 	if op.body, err = b.judge(pointer); err != nil {
 		return err
 	}
-	b.names.learnBody(b.src, pointer)
+	if !b.src.isObject(pointer) {
+		return errors.New("the body may be something else than an object")
+	}
 	if op.SuccessStatus == http.StatusCreated {
 		op.defaults = b.src.defaultsOf(pointer)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -14,7 +15,12 @@ import (
 // one for each fault. What a fault is, is read from the description at the
 // place the error names, not from the error's text.
 type explainer struct {
-	src *source
+	src   *source
+	marks func() *marks
+}
+
+// marks are what an explainer looks up in the whole description.
+type marks struct {
 	// declared holds, by pointer, the members a schema with
 	// unevaluatedProperties knows in any of its parts. The validator calls such
 	// a member unevaluated when another fault made its part fail; that is an
@@ -26,35 +32,37 @@ type explainer struct {
 }
 
 func newExplainer(src *source) *explainer {
-	x := &explainer{src: src, declared: make(map[string]map[string]bool), tags: make(map[string]string)}
-	x.scan("", src.root)
-	return x
+	return &explainer{src: src, marks: sync.OnceValue(func() *marks {
+		m := &marks{declared: make(map[string]map[string]bool), tags: make(map[string]string)}
+		m.scan(src, "", src.root)
+		return m
+	})}
 }
 
-// scan collects what the explainer needs from the whole document.
-func (x *explainer) scan(pointer string, node any) {
+// scan collects them from a node and what is under it.
+func (m *marks) scan(src *source, pointer string, node any) {
 	switch node := node.(type) {
 	case []any:
 		for i, item := range node {
-			x.scan(fmt.Sprintf("%s/%d", pointer, i), item)
+			m.scan(src, fmt.Sprintf("%s/%d", pointer, i), item)
 		}
 	case map[string]any:
 		for name, item := range node {
-			x.scan(pointer+"/"+escapeToken(name), item)
+			m.scan(src, pointer+"/"+escapeToken(name), item)
 		}
 		if node["unevaluatedProperties"] == false {
 			names := make(map[string]bool)
-			x.src.inPlace(pointer, func(_ string, schema map[string]any) {
+			src.inPlace(pointer, func(_ string, schema map[string]any) {
 				properties, _ := schema["properties"].(map[string]any)
 				for name := range properties {
 					names[name] = true
 				}
 			})
-			x.declared[pointer] = names
+			m.declared[pointer] = names
 		}
 		if tag, mapping := discriminator(node); tag != "" {
 			for _, ref := range mapping {
-				x.tags[strings.TrimPrefix(ref, "#")] = tag
+				m.tags[strings.TrimPrefix(ref, "#")] = tag
 			}
 		}
 	}
@@ -193,7 +201,7 @@ func (x *explainer) union(parent, keyword string, err *jsonschema.ValidationErro
 // dropWrongVariants keeps one fault of an object that is the wrong variant of a
 // union: that its tag has the wrong value. The rest follows from it.
 func (x *explainer) dropWrongVariants(found []finding) []finding {
-	for variant, tag := range x.tags {
+	for variant, tag := range x.marks().tags {
 		for _, wrong := range found {
 			object, ok := strings.CutSuffix(wrong.Pointer, "/"+tag)
 			if !ok || wrong.schema != variant+"/properties/"+tag {

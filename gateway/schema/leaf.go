@@ -43,7 +43,7 @@ func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		return found(keyword, additional(value, schema)...)
 	case "unevaluatedProperties":
 		name := tokens[len(tokens)-1]
-		if x.declared[parent][name] {
+		if x.marks().declared[parent][name] {
 			return nil
 		}
 		// To the caller there is one kind of unknown member, however the

@@ -82,7 +82,7 @@ func typed(kind, value string) any {
 // passes can change the shape of a path.
 func (op *Operation) ValidPathParam(name, value string) bool {
 	i := slices.IndexFunc(op.PathParams, func(p Parameter) bool { return p.Name == name })
-	return i >= 0 && op.PathParams[i].judge.schema.Pattern.MatchString(value)
+	return i >= 0 && op.PathParams[i].judge().schema.Pattern.MatchString(value)
 }
 
 // queryRules returns the rules between the parameters of an operation's query.

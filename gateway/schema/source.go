@@ -18,7 +18,7 @@ import (
 const documentURL = "mem:///openapi.json"
 
 // newCompiler returns a compiler that knows the description and nothing else.
-func newCompiler(text []byte) (*jsonschema.Compiler, error) {
+func newCompiler(text []byte) *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat = true
@@ -27,9 +27,9 @@ func newCompiler(text []byte) (*jsonschema.Compiler, error) {
 	}
 	c.RegisterExtension("number-spelling", nil, spellingCompiler{})
 	if err := c.AddResource(documentURL, bytes.NewReader(text)); err != nil {
-		return nil, err
+		panic(err) // the text was read before
 	}
-	return c, nil
+	return c
 }
 
 // source is the description as a tree, for finding what the validator's errors
@@ -75,6 +75,21 @@ func (s *source) inPlace(pointer string, f func(pointer string, schema map[strin
 	for _, keyword := range []string{"if", "then", "else"} {
 		s.inPlace(pointer+"/"+keyword, f)
 	}
+}
+
+// isObject reports whether the schema at pointer takes nothing but objects.
+func (s *source) isObject(pointer string) bool {
+	node := s.schemaAt(pointer)
+	if ref, ok := node["$ref"].(string); ok && s.isObject(strings.TrimPrefix(ref, "#")) {
+		return true
+	}
+	parts, _ := node["allOf"].([]any)
+	for i := range parts {
+		if s.isObject(fmt.Sprintf("%s/allOf/%d", pointer, i)) {
+			return true
+		}
+	}
+	return node["type"] == "object"
 }
 
 // splitPointer returns the tokens of an RFC 6901 pointer, unescaped.

@@ -21,13 +21,21 @@ type vocabulary struct {
 	places map[string]bool
 }
 
+// bodySchema leads from an operation to the reference of its body's schema.
+var bodySchema = []string{"requestBody", "content", "application/json", "schema", "$ref"} //nolint:gochecknoglobals // read only
+
 // newVocabulary returns the names of a description.
-func newVocabulary(src *source, doc *openAPIDocument) *vocabulary {
+func newVocabulary(src *source) *vocabulary {
 	v := &vocabulary{names: make(map[string]bool), places: make(map[string]bool)}
-	for name := range doc.Components.Schemas {
+	for name := range src.schemaAt("/components/schemas") {
 		v.learn(src, "/components/schemas/"+name, "", 0)
 	}
-	for path := range doc.Paths {
+	for path, item := range src.schemaAt("/paths") {
+		for _, operation := range item.(map[string]any) {
+			if body, ok := resolve(operation, bodySchema).(string); ok {
+				v.learnBody(src, strings.TrimPrefix(body, "#"))
+			}
+		}
 		for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/v2/"), "/") {
 			if !strings.HasPrefix(seg, "{") {
 				v.places[folded(wordsOf(seg))] = true
@@ -139,7 +147,7 @@ func folded(words []string) string { return strings.Join(words, "") }
 // spelling (gpu, GPU, gpus), and no word of it is what a request body has as a
 // member (gpu_count, extraEnv).
 func (op *Operation) Foreign(member string) bool {
-	return op.body != nil && op.names.foreign(member)
+	return op.body != nil && op.names().foreign(member)
 }
 
 // UnknownRead returns the operation that reads a path of a collection which neither
@@ -161,7 +169,7 @@ func (a *API) UnknownRead(path string, run *API) *Operation {
 			return nil
 		}
 	}
-	place := func(a *API, seg string) bool { return a.names.places[folded(wordsOf(seg))] }
+	place := func(a *API, seg string) bool { return a.names().places[folded(wordsOf(seg))] }
 	if wordsOf(segments[0]) == nil || place(a, segments[0]) || len(segments) > 1 && place(run, segments[1]) {
 		return nil
 	}

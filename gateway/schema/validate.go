@@ -4,11 +4,32 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
 )
+
+// compiler compiles schemas of the description, each when it is first needed: most
+// gateways use few of the operations. That all of them compile is tested.
+type compiler struct {
+	text []byte
+
+	mu  sync.Mutex
+	all *jsonschema.Compiler
+}
+
+// judge panics where the schema does not compile: see explainer.validate.
+func (c *compiler) judge(pointer string) *judge {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = newCompiler(c.text)
+	}
+	s := c.all.MustCompile(documentURL + "#" + pointer)
+	return &judge{schema: s, program: fastcheck.Compile(c.all, s)}
+}
 
 // judge is one schema in two forms: the program accepts what is valid, quickly;
 // whatever it leaves open the schema decides, and explains.
@@ -32,12 +53,13 @@ func (op *Operation) ValidateBody(doc any) []Violation {
 
 // validate never passes what the validators did not pass: a panic inside them, or
 // an error that cannot be explained, is a violation of its own.
-func (x *explainer) validate(j *judge, doc any) (vs []Violation) {
+func (x *explainer) validate(judge func() *judge, doc any) (vs []Violation) {
 	defer func() {
 		if recover() != nil {
 			vs = []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
 		}
 	}()
+	j := judge()
 	if j.program.Accepts(doc) {
 		return nil
 	}
