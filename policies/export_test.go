@@ -5,7 +5,8 @@ import "slices"
 // Held is how many evaluations hold a place.
 func (e *Engine) Held() int { return len(e.places) }
 
-// Unknown lists the policies of which nothing is remembered about a call.
+// Unknown lists the policies that must be evaluated for a call: they may say something,
+// and nothing is remembered.
 func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 	o := e.now.Load().orgs[org]
 	doc, err := in.Document()
@@ -13,6 +14,7 @@ func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 		return nil, err
 	}
 	q := o.ask(doc, in.Time)
+	q.silent()
 	q.recall()
 	var out []string
 	for i, s := range q.said {

@@ -16,19 +16,17 @@ import (
 )
 
 // verdict is what the policies themselves say. What was said of an equal call is
-// remembered: of all policies together, and of each, so that those alone are
-// evaluated which read something new.
+// remembered: of all policies together, and of each that says something, so that
+// those alone are evaluated which read something new.
 func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document, now time.Time) (*Decision, error) {
-	if o.memory == nil {
-		return e.evaluate(ctx, o.ask(doc, now))
-	}
-	key, kept := o.memory.Key(doc, o.Reads, -1)
+	key, kept := o.key(doc, o.Reads, -1)
 	if kept {
 		if d, known := o.memory.Get(key); known {
 			return d, nil
 		}
 	}
 	q := o.ask(doc, now)
+	q.silent()
 	q.recall()
 	d, err := e.evaluate(ctx, q)
 	if err != nil {
@@ -45,10 +43,11 @@ func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document,
 type question struct {
 	*orgState
 
-	doc  *record.Document
-	now  time.Time
-	w    *openings // follows the evaluation; nil does not
-	said []said    // one per call
+	doc   *record.Document
+	now   time.Time
+	input *ast.Term // what is read of the document; nil before it is converted
+	w     *openings // follows the evaluation; nil does not
+	said  []said    // one per call
 }
 
 func (o *orgState) ask(doc *record.Document, now time.Time) *question {
@@ -62,16 +61,25 @@ type said struct {
 	kept     bool // under the key, once it is known
 }
 
-// recall finds what is remembered of each call.
+// key is under which a verdict is remembered, as record.Memory.Key has it.
+func (o *orgState) key(doc *record.Document, reads *record.Projection, of int) (key record.Key, kept bool) {
+	if o.memory == nil {
+		return key, false
+	}
+	return o.memory.Key(doc, reads, of)
+}
+
+// recall finds what is remembered of each call that is not known yet.
 func (q *question) recall() {
 	for i, c := range q.Calls {
 		s := &q.said[i]
-		var key record.Key
-		if key, s.kept = q.memory.Key(q.doc, c.Reads, i); !s.kept {
+		if !s.open() {
 			continue
 		}
-		s.key = key
-		if d, known := q.memory.Get(key); known {
+		if s.key, s.kept = q.key(q.doc, c.Reads, i); !s.kept {
+			continue
+		}
+		if d, known := q.memory.Get(s.key); known {
 			s.decision, s.kept = d, false
 		}
 	}
@@ -146,15 +154,9 @@ func (e *Engine) evaluate(ctx context.Context, q *question) (*Decision, error) {
 
 // decide evaluates the calls; a panic in one is an error like any other.
 func (q *question) decide(cancel topdown.Cancel) error {
-	var input *ast.Term
-	err := sandbox.Run(func() (err error) {
-		if input, err = q.converter.Term(q.doc, q.Reads); err != nil {
-			return fmt.Errorf("%w: %w", ErrInput, err)
-		}
-		return nil
-	})
-	if err == nil && !q.silent(input, cancel) {
-		err = sandbox.RunDeep(len(q.Calls), func() error { return q.run(input, cancel) })
+	err := sandbox.Run(q.convert)
+	if err == nil {
+		err = sandbox.RunDeep(len(q.Calls), func() error { return q.run(q.input, cancel) })
 	}
 	if err != nil && !errors.Is(err, ErrInput) {
 		err = fmt.Errorf("%w: %w", ErrEvaluation, err)
@@ -162,20 +164,33 @@ func (q *question) decide(cancel topdown.Cancel) error {
 	return err
 }
 
+// convert makes the input of the document, once.
+func (q *question) convert() (err error) {
+	if q.input != nil {
+		return nil
+	}
+	if q.input, err = q.converter.Term(q.doc, q.Reads); err != nil {
+		return fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	return nil
+}
+
 // quiet is what a call says that says nothing.
 var quiet = new(Decision)
 
-// silent finds the calls that say nothing, which takes no evaluation; it reports whether
-// that was all of them. To follow an evaluation it must take place.
-func (q *question) silent(input *ast.Term, cancel topdown.Cancel) (all bool) {
-	if q.w != nil {
-		return false
+// silent finds calls that say nothing, which takes no evaluation. It is bounded work,
+// done at once: what it cannot find, or fails at, is left to the evaluation.
+func (q *question) silent() {
+	if !q.Quick() {
+		return
 	}
-	err := sandbox.Run(func() error {
-		q.Silent(input, cancel, func(i int) bool { return q.said[i].decision == nil }, func(i int) { q.said[i].decision = quiet })
+	_ = sandbox.Run(func() error {
+		if err := q.convert(); err != nil {
+			return err
+		}
+		q.Silent(q.input, func(i int) { q.said[i].decision = quiet })
 		return nil
 	})
-	return err == nil && !slices.ContainsFunc(q.said, said.open)
 }
 
 // open reports whether it is not known yet.

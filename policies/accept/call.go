@@ -51,15 +51,31 @@ func external(fn topdown.BuiltinFunc, args []operand, to int) step {
 		operands := r.room(len(args))
 		for i, a := range args {
 			operands[i] = a.of(caller)
+			r.left -= 1 + size(operands[i])
 		}
-		r.value = nil
-		err := fn(r.builtins, operands, r.keep)
-		r.stack, r.top = stack, top
-		if err != nil {
+		if r.left < 0 {
 			return unsure
 		}
+		r.value = nil
+		if fn(r.builtins, operands, r.keep) != nil {
+			return unsure
+		}
+		r.stack, r.top = stack, top
 		return result(r, caller, to)
 	}
+}
+
+// size is how much work a value is for a function.
+func size(t *ast.Term) int {
+	if t != nil {
+		switch v := t.Value.(type) {
+		case ast.String:
+			return len(v) / 8
+		case interface{ Len() int }:
+			return v.Len()
+		}
+	}
+	return 0
 }
 
 func result(r *Run, caller frame, to int) outcome {

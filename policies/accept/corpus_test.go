@@ -70,7 +70,7 @@ func TestCorpus(t *testing.T) {
 			unsure++
 			continue
 		}
-		run := program.Begin(input, topdown.NewCancel(), nil)
+		run := program.Begin(input, nil)
 		r := program.Rule(strings.TrimPrefix(rule, "data."))
 		if r == nil {
 			run.End()

@@ -20,13 +20,23 @@ type Run struct {
 	keep     func(*ast.Term) error
 	stack    []*ast.Term // frames
 	top      int
+	left     int // of maxWork
 }
 
 // stackSize is how many locals a run has room for before it allocates.
 const stackSize = 512
 
+// maxWork is how much a run does before it leaves the rest to the evaluation: rounds
+// of loops, and what is given to built-in functions, items and eight bytes being one
+// each. All in all that takes a few milliseconds.
+const maxWork = 1 << 16
+
 func newRun(memos int) *Run {
 	r := &Run{memo: make([]known, memos), stack: make([]*ast.Term, stackSize)}
+	r.builtins = topdown.BuiltinContext{
+		Context: context.Background(), //nolint:forbidigo // a run is bounded
+		Metrics: metrics.NoOp(), Cancel: topdown.NewCancel(),
+	}
 	r.keep = func(t *ast.Term) error {
 		r.value = t
 		return nil
@@ -35,16 +45,13 @@ func newRun(memos int) *Run {
 }
 
 // Begin starts a run, which must be ended. patterns keeps compiled patterns.
-func (p *Program) Begin(input *ast.Term, cancel topdown.Cancel, patterns cache.InterQueryValueCache) *Run {
+func (p *Program) Begin(input *ast.Term, patterns cache.InterQueryValueCache) *Run {
 	r, ok := p.runs.Get().(*Run)
 	if !ok {
 		panic("accept: the pool holds something else")
 	}
-	r.program, r.input = p, input
-	r.builtins = topdown.BuiltinContext{
-		Context: context.Background(), //nolint:forbidigo // a run is ended by cancel
-		Metrics: metrics.NoOp(), Cancel: cancel, InterQueryBuiltinValueCache: patterns,
-	}
+	r.program, r.input, r.left = p, input, maxWork
+	r.builtins.InterQueryBuiltinValueCache = patterns
 	return r
 }
 
@@ -52,7 +59,7 @@ func (p *Program) Begin(input *ast.Term, cancel topdown.Cancel, patterns cache.I
 func (r *Run) End() {
 	clear(r.memo)
 	clear(r.stack)
-	r.builtins, r.input, r.value, r.top = topdown.BuiltinContext{}, nil, nil, 0
+	r.builtins.InterQueryBuiltinValueCache, r.input, r.value, r.top = nil, nil, nil, 0
 	r.program.runs.Put(r)
 }
 

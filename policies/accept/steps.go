@@ -48,7 +48,7 @@ func (b *builder) scan(s *ir.ScanStmt) (step, error) {
 	from, key, value := b.read(s.Source), b.local(s.Key), b.local(s.Value)
 	inner, err := b.block(s.Block)
 	round := func(r *Run, f frame, k, v *ast.Term) outcome {
-		if r.builtins.Cancel.Cancelled() {
+		if r.left--; r.left < 0 {
 			return unsure
 		}
 		f[key], f[value] = k, v

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/tollgate-dev/tollgate/policies/accept"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
@@ -52,17 +51,17 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Prog
 	return p, nil
 }
 
-// Silent finds the calls among some that say nothing about an input. Of those it
-// leaves out, only an evaluation can tell.
-func (c *Compiled) Silent(input *ast.Term, cancel topdown.Cancel, among func(call int) bool, silent func(call int)) {
-	if c.program == nil {
-		return
-	}
-	run := c.program.Begin(input, cancel, c.patterns)
+// Quick reports whether there are calls that Silent can find.
+func (c *Compiled) Quick() bool { return c.program != nil }
+
+// Silent finds calls that say nothing about an input. Of those it leaves out, only an
+// evaluation can tell. What it does is bounded, whatever the input.
+func (c *Compiled) Silent(input *ast.Term, silent func(call int)) {
+	run := c.program.Begin(input, c.patterns)
 	defer run.End()
 	for i := range c.Calls {
 		q := &c.Calls[i].quick
-		if q.rule == nil || !among(i) {
+		if q.rule == nil {
 			continue
 		}
 		if q.guard != nil {
