@@ -25,7 +25,7 @@ func (b *builder) call(s *ir.CallStmt) (step, error) {
 	if decl := ast.BuiltinMap[s.Func]; fn == nil || decl == nil || decl.Relation { // a relation has several values
 		return nil, fmt.Errorf("the function %s", s.Func)
 	}
-	return external(fn, args, to), nil
+	return external(fn, natives(s.Func), args, to), nil
 }
 
 // internal builds a call of a function.
@@ -45,7 +45,7 @@ func internal(f *function, args []operand, to int) step {
 }
 
 // external builds a call of a built-in function. An error in one ends the run.
-func external(fn topdown.BuiltinFunc, args []operand, to int) step {
+func external(fn topdown.BuiltinFunc, own native, args []operand, to int) step {
 	return func(r *Run, caller frame) outcome {
 		stack, top := r.stack, r.top
 		operands := r.room(len(args))
@@ -57,7 +57,10 @@ func external(fn topdown.BuiltinFunc, args []operand, to int) step {
 			return unsure
 		}
 		r.value = nil
-		if fn(r.builtins, operands, r.keep) != nil {
+		if own != nil {
+			r.value = own(r, operands)
+		}
+		if r.value == nil && fn(r.builtins, operands, r.keep) != nil {
 			return unsure
 		}
 		r.stack, r.top = stack, top

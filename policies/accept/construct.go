@@ -9,6 +9,7 @@ import (
 type list struct {
 	ast.Value
 
+	term  ast.Term // whose value it is
 	items []*ast.Term
 }
 
@@ -30,7 +31,9 @@ func (b *builder) construction(stmt ir.Stmt) step {
 	case *ir.MakeArrayStmt:
 		to := b.local(s.Target)
 		return func(_ *Run, f frame) outcome {
-			f[to] = ast.NewTerm(&list{items: make([]*ast.Term, 0, s.Capacity)})
+			made := new(list)
+			made.items, made.term.Value = make([]*ast.Term, 0, s.Capacity), made
+			f[to] = &made.term
 			return next
 		}
 	case *ir.ArrayAppendStmt:

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
@@ -22,6 +23,7 @@ type Program struct {
 	functions map[string]*function // by path, joined by dots
 	memos     int                  // how many functions have something remembered of them
 	runs      sync.Pool
+	automata  *lru.Cache[string, *automaton] // by regular expression, nil for those that have none
 }
 
 // function is a rule, or several of one name.
@@ -64,7 +66,7 @@ func Compile(ctx context.Context, c *ast.Compiler, rules []string, root string, 
 	for i, s := range plan.Static.Strings {
 		b.static[i] = ast.InternedTerm(s.Value)
 	}
-	p := &Program{functions: map[string]*function{}}
+	p := &Program{functions: map[string]*function{}, automata: newAutomata()}
 	for _, fn := range plan.Funcs.Funcs {
 		f := &function{name: fn.Name, memo: -1}
 		for _, l := range fn.Params {

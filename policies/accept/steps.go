@@ -59,26 +59,34 @@ func (b *builder) scan(s *ir.ScanStmt) (step, error) {
 		if t == nil {
 			return next
 		}
-		o := next
 		switch v := t.Value.(type) {
 		case *ast.Array:
-			for i := 0; i < v.Len() && o == next; i++ {
-				o = round(r, f, ast.InternedTerm(i), v.Elem(i))
+			for i := range v.Len() {
+				if o := round(r, f, ast.InternedTerm(i), v.Elem(i)); o != next {
+					return within(o)
+				}
 			}
 		case ast.Set:
 			for _, item := range v.Slice() {
-				if o = round(r, f, item, item); o != next {
-					break
+				if o := round(r, f, item, item); o != next {
+					return within(o)
 				}
 			}
 		case ast.Object:
-			v.Until(func(k, item *ast.Term) bool {
-				o = round(r, f, k, item)
-				return o != next
-			})
+			return within(members(v, func(k, item *ast.Term) outcome { return round(r, f, k, item) }))
 		}
-		return within(o)
+		return next
 	}, err
+}
+
+// members visits the members of an object, until one is not to be gone on behind.
+func members(of ast.Object, visit func(k, v *ast.Term) outcome) outcome {
+	o := next
+	of.Until(func(k, v *ast.Term) bool {
+		o = visit(k, v)
+		return o != next
+	})
+	return o
 }
 
 // condition builds what leaves the block unless something holds; nil is something
