@@ -19,7 +19,8 @@ const (
 	batch   = 128
 )
 
-// Client is a client whose scripts travel together; other commands do not. A script is
+// Client is a client whose scripts, and reads of keys, travel together; other commands do
+// not. A script is
 // not taken back when its caller has left, and may be waited for a little longer than its
 // context says: as long as the client's timeouts allow for the pipeline ahead of it.
 type Client struct {
@@ -31,9 +32,9 @@ type Client struct {
 
 var _ redis.UniversalClient = (*Client)(nil)
 
-// script is a call of one.
+// script is a call of one, or a read.
 type script struct {
-	cmd *redis.Cmd
+	cmd redis.Cmder
 	// until is the deadline of the caller, zero for none.
 	until time.Time
 }
@@ -56,26 +57,43 @@ func (c *Client) Eval(ctx context.Context, source string, keys []string, args ..
 	return c.run(ctx, "eval", source, keys, args)
 }
 
-func (c *Client) run(ctx context.Context, name, source string, keys []string, args []any) *redis.Cmd {
-	all := make([]any, 0, 3+len(keys)+len(args))
-	all = append(all, name, source, len(keys))
+// MGet implements redis.StringCmdable.
+func (c *Client) MGet(ctx context.Context, keys ...string) *redis.SliceCmd {
+	const name = "mget"
+	all := append(make([]any, 0, 1+len(keys)), name)
 	for _, k := range keys {
 		all = append(all, k)
 	}
-	s := script{cmd: redis.NewCmd(ctx, append(all, args...)...)}
-	s.cmd.SetFirstKeyPos(3)
+	cmd := redis.NewSliceCmd(ctx, all...)
+	c.do(ctx, name, keys, cmd)
+	return cmd
+}
+
+func (c *Client) run(ctx context.Context, name, source string, keys []string, args []any) *redis.Cmd {
+	all := append(make([]any, 0, 3+len(keys)+len(args)), name, source, len(keys))
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	c.do(ctx, name, keys, cmd)
+	return cmd
+}
+
+// do sends a command with those of the same instant.
+func (c *Client) do(ctx context.Context, name string, keys []string, cmd redis.Cmder) {
 	if err := ctx.Err(); err != nil {
-		s.cmd.SetErr(err)
-		return s.cmd
+		cmd.SetErr(err)
+		return
 	}
 	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
 		_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/groupcommit").Start(ctx, name,
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
 		defer span.End()
 	}
+	s := script{cmd: cmd}
 	s.until, _ = ctx.Deadline()
 	c.group.Do(ctx, c.slot(keys), &s)
-	return s.cmd
 }
 
 // slot names what travels together: in a cluster, the scripts of one slot, so that a

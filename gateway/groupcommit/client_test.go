@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type writes struct{ arrived, proceed chan int }
 
 func (w writes) hold(cmds ...redis.Cmder) {
-	if strings.HasPrefix(cmds[0].Name(), "eval") {
+	if name := cmds[0].Name(); strings.HasPrefix(name, "eval") || name == "mget" {
 		w.arrived <- len(cmds)
 		<-w.proceed
 	}
@@ -166,4 +166,50 @@ func TestScriptsFailInTime(t *testing.T) {
 		})
 	}
 	calls.Wait()
+}
+
+// Reads travel with what waits at the same instant, and each gets its own values.
+func TestReadsTravelWithScripts(t *testing.T) {
+	base := client(t, redistest.Start(t))
+	script := redis.NewScript(echo)
+	if err := errors.Join(base.Set(t.Context(), "b", "2", 0).Err(), base.ScriptLoad(t.Context(), echo).Err()); err != nil {
+		t.Fatal(err)
+	}
+	w := writes{make(chan int), make(chan int)}
+	base.AddHook(w)
+	c := groupcommit.New(base)
+	var calls sync.WaitGroup
+	run := func(arg string) {
+		calls.Go(func() {
+			if err := script.Run(t.Context(), c, []string{"k"}, arg).Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	run("one")
+	<-w.arrived
+	run("two")
+	<-w.arrived
+	calls.Go(func() {
+		if got, err := c.MGet(t.Context(), "a", "b").Result(); err != nil || fmt.Sprint(got) != "[<nil> 2]" {
+			t.Errorf("MGET a b: %v, %v, want nil and 2", got, err)
+		}
+	})
+	run("three")
+	for c.Queued() != 2 {
+		runtime.Gosched()
+	}
+	w.proceed <- 1
+	if got := <-w.arrived; got != 2 {
+		t.Errorf("%d commands share a write, want a read and a script", got)
+	}
+	w.proceed <- 1
+	w.proceed <- 1
+	calls.Wait()
+
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.MGet(left, "a").Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its caller has left: %v, want %v", err, context.Canceled)
+	}
 }
