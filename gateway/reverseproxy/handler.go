@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -151,13 +152,17 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 		header[spelling(name)] = values
 	}
 	h.patience(w)
-	w.WriteHeader(a.Status)
 	if a.Stream == nil {
-		if len(a.Body) > 0 && a.Status != http.StatusNoContent {
-			_, _ = w.Write(a.Body) // the caller left; the event says so
+		if len(a.Body) == 0 || a.Status == http.StatusNoContent {
+			w.WriteHeader(a.Status)
+			return nil
 		}
+		header["Content-Length"] = []string{strconv.Itoa(len(a.Body))} // or a long one would be sent in chunks
+		w.WriteHeader(a.Status)
+		_, _ = w.Write(a.Body) // the caller left; the event says so
 		return nil
 	}
+	w.WriteHeader(a.Status)
 	defer func() { _ = a.Stream.Close() }()
 	buf := h.buffer()
 	defer h.buffers.Put(buf)

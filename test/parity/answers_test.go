@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,4 +76,19 @@ func TestBrandsOfTemplates(t *testing.T) {
 			t.Errorf("made with isAcme %v, want false: %s", got, made.Body)
 		}
 	}, with("legacy: {brand: Acme}"))
+}
+
+// Answers that are whole say their length, however long: in chunks, each would be one
+// write more.
+func TestWholeAnswersSayTheirLength(t *testing.T) {
+	d := openDoor(t, "http")
+	for _, raw := range []string{
+		request("GET", "/v1/openapi.json", "", ""), request("GET", "/v1/pods", "key_research", ""), request("GET", "/v2/pods", "", ""),
+		graphql(`{ __schema { types { name description } } }`),
+	} {
+		a := d.ask(t, raw)
+		if got, want := a.Header["Content-Length"], strconv.Itoa(len(a.Body)); len(got) != 1 || got[0] != want {
+			t.Errorf("%.40q: %d with Content-Length %q, want %s", raw, a.Status, got, want)
+		}
+	}
 }
