@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,21 +19,18 @@ import (
 type archiver struct {
 	store  *archive.Store
 	chain  func() *filter.Chain
-	late   func(f func())
 	logger *slog.Logger
 
 	written, dropped, failed atomic.Int64
 
-	mu      sync.Mutex // guards what follows
-	waiting []*filter.Exchange
-	writing bool
+	backlog backlog[*filter.Exchange]
 }
 
-// Bounds of an archiver.
 const (
-	maxArchiving = 4096 // exchanges that wait
-	archiveBatch = 100  // exchanges that are written at once
-	archiveTime  = 2 * time.Second
+	// archiveTime bounds one writing.
+	archiveTime = 2 * time.Second
+	// behind is how long notes wait for others that can be written with them.
+	behind = 20 * time.Millisecond
 )
 
 // newHistory makes the memory of exchanges, and the archive if there is one.
@@ -45,8 +41,9 @@ func (g *Gateway) newHistory(cfg *Config) {
 	}
 	a := &archiver{
 		store: archive.New(g.deps.Redis, cfg.Redis.Prefix.decisions(), cfg.Decisions.Shared),
-		chain: func() *filter.Chain { return g.pipeline().Chain }, late: g.late.Go, logger: g.deps.Logger,
+		chain: func() *filter.Chain { return g.pipeline().Chain }, logger: g.deps.Logger,
 	}
+	a.backlog.write, a.backlog.late, a.backlog.pause = a.writeAll, g.late.Go, behind
 	g.archive, g.history = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
 	meter := g.meter()
 	shared := must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
@@ -60,53 +57,16 @@ func (g *Gateway) newHistory(cfg *Config) {
 
 // add has an exchange written, unless too many wait.
 func (a *archiver) add(ex *filter.Exchange) {
-	a.mu.Lock()
-	if len(a.waiting) >= maxArchiving {
-		a.mu.Unlock()
+	if !a.backlog.add(ex) {
 		a.dropped.Add(1)
-		return
-	}
-	a.waiting = append(a.waiting, ex)
-	begin := !a.writing
-	a.writing = true
-	a.mu.Unlock()
-	if begin {
-		a.late(a.write)
 	}
 }
 
-// write writes what waits, until nothing does.
-func (a *archiver) write() {
-	ended := false
-	defer func() {
-		if !ended { // a panic: the next exchange begins again
-			a.mu.Lock()
-			a.writing = false
-			a.mu.Unlock()
-		}
-	}()
-	for {
-		batch := a.next()
-		if ended = len(batch) == 0; ended {
-			return
-		}
-		for org, entries := range a.entries(batch) {
-			a.keep(org, entries)
-		}
+// writeAll writes exchanges.
+func (a *archiver) writeAll(batch []*filter.Exchange) {
+	for org, entries := range a.entries(batch) {
+		a.keep(org, entries)
 	}
-}
-
-// next takes a batch of what waits; it is empty when the writing is over.
-func (a *archiver) next() []*filter.Exchange {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	batch := a.waiting[:min(archiveBatch, len(a.waiting))]
-	a.waiting = a.waiting[len(batch):]
-	if len(a.waiting) == 0 {
-		a.waiting = nil
-	}
-	a.writing = len(batch) > 0
-	return batch
 }
 
 // entries explains exchanges, by organisation.

@@ -31,8 +31,9 @@ func TestArchiver(t *testing.T) {
 	var begun []func()
 	a := &archiver{
 		store: archive.New(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:", archive.DefaultConfig()),
-		chain: func() *filter.Chain { return new(filter.Chain) }, late: func(f func()) { begun = append(begun, f) }, logger: slog.New(slog.DiscardHandler),
+		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
+	a.backlog.write, a.backlog.late = a.writeAll, func(f func()) { begun = append(begun, f) }
 	kept := func() int {
 		list, err := a.list(t.Context(), "acme", explain.Query{Limit: 10_000})
 		if err != nil {
@@ -40,15 +41,15 @@ func TestArchiver(t *testing.T) {
 		}
 		return len(list)
 	}
-	for range maxArchiving + 3 {
+	for range maxWaiting + 3 {
 		a.add(refusedExchange("acme"))
 	}
 	if len(begun) != 1 {
 		t.Fatalf("%d writers, want one", len(begun))
 	}
 	begun[0]()
-	if got := [3]int64{a.written.Load(), a.dropped.Load(), a.failed.Load()}; got != [3]int64{maxArchiving, 3, 0} || kept() != maxArchiving {
-		t.Errorf("written, dropped, failed = %v with %d kept, want %d, 3, 0", got, kept(), maxArchiving)
+	if got := [3]int64{a.written.Load(), a.dropped.Load(), a.failed.Load()}; got != [3]int64{maxWaiting, 3, 0} || kept() != maxWaiting {
+		t.Errorf("written, dropped, failed = %v with %d kept, want %d, 3, 0", got, kept(), maxWaiting)
 	}
 
 	server.SetError("LOADING")
@@ -57,7 +58,7 @@ func TestArchiver(t *testing.T) {
 	server.SetError("")
 	a.add(refusedExchange("acme"))
 	begun[2]()
-	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{maxArchiving + 1, 1} || kept() != maxArchiving+1 {
+	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{maxWaiting + 1, 1} || kept() != maxWaiting+1 {
 		t.Errorf("after the store was away: written, failed = %v with %d kept", got, kept())
 	}
 }
@@ -65,8 +66,9 @@ func TestArchiver(t *testing.T) {
 func BenchmarkArchiver(b *testing.B) {
 	a := &archiver{
 		store: archive.New(redistest.Client(b, redis.Options{Addr: redistest.Start(b)}), "t:", archive.DefaultConfig()),
-		chain: func() *filter.Chain { return new(filter.Chain) }, late: func(f func()) { f() }, logger: slog.New(slog.DiscardHandler),
+		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
+	a.backlog.write, a.backlog.late = a.writeAll, func(f func()) { f() }
 	for b.Loop() {
 		a.add(refusedExchange("acme"))
 	}

@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -15,61 +17,80 @@ import (
 
 // billed is a filter.Observer that remembers the GPU types of what callers of v2
 // make: v1 bills by them after it is gone, when the platform does not tell any more.
-// What the legacy dialects make, they remember by themselves.
+// What the legacy dialects make, they remember by themselves. Notes are written behind
+// the answer.
 type billed struct {
 	deps translate.Deps
 	next filter.Observer
 	late func(f func())
+	pods *backlog[podNote]
 }
 
-// noteTime bounds the writing of one note.
+// podNote is what is to be remembered of a pod.
+type podNote struct {
+	account, id string
+	translate.PodNote
+}
+
+// noteTime bounds one writing of notes.
 const noteTime = time.Second
 
-// Ended implements filter.Observer. The note is written behind the answer.
+// Ended implements filter.Observer.
 func (b billed) Ended(ex *filter.Exchange) {
 	b.next.Ended(ex)
-	note := b.noteOf(ex)
-	if note == nil {
-		return
-	}
-	b.late(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // the note outlives its request, and depends on nothing of it
-		defer cancel()
-		if err := note(ctx); err != nil {
-			b.deps.Logger.WarnContext(ctx, "translation memory not written", "error", err)
-		}
-	})
-}
-
-// noteOf returns what writes the note of an exchange, nil if there is none.
-func (b billed) noteOf(ex *filter.Exchange) func(ctx context.Context) error {
 	if ex.Dialect != route.V2 || ex.Operation == nil || ex.Input == nil || ex.Answer == nil || !ex.Answer.Relayed || ex.Answer.Status >= http.StatusMultipleChoices {
-		return nil
+		return
 	}
 	switch ex.Operation.ID {
 	case "createPod":
-		if pod := v2.PodOf(ex.Answer.Object()); pod.ID() != "" {
-			key := translate.Key{Account: ex.Caller.Org, Kind: translate.KindPod, ID: pod.ID()}
-			return func(ctx context.Context) error { return b.add(ctx, key, legacy.FirstSight(pod)) }
+		pod := v2.PodOf(ex.Answer.Object())
+		if pod.ID() != "" && !b.pods.add(podNote{ex.Caller.Org, pod.ID(), legacy.FirstSight(pod)}) {
+			unwritten(b.deps.Logger, errors.New("too many wait"))
 		}
 	case "createEndpoint", "updateEndpoint":
 		endpoint := v2.EndpointOf(ex.Answer.Object())
-		if kind := legacy.BilledType(endpoint, ex.Input.Catalog.Members); endpoint.ID() != "" && kind != "" {
-			key := translate.Key{Account: ex.Caller.Org, Kind: translate.KindEndpoint, ID: endpoint.ID()}
-			return func(ctx context.Context) error { return b.amend(ctx, key, kind) }
+		kind := legacy.BilledType(endpoint, ex.Input.Catalog.Members)
+		if endpoint.ID() == "" || kind == "" {
+			return
 		}
+		key := translate.Key{Account: ex.Caller.Org, Kind: translate.KindEndpoint, ID: endpoint.ID()}
+		b.late(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // the note outlives its request, and depends on nothing of it
+			defer cancel()
+			if err := b.amend(ctx, key, kind); err != nil {
+				unwritten(b.deps.Logger, err)
+			}
+		})
 	}
-	return nil
 }
 
-// add writes a note unless there is one.
-func (b billed) add(ctx context.Context, key translate.Key, note translate.PodNote) error {
-	raw, err := json.Marshal(note)
-	if err != nil {
-		return err
+func unwritten(logger *slog.Logger, err error) {
+	logger.Warn("translation memory not written", "error", err)
+}
+
+// writePods returns what writes notes of pods, unless there are some.
+func writePods(deps translate.Deps) func(batch []podNote) {
+	return func(batch []podNote) {
+		ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // notes outlive their requests, and depend on nothing of them
+		defer cancel()
+		accounts := make(map[string]map[string]json.RawMessage)
+		for _, p := range batch {
+			raw, err := json.Marshal(p.PodNote)
+			if err != nil {
+				unwritten(deps.Logger, err)
+				continue
+			}
+			if accounts[p.account] == nil {
+				accounts[p.account] = make(map[string]json.RawMessage)
+			}
+			accounts[p.account][p.id] = raw
+		}
+		for account, notes := range accounts {
+			if err := deps.Store.AddAll(ctx, account, translate.KindPod, notes, translate.NoteTTL); err != nil {
+				unwritten(deps.Logger, err)
+			}
+		}
 	}
-	_, err = b.deps.Store.Add(ctx, key, raw, translate.NoteTTL)
-	return err
 }
 
 // amend sets the type in the note of an endpoint, which keeps all else.

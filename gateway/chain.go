@@ -135,7 +135,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{g.dialects, g.history, g.late.Go},
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{deps: g.dialects, next: g.history, late: g.late.Go, pods: &g.pods},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,

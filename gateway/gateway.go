@@ -102,7 +102,8 @@ type Gateway struct {
 	dialects   translate.Deps
 	late       lingering // creates that outlived their requests
 	ledger     *spend.Ledger
-	repeats    repeats
+	repeats    *repeats
+	pods       backlog[podNote] // for v1's bills
 	approvals  *approval.Store
 	archive    *archiver // nil without one
 	keys       *keyring
@@ -200,6 +201,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.late.logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
+	g.pods.write, g.pods.late, g.pods.pause = writePods(g.dialects), g.late.Go, behind
 	g.newHistory(&cfg)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {

@@ -28,7 +28,7 @@ const answering = 10 * time.Second
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
 func (g *Gateway) newLedger(cfg *Config) {
-	g.repeats = repeats{idempotency.New(g.scripts, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger}
+	g.repeats = newRepeats(idempotency.New(g.scripts, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger)
 	store := redisstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
 	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
 	alerts, passes := g.newAlerts(store, history), newPasses(g.meter(), g.deps.Now, 2*cfg.Spend.Reconcile)

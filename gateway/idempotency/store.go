@@ -16,11 +16,12 @@ type Store struct {
 	*record.Store[Record]
 
 	claims *record.Store[string]
+	client redis.UniversalClient
 }
 
 // New returns a store whose keys begin with prefix. It does not dial.
 func New(client redis.UniversalClient, prefix string) *Store {
-	return &Store{record.New[Record](client, prefix), record.New[string](client, prefix)}
+	return &Store{record.New[Record](client, prefix), record.New[string](client, prefix), client}
 }
 
 // Entry is a record as it was found.
@@ -48,4 +49,20 @@ func (s *Store) Mark(org, resource, call string) (key, value string) {
 func (s *Store) Claim(ctx context.Context, org, resource, call string) (bool, error) {
 	e, _, err := s.claims.Swap(ctx, org, record.Entry[string]{ID: made + resource}, record.Write[string]{Record: &call, Keep: Keep})
 	return e.Record != nil && *e.Record == call, err
+}
+
+// Made is a resource and the call that has made it.
+type Made struct{ Org, Resource, Call string }
+
+// ClaimAll is Claim for many at once, each by itself, which does not say whose they are
+// now.
+func (s *Store) ClaimAll(ctx context.Context, all []Made) error {
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, m := range all {
+			key, value := s.Mark(m.Org, m.Resource, m.Call)
+			p.SetNX(ctx, key, value, Keep)
+		}
+		return nil
+	})
+	return record.Unavailable(err)
 }
