@@ -67,7 +67,7 @@ func (r *DryRun) exchange(ctx context.Context, in filter.Inbound, caller *identi
 
 func (r *DryRun) words(ctx context.Context, caller *identity.Caller) *words {
 	decide := func(in *policies.Input) (policies.Decision, error) { return r.Decide(ctx, caller.Org, in) }
-	return &words{chain: r.Pipeline.Chain, dry: r, decide: decide}
+	return &words{noters: r.Pipeline.Chain.Noters(), dry: r, decide: decide}
 }
 
 // ports are those of one run.

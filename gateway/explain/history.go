@@ -82,7 +82,7 @@ func (h *History) Find(chain *filter.Chain, decisionID string) (_ *Report, ok bo
 
 // ReportOf reports on an exchange that has ended.
 func ReportOf(chain *filter.Chain, ex *filter.Exchange) *Report {
-	return (&words{chain: chain}).report(ex)
+	return (&words{noters: chain.Noters()}).report(ex)
 }
 
 // Summary is a kept exchange in one line.

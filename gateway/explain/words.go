@@ -17,7 +17,7 @@ const refusalOfPlatform = "platform"
 
 // words finds the words for an exchange that has ended.
 type words struct {
-	chain *filter.Chain
+	noters filter.Noters
 	// dry is the run the exchange was part of, nil for one that took place.
 	dry *DryRun
 	// decide asks the policies of the caller's organisation; set with dry.
@@ -139,12 +139,12 @@ func (w *words) call(ex *filter.Exchange) Call {
 // stages says what each of the stages found out.
 func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 	e := ex.Event
-	out := []Stage{}
+	out := make([]Stage, 0, len(names))
 	for _, name := range names {
 		if name == "stamp" || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
 			continue // gives ids and is of no interest; the size is looked at twice
 		}
-		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.chain.Notes(ex, name)})
+		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.noters.Notes(ex, name)})
 	}
 	if len(out) == 0 {
 		return out

@@ -137,19 +137,33 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	}
 }
 
-// Notes says what the filters found out about an exchange in a stage.
-func (c *Chain) Notes(ex *Exchange, stage string) []string {
-	var notes []string
+// Noters returns the filters that have something to tell, in order.
+func (c *Chain) Noters() Noters {
+	var all Noters
 	for part := range parts {
 		for _, f := range c.part(part) {
-			if n, ok := f.(Noter); ok && len(notes) == 0 {
-				notes = n.Notes(ex, stage)
+			if n, ok := f.(Noter); ok {
+				all = append(all, n)
 			}
 		}
 	}
+	return all
+}
+
+// Noters are those of a chain.
+type Noters []Noter
+
+// Notes says what the filters found out about an exchange in a stage.
+func (l Noters) Notes(ex *Exchange, stage string) []string {
 	if stage != StageDispatch {
-		return notes
+		for _, n := range l {
+			if notes := n.Notes(ex, stage); len(notes) > 0 {
+				return notes
+			}
+		}
+		return nil
 	}
+	var notes []string
 	if ex.Event.UpstreamStatus != 0 {
 		notes = append(notes, fmt.Sprintf("the platform answered %d", ex.Event.UpstreamStatus))
 	}

@@ -62,7 +62,7 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 // What was found is said of the call that made it, or of that which got it.
 func TestFoundResources(t *testing.T) {
 	made := &Exchange{Adopted: "p1", Sent: SentOut, Event: &telemetry.Event{}}
-	if got, want := new(Chain).Notes(made, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
+	if got, want := Noters(nil).Notes(made, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 	given := &Exchange{Adopted: "p1", Event: &telemetry.Event{}}
