@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -157,9 +158,15 @@ func clip(s string) string {
 	return s
 }
 
+// attributes are lists of attributes to be filled again: handlers do not keep what they
+// are given.
+//
+//nolint:gochecknoglobals // as the language has it
+var attributes = sync.Pool{New: func() any { a := make([]slog.Attr, 0, 48); return &a }}
+
 // log writes the event as one line. Levels: faults are errors, refusals and
 // upstream failures warnings, everything else info.
-func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration) {
+func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	level := slog.LevelInfo
 	switch e.Outcome {
 	case OutcomeFault:
@@ -171,7 +178,8 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	if !logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 32)
+	room, _ := attributes.Get().(*[]slog.Attr)
+	attrs := (*room)[:0]
 	str := func(key, value string) {
 		if value != "" {
 			attrs = append(attrs, slog.String(key, clip(value)))
@@ -230,10 +238,17 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, took time.Duration
 	if e.UpstreamStatus != 0 {
 		attrs = append(attrs, slog.Int("upstream_status", e.UpstreamStatus), slog.Duration("upstream_latency", e.UpstreamLatency))
 	}
-	attrs = append(attrs, slog.Int64("bytes_in", e.BytesIn), slog.Int64("bytes_out", e.BytesOut), slog.Duration("duration", took))
+	attrs = append(attrs, slog.Int64("bytes_in", e.BytesIn), slog.Int64("bytes_out", e.BytesOut), slog.Duration("duration", now.Sub(e.Start)))
 	str("revision", e.Revision)
 	if e.Cause != nil {
 		str("cause", e.Cause.Error())
 	}
-	logger.LogAttrs(ctx, level, "exchange", attrs...)
+	// Not by the logger, which would find the place of the call and copy the attributes:
+	// those of a group without a name are the record's own.
+	r := slog.NewRecord(now, level, "exchange", 0)
+	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
+	_ = logger.Handler().Handle(ctx, r)
+	clear(attrs)
+	*room = attrs
+	attributes.Put(room)
 }

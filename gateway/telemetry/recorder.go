@@ -131,8 +131,9 @@ func (r *Recorder) Refused(ctx context.Context, kind string) {
 // Record ends the exchange: it logs and counts the event and completes the
 // span in ctx.
 func (r *Recorder) Record(ctx context.Context, e *Event) {
-	took := r.now().Sub(e.Start)
-	e.log(ctx, r.logger, took)
+	now := r.now()
+	took := now.Sub(e.Start)
+	e.log(ctx, r.logger, now)
 
 	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status}, series.attributes)...)
 	if e.Refusal != "" {
