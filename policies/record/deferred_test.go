@@ -42,7 +42,7 @@ func TestDeferredValuesAreValues(t *testing.T) {
 		d := deferring(t, v)
 		p := Reading([][]string{rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 2).Draw(t, "path")})
 		if _, isObject := v.(map[string]any); !isObject {
-			p = wholeProjection()
+			p = everything
 		}
 		var c Converter
 		one, err1 := c.term(v, p)

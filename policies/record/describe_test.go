@@ -71,7 +71,7 @@ func TestDocumentsAreOfTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		term, err := new(Converter).Term(d, wholeProjection())
+		term, err := new(Converter).Term(d, everything)
 		if err != nil {
 			t.Fatal(err)
 		}

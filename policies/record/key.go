@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -19,12 +20,14 @@ const (
 	tagArray   = '['
 	tagObject  = '{'
 	tagEnd     = '}'
+	tagAbsent  = '-'
 	tagCatalog = 'c'
 )
 
 // appendKey writes the part of v that p reads so that different values are
 // written differently: every value begins with its type, strings and lists go
-// on with their length, and objects end with a mark no member begins with.
+// on with their length, and objects end with a mark no member begins with. Keys are held
+// against those of the same p only.
 // Numbers keep their spelling, so 1 and 1.0 are different keys, which costs a hit
 // and nothing else.
 func appendKey(b []byte, v any, p *Projection) ([]byte, error) {
@@ -37,7 +40,7 @@ func appendKey(b []byte, v any, p *Projection) ([]byte, error) {
 		b = binary.AppendUvarint(append(b, tagArray), uint64(len(x)))
 		for _, item := range x {
 			var err error
-			if b, err = appendKey(b, item, wholeProjection()); err != nil {
+			if b, err = appendKey(b, item, everything); err != nil {
 				return nil, err
 			}
 		}
@@ -60,15 +63,14 @@ func appendKey(b []byte, v any, p *Projection) ([]byte, error) {
 func appendPart(b []byte, n part, p *Projection) ([]byte, error) {
 	b = append(b, tagObject)
 	for _, name := range p.namesIn(n.shape) {
-		m := n.byName[name]
-		if m == nil {
-			continue
+		m, v := n.byName[name], any(absent)
+		if m != nil {
+			v = m.value(n.of)
 		}
-		v := m.value(n.of)
 		if v == absent {
+			b = append(b, tagAbsent)
 			continue
 		}
-		b = appendText(b, tagString, name)
 		var err error
 		if m.whole {
 			b, err = appendPart(b, part{m.inner, v}, p.kid(name))
@@ -82,15 +84,27 @@ func appendPart(b []byte, n part, p *Projection) ([]byte, error) {
 	return append(b, tagEnd), nil
 }
 
-func appendMap[V any](b []byte, m map[string]V, p *Projection) ([]byte, error) {
+// appendMap writes the names of members only where all are read: elsewhere it is known
+// which come.
+func appendMap[V any](b []byte, m map[string]V, p *Projection) (_ []byte, err error) {
 	b = append(b, tagObject)
-	for _, name := range namesOf(p, m) {
-		v, present := m[name]
-		if !present {
-			continue
+	if !p.whole {
+		for _, name := range p.order {
+			if v, present := m[name]; !present {
+				b = append(b, tagAbsent)
+			} else if b, err = appendKey(b, v, p.kids[name]); err != nil {
+				return nil, err
+			}
 		}
-		var err error
-		if b, err = appendKey(appendText(b, tagString, name), v, p.kid(name)); err != nil {
+		return append(b, tagEnd), nil
+	}
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if b, err = appendKey(appendText(b, tagString, name), m[name], p); err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,7 @@ type Projection struct {
 	whole bool                   // everything below here
 	kids  map[string]*Projection // otherwise, these members
 	order []string               // their names, in order
+	keys  []*ast.Term            // the same as values
 }
 
 // Reading returns the part of the input that lies at or below the given paths.
@@ -86,24 +87,19 @@ func (p *Projection) Paths() []string {
 	return out
 }
 
-// wholeProjection reads everything.
-func wholeProjection() *Projection { return &Projection{whole: true} }
+// everything reads everything.
+var everything = &Projection{whole: true} //nolint:gochecknoglobals // read-only
 
 // freeze notes the order of members, once all are added.
 func (p *Projection) freeze() {
 	p.order = slices.Sorted(maps.Keys(p.kids))
+	p.keys = make([]*ast.Term, len(p.order))
+	for i, name := range p.order {
+		p.keys[i] = ast.StringTerm(name)
+	}
 	for _, kid := range p.kids {
 		kid.freeze()
 	}
-}
-
-// namesOf are the members of a map that are read, in order. Some of them may
-// not be there.
-func namesOf[V any](p *Projection, m map[string]V) []string {
-	if p.whole {
-		return slices.Sorted(maps.Keys(m))
-	}
-	return p.order
 }
 
 // namesIn are the members of an object that are read, in order.
@@ -146,7 +142,7 @@ func (c *Converter) catalog(list *catalog.Snapshot) (*ast.Term, error) {
 	if last := c.prices.Load(); last != nil && last.digest == digest {
 		return last.term, nil
 	}
-	term, err := c.object(part{catalogShape, &prices{list}}, wholeProjection())
+	term, err := c.object(part{catalogShape, &prices{list}}, everything)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +162,7 @@ func (c *Converter) term(v any, p *Projection) (*ast.Term, error) {
 	case []any:
 		terms := make([]*ast.Term, len(x))
 		for i, item := range x {
-			t, err := c.term(item, wholeProjection())
+			t, err := c.term(item, everything)
 			if err != nil {
 				return nil, err
 			}
@@ -210,20 +206,34 @@ func (c *Converter) object(x part, p *Projection) (*ast.Term, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		pairs = append(pairs, [2]*ast.Term{ast.InternedTerm(name), t})
+		pairs = append(pairs, [2]*ast.Term{m.key, t})
 	}
 	return ast.ObjectTerm(pairs...), nil
 }
 
 func mapTerm[V any](c *Converter, m map[string]V, p *Projection) (*ast.Term, error) {
-	names := namesOf(p, m)
-	pairs := make([][2]*ast.Term, 0, len(names))
-	for _, name := range names {
+	if p.whole {
+		return wholeMap(c, m)
+	}
+	pairs := make([][2]*ast.Term, 0, len(p.order))
+	for i, name := range p.order {
 		v, present := m[name]
 		if !present {
 			continue
 		}
-		t, err := c.term(v, p.kid(name))
+		t, err := c.term(v, p.kids[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		pairs = append(pairs, [2]*ast.Term{p.keys[i], t})
+	}
+	return ast.ObjectTerm(pairs...), nil
+}
+
+func wholeMap[V any](c *Converter, m map[string]V) (*ast.Term, error) {
+	pairs := make([][2]*ast.Term, 0, len(m))
+	for name, v := range m {
+		t, err := c.term(v, everything)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/open-policy-agent/opa/v1/ast"
+
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
@@ -25,6 +27,8 @@ type shape struct {
 // member describes one member of an object.
 type member struct {
 	name, doc string
+	// key is the name as a value.
+	key *ast.Term
 	// schema is the JSON Schema of the value, without its description.
 	schema object
 	// inner describes the members of the value, or of the values in it; nil for
@@ -55,6 +59,7 @@ func describe(doc string, members ...*member) *shape {
 	slices.SortFunc(s.members, func(a, b *member) int { return cmp.Compare(a.name, b.name) })
 	for _, m := range s.members {
 		s.names = append(s.names, m.name)
+		m.key = ast.StringTerm(m.name)
 		s.byName[m.name] = m
 	}
 	return s

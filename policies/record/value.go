@@ -76,8 +76,8 @@ func At(v any, path []string) (value any, ok bool) {
 // Equal reports whether two values of decoded JSON are equal, numbers by value.
 func Equal(a, b any) bool {
 	var c Converter
-	x, err1 := c.term(a, wholeProjection())
-	y, err2 := c.term(b, wholeProjection())
+	x, err1 := c.term(a, everything)
+	y, err2 := c.term(b, everything)
 	return err1 == nil && err2 == nil && x != nil && y != nil && x.Value.Compare(y.Value) == 0
 }
 
