@@ -5,8 +5,7 @@ import "slices"
 // Held is how many evaluations hold a place.
 func (e *Engine) Held() int { return len(e.places) }
 
-// Unknown lists the policies that must be evaluated for a call: they may say something,
-// and nothing is remembered.
+// Unknown lists the policies of which nothing is remembered about a call.
 func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 	o := e.now.Load().orgs[org]
 	doc, err := in.Document()
@@ -14,7 +13,6 @@ func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 		return nil, err
 	}
 	q := o.ask(doc, in.Time)
-	q.silent()
 	q.recall()
 	var out []string
 	for i, s := range q.said {

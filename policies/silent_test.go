@@ -172,7 +172,7 @@ func (s *silence) check(tb testing.TB, in *policies.Input) (silent, loud int) {
 		return 0, 0
 	}
 	found := make([]bool, len(s.compiled.Calls))
-	s.compiled.Silent(input, func(i int) { found[i] = true })
+	s.compiled.Silent(input, func(int) bool { return true }, func(i int) { found[i] = true })
 	for i, c := range s.compiled.Calls {
 		answer, err := s.evaluate(tb, input, in.Time, i)
 		empty := false

@@ -16,8 +16,8 @@ import (
 )
 
 // verdict is what the policies themselves say. What was said of an equal call is
-// remembered: of all policies together, and of each that says something, so that
-// those alone are evaluated which read something new.
+// remembered: of all policies together, and of each, so that those alone are judged
+// anew which read something new.
 func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document, now time.Time) (*Decision, error) {
 	key, kept := o.key(doc, o.Reads, -1)
 	if kept {
@@ -26,8 +26,8 @@ func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document,
 		}
 	}
 	q := o.ask(doc, now)
-	q.silent()
 	q.recall()
+	q.silent()
 	d, err := e.evaluate(ctx, q)
 	if err != nil {
 		return nil, err
@@ -69,13 +69,10 @@ func (o *orgState) key(doc *record.Document, reads *record.Projection, of int) (
 	return o.memory.Key(doc, reads, of)
 }
 
-// recall finds what is remembered of each call that is not known yet.
+// recall finds what is remembered of each call.
 func (q *question) recall() {
 	for i, c := range q.Calls {
 		s := &q.said[i]
-		if !s.open() {
-			continue
-		}
 		if s.key, s.kept = q.key(q.doc, c.Reads, i); !s.kept {
 			continue
 		}
@@ -181,14 +178,14 @@ var quiet = new(Decision)
 // silent finds calls that say nothing, which takes no evaluation. It is bounded work,
 // done at once: what it cannot find, or fails at, is left to the evaluation.
 func (q *question) silent() {
-	if !q.Quick() {
+	if !q.Quick() || !slices.ContainsFunc(q.said, said.open) {
 		return
 	}
 	_ = sandbox.Run(func() error {
 		if err := q.convert(); err != nil {
 			return err
 		}
-		q.Silent(q.input, func(i int) { q.said[i].decision = quiet })
+		q.Silent(q.input, func(i int) bool { return q.said[i].open() }, func(i int) { q.said[i].decision = quiet })
 		return nil
 	})
 }

@@ -54,14 +54,14 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Prog
 // Quick reports whether there are calls that Silent can find.
 func (c *Compiled) Quick() bool { return c.program != nil }
 
-// Silent finds calls that say nothing about an input. Of those it leaves out, only an
-// evaluation can tell. What it does is bounded, whatever the input.
-func (c *Compiled) Silent(input *ast.Term, silent func(call int)) {
+// Silent finds the calls among some that say nothing about an input. Of those it leaves
+// out, only an evaluation can tell. What it does is bounded, whatever the input.
+func (c *Compiled) Silent(input *ast.Term, among func(call int) bool, silent func(call int)) {
 	run := c.program.Begin(input, c.patterns)
 	defer run.End()
 	for i := range c.Calls {
 		q := &c.Calls[i].quick
-		if q.rule == nil {
+		if q.rule == nil || !among(i) {
 			continue
 		}
 		if q.guard != nil {
