@@ -54,8 +54,8 @@ func (s *Store) Claim(ctx context.Context, org, resource, call string) (bool, er
 // Made is a resource and the call that has made it.
 type Made struct{ Org, Resource, Call string }
 
-// ClaimAll is Claim for many at once, each by itself, which does not say whose they are
-// now.
+// ClaimAll is Claim for many at once, each by itself. It does not report what came of
+// them.
 func (s *Store) ClaimAll(ctx context.Context, all []Made) error {
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, m := range all {
