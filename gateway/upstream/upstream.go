@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -180,8 +181,11 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	header := r.Header.Clone()
-	header.Set("Authorization", auth)
+	header := maps.Clone(r.Header) // no client changes values
+	if header == nil {
+		header = make(http.Header, 1)
+	}
+	header["Authorization"] = []string{auth}
 	u := *c.base
 	path, query, _ := strings.Cut(r.Target, "?")
 	u.Opaque = path // sent as built, not re-escaped
@@ -202,7 +206,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	res, err := c.roundTrip(req.WithContext(ctx))
+	res, err := c.roundTrip(ctx, req)
 	if err != nil {
 		err = classify(ctx, err)
 		cancel(nil)
@@ -226,9 +230,9 @@ func (c *Client) Host() string { return c.base.Hostname() }
 
 // roundTrip sends a request by the client for it. The error is ErrUnsent, too, if
 // nothing has left.
-func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
+func (c *Client) roundTrip(ctx context.Context, req *http.Request) (*http.Response, error) {
 	if c.lean != nil && req.Header["Upgrade"] == nil {
-		res, err := c.lean.RoundTrip(req)
+		res, err := c.lean.RoundTrip(req.WithContext(ctx))
 		if errors.Is(err, lean.ErrUnsent) {
 			err = fmt.Errorf("%w: %w", ErrUnsent, err)
 		}
@@ -236,7 +240,7 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	res, err := c.standard.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	res, err := c.standard.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil && !connected.Load() {
 		err = fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
