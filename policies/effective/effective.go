@@ -41,13 +41,13 @@ func Defaults(id string, body map[string]any) map[string]any {
 	case operation.KindPod:
 		return podDefaults(body)
 	case operation.KindCluster:
-		return withDefaults(body, object{"startJupyter": false, "startSsh": false})
+		return overlay(object{"startJupyter": false, "startSsh": false}, body)
 	case operation.KindEndpoint:
 		return endpointDefaults(body)
 	case operation.KindTemplate:
-		return withDefaults(body, object{
+		return overlay(object{
 			"serverless": false, "public": false, "category": "NVIDIA", "startSsh": true, "startJupyter": true,
-		})
+		}, body)
 	default:
 		return body
 	}
@@ -136,13 +136,6 @@ func wantsTemplate(body, template object) error {
 		return errors.New("a template that the body does not name")
 	}
 	return nil
-}
-
-// withDefaults adds members that are absent.
-func withDefaults(body, defaults object) object {
-	out := maps.Clone(defaults)
-	maps.Copy(out, body)
-	return out
 }
 
 // overlay is base with the members of over in place of its own.

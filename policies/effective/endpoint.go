@@ -14,7 +14,7 @@ const (
 )
 
 func endpointDefaults(body object) object {
-	out := withDefaults(body, object{"type": "QUEUE", "timeout": defaultTimeoutMS, "flashboot": "OFF"})
+	out := overlay(object{"type": "QUEUE", "timeout": defaultTimeoutMS, "flashboot": "OFF"}, body)
 	workers := object{"min": defaultMinWorkers, "max": defaultMaxWorkers}
 	if !countsRequests(out) {
 		workers["idleTimeout"] = defaultIdleSeconds

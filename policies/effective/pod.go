@@ -6,10 +6,11 @@ import (
 )
 
 func podDefaults(body object) object {
-	out := withDefaults(body, object{"cloud": "SECURE", "globalNetworking": false})
+	defaults := object{"cloud": "SECURE", "globalNetworking": false}
 	if _, templated := body["templateId"]; !templated {
-		out = withDefaults(out, object{"startJupyter": false, "startSsh": false})
+		defaults["startJupyter"], defaults["startSsh"] = false, false
 	}
+	out := overlay(defaults, body)
 	countDefault(out)
 	return out
 }
