@@ -210,12 +210,10 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 // Warnings returns what is no fault and yet does nothing, or lets pass what is not
 // judged, each with its place.
 func (l *Loaded) Warnings(now time.Time) []error {
-	var errs []error
+	var errs fault.Found
 	for i, o := range l.Config.Orgs {
 		at := fault.Index("orgs", i)
-		if o.Budgeted() && l.Config.Redis.Embedded {
-			errs = append(errs, fault.Errorf(at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what"))
-		}
+		errs.If(o.Budgeted() && l.Config.Redis.Embedded, at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what")
 		errs = append(errs, fault.At(at, errors.Join(o.Policies.Warnings(now)...)), fault.At(at+".unknown", errors.Join(o.Unknown.Warnings()...)))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))

@@ -28,12 +28,7 @@ const (
 
 // validate reports the faults of each section by itself.
 func validate(c *gateway.Config, demoKeys bool) error {
-	var errs []error
-	bad := func(fine bool, path, format string, args ...any) {
-		if !fine {
-			errs = append(errs, fault.Errorf(path, format, args...))
-		}
-	}
+	var errs fault.Found
 	for path, err := range map[string]error{
 		"limits":               errors.Join(c.Limits.Validate(), redisstore.Config{Recovery: c.Limits.Recovery}.Validate()),
 		"limits.anonymous":     c.Limits.Anonymous.Validate(),
@@ -61,43 +56,43 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	}
 	for path, address := range map[string]string{"platform.lb_url": c.Platform.BalancedURL, "public_lb_url": c.PublicBalancedURL} {
 		_, rest, templated := strings.Cut(address, "://{id}.")
-		bad(address == "" || templated && !strings.Contains(rest, "{"), path, "must have {id} for the first name of its host, as in https://{id}.run.example")
+		errs.If(address != "" && (!templated || strings.Contains(rest, "{")), path, "must have {id} for the first name of its host, as in https://{id}.run.example")
 	}
 	if address := c.Platform.BalancedURL; address != "" {
 		errs = append(errs, fault.At("platform.lb_url", baseURL(strings.Replace(address, "{id}", "id", 1), c.Platform.AllowInsecure)))
 	}
 	for path, address := range map[string]string{"public_url": c.PublicURL, "public_lb_url": c.PublicBalancedURL} {
 		_, err := upstream.New(upstream.Config{BaseURL: strings.Replace(address, "{id}", "id", 1)}, nil)
-		bad(address == "" || err == nil, path, "must be http or https with a host and nothing else")
+		errs.If(address != "" && err != nil, path, "must be http or https with a host and nothing else")
 	}
-	bad(c.PublicBalancedURL == "" || c.Platform.BalancedURL != "", "public_lb_url", "needs platform.lb_url")
-	bad(c.Run.WebSockets >= 0, "run.websockets", "must not be negative")
-	bad(c.Run.Memory > operation.MaxRead, "run.memory", "must be more than the largest body, %d bytes", operation.MaxRead)
+	errs.If(c.PublicBalancedURL != "" && c.Platform.BalancedURL == "", "public_lb_url", "needs platform.lb_url")
+	errs.If(c.Run.WebSockets < 0, "run.websockets", "must not be negative")
+	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must be more than the largest body, %d bytes", operation.MaxRead)
 	for path, addr := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "envoy.listen": c.Envoy.Listen} {
 		_, _, err := net.SplitHostPort(addr)
-		bad(err == nil || addr == "" && path == "envoy.listen", path, "must be host:port")
+		errs.If(err != nil && (addr != "" || path != "envoy.listen"), path, "must be host:port")
 	}
 	// Whoever speaks ext_proc to this door and has any caller's key is given the
 	// organisation's platform key, for Envoy to send.
-	bad(loopback(c.Envoy.Listen) || !c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
+	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
 		"must be on loopback, beside Envoy, or have envoy.tls: the server hands out platform keys")
-	bad(loopback(c.Admin.Listen) || !c.Admin.Token.IsZero() || len(c.Admin.Admins)+len(c.Admin.Issuers) > 0, "admin.token", "is required when the admin listener is not on loopback, unless there are admin.admins or admin.issuers")
+	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token", "is required when the admin listener is not on loopback, unless there are admin.admins or admin.issuers")
 	for i := range c.Admin.Admins {
 		errs = append(errs, fault.At(fault.Index("admin.admins", i), c.Admin.Admins[i].Validate()))
 	}
-	bad(!c.Admin.Token.Resolved() || len(c.Admin.Token.Reveal()) >= minToken, "admin.token",
+	errs.If(c.Admin.Token.Resolved() && len(c.Admin.Token.Reveal()) < minToken, "admin.token",
 		"must have at least %d characters; openssl rand -hex 32 makes a good one", minToken)
-	bad(c.Decisions.Keep >= 0 && c.Decisions.Keep <= maxKept, "decisions.keep", "must be between 0 and %d", maxKept)
-	bad(c.Limits.Recovery != 0, "limits.recovery", "must be at least %v", redisstore.MinRecovery)
-	bad(c.Redis.Embedded == c.Redis.URL.IsZero(), "redis", "needs either url or embedded: true")
+	errs.If(c.Decisions.Keep < 0 || c.Decisions.Keep > maxKept, "decisions.keep", "must be between 0 and %d", maxKept)
+	errs.If(c.Limits.Recovery == 0, "limits.recovery", "must be at least %v", redisstore.MinRecovery)
+	errs.If(c.Redis.Embedded != c.Redis.URL.IsZero(), "redis", "needs either url or embedded: true")
 	t := c.Timeouts
 	for path, d := range map[string]time.Duration{
 		"connect": t.Connect, "response": t.Response, "call": t.Call, "run": t.Run, "body": t.Body, "write": t.Write, "drain": t.Drain,
 	} {
-		bad(d > 0, "timeouts."+path, "must be positive")
+		errs.If(d <= 0, "timeouts."+path, "must be positive")
 	}
-	bad(t.Lookup >= 0, "timeouts.lookup", "must not be negative")
-	bad(len(c.Orgs) > 0, "orgs", "needs at least one organisation")
+	errs.If(t.Lookup < 0, "timeouts.lookup", "must not be negative")
+	errs.If(len(c.Orgs) == 0, "orgs", "needs at least one organisation")
 	for i := range c.Orgs {
 		errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
 	}
@@ -154,20 +149,15 @@ func baseURL(address string, allowInsecure bool) error {
 
 func validateOrg(o *gateway.Org, demoKeys bool) error {
 	names := policies.Names{Roles: identity.Role("").Values()}
-	errs := []error{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("idle", o.Idle.Validate()), fault.At("prices", o.Prices.Validate())}
-	bad := func(fine bool, path, format string, args ...any) {
-		if !fine {
-			errs = append(errs, fault.Errorf(path, format, args...))
-		}
-	}
+	errs := fault.Found{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("idle", o.Idle.Validate()), fault.At("prices", o.Prices.Validate())}
 	for i, t := range o.Teams {
 		at := fault.Index("teams", i)
 		names.Teams = append(names.Teams, t.ID)
 		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()), fault.At(at+".over", t.Over.Validate()))
-		bad(t.Weight >= 0, at+".weight", "must not be negative")
+		errs.If(t.Weight < 0, at+".weight", "must not be negative")
 	}
 	for name, f := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {
-		bad(f == "" || f.Valid(), "failure."+name, "must be closed, local or open, got %q", f)
+		errs.If(f != "" && !f.Valid(), "failure."+name, "must be closed, local or open, got %q", f)
 	}
 	for i, b := range o.Brownouts {
 		errs = append(errs, fault.At(fault.Index("brownouts", i), b.Validate()))
@@ -180,20 +170,18 @@ func validateOrg(o *gateway.Org, demoKeys bool) error {
 	for i, c := range o.Classes {
 		at := fault.Index("classes", i)
 		errs = append(errs, fault.At(at+".limits", c.Limit.Validate()), fault.At(at+".id", ratelimit.CheckID(c.ID)))
-		bad(!classes[c.ID], at+".id", "class %q is already defined", c.ID)
+		errs.If(classes[c.ID], at+".id", "class %q is already defined", c.ID)
 		classes[c.ID] = true
-		bad(!c.Limit.Unlimited(), at+".limits", "limits nothing")
-		bad(c.Cost >= 0 && c.Cost <= ratelimit.MaxCost, at+".cost", "must be between 0 and %d", ratelimit.MaxCost)
-		if window, ok := c.Limit.Refuses(c.Cost); ok {
-			bad(false, at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window)
-		}
+		errs.If(c.Limit.Unlimited(), at+".limits", "limits nothing")
+		errs.If(c.Cost < 0 || c.Cost > ratelimit.MaxCost, at+".cost", "must be between 0 and %d", ratelimit.MaxCost)
+		window, refuses := c.Limit.Refuses(c.Cost)
+		errs.If(refuses, at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window)
 	}
 	for i, k := range o.Keys {
 		names.Keys = append(names.Keys, k.ID)
 		for _, d := range k.Accepted() {
-			if name := demo[d.Digest]; name != "" && !demoKeys {
-				bad(false, fault.Index("keys", i)+".sha256", "is the documented demo key %s, which anyone can use", name)
-			}
+			name := demo[d.Digest]
+			errs.If(name != "" && !demoKeys, fault.Index("keys", i)+".sha256", "is the documented demo key %s, which anyone can use", name)
 		}
 	}
 	return errors.Join(append(errs, o.Policies.Validate(), o.Policies.Check(names))...)

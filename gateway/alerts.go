@@ -37,17 +37,11 @@ const minKeepSecret = 24
 
 // Validate reports every fault, each with its path below the section.
 func (a *Alerts) Validate() error {
-	errs := []error{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
-	if a.Exceptions < 0 {
-		errs = append(errs, fault.Errorf("exceptions", "must not be negative"))
-	}
-	if a.KeepSecret.Resolved() && len(a.KeepSecret.Reveal()) < minKeepSecret {
-		errs = append(errs, fault.Errorf("keep_secret", "must have at least %d bytes", minKeepSecret))
-	}
+	errs := fault.Found{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
+	errs.If(a.Exceptions < 0, "exceptions", "must not be negative")
+	errs.If(a.KeepSecret.Resolved() && len(a.KeepSecret.Reveal()) < minKeepSecret, "keep_secret", "must have at least %d bytes", minKeepSecret)
 	for i, percent := range a.Thresholds {
-		if percent < 1 || percent > 100 {
-			errs = append(errs, fault.Errorf(fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100"))
-		}
+		errs.If(percent < 1 || percent > 100, fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100")
 	}
 	return errors.Join(errs...)
 }

@@ -30,13 +30,9 @@ type Audit struct {
 
 // Validate reports every fault, each with its path below the section.
 func (a *Audit) Validate() error {
-	errs := []error{a.Config.Validate(), fault.At("otlp", a.OTLP.Validate()), fault.At("webhook", a.Webhook.Validate())}
-	if a.File == nil && (a.OTLP.Endpoint != "" || a.Webhook.URL != "") {
-		errs = append(errs, fault.Errorf("file", "is required: what is shipped is read from there"))
-	}
-	if a.Webhook.Format == webhook.FormatSlack {
-		errs = append(errs, fault.Errorf("webhook.format", "must be event: a line is shipped as it is"))
-	}
+	errs := fault.Found{a.Config.Validate(), fault.At("otlp", a.OTLP.Validate()), fault.At("webhook", a.Webhook.Validate())}
+	errs.If(a.File == nil && (a.OTLP.Endpoint != "" || a.Webhook.URL != ""), "file", "is required: what is shipped is read from there")
+	errs.If(a.Webhook.Format == webhook.FormatSlack, "webhook.format", "must be event: a line is shipped as it is")
 	return errors.Join(errs...)
 }
 

@@ -109,32 +109,22 @@ func (c *Config) validateAdmins(orgs map[string]bool) error {
 	if err != nil {
 		return fault.At("admin", err)
 	}
-	var errs []error
+	var errs fault.Found
 	for i, a := range c.Admin.Admins {
-		if a.Org != "" && !orgs[a.Org] {
-			errs = append(errs, fault.Errorf(fault.Index("admin.admins", i)+".org", "no organisation %q is defined", a.Org))
-		}
+		errs.If(a.Org != "" && !orgs[a.Org], fault.Index("admin.admins", i)+".org", "no organisation %q is defined", a.Org)
 	}
 	ids, urls := make(map[string]bool), make(map[string]bool)
 	for n := range c.Admin.Issuers {
 		i, at := &c.Admin.Issuers[n], fault.Index("admin.issuers", n)
 		errs = append(errs, fault.At(at, i.Validate()))
-		if ids[i.ID] {
-			errs = append(errs, fault.Errorf(at+".id", "issuer %q is already defined", i.ID))
-		}
-		if urls[i.URL] {
-			errs = append(errs, fault.Errorf(at+".url", "another issuer has the same"))
-		}
-		if i.Org != "" && !orgs[i.Org] {
-			errs = append(errs, fault.Errorf(at+".org", "no organisation %q is defined", i.Org))
-		}
+		errs.If(ids[i.ID], at+".id", "issuer %q is already defined", i.ID)
+		errs.If(urls[i.URL], at+".url", "another issuer has the same")
+		errs.If(i.Org != "" && !orgs[i.Org], at+".org", "no organisation %q is defined", i.Org)
 		ids[i.ID], urls[i.URL] = true, true
 	}
 	for i, o := range c.Orgs {
 		for j, k := range o.Keys {
-			if slices.ContainsFunc(k.Secrets(), func(d Digest) bool { return admins.Knows(d.Digest) }) {
-				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too"))
-			}
+			errs.If(slices.ContainsFunc(k.Secrets(), func(d Digest) bool { return admins.Knows(d.Digest) }), fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
 		}
 	}
 	return errors.Join(errs...)
@@ -308,7 +298,7 @@ func (c *Config) credentials() map[string]upstream.Credential {
 // Validate reports what cannot be seen in one section alone. Paths are those
 // of the file.
 func (c *Config) Validate() error {
-	var errs []error
+	var errs fault.Found
 	orgs := make(map[string]bool)
 	accounts := make(map[string]string) // credential to the organisation that has it
 	for i, o := range c.Orgs {
@@ -319,16 +309,12 @@ func (c *Config) Validate() error {
 			}
 			accounts[secret] = o.ID
 		}
-		if orgs[o.ID] {
-			errs = append(errs, fault.Errorf(at+".id", "organisation %q is already defined", o.ID))
-		}
+		errs.If(orgs[o.ID], at+".id", "organisation %q is already defined", o.ID)
 		orgs[o.ID] = true
 		if d := o.Idle.For; d > 0 && d < 2*c.Spend.Reconcile {
 			errs = append(errs, fault.Errorf(at+".idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile))
 		}
-		if !o.Alerts.KeepSecret.IsZero() && c.PublicURL == "" {
-			errs = append(errs, fault.Errorf(at+".alerts.keep_secret", "needs public_url, where links lead"))
-		}
+		errs.If(!o.Alerts.KeepSecret.IsZero() && c.PublicURL == "", at+".alerts.keep_secret", "needs public_url, where links lead")
 		errs = append(errs, o.validate(at)...)
 	}
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
@@ -341,7 +327,7 @@ func (c *Config) Validate() error {
 }
 
 func (o *Org) validate(at string) []error {
-	var errs []error
+	var errs fault.Found
 	check := func(path, id string) {
 		if err := ratelimit.CheckID(id); err != nil {
 			errs = append(errs, fault.At(path, err))
@@ -351,25 +337,19 @@ func (o *Org) validate(at string) []error {
 	if err := o.Isolation.Validate(); err != nil {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
-	if o.Isolation.applies() && (o.Unknown.Members.forwards() || o.Unknown.Reads.forwards()) {
-		errs = append(errs, fault.Errorf(at+".unknown", "cannot forward beside isolation: whose ids it would show is not known"))
-	}
+	errs.If(o.Isolation.applies() && (o.Unknown.Members.forwards() || o.Unknown.Reads.forwards()), at+".unknown", "cannot forward beside isolation: whose ids it would show is not known")
 	labels := make(map[string]bool, len(o.Labels))
 	for i, l := range o.Labels {
 		path := fault.Index(at+".labels", i)
 		errs = append(errs, fault.At(path, l.Validate()))
-		if labels[l.Name] {
-			errs = append(errs, fault.Errorf(path+".name", "label %q is already defined", l.Name))
-		}
+		errs.If(labels[l.Name], path+".name", "label %q is already defined", l.Name)
 		labels[l.Name] = true
 	}
 	teams := make(map[string]bool)
 	for i, t := range o.Teams {
 		path := fault.Index(at+".teams", i) + ".id"
 		check(path, t.ID)
-		if teams[t.ID] {
-			errs = append(errs, fault.Errorf(path, "team %q is already defined", t.ID))
-		}
+		errs.If(teams[t.ID], path, "team %q is already defined", t.ID)
 		teams[t.ID] = true
 	}
 	keys := make(map[string]bool, len(o.Keys))

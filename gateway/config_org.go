@@ -85,13 +85,9 @@ type Unknown struct {
 
 // Warnings says what passes of it.
 func (u Unknown) Warnings() []error {
-	var out []error
-	if u.Members.forwards() {
-		out = append(out, fault.Errorf("members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them"))
-	}
-	if u.Reads.forwards() {
-		out = append(out, fault.Errorf("reads", "every key may read collections that this build does not know: policies judge them as operation unknownRead"))
-	}
+	var out fault.Found
+	out.If(u.Members.forwards(), "members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them")
+	out.If(u.Reads.forwards(), "reads", "every key may read collections that this build does not know: policies judge them as operation unknownRead")
 	return out
 }
 
@@ -187,25 +183,17 @@ func (k *Key) Accepted() []Digest {
 
 // Validate reports what is wrong with a key on its own.
 func (k *Key) Validate() error {
-	errs := []error{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()), fault.At("budget", k.Budget.Validate())}
+	errs := fault.Found{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()), fault.At("budget", k.Budget.Validate())}
 	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
 		errs = append(errs, errors.New("needs either sha256 or digests"))
 	}
-	if len(k.Owner) > maxOwner || !printable(k.Owner) {
-		errs = append(errs, fault.Errorf("owner", "must be at most %d bytes of printable characters", maxOwner))
-	}
+	errs.If(len(k.Owner) > maxOwner || !printable(k.Owner), "owner", "must be at most %d bytes of printable characters", maxOwner)
 	for i, p := range k.Addresses {
-		if p != p.Masked() {
-			errs = append(errs, fault.Errorf(fault.Index("addresses", i), "has bits behind its length: %s means %s", p, p.Masked()))
-		}
+		errs.If(p != p.Masked(), fault.Index("addresses", i), "has bits behind its length: %s means %s", p, p.Masked())
 	}
-	if k.Team == "" && slices.Contains(k.Roles, identity.RoleLead) {
-		errs = append(errs, fault.Errorf("roles", "a lead needs a team"))
-	}
+	errs.If(k.Team == "" && slices.Contains(k.Roles, identity.RoleLead), "roles", "a lead needs a team")
 	for i, d := range k.Digests {
-		if !d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter) {
-			errs = append(errs, fault.Errorf(fault.Index("digests", i)+".not_after", "must be later than not_before"))
-		}
+		errs.If(!d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter), fault.Index("digests", i)+".not_after", "must be later than not_before")
 	}
 	return errors.Join(errs...)
 }

@@ -89,21 +89,15 @@ func (c *Config) notice() time.Duration {
 
 // validateEnvoys reports what is wrong with the configuration of Envoys.
 func (c *Config) validateEnvoys() error {
-	var errs []error
+	var errs fault.Found
 	seen := make(map[string]bool)
 	groups := c.nodeGroups()
 	for i, g := range c.Envoy.XDS.Groups {
 		at := fault.Index("groups", i)
-		if seen[g.ID] {
-			errs = append(errs, fault.Errorf(at+".id", "group %q is already defined", g.ID))
-		}
+		errs.If(seen[g.ID], at+".id", "group %q is already defined", g.ID)
 		seen[g.ID] = true
-		if g.TrustedHops < 0 {
-			errs = append(errs, fault.Errorf(at+".trusted_hops", "must not be negative"))
-		}
-		if g.HTTP3 && g.TLS.Pair == nil {
-			errs = append(errs, fault.Errorf(at+".http3", "needs tls"))
-		}
+		errs.If(g.TrustedHops < 0, at+".trusted_hops", "must not be negative")
+		errs.If(g.HTTP3 && g.TLS.Pair == nil, at+".http3", "needs tls")
 		if needs := groups[i].ThroughData(); needs != "" && len(c.Balancers.Addresses) == 0 {
 			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
 		}
@@ -117,20 +111,14 @@ func (c *Config) validateEnvoys() error {
 	if n := len(c.Envoy.XDS.Token.Reveal()); n > 0 && n < minToken {
 		errs = append(errs, fault.Errorf("token", "must have at least %d characters", minToken))
 	}
-	if c.Envoy.Listen == "" {
-		errs = append(errs, fault.Errorf("groups", "need envoy.listen, where their Envoys ask"))
-	}
+	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, where their Envoys ask")
 	if addr := c.advertised(); !addr.IsValid() || addr.IsUnspecified() {
 		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: listen does not say it"))
 	}
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
-		if pair != nil && c.peer(pair).Name == "" {
-			errs = append(errs, fault.Errorf("groups", "need a DNS name in the certificate of %s", path))
-		}
+		errs.If(pair != nil && c.peer(pair).Name == "", "groups", "need a DNS name in the certificate of %s", path)
 	}
-	if c.TLS.Pair != nil && c.Envoy.TLS.Pair == nil {
-		errs = append(errs, fault.Errorf("groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener"))
-	}
+	errs.If(c.TLS.Pair != nil && c.Envoy.TLS.Pair == nil, "groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener")
 	return fault.At("envoy.xds", errors.Join(errs...))
 }
 

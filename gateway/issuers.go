@@ -76,22 +76,18 @@ func (c *Config) hasTeam(org, team string) bool {
 // validateIssuers reports what is wrong with issuers and authorities, on their own and
 // beside the organisations.
 func (c *Config) validateIssuers() error {
-	var errs []error
+	var errs fault.Found
 	ids, urls := make(map[string]bool), make(map[string]bool)
 	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *spend.Budget) {
 		errs = append(errs, fault.At(at+".limits", limit.Validate()), fault.At(at+".budget", budget.Validate()), fault.At(at, c.validateMapping(m)))
-		if ids[id] {
-			errs = append(errs, fault.Errorf(at+".id", "issuer %q is already defined", id))
-		}
+		errs.If(ids[id], at+".id", "issuer %q is already defined", id)
 		ids[id] = true
 	}
 	for n := range c.Issuers {
 		i, at := &c.Issuers[n], fault.Index("issuers", n)
 		errs = append(errs, fault.At(at, i.Validate()))
 		issued(at, i.ID, &i.Mapping, &i.Limit, &i.Budget)
-		if urls[i.URL] {
-			errs = append(errs, fault.Errorf(at+".url", "another issuer has the same"))
-		}
+		errs.If(urls[i.URL], at+".url", "another issuer has the same")
 		urls[i.URL] = true
 	}
 	for n := range c.Certificates.Authorities {
@@ -124,28 +120,20 @@ func (c *Config) validateCertificates() error {
 
 // validateMapping reports organisations, teams and labels that there are not.
 func (c *Config) validateMapping(m *identity.Mapping) error {
-	var errs []error
+	var errs fault.Found
 	for n, org := range m.Orgs {
-		if !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.ID == org }) {
-			errs = append(errs, fault.Errorf(fault.Index("orgs", n), "no organisation %q is defined", org))
-		}
+		errs.If(!slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.ID == org }), fault.Index("orgs", n), "no organisation %q is defined", org)
 	}
 	known := func(team string) bool {
 		return slices.ContainsFunc(m.Orgs, func(org string) bool { return c.hasTeam(org, team) })
 	}
-	if m.Team != "" && !known(m.Team) {
-		errs = append(errs, fault.Errorf("team", "none of its organisations has a team %q", m.Team))
-	}
+	errs.If(m.Team != "" && !known(m.Team), "team", "none of its organisations has a team %q", m.Team)
 	for value, team := range m.Teams {
-		if !known(team) {
-			errs = append(errs, fault.Errorf(fault.Key("teams", value), "none of its organisations has a team %q", team))
-		}
+		errs.If(!known(team), fault.Key("teams", value), "none of its organisations has a team %q", team)
 	}
 	for name := range m.Labels {
 		for _, o := range c.Orgs {
-			if slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r spend.LabelRule) bool { return r.Name == name }) {
-				errs = append(errs, fault.Errorf(fault.Key("labels", name), "organisation %q has no label %q", o.ID, name))
-			}
+			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r spend.LabelRule) bool { return r.Name == name }), fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
 		}
 	}
 	return errors.Join(errs...)

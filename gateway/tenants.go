@@ -23,7 +23,7 @@ const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
 // newTenants compiles the organisations, by id.
 func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
 	tenants := make(map[string]*filter.Tenant, len(cfg.Orgs))
-	var errs []error
+	var errs fault.Found
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		t := &filter.Tenant{
@@ -39,9 +39,7 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 		}
 		for j, c := range o.Classes {
 			for k, op := range c.Operations {
-				if api.Operation(op) == nil && runs.Operation(op) == nil {
-					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "neither the v2 API nor the run interface has an operation %q", op))
-				}
+				errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "neither the v2 API nor the run interface has an operation %q", op)
 				if t.Classes[op] = append(t.Classes[op], c.class()); len(t.Classes[op]) > maxClasses {
 					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "%s is in more than %d classes", op, maxClasses))
 				}

@@ -32,18 +32,11 @@ func DefaultLimits() Limits {
 
 // Validate reports every fault, each with its path below the section.
 func (l Limits) Validate() error {
-	var errs []error
-	if l.Deadline <= 0 {
-		errs = append(errs, fault.Errorf("deadline", "must be positive, got %s", l.Deadline))
-	}
-	for _, n := range []struct {
-		name  string
-		value int
-	}{{"concurrency", l.Concurrency}, {"remember", l.Remember}, {"max_mutations", l.MaxMutations}} {
-		if n.value < 0 {
-			errs = append(errs, fault.Errorf(n.name, "must not be negative, got %d", n.value))
-		}
-	}
+	var errs fault.Found
+	errs.If(l.Deadline <= 0, "deadline", "must be positive, got %s", l.Deadline)
+	errs.If(l.Concurrency < 0, "concurrency", "must not be negative, got %d", l.Concurrency)
+	errs.If(l.Remember < 0, "remember", "must not be negative, got %d", l.Remember)
+	errs.If(l.MaxMutations < 0, "max_mutations", "must not be negative, got %d", l.MaxMutations)
 	return errors.Join(errs...)
 }
 
@@ -56,10 +49,8 @@ func (c Config) Validate() error {
 	if c.Directory != "" || c.Bundle != nil {
 		scope = load.WithOwn
 	}
-	errs := append(validateExceptions(c.Exceptions), c.Bundle.Validate()...)
-	if c.Directory != "" && c.Bundle != nil {
-		errs = append(errs, fault.Errorf("rego", "cannot be given beside bundle"))
-	}
+	errs := fault.Found(append(validateExceptions(c.Exceptions), c.Bundle.Validate()...))
+	errs.If(c.Directory != "" && c.Bundle != nil, "rego", "cannot be given beside bundle")
 	errs = append(errs, load.Check(c.Policies, scope)...)
 	return errors.Join(append(errs, c.lifted(nil, scope)...)...)
 }
@@ -80,11 +71,9 @@ func (c Config) Check(known Names) error {
 // Warnings reports what is no fault and yet does nothing, each with its path below the
 // section: exceptions that have ended, patterns of images that no image matches.
 func (c Config) Warnings(now time.Time) []error {
-	out := load.Warnings(c.Policies)
+	out := fault.Found(load.Warnings(c.Policies))
 	for i, x := range c.Exceptions {
-		if !x.Until.IsZero() && !now.Before(x.Until) {
-			out = append(out, fault.Errorf(fault.Index("exceptions", i)+".until", "the exception %q has ended", x.ID))
-		}
+		out.If(!x.Until.IsZero() && !now.Before(x.Until), fault.Index("exceptions", i)+".until", "the exception %q has ended", x.ID)
 	}
 	return out
 }

@@ -43,17 +43,13 @@ type Excepted struct {
 
 // validate reports the faults of an exception, each with its path.
 func (x Exception) validate(path string) []error {
-	var errs []error
+	var errs fault.Found
 	for _, f := range []struct{ name, value string }{
 		{"id", x.ID}, {"policy", x.Policy}, {"reason", x.Reason}, {"granted_by", x.GrantedBy},
 	} {
-		if f.value == "" {
-			errs = append(errs, fault.Errorf(path+"."+f.name, "is required"))
-		}
+		errs.If(f.value == "", path+"."+f.name, "is required")
 	}
-	if len(x.Teams)+len(x.Keys)+len(x.Roles) == 0 {
-		errs = append(errs, fault.Errorf(path, "teams, keys or roles must say whom it is for"))
-	}
+	errs.If(len(x.Teams)+len(x.Keys)+len(x.Roles) == 0, path, "teams, keys or roles must say whom it is for")
 	switch {
 	case x.Until.IsZero():
 		errs = append(errs, fault.Errorf(path+".until", "is required"))
@@ -85,14 +81,12 @@ func (x Exception) validate(path string) []error {
 
 // validateExceptions checks a list of them.
 func validateExceptions(list []Exception) []error {
-	var errs []error
+	var errs fault.Found
 	seen := map[string]bool{}
 	for i, x := range list {
 		path := fault.Index("exceptions", i)
 		errs = append(errs, x.validate(path)...)
-		if x.ID != "" && seen[x.ID] {
-			errs = append(errs, fault.Errorf(path+".id", "%q is used twice", x.ID))
-		}
+		errs.If(x.ID != "" && seen[x.ID], path+".id", "%q is used twice", x.ID)
 		seen[x.ID] = true
 	}
 	return errs

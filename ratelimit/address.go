@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // AddressConfig is how callers that are not known are slowed down, by the attempts
@@ -24,11 +26,11 @@ func DefaultAddressConfig() AddressConfig {
 
 // Validate reports every fault.
 func (c AddressConfig) Validate() error {
-	var f faults
-	f.between("rate", c.Rate, 1, 1_000_000)
-	f.between("burst", c.Burst, 1, 1_000_000)
-	f.between("addresses", int64(c.Addresses), 16, 100_000_000)
-	f.between("ipv6_prefix", int64(c.IPv6Prefix), 16, 128)
+	var f fault.Found
+	fault.Between(&f, "rate", c.Rate, 1, 1_000_000)
+	fault.Between(&f, "burst", c.Burst, 1, 1_000_000)
+	fault.Between(&f, "addresses", c.Addresses, 16, 100_000_000)
+	fault.Between(&f, "ipv6_prefix", c.IPv6Prefix, 16, 128)
 	return errors.Join(f...)
 }
 

@@ -112,45 +112,28 @@ func DefaultConfig() Config {
 // Validate reports every fault, each with the path of its field below the
 // configuration of the limiter.
 func (c Config) Validate() error {
-	var f faults
-	f.check(c.Mode == ModeExact || c.Mode == ModeLeased, "mode", "must be exact or leased, got %q", c.Mode)
-	f.within("timeout", c.Timeout, time.Millisecond, time.Minute)
+	var f fault.Found
+	f.If(c.Mode != ModeExact && c.Mode != ModeLeased, "mode", "must be exact or leased, got %q", c.Mode)
+	fault.Between(&f, "timeout", c.Timeout, time.Millisecond, time.Minute)
 	if c.Gateway != "" {
 		err := CheckID(c.Gateway)
-		f.check(err == nil, "gateway", "%v", err)
-		f.check(!strings.Contains(c.Gateway, "|"), "gateway", "must not contain |, got %q", c.Gateway)
+		f.If(err != nil, "gateway", "%v", err)
+		f.If(strings.Contains(c.Gateway, "|"), "gateway", "must not contain |, got %q", c.Gateway)
 	}
-	f.between("gateways", int64(c.Gateways), 1, 10_000)
-	f.check(c.Failure.Read.Valid(), "failure.read", "must be closed, local or open, got %q", c.Failure.Read)
-	f.check(c.Failure.Write.Valid(), "failure.write", "must be closed, local or open, got %q", c.Failure.Write)
-	f.between("commit.flights", int64(c.Commit.Flights), 1, 64)
-	f.between("commit.batch", int64(c.Commit.Batch), 1, 4096)
-	f.within("lease.horizon", c.Lease.Horizon, time.Millisecond, time.Minute)
-	f.between("lease.max", c.Lease.Max, 1, MaxCost)
-	f.between("lease.share", int64(c.Lease.Share), 1, 100)
-	f.within("lease.idle", c.Lease.Idle, 10*time.Millisecond, time.Minute)
-	f.within("lease.margin", c.Lease.Margin, 0, time.Second)
-	f.between("breaker.failures", int64(c.Breaker.Failures), 1, 1000)
-	f.within("breaker.cooldown", c.Breaker.Cooldown, time.Millisecond, time.Minute)
-	f.within("breaker.max_cooldown", c.Breaker.MaxCooldown, c.Breaker.Cooldown, time.Hour)
-	f.between("memory.scopes", int64(c.Memory.Scopes), 1024, 100_000_000)
-	f.within("memory.refusal", c.Memory.Refusal, 0, time.Minute)
+	fault.Between(&f, "gateways", c.Gateways, 1, 10_000)
+	f.If(!c.Failure.Read.Valid(), "failure.read", "must be closed, local or open, got %q", c.Failure.Read)
+	f.If(!c.Failure.Write.Valid(), "failure.write", "must be closed, local or open, got %q", c.Failure.Write)
+	fault.Between(&f, "commit.flights", c.Commit.Flights, 1, 64)
+	fault.Between(&f, "commit.batch", c.Commit.Batch, 1, 4096)
+	fault.Between(&f, "lease.horizon", c.Lease.Horizon, time.Millisecond, time.Minute)
+	fault.Between(&f, "lease.max", c.Lease.Max, 1, MaxCost)
+	fault.Between(&f, "lease.share", c.Lease.Share, 1, 100)
+	fault.Between(&f, "lease.idle", c.Lease.Idle, 10*time.Millisecond, time.Minute)
+	fault.Between(&f, "lease.margin", c.Lease.Margin, 0, time.Second)
+	fault.Between(&f, "breaker.failures", c.Breaker.Failures, 1, 1000)
+	fault.Between(&f, "breaker.cooldown", c.Breaker.Cooldown, time.Millisecond, time.Minute)
+	fault.Between(&f, "breaker.max_cooldown", c.Breaker.MaxCooldown, c.Breaker.Cooldown, time.Hour)
+	fault.Between(&f, "memory.scopes", c.Memory.Scopes, 1024, 100_000_000)
+	fault.Between(&f, "memory.refusal", c.Memory.Refusal, 0, time.Minute)
 	return errors.Join(f...)
-}
-
-// faults gathers what is wrong with a configuration.
-type faults []error
-
-func (f *faults) check(ok bool, path, format string, args ...any) {
-	if !ok {
-		*f = append(*f, fault.Errorf(path, format, args...))
-	}
-}
-
-func (f *faults) within(path string, v, low, high time.Duration) {
-	f.check(v >= low && v <= high, path, "must be between %v and %v, got %v", low, high, v)
-}
-
-func (f *faults) between(path string, v, low, high int64) {
-	f.check(v >= low && v <= high, path, "must be between %d and %d, got %d", low, high, v)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // UpstreamConfig is how the platform's own limits are respected.
@@ -25,9 +26,9 @@ func DefaultUpstreamConfig() UpstreamConfig {
 
 // Validate reports every fault.
 func (c UpstreamConfig) Validate() error {
-	var f faults
-	f.between("threshold", int64(c.Threshold), 1, 100)
-	f.within("active", c.Active, 100*time.Millisecond, time.Hour)
+	var f fault.Found
+	fault.Between(&f, "threshold", c.Threshold, 1, 100)
+	fault.Between(&f, "active", c.Active, 100*time.Millisecond, time.Hour)
 	return errors.Join(f...)
 }
 

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -112,4 +113,19 @@ func join(path, rest string) string {
 		return path + rest
 	}
 	return path + "." + rest
+}
+
+// Found collects the faults of a configuration; [errors.Join] makes one error of them.
+type Found []error
+
+// If adds a fault of the value at path, described as by [fmt.Errorf], if bad is set.
+func (f *Found) If(bad bool, path, format string, args ...any) {
+	if bad {
+		*f = append(*f, Errorf(path, format, args...))
+	}
+}
+
+// Between adds a fault to f unless low <= v <= high.
+func Between[T cmp.Ordered](f *Found, path string, v, low, high T) {
+	f.If(v < low || v > high, path, "must be between %v and %v, got %v", low, high, v)
 }

@@ -59,16 +59,10 @@ var reserved = []string{sharedName, openName, "gateway", "link"} //nolint:gochec
 
 // Validate reports every fault, each with its path below the account.
 func (a *Account) Validate() error {
-	var errs []error
-	if a.Name == "" || len(a.Name) > maxName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "" {
-		errs = append(errs, fault.Errorf("name", "must have letters, digits, '-', '_', '.' and '@' alone, and at most %d of them", maxName))
-	}
-	if slices.Contains(reserved, a.Name) {
-		errs = append(errs, fault.Errorf("name", "%q is reserved: the audit log uses it", a.Name))
-	}
-	if len(a.Roles) == 0 {
-		errs = append(errs, fault.Errorf("roles", "needs at least one of %s", strings.Join(Role("").Values(), ", ")))
-	}
+	var errs fault.Found
+	errs.If(a.Name == "" || len(a.Name) > maxName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name", "must have letters, digits, '-', '_', '.' and '@' alone, and at most %d of them", maxName)
+	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved: the audit log uses it", a.Name)
+	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(Role("").Values(), ", "))
 	return errors.Join(errs...)
 }
 

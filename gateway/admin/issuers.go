@@ -29,13 +29,9 @@ type ClaimNames struct {
 
 // Validate reports every fault, each with its path below the issuer.
 func (i *Issuer) Validate() error {
-	errs := []error{i.Config.Validate()}
-	if i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32 {
-		errs = append(errs, fault.Errorf("id", "must be at most 32 of a-z, 0-9, - and _"))
-	}
-	if len(i.Grants) == 0 {
-		errs = append(errs, fault.Errorf("grants", "must give at least one role"))
-	}
+	errs := fault.Found{i.Config.Validate()}
+	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id", "must be at most 32 of a-z, 0-9, - and _")
+	errs.If(len(i.Grants) == 0, "grants", "must give at least one role")
 	return errors.Join(errs...)
 }
 

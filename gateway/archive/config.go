@@ -24,12 +24,8 @@ const (
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	var errs []error
-	if c.For < 0 || c.For > maxFor {
-		errs = append(errs, fault.Errorf("for", "must be between 0 and %s", maxFor))
-	}
-	if c.Max < 1 || c.Max > maxMax {
-		errs = append(errs, fault.Errorf("max", "must be between 1 and %d", maxMax))
-	}
+	var errs fault.Found
+	errs.If(c.For < 0 || c.For > maxFor, "for", "must be between 0 and %s", maxFor)
+	errs.If(c.Max < 1 || c.Max > maxMax, "max", "must be between 1 and %d", maxMax)
 	return errors.Join(errs...)
 }

@@ -25,13 +25,9 @@ const maxHops = 16
 
 // Validate reports every fault.
 func (c *Config) Validate() error {
-	var errs []error
-	if c.Hops < 0 || c.Hops > maxHops {
-		errs = append(errs, fault.Errorf("forwarded_hops", "must be between 0 and %d, got %d", maxHops, c.Hops))
-	}
-	if (c.Protocol || c.Hops > 0 || c.Traces) && len(c.Addresses) == 0 {
-		errs = append(errs, fault.Errorf("addresses", "must list the balancers that are believed"))
-	}
+	var errs fault.Found
+	fault.Between(&errs, "forwarded_hops", c.Hops, 0, maxHops)
+	errs.If((c.Protocol || c.Hops > 0 || c.Traces) && len(c.Addresses) == 0, "addresses", "must list the balancers that are believed")
 	return errors.Join(errs...)
 }
 

@@ -31,15 +31,9 @@ type Config struct {
 
 // Validate reports every fault.
 func (c *Config) Validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"total", c.Total}, {"per_address", c.PerAddress}} {
-		if f.value < 0 {
-			errs = append(errs, fault.Errorf(f.name, "must not be negative, got %d", f.value))
-		}
-	}
+	var errs fault.Found
+	errs.If(c.Total < 0, "total", "must not be negative, got %d", c.Total)
+	errs.If(c.PerAddress < 0, "per_address", "must not be negative, got %d", c.PerAddress)
 	return errors.Join(errs...)
 }
 

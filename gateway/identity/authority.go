@@ -49,20 +49,12 @@ func (NameKind) Values() []string {
 
 // Validate reports every fault, each with its path below the section.
 func (a *Authority) Validate() error {
-	errs := []error{validateID(a.ID), a.Mapping.Validate()}
-	if a.CA.IsZero() {
-		errs = append(errs, fault.Errorf("ca", "is required"))
-	}
-	if a.CRL.IsZero() && a.MaxLife == 0 {
-		errs = append(errs, fault.Errorf("max_life", "is required without crl: how does a certificate end that was stolen?"))
-	}
-	if a.MaxLife < 0 {
-		errs = append(errs, fault.Errorf("max_life", "must not be negative"))
-	}
+	errs := fault.Found{validateID(a.ID), a.Mapping.Validate()}
+	errs.If(a.CA.IsZero(), "ca", "is required")
+	errs.If(a.CRL.IsZero() && a.MaxLife == 0, "max_life", "is required without crl: how does a certificate end that was stolen?")
+	errs.If(a.MaxLife < 0, "max_life", "must not be negative")
 	for path, name := range a.names() {
-		if !slices.Contains(append(NameKind("").Values(), trustDomain), name) && !strings.HasPrefix(name, "/") {
-			errs = append(errs, fault.Errorf(path, "must be one of uri, dns, email, trust_domain and /NAME, got %q", name))
-		}
+		errs.If(!slices.Contains(append(NameKind("").Values(), trustDomain), name) && !strings.HasPrefix(name, "/"), path, "must be one of uri, dns, email, trust_domain and /NAME, got %q", name)
 	}
 	return errors.Join(errs...)
 }

@@ -54,27 +54,17 @@ func (c Config) Lasts() time.Duration { return c.MaxAge + 2*c.Skew }
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
-	errs := []error{fault.At("url", checkURL(c.URL))}
+	errs := fault.Found{fault.At("url", checkURL(c.URL))}
 	if c.JWKS != "" {
 		errs = append(errs, fault.At("jwks_url", checkURL(c.JWKS)))
 	}
-	if strings.ContainsAny(c.URL, "?#") {
-		errs = append(errs, fault.Errorf("url", "must have no query and no fragment"))
-	}
-	if len(c.Audiences) == 0 || slices.Contains(c.Audiences, "") {
-		errs = append(errs, fault.Errorf("audiences", "must name at least one, and none may be empty: tokens for other services would be accepted here"))
-	}
+	errs.If(strings.ContainsAny(c.URL, "?#"), "url", "must have no query and no fragment")
+	errs.If(len(c.Audiences) == 0 || slices.Contains(c.Audiences, ""), "audiences", "must name at least one, and none may be empty: tokens for other services would be accepted here")
 	for path, d := range map[string]time.Duration{"max_age": c.MaxAge, "refresh": c.Refresh, "skew": c.Skew} {
-		if d < 0 {
-			errs = append(errs, fault.Errorf(path, "must not be negative"))
-		}
+		errs.If(d < 0, path, "must not be negative")
 	}
-	if c.Skew > maxSkew {
-		errs = append(errs, fault.Errorf("skew", "must be at most %s", maxSkew))
-	}
-	if c.Refresh > 0 && c.Refresh < minRefresh {
-		errs = append(errs, fault.Errorf("refresh", "must be at least %s", minRefresh))
-	}
+	errs.If(c.Skew > maxSkew, "skew", "must be at most %s", maxSkew)
+	errs.If(c.Refresh > 0 && c.Refresh < minRefresh, "refresh", "must be at least %s", minRefresh)
 	return errors.Join(errs...)
 }
 

@@ -26,18 +26,11 @@ func DefaultConfig() Config { return Config{Waiting: 1000, Wait: 500 * time.Mill
 
 // Validate reports every fault.
 func (c *Config) Validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"working", c.Working}, {"open", c.Open}, {"waiting", c.Waiting}} {
-		if f.value < 0 {
-			errs = append(errs, fault.Errorf(f.name, "must not be negative, got %d", f.value))
-		}
-	}
-	if c.Wait < 0 {
-		errs = append(errs, fault.Errorf("wait", "must not be negative, got %s", c.Wait))
-	}
+	var errs fault.Found
+	errs.If(c.Working < 0, "working", "must not be negative, got %d", c.Working)
+	errs.If(c.Open < 0, "open", "must not be negative, got %d", c.Open)
+	errs.If(c.Waiting < 0, "waiting", "must not be negative, got %d", c.Waiting)
+	errs.If(c.Wait < 0, "wait", "must not be negative, got %s", c.Wait)
 	return errors.Join(errs...)
 }
 

@@ -58,29 +58,24 @@ func reserved(key string) bool {
 // Validate reports every fault of domains, with the path of its field below them.
 // known reports whether an organisation is configured.
 func Validate(domains []Domain, known func(org string) bool) error {
-	var errs []error
-	bad := func(fine bool, path, format string, args ...any) {
-		if !fine {
-			errs = append(errs, fault.Errorf(path, format, args...))
-		}
-	}
+	var errs fault.Found
 	seen := make(map[string]bool)
 	for i, d := range domains {
 		at := fault.Index("", i)
 		errs = append(errs, fault.At(at+".domain", checkName(d.ID)))
-		bad(!seen[d.ID], at+".domain", "domain %q is already defined", d.ID)
+		errs.If(seen[d.ID], at+".domain", "domain %q is already defined", d.ID)
 		seen[d.ID] = true
-		bad(d.Org == "" || known(d.Org), at+".org", "no organisation %q is defined", d.Org)
-		bad(d.Failure == "" || d.Failure.Valid(), at+".failure", "must be closed, local or open, got %q", d.Failure)
+		errs.If(d.Org != "" && !known(d.Org), at+".org", "no organisation %q is defined", d.Org)
+		errs.If(d.Failure != "" && !d.Failure.Valid(), at+".failure", "must be closed, local or open, got %q", d.Failure)
 		rules := make(map[string]bool)
 		for j, r := range d.Rules {
 			at := fault.Index(at+".rules", j)
 			errs = append(errs, fault.At(at+".id", checkName(r.ID)), fault.At(at+".limits", r.Limit.Validate()))
-			bad(!rules[r.ID], at+".id", "rule %q is already defined", r.ID)
+			errs.If(rules[r.ID], at+".id", "rule %q is already defined", r.ID)
 			rules[r.ID] = true
-			bad(!r.Limit.Unlimited(), at+".limits", "limits nothing")
-			bad(len(r.Entries) > 0, at+".entries", "needs at least one entry")
-			bad(len(r.Entries) == 0 || !reserved(r.Entries[0].Key), at+".entries[0].key", "begins descriptors that name an organisation, a team or a key, which have quotas of their own")
+			errs.If(r.Limit.Unlimited(), at+".limits", "limits nothing")
+			errs.If(len(r.Entries) == 0, at+".entries", "needs at least one entry")
+			errs.If(len(r.Entries) > 0 && reserved(r.Entries[0].Key), at+".entries[0].key", "begins descriptors that name an organisation, a team or a key, which have quotas of their own")
 		}
 	}
 	return errors.Join(errs...)

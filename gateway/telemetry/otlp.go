@@ -34,18 +34,12 @@ type Receiver struct {
 
 // Validate reports every fault, each with its path below the section.
 func (r *Receiver) Validate() error {
-	var errs []error
+	var errs fault.Found
 	u, err := url.Parse(r.Endpoint)
-	if r.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https") {
-		errs = append(errs, fault.Errorf("endpoint", "must be an http or https URL"))
-	}
+	errs.If(r.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https"), "endpoint", "must be an http or https URL")
 	for name, value := range r.Headers {
-		if !httpguts.ValidHeaderFieldName(name) {
-			errs = append(errs, fault.Errorf(fault.Key("headers", name), "is not the name of a header"))
-		}
-		if !httpguts.ValidHeaderFieldValue(value.Reveal()) {
-			errs = append(errs, fault.Errorf(fault.Key("headers", name), "has characters that no header may have"))
-		}
+		errs.If(!httpguts.ValidHeaderFieldName(name), fault.Key("headers", name), "is not the name of a header")
+		errs.If(!httpguts.ValidHeaderFieldValue(value.Reveal()), fault.Key("headers", name), "has characters that no header may have")
 	}
 	if _, err := r.tls(); err != nil {
 		errs = append(errs, err)

@@ -47,16 +47,12 @@ const minMetrics = time.Second
 
 // Validate reports every fault, each with its path below the section.
 func (c *Config) Validate() error {
-	errs := []error{fault.At("otlp", c.OTLP.Validate())}
-	if c.SampleRatio < 0 || c.SampleRatio > 1 {
-		errs = append(errs, fault.Errorf("sample_ratio", "must be between 0 and 1"))
-	}
+	errs := fault.Found{fault.At("otlp", c.OTLP.Validate())}
+	errs.If(c.SampleRatio < 0 || c.SampleRatio > 1, "sample_ratio", "must be between 0 and 1")
 	if m := c.OTLP.Metrics; m != 0 && m < minMetrics {
 		errs = append(errs, fault.Errorf("otlp.metrics", "must be at least %s", minMetrics))
 	}
-	if c.OTLP.Endpoint == "" && (c.OTLP.Metrics != 0 || c.OTLP.Logs) {
-		errs = append(errs, fault.Errorf("otlp.endpoint", "is required with metrics or logs"))
-	}
+	errs.If(c.OTLP.Endpoint == "" && (c.OTLP.Metrics != 0 || c.OTLP.Logs), "otlp.endpoint", "is required with metrics or logs")
 	return errors.Join(errs...)
 }
 

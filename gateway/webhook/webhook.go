@@ -49,7 +49,7 @@ func (c *Config) Validate() error {
 	if c.URL == "" {
 		return nil
 	}
-	var errs []error
+	var errs fault.Found
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil:
@@ -59,9 +59,7 @@ func (c *Config) Validate() error {
 	case u.Scheme == "http" && !loopback(u.Hostname()), u.Scheme != "http" && u.Scheme != "https":
 		errs = append(errs, fault.Errorf("url", "must be https: http is for loopback addresses only"))
 	}
-	if c.Secret.IsZero() || c.Secret.Resolved() && len(c.Secret.Reveal()) < minSecret {
-		errs = append(errs, fault.Errorf("secret", "must have at least %d bytes", minSecret))
-	}
+	errs.If(c.Secret.IsZero() || c.Secret.Resolved() && len(c.Secret.Reveal()) < minSecret, "secret", "must have at least %d bytes", minSecret)
 	return errors.Join(errs...)
 }
 

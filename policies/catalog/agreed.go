@@ -19,15 +19,11 @@ type Prices struct {
 
 // Validate reports every fault, each with its path below the section.
 func (p Prices) Validate() error {
-	var errs []error
-	if p.Discount < 0 || p.Discount > 99 {
-		errs = append(errs, fault.Errorf("discount", "must be from 0 to 99, got %d", p.Discount))
-	}
+	var errs fault.Found
+	errs.If(p.Discount < 0 || p.Discount > 99, "discount", "must be from 0 to 99, got %d", p.Discount)
 	for name, list := range map[string]map[string]Money{"gpus": p.GPUs, "cpus": p.CPUs} {
 		for id, price := range list {
-			if price <= 0 {
-				errs = append(errs, fault.Errorf(name+"."+id, "must be above 0"))
-			}
+			errs.If(price <= 0, name+"."+id, "must be above 0")
 		}
 	}
 	for id, run := range p.Runs {

@@ -48,18 +48,14 @@ func DefaultConfig() Config {
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
-	var errs []error
+	var errs fault.Found
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{{"refresh", c.Refresh}, {"max_age", c.MaxAge}, {"timeout", c.Timeout}, {"retry", c.Retry}} {
-		if d.value <= 0 {
-			errs = append(errs, fault.Errorf(d.name, "must be positive, got %s", d.value))
-		}
+		errs.If(d.value <= 0, d.name, "must be positive, got %s", d.value)
 	}
-	if c.MaxAge > 0 && c.MaxAge < c.Refresh {
-		errs = append(errs, fault.Errorf("max_age", "%s is shorter than refresh (%s)", c.MaxAge, c.Refresh))
-	}
+	errs.If(c.MaxAge > 0 && c.MaxAge < c.Refresh, "max_age", "%s is shorter than refresh (%s)", c.MaxAge, c.Refresh)
 	_, err := c.Storage.rates()
 	return errors.Join(append(errs, err)...)
 }
@@ -77,7 +73,7 @@ type Rates struct {
 
 func (s Storage) rates() (Rates, error) {
 	r := Rates{DefaultDisk: s.DefaultDisk}
-	var errs []error
+	var errs fault.Found
 	for _, part := range []struct {
 		name, value string
 		disk        bool
@@ -102,9 +98,7 @@ func (s Storage) rates() (Rates, error) {
 		}
 		*part.to = m
 	}
-	if s.DefaultDisk < 0 {
-		errs = append(errs, fault.Errorf("storage.default_disk", "must not be negative, got %d", s.DefaultDisk))
-	}
+	errs.If(s.DefaultDisk < 0, "storage.default_disk", "must not be negative, got %d", s.DefaultDisk)
 	return r, errors.Join(errs...)
 }
 

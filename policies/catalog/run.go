@@ -41,7 +41,7 @@ const maxCount = 1 << 31
 
 // Validate reports every fault.
 func (r Run) Validate() error {
-	var errs []error
+	var errs fault.Found
 	rules := 0
 	for _, p := range []Money{r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens} {
 		if p > 0 {
@@ -51,24 +51,16 @@ func (r Run) Validate() error {
 	if rules != 1 {
 		errs = append(errs, errors.New("needs exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
 	}
-	if r.PerInput > 0 && r.PerTokens == 0 {
-		errs = append(errs, fault.Errorf("usd_per_million_input_tokens", "needs usd_per_million_tokens beside it"))
-	}
+	errs.If(r.PerInput > 0 && r.PerTokens == 0, "usd_per_million_input_tokens", "needs usd_per_million_tokens beside it")
 	for name, n := range map[string]int64{
 		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
 		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,
 	} {
-		if n < 0 || n > maxCount {
-			errs = append(errs, fault.Errorf(name, "must be from 0 to %d", maxCount))
-		}
+		errs.If(n < 0 || n > maxCount, name, "must be from 0 to %d", maxCount)
 	}
-	if len(r.ByResolution) > 0 && r.PerImage == 0 && r.PerSecond == 0 {
-		errs = append(errs, fault.Errorf("usd_by_resolution", "needs usd_per_image or usd_per_second beside it"))
-	}
+	errs.If(len(r.ByResolution) > 0 && r.PerImage == 0 && r.PerSecond == 0, "usd_by_resolution", "needs usd_per_image or usd_per_second beside it")
 	for name, price := range r.ByResolution {
-		if price <= 0 || price > max(r.PerImage, r.PerSecond) {
-			errs = append(errs, fault.Errorf("usd_by_resolution."+name, "must be above 0 and not above the price itself"))
-		}
+		errs.If(price <= 0 || price > max(r.PerImage, r.PerSecond), "usd_by_resolution."+name, "must be above 0 and not above the price itself")
 	}
 	return errors.Join(errs...)
 }

@@ -76,15 +76,9 @@ func (c Config) Validate() error {
 
 // Validate reports every fault, each with its path below the section.
 func (f File) Validate() error {
-	var errs []error
-	if f.Path == "" {
-		errs = append(errs, fault.Errorf("path", "is required"))
-	}
-	if f.MaxBytes < 0 {
-		errs = append(errs, fault.Errorf("max_bytes", "must not be negative, got %d", f.MaxBytes))
-	}
-	if f.Keep < 0 {
-		errs = append(errs, fault.Errorf("keep", "must not be negative, got %d", f.Keep))
-	}
+	var errs fault.Found
+	errs.If(f.Path == "", "path", "is required")
+	errs.If(f.MaxBytes < 0, "max_bytes", "must not be negative, got %d", f.MaxBytes)
+	errs.If(f.Keep < 0, "keep", "must not be negative, got %d", f.Keep)
 	return errors.Join(errs...)
 }

@@ -82,35 +82,27 @@ func Check(entries []Entry, scope Scope) []error {
 
 // validate reports the faults that need no library to see.
 func (e Entry) validate(path string) []error {
-	var errs []error
+	var errs fault.Found
 	switch {
 	case e.Policy == "":
 		errs = append(errs, fault.Errorf(path+".policy", "is required"))
 	case !policyName.MatchString(e.Policy):
 		errs = append(errs, fault.Errorf(path+".policy", "%q is not a policy name", e.Policy))
 	}
-	if !slices.Contains([]Mode{ModeEnforce, ModeWarn, ModeShadow}, e.Mode.OrDefault()) {
-		errs = append(errs, fault.Errorf(path+".mode", "%q is not one of enforce, warn, shadow", e.Mode))
-	}
-	if e.Approvable && e.Mode.OrDefault() != ModeEnforce {
-		errs = append(errs, fault.Errorf(path+".approvable", "a policy in mode %s refuses nothing", e.Mode))
-	}
+	errs.If(!slices.Contains([]Mode{ModeEnforce, ModeWarn, ModeShadow}, e.Mode.OrDefault()), path+".mode", "%q is not one of enforce, warn, shadow", e.Mode)
+	errs.If(e.Approvable && e.Mode.OrDefault() != ModeEnforce, path+".approvable", "a policy in mode %s refuses nothing", e.Mode)
 	for _, l := range []struct {
 		name   string
 		values []string
 	}{{"teams", e.Teams}, {"except_teams", e.ExceptTeams}, {"roles", e.Roles}, {"except_roles", e.ExceptRoles}} {
-		if slices.Contains(l.values, "") {
-			errs = append(errs, fault.Errorf(path+"."+l.name, "holds an empty name"))
-		}
+		errs.If(slices.Contains(l.values, ""), path+"."+l.name, "holds an empty name")
 	}
 	for _, l := range []struct {
 		name         string
 		only, except []string
 	}{{"except_teams", e.Teams, e.ExceptTeams}, {"except_roles", e.Roles, e.ExceptRoles}} {
 		for i, name := range l.except {
-			if name != "" && slices.Contains(l.only, name) {
-				errs = append(errs, fault.Errorf(fault.Index(path+"."+l.name, i), "%q is both included and excepted", name))
-			}
+			errs.If(name != "" && slices.Contains(l.only, name), fault.Index(path+"."+l.name, i), "%q is both included and excepted", name)
 		}
 	}
 	return errs

@@ -84,16 +84,14 @@ func Unknown(kind, name string, known []string) error {
 
 // roles reports the values of format role that are no role.
 func (p params) roles(given map[string]any, known []string) []error {
-	var faults []error
+	var faults fault.Found
 	for _, spec := range p.list {
 		v, err := record.Plain(given[spec.Name])
 		if err != nil {
 			continue // a fault of its own
 		}
 		eachFormat(spec.Name, spec.Schema, v, func(path, format, value string) {
-			if format == "role" && !slices.Contains(known, value) {
-				faults = append(faults, fault.Errorf(path, "%w", Unknown("role", value, known)))
-			}
+			faults.If(format == "role" && !slices.Contains(known, value), path, "%w", Unknown("role", value, known))
 		})
 	}
 	return faults

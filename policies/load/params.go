@@ -106,21 +106,17 @@ func pairs(v any, specs map[string]any) (map[string]string, error) {
 
 // related reports values that contradict another parameter.
 func (p params) related(given map[string]any) []error {
-	var faults []error
+	var faults fault.Found
 	for _, name := range slices.Sorted(maps.Keys(p.atMost)) {
 		n, err1 := strconv.ParseFloat(fmt.Sprint(given[name]), 64)
 		most, err2 := strconv.ParseFloat(fmt.Sprint(given[p.atMost[name]]), 64)
-		if err1 == nil && err2 == nil && n > most {
-			faults = append(faults, fault.Errorf(name, "%v is more than %s (%v)", given[name], p.atMost[name], given[p.atMost[name]]))
-		}
+		faults.If(err1 == nil && err2 == nil && n > most, name, "%v is more than %s (%v)", given[name], p.atMost[name], given[p.atMost[name]])
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.among)) {
 		chosen, _ := given[name].([]any)
 		allowed, _ := given[p.among[name]].([]any)
 		for i, v := range chosen {
-			if len(allowed) > 0 && !slices.ContainsFunc(allowed, func(a any) bool { return covers(fmt.Sprint(a), fmt.Sprint(v)) }) {
-				faults = append(faults, fault.Errorf(fault.Index(name, i), "%q is not in %s", v, p.among[name]))
-			}
+			faults.If(len(allowed) > 0 && !slices.ContainsFunc(allowed, func(a any) bool { return covers(fmt.Sprint(a), fmt.Sprint(v)) }), fault.Index(name, i), "%q is not in %s", v, p.among[name])
 		}
 	}
 	return faults
@@ -188,7 +184,7 @@ func names(v any) ([]string, error) {
 // JSON values with defaults filled in, or the faults, each beginning with its
 // path below params.
 func (p params) check(given map[string]any) (map[string]any, []error) {
-	var faults []error
+	var faults fault.Found
 	out := make(map[string]any, len(p.list))
 	known := make([]string, 0, len(p.list))
 	for _, spec := range p.list {
@@ -217,9 +213,7 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 			faults = append(faults, fault.Errorf(spec.Name, "is required"))
 		case hasDefault:
 			v, err := record.Plain(def)
-			if err != nil {
-				faults = append(faults, fault.Errorf(spec.Name, "default: %w", err))
-			}
+			faults.If(err != nil, spec.Name, "default: %w", err)
 			out[spec.Name] = v
 		}
 	}

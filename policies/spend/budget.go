@@ -60,10 +60,8 @@ func (b Budget) Limits() [Ceilings]int64 {
 
 // Validate reports every ceiling out of range.
 func (b Budget) Validate() error {
-	var errs []error
-	if b == (Budget{Approvable: true}) {
-		errs = append(errs, fault.Errorf("approvable", "a budget without a ceiling refuses nothing"))
-	}
+	var errs fault.Found
+	errs.If(b == (Budget{Approvable: true}), "approvable", "a budget without a ceiling refuses nothing")
 	for i, limit := range b.Limits() {
 		switch {
 		case limit < 0:

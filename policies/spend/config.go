@@ -42,25 +42,15 @@ func DefaultConfig() Config {
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
-	var errs []error
-	for _, d := range []struct {
-		name         string
-		value, least time.Duration
-	}{{"reconcile", c.Reconcile, time.Second}, {"unresolved", c.Unresolved, time.Minute}} {
-		if d.value < d.least {
-			errs = append(errs, fault.Errorf(d.name, "must be at least %s, got %s", d.least, d.value))
-		}
-	}
-	if c.Bills != 0 && c.Bills < time.Hour {
-		errs = append(errs, fault.Errorf("bills", "must be 0 or at least %s, got %s", time.Hour, c.Bills))
-	}
+	var errs fault.Found
+	errs.If(c.Reconcile < time.Second, "reconcile", "must be at least %s, got %s", time.Second, c.Reconcile)
+	errs.If(c.Unresolved < time.Minute, "unresolved", "must be at least %s, got %s", time.Minute, c.Unresolved)
+	errs.If(c.Bills != 0 && c.Bills < time.Hour, "bills", "must be 0 or at least %s, got %s", time.Hour, c.Bills)
 	for _, d := range []struct {
 		name         string
 		value, least int
 	}{{"history.hourly", c.History.Hourly, 1}, {"history.daily", c.History.Daily, 31}} {
-		if d.value < d.least || d.value > maxDays {
-			errs = append(errs, fault.Errorf(d.name, "must be between %d and %d days, got %d", d.least, maxDays, d.value))
-		}
+		errs.If(d.value < d.least || d.value > maxDays, d.name, "must be between %d and %d days, got %d", d.least, maxDays, d.value)
 	}
 	return errors.Join(errs...)
 }

@@ -52,22 +52,14 @@ const (
 
 // Validate reports every fault, each with its path below the section.
 func (i Idle) Validate() error {
-	var errs []error
-	if i.For != 0 && i.For < minIdle {
-		errs = append(errs, fault.Errorf("for", "must be at least %s, got %s", minIdle, i.For))
-	}
-	if i.For == 0 && i != (Idle{}) {
-		errs = append(errs, fault.Errorf("for", "is required beside the other members"))
-	}
+	var errs fault.Found
+	errs.If(i.For != 0 && i.For < minIdle, "for", "must be at least %s, got %s", minIdle, i.For)
+	errs.If(i.For == 0 && i != (Idle{}), "for", "is required beside the other members")
 	for name, percent := range map[string]int64{"gpu_below": i.GPUBelow, "cpu_below": i.CPUBelow} {
-		if percent < 0 || percent > 100 {
-			errs = append(errs, fault.Errorf(name, "must be from 0 to 100"))
-		}
+		errs.If(percent < 0 || percent > 100, name, "must be from 0 to 100")
 	}
 	for name, d := range map[string]time.Duration{"forgotten": i.Forgotten, "notice": i.Notice} {
-		if d < 0 {
-			errs = append(errs, fault.Errorf(name, "must not be negative"))
-		}
+		errs.If(d < 0, name, "must not be negative")
 	}
 	return errors.Join(errs...)
 }

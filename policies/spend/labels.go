@@ -35,14 +35,10 @@ type LabelRule struct {
 
 // Validate reports every fault.
 func (r LabelRule) Validate() error {
-	var errs []error
-	if !labelName.MatchString(r.Name) {
-		errs = append(errs, fault.Errorf("name", "must be at most 32 of a-z, 0-9 and _.-, a letter first"))
-	}
+	var errs fault.Found
+	errs.If(!labelName.MatchString(r.Name), "name", "must be at most 32 of a-z, 0-9 and _.-, a letter first")
 	for i, v := range r.Values {
-		if !labelValue.MatchString(v) {
-			errs = append(errs, fault.Errorf(fault.Index("values", i), "must be at most 63 letters, digits and ._/:@-, a letter or digit first"))
-		}
+		errs.If(!labelValue.MatchString(v), fault.Index("values", i), "must be at most 63 letters, digits and ._/:@-, a letter or digit first")
 	}
 	return errors.Join(errs...)
 }

