@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -46,10 +47,7 @@ func Docs() string {
 const docsTable = "| Setting | Type | Default | Reload | Meaning |\n|---|---|---|---|---|\n"
 
 func typeOf(s strictyaml.Setting) string {
-	t := s.Type
-	if t == "" {
-		t = "section"
-	}
+	t := cmp.Or(s.Type, "section")
 	if s.Unit != "" {
 		t += " (" + s.Unit + ")"
 	}

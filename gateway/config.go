@@ -353,25 +353,15 @@ func (o *Org) validate(at string) []error {
 		teams[t.ID] = true
 	}
 	keys := make(map[string]bool, len(o.Keys))
-	bad := func(i int, member, format string, args ...any) {
-		errs = append(errs, fault.Errorf(fault.Index(at+".keys", i)+member, format, args...))
-	}
 	for i, k := range o.Keys {
-		if keys[k.ID] {
-			bad(i, ".id", "key %q is already defined", k.ID)
-		}
+		path := fault.Index(at+".keys", i)
+		errs.If(keys[k.ID], path+".id", "key %q is already defined", k.ID)
 		keys[k.ID] = true
-		if k.Team != "" && !teams[k.Team] {
-			bad(i, ".team", "organisation %q has no team %q", o.ID, k.Team)
-		}
+		errs.If(k.Team != "" && !teams[k.Team], path+".team", "organisation %q has no team %q", o.ID, k.Team)
 		for j, name := range k.Labels {
-			if !labels[name] {
-				bad(i, fault.Index(".labels", j), "organisation %q has no label %q", o.ID, name)
-			}
+			errs.If(!labels[name], path+fault.Index(".labels", j), "organisation %q has no label %q", o.ID, name)
 		}
-		if err := k.Validate(); err != nil {
-			errs = append(errs, fault.At(fault.Index(at+".keys", i), err))
-		}
+		errs = append(errs, fault.At(path, k.Validate()))
 	}
 	return errs
 }

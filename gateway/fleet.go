@@ -12,21 +12,15 @@ import (
 	"google.golang.org/grpc/credentials"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // ready reports whether this gateway takes requests: its doors are open and every
 // organisation has policies to be judged by.
 func (g *Gateway) ready() bool {
-	if !g.status.Report().Serving {
-		return false
-	}
-	for _, p := range g.policyStatus() {
-		if p.Revision == "" {
-			return false
-		}
-	}
-	return true
+	pending := func(p admin.PolicyStatus) bool { return p.Revision == "" }
+	return g.status.Report().Serving && !slices.ContainsFunc(g.policyStatus(), pending)
 }
 
 // readiness answers health checks of both doors, and hands everything else of the

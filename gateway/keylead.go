@@ -66,23 +66,16 @@ func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
 // bound returns a key that is asked for, with the lead's own bounds where it names
 // none. It refuses one that could do more than the lead or its team.
 func (l *lead) bound(k Key) (Key, error) {
-	var errs []error
-	bad := func(path, format string, args ...any) { errs = append(errs, fault.Errorf(path, format, args...)) }
+	var errs fault.Found
 	if k.Team = cmp.Or(k.Team, l.caller.Team); k.Team != l.caller.Team {
-		bad("team", "must be the lead's own, %q", l.caller.Team)
+		errs.Add("team", "must be the lead's own, %q", l.caller.Team)
 	}
 	works := slices.ContainsFunc(l.caller.Roles, func(r identity.Role) bool { return r == identity.RoleOperator || r == identity.RoleAdmin })
 	for _, r := range rolesOf(k.Roles) {
-		if r != identity.RoleViewer && (r != identity.RoleOperator || !works) {
-			bad("roles", "a lead cannot give the role %s", r)
-		}
+		errs.If(r != identity.RoleViewer && (r != identity.RoleOperator || !works), "roles", "a lead cannot give the role %s", r)
 	}
-	if k.Exempt {
-		bad("exempt", "a lead cannot give it")
-	}
-	if k.Budget.Approvable && !l.key.Budget.Approvable {
-		bad("budget.approvable", "the lead's own budget is not")
-	}
+	errs.If(k.Exempt, "exempt", "a lead cannot give it")
+	errs.If(k.Budget.Approvable && !l.key.Budget.Approvable, "budget.approvable", "the lead's own budget is not")
 	for _, w := range []struct {
 		name      string
 		of        *int64
@@ -106,31 +99,23 @@ func (l *lead) bound(k Key) (Key, error) {
 		if k.Expires.IsZero() {
 			k.Expires = end
 		}
-		if k.Expires.After(end) {
-			bad("expires", "must not be later than the lead's own end, %s", end.UTC().Format(time.RFC3339))
-		}
+		errs.If(k.Expires.After(end), "expires", "must not be later than the lead's own end, %s", end.UTC().Format(time.RFC3339))
 	}
 	if k.Labels == nil {
 		k.Labels = l.key.Labels
 	}
 	for i, name := range k.Labels {
-		if !slices.ContainsFunc(l.labels, func(r spend.LabelRule) bool { return r.Name == name }) {
-			bad(fault.Index("labels", i), "the lead may not set it")
-		}
+		errs.If(!slices.ContainsFunc(l.labels, func(r spend.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead may not set it")
 	}
 	for _, r := range l.labels {
-		if r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name) {
-			bad("labels", "must have %s, which is required", r.Name)
-		}
+		errs.If(r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name), "labels", "must have %s, which is required", r.Name)
 	}
 	if len(l.caller.Addresses) > 0 && len(k.Addresses) == 0 {
 		k.Addresses = l.caller.Addresses
 	}
 	for i, p := range k.Addresses {
 		within := func(own netip.Prefix) bool { return own.Bits() <= p.Bits() && own.Contains(p.Addr()) }
-		if len(l.caller.Addresses) > 0 && !slices.ContainsFunc(l.caller.Addresses, within) {
-			bad(fault.Index("addresses", i), "is beyond the lead's own")
-		}
+		errs.If(len(l.caller.Addresses) > 0 && !slices.ContainsFunc(l.caller.Addresses, within), fault.Index("addresses", i), "is beyond the lead's own")
 	}
 	return k, errors.Join(errs...)
 }

@@ -125,12 +125,8 @@ func addPolicies(a *reference.Access, entries []policies.Entry) {
 		if !e.Concerns(a.Team, a.Roles) {
 			continue
 		}
-		mode := e.Mode
-		if mode == "" {
-			mode = policies.ModeEnforce
-		}
 		p, _ := load.Lookup(e.Policy) // an own policy has no title
-		a.Policies = append(a.Policies, reference.Policy{Name: e.Policy, Mode: string(mode), Title: p.Title, Params: e.Params})
+		a.Policies = append(a.Policies, reference.Policy{Name: e.Policy, Mode: string(e.Mode.OrDefault()), Title: p.Title, Params: e.Params})
 	}
 }
 

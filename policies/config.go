@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 	if c.Directory != "" || c.Bundle != nil {
 		scope = load.WithOwn
 	}
-	errs := fault.Found(append(validateExceptions(c.Exceptions), c.Bundle.Validate()...))
+	errs := fault.Found(append(validateExceptions(c.Exceptions), c.Bundle.Validate()))
 	errs.If(c.Directory != "" && c.Bundle != nil, "rego", "cannot be given beside bundle")
 	errs = append(errs, load.Check(c.Policies, scope)...)
 	return errors.Join(append(errs, c.lifted(nil, scope)...)...)

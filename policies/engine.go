@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,7 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	if err := limits.Validate(); err != nil {
 		return nil, fmt.Errorf("policy limits: %w", err)
 	}
-	if limits.Concurrency == 0 {
-		limits.Concurrency = 2 * runtime.GOMAXPROCS(0)
-	}
+	limits.Concurrency = cmp.Or(limits.Concurrency, 2*runtime.GOMAXPROCS(0))
 	if deps.DocURL == "" {
 		deps.DocURL = "docs/policies/"
 	}

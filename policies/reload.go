@@ -81,8 +81,8 @@ func ofRego(err error) bool {
 // own finds an organisation's own Rego: from its directory, from the bundle it
 // had already, or from what was persisted of it.
 func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
-	if faults := cfg.Bundle.Validate(); len(faults) > 0 {
-		f := fault.List(errors.Join(faults...))[0]
+	if faults := fault.List(cfg.Bundle.Validate()); len(faults) > 0 {
+		f := faults[0]
 		return nil, load.Own{}, &load.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
 	}
 	if cfg.Bundle == nil {

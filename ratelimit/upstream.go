@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 

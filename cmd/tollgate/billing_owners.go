@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -55,11 +56,7 @@ func (b *billing) allot(ctx context.Context, records []map[string]any) ([]map[st
 			sums[key].Add(sums[key], new(big.Rat).Mul(amount, share))
 		}
 	}
-	keys := make([]bucket, 0, len(sums))
-	for key := range sums {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(x, y bucket) int { return cmp.Or(cmp.Compare(x.time, y.time), cmp.Compare(x.group, y.group)) })
+	keys := slices.SortedFunc(maps.Keys(sums), func(x, y bucket) int { return cmp.Or(cmp.Compare(x.time, y.time), cmp.Compare(x.group, y.group)) })
 	out := make([]map[string]any, len(keys))
 	for i, key := range keys {
 		out[i] = map[string]any{"time": key.time, b.grouping: key.group, "amount": json.Number(sums[key].FloatString(9))}

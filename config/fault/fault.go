@@ -121,8 +121,13 @@ type Found []error
 // If adds a fault of the value at path, described as by [fmt.Errorf], if bad is set.
 func (f *Found) If(bad bool, path, format string, args ...any) {
 	if bad {
-		*f = append(*f, Errorf(path, format, args...))
+		f.Add(path, format, args...)
 	}
+}
+
+// Add adds a fault of the value at path, described as by [fmt.Errorf].
+func (f *Found) Add(path, format string, args ...any) {
+	*f = append(*f, Errorf(path, format, args...))
 }
 
 // Between adds a fault to f unless low <= v <= high.

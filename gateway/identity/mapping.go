@@ -55,24 +55,21 @@ func validateID(id string) error {
 
 // Validate reports every fault, each with its path below the section.
 func (m *Mapping) Validate() error {
-	var errs []error
-	bad := func(path, format string, args ...any) { errs = append(errs, fault.Errorf(path, format, args...)) }
+	var errs fault.Found
 	switch {
 	case len(m.Orgs) == 0:
-		bad("orgs", "must name at least one organisation")
+		errs.Add("orgs", "must name at least one organisation")
 	case len(m.Orgs) > 1 && m.Claims.Org == "":
-		bad("claims.org", "is required, because orgs names several")
+		errs.Add("claims.org", "is required, because orgs names several")
 	}
-	if len(m.Teams) > 0 && m.Claims.Team == "" {
-		bad("claims.team", "is required beside teams")
-	}
+	errs.If(len(m.Teams) > 0 && m.Claims.Team == "", "claims.team", "is required beside teams")
 	switch {
 	case (len(m.Grants) > 0) != (m.Claims.Roles != ""):
-		bad("grants", "and claims.roles require each other")
+		errs.Add("grants", "and claims.roles require each other")
 	case m.Role == "" && len(m.Grants) == 0:
-		bad("role", "is required without grants: what may its callers do?")
+		errs.Add("role", "is required without grants: what may its callers do?")
 	case m.Role == RoleLead || slices.Contains(slices.Collect(maps.Values(m.Grants)), RoleLead):
-		bad("grants", "cannot give the role lead: keys that a lead makes are bounded by its own, which a token or certificate is not")
+		errs.Add("grants", "cannot give the role lead: keys that a lead makes are bounded by its own, which a token or certificate is not")
 	}
 	return errors.Join(errs...)
 }

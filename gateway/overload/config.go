@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"runtime"
@@ -51,9 +52,7 @@ const (
 // withDefaults fills in what follows from the processors, and from limit, the memory
 // that the process may use in bytes.
 func (c Config) withDefaults(processors int, limit int64) Config {
-	if c.Working == 0 {
-		c.Working = perProcessor * processors
-	}
+	c.Working = cmp.Or(c.Working, perProcessor*processors)
 	switch {
 	case c.Open != 0:
 	case limit == math.MaxInt64:

@@ -3,6 +3,7 @@ package route
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -234,12 +235,7 @@ func sortedMethods(m map[string]*Route) []string {
 	if m[AnyMethod] != nil {
 		return strings.Fields(anyMethods)
 	}
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(m))
 }
 
 // tidy drops empty segments: v1 callers are known to write a trailing slash or

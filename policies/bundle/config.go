@@ -1,6 +1,8 @@
 package bundle
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -35,48 +37,35 @@ type Key struct {
 }
 
 // Validate reports the faults of the section; nil has none.
-func (b *Config) Validate() []error {
+func (b *Config) Validate() error {
 	if b == nil {
 		return nil
 	}
-	var errs []error
-	bad := func(path, format string, args ...any) {
-		errs = append(errs, fault.At("bundle", fault.Errorf(path, format, args...)))
-	}
-	if (b.URL == "") == (b.File == "") {
-		bad("", "one of url and file is required")
-	}
+	var errs fault.Found
+	errs.If((b.URL == "") == (b.File == ""), "", "one of url and file is required")
 	if b.URL != "" {
 		u, err := url.Parse(b.URL)
 		switch {
 		case err != nil:
-			bad("url", "not a URL")
+			errs.Add("url", "not a URL")
 		case u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil:
-			bad("url", "must be http or https with a host and without credentials")
+			errs.Add("url", "must be http or https with a host and without credentials")
 		case u.Scheme == "http" && !loopback(u.Hostname()):
-			bad("url", "must be https: http is for loopback addresses only")
+			errs.Add("url", "must be https: http is for loopback addresses only")
 		}
 	}
-	if b.Poll < 0 {
-		bad("poll", "must not be negative, got %s", b.Poll)
-	}
-	if b.Timeout < 0 {
-		bad("timeout", "must not be negative, got %s", b.Timeout)
-	}
+	errs.If(b.Poll < 0, "poll", "must not be negative, got %s", b.Poll)
+	errs.If(b.Timeout < 0, "timeout", "must not be negative, got %s", b.Timeout)
 	switch {
 	case b.Key == nil && !b.AllowUnsigned:
-		bad("key", "is required, or allow_unsigned must say that signatures do not matter")
+		errs.Add("key", "is required, or allow_unsigned must say that signatures do not matter")
 	case b.Key != nil && b.AllowUnsigned:
-		bad("allow_unsigned", "contradicts key")
+		errs.Add("allow_unsigned", "contradicts key")
 	case b.Key != nil:
-		if b.Key.File == "" {
-			bad("key.file", "is required")
-		}
-		if b.Key.Algorithm != "" && !keys.IsSupportedAlgorithm(b.Key.Algorithm) {
-			bad("key.algorithm", "%q is not supported", b.Key.Algorithm)
-		}
+		errs.If(b.Key.File == "", "key.file", "is required")
+		errs.If(b.Key.Algorithm != "" && !keys.IsSupportedAlgorithm(b.Key.Algorithm), "key.algorithm", "%q is not supported", b.Key.Algorithm)
 	}
-	return errs
+	return fault.At("bundle", errors.Join(errs...))
 }
 
 // loopback reports whether a host is this machine.
@@ -100,14 +89,8 @@ func (b *Config) verification() (*opabundle.VerificationConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bundle key: %w", err)
 	}
-	algorithm := b.Key.Algorithm
-	if algorithm == "" {
-		algorithm = "RS256"
-	}
-	id := b.Key.ID
-	if id == "" {
-		id = "default"
-	}
+	algorithm := cmp.Or(b.Key.Algorithm, "RS256")
+	id := cmp.Or(b.Key.ID, "default")
 	key := &opabundle.KeyConfig{Key: string(pem), Algorithm: algorithm, Scope: b.Key.Scope}
 	return opabundle.NewVerificationConfig(map[string]*opabundle.KeyConfig{id: key}, id, b.Key.Scope, nil), nil
 }

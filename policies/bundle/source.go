@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -175,10 +176,7 @@ func (s *Source) Took(found *Found, err error, now time.Time) (before, after err
 
 // wait sets when the next look is due.
 func (s *Source) wait(now time.Time) {
-	poll := s.cfg.Poll
-	if poll == 0 {
-		poll = defaultPoll
-	}
+	poll := cmp.Or(s.cfg.Poll, defaultPoll)
 	if s.err != nil {
 		s.failures = min(s.failures+1, 4)
 		poll = min(poll<<(s.failures-1), 10*poll)

@@ -256,10 +256,7 @@ func object(in map[string]any, name string) map[string]any {
 
 // OfTokens is what tokens of a prompt and of its completion cost.
 func (r Run) OfTokens(prompt, completion int64) Money {
-	in := r.PerInput
-	if in == 0 {
-		in = r.PerTokens
-	}
+	in := cmp.Or(r.PerInput, r.PerTokens)
 	return min(maxMoney, in.share(prompt, microPerUSD)+r.PerTokens.share(completion, microPerUSD))
 }
 

@@ -43,20 +43,13 @@ func DefaultConfig() Config { return Config{Buffer: 4096, BufferBytes: 32_000_00
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(path, format string, args ...any) { errs = append(errs, fault.Errorf(path, format, args...)) }
-	if c.Buffer < 1 {
-		bad("buffer", "must be positive, got %d", c.Buffer)
-	}
-	if c.BufferBytes < 1 {
-		bad("buffer_bytes", "must be positive, got %d", c.BufferBytes)
-	}
-	if !(c.SampleAllowed >= 0 && c.SampleAllowed <= 1) {
-		bad("sample_allowed", "must be between 0 and 1, got %v", c.SampleAllowed)
-	}
+	var errs fault.Found
+	errs.If(c.Buffer < 1, "buffer", "must be positive, got %d", c.Buffer)
+	errs.If(c.BufferBytes < 1, "buffer_bytes", "must be positive, got %d", c.BufferBytes)
+	errs.If(!(c.SampleAllowed >= 0 && c.SampleAllowed <= 1), "sample_allowed", "must be between 0 and 1, got %v", c.SampleAllowed)
 	for i, m := range c.Mask {
 		if _, err := parseMask(m); err != nil {
-			bad(fault.Index("mask", i), "%w", err)
+			errs.Add(fault.Index("mask", i), "%w", err)
 		}
 	}
 	if c.File != nil {
@@ -64,12 +57,8 @@ func (c Config) Validate() error {
 	}
 	if s := c.Service; s != nil {
 		u, err := url.Parse(s.URL)
-		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil {
-			bad("service.url", "must be http or https with a host and without credentials")
-		}
-		if s.Batch < 0 || s.Delay < 0 || s.Timeout < 0 {
-			bad("service", "batch, delay and timeout must not be negative")
-		}
+		errs.If(err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil, "service.url", "must be http or https with a host and without credentials")
+		errs.If(s.Batch < 0 || s.Delay < 0 || s.Timeout < 0, "service", "batch, delay and timeout must not be negative")
 	}
 	return errors.Join(errs...)
 }

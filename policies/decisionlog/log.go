@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,10 +224,7 @@ func (l *Log) gather(ctx context.Context) {
 	if l.cfg.Service == nil {
 		return
 	}
-	delay := l.cfg.Service.Delay
-	if delay == 0 {
-		delay = 5 * time.Second
-	}
+	delay := cmp.Or(l.cfg.Service.Delay, 5*time.Second)
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	for {

@@ -17,9 +17,7 @@ type RotatingFile struct {
 
 // OpenFile opens a file to write on where it ends, or creates it.
 func OpenFile(cfg File) (*RotatingFile, error) {
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = 100_000_000
-	}
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 100_000_000)
 	cfg.Keep = cfg.Kept()
 	r := &RotatingFile{cfg: cfg}
 	return r, r.open()

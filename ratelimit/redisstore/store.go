@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,7 @@ func New(client redis.UniversalClient, config Config) (*Store, error) {
 		reset:   redis.NewScript(resetSource),
 		scratch: sync.Pool{New: func() any { return &encoder{seen: make(map[string]int)} }},
 	}
-	if s.prefix == "" {
-		s.prefix = DefaultPrefix
-	}
+	s.prefix = cmp.Or(s.prefix, DefaultPrefix)
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,7 @@ type watch struct {
 
 func newWatch(client redis.UniversalClient, config Config) *watch {
 	w := &watch{client: client, pause: config.Recovery, now: config.Now, peers: make(map[string]time.Time)}
-	if w.pause == 0 {
-		w.pause = DefaultRecovery
-	}
+	w.pause = cmp.Or(w.pause, DefaultRecovery)
 	if w.now == nil {
 		w.now = time.Now
 	}

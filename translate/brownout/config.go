@@ -82,25 +82,18 @@ const maxMessage = 400
 
 // Validate reports every fault, each beginning with the path of the setting.
 func (c Config) Validate() error {
-	var faults []error
-	bad := func(path, format string, args ...any) { faults = append(faults, fault.Errorf(path, format, args...)) }
-	if len(c.Dialects) == 0 {
-		bad("dialects", "names no dialect")
-	}
+	var faults fault.Found
+	faults.If(len(c.Dialects) == 0, "dialects", "names no dialect")
 	recurs := c.Daily != Hours{}
 	switch {
 	case !recurs && c.From.IsZero():
-		bad("from", "is required without daily")
+		faults.Add("from", "is required without daily")
 	case !recurs && c.Until.IsZero():
-		bad("until", "is required without daily")
+		faults.Add("until", "is required without daily")
 	case !c.Until.IsZero() && !c.Until.After(c.From):
-		bad("until", "is not after from")
+		faults.Add("until", "is not after from")
 	}
-	if !recurs && len(c.Weekdays) > 0 {
-		bad("weekdays", "are for daily hours only")
-	}
-	if len(c.Message) > maxMessage {
-		bad("message", "is longer than %d bytes", maxMessage)
-	}
+	faults.If(!recurs && len(c.Weekdays) > 0, "weekdays", "are for daily hours only")
+	faults.If(len(c.Message) > maxMessage, "message", "is longer than %d bytes", maxMessage)
 	return errors.Join(faults...)
 }

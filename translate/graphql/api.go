@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -205,10 +206,7 @@ func (a *API) outgoing(status int) *translate.Outgoing {
 // translation. Statuses that clients look for stay HTTP statuses; a refusal by
 // policy or budget is a failed request in a 200, as those clients expect.
 func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
-	d := p.Detail
-	if d == "" {
-		d = p.Title
-	}
+	d := cmp.Or(p.Detail, p.Title)
 	f := &fault{
 		message: orElse(d, http.StatusText(p.Status)), status: p.Status,
 		errors: p.Errors, decision: p.Decision, policy: p.Policy,

@@ -47,26 +47,19 @@ var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
 // Validate returns all faults joined, each with the path of its setting.
 func (c Config) Validate() error {
-	var faults []error
-	bad := func(path, format string, args ...any) {
-		faults = append(faults, fault.Errorf(path, format, args...))
-	}
-	if c.Brand != "" && !brandPattern.MatchString(c.Brand) {
-		bad("brand", "%q is not a name of letters and digits", c.Brand)
-	}
+	var faults fault.Found
+	faults.If(c.Brand != "" && !brandPattern.MatchString(c.Brand), "brand", "%q is not a name of letters and digits", c.Brand)
 	deprecated, err := time.Parse(time.DateOnly, c.Deprecated)
-	if err != nil {
-		bad("deprecated", "%q is not a date like 2026-11-15", c.Deprecated)
-	}
+	faults.If(err != nil, "deprecated", "%q is not a date like 2026-11-15", c.Deprecated)
 	if c.Sunset == "" {
 		return errors.Join(faults...)
 	}
 	sunset, err := time.Parse(time.DateOnly, c.Sunset)
 	switch {
 	case err != nil:
-		bad("sunset", "%q is not a date like 2026-11-15", c.Sunset)
+		faults.Add("sunset", "%q is not a date like 2026-11-15", c.Sunset)
 	case sunset.Before(deprecated):
-		bad("sunset", "%s is before deprecated (%s), which RFC 9745 forbids", c.Sunset, c.Deprecated)
+		faults.Add("sunset", "%s is before deprecated (%s), which RFC 9745 forbids", c.Sunset, c.Deprecated)
 	}
 	return errors.Join(faults...)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/url"
 	"slices"
@@ -89,14 +90,9 @@ func decimal(v any) *big.Rat {
 
 // keys lists the groups by time, then name.
 func (l *ledger) keys() []ledgerKey {
-	keys := make([]ledgerKey, 0, len(l.sums))
-	for key := range l.sums {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b ledgerKey) int {
+	return slices.SortedFunc(maps.Keys(l.sums), func(a, b ledgerKey) int {
 		return cmp.Or(strings.Compare(a.time, b.time), strings.Compare(a.group, b.group))
 	})
-	return keys
 }
 
 // rounder rounds a series of amounts to millionths so that their sum is the
