@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "rewrite docs/configuration.md")
 
 func TestThePageOfSettingsIsCurrent(t *testing.T) {
 	const page = "../docs/configuration.md"
-	got := config.Docs()
+	got := docs()
 	if *update {
 		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,13 +111,7 @@ func (g *Gateway) plan(org string) *spend.Plan {
 }
 
 // org returns the configuration of an organisation, nil for none.
-func (g *Gateway) org(id string) *Org {
-	orgs := g.current.Load().config.Orgs
-	if i := slices.IndexFunc(orgs, func(o Org) bool { return o.ID == id }); i >= 0 {
-		return &orgs[i]
-	}
-	return nil
-}
+func (g *Gateway) org(id string) *Org { return g.current.Load().config.org(id) }
 
 // newEnforcer stops pods of budgets that are passed and idle ones, and tells of it
 // like of a threshold. What could not be delivered is in the log.

@@ -365,3 +365,11 @@ func (o *Org) validate(at string) []error {
 	}
 	return errs
 }
+
+// org returns an organisation by its id, nil if it is not configured.
+func (c *Config) org(id string) *Org {
+	if i := slices.IndexFunc(c.Orgs, func(o Org) bool { return o.ID == id }); i >= 0 {
+		return &c.Orgs[i]
+	}
+	return nil
+}

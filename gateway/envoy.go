@@ -124,7 +124,7 @@ func (c *Config) validateEnvoys() error {
 
 // validateRateLimit reports what is wrong with the domains of the rate limit service.
 func (c *Config) validateRateLimit() error {
-	err := rls.Validate(c.Envoy.RateLimit, func(org string) bool { return slices.Contains(orgs(c), org) })
+	err := rls.Validate(c.Envoy.RateLimit, func(org string) bool { return c.org(org) != nil })
 	if len(c.Envoy.RateLimit) > 0 && c.Envoy.Listen == "" {
 		err = errors.Join(err, errors.New("needs envoy.listen, where rate limit filters ask"))
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,16 +127,13 @@ func (c *Config) caller(q Question) (*identity.Caller, error) {
 	if q.Key != "" {
 		return c.keyCaller(q)
 	}
-	for _, o := range c.Orgs {
-		if o.ID != q.Org {
-			continue
-		}
-		if q.Team != "" && !slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == q.Team }) {
-			return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %q has no team %q", o.ID, q.Team)}
-		}
-		return &identity.Caller{Org: o.ID, Team: q.Team, Roles: q.Roles}, nil
+	if c.org(q.Org) == nil {
+		return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
-	return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
+	if q.Team != "" && !c.hasTeam(q.Org, q.Team) {
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %q has no team %q", q.Org, q.Team)}
+	}
+	return &identity.Caller{Org: q.Org, Team: q.Team, Roles: q.Roles}, nil
 }
 
 func (c *Config) keyCaller(q Question) (*identity.Caller, error) {
@@ -161,10 +157,8 @@ func (c *Config) keyCaller(q Question) (*identity.Caller, error) {
 
 // entries lists the policies an organisation has switched on.
 func (c *Config) entries(org string) []policies.Entry {
-	for _, o := range c.Orgs {
-		if o.ID == org {
-			return o.Policies.Policies
-		}
+	if o := c.org(org); o != nil {
+		return o.Policies.Policies
 	}
 	return nil
 }

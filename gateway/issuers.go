@@ -68,9 +68,8 @@ func (c *Config) AssignIssued() {
 
 // hasTeam reports whether an organisation has a team.
 func (c *Config) hasTeam(org, team string) bool {
-	return slices.ContainsFunc(c.Orgs, func(o Org) bool {
-		return o.ID == org && slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team })
-	})
+	o := c.org(org)
+	return o != nil && slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team })
 }
 
 // validateIssuers reports what is wrong with issuers and authorities, on their own and
@@ -122,7 +121,7 @@ func (c *Config) validateCertificates() error {
 func (c *Config) validateMapping(m *identity.Mapping) error {
 	var errs fault.Found
 	for n, org := range m.Orgs {
-		errs.If(!slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.ID == org }), fault.Index("orgs", n), "no organisation %q is defined", org)
+		errs.If(c.org(org) == nil, fault.Index("orgs", n), "no organisation %q is defined", org)
 	}
 	known := func(team string) bool {
 		return slices.ContainsFunc(m.Orgs, func(org string) bool { return c.hasTeam(org, team) })

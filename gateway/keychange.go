@@ -135,9 +135,7 @@ func (g *Gateway) madeKey(ctx context.Context, org, id string) (madeKey, error) 
 	if err := g.freshKeys(ctx); err != nil {
 		return madeKey{}, err
 	}
-	file := g.current.Load().file
-	i := slices.IndexFunc(file.Orgs, func(o Org) bool { return o.ID == org })
-	if i >= 0 && slices.ContainsFunc(file.Orgs[i].Keys, func(k Key) bool { return k.ID == id }) {
+	if o := g.current.Load().file.org(org); o != nil && slices.ContainsFunc(o.Keys, func(k Key) bool { return k.ID == id }) {
 		return madeKey{}, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
 	}
 	m, ok := g.keys.ring(org).records[id]

@@ -57,8 +57,7 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 		return nil, err
 	}
 	now, kinds, plan := g.current.Load(), spend.Counts, new(spend.Plan)
-	if i := slices.IndexFunc(now.config.Orgs, func(o Org) bool { return o.ID == org }); i >= 0 {
-		o := &now.config.Orgs[i]
+	if o := now.config.org(org); o != nil {
 		plan = cmp.Or(o.budgets(), plan)
 		if o.Isolation.applies() {
 			kinds = operation.Owned
@@ -100,15 +99,14 @@ type ledger struct{ g *Gateway }
 
 // check refuses organisations without budgets.
 func (l ledger) check(org string) (*Org, error) {
-	cfg := l.g.current.Load().config
-	i := slices.IndexFunc(cfg.Orgs, func(o Org) bool { return o.ID == org })
-	if i < 0 {
+	o := l.g.org(org)
+	if o == nil {
 		return nil, admin.ErrNoOrg
 	}
-	if !cfg.Orgs[i].Budgeted() {
+	if !o.Budgeted() {
 		return nil, admin.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
-	return &cfg.Orgs[i], nil
+	return o, nil
 }
 
 // Show implements admin.Spend.

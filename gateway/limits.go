@@ -15,7 +15,7 @@ type limits struct{ g *Gateway }
 
 // Show implements admin.Limits.
 func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
-	if !slices.Contains(orgs(l.g.current.Load().config), org) {
+	if l.g.org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
 	states, err := l.g.limiter.Show(ctx, org)
@@ -37,7 +37,7 @@ func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
 
 // Reset implements admin.Limits.
 func (l limits) Reset(ctx context.Context, org, scope string) error {
-	if !slices.Contains(orgs(l.g.current.Load().config), org) {
+	if l.g.org(org) == nil {
 		return admin.ErrNoOrg
 	}
 	var ref ratelimit.Ref

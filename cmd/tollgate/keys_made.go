@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,18 +170,10 @@ func listMade(cmd *cobra.Command, c *adminClient, org string, asJSON bool) error
 	}
 	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "state"}}
 	for _, k := range answer.Keys {
-		t.add(k.ID, orDash(k.Team), orDash(joined(k.Roles)), orDash(printable(k.Owner)), orDash(joined(k.Addresses)),
+		t.add(k.ID, cmp.Or(k.Team, "-"), cmp.Or(joined(k.Roles), "-"), cmp.Or(printable(k.Owner), "-"), cmp.Or(joined(k.Addresses), "-"),
 			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), k.State)
 	}
 	return list(cmd, asJSON, answer.Keys, t)
-}
-
-// orDash stands for what is empty in a column.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func instant(t time.Time) string {

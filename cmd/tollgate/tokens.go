@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -65,7 +66,7 @@ func newTokensList(c *adminClient) *cobra.Command {
 			}
 			t := sheet{{"issuer", "token", "subject", "at", "by", "until"}}
 			for _, r := range answer.Revoked {
-				t.add(r.Issuer, orDash(printable(r.Token)), orDash(printable(r.Subject)), instant(r.At), r.By, instant(r.Until))
+				t.add(r.Issuer, cmp.Or(printable(r.Token), "-"), cmp.Or(printable(r.Subject), "-"), instant(r.At), r.By, instant(r.Until))
 			}
 			return list(cmd, asJSON, answer.Revoked, t)
 		}),

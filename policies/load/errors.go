@@ -80,11 +80,9 @@ func located(org string, err error, policyOf func(file string) string) error {
 func nearest(name string, known []string) string {
 	best, least := "", 1+len(name)/3
 	for _, k := range known {
-		if d := distance(name, k); d <= least {
+		if d := levenshtein.ComputeDistance(name, k); d <= least {
 			best, least = k, d-1
 		}
 	}
 	return best
 }
-
-func distance(a, b string) int { return levenshtein.ComputeDistance(a, b) }

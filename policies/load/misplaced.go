@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
@@ -153,7 +154,7 @@ func (p *placement) mentions(m *ast.Module) {
 // slip reports whether written is a likely mistyping of name: an edit, two in a long
 // one, or two letters swapped.
 func slip(written, name string) bool {
-	if distance(written, name) <= max(1, len(name)/4) {
+	if levenshtein.ComputeDistance(written, name) <= max(1, len(name)/4) {
 		return true
 	}
 	for i := range len(name) - 1 {

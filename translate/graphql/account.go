@@ -27,7 +27,7 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 	if slices.ContainsFunc([]string{"pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes"}, reads) {
 		return &user{}, nil // those reads prove the credential
 	}
-	if _, err := x.list(ctx, "getSshKeys", "keys", nil, kindAccount); err != nil && !isStatus(err, http.StatusForbidden) {
+	if _, err := x.list(ctx, "getSshKeys", "keys", nil, legacy.NounAccount); err != nil && !isStatus(err, http.StatusForbidden) {
 		return nil, err
 	}
 	return &user{}, nil
@@ -58,7 +58,7 @@ func userFields() objectType {
 			if u.keys != nil {
 				return strings.Join(u.keys, "\n"), nil
 			}
-			keys, err := x.list(ctx, "getSshKeys", "keys", nil, kindAccount)
+			keys, err := x.list(ctx, "getSshKeys", "keys", nil, legacy.NounAccount)
 			return strings.Join(translate.Texts(keys), "\n"), err
 		}),
 		"currentSpendPerHr": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
@@ -127,12 +127,12 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 		lines = append(lines, line)
 	}
 	keys := translate.Unique(lines)
-	b, err := x.change(ctx, "updateSshKeys", "", map[string]any{"keys": translate.List(keys)}, kindAccount)
+	b, err := x.change(ctx, "updateSshKeys", "", map[string]any{"keys": translate.List(keys)}, legacy.NounAccount)
 	if err != nil {
 		return nil, err
 	}
 	if _, isList := translate.At(b, "keys").([]any); !isList {
-		return nil, legacy.Unusable(legacy.About{Verb: "updateSshKeys", Noun: kindAccount})
+		return nil, legacy.Unusable(legacy.About{Verb: "updateSshKeys", Noun: legacy.NounAccount})
 	}
 	if list := translate.Texts(b, "keys"); len(list) > 0 {
 		keys = list

@@ -208,7 +208,7 @@ func (a *API) outgoing(status int) *translate.Outgoing {
 func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
 	d := cmp.Or(p.Detail, p.Title)
 	f := &fault{
-		message: orElse(d, http.StatusText(p.Status)), status: p.Status,
+		message: cmp.Or(d, http.StatusText(p.Status)), status: p.Status,
 		errors: p.Errors, decision: p.Decision, policy: p.Policy,
 	}
 	status := p.Status
@@ -216,7 +216,7 @@ func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
 	case status == http.StatusUnauthorized:
 		f.message, f.code = textUnauthorized, codeUnauthenticated
 	case status == http.StatusPaymentRequired:
-		f.message, f.code, status = orElse(d, textFunds), codeFunds, http.StatusOK
+		f.message, f.code, status = cmp.Or(d, textFunds), codeFunds, http.StatusOK
 	case status == http.StatusForbidden:
 		f.message, f.code, status = legacy.Forbidden(d), codeForbidden, http.StatusOK
 	case status == http.StatusNotFound:

@@ -123,7 +123,7 @@ func catalogTypes() map[string]objectType {
 		"GpuTypeCudaVersion": cudaFields(),
 		"ServerlessGpuPool": {
 			"id":         get(func(p gpuPool) any { return p.id }),
-			"gpuTypeIds": get(func(p gpuPool) any { return values(p.types) }),
+			"gpuTypeIds": get(func(p gpuPool) any { return translate.List(p.types) }),
 		},
 		"CpuType":   cpuTypeFields(),
 		"CpuFlavor": cpuFlavorFields(),

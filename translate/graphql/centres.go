@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -54,7 +55,7 @@ func (x *exchange) centresWithStock(ctx context.Context) ([]any, error) {
 
 func countryCodes(ctx context.Context, x *exchange, _ input) (any, error) {
 	codes, err := x.countries(ctx)
-	return values(codes), err
+	return translate.List(codes), err
 }
 
 // countries lists the countries with data centres, sorted.
@@ -100,13 +101,13 @@ func dataCenterFields() objectType {
 				return c.name, nil
 			}
 			record, err := c.full(ctx, x)
-			return orElse(translate.Text(record, "name"), c.id), err
+			return cmp.Or(translate.Text(record, "name"), c.id), err
 		}),
 		"location":        of(func(r any) any { return regionName(translate.Text(r, "region")) }),
 		"listed":          of(func(r any) any { return r != nil }),
 		"globalNetwork":   of(func(r any) any { return translate.Flag(r, "globalNetwork") }),
 		"storageSupport":  of(func(r any) any { return len(translate.Items(r, "networkVolumeTypes")) > 0 }),
-		"compliance":      of(func(r any) any { return values(translate.Texts(r, "compliance")) }),
+		"compliance":      of(func(r any) any { return translate.List(translate.Texts(r, "compliance")) }),
 		"gpuAvailability": field(gpuAvailability),
 	}
 }

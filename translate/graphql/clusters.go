@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"slices"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // memberWait is how long createCluster waits for its members to be listed, and
@@ -42,9 +43,9 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 	case a.text("gpuTypeId") == "":
 		return nil, badInput("gpuTypeId is required")
 	}
-	want := &legacy.ClusterCreate{Type: orElse(a.text("type"), "TRAINING"), GPU: a.text("gpuTypeId")}
+	want := &legacy.ClusterCreate{Type: cmp.Or(a.text("type"), "TRAINING"), GPU: a.text("gpuTypeId")}
 	want.PodWishes, want.Template, want.NetworkVolume = newPodWishes(a), a.text("templateId"), a.text("networkVolumeId")
-	want.Name = legacy.Given(orElse(a.text("clusterName"), "cluster-"+strings.ToLower(rand.Text()[:6])))
+	want.Name = legacy.Given(cmp.Or(a.text("clusterName"), "cluster-"+strings.ToLower(rand.Text()[:6])))
 	want.DataCenters = translate.SplitList(a.text("dataCenterId"))
 	want.GPUsPerPod, _ = a.int("gpuCountPerPod")
 	want.Pods, _ = a.int("podCount")
@@ -85,7 +86,7 @@ func deleteCluster(ctx context.Context, x *exchange, in input) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	if err := x.Remove(ctx, legacy.About{Verb: "delete cluster", Noun: kindCluster}, "deleteCluster", id); err != nil {
+	if err := x.Remove(ctx, legacy.About{Verb: "delete cluster", Noun: legacy.NounCluster}, "deleteCluster", id); err != nil {
 		return nil, err
 	}
 	return true, nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // The clouds of v2.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // endpoint is a serverless endpoint as a value of the schema.
@@ -42,7 +42,7 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	e, err := x.Endpoint(ctx, legacy.About{Verb: "get endpoint", Noun: kindEndpoint}, id)
+	e, err := x.Endpoint(ctx, legacy.About{Verb: "get endpoint", Noun: legacy.NounEndpoint}, id)
 	if err != nil {
 		return nil, orMissing(err)
 	}
@@ -200,7 +200,7 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 			return listedTemplate(t, "own"), nil
 		}
 	}
-	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: kindTemplate}, id)
+	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: legacy.NounTemplate}, id)
 	switch {
 	case legacy.IsMissing(err):
 		t = legacy.VirtualTemplate(e.Members)

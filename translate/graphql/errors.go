@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -187,7 +188,7 @@ func problemOf(r *translate.Response) details {
 	for _, p := range translate.Items(r.Body, "policies") {
 		name, ok := p.(string)
 		if !ok {
-			name = orElse(translate.Text(p, "policy"), translate.Text(p, "name"))
+			name = cmp.Or(translate.Text(p, "policy"), translate.Text(p, "name"))
 		}
 		if name != "" {
 			names = append(names, name)
@@ -204,36 +205,22 @@ func (d details) text() string {
 	return d.title
 }
 
-// kind names a resource the way clients know it in "not found" texts.
-type kind = legacy.Noun
-
-const (
-	kindPod       = legacy.NounPod
-	kindTerminate = legacy.NounTerminated
-	kindCluster   = legacy.NounCluster
-	kindEndpoint  = legacy.NounEndpoint
-	kindTemplate  = legacy.NounTemplate
-	kindVolume    = legacy.NounVolume
-	kindAccount   = legacy.NounAccount
-	kindCatalog   = legacy.NounCatalog
-)
-
 // refusal turns a v2 answer that is not a success into this dialect's fault.
-func refusal(r *translate.Response, k kind) *fault {
+func refusal(r *translate.Response, k legacy.Noun) *fault {
 	d := problemOf(r)
 	f := &fault{status: r.Status, decision: d.decision, approval: d.approval, policy: d.policy}
 	switch {
 	case r.Status == http.StatusUnauthorized:
 		f.message, f.code, f.http = textUnauthorized, codeUnauthenticated, http.StatusUnauthorized
 	case r.Status == http.StatusPaymentRequired:
-		f.message, f.code = orElse(d.detail, textFunds), codeFunds
+		f.message, f.code = cmp.Or(d.detail, textFunds), codeFunds
 	case r.Status == http.StatusForbidden:
 		f.message, f.code = legacy.Forbidden(d.text()), codeForbidden
 		f.errors = d.errors
 	case r.Status == http.StatusNotFound:
 		f.message, f.code = notFound(k)
 	case r.Status == http.StatusRequestEntityTooLarge:
-		f.message, f.code, f.http = orElse(d.text(), "request body too large"), codeTooLarge, http.StatusRequestEntityTooLarge
+		f.message, f.code, f.http = cmp.Or(d.text(), "request body too large"), codeTooLarge, http.StatusRequestEntityTooLarge
 	case r.Status == http.StatusUnprocessableEntity:
 		f.message, f.code, f.errors = d.text(), codeBadInput, d.errors
 		if len(d.errors) > 0 {
@@ -243,29 +230,22 @@ func refusal(r *translate.Response, k kind) *fault {
 		f.message, f.code, f.http = textTooMany, codeRateLimited, http.StatusTooManyRequests
 		f.retryAfter = r.Header.Get("Retry-After")
 	case r.Status >= 400 && r.Status < 500:
-		f.message, f.code, f.errors = orElse(d.text(), "bad request"), codeBadInput, d.errors
+		f.message, f.code, f.errors = cmp.Or(d.text(), "bad request"), codeBadInput, d.errors
 	default:
 		f.message, f.code = textRetryLater, codeInternal
 	}
 	return f
 }
 
-func notFound(k kind) (message, code string) {
+func notFound(k legacy.Noun) (message, code string) {
 	switch k {
-	case kindTerminate:
+	case legacy.NounTerminated:
 		return "pod not found to terminate", codePodNotFound
-	case kindPod:
+	case legacy.NounPod:
 		return "pod not found", codePodNotFound
-	case kindCluster:
+	case legacy.NounCluster:
 		return "Cluster not found", codeClusterNotFound
 	default:
 		return string(k) + " not found", codeNotFound
 	}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

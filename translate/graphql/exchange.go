@@ -77,12 +77,12 @@ func request(operation, id string, body any, query url.Values) *translate.Reques
 }
 
 // list reads a whole collection: the array under member.
-func (x *exchange) list(ctx context.Context, operation, member string, query url.Values, k kind) ([]any, error) {
+func (x *exchange) list(ctx context.Context, operation, member string, query url.Values, k legacy.Noun) ([]any, error) {
 	return x.List(ctx, legacy.About{Verb: operation, Noun: k}, operation, member, query)
 }
 
 // change writes to v2. What was read before is forgotten.
-func (x *exchange) change(ctx context.Context, operation, id string, b any, k kind) (any, error) {
+func (x *exchange) change(ctx context.Context, operation, id string, b any, k legacy.Noun) (any, error) {
 	return x.Change(ctx, legacy.About{Verb: operation, Noun: k}, request(operation, id, b, nil))
 }
 

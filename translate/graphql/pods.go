@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"net/url"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // pod is a v2 pod, or a serverless worker put in the shape of one.
@@ -30,7 +31,7 @@ type pod struct {
 }
 
 func (p *pod) desiredStatus() string {
-	return orElse(p.status, translate.DesiredStatus(p.Status()))
+	return cmp.Or(p.status, translate.DesiredStatus(p.Status()))
 }
 
 // runtime is the live part of a running pod, nil otherwise: orchestrators poll
@@ -54,9 +55,6 @@ func number(v any, path ...string) float64 {
 	return f
 }
 
-// texts makes a list of strings a list of values.
-func values(list []string) []any { return translate.List(list) }
-
 // pairs is an environment as sorted KEY=value lines.
 func pairs(v any) []any {
 	env, err := translate.Env(v)
@@ -68,7 +66,7 @@ func pairs(v any) []any {
 		lines = append(lines, key+"="+value)
 	}
 	slices.Sort(lines)
-	return values(lines)
+	return translate.List(lines)
 }
 
 // instant rewrites a time of v2; null when there is none.
@@ -93,7 +91,7 @@ func podByID(ctx context.Context, x *exchange, in input) (any, error) {
 
 // pods lists every pod of the account, cluster members included.
 func (x *exchange) pods(ctx context.Context) ([]any, error) {
-	return x.list(ctx, "listPods", "pods", url.Values{"includeClusterPods": {"true"}}, kindPod)
+	return x.list(ctx, "listPods", "pods", url.Values{"includeClusterPods": {"true"}}, legacy.NounPod)
 }
 
 func wrapPods(bodies []any) []any {
@@ -220,7 +218,7 @@ func machineFields() objectType {
 			if err != nil || entry == nil {
 				return nil, err
 			}
-			return cloudPrice(entry, orElse(p.Cloud(), secure)), nil
+			return cloudPrice(entry, cmp.Or(p.Cloud(), secure)), nil
 		}),
 		"diskMBps":             always(0),
 		"maxDownloadSpeedMbps": always(0),
@@ -242,7 +240,7 @@ func machineGPUName(ctx context.Context, x *exchange, p *pod, _ input) (any, err
 	}
 	name := id
 	if entry, err := x.gpuEntry(ctx, id); err == nil {
-		name = orElse(translate.Text(entry, "name"), id)
+		name = cmp.Or(translate.Text(entry, "name"), id)
 	}
 	return name, nil
 }

@@ -1,13 +1,14 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // saveEndpoint makes an endpoint, or changes the one with the id.
@@ -33,7 +34,7 @@ func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 		env := w.Env
 		w.Container = newContainerWishes(inline)
 		w.Env = env
-		w.Name = legacy.Given(orElse(a.text("name"), inline.text("name")))
+		w.Name = legacy.Given(cmp.Or(a.text("name"), inline.text("name")))
 		e, note, err = x.CreateEndpoint(ctx, w)
 	}
 	if err != nil {

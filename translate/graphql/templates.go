@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // Sources of public templates.
@@ -59,7 +59,7 @@ func podTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: kindTemplate}, id)
+	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: legacy.NounTemplate}, id)
 	if err != nil {
 		return nil, orMissing(err)
 	}

@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"cmp"
@@ -25,8 +25,8 @@ require a *restart*; until then they are named in the log and, under ` + "`resta
 - In paths, ` + "`[]`" + ` stands for each entry of a list and ` + "`<name>`" + ` for each key of a mapping. Unknown and duplicate keys are faults.
 `
 
-// Docs returns the page that describes every setting, in Markdown.
-func Docs() string {
+// docs returns the page that describes every setting, in Markdown.
+func docs() string {
 	var b strings.Builder
 	b.WriteString(docsHead)
 	single := true // the settings outside sections share a table
