@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -232,4 +233,48 @@ func FuzzSilent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, drawn []byte) {
 		s.check(t, (&chooser{drawn}).input(t))
 	})
+}
+
+// TestNoCredentialIsMissed: what a run leaves to the evaluation, by its letters, its size or
+// its number, is refused like anything else.
+func TestNoCredentialIsMissed(t *testing.T) {
+	const key = "AKIAABCDEFGHIJKLMNOP"
+	limits := policies.DefaultLimits()
+	limits.Deadline = time.Minute
+	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": {Policies: []policies.Entry{{Policy: "env_rules"}}}}, policies.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := map[string]any{}
+	for i := range 3000 {
+		many[fmt.Sprintf("V%d", i)] = fmt.Sprint(i)
+	}
+	many["V2999"] = key
+	for name, env := range map[string]map[string]any{
+		"plain":           {"A": key},
+		"not ASCII":       {"A": "é " + key},
+		"behind a line":   {"A": "a\n" + key},
+		"a large text":    {"A": strings.Repeat("x ", 300<<10) + key},
+		"many variables":  many,
+		"a name":          {key: "x"},
+		"what is no text": {"A": map[string]any{"B": []any{key}}},
+	} {
+		in := call(t, "createPod", `{"name":"a","image":"x","gpu":{"id":"NVIDIA L4"}}`)
+		in.Resource.After.(map[string]any)["env"] = env
+		if d, err := e.Decide(t.Context(), "acme", in); err != nil || d.Allowed() {
+			t.Errorf("%s: allowed %t, %v; want it denied", name, d.Allowed(), err)
+		}
+		for k, v := range env { // without it, nothing is wrong
+			if k == key {
+				delete(env, k)
+			} else if s, ok := v.(string); ok {
+				env[k] = strings.ReplaceAll(s, key, "")
+			} else {
+				env[k] = nil
+			}
+		}
+		if d, err := e.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {
+			t.Errorf("%s, without the key: %v, %v; want it allowed", name, d.Deny, err)
+		}
+	}
 }

@@ -83,7 +83,7 @@ called(where) := sprintf("the variable %s", [name]) if {
 	where == at(name)
 }
 
-called(where) := sprintf("the field %s", [where]) if not startswith(where, "/env/")
+called(where) := sprintf("the field %s", [where]) if not where in {at(name) | some name, _ in env}
 
 credential(params, text) if {
 	params.deny_plaintext_credentials

@@ -50,6 +50,7 @@ test_deny_credentials_elsewhere if {
 	verdict({"mounts": {"persistent": {"path": text}}}, {}) == {"/mounts/persistent/path"}
 	verdict({"mounts": {"network": [{"path": text}]}}, {}) == {"/mounts/network/0/path"}
 	verdict({"env": {text: "x"}}, {}) == {"/env"}
+	verdict({"env": {"A": {"B": [text]}}}, {}) == {"/env/A/B/0"}
 }
 
 test_allow_the_password_of_a_registry if {
