@@ -8,5 +8,7 @@
 //
 // It is no authority. It answers whether what a rule says is the empty set or list;
 // whatever else a rule says, an error, a conflict, something undefined, is left to
-// the evaluation of the Rego, which words the refusal.
+// the evaluation of the Rego, which words the refusal. What a run does is bounded,
+// whatever the input: more is left to the evaluation, too. Regular expressions are
+// matched by automata, some other functions without the call of topdown.
 package accept
