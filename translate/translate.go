@@ -23,6 +23,8 @@ type Request struct {
 	// v2 has no word for what the caller wants of it; nil for none. Policies
 	// judge it as if the body named it.
 	Origin *Origin
+	// Read says that the answer is read and then forgotten: objects in it may be Records.
+	Read bool
 	// Wish is what repeats of a create have in common; "" means its body.
 	Wish string
 	// Late is told of a create's success that came when the request had been answered;

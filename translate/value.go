@@ -11,15 +11,26 @@ import (
 // leave members out or add new shapes and a legacy client must still be
 // answered.
 
+// Record is a decoded object that is no map: it is read and never changed.
+type Record interface {
+	// Get returns the value of a member.
+	Get(name string) (value any, ok bool)
+	// Map returns it as a map, with no Records in it.
+	Map() map[string]any
+}
+
 // At follows member names down from v and returns what it finds there, nil
 // when a step is missing or not an object.
 func At(v any, path ...string) any {
 	for _, name := range path {
-		object, ok := v.(map[string]any)
-		if !ok {
+		switch object := v.(type) {
+		case map[string]any:
+			v = object[name]
+		case Record:
+			v, _ = object.Get(name)
+		default:
 			return nil
 		}
-		v = object[name]
 	}
 	return v
 }
@@ -39,8 +50,13 @@ func Flag(v any, path ...string) bool {
 // Members returns the object at path, nil when there is none. The map belongs
 // to v and must not be changed.
 func Members(v any, path ...string) map[string]any {
-	m, _ := At(v, path...).(map[string]any)
-	return m
+	switch object := At(v, path...).(type) {
+	case map[string]any:
+		return object
+	case Record:
+		return object.Map()
+	}
+	return nil
 }
 
 // Items returns the array at path, nil when there is none. The slice belongs to

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -127,21 +128,21 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	c.mu.Unlock()
 	row, _ := operation.Of(op.ID)
 	if row.Verb != operation.VerbCreate {
-		return c.run(ctx, ex)
+		return c.run(ctx, ex, r.Read)
 	}
 	ex.wish, ex.left = r.Wish, make(chan struct{})
 	return c.create(ctx, ex, r.Late)
 }
 
-// run carries a call out.
-func (c *calls) run(ctx context.Context, ex *Exchange) (*translate.Response, error) {
+// run carries a call out, whose answer may only be read.
+func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Response, error) {
 	chain, done := c.translate.Chain, func() {}
 	if chain.run(ctx, ex, partCall) {
 		done = chain.Dispatch(ctx, ex)
 	}
 	chain.RunResponse(ctx, ex)
 	done()
-	answer, err := response(ex)
+	answer, err := response(ex, read)
 	c.end(ex)
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
@@ -170,7 +171,7 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	row, _ := operation.Of(ex.Operation.ID)
 	left := ex.left
 	c.translate.Late(func() {
-		made, err := c.run(ctx, ex)
+		made, err := c.run(ctx, ex, false)
 		ended <- reply{made, err}
 		if <-outlived && err == nil && made.OK() && late != nil {
 			late(context.WithoutCancel(ctx), made)
@@ -189,6 +190,8 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	outlived <- true
 	return nil, &translate.UnfinishedError{Noun: noun(row.Kind)}
 }
+
+var _ translate.Record = strictjson.Object(nil)
 
 // maxCalls bounds the calls an exchange holds: a GraphQL document can become a
 // great many.
@@ -218,14 +221,18 @@ func later(before, d *ratelimit.Decision) bool {
 }
 
 // response reads the answer of a call for the translator. One to a read that is not
-// JSON has no body: asking again would bring the same.
-func response(ex *Exchange) (*translate.Response, error) {
+// JSON has no body: asking again would bring the same. What is only read has Records.
+func response(ex *Exchange, read bool) (*translate.Response, error) {
 	a := ex.Answer
 	out := &translate.Response{Status: a.Status, Header: a.Header}
 	if len(a.Body) == 0 {
 		return out, nil
 	}
-	doc, err := a.document()
+	decode := a.document
+	if read {
+		decode = func() (any, error) { return strictjson.DecodeListed(a.Body) }
+	}
+	doc, err := decode()
 	if err != nil && ex.Operation.Mutates {
 		return nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
 	}

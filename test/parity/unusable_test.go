@@ -16,7 +16,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		operation, v1, graphql string
 		bodies                 []string // besides those that no operation answers
 	}{
-		{"listPods", "/pods", "myself { pods { id } }", []string{`{"pods":null}`, `{"pods":{}}`}},
+		{"listPods", "/pods", "myself { pods { id } }", append(hostilePods(), `{"pods":null}`, `{"pods":{}}`)},
 		{"getPod", "/pods/x", `pod(input: {podId: "x"}) { id }`, nil},
 		{"listEndpoints", "/endpoints", "myself { endpoints { id } }", []string{`{"endpoints":"none"}`}},
 		{"getEndpoint", "/endpoints/x", `myself { endpoint(id: "x") { id } }`, nil},
@@ -55,6 +55,31 @@ func TestAnswersThatAreNone(t *testing.T) {
 				if len(faults) == 0 || fmt.Sprint(translate.At(faults[0], "extensions", "status")) != "502" || strings.Contains(a.Body, "[]") {
 					t.Errorf("GraphQL %s, %s answers %q: %d %.300s, want an error with status 502", r.graphql, r.operation, body, a.Status, a.Body)
 				}
+			}
+		}
+	})
+}
+
+// hostilePods are lists of pods that have two readings or ask for work without end.
+func hostilePods() []string {
+	return []string{
+		`{"pods":[{"id":"a","id":"b"}]}`, `{"pods":[{"id":"a","env":{"A":"1","\u0041":"2"}}]}`, `{"pods":[],"pods":[{"id":"a"}]}`,
+		`{"pods":[{"id":"a","runtime":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}]}`, `{"pods":[{"id":"a","cost":1e100000}]}`,
+		`{"pods":[{"id":"a","disk":` + strings.Repeat("9", 600) + `}]}`, `{"pods":[{"id":"\ud800"}]}`, `{"pods":[{"id":"a"}]}{}`, "{\"pods\":[{\"id\":\"\xff\"}]}",
+	}
+}
+
+// What is strange in a pod of a list is shown as it is, or as if it were not there.
+func TestStrangePodsAreListed(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		d.platform.AddFault(platform.Fault{Operation: "listPods", Kind: platform.FaultMalformed, Body: `{"pods":[
+			{"id":"a","env":{"Z":{"b":1,"a":[{"c":null}]},"A":[{}]},"gpu":{"id":7},"mounts":[],"ports":{"a":1},"runtime":{"ports":[{"type":"tcp","public":1,"private":22}]}},
+			{"id":"b","name":{"x":1},"cpu":{"id":"cpu5c","vcpuCount":"2"},"cost":"free","createdAt":{}},
+			7]}`})
+		a := d.ask(t, request("GET", "/v1/pods", "key_exempt", ""))
+		for _, want := range []string{`"env":{"A":[{}],"Z":{"a":[{"c":null}],"b":1}}`, `"portMappings":{"22":1}`, `"cpuFlavorId":"cpu5c"`, `"id":""`} {
+			if a.Status != 200 || !strings.Contains(a.Body, want) {
+				t.Errorf("%d, without %s: %s", a.Status, want, a.Body)
 			}
 		}
 	})

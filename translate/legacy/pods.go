@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/v2"
@@ -43,9 +42,9 @@ func LastStatusChange(p v2.Pod) string {
 	return what + translate.FormatTime(when, translate.ScriptTime)
 }
 
-// Pods lists the account's pods.
-func (s *Session) Pods(ctx context.Context, query url.Values) ([]any, error) {
-	return s.List(ctx, About{Verb: "list pods", Noun: NounPod}, "listPods", "pods", query)
+// Pods lists the account's pods, which are Records or maps.
+func (s *Session) Pods(ctx context.Context) ([]any, error) {
+	return s.list(ctx, About{Verb: "list pods", Noun: NounPod}, &translate.Request{Operation: "listPods", Read: true}, "pods")
 }
 
 // Pod reads one pod.

@@ -184,7 +184,7 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 	}
 	missing := slices.ContainsFunc(records, func(record any) bool { return known[translate.Text(record, "podId")] == "" })
 	if missing {
-		live, err := r.Pods(ctx, nil)
+		live, err := r.Pods(ctx)
 		if err != nil {
 			r.Warn("gpuTypeId", "the pods could not be read, their types are unknown")
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -167,4 +168,62 @@ func TestWhatCannotBeWrittenIsA500(t *testing.T) {
 			}
 		})
 	}
+}
+
+// record is a translate.Record that tests make of a map.
+type record map[string]any
+
+func (r record) Get(name string) (any, bool) {
+	value, ok := r[name]
+	return recorded(value), ok
+}
+
+func (r record) Map() map[string]any { return r }
+
+// recorded returns a decoded value with Records in place of maps.
+func recorded(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return record(v)
+	case []any:
+		items := make([]any, len(v))
+		for i := range v {
+			items[i] = recorded(v[i])
+		}
+		return items
+	}
+	return v
+}
+
+// TestListsOfRecords: a list is the same whether its pods are maps or Records.
+func TestListsOfRecords(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var pods []any
+		for range rapid.IntRange(0, 3).Draw(rt, "pods") {
+			pod := fixture(rapid.SampledFrom([]string{"pod", "newPod", "cpuPod", "exitedPod"}).Draw(rt, "pod"))
+			bend(rt, pod.(map[string]any))
+			pods = append(pods, pod)
+		}
+		in := &translate.Incoming{Account: "acme", Query: url.Values{}}
+		for _, q := range []string{"includeMachine=true", "computeType=GPU", "desiredStatus=RUNNING", "name=n", "gpuTypeId=NVIDIA L4"} {
+			if rapid.IntRange(0, 3).Draw(rt, q) == 0 {
+				name, value, _ := strings.Cut(q, "=")
+				in.Query.Set(name, value)
+			}
+		}
+		list := func(body any) *translate.Outgoing {
+			api, platform := newGate(t, DefaultConfig()).api, constant{
+				"listPods": {Status: 200, Body: body}, "listGpuTypes": {Status: 200, Body: fixture("gpus")},
+			}
+			return api.Serve(t.Context(), "listPods", in, platform)
+		}
+		body := map[string]any{"pods": pods}
+		if pods == nil {
+			body["pods"] = rapid.SampledFrom([]any{nil, "", []any{}, map[string]any{}}).Draw(rt, "none")
+		}
+		want, got := list(body), list(recorded(body))
+		if got.Status != want.Status || string(got.Body) != string(want.Body) {
+			rt.Fatalf("of Records:\n%d %s\nof maps:\n%d %s", got.Status, got.Body, want.Status, want.Body)
+		}
+	})
 }

@@ -262,7 +262,7 @@ func publicIP(ports []v2.Port) string {
 // portMappings maps private to public TCP ports; null while the pod has no
 // runtime.
 func (p *shownPod) portMappings(ports []v2.Port) any {
-	if len(p.Runtime()) == 0 {
+	if len(ports) == 0 && len(p.Runtime()) == 0 {
 		return nil
 	}
 	out := map[string]any{}

@@ -57,7 +57,7 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	listed, err := r.Pods(ctx, nil)
+	listed, err := r.Pods(ctx)
 	if err != nil {
 		return nil, err
 	}
