@@ -249,8 +249,13 @@ func (m *instance) stop() {
 	m.unplug()
 }
 
-// kill ends the gateway as a crash does, its connections with it.
+// kill ends the gateway as a crash does, its connections with it. It is stopped first, or
+// it might note of a create that its caller has left, and die before it notes the end:
+// the same create, sent again, is then answered 504 until the first must have ended.
 func (m *instance) kill() {
+	if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		m.p.t.Error(err)
+	}
 	m.unplug()
 	m.end(syscall.SIGKILL)
 }
