@@ -4,7 +4,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 )
@@ -14,6 +16,9 @@ const (
 	// times what is in use, instead of twice. A gateway keeps little and makes much
 	// garbage, so this costs tens of megabytes and saves a tenth of the CPU time.
 	heapGrowth = 400
+	// leastGrowth is that of a heap of which much is in use, by thousands of connections,
+	// so that there is not more garbage than maxGarbage, in bytes, unless as much is used.
+	leastGrowth, maxGarbage = 100, 96 << 20
 	// limitShare is the part of a container's memory, in percent, at which garbage
 	// is collected however little the heap has grown.
 	limitShare = 80
@@ -23,6 +28,7 @@ const (
 func tuneHeap() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(heapGrowth)
+		afterCollection(pace(heapGrowth))
 	}
 	if _, set := os.LookupEnv("GOMEMLIMIT"); set {
 		return
@@ -30,6 +36,32 @@ func tuneHeap() {
 	if limit, ok := memoryLimit("/"); ok {
 		debug.SetMemoryLimit(limit / 100 * limitShare)
 	}
+}
+
+// pace returns what sets GOGC, which is now, to what fits the memory in use.
+func pace(now int) func() {
+	used := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	return func() {
+		metrics.Read(used)
+		next := growthOf(used[0].Value.Uint64() + used[1].Value.Uint64())
+		if next*10 < now*9 || next*9 > now*10 { // to set it stops the world
+			now = next
+			debug.SetGCPercent(now)
+		}
+	}
+}
+
+// growthOf is GOGC where so many bytes are in use.
+func growthOf(used uint64) int {
+	return int(min(max(maxGarbage*100/max(used, 1), leastGrowth), heapGrowth))
+}
+
+// afterCollection has f run after each collection of garbage.
+func afterCollection(f func()) {
+	runtime.AddCleanup(new([16]byte), func(struct{}) {
+		f()
+		afterCollection(f)
+	}, struct{}{})
 }
 
 // memoryLimit returns the least memory limit, in bytes, of this process's control

@@ -3,8 +3,30 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
+
+// The more is in use, the less garbage there is beside it, in proportion.
+func TestGrowth(t *testing.T) {
+	for used, want := range map[uint64]int{0: 400, 8 << 20: 400, 24 << 20: 400, 48 << 20: 200, 96 << 20: 100, 1 << 34: 100} {
+		if got := growthOf(used); got != want {
+			t.Errorf("growthOf(%d MB) = %d, want %d", used>>20, got, want)
+		}
+	}
+}
+
+// It is set after each collection, not after the first alone.
+func TestAfterCollection(t *testing.T) {
+	ran := make(chan struct{}, 100)
+	afterCollection(func() { ran <- struct{}{} })
+	for range 3 {
+		for len(ran) == 0 {
+			runtime.GC()
+		}
+		<-ran
+	}
+}
 
 func TestMemoryLimit(t *testing.T) {
 	for _, tc := range []struct {
