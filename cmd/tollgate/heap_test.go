@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"testing"
 )
 
@@ -20,11 +21,25 @@ func TestGrowth(t *testing.T) {
 func TestAfterCollection(t *testing.T) {
 	ran := make(chan struct{}, 100)
 	afterCollection(func() { ran <- struct{}{} })
-	for range 3 {
-		for len(ran) == 0 {
+	for n := range 3 {
+		for tries := 0; len(ran) == 0; tries++ {
+			if tries == 1000 {
+				t.Fatalf("it ran after %d collections only", n)
+			}
 			runtime.GC()
 		}
 		<-ran
+	}
+}
+
+// What fits the memory in use is what the runtime is told.
+func TestPace(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	runtime.GC()
+	pace(1)()
+	if got := debug.SetGCPercent(100); got < leastGrowth+1 || got > heapGrowth {
+		t.Errorf("GOGC = %d, want more than %d and at most %d, for little is in use", got, leastGrowth, heapGrowth)
 	}
 }
 

@@ -20,9 +20,9 @@ const (
 )
 
 // Client is a client whose scripts, and reads of keys, travel together; other commands do
-// not. A script is
-// not taken back when its caller has left, and may be waited for a little longer than its
-// context says: as long as the client's timeouts allow for the pipeline ahead of it.
+// not. Neither is taken back when its caller has left, and may be waited for a little
+// longer than its context says: as long as the client's timeouts allow for the pipeline
+// ahead of it.
 type Client struct {
 	redis.UniversalClient
 

@@ -3,8 +3,8 @@
 //
 // The knowledge lives in openapi.json, an OpenAPI 3.1 document embedded in the
 // binary and served to callers. It is the source, not generated from anything.
-// Load compiles it once; what it returns is immutable and safe for concurrent
-// use. LoadRun does the same for the run interface, which run.json describes:
+// Load reads it once; what it returns is immutable and safe for concurrent use,
+// and compiles each schema when a call first needs it. LoadRun does the same for the run interface, which run.json describes:
 // the envelope of a job, never its input.
 //
 // Two validators know each schema. A program of fastcheck accepts what is valid,

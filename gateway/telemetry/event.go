@@ -161,7 +161,7 @@ func clip(s string) string {
 // attributes are lists of attributes to be filled again: handlers do not keep what they
 // are given.
 //
-//nolint:gochecknoglobals // as the language has it
+//nolint:gochecknoglobals // safe for concurrent use
 var attributes = sync.Pool{New: func() any { a := make([]slog.Attr, 0, 48); return &a }}
 
 // log writes the event as one line. Levels: faults are errors, refusals and
