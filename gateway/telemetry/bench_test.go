@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// BenchmarkExchange is what an exchange costs that passes: its span, its line in the
-// log and its metrics.
+// BenchmarkExchange is what an exchange costs that passes or is refused: its span, its
+// line in the log and its metrics.
 func BenchmarkExchange(b *testing.B) {
 	p, err := telemetry.NewProviders(b.Context(), telemetry.Config{SampleRatio: 0.01}, telemetry.Process{Version: "bench"})
 	if err != nil {
@@ -27,11 +27,17 @@ func BenchmarkExchange(b *testing.B) {
 		Outcome: telemetry.OutcomeOK, PolicyRevision: "91c07d5e3f2a", LimitSource: "store", Hourly: 0.44, Priced: true,
 		UpstreamStatus: 201, UpstreamLatency: time.Millisecond, BytesIn: 540, BytesOut: 900,
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx, _ := r.Begin(b.Context(), nil, "")
-		_, span := r.Stage(ctx, "dispatch")
-		span.End()
-		r.Record(ctx, &e)
+	refused := e
+	refused.Status, refused.Outcome, refused.Refusal, refused.Denied = 403, telemetry.OutcomeRefused, "forbidden", []string{"gpu_allow_list"}
+	for name, e := range map[string]*telemetry.Event{"passes": &e, "refused": &refused} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx, _ := r.Begin(b.Context(), nil, "")
+				_, span := r.Stage(ctx, "dispatch")
+				span.End()
+				r.Record(ctx, e)
+			}
+		})
 	}
 }

@@ -34,6 +34,8 @@ type Recorder struct {
 	// as the metrics have series.
 	exchanges options[series]
 	answers   options[answer]
+	refused   options[refusal]
+	spoken    options[spoken]
 }
 
 // series is what request durations are told apart by.
@@ -58,25 +60,32 @@ func (s series) attributes() attribute.Set {
 // than recording. The zero value is ready to use.
 type options[K comparable] struct {
 	mu    sync.RWMutex // guards known
-	known map[K][]metric.RecordOption
+	known map[K]option
 }
 
-// of returns the options for a key, made of the attributes it has.
-func (o *options[K]) of(key K, attributes func(K) attribute.Set) []metric.RecordOption {
+// option is what a value is recorded with, in a histogram or a counter.
+type option struct {
+	record []metric.RecordOption
+	add    []metric.AddOption
+}
+
+// of returns the option for a key, made of the attributes it has.
+func (o *options[K]) of(key K, attributes func(K) attribute.Set) option {
 	o.mu.RLock()
-	opts, ok := o.known[key]
+	opt, ok := o.known[key]
 	o.mu.RUnlock()
 	if ok {
-		return opts
+		return opt
 	}
-	opts = []metric.RecordOption{metric.WithAttributeSet(attributes(key))}
+	set := metric.WithAttributeSet(attributes(key))
+	opt = option{[]metric.RecordOption{set}, []metric.AddOption{set}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known == nil {
-		o.known = map[K][]metric.RecordOption{}
+		o.known = map[K]option{}
 	}
-	o.known[key] = opts
-	return opts
+	o.known[key] = opt
+	return opt
 }
 
 // answer is what the durations of platform calls are told apart by. status is 0
@@ -89,6 +98,25 @@ type answer struct {
 // attributes is the answer as attributes of a metric.
 func (a answer) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("operation", a.operation), attribute.Int("status", a.status))
+}
+
+// refusal is what refusals are told apart by. Organisations and teams are those of the
+// configuration, so there are only so many.
+type refusal struct{ kind, dialect, org, team string }
+
+// attributes is the refusal as attributes of a metric.
+func (x refusal) attributes() attribute.Set {
+	return attribute.NewSet(attribute.String("kind", x.kind), attribute.String("dialect", x.dialect),
+		attribute.String("org", x.org), attribute.String("team", x.team))
+}
+
+// spoken is what verdicts of policies are told apart by.
+type spoken struct{ policy, mode, org, team string }
+
+// attributes is the verdict as attributes of a metric.
+func (x spoken) attributes() attribute.Set {
+	return attribute.NewSet(attribute.String("policy", x.policy), attribute.String("mode", x.mode),
+		attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
 // NewRecorder registers the instruments with the providers. now is the clock
@@ -124,8 +152,11 @@ func (r *Recorder) Now() time.Time { return r.now() }
 
 // Refused counts a request that was refused before it became an exchange.
 func (r *Recorder) Refused(ctx context.Context, kind string) {
-	r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind), attribute.String("dialect", "none"),
-		attribute.String("org", ""), attribute.String("team", "")))
+	r.refuse(ctx, refusal{kind: kind, dialect: "none"})
+}
+
+func (r *Recorder) refuse(ctx context.Context, x refusal) {
+	r.refusals.Add(ctx, 1, r.refused.of(x, refusal.attributes).add...)
 }
 
 // Record ends the exchange: it logs and counts the event and completes the
@@ -135,16 +166,15 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	took := now.Sub(e.Start)
 	e.log(ctx, r.logger, now)
 
-	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status}, series.attributes)...)
+	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status}, series.attributes).record...)
 	if e.Refusal != "" {
-		r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", e.Refusal), attribute.String("dialect", e.Dialect),
-			attribute.String("org", e.Org), attribute.String("team", e.Team)))
+		r.refuse(ctx, refusal{e.Refusal, e.Dialect, e.Org, e.Team})
 	}
 	r.spoke(ctx, e, "enforce", e.Denied)
 	r.spoke(ctx, e, "warn", e.Warned)
 	r.spoke(ctx, e, "shadow", e.Shadowed)
 	if e.UpstreamStatus != 0 || e.UpstreamLatency > 0 {
-		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(answer{e.Operation, e.UpstreamStatus}, answer.attributes)...)
+		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(answer{e.Operation, e.UpstreamStatus}, answer.attributes).record...)
 	}
 	if e.Job != nil {
 		r.runs.record(ctx, e)
@@ -152,11 +182,9 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	r.span(trace.SpanFromContext(ctx), e)
 }
 
-// spoke counts policies that spoke in a mode. Organisations and teams are those of
-// the configuration, so there are only so many series.
+// spoke counts policies that spoke in a mode.
 func (r *Recorder) spoke(ctx context.Context, e *Event, mode string, names []string) {
 	for _, name := range names {
-		r.policies.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", name), attribute.String("mode", mode),
-			attribute.String("org", e.Org), attribute.String("team", e.Team)))
+		r.policies.Add(ctx, 1, r.spoken.of(spoken{name, mode, e.Org, e.Team}, spoken.attributes).add...)
 	}
 }
