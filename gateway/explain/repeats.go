@@ -15,6 +15,11 @@ func (r repeats) Get(context.Context, string, string) (idempotency.Entry, error)
 	return idempotency.Entry{Now: r.Now()}, nil
 }
 
+// Look implements filter.Repeats.
+func (r repeats) Look(ctx context.Context, org, id string) (idempotency.Entry, error) {
+	return r.Get(ctx, org, id)
+}
+
 // Swap implements filter.Repeats.
 func (r repeats) Swap(context.Context, string, string, idempotency.Entry, *idempotency.Record, time.Duration) (idempotency.Entry, bool, error) {
 	return idempotency.Entry{Now: r.Now()}, true, nil

@@ -186,9 +186,12 @@ func (f *Once) Request(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// begin notes by the store's clock that the call is about to be made.
+// begin notes that the call is about to be made, by the store's clock unless that is
+// not known yet.
 func (o *once) begin(ctx context.Context, ex *Exchange, now time.Time) {
-	o.call.Began, o.begun = now.UnixMilli(), true
+	if o.begun, o.since = true, time.Now(); !now.IsZero() {
+		o.call.Began = now.UnixMilli()
+	}
 	if !o.keyed {
 		o.watch(ctx, ex)
 	}

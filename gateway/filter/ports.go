@@ -82,7 +82,9 @@ type Ledger interface {
 
 // Repeats is an *idempotency.Store, and what does not wait for it.
 type Repeats interface {
+	// Look is Get without the store's clock if there is no record.
 	Get(ctx context.Context, org, id string) (idempotency.Entry, error)
+	Look(ctx context.Context, org, id string) (idempotency.Entry, error)
 	Swap(ctx context.Context, org, id string, old idempotency.Entry, next *idempotency.Record, keep time.Duration) (idempotency.Entry, bool, error)
 	// Key is that of a record in the store.
 	Key(org, id string) string

@@ -41,6 +41,8 @@ type once struct {
 	// entry is the record as it was read last.
 	entry idempotency.Entry
 	call  idempotency.Call
+	// since is when the call began, by this gateway's clock.
+	since time.Time
 	// begun says that the call passed the judge, unknown that its end is not known.
 	begun, unknown bool
 	// stay ends the watch on a caller that may leave, and reports whether it has not.
@@ -109,9 +111,13 @@ func (f *Repeat) Request(ctx context.Context, ex *Exchange) error {
 	return err
 }
 
-// ask reads the record.
+// ask reads the record. Without a key there is hardly ever one.
 func (o *once) ask(ctx context.Context, ex *Exchange) (err error) {
-	o.entry, err = ex.Ports.Repeats.Get(ctx, ex.Caller.Org, o.id)
+	get := ex.Ports.Repeats.Look
+	if o.keyed {
+		get = ex.Ports.Repeats.Get
+	}
+	o.entry, err = get(ctx, ex.Caller.Org, o.id)
 	o.asked = err == nil
 	return err
 }
@@ -315,6 +321,9 @@ func kept(a *Answer) *idempotency.Answer {
 func (o *once) save(ctx context.Context, ex *Exchange, change func(r *idempotency.Record) bool) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
+	if err := o.date(ctx, ex); err != nil {
+		return false, err
+	}
 	for {
 		next := &idempotency.Record{Print: o.print}
 		if o.entry.Record != nil {
@@ -335,6 +344,17 @@ func (o *once) save(ctx context.Context, ex *Exchange, change func(r *idempotenc
 			return true, nil
 		}
 	}
+}
+
+// date has the call begin by the store's clock, if that was not asked before.
+func (o *once) date(ctx context.Context, ex *Exchange) (err error) {
+	if !o.begun || o.call.Began != 0 {
+		return nil
+	}
+	if o.entry, err = ex.Ports.Repeats.Get(ctx, ex.Caller.Org, o.id); err == nil {
+		o.call.Began = o.entry.Now.Add(-time.Since(o.since)).UnixMilli()
+	}
+	return err
 }
 
 // idempotencyKey reads the key, "" if there is none. The draft has it a string of

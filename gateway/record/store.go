@@ -54,7 +54,7 @@ type Entry[T any] struct {
 	ID string
 	// Record is nil if there is none. It must not be changed.
 	Record *T
-	// Now is the store's clock, zero in what Entries returns.
+	// Now is the store's clock, zero in what Entries returns, and Look if there is none.
 	Now time.Time
 
 	raw string // as it is stored
@@ -97,6 +97,16 @@ type Index struct {
 func (s *Store[T]) Get(ctx context.Context, org, id string) (Entry[T], error) {
 	e, _, err := s.replace(ctx, org, Entry[T]{ID: id, raw: look}, "", Write[T]{})
 	return e, err
+}
+
+// Look is Get where a record is not expected: if there is none, it costs a plain read
+// only, and Now is zero.
+func (s *Store[T]) Look(ctx context.Context, org, id string) (Entry[T], error) {
+	values, err := s.client.MGet(ctx, s.Key(org, id)).Result()
+	if err == nil && values[0] == nil {
+		return Entry[T]{ID: id}, nil
+	}
+	return s.Get(ctx, org, id)
 }
 
 // Swap replaces an entry that was read before, unless the new record has ended. It

@@ -265,13 +265,39 @@ func TestVersions(t *testing.T) {
 	})
 }
 
+// A look finds what Get does, ready to be replaced; but it does not ask for the clock
+// where there is nothing.
+func TestLook(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *record.Store[string]) {
+		none, err := s.Look(t.Context(), "acme", "a")
+		if err != nil || none.ID != "a" || none.Record != nil || !none.Now.IsZero() {
+			t.Errorf("nothing: %+v, %v, want no record and no clock", none, err)
+		}
+		first, swapped, err := s.Swap(t.Context(), "acme", none, kept("one"))
+		if !swapped || err != nil {
+			t.Fatalf("the first: %t, %v", swapped, err)
+		}
+		e, err := s.Look(t.Context(), "acme", "a")
+		if err != nil || e.Record == nil || *e.Record != "one" || e.Now.Before(first.Now) {
+			t.Fatalf("a record: %+v, %v, want one and the clock", e, err)
+		}
+		if _, swapped, err := s.Swap(t.Context(), "acme", none, kept("two")); swapped || err != nil {
+			t.Errorf("where nothing is any more: %t, %v", swapped, err)
+		}
+		if _, swapped, err := s.Swap(t.Context(), "acme", e, kept("two")); !swapped || err != nil {
+			t.Errorf("where it was seen: %t, %v", swapped, err)
+		}
+	})
+}
+
 func TestUnavailable(t *testing.T) {
 	s := record.New[string](redistest.Away(t), "t:")
 	_, get := s.Get(t.Context(), "acme", "a")
+	_, look := s.Look(t.Context(), "acme", "a")
 	_, _, swap := s.Swap(t.Context(), "acme", entry{ID: "a"}, kept("a"))
 	_, entries := s.Entries(t.Context(), "acme", "all")
 	_, versions := s.Versions(t.Context(), []string{"acme"})
-	for name, err := range map[string]error{"Get": get, "Swap": swap, "Entries": entries, "Versions": versions} {
+	for name, err := range map[string]error{"Get": get, "Look": look, "Swap": swap, "Entries": entries, "Versions": versions} {
 		if !errors.Is(err, record.ErrUnavailable) {
 			t.Errorf("%s: %v, want %v", name, err, record.ErrUnavailable)
 		}

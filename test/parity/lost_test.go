@@ -258,6 +258,47 @@ func TestRepeatsFindLostCreates(t *testing.T) {
 	}
 }
 
+// TestLostCreatesAreDatedByTheStore: gateways agree about how old a create is, whatever
+// their own clocks show. The store's stands still here, before it was last asked.
+func TestLostCreatesAreDatedByTheStore(t *testing.T) {
+	t.Parallel()
+	for _, budget := range []string{"", ", budget: {gpus: 2}"} {
+		for _, name := range []string{"http", "envoy"} {
+			t.Run(name+budget, func(t *testing.T) {
+				t.Parallel()
+				l := &lossy{lose: plain(504), commit: -1}
+				d, ask := l.open(t, name, makers["v2 pod"], briefly, func(d *door) {
+					d.text = strings.Replace(d.text, "{id: platform}", "{id: platform"+budget+"}", 1)
+				})
+				if a := ask(); !unfinishedAnswer(a) {
+					t.Fatalf("create: %d %s", a.Status, a.Body)
+				}
+				var began []time.Time
+				for _, key := range d.redis.Keys() {
+					if !strings.Contains(key, "once:{acme}:same/") {
+						continue
+					}
+					text, err := d.redis.Get(key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var r struct{ Calls []struct{ Began int64 } }
+					if err := json.Unmarshal([]byte(text[strings.Index(text, " "):]), &r); err != nil {
+						t.Fatal(err)
+					}
+					for _, c := range r.Calls {
+						began = append(began, time.UnixMilli(c.Began))
+					}
+				}
+				now := d.clock.Now()
+				if len(began) != 1 || began[0].After(now) || began[0].Before(now.Add(-time.Minute)) {
+					t.Errorf("calls that began at %v, want one, shortly before the store's %v", began, now)
+				}
+			})
+		}
+	}
+}
+
 // TestRepeatsOfWhatIsRefusedNow: what was allowed stays done. The repeat of a lost
 // create gets the pod although its own hold has used the budget up, or a policy that
 // came meanwhile refuses it; the next request does not.
