@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"hash/maphash"
+	"runtime"
 	"sync"
 )
 
@@ -95,6 +96,7 @@ func (g *Group[T]) fly(ctx context.Context, s *seat[T]) {
 // not have been: a lane serves several names, and another leader may have taken
 // own along while it was being woken.
 func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *seat[T]) bool {
+	runtime.Gosched() // those that run now may queue up
 	t := g.groups.Get().(*travellers[T])
 	l.mu.Lock()
 	l.board(t, g.batch)
