@@ -64,39 +64,22 @@ func (a *archiver) add(ex *filter.Exchange) {
 
 // writeAll writes exchanges.
 func (a *archiver) writeAll(batch []*filter.Exchange) {
-	for org, entries := range a.entries(batch) {
-		a.keep(org, entries)
-	}
-}
-
-// entries explains exchanges, by organisation.
-func (a *archiver) entries(batch []*filter.Exchange) map[string][]archive.Entry {
-	byOrg := make(map[string][]archive.Entry)
+	entries := make([]archive.Entry, 0, len(batch))
+	chain := a.chain()
 	for _, ex := range batch {
-		summary, err := json.Marshal(explain.SummaryOf(ex))
-		if err != nil {
-			a.failed.Add(1)
-			continue
+		report, err := json.Marshal(explain.ReportOf(chain, ex))
+		if err == nil {
+			entries = append(entries, archive.Entry{Org: ex.Caller.Org, ID: ex.Event.DecisionID, Report: report})
 		}
-		report, err := json.Marshal(explain.ReportOf(a.chain(), ex))
-		if err != nil {
-			a.failed.Add(1)
-			continue
-		}
-		byOrg[ex.Event.Org] = append(byOrg[ex.Event.Org], archive.Entry{ID: ex.Event.DecisionID, Time: ex.Event.Start, Summary: summary, Report: report})
 	}
-	return byOrg
-}
-
-func (a *archiver) keep(org string, entries []archive.Entry) {
 	ctx, cancel := context.WithTimeout(context.Background(), archiveTime) //nolint:forbidigo // it outlives the requests, and depends on nothing of them
 	defer cancel()
-	if err := a.store.Keep(ctx, org, entries); err != nil {
-		a.failed.Add(int64(len(entries)))
-		a.logger.WarnContext(ctx, "decisions not kept for other gateways", "org", org, "count", len(entries), "error", err)
-		return
+	kept, err := a.store.Keep(ctx, entries)
+	a.written.Add(int64(kept))
+	if lost := len(batch) - kept; lost > 0 {
+		a.failed.Add(int64(lost))
+		a.logger.WarnContext(ctx, "decisions not kept for other gateways", "count", lost, "error", err)
 	}
-	a.written.Add(int64(len(entries)))
 }
 
 // list returns the archived summaries of an organisation that are selected, newest
@@ -104,9 +87,11 @@ func (a *archiver) keep(org string, entries []archive.Entry) {
 func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]explain.Summary, error) {
 	var list []explain.Summary
 	err := a.store.List(ctx, org, q.Since, func(raw json.RawMessage) bool {
-		var s explain.Summary
-		if json.Unmarshal(raw, &s) == nil && q.Match(&s) { // one that cannot be read is of another version
-			list = append(list, s)
+		var x explain.Report
+		if json.Unmarshal(raw, &x) == nil { // one that cannot be read is of another version
+			if s := x.Summary(); q.Match(&s) {
+				list = append(list, s)
+			}
 		}
 		return len(list) < q.Limit
 	})

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
-
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -60,7 +59,7 @@ func benchHandler(b *testing.B) http.Handler {
 	b.Cleanup(upstream.Close)
 	cfg := world.Configuration(b, strings.ReplaceAll(benchConfiguration, "UPSTREAM", upstream.URL), map[string]string{"KEY": "pk"})
 	return world.Gateway(b, cfg, gateway.Deps{
-		Redis: world.Redis(b, miniredis.RunT(b).Addr()), Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)), Decisions: unchecked(b),
+		Redis: world.Redis(b, redistest.Start(b)), Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)), Decisions: unchecked(b),
 	}).Handler()
 }
 

@@ -1,8 +1,7 @@
 // Package archive keeps explanations of what gateways decided in Redis for a while,
 // so that each of them tells what any of them did, before a restart too.
 //
-// An organisation has two keys in one slot: an index by time, whose members begin
-// with a decision id and hold the summary, and a hash of reports by id. Both are
-// bounded in number and age. Summaries and reports are JSON that the archive does not
-// read.
+// An organisation has one key, a stream whose entries have one field: a decision's id
+// and its report, JSON that the archive does not read. It is bounded in number and
+// age.
 package archive

@@ -2,31 +2,28 @@ package archive
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 )
-
-//go:embed keep.lua
-var keepSource string
 
 // ErrUnavailable means that the store cannot be asked.
 var ErrUnavailable = errors.New("archive: the store cannot be asked")
 
 // Entry is one explanation.
 type Entry struct {
-	// ID is the decision's. It has no space.
+	Org string
+	// ID is the decision's, a ULID.
 	ID string
-	// Time is when the exchange began; to the store's clock, what is later is now.
-	Time time.Time
-	// Summary and Report are JSON.
-	Summary, Report json.RawMessage
+	// Report is JSON.
+	Report json.RawMessage
 }
 
 // Store keeps explanations in Redis. It is safe for concurrent use. It does not own
@@ -35,76 +32,108 @@ type Store struct {
 	client redis.UniversalClient
 	prefix string
 	config Config
-	keep   *redis.Script
+
+	clock atomic.Int64 // of Redis at the last writing, Unix ms; 0 before the first
 }
 
 // New returns a store whose keys begin with prefix. It does not dial.
 func New(client redis.UniversalClient, prefix string, cfg Config) *Store {
-	return &Store{client: client, prefix: prefix, config: cfg, keep: redis.NewScript(keepSource)}
+	return &Store{client: client, prefix: prefix, config: cfg}
 }
 
-func (s *Store) index(org string) string   { return s.prefix + "{" + org + "}:index" }
-func (s *Store) reports(org string) string { return s.prefix + "{" + org + "}:reports" }
+func (s *Store) key(org string) string { return s.prefix + "{" + org + "}" }
 
-// Keep adds explanations of an organisation and drops what is too old or too many.
-func (s *Store) Keep(ctx context.Context, org string, entries []Entry) error {
-	args := make([]any, 0, 2+4*len(entries))
-	args = append(args, s.config.For.Milliseconds(), s.config.Max)
-	for _, e := range entries {
-		args = append(args, e.ID, e.Time.UnixMilli(), []byte(e.Summary), []byte(e.Report))
+// Keep adds explanations, and drops those of their organisations that are too many,
+// or were too old the last time. It returns how many were added, all if there is no
+// error.
+func (s *Store) Keep(ctx context.Context, entries []Entry) (kept int, err error) {
+	added := make([]*redis.StringCmd, len(entries))
+	oldest := strconv.FormatInt(max(0, s.clock.Load()-s.config.For.Milliseconds()), 10)
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		orgs := make(map[string]bool)
+		for i, e := range entries {
+			orgs[e.Org] = true
+			added[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: s.key(e.Org), MaxLen: int64(s.config.Max), Values: []any{e.ID, []byte(e.Report)}})
+		}
+		for org := range orgs {
+			p.XTrimMinID(ctx, s.key(org), oldest)
+			p.PExpire(ctx, s.key(org), s.config.For)
+		}
+		return nil
+	})
+	for _, cmd := range added {
+		if cmd.Err() == nil {
+			kept++
+			ms, _, _ := strings.Cut(cmd.Val(), "-")
+			if now, err := strconv.ParseInt(ms, 10, 64); err == nil {
+				s.clock.Store(now)
+			}
+		}
 	}
-	if err := s.keep.Run(ctx, s.client, []string{s.index(org), s.reports(org)}, args...).Err(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return nil
+	return kept, unavailable(err)
 }
 
 // Find returns the report of a decision of any of some organisations, nil if none has
 // it.
 func (s *Store) Find(ctx context.Context, orgs []string, id string) (json.RawMessage, error) {
-	found, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, org := range orgs {
-			p.HGet(ctx, s.reports(org), id)
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	made, err := ulid.ParseStrict(id)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // no decision has it
 	}
-	for _, cmd := range found {
-		report, err := cmd.(*redis.StringCmd).Bytes() //nolint:forcetypeassert // what HGet appends
-		if err == nil {
-			return report, nil
-		}
-		if !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	var found json.RawMessage
+	for _, org := range orgs {
+		err := s.each(ctx, org, ulid.Time(made.Time()), func(of string, report json.RawMessage) bool {
+			if of == id {
+				found = report
+			}
+			return found == nil
+		})
+		if err != nil || found != nil {
+			return found, err
 		}
 	}
 	return nil, nil
 }
 
-// page is how many summaries are read at once.
-const page = 500
+// List calls visit with the reports of an organisation, last kept first, until it
+// returns false. All that began since then are among them.
+func (s *Store) List(ctx context.Context, org string, since time.Time, visit func(report json.RawMessage) bool) error {
+	return s.each(ctx, org, since, func(_ string, report json.RawMessage) bool { return visit(report) })
+}
 
-// List calls visit with the summaries of an organisation that are not older than
-// since, newest first, until it returns false. One that is added meanwhile may be
-// missed or seen twice.
-func (s *Store) List(ctx context.Context, org string, since time.Time, visit func(summary json.RawMessage) bool) error {
-	oldest := strconv.FormatInt(max(0, since.UnixMilli()), 10)
-	for offset := int64(0); ; offset += page {
-		members, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
-			Key: s.index(org), Start: "+inf", Stop: oldest, ByScore: true, Rev: true, Offset: offset, Count: page,
-		}).Result()
+const (
+	// page is how many reports are read at once.
+	page = 200
+	// skew bounds by how much the clocks of gateways and Redis differ.
+	skew = time.Minute
+)
+
+// each calls visit with the decisions of an organisation that were kept since a
+// gateway's clock showed a time, last first, until it returns false.
+func (s *Store) each(ctx context.Context, org string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
+	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
+	for newest := "+"; ; {
+		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, oldest, page).Result()
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return unavailable(err)
 		}
-		for _, m := range members {
-			if _, summary, _ := strings.Cut(m, " "); !visit(json.RawMessage(summary)) {
-				return nil
+		for _, e := range entries {
+			newest = "(" + e.ID
+			for id, report := range e.Values {
+				if text, _ := report.(string); !visit(id, json.RawMessage(text)) {
+					return nil
+				}
 			}
 		}
-		if len(members) < page {
+		if len(entries) < page {
 			return nil
 		}
 	}
+}
+
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

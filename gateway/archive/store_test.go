@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
@@ -20,32 +21,33 @@ func eachStore(t *testing.T, cfg archive.Config, body func(t *testing.T, s *arch
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, archive.New(r.Client, "t:", cfg), r.Client) })
 }
 
-// entry is the nth explanation, as many seconds ago as it is below a thousand.
-func entry(n int) archive.Entry {
-	return archive.Entry{
-		ID: fmt.Sprintf("d%d", n), Time: time.Now().Add(time.Duration(n-1000) * time.Second),
-		Summary: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n)), Report: json.RawMessage(fmt.Sprintf(`{"report": %d}`, n)),
+// id is that of the nth decision, made so long ago.
+func id(n int, ago time.Duration) string {
+	u := ulid.ULID{15: byte(n), 14: byte(n >> 8)}
+	if err := u.SetTime(ulid.Timestamp(time.Now().Add(-ago))); err != nil {
+		panic(err)
 	}
+	return u.String()
 }
 
 func keep(t *testing.T, s *archive.Store, org string, numbers ...int) {
 	t.Helper()
 	var entries []archive.Entry
 	for _, n := range numbers {
-		entries = append(entries, entry(n))
+		entries = append(entries, archive.Entry{Org: org, ID: id(n, 0), Report: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))})
 	}
-	if err := s.Keep(t.Context(), org, entries); err != nil {
-		t.Fatal(err)
+	if kept, err := s.Keep(t.Context(), entries); err != nil || kept != len(entries) {
+		t.Fatalf("kept %d: %v", kept, err)
 	}
 }
 
-// list returns the numbers of the summaries, newest first and at most so many.
+// list returns the numbers of the reports, last kept first and at most so many.
 func list(t *testing.T, s *archive.Store, org string, since time.Time, most int) []int {
 	t.Helper()
 	got := []int{}
-	err := s.List(t.Context(), org, since, func(summary json.RawMessage) bool {
+	err := s.List(t.Context(), org, since, func(report json.RawMessage) bool {
 		var x struct{ N int }
-		if err := json.Unmarshal(summary, &x); err != nil {
+		if err := json.Unmarshal(report, &x); err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, x.N)
@@ -59,63 +61,76 @@ func list(t *testing.T, s *archive.Store, org string, since time.Time, most int)
 
 func TestArchive(t *testing.T) {
 	eachStore(t, archive.Config{For: time.Hour, Max: 4}, func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
-		keep(t, s, "acme", 5, 3, 4)
-		keep(t, s, "globex", 7)
-		if diff := cmp.Diff([]int{5, 4, 3}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
+		keep(t, s, "acme", 3, 4, 5)
+		old := archive.Entry{Org: "globex", ID: id(7, 23*time.Minute), Report: json.RawMessage("7")} // took long
+		both := []archive.Entry{old, {Org: "acme", ID: id(6, 0), Report: json.RawMessage(`{"n": 6}`)}}
+		if kept, err := s.Keep(t.Context(), both); err != nil || kept != 2 {
+			t.Fatalf("kept %d of two organisations' (%v)", kept, err)
+		}
+		if diff := cmp.Diff([]int{6, 5, 4, 3}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]int{5, 4}, list(t, s, "acme", entry(4).Time.Add(-time.Second/2), 9)); diff != "" {
-			t.Errorf("since the fourth (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]int{6, 5, 4, 3}, list(t, s, "acme", time.Now(), 9)); diff != "" {
+			t.Errorf("since now by a clock that is ahead (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]int{5}, list(t, s, "acme", time.Time{}, 1)); diff != "" {
+		if diff := cmp.Diff([]int{6}, list(t, s, "acme", time.Time{}, 1)); diff != "" {
 			t.Errorf("the newest (-want +got):\n%s", diff)
 		}
-		for id, want := range map[string]string{"d3": `{"report": 3}`, "d7": `{"report": 7}`, "d9": ""} {
-			if got, err := s.Find(t.Context(), []string{"acme", "globex", "initech"}, id); err != nil || string(got) != want {
-				t.Errorf("find %s: %s, %v; want %s", id, got, err, want)
+		if got := list(t, s, "acme", time.Now().Add(2*time.Minute), 9); len(got) != 0 {
+			t.Errorf("%v were kept in the future", got)
+		}
+		orgs := []string{"acme", "globex", "initech"}
+		if got, err := s.Find(t.Context(), orgs, old.ID); err != nil || string(got) != "7" {
+			t.Errorf("find what took long: %s, %v", got, err)
+		}
+		for _, absent := range []string{id(9, 0), "", "7", "*", "+"} {
+			if got, err := s.Find(t.Context(), orgs, absent); err != nil || got != nil {
+				t.Errorf("found %q: %s, %v", absent, got, err)
 			}
 		}
-		if got, err := s.Find(t.Context(), []string{"acme"}, "d7"); err != nil || got != nil {
+		if got, err := s.Find(t.Context(), []string{"acme"}, old.ID); err != nil || got != nil {
 			t.Errorf("found what is another organisation's: %s, %v", got, err)
 		}
 	})
 }
 
-// The oldest go, report and all, when there are too many or their time is over.
+// The oldest go when there are too many or their time is over.
 func TestArchiveIsBounded(t *testing.T) {
 	eachStore(t, archive.Config{For: 1000 * time.Second, Max: 4}, func(t *testing.T, s *archive.Store, client redis.UniversalClient) {
-		keep(t, s, "acme", -100, 10, 20, 30)
-		if diff := cmp.Diff([]int{30, 20, 10}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
+		for _, ago := range []time.Duration{1001 * time.Second, 900 * time.Second} { // were kept
+			at := fmt.Sprintf("%d-1", time.Now().Add(-ago).UnixMilli())
+			values := []any{id(1, ago), fmt.Sprintf(`{"n": -%d}`, ago/time.Second)}
+			if err := client.XAdd(t.Context(), &redis.XAddArgs{Stream: "t:{acme}", ID: at, Values: values}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keep(t, s, "acme", 10)
+		keep(t, s, "acme", 20)
+		if diff := cmp.Diff([]int{20, 10, -900}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
 			t.Errorf("after their time (-want +got):\n%s", diff)
 		}
 		keep(t, s, "acme", 40, 50, 60)
-		if diff := cmp.Diff([]int{60, 50, 40, 30}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
+		if diff := cmp.Diff([]int{60, 50, 40, 20}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
 			t.Errorf("too many (-want +got):\n%s", diff)
 		}
-		if n, err := client.HLen(t.Context(), "t:{acme}:reports").Result(); err != nil || n != 4 {
-			t.Errorf("%d reports are kept (%v), want 4", n, err)
-		}
-		for _, key := range []string{"t:{acme}:index", "t:{acme}:reports"} {
-			if left, err := client.PTTL(t.Context(), key).Result(); err != nil || left <= 0 || left > 1000*time.Second {
-				t.Errorf("%s ends in %v (%v), want within 1000 s", key, left, err)
-			}
-		}
-		keep(t, s, "acme", 2000) // by a clock that is ahead
-		if got := list(t, s, "acme", time.Now().Add(time.Minute), 9); len(got) != 0 {
-			t.Errorf("%v began in the future", got)
+		if left, err := client.PTTL(t.Context(), "t:{acme}").Result(); err != nil || left <= 0 || left > 1000*time.Second {
+			t.Errorf("it ends in %v (%v), want within 1000 s", left, err)
 		}
 	})
 }
 
 // A list is read by pages.
 func TestArchivePages(t *testing.T) {
-	eachStore(t, archive.Config{For: time.Hour, Max: 2000}, func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
-		numbers := make([]int, 1200)
+	eachStore(t, archive.Config{For: time.Hour, Max: 1000}, func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
+		numbers, newest := make([]int, 1200), make([]int, 0, 1000)
 		for i := range numbers {
-			numbers[i] = 1200 - i
+			numbers[i] = i
 		}
-		keep(t, s, "acme", numbers[200:]...)
-		if diff := cmp.Diff(numbers[200:], list(t, s, "acme", time.Time{}, 2000)); diff != "" {
+		for i := range 1000 {
+			newest = append(newest, 1199-i)
+		}
+		keep(t, s, "acme", numbers...)
+		if diff := cmp.Diff(newest, list(t, s, "acme", time.Time{}, 2000)); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
 	})
@@ -124,8 +139,14 @@ func TestArchivePages(t *testing.T) {
 func TestArchiveAway(t *testing.T) {
 	s := archive.New(redistest.Away(t), "t:", archive.DefaultConfig())
 	for what, err := range map[string]error{
-		"keep": s.Keep(t.Context(), "acme", []archive.Entry{entry(1)}),
-		"find": func() error { _, err := s.Find(t.Context(), []string{"acme"}, "d1"); return err }(),
+		"keep": func() error {
+			kept, err := s.Keep(t.Context(), []archive.Entry{{Org: "acme", ID: id(1, 0)}})
+			if kept != 0 {
+				t.Errorf("kept %d", kept)
+			}
+			return err
+		}(),
+		"find": func() error { _, err := s.Find(t.Context(), []string{"acme"}, id(1, 0)); return err }(),
 		"list": s.List(t.Context(), "acme", time.Time{}, func(json.RawMessage) bool { return true }),
 	} {
 		if !errors.Is(err, archive.ErrUnavailable) {

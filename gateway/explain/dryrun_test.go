@@ -76,7 +76,7 @@ func TestAFilterIsExplainedByItself(t *testing.T) {
 				Chain: &filter.Chain{Head: []filter.Filter{filter.Stamp{}, called{caller, op}}, Call: []filter.Filter{novelty{tc.refuse}}},
 				Ports: filter.Ports{Observer: history, Sender: refusing{t}},
 			}
-			in := filter.Inbound{Method: http.MethodGet, Path: "/v2/pods/p1", Header: http.Header{}}
+			in := filter.Inbound{Method: http.MethodGet, Path: "/v2/pods/p1", Header: http.Header{}, Received: now()}
 			dry, err := (&explain.DryRun{Pipeline: pipeline, Now: now}).Run(t.Context(), in, caller)
 			if err != nil {
 				t.Fatal(err)

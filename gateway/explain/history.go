@@ -97,11 +97,7 @@ type Summary struct {
 	Verdict    Verdict   `json:"verdict"`
 	Status     int       `json:"status"`
 	Refusal    string    `json:"refusal,omitempty"`
-	Denied     []string  `json:"denied,omitempty"`
-	Warned     []string  `json:"warned,omitempty"`
-	Shadowed   []string  `json:"shadowed,omitempty"`
-	Excepted   []string  `json:"excepted,omitempty"`
-	Changed    []string  `json:"changed,omitempty"`
+	Spoken
 }
 
 // Query selects summaries. A zero member selects all.
@@ -136,11 +132,12 @@ func (q Query) Newest(lists ...[]Summary) []Summary {
 func (h *History) List(q Query) []Summary {
 	out := []Summary{}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, part := range []*ring{&h.telling, &h.plain} {
+	kept := []ring{h.telling.clone(), h.plain.clone()}
+	h.mu.Unlock()
+	for _, part := range kept {
 		n := 0
 		part.each(func(ex *filter.Exchange) bool {
-			if s := SummaryOf(ex); q.Match(&s) {
+			if s := new(words).report(ex).Summary(); q.Match(&s) {
 				out = append(out, s)
 				n++
 			}
@@ -150,13 +147,11 @@ func (h *History) List(q Query) []Summary {
 	return q.Newest(out)
 }
 
-// SummaryOf is an exchange that has ended in one line.
-func SummaryOf(ex *filter.Exchange) Summary {
-	e := ex.Event
+// Summary is the report in one line.
+func (x *Report) Summary() Summary {
 	return Summary{
-		DecisionID: e.DecisionID, Time: e.Start, Org: e.Org, Team: e.Team, Key: e.Key, Dialect: e.Dialect,
-		Operation: e.Operation, Verdict: new(words).end(ex).verdict, Status: e.Status, Refusal: e.Refusal,
-		Denied: e.Denied, Warned: e.Warned, Shadowed: e.Shadowed, Excepted: e.Excepted, Changed: e.Changed,
+		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
+		Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Spoken: x.Spoken,
 	}
 }
 
@@ -172,6 +167,9 @@ func (r *ring) push(ex *filter.Exchange) (gone *filter.Exchange) {
 	r.next = (r.next + 1) % len(r.items)
 	return gone
 }
+
+// clone returns a copy.
+func (r *ring) clone() ring { return ring{slices.Clone(r.items), r.next} }
 
 // each calls f with the newest first until it returns false.
 func (r *ring) each(f func(*filter.Exchange) bool) {

@@ -14,8 +14,8 @@ import (
 
 // happened is an exchange of an organisation at a second.
 func happened(org string, second int, method string, status int) *filter.Exchange {
-	return &filter.Exchange{Caller: new(identity.Caller), Event: &telemetry.Event{
-		DecisionID: fmt.Sprintf("%s-%d", org, second), Org: org, Start: time.Unix(int64(second), 0), Method: method, Status: status,
+	return &filter.Exchange{Caller: &identity.Caller{Org: org}, Event: &telemetry.Event{
+		DecisionID: fmt.Sprintf("%s-%d", org, second), Start: time.Unix(int64(second), 0), Method: method, Status: status,
 	}}
 }
 

@@ -32,12 +32,24 @@ type Report struct {
 	Detail  string `json:"detail,omitempty"`
 	// Approval is the id of the request for approval that the refusal has become.
 	Approval string `json:"approval,omitempty"`
+	Spoken
 	// Stages are those of the request as a whole, in order.
 	Stages []Stage `json:"stages"`
 	// Calls are the v2 calls it became; of a v2 request, itself.
 	Calls []Call `json:"calls"`
 	// ToPass says what would have to change for the request to pass.
 	ToPass []string `json:"toPass,omitempty"`
+}
+
+// Spoken names the policies that spoke.
+type Spoken struct {
+	Denied   []string `json:"denied,omitempty"`
+	Warned   []string `json:"warned,omitempty"`
+	Shadowed []string `json:"shadowed,omitempty"`
+	// Excepted names the exceptions that lifted a denial, Changed what policies
+	// changed in the body, as "policy: pointer".
+	Excepted []string `json:"excepted,omitempty"`
+	Changed  []string `json:"changed,omitempty"`
 }
 
 // Verdict is how a request fares in the gateway.

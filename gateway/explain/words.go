@@ -84,6 +84,7 @@ func (w *words) report(ex *filter.Exchange) *Report {
 		Dry: w.dry != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path, Dialect: e.Dialect, Operation: e.Operation,
 		Caller: callerOf(ex.Caller), Calls: []Call{},
 		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
+		Spoken: Spoken{e.Denied, e.Warned, e.Shadowed, e.Excepted, e.Changed},
 	}
 	if x.Verdict == Refused {
 		x.Approval = e.Approval

@@ -19,9 +19,9 @@ type Stamp struct{}
 func (Stamp) Name() string { return "stamp" }
 
 // Request adopts a well-formed X-Request-Id or makes one. The decision id is
-// always ours.
+// always ours, and tells when the request arrived.
 func (Stamp) Request(_ context.Context, ex *Exchange) error {
-	ex.DecisionID = ulid.Make().String()
+	ex.DecisionID = ulid.MustNew(ulid.Timestamp(ex.In.Received), ulid.DefaultEntropy()).String()
 	ex.RequestID = ex.In.Header.Get(HeaderRequestID)
 	if !wellFormedID(ex.RequestID) {
 		ex.RequestID = ex.DecisionID

@@ -2,14 +2,17 @@ package limits
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
@@ -73,5 +76,9 @@ func TestRightsOfAGateway(t *testing.T) {
 		if res.StatusCode >= http.StatusBadRequest {
 			t.Errorf("%s %s: %d %s", call.method, call.path, res.StatusCode, body)
 		}
+	}
+	explained := archive.New(redistest.Client(t, redis.Options{Addr: addr, Username: "tollgate", Password: "secret"}), "tollgate:decisions:", archive.DefaultConfig())
+	if err := explained.List(t.Context(), "acme", time.Time{}, func(json.RawMessage) bool { return true }); err != nil {
+		t.Errorf("explanations: %v", err) // those of the calls come behind their answers
 	}
 }

@@ -76,9 +76,15 @@ func TestAnyGatewayExplains(t *testing.T) {
 			}
 		}
 		for _, key := range d.redis.Keys() {
-			if strings.Contains(key, ":decisions:") && !strings.HasPrefix(key, "tollgate:decisions:{acme}:") {
+			if strings.Contains(key, ":decisions:") && key != "tollgate:decisions:{acme}" {
 				t.Errorf("key %s", key)
 			}
+		}
+
+		own, _ := d.listed(t, "refused=true")
+		theirs, _ := other.listed(t, "refused=true")
+		if got, want := encode(t, theirs), encode(t, own); got != want {
+			t.Errorf("listed otherwise:\n got %s\nwant %s", got, want)
 		}
 
 		d.redis.SetError("LOADING")
