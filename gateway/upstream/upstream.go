@@ -15,6 +15,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 
 	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
@@ -102,6 +105,9 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || strings.Trim(base.Path, "/") != "" {
 		return nil, errors.New("upstream: base URL must be http or https with a host and nothing else")
 	}
+	if base.Host, err = ascii(base); err != nil {
+		return nil, fmt.Errorf("upstream: base URL: %w", err)
+	}
 	dial := localhost(&net.Dialer{Timeout: cfg.ConnectTimeout})
 	const idle = 90 * time.Second
 	c := &Client{
@@ -110,7 +116,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		standard: &http.Transport{
 			DialContext:           dial,
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,
-			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSClientConfig:       encryption(),
 			ResponseHeaderTimeout: cfg.Timeout,
 			ForceAttemptHTTP2:     base.Scheme == "https",
 			DisableCompression:    true, // identity only: the gateway never inflates what it relays
@@ -128,13 +134,31 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		c.lean = &lean.Transport{
 			DialContext:           dial,
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,
-			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSClientConfig:       encryption(),
 			ResponseHeaderTimeout: cfg.Timeout,
 			MaxIdle:               cfg.MaxIdle,
 			IdleTimeout:           idle,
+			Fallback:              c.byStandard,
 		}
 	}
 	return c, nil
+}
+
+// ascii returns the host of an address, its name as DNS has it (RFC 5891, section 4).
+func ascii(u *url.URL) (string, error) {
+	if !strings.ContainsFunc(u.Host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return u.Host, nil
+	}
+	name, err := idna.Lookup.ToASCII(u.Hostname())
+	if port := u.Port(); port != "" {
+		name = net.JoinHostPort(name, port)
+	}
+	return name, err
+}
+
+// encryption is how TLS is spoken. A session is resumed by the connections after it.
+func encryption() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 }
 
 // localhost dials names below localhost on loopback, which is where they are (RFC
@@ -201,12 +225,10 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	case r.Body != nil:
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 		req.ContentLength = int64(len(r.Body))
-		if c.lean != nil { // http.Transport would take it for leave to send twice
-			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
-		}
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	res, err := c.roundTrip(ctx, req)
+	res, err := c.roundTrip(req.WithContext(ctx))
 	if err != nil {
 		err = classify(ctx, err)
 		cancel(nil)
@@ -230,17 +252,23 @@ func (c *Client) Host() string { return c.base.Hostname() }
 
 // roundTrip sends a request by the client for it. The error is ErrUnsent, too, if
 // nothing has left.
-func (c *Client) roundTrip(ctx context.Context, req *http.Request) (*http.Response, error) {
-	if c.lean != nil && req.Header["Upgrade"] == nil {
-		res, err := c.lean.RoundTrip(req.WithContext(ctx))
-		if errors.Is(err, lean.ErrUnsent) {
-			err = fmt.Errorf("%w: %w", ErrUnsent, err)
-		}
-		return res, err
+func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
+	if c.lean == nil || req.Header["Upgrade"] != nil {
+		return c.byStandard(req)
 	}
+	res, err := c.lean.RoundTrip(req)
+	if errors.Is(err, lean.ErrUnsent) {
+		err = fmt.Errorf("%w: %w", ErrUnsent, err)
+	}
+	return res, err
+}
+
+// byStandard sends a request by http.Transport. The error is as of roundTrip.
+func (c *Client) byStandard(req *http.Request) (*http.Response, error) {
+	req.GetBody = nil // it would be leave to send twice
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	res, err := c.standard.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	res, err := c.standard.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil && !connected.Load() {
 		err = fmt.Errorf("%w: %w", ErrUnsent, err)
 	}

@@ -1,14 +1,20 @@
 package upstream_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +23,27 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the certificate of httptest the system's authority, before anything
+// asks for those.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "upstream")
+	if err != nil {
+		panic(err)
+	}
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	file := filepath.Join(dir, "ca.crt")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		panic(err)
+	}
+	s.Close()
+	if err := os.Setenv("SSL_CERT_FILE", file); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
 
 const secret = "pk-very-secret"
 
@@ -204,6 +230,101 @@ func TestUnsent(t *testing.T) {
 			if got := errors.Is(err, upstream.ErrUnsent); !errors.Is(err, upstream.ErrUnreachable) || got != want {
 				t.Errorf("%s: %v: unsent %v, want %v", transport, err, got, want)
 			}
+		}
+	}
+}
+
+// A platform that speaks HTTP/2 only is called, whatever the client; one that speaks
+// both, as the client does.
+func TestProtocols(t *testing.T) {
+	for name, only := range map[string]bool{"both": false, "HTTP/2 only": true} {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			_, _ = fmt.Fprint(w, r.ProtoMajor, string(b))
+		}))
+		s.EnableHTTP2 = true
+		if only {
+			s.TLS = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+				c := s.TLS.Clone()
+				c.GetConfigForClient, c.NextProtos = nil, []string{"h2"}
+				if !slices.Contains(h.SupportedProtos, "h2") {
+					c.NextProtos = []string{"h3"} // with h2, this server would do without a protocol
+				}
+				return c, nil
+			}}
+		}
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+		s.StartTLS()
+		defer s.Close()
+		for _, transport := range transports() {
+			want := "2{}"
+			if transport == upstream.TransportLean && !only {
+				want = "1{}"
+			}
+			c := by(t, transport, time.Minute, s.URL)
+			for kind, r := range map[string]upstream.Request{
+				"body": {Body: []byte("{}")}, "source": {Source: strings.NewReader("{}"), Length: 2}, "chunked": {Source: strings.NewReader("{}"), Length: -1},
+			} {
+				r.Org, r.Method, r.Target = "acme", http.MethodPost, "/v2/pods"
+				res, err := c.Do(t.Context(), r)
+				if err != nil {
+					t.Fatalf("%s, %s, %s: %v", name, transport, kind, err)
+				}
+				got, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if string(got) != want || err != nil {
+					t.Errorf("%s, %s, %s: %q, %v; want %q", name, transport, kind, got, err, want)
+				}
+			}
+			c.Close()
+		}
+	}
+}
+
+// A platform that closes connections pays for one full handshake, and nothing is sent
+// twice or lost.
+func TestConnectionsThatEnd(t *testing.T) {
+	var asked, full atomic.Int64
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if !r.TLS.DidResume {
+			full.Add(1)
+		}
+		w.Header().Set("Connection", "close")
+	}))
+	defer s.Close()
+	for _, transport := range transports() {
+		asked.Store(0)
+		full.Store(0)
+		c := by(t, transport, time.Minute, s.URL)
+		for range 5 {
+			res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Body: []byte("{}")})
+			if err != nil {
+				t.Fatalf("%s: %v", transport, err)
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}
+		if asked.Load() != 5 || full.Load() != 1 {
+			t.Errorf("%s: asked %d times, %d full handshakes, want 5 and 1", transport, asked.Load(), full.Load())
+		}
+	}
+}
+
+// Names of other scripts are called as DNS has them.
+func TestInternationalNames(t *testing.T) {
+	var host atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { host.Store(r.Host) }))
+	defer s.Close()
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	for _, transport := range transports() {
+		res, err := by(t, transport, time.Minute, "http://plätform.localhost"+port).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods"})
+		if err != nil {
+			t.Fatalf("%s: %v", transport, err)
+		}
+		_ = res.Body.Close()
+		if want := "xn--pltform-6wa.localhost" + port; host.Load() != want {
+			t.Errorf("%s: host %q, want %q", transport, host.Load(), want)
 		}
 	}
 }

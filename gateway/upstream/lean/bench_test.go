@@ -3,16 +3,169 @@
 package lean_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
+
+// platformVariable makes the test binary the platform of a benchmark, so that the
+// CPU time of the process is the client's alone.
+const platformVariable = "LEAN_BENCH_PLATFORM"
+
+// servePlatform answers over TLS until its input ends: GET /N with N bytes, POST with
+// 400. Of a connection, which may be of HTTP/2, each request whose number is a
+// multiple of the query's per is the last.
+func servePlatform() {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		size := 400
+		if r.Method == http.MethodGet {
+			size, _ = strconv.Atoi(r.URL.Path[1:])
+		}
+		asked, _ := r.Context().Value(counter{}).(*atomic.Int64)
+		if per, _ := strconv.ParseInt(r.URL.RawQuery, 10, 64); per > 0 && asked.Add(1)%per == 0 {
+			w.Header().Set("Connection", "close")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		_, _ = w.Write(content[:size])
+	}))
+	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, counter{}, new(atomic.Int64))
+	}
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	_, _ = fmt.Fprintln(os.Stdout, s.Listener.Addr())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+type counter struct{}
+
+var content = bytes.Repeat([]byte("x"), 1<<20)
+
+// platform starts a platform, whose certificate is of the pool.
+func platform(b *testing.B) (addr string, roots *x509.CertPool) {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), platformVariable+"=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	addr, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	same := httptest.NewTLSServer(http.NotFoundHandler()) // all of them have one certificate
+	defer same.Close()
+	roots = x509.NewCertPool()
+	roots.AddCert(same.Certificate())
+	return strings.TrimSpace(addr), roots
+}
+
+// BenchmarkTLS shows what a call costs the gateway over TLS with each client, of 32
+// calls at a time: cpu-ns/op is the CPU time of the client, and dials/op how often a
+// connection was made. The platform ends connections after so many calls.
+func BenchmarkTLS(b *testing.B) {
+	addr, roots := platform(b)
+	type maker func(d *dialer, cfg *tls.Config) http.RoundTripper
+	newStandard := func(http2 bool) maker {
+		return func(d *dialer, cfg *tls.Config) http.RoundTripper {
+			return &http.Transport{
+				DialContext: d.dial, TLSClientConfig: cfg, DisableCompression: true, ResponseHeaderTimeout: minute, ForceAttemptHTTP2: http2,
+				MaxIdleConnsPerHost: 256, WriteBufferSize: 8 << 10, ReadBufferSize: 8 << 10,
+			}
+		}
+	}
+	for _, client := range []struct {
+		name string
+		make maker
+	}{
+		{"standard-2", newStandard(true)},
+		{"standard-1.1", newStandard(false)},
+		{"lean", func(d *dialer, cfg *tls.Config) http.RoundTripper {
+			return &lean.Transport{DialContext: d.dial, TLSClientConfig: cfg, ResponseHeaderTimeout: minute, MaxIdle: 256, IdleTimeout: minute}
+		}},
+	} {
+		for _, kind := range []struct{ name, method, target string }{
+			{"read", http.MethodGet, "/1000"},
+			{"create", http.MethodPost, "/"},
+			{"list", http.MethodGet, "/1048576"},
+			{"read-10", http.MethodGet, "/1000?10"},
+			{"read-1", http.MethodGet, "/1000?1"},
+		} {
+			for _, resumed := range []string{"no", "yes"} {
+				b.Run(fmt.Sprintf("kind=%s/client=%s/resumed=%s", kind.name, client.name, resumed), func(b *testing.B) {
+					cfg := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+					if resumed == "yes" {
+						cfg.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+					}
+					d := &dialer{addr: addr}
+					rt := client.make(d, cfg)
+					defer rt.(interface{ CloseIdleConnections() }).CloseIdleConnections()
+					load(b, rt, kind.method, "https://example.com"+kind.target)
+					b.ReportMetric(float64(d.count.Load())/float64(b.N), "dials/op")
+				})
+			}
+		}
+	}
+}
+
+// load sends requests with 16 goroutines for each processor.
+func load(b *testing.B, rt http.RoundTripper, method, url string) {
+	b.Helper()
+	payload := content[:600]
+	b.ReportAllocs()
+	begin := cpu(b)
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			req, err := http.NewRequestWithContext(b.Context(), method, url, http.NoBody)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			if method == http.MethodPost {
+				req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(payload)), int64(len(payload))
+				req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(payload)), nil }
+			}
+			req.Header.Set("Content-Type", "application/json")
+			res, err := rt.RoundTrip(req)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}
+	})
+	b.ReportMetric(float64(cpu(b)-begin)/float64(b.N), "cpu-ns/op")
+}
 
 // BenchmarkRoundTrip shows what a create costs with each client, of which a part is
 // the server's: cpu-ns/op is that of the process.
@@ -43,35 +196,12 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	}()
 	dial := (&dialer{addr: l.Addr().String()}).dial
-	payload := bytes.Repeat([]byte("x"), 600)
 	ln := &lean.Transport{DialContext: dial, ResponseHeaderTimeout: minute, MaxIdle: 256, IdleTimeout: minute}
 	defer ln.CloseIdleConnections()
 	st := &http.Transport{DialContext: dial, DisableCompression: true, ResponseHeaderTimeout: minute, MaxIdleConnsPerHost: 256}
 	defer st.CloseIdleConnections()
 	for name, rt := range map[string]http.RoundTripper{"client=lean": ln, "client=standard": st} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			begin := cpu(b)
-			b.SetParallelism(16)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://platform.test/v2/pods", bytes.NewReader(payload))
-					if err != nil {
-						b.Error(err)
-						return
-					}
-					req.Header.Set("Content-Type", "application/json")
-					res, err := rt.RoundTrip(req)
-					if err != nil {
-						b.Error(err)
-						return
-					}
-					_, _ = io.Copy(io.Discard, res.Body)
-					_ = res.Body.Close()
-				}
-			})
-			b.ReportMetric(float64(cpu(b)-begin)/float64(b.N), "cpu-ns/op")
-		})
+		b.Run(name, func(b *testing.B) { load(b, rt, http.MethodPost, "http://platform.test/v2/pods") })
 	}
 }
 

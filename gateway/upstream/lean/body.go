@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"time"
 )
 
 // body is the body of an answer. At its end the connection returns to the pool.
@@ -51,12 +52,25 @@ func (b *body) end(whole bool) {
 		return
 	}
 	c := b.conn
-	c.mu.Lock()
-	written := c.written
-	c.mu.Unlock()
-	if running := b.stop(); running && whole && written && !b.closes && c.in.Buffered() == 0 && c.in.Size() == bufferSize {
+	written := whole && !b.closes && c.sent()
+	if running := b.stop(); running && written && c.in.Buffered() == 0 && c.in.Size() == bufferSize {
 		c.t.pool.put(c, c.t.MaxIdle, c.t.IdleTimeout)
 		return
 	}
 	c.abort()
+}
+
+// sent reports whether the request was written to its end.
+func (c *conn) sent() bool {
+	if c.over != nil {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-c.over:
+		case <-timer.C:
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.written
 }

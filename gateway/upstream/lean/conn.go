@@ -26,6 +26,16 @@ const (
 	maxInformational = 5
 	// rest is how long an answer may take when the request could not be written.
 	rest = time.Second
+	// grace is how long the end of an answer may wait for that of its request, which
+	// has mostly come, but in another goroutine.
+	grace = 50 * time.Millisecond
+)
+
+// What a server of HTTP/2 begins with (RFC 9113, sections 3.4 and 4.1): the length of a
+// frame's header, and the type of settings, its fourth byte.
+const (
+	frameHeader = 9
+	settings    = 4
 )
 
 // conn is a connection. Between exchanges it is in the pool.
@@ -35,6 +45,7 @@ type conn struct {
 	raw    net.Conn // that of the network
 	net    net.Conn // raw, or TLS on it
 	peeker *peeker
+	ear    *ear   // what TLS reads through, nil without
 	abort  func() // closes raw
 	in     *bufio.Reader
 	since  time.Time // when it became idle
@@ -50,20 +61,39 @@ type conn struct {
 	progress
 }
 
+// ear is a connection that TLS reads. Deaf, it hears nothing more.
+type ear struct {
+	net.Conn
+	deaf bool
+}
+
+// Read implements io.Reader.
+func (e *ear) Read(p []byte) (int, error) {
+	if e.deaf {
+		return 0, os.ErrDeadlineExceeded // which TLS takes for temporary
+	}
+	return e.Conn.Read(p)
+}
+
 // progress is how far an exchange has come.
 type progress struct {
 	// head says that the head of the answer is still to come, bounded that there is
 	// a deadline for it.
 	head, bounded bool
-	// wrote says that part of the request may have left, written that all has.
-	wrote, written bool
+	// wrote says that part of the request may have left, written that all has, timed
+	// that there is a deadline for more of it.
+	wrote, written, timed bool
+	// over is closed when a long body is written or has failed; nil without one.
+	over chan struct{}
 	// refused is why the network did not take the request, broken why there was no
 	// more of it.
 	refused, broken error
 }
 
-func newConn(t *Transport, to destination, raw, secure net.Conn) *conn {
-	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw)}
+// newConn begins a connection; of TLS, there are what is read and written, and the ear
+// it reads through.
+func newConn(t *Transport, to destination, raw, secure net.Conn, ear *ear) *conn {
+	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw), ear: ear}
 	c.abort = func() { _ = raw.Close() } // of TLS, it would wait to say goodbye
 	c.in = bufio.NewReaderSize(c, bufferSize)
 	return c
@@ -71,14 +101,15 @@ func newConn(t *Transport, to destination, raw, secure net.Conn) *conn {
 
 // quiet reports whether nothing has come on an idle connection, not even its end.
 func (c *conn) quiet() bool {
-	return c.in.Buffered() == 0 && c.peeker.quiet() && (c.net == c.raw || c.drained())
+	return c.in.Buffered() == 0 && c.peeker.quiet() && (c.ear == nil || c.drained())
 }
 
 // drained reports whether TLS holds nothing that it has read ahead.
 func (c *conn) drained() bool {
-	_ = c.raw.SetReadDeadline(time.Unix(1, 0)) // the network is not read
+	c.ear.deaf = true
 	n, err := c.net.Read(make([]byte, 1))
-	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.raw.SetReadDeadline(time.Time{}) == nil
+	c.ear.deaf = false
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // lost reports whether the request that has failed may be sent again on another
@@ -154,7 +185,12 @@ func (c *conn) send(req *http.Request) error {
 			out.Body = in
 			req = &out
 		}
-		go func() { _ = c.write(req, in) }()
+		over := make(chan struct{})
+		c.over = over
+		go func() {
+			defer close(over)
+			_ = c.write(req, in)
+		}()
 		return nil
 	}
 	return c.write(req, nil)
@@ -178,6 +214,9 @@ func (c *conn) write(req *http.Request, in *source) error {
 	switch {
 	case err == nil:
 		c.written = true
+		if c.timed {
+			_ = c.raw.SetWriteDeadline(time.Time{}) // the next request may be long in coming
+		}
 	case c.refused == nil: // the body has failed
 		c.broken = err
 		fallthrough
@@ -196,16 +235,21 @@ func (c *conn) write(req *http.Request, in *source) error {
 
 // Write implements io.Writer for requests.
 func (c *conn) Write(p []byte) (int, error) {
+	wait := c.t.ResponseHeaderTimeout
 	c.mu.Lock()
 	first := !c.wrote
+	timed := wait > 0 && !first // the buffers of an idle connection take the first part
+	c.wrote, c.timed = true, timed
 	c.mu.Unlock()
-	if wait := c.t.ResponseHeaderTimeout; wait > 0 && !first { // the buffers of an idle connection take the first part
+	if timed {
 		_ = c.raw.SetWriteDeadline(time.Now().Add(wait))
 	}
 	n, err := c.net.Write(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wrote = c.wrote || n > 0 || c.net != c.raw // TLS does not say what has left
+	if first && n == 0 && c.ear == nil { // TLS does not say what has left
+		c.wrote = false
+	}
 	if err != nil {
 		c.refused = err
 	}
@@ -238,6 +282,9 @@ func (c *conn) answer(req *http.Request) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		c.gone = err
 		return nil, err
+	}
+	if b, _ := c.in.Peek(min(c.in.Buffered(), frameHeader)); len(b) == frameHeader && b[3] == settings {
+		return nil, ErrHTTP2
 	}
 	for range maxInformational + 1 {
 		if err := c.judge(); err != nil {

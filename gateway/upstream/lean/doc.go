@@ -13,5 +13,6 @@
 //     an answer is judged before: what has two readings (RFC 9112, sections 5.2, 6.3
 //     and 11.1) is an error.
 //
-// It speaks neither HTTP/2 nor to proxies, and does not switch protocols.
+// It speaks neither HTTP/2, for whose servers it has a Fallback, nor to proxies, and
+// does not switch protocols.
 package lean

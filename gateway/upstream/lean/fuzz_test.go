@@ -60,7 +60,8 @@ type outcome struct {
 	Length int64
 	Coding []string
 	Body   string
-	Broken bool // the body
+	Behind http.Header // trailers
+	Broken bool        // the body
 }
 
 func ask(rt http.RoundTripper, method string) (outcome, error) {
@@ -74,7 +75,7 @@ func ask(rt http.RoundTripper, method string) (outcome, error) {
 	}
 	b, err := io.ReadAll(res.Body)
 	_ = res.Body.Close()
-	return outcome{res.StatusCode, res.Header, res.ContentLength, res.TransferEncoding, string(b), err != nil}, nil
+	return outcome{res.StatusCode, res.Header, res.ContentLength, res.TransferEncoding, string(b), res.Trailer, err != nil}, nil
 }
 
 // FuzzAnswer holds the client against http.Transport: it reads the same, or

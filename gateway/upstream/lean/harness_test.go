@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(platformVariable) != "" {
+		servePlatform()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // minute is how long what a test waits for may take: it fails, it does not hang.
 const minute = time.Minute
@@ -36,7 +43,7 @@ func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 func clients(t *testing.T, d *dialer) map[string]http.RoundTripper {
 	t.Helper()
 	l := newLean(t, d)
-	s := &http.Transport{DialContext: d.dial, DisableCompression: true, ResponseHeaderTimeout: minute, MaxResponseHeaderBytes: 64 << 10}
+	s := &http.Transport{DialContext: d.dial, DisableCompression: true, ResponseHeaderTimeout: minute, TLSHandshakeTimeout: minute, MaxIdleConns: 4, MaxIdleConnsPerHost: 4, IdleConnTimeout: minute, MaxResponseHeaderBytes: 64 << 10}
 	t.Cleanup(s.CloseIdleConnections)
 	return map[string]http.RoundTripper{"lean": l, "standard": s}
 }

@@ -1,6 +1,7 @@
 package lean
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,6 +15,8 @@ type pool struct {
 	idle  map[destination][]*conn // the one used last is last
 	count int
 	armed bool // a timer will look for those to close
+	// closed says that none are kept until one is asked for.
+	closed bool
 }
 
 // take returns a connection that has been idle for less than timeout and is still
@@ -35,6 +38,7 @@ func (p *pool) take(to destination, timeout time.Duration) *conn {
 func (p *pool) pop(to destination) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closed = false
 	list := p.idle[to]
 	if len(list) == 0 {
 		return nil
@@ -46,14 +50,18 @@ func (p *pool) pop(to destination) *conn {
 	return c
 }
 
-// put keeps a connection, or closes it if there are enough.
+// put keeps a connection, and closes the one that was idle for the longest if there are
+// enough.
 func (p *pool) put(c *conn, limit int, timeout time.Duration) {
 	c.since = time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.count >= limit {
+	if p.closed || limit <= 0 {
 		c.abort()
 		return
+	}
+	if p.count >= limit {
+		p.evict()
 	}
 	if p.idle == nil {
 		p.idle = make(map[destination][]*conn)
@@ -64,6 +72,28 @@ func (p *pool) put(c *conn, limit int, timeout time.Duration) {
 		p.armed = true
 		time.AfterFunc(timeout, func() { p.look(timeout) })
 	}
+}
+
+// evict closes the connection that was idle for the longest. There is one.
+func (p *pool) evict() {
+	var from destination
+	var oldest *conn
+	for to, list := range p.idle {
+		if len(list) > 0 && (oldest == nil || list[0].since.Before(oldest.since)) {
+			from, oldest = to, list[0]
+		}
+	}
+	oldest.abort()
+	p.idle[from] = slices.Delete(p.idle[from], 0, 1)
+	p.count--
+}
+
+// close closes the connections.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.expire(0)
 }
 
 // look closes what was idle for too long, and looks again while there is any left.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ var (
 	ErrUnsent = errors.New("not sent")
 	// ErrMalformed means that the head of the answer has no reading, or several.
 	ErrMalformed = errors.New("malformed answer")
+	// ErrHTTP2 means that the server speaks HTTP/2 only.
+	ErrHTTP2 = errors.New("the server does not speak HTTP/1.1")
 )
 
 // Transport is an http.RoundTripper for http and https URLs. Its fields must not
@@ -36,7 +39,13 @@ type Transport struct {
 	MaxIdle     int
 	IdleTimeout time.Duration
 
-	pool pool
+	// Fallback sends requests to servers that speak HTTP/2 only: all from the first
+	// answer that shows one, whose request fails, or from the first handshake, whose
+	// request does not. nil fails with ErrHTTP2.
+	Fallback func(*http.Request) (*http.Response, error)
+
+	foreign atomic.Bool // Fallback sends all
+	pool    pool
 }
 
 // RoundTrip implements http.RoundTripper. A body is taken to be in memory if the
@@ -48,6 +57,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = req.Body.Close()
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
+	}
+	if t.foreign.Load() {
+		return t.Fallback(req)
 	}
 	if hasBody(req) && req.GetBody == nil && inline(req) {
 		var err error
@@ -62,17 +74,33 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	c, err := t.dial(req.Context(), req.URL)
+	if t.isForeign(err) {
+		return t.Fallback(req)
+	}
 	if err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
-	return c.exchange(req)
+	res, err := c.exchange(req)
+	t.isForeign(err)
+	return res, err
 }
 
-// CloseIdleConnections closes the connections that are not in use.
-func (t *Transport) CloseIdleConnections() { t.pool.expire(0) }
+// isForeign reports whether an error says that requests are better sent by Fallback,
+// and remembers it.
+func (t *Transport) isForeign(err error) bool {
+	if err == nil || t.Fallback == nil || !errors.Is(err, ErrHTTP2) {
+		return false
+	}
+	t.foreign.Store(true)
+	return true
+}
+
+// CloseIdleConnections closes the connections that are not in use, and those in use
+// when they no longer are, unless there is another request before.
+func (t *Transport) CloseIdleConnections() { t.pool.close() }
 
 // check refuses requests that cannot be written as they are.
 func check(req *http.Request) error {
@@ -117,14 +145,15 @@ func (t *Transport) dial(ctx context.Context, u *url.URL) (*conn, error) {
 		return nil, err
 	}
 	if u.Scheme != "https" {
-		return newConn(t, destination{u.Scheme, u.Host}, raw, raw), nil
+		return newConn(t, destination{u.Scheme, u.Host}, raw, raw, nil), nil
 	}
-	secure, err := t.handshake(ctx, raw, strings.TrimSuffix(u.Hostname(), "."))
+	ear := &ear{Conn: raw}
+	secure, err := t.handshake(ctx, ear, strings.TrimSuffix(u.Hostname(), "."))
 	if err != nil {
 		_ = raw.Close()
 		return nil, err
 	}
-	return newConn(t, destination{u.Scheme, u.Host}, raw, secure), nil
+	return newConn(t, destination{u.Scheme, u.Host}, raw, secure, ear), nil
 }
 
 func (t *Transport) handshake(ctx context.Context, raw net.Conn, name string) (*tls.Conn, error) {
@@ -142,5 +171,13 @@ func (t *Transport) handshake(ctx context.Context, raw net.Conn, name string) (*
 		defer cancel()
 	}
 	secure := tls.Client(raw, cfg)
-	return secure, secure.HandshakeContext(ctx)
+	err := secure.HandshakeContext(ctx)
+	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" && alert.Err.Error() == errNoProtocol.Error() {
+		err = fmt.Errorf("%w: %w", ErrHTTP2, err)
+	}
+	return secure, err
 }
+
+// errNoProtocol is the alert of a server that speaks none of the protocols offered (RFC
+// 7301, section 3.2).
+const errNoProtocol = tls.AlertError(120)

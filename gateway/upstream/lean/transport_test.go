@@ -311,22 +311,24 @@ func TestEarlyAnswers(t *testing.T) {
 		p.say("HTTP/1.1 413 Too Much\r\nContent-Length: 2\r\n\r\n{}")
 		_, _ = io.Copy(io.Discard, p.in)
 	})
+	waits, more := io.Pipe()
+	defer func() { _ = more.CloseWithError(errors.New("over")) }()
 	for client, rt := range clients(t, d) {
-		body, more := io.Pipe()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://platform.test/", body)
-		if err != nil {
-			t.Fatal(err)
+		for name, body := range map[string]io.Reader{"waits": waits, "does not end": &endless{closed: make(chan struct{})}} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://platform.test/", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", client, name, err)
+			}
+			got, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if res.StatusCode != http.StatusRequestEntityTooLarge || string(got) != "{}" || err != nil {
+				t.Errorf("%s, %s: status %d, %q, %v", client, name, res.StatusCode, got, err)
+			}
 		}
-		res, err := rt.RoundTrip(req)
-		if err != nil {
-			t.Fatalf("%s: %v", client, err)
-		}
-		got, err := io.ReadAll(res.Body)
-		_ = res.Body.Close()
-		if res.StatusCode != http.StatusRequestEntityTooLarge || string(got) != "{}" || err != nil {
-			t.Errorf("%s: status %d, %q, %v", client, res.StatusCode, got, err)
-		}
-		_ = more.CloseWithError(errors.New("over"))
 	}
 }
 
