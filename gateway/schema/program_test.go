@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // bodies returns a body with as many members as fit for each operation that
@@ -168,14 +170,25 @@ func TestNewKeyword(t *testing.T) {
 	}
 }
 
-// compare fails when the two forms of a schema disagree on v, other than in what
+// compare fails when the two forms of a body's schema disagree on v, other than in what
 // fastcheck leaves open: long numbers and long arrays.
-func (j *judge) compare(t *testing.T, v any) {
+func (op *Operation) compare(t *testing.T, v any) {
 	t.Helper()
+	j := op.body()
 	accepts, err := j.program.Accepts(v), j.schema.Validate(v)
 	if accepts && err != nil || !accepts && err == nil && !open(v) {
 		text, _ := json.Marshal(v) //nolint:errchkjson // it was decoded
-		t.Fatalf("%s: %s: the program accepts = %v, jsonschema: %v", j.schema.Location, text, accepts, err)
+		t.Fatalf("%s: %s: the program accepts = %v, jsonschema: %v", op.ID, text, accepts, err)
+	}
+	whole, ok := errors.AsType[*jsonschema.ValidationError](err)
+	narrowed, also := errors.AsType[*jsonschema.ValidationError](j.program.Narrow(j.schema, v).Validate(v))
+	if ok != also {
+		t.Fatalf("%s: %v: narrowed, the schema finds a fault = %t, the whole one %t", op.ID, v, also, ok)
+	}
+	if ok && !hasEmptyName(v) {
+		if diff := cmp.Diff(op.explain.violations(whole, v), op.explain.violations(narrowed, v)); diff != "" {
+			t.Fatalf("%s: %v: violations (-whole +narrowed):\n%s", op.ID, v, diff)
+		}
 	}
 }
 
@@ -196,7 +209,8 @@ func TestProgramsAgree(t *testing.T) {
 	api := loaded(t)
 	for id, text := range bodies() {
 		t.Run(id, func(t *testing.T) {
-			j := api.Operation(id).body()
+			op := api.Operation(id)
+			j := op.body()
 			if body := decode(t, text); !j.program.Accepts(body) {
 				t.Errorf("the sample is not accepted: %v", j.schema.Validate(body))
 			}
@@ -207,7 +221,7 @@ func TestProgramsAgree(t *testing.T) {
 				for range 1 + m.IntN(3) {
 					body = m.change(body)
 				}
-				j.compare(t, body)
+				op.compare(t, body)
 				if j.program.Accepts(body) {
 					accepted++
 				}
@@ -250,7 +264,7 @@ func FuzzCompiled(f *testing.F) {
 		}
 		for _, op := range operations {
 			if op.HasBody {
-				op.body().compare(t, v)
+				op.compare(t, v)
 			}
 		}
 	})

@@ -63,7 +63,7 @@ func (x *explainer) validate(judge func() *judge, doc any) (vs []Violation) {
 	if j.program.Accepts(doc) {
 		return nil
 	}
-	err := j.schema.Validate(doc)
+	err := j.program.Narrow(j.schema, doc).Validate(doc)
 	if err == nil {
 		return nil
 	}

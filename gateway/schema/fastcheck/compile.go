@@ -24,7 +24,7 @@ func Compile(c *jsonschema.Compiler, s *jsonschema.Schema) *Program {
 		return &Program{root: &node{settled: true}, gaps: gaps}
 	}
 	b := &builder{settings: c, nodes: make(map[*jsonschema.Schema]*node)}
-	return &Program{root: b.node(s)}
+	return &Program{root: b.node(s), nodes: b.nodes}
 }
 
 type builder struct {
@@ -54,6 +54,7 @@ func (b *builder) node(s *jsonschema.Schema) *node {
 	b.addValues(n, s)
 	b.addBranches(n, s)
 	b.addLast(n, s)
+	n.evaluates = evaluates(s)
 	if n.demandsNothing() {
 		n.settled, n.fixed = true, yes
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -65,8 +66,8 @@ func mustDecode(tb testing.TB, text string) any {
 	return v
 }
 
-// disagreement returns how the program's verdict on v contradicts the schema's or
-// is needlessly unsure; "" when it does neither.
+// disagreement returns how the program's verdict on v contradicts the schema's, is
+// needlessly unsure, or how the narrowed schema's faults differ; "" when none of it is.
 func disagreement(s *jsonschema.Schema, p *Program, v any) string {
 	got, err := p.root.judge(v), validate(s, v)
 	switch {
@@ -77,7 +78,32 @@ func disagreement(s *jsonschema.Schema, p *Program, v any) string {
 	case got == unsure && len(p.gaps) == 0 && decidable(v):
 		return "left open by a program without gaps"
 	}
+	if diff := cmp.Diff(faults(err), faults(validate(p.Narrow(s, v), v))); diff != "" {
+		return "narrowed, the schema finds other faults (-whole +narrowed):\n" + diff
+	}
 	return ""
+}
+
+// faults writes down an error of jsonschema's with all its causes, each indented below
+// its effect, in a fixed order. Members that are not allowed are listed in a random one.
+func faults(err error) string {
+	e, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return fmt.Sprint(err)
+	}
+	message := e.Message
+	if strings.HasSuffix(e.KeywordLocation, "/additionalProperties") {
+		names := strings.Split(strings.TrimSuffix(strings.TrimPrefix(message, "additionalProperties "), " not allowed"), ", ")
+		slices.Sort(names)
+		message = fmt.Sprint(names)
+	}
+	lines := []string{fmt.Sprintf("%s %s %s: %s", e.InstanceLocation, e.KeywordLocation, e.AbsoluteKeywordLocation, message)}
+	var causes []string
+	for _, c := range e.Causes {
+		causes = append(causes, strings.ReplaceAll("\n"+faults(c), "\n", "\n  "))
+	}
+	slices.Sort(causes)
+	return strings.Join(append(lines, causes...), "")
 }
 
 // decidable reports whether v holds only numbers and arrays that a program

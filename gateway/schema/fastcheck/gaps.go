@@ -132,9 +132,7 @@ func evaluationGap(s *jsonschema.Schema) string {
 	if s.UnevaluatedProperties == nil {
 		return ""
 	}
-	surely, perhaps := evaluated(s, always), evaluated(s, func(s *jsonschema.Schema) []*jsonschema.Schema {
-		return slices.Concat(always(s), sometimes(s))
-	})
+	surely, perhaps := evaluated(s, always), evaluated(s, possible)
 	if surely.all || !perhaps.all && len(surely.names) == len(perhaps.names) {
 		return ""
 	}
@@ -173,6 +171,11 @@ func always(s *jsonschema.Schema) []*jsonschema.Schema { return slices.Concat(pr
 // sometimes returns the schemas that need not.
 func sometimes(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.Concat(s.OneOf, present(s.If, s.Then))
+}
+
+// possible returns both.
+func possible(s *jsonschema.Schema) []*jsonschema.Schema {
+	return slices.Concat(always(s), sometimes(s))
 }
 
 // parts returns the schemas that s applies to parts of the value.

@@ -90,6 +90,16 @@ func TestKeywords(t *testing.T) {
 				"if": {"properties": {"a": {"const": "1"}}, "required": ["a"]}, "then": {"properties": {"b": {"const": "2"}}}}`,
 			`[{}, {"a": "1"}, {"a": "1", "b": "2"}, {"a": 2, "b": 3}]`, `[{"c": 1}, {"a": "1", "b": 3}, {"a": 2, "c": 1}]`,
 		},
+		{"allOf beside what refuses the same member", `{"properties": {"a": {"type": "integer"}}, "allOf": [{"properties": {"a": true}}]}`, `[{"a": 1}]`, `[{"a": ""}]`},
+		{
+			"allOf beside additionalProperties", `{"properties": {"a": true}, "additionalProperties": false, "allOf": [{"properties": {"b": true}}]}`,
+			`[{"a": 1}]`, `[{"b": 1}]`,
+		},
+		{
+			"a branch that evaluates what another does not any more", `{"$ref": "#/$defs/x", "allOf": [{"properties": {"a": true, "b": {"type": "integer"}}}],
+				"unevaluatedProperties": false, "$defs": {"x": {"if": {"required": ["a"]}, "then": {"properties": {"a": true}}}}}`,
+			`[{"a": 1, "b": 1}]`, `[{"a": 1, "b": ""}]`,
+		},
 		{"unevaluatedProperties and not", `{"not": {"properties": {"a": {"type": "string"}}}, "unevaluatedProperties": false}`, `[]`, `[1, {}, {"a": 1}, {"a": ""}]`},
 	}
 	for _, tt := range tests {

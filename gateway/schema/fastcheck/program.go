@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // Program judges values by one schema. It is immutable.
 type Program struct {
-	root *node
-	gaps []string
+	root  *node
+	nodes map[*jsonschema.Schema]*node // those of all schemas, nil with gaps
+	gaps  []string
 }
 
 // Accepts reports whether v is certain to be valid. False says nothing: v may
@@ -56,6 +59,9 @@ type node struct {
 	numbers []test[float64]
 	// values are demands on every value, "$ref" and "allOf" among them.
 	values []test[any]
+	// evaluates is what the schema evaluates of all objects that it accepts, nil if that
+	// depends on the object.
+	evaluates *coverage
 }
 
 func (n *node) demandsNothing() bool {

@@ -1,0 +1,100 @@
+package fastcheck
+
+import (
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// Narrow returns a schema that finds in v exactly the faults that s does, of which the
+// program was made, without looking again at what is certain to be valid: members of
+// objects, and schemas that apply to an object as a whole.
+func (p *Program) Narrow(s *jsonschema.Schema, v any) *jsonschema.Schema {
+	if o, ok := v.(map[string]any); ok && p.gaps == nil {
+		return p.narrow(s, o)
+	}
+	return s
+}
+
+func (p *Program) narrow(s *jsonschema.Schema, o map[string]any) *jsonschema.Schema {
+	if s.Always != nil {
+		return s
+	}
+	c := *s
+	c.Properties = make(map[string]*jsonschema.Schema, len(o))
+	for name, v := range o {
+		if of := s.Properties[name]; of != nil {
+			c.Properties[name] = p.member(of, v)
+		}
+	}
+	if s.Ref != nil {
+		if c.Ref = nil; !p.absorb(&c, o, s.Ref) {
+			c.Ref = p.narrow(s.Ref, o)
+		}
+	}
+	if c.AllOf = nil; !p.absorb(&c, o, s.AllOf...) {
+		c.AllOf = p.narrowAll(s.AllOf, o)
+	}
+	c.OneOf = p.narrowAll(s.OneOf, o)
+	if s.If != nil && s.Then != nil && (p.nodes[s.If].judge(o) == no || p.absorb(&c, o, s.If, s.Then)) {
+		c.If = nil
+	}
+	return &c
+}
+
+func (p *Program) narrowAll(all []*jsonschema.Schema, o map[string]any) []*jsonschema.Schema {
+	narrowed := slices.Clone(all)
+	for i, s := range all {
+		narrowed[i] = p.narrow(s, o)
+	}
+	return narrowed
+}
+
+// member narrows the schema of a member. What the value of a member evaluates does not
+// matter to the object around it.
+func (p *Program) member(s *jsonschema.Schema, v any) *jsonschema.Schema {
+	if p.nodes[s].judge(v) == yes {
+		return anything
+	}
+	if o, ok := v.(map[string]any); ok {
+		return p.narrow(s, o)
+	}
+	return s
+}
+
+// anything demands and evaluates nothing.
+var anything = &jsonschema.Schema{Always: new(true)}
+
+// absorb makes c evaluate what some schemas beside it do of o, and reports whether they
+// can be left out then: all of them accept o, and what they evaluate does not depend on
+// it. If not, c remains as it is.
+func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonschema.Schema) bool {
+	for _, s := range all {
+		if n := p.nodes[s]; n.evaluates == nil || n.judge(o) != yes {
+			return false
+		}
+	}
+	if c.AdditionalProperties != nil {
+		return true // with it, c evaluates everything; what it is about must stay the same
+	}
+	for _, s := range all {
+		covered := p.nodes[s].evaluates
+		for name := range o {
+			if c.Properties[name] == nil && (covered.all || covered.names[name]) {
+				c.Properties[name] = anything
+			}
+		}
+	}
+	return true
+}
+
+// evaluates returns what s evaluates of each object that it accepts, nil if that depends
+// on the object.
+func evaluates(s *jsonschema.Schema) *coverage {
+	surely, perhaps := evaluated(s, always), evaluated(s, possible)
+	surely.all = surely.all || s.UnevaluatedProperties != nil
+	if surely.all || !perhaps.all && len(surely.names) == len(perhaps.names) {
+		return surely
+	}
+	return nil
+}
