@@ -35,6 +35,13 @@ type nothing struct{}
 
 func (*nothing) Write(p []byte) (int, error) { return len(p), nil }
 
+// listedPod is a pod as the platform lists it.
+const listedPod = `{"id":"edakugmnck","name":"train-7b","status":"RUNNING","actions":["stop","restart","terminate"],` +
+	`"image":"registry.example/team/trainer:2026-08","args":"","cmd":[],"entrypoint":[],"disk":80,"env":{"HF_HOME":"/data/hf","BATCH":"32"},` +
+	`"ports":["8888/http","22/tcp"],"registry":null,"mounts":{},"gpu":{"id":"NVIDIA L4","count":1,"vcpuCount":12,"memory":50},` +
+	`"cloud":"SECURE","dataCenterId":"EU-NL-1","cudaVersion":"12.4","ssh":{"proxy":null,"direct":null},"template":null,"cost":0.43,` +
+	`"locked":false,"globalNetworking":{"enabled":false},"runtime":null,"createdAt":"2026-08-21T22:15:09.469Z","startedAt":null}`
+
 // canned is an upstream that answers at once: what is left is the gateway.
 func canned(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -45,10 +52,14 @@ func canned(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"cpus":[{"id":"cpu3c","name":"c","group":"c","vcpu":{"min":2,"max":32},"ramGbPerVcpu":2,"price":{"securePerVcpu":0.04,"serverlessPerVcpu":0.03}}]}`)
 	case "/v2/catalog/datacenters":
 		_, _ = io.WriteString(w, `{"dataCenters":[{"id":"EU-RO-1","networkVolumeTypes":["STANDARD"]}]}`)
-	default:
-		if r.Method == http.MethodPost {
-			w.WriteHeader(http.StatusCreated)
+	case "/v2/pods":
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, `{"pods":[`+strings.Repeat(listedPod+",", 19)+listedPod+`]}`)
+			return
 		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, listedPod)
+	default:
 		_, _ = io.WriteString(w, `{"id":"p1"}`)
 	}
 }
@@ -78,6 +89,9 @@ func unchecked(t testing.TB) *decisionlog.Log {
 // included. What the pipeline costs beside a bare proxy is test/bench's to say.
 func BenchmarkHandler(b *testing.B) {
 	const pod = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"},"env":{"A":"1","B":"2"},"ports":["8888/http","22/tcp"]}`
+	const v1 = `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"env":{"A":"1","B":"2"},"ports":["8888/http","22/tcp"]}`
+	const graphql = `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", gpuCount: 1, ` +
+		`ports: \"8888/http,22/tcp\", env: [{key: \"A\", value: \"1\"}, {key: \"B\", value: \"2\"}]}) { id desiredStatus } }"}`
 	for _, c := range []struct{ name, method, target, key, body string }{
 		{"get/exempt", "GET", "/v2/pods", "key_exempt", ""},
 		{"get/counted", "GET", "/v2/pods", "key_counted", ""},
@@ -85,6 +99,9 @@ func BenchmarkHandler(b *testing.B) {
 		{"post/counted", "POST", "/v2/pods", "key_counted", pod},
 		{"post/refused", "POST", "/v2/pods", "key_exempt", strings.Replace(pod, "L4", "H200", 1)},
 		{"v1/get", "GET", "/v1/pods/p1", "key_exempt", ""},
+		{"v1/list", "GET", "/v1/pods", "key_exempt", ""},
+		{"v1/post", "POST", "/v1/pods", "key_exempt", v1},
+		{"graphql/post", "POST", "/graphql", "key_exempt", graphql},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			h := benchHandler(b)

@@ -15,6 +15,8 @@ import (
 type Record interface {
 	// Get returns the value of a member.
 	Get(name string) (value any, ok bool)
+	// Text returns a member that is a string, "" for any other.
+	Text(name string) string
 	// Map returns it as a map, with no Records in it.
 	Map() map[string]any
 }
@@ -37,6 +39,13 @@ func At(v any, path ...string) any {
 
 // Text returns the string at path, "" when there is none.
 func Text(v any, path ...string) string {
+	if last := len(path) - 1; last >= 0 {
+		v = At(v, path[:last]...)
+		if r, ok := v.(Record); ok {
+			return r.Text(path[last])
+		}
+		path = path[last:]
+	}
 	s, _ := At(v, path...).(string)
 	return s
 }

@@ -191,7 +191,7 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	return nil, &translate.UnfinishedError{Noun: noun(row.Kind)}
 }
 
-var _ translate.Record = strictjson.Object(nil)
+var _ translate.Record = (*strictjson.Node)(nil)
 
 // maxCalls bounds the calls an exchange holds: a GraphQL document can become a
 // great many.

@@ -15,22 +15,26 @@ type builder struct {
 	// allocation, or none, instead of one for each. Unused when separate is set.
 	text     string
 	separate bool
-	// objects makes values of type Object instead of maps.
-	objects bool
-	lim     Limits
-	values  int
+	lim      Limits
+	values   int
 
 	// members and items are those of the containers now open, outermost first: a map
 	// or an array is made when it is known how large.
-	members []Member
+	members []member
 	items   []any
 	// block has room for strings that are no parts of text.
 	block []byte
 }
 
+// member is a member of an object that is open.
+type member struct {
+	name  string
+	value any
+}
+
 // document builds a whole text.
 func (p *builder) document() (v any, ok bool) {
-	var members [32]Member // as many as are open at once in most documents
+	var members [32]member // as many as are open at once in most documents
 	var items [16]any
 	p.members, p.items = members[:0], items[:0]
 	v, end := p.value(space(p.data, 0), 0)
@@ -88,7 +92,7 @@ func (p *builder) object(i, depth int) (v any, end int) {
 		if end < 0 {
 			return nil, -1
 		}
-		p.members = append(p.members, Member{name, value})
+		p.members = append(p.members, member{name, value})
 		i = space(p.data, end)
 		switch at(p.data, i) {
 		case ',':
@@ -106,21 +110,13 @@ func (p *builder) object(i, depth int) (v any, end int) {
 }
 
 // close makes the object of the members from first. ok is false if two have one name.
-func (p *builder) close(first int) (v any, ok bool) {
+func (p *builder) close(first int) (m map[string]any, ok bool) {
 	members := p.members[first:]
-	p.members = p.members[:first]
-	if p.objects && len(members) <= maxListed {
-		for i := range members {
-			if hasName(members[:i], members[i].Name) {
-				return nil, false
-			}
-		}
-		return Object(slices.Clone(members)), true
-	}
-	m := make(map[string]any, len(members))
+	m = make(map[string]any, len(members))
 	for _, c := range members {
-		m[c.Name] = c.Value
+		m[c.name] = c.value
 	}
+	p.members = p.members[:first]
 	return m, len(m) == len(members)
 }
 

@@ -16,6 +16,8 @@
 // DecodeAround leaves one large member of a document as a Raw: its text is held
 // against the same rules, and decoded when it is looked at.
 //
+// DecodeListed makes Nodes of objects, whose members are found when they are asked for.
+//
 // Append writes such values back in one canonical form: members sorted by
 // name, no white space, the shortest escapes. What goes upstream is always
 // written by Append from what Decode read; of the caller's own bytes, only those of

@@ -21,7 +21,11 @@ type scanner struct {
 	lim  Limits
 	// visit is called for each member of the outermost object with its name, and the
 	// offsets of its value.
-	visit func(name string, from, to int)
+	visit func(name string, from, to int) // nil for none
+	// outline takes where the values are, nil for nothing.
+	outline *outlined
+	// escaped says that a name is spelled with escapes.
+	escaped bool
 
 	// open are the containers around the innermost one, outermost first.
 	open []container
@@ -34,6 +38,10 @@ type container struct {
 	object bool
 	// first is where the names of an object begin among those of the scanner.
 	first int
+	// node is its own in an outline.
+	node int
+	// seen has the bit of each name, which names can have in common.
+	seen uint64
 	// set holds the names of an object of many members, or with names that are spelled
 	// with escapes; nil for others.
 	set map[string]struct{}
@@ -43,7 +51,7 @@ type container struct {
 type span struct{ from, to int }
 
 // fewNames is how many names of an object are compared one by one.
-const fewNames = 16
+const fewNames = 32
 
 // document scans a whole text. It is one loop over values, because a call for each
 // would cost as much as most of them.
@@ -52,17 +60,21 @@ func (s *scanner) document() bool {
 	var in container // the innermost
 	var name, from int
 	for depth, values := 0, 0; ; {
+		var key span
 		if in.object {
-			at := i
-			if i = s.name(i, &in); i < 0 {
+			if key, i = s.name(i, &in); i < 0 {
 				return false
 			}
 			if depth == 1 {
-				name, from = at, i
+				name, from = key.from-1, i
 			}
 		}
 		if values++; values > s.lim.Values {
 			return false
+		}
+		node, plain := values-1, true
+		if s.outline != nil {
+			s.outline.begin(key, i)
 		}
 		switch c := at(b, i); c {
 		case '{', '[':
@@ -71,13 +83,13 @@ func (s *scanner) document() bool {
 			}
 			if i = space(b, i+1); at(b, i) != end(c) {
 				s.open = append(s.open, in)
-				in = container{object: c == '{', first: len(s.names)}
+				in = container{object: c == '{', first: len(s.names), node: node}
 				depth++
 				continue
 			}
 			i++ // it is empty
 		case '"':
-			i, _ = str(b, i)
+			i, plain = str(b, i)
 		case 't':
 			i = literal(b, i, "true")
 		case 'f':
@@ -90,11 +102,14 @@ func (s *scanner) document() bool {
 		if i < 0 {
 			return false
 		}
+		if s.outline != nil {
+			s.outline.end(node, i, plain)
+		}
 		for { // A value, and every container that it ends, ends at i.
 			if depth == 0 {
 				return space(b, i) == len(b)
 			}
-			if depth == 1 && in.object {
+			if depth == 1 && in.object && s.visit != nil {
 				s.visit(s.spelled(name), from, i)
 			}
 			i = space(b, i)
@@ -106,11 +121,14 @@ func (s *scanner) document() bool {
 			if in.object && c != '}' || !in.object && c != ']' {
 				return false
 			}
+			i++
+			if s.outline != nil {
+				s.outline.end(in.node, i, true)
+			}
 			s.names = s.names[:in.first]
 			depth--
 			in = s.open[depth]
 			s.open = s.open[:depth]
-			i++
 		}
 	}
 }
@@ -150,41 +168,56 @@ func literal(b []byte, i int, word string) int {
 }
 
 // name scans the name of a member of an object at i, with the colon, and returns the
-// offset of the value.
-func (s *scanner) name(i int, in *container) int {
+// offset of the value besides.
+func (s *scanner) name(i int, in *container) (name span, value int) {
 	b := s.data
 	if at(b, i) != '"' {
-		return -1
+		return span{}, -1
 	}
 	end, plain := str(b, i)
 	if end < 0 {
-		return -1
+		return span{}, -1
 	}
+	name = span{i + 1, end - 1}
+	s.escaped = s.escaped || !plain
 	var first bool
 	if plain && in.set == nil {
-		first = s.add(span{i + 1, end - 1}, in)
+		first = s.add(name, in)
 	} else {
 		first = s.addSpelled(i, in)
 	}
 	if i = space(b, end); !first || at(b, i) != ':' {
-		return -1
+		return span{}, -1
 	}
-	return space(b, i+1)
+	return name, space(b, i+1)
 }
 
 // add notes a name of an object. It reports whether it is the first of its kind.
 func (s *scanner) add(name span, in *container) bool {
 	known := s.names[in.first:]
-	for _, k := range known {
-		if k.to-k.from == name.to-name.from && string(s.data[k.from:k.to]) == string(s.data[name.from:name.to]) {
-			return false
+	bit := s.bit(name)
+	if in.seen&bit != 0 {
+		for _, k := range known {
+			if k.to-k.from == name.to-name.from && string(s.data[k.from:k.to]) == string(s.data[name.from:name.to]) {
+				return false
+			}
 		}
 	}
 	if len(known) == fewNames {
 		return s.addSpelled(name.from-1, in)
 	}
+	in.seen |= bit
 	s.names = append(s.names, name)
 	return true
+}
+
+// bit is the one that a name has in container.seen.
+func (s *scanner) bit(name span) uint64 {
+	n := name.to - name.from
+	if n == 0 {
+		return 1
+	}
+	return 1 << (uint(n*7+int(s.data[name.from])*5+int(s.data[name.to-1])*3) % 64)
 }
 
 // addSpelled is add for the name that is quoted at i, in a set.

@@ -178,6 +178,11 @@ func (r record) Get(name string) (any, bool) {
 	return recorded(value), ok
 }
 
+func (r record) Text(name string) string {
+	s, _ := r[name].(string)
+	return s
+}
+
 func (r record) Map() map[string]any { return r }
 
 // recorded returns a decoded value with Records in place of maps.

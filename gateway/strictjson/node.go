@@ -1,0 +1,157 @@
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"unsafe"
+)
+
+// Node is an object of a document that is read once and not changed: no values are made
+// before they are asked for.
+type Node struct {
+	doc *outlined
+	// name is the offset of the member's name, from and to are those of the value.
+	name, from, to int32
+	// self is the place of the node among those of the document, next that of the first
+	// one behind it that is no part of it.
+	self, next int32
+	// escaped marks a string that is spelled with escapes.
+	escaped bool
+	// length is that of the name.
+	length uint16
+}
+
+// outlined is a text and where its values are, in their order.
+type outlined struct {
+	text  string
+	nodes []Node
+	// long says that the length of a name is not that of its node.
+	long bool
+}
+
+// DecodeListed is DecodeLenient, but objects in the result are of type *Node, unless a
+// name is spelled with escapes. The result is made of parts of data, which must not be
+// changed any more.
+func DecodeListed(data []byte) (any, error) {
+	doc := &outlined{
+		text:  unsafe.String(unsafe.SliceData(data), len(data)), //nolint:gosec // the caller gives data up
+		nodes: make([]Node, 0, likelyValues(data)),
+	}
+	s := scanner{data: data, lim: AnswerLimits(), outline: doc}
+	if len(data) <= math.MaxInt32 && s.document() && !s.escaped && !doc.long {
+		return doc.value(0), nil
+	}
+	return DecodeLenient(data)
+}
+
+// likelyValues is how many values a text has, or more if strings hold what separates
+// values.
+func likelyValues(data []byte) int {
+	const least = len(`"a":1,`) // of most members
+	n := 1 + bytes.Count(data, []byte{','}) + bytes.Count(data, []byte{'{'}) + bytes.Count(data, []byte{'['})
+	return min(n, 1+len(data)/least)
+}
+
+// begin notes a value, which has a name if it is a member.
+func (d *outlined) begin(name span, from int) {
+	length := name.to - name.from
+	d.long = d.long || length > math.MaxUint16
+	d.nodes = append(d.nodes, Node{
+		doc: d, name: int32(name.from), length: uint16(length), from: int32(from), self: int32(len(d.nodes)), //nolint:gosec // DecodeListed bounds them
+	})
+}
+
+// end notes that the value of the node ends at the offset to. plain is false for a string
+// that is spelled with escapes.
+func (d *outlined) end(node, to int, plain bool) {
+	n := &d.nodes[node]
+	n.to, n.next, n.escaped = int32(to), int32(len(d.nodes)), !plain //nolint:gosec // as in begin
+}
+
+// value returns the value of the node at i.
+func (d *outlined) value(i int32) any {
+	n := &d.nodes[i]
+	switch d.text[n.from] {
+	case '{':
+		return n
+	case '[':
+		items := []any{}
+		for i := n.self + 1; i < n.next; i = d.nodes[i].next {
+			items = append(items, d.value(i))
+		}
+		return items
+	case '"':
+		return n.string()
+	case 't':
+		return true
+	case 'f':
+		return false
+	case 'n':
+		return nil
+	}
+	return json.Number(d.text[n.from:n.to])
+}
+
+// string is the value of a node that is one.
+func (n *Node) string() string {
+	quoted := n.doc.text[n.from:n.to]
+	if !n.escaped {
+		return quoted[1 : len(quoted)-1]
+	}
+	s, _ := unquote([]byte(quoted)) // the scanner has checked it
+	return s
+}
+
+// spelled returns the name of a node that is a member.
+func (n *Node) spelled() string { return n.doc.text[n.name : int(n.name)+int(n.length)] }
+
+// member returns the place of a member, 0 if there is none.
+func (n *Node) member(name string) int32 {
+	d := n.doc
+	for i := n.self + 1; i < n.next; i = d.nodes[i].next {
+		if m := &d.nodes[i]; int(m.length) == len(name) && m.spelled() == name {
+			return i
+		}
+	}
+	return 0
+}
+
+// Get returns the value of a member.
+func (n *Node) Get(name string) (value any, ok bool) {
+	if i := n.member(name); i != 0 {
+		return n.doc.value(i), true
+	}
+	return nil, false
+}
+
+// Text returns a member that is a string, "" for any other.
+func (n *Node) Text(name string) string {
+	if i := n.member(name); i != 0 && n.doc.text[n.doc.nodes[i].from] == '"' {
+		return n.doc.nodes[i].string()
+	}
+	return ""
+}
+
+// Map returns the object as DecodeLenient does.
+func (n *Node) Map() map[string]any {
+	d := n.doc
+	m := map[string]any{}
+	for i := n.self + 1; i < n.next; i = d.nodes[i].next {
+		m[d.nodes[i].spelled()] = listed(d.value(i))
+	}
+	return m
+}
+
+// listed returns a value without Nodes in it.
+func listed(v any) any {
+	switch v := v.(type) {
+	case *Node:
+		return v.Map()
+	case []any:
+		for i, item := range v {
+			v[i] = listed(item)
+		}
+	}
+	return v
+}

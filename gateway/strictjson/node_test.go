@@ -1,0 +1,78 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDecodeListed: objects are read by name.
+func TestDecodeListed(t *testing.T) {
+	v, err := DecodeListed([]byte(` {"b":{"c":null,"ca":"x","esc":"\u0041\"","on":true,"off":false},"a":[{"n":-1.50},[],"s"],"d":{}}`))
+	o, ok := v.(*Node)
+	if err != nil || !ok {
+		t.Fatalf("%#v, %v", v, err)
+	}
+	inner, _ := o.Get("b")
+	b := inner.(*Node)
+	for name, want := range map[string]any{"c": nil, "ca": "x", "esc": `A"`, "on": true, "off": false} {
+		text, _ := want.(string)
+		if got, ok := b.Get(name); got != want || !ok || b.Text(name) != text {
+			t.Errorf("%s is %v, %v, as text %q; want %v", name, got, ok, b.Text(name), want)
+		}
+	}
+	for _, name := range []string{"", "e", "b", "d", `c":null,"ca`, `":"`, strings.Repeat("x", 200)} {
+		if got, ok := b.Get(name); got != nil || ok || b.Text(name) != "" {
+			t.Errorf("%q is %v, %v, want none", name, got, ok)
+		}
+	}
+	if diff := cmp.Diff(map[string]any{
+		"b": map[string]any{"c": nil, "ca": "x", "esc": `A"`, "on": true, "off": false},
+		"a": []any{map[string]any{"n": json.Number("-1.50")}, []any{}, "s"}, "d": map[string]any{},
+	}, listed(v)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDecodeListedLarge: names given twice are found among many, and an answer of what
+// separates values does not ask for more room than others.
+func TestDecodeListedLarge(t *testing.T) {
+	var wide strings.Builder
+	for i := range 5 * fewNames {
+		fmt.Fprintf(&wide, `"%d":0,`, i)
+	}
+	if v, err := DecodeListed([]byte("{" + wide.String() + `"x":1}`)); err != nil || len(v.(*Node).Map()) != 5*fewNames+1 {
+		t.Errorf("a large object: %v, %v", v, err)
+	}
+	if _, err := DecodeListed([]byte("{" + wide.String() + `"7":1}`)); err == nil {
+		t.Error("a name given twice in a large object is accepted")
+	}
+	commas := []byte(`{"a":"` + strings.Repeat(",[{", 1<<20) + `"}`)
+	if n := likelyValues(commas); n > len(commas)/4 {
+		t.Errorf("room for %d values in %d bytes", n, len(commas))
+	}
+}
+
+// heldListed holds DecodeListed against DecodeLenient.
+func heldListed(t *testing.T, text string) {
+	t.Helper()
+	want, refused := judge([]byte(text), AnswerLimits())
+	got, err := DecodeListed([]byte(text))
+	if fmt.Sprint(err) != fmt.Sprint(refused) {
+		t.Fatalf("%.200q: %v; decoder says %v", text, err, refused)
+	}
+	if diff := cmp.Diff(want, listed(got)); err == nil && diff != "" {
+		t.Fatalf("%.200q (-decoder +listed):\n%s", text, diff)
+	}
+}
+
+// FuzzDecodeListed: it accepts what decoder accepts, and makes the same of it.
+func FuzzDecodeListed(f *testing.F) {
+	for _, seed := range buildSeeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) { heldListed(t, text) })
+}
