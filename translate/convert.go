@@ -122,18 +122,15 @@ func spelledLike(s, like string) bool {
 // "EU-RO-1" is "RO"), "" when the id does not tell. For display only: placement
 // asks the catalog.
 func Location(dataCenterID string) string {
-	parts := strings.Split(dataCenterID, "-")
-	if len(parts) < 2 {
+	first, rest, ok := strings.Cut(dataCenterID, "-")
+	if ok && (first == "US" || first == "CA") {
+		return first
+	}
+	second, _, ok := strings.Cut(rest, "-")
+	if !ok || len(second) != 2 || second != strings.ToUpper(second) {
 		return ""
 	}
-	switch parts[0] {
-	case "US", "CA":
-		return parts[0]
-	}
-	if len(parts) < 3 || len(parts[1]) != 2 || parts[1] != strings.ToUpper(parts[1]) {
-		return ""
-	}
-	return parts[1]
+	return second
 }
 
 // UserID is the stable stand-in for the user id v2 no longer tells: "user_" and

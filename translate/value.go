@@ -17,6 +17,12 @@ type Record interface {
 	Get(name string) (value any, ok bool)
 	// Text returns a member that is a string, "" for any other.
 	Text(name string) string
+	// Texts returns the strings of a member that is an array, none for any other.
+	Texts(name string) []string
+	// Number returns a member that is a number, "" for any other.
+	Number(name string) json.Number
+	// Names returns the names of the members.
+	Names() []string
 	// Map returns it as a map, with no Records in it.
 	Map() map[string]any
 }
@@ -39,15 +45,26 @@ func At(v any, path ...string) any {
 
 // Text returns the string at path, "" when there is none.
 func Text(v any, path ...string) string {
-	if last := len(path) - 1; last >= 0 {
-		v = At(v, path[:last]...)
-		if r, ok := v.(Record); ok {
-			return r.Text(path[last])
-		}
-		path = path[last:]
+	v, r, name := above(v, path)
+	if r != nil {
+		return r.Text(name)
 	}
-	s, _ := At(v, path...).(string)
+	s, _ := v.(string)
 	return s
+}
+
+// above returns the Record that holds what is at path, with its name there. If none does,
+// it returns the value.
+func above(v any, path []string) (value any, r Record, name string) {
+	last := len(path) - 1
+	if last < 0 {
+		return v, nil, ""
+	}
+	v = At(v, path[:last]...)
+	if r, ok := v.(Record); ok {
+		return nil, r, path[last]
+	}
+	return At(v, path[last]), nil, ""
 }
 
 // Flag returns the boolean at path, false when there is none.
@@ -77,7 +94,11 @@ func Items(v any, path ...string) []any {
 
 // Texts returns the strings of the array at path, other elements left out.
 func Texts(v any, path ...string) []string {
-	items := Items(v, path...)
+	v, r, name := above(v, path)
+	if r != nil {
+		return r.Texts(name)
+	}
+	items, _ := v.([]any)
 	texts := make([]string, 0, len(items))
 	for _, item := range items {
 		if s, ok := item.(string); ok {
@@ -90,7 +111,11 @@ func Texts(v any, path ...string) []string {
 // Whole returns the number at path rounded down, 0 when there is none or it
 // does not fit.
 func Whole(v any, path ...string) int64 {
-	f, ok := Number(At(v, path...))
+	v, r, name := above(v, path)
+	if r != nil {
+		v = r.Number(name)
+	}
+	f, ok := Number(v)
 	f = math.Floor(f)
 	if !ok || math.Abs(f) > maxExact {
 		return 0

@@ -22,7 +22,7 @@ type Node struct {
 	length uint16
 }
 
-// outlined is a text and where its values are, in their order.
+// outlined is a text of at most math.MaxInt32 bytes, and where its values are, in their order.
 type outlined struct {
 	text  string
 	nodes []Node
@@ -58,7 +58,7 @@ func (d *outlined) begin(name span, from int) {
 	length := name.to - name.from
 	d.long = d.long || length > math.MaxUint16
 	d.nodes = append(d.nodes, Node{
-		doc: d, name: int32(name.from), length: uint16(length), from: int32(from), self: int32(len(d.nodes)), //nolint:gosec // DecodeListed bounds them
+		doc: d, name: int32(name.from), length: uint16(length), from: int32(from), self: int32(len(d.nodes)),
 	})
 }
 
@@ -66,7 +66,7 @@ func (d *outlined) begin(name span, from int) {
 // that is spelled with escapes.
 func (d *outlined) end(node, to int, plain bool) {
 	n := &d.nodes[node]
-	n.to, n.next, n.escaped = int32(to), int32(len(d.nodes)), !plain //nolint:gosec // as in begin
+	n.to, n.next, n.escaped = int32(to), int32(len(d.nodes)), !plain
 }
 
 // value returns the value of the node at i.
@@ -76,7 +76,7 @@ func (d *outlined) value(i int32) any {
 	case '{':
 		return n
 	case '[':
-		items := []any{}
+		items := make([]any, 0, n.parts())
 		for i := n.self + 1; i < n.next; i = d.nodes[i].next {
 			items = append(items, d.value(i))
 		}
@@ -91,6 +91,14 @@ func (d *outlined) value(i int32) any {
 		return nil
 	}
 	return json.Number(d.text[n.from:n.to])
+}
+
+// parts is how many members or items a node has.
+func (n *Node) parts() (count int) {
+	for i := n.self + 1; i < n.next; i = n.doc.nodes[i].next {
+		count++
+	}
+	return count
 }
 
 // string is the value of a node that is one.
@@ -127,16 +135,59 @@ func (n *Node) Get(name string) (value any, ok bool) {
 
 // Text returns a member that is a string, "" for any other.
 func (n *Node) Text(name string) string {
-	if i := n.member(name); i != 0 && n.doc.text[n.doc.nodes[i].from] == '"' {
-		return n.doc.nodes[i].string()
+	if m := n.at(name, '"'); m != nil {
+		return m.string()
 	}
 	return ""
+}
+
+// at returns the node of a member whose value begins with c, nil for any other.
+func (n *Node) at(name string, c byte) *Node {
+	if i := n.member(name); i != 0 && n.doc.text[n.doc.nodes[i].from] == c {
+		return &n.doc.nodes[i]
+	}
+	return nil
+}
+
+// Texts returns the strings of a member that is an array, none for any other.
+func (n *Node) Texts(name string) []string {
+	list := n.at(name, '[')
+	if list == nil {
+		return []string{}
+	}
+	texts := make([]string, 0, list.parts())
+	for i := list.self + 1; i < list.next; i = n.doc.nodes[i].next {
+		if item := &n.doc.nodes[i]; n.doc.text[item.from] == '"' {
+			texts = append(texts, item.string())
+		}
+	}
+	return texts
+}
+
+// Number returns a member that is a number, "" for any other.
+func (n *Node) Number(name string) json.Number {
+	if i := n.member(name); i != 0 {
+		m := &n.doc.nodes[i]
+		if c := n.doc.text[m.from]; c == '-' || c-'0' <= 9 {
+			return json.Number(n.doc.text[m.from:m.to])
+		}
+	}
+	return ""
+}
+
+// Names returns the names of the members.
+func (n *Node) Names() []string {
+	names := make([]string, 0, n.parts())
+	for i := n.self + 1; i < n.next; i = n.doc.nodes[i].next {
+		names = append(names, n.doc.nodes[i].spelled())
+	}
+	return names
 }
 
 // Map returns the object as DecodeLenient does.
 func (n *Node) Map() map[string]any {
 	d := n.doc
-	m := map[string]any{}
+	m := make(map[string]any, n.parts())
 	for i := n.self + 1; i < n.next; i = d.nodes[i].next {
 		m[d.nodes[i].spelled()] = listed(d.value(i))
 	}

@@ -29,12 +29,35 @@ func TestDecodeListed(t *testing.T) {
 			t.Errorf("%q is %v, %v, want none", name, got, ok)
 		}
 	}
+	for name, want := range map[string]string{"n": "-1.50", "zero": "0", "s": "", "l": "", "none": ""} {
+		if got := node(t, `{"n":-1.50,"zero":0,"s":"1","l":[1]}`).Number(name); string(got) != want {
+			t.Errorf("number %s is %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string][]string{"l": {"a", `"`}, "e": {}, "s": {}, "none": {}} {
+		if diff := cmp.Diff(want, node(t, `{"l":["a",1,null,["b"],"\""],"e":[],"s":"x"}`).Texts(name)); diff != "" {
+			t.Errorf("texts of %s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"b", "a", "d"}, o.Names()); diff != "" {
+		t.Error(diff)
+	}
 	if diff := cmp.Diff(map[string]any{
 		"b": map[string]any{"c": nil, "ca": "x", "esc": `A"`, "on": true, "off": false},
 		"a": []any{map[string]any{"n": json.Number("-1.50")}, []any{}, "s"}, "d": map[string]any{},
 	}, listed(v)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func node(t *testing.T, text string) *Node {
+	t.Helper()
+	v, err := DecodeListed([]byte(text))
+	n, ok := v.(*Node)
+	if err != nil || !ok {
+		t.Fatalf("%#v, %v", v, err)
+	}
+	return n
 }
 
 // TestDecodeListedLarge: names given twice are found among many, and an answer of what

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // selfWriter is a value of answers that writes itself: what is written once need
@@ -82,6 +84,13 @@ func (w *objectWriter) value(name string, v any) {
 	w.keep(appendJSON(w.buf, v))
 }
 
+// members writes the object v but for the members that are hidden, an empty one if v is
+// none.
+func (w *objectWriter) members(name string, v any, hidden []string) {
+	w.name(name)
+	w.keep(appendMembers(w.buf, v, hidden))
+}
+
 func (w *objectWriter) keep(buf []byte, err error) {
 	if err != nil {
 		w.err = cmp.Or(w.err, err)
@@ -113,8 +122,10 @@ func appendJSON(buf []byte, v any) ([]byte, error) {
 		}
 	case map[string]any:
 		if v != nil {
-			return appendObject(buf, v)
+			return appendMembers(buf, v, nil)
 		}
+	case translate.Record:
+		return appendMembers(buf, v, nil)
 	case selfWriter:
 		return v.appendTo(buf)
 	}
@@ -156,24 +167,35 @@ func appendNumber(buf []byte, n json.Number) ([]byte, error) {
 	return append(buf, n...), nil
 }
 
-func appendObject(buf []byte, members map[string]any) ([]byte, error) {
+// appendMembers writes an object but for the members that are hidden.
+func appendMembers(buf []byte, object any, hidden []string) ([]byte, error) {
 	var room [32]string // as many as an endpoint has
 	names := room[:0]
-	for name := range members {
-		names = append(names, name)
+	switch object := object.(type) {
+	case map[string]any:
+		for name := range object {
+			names = append(names, name)
+		}
+	case translate.Record:
+		names = object.Names()
 	}
 	slices.Sort(names)
 	buf = append(buf, '{')
-	for i, name := range names {
-		if i > 0 {
+	first := true
+	for _, name := range names {
+		if slices.Contains(hidden, name) {
+			continue
+		}
+		if !first {
 			buf = append(buf, ',')
 		}
+		first = false
 		var err error
 		if buf, err = appendText(buf, name); err != nil {
 			return nil, err
 		}
 		buf = append(buf, ':')
-		if buf, err = appendJSON(buf, members[name]); err != nil {
+		if buf, err = appendJSON(buf, translate.At(object, name)); err != nil {
 			return nil, err
 		}
 	}

@@ -183,6 +183,15 @@ func (r record) Text(name string) string {
 	return s
 }
 
+func (r record) Texts(name string) []string { return translate.Texts(map[string]any(r), name) }
+
+func (r record) Number(name string) json.Number {
+	n, _ := r[name].(json.Number)
+	return n
+}
+
+func (r record) Names() []string { return slices.Collect(maps.Keys(r)) }
+
 func (r record) Map() map[string]any { return r }
 
 // recorded returns a decoded value with Records in place of maps.

@@ -3,7 +3,6 @@ package v1
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -72,7 +71,7 @@ func (p *shownPod) members(w *objectWriter) {
 	if p.worker != nil {
 		w.text("endpointId", p.endpointID)
 	}
-	w.value("env", withoutKeys(object(p.Env()), p.note.InjectedEnv))
+	w.members("env", p.Variables(), p.note.InjectedEnv)
 	if gpuTypeID != "" {
 		w.object("gpu")
 		gpu.members(w)
@@ -182,18 +181,6 @@ func (p *shownPod) cost() json.Number {
 func (p *shownPod) volumeID() string {
 	id, _ := p.NetworkVolume()
 	return id
-}
-
-func withoutKeys(vars map[string]any, hidden []string) map[string]any {
-	if len(hidden) == 0 {
-		return vars
-	}
-	out := make(map[string]any, len(vars))
-	maps.Copy(out, vars)
-	for _, name := range hidden {
-		delete(out, name)
-	}
-	return out
 }
 
 // machineMembers writes the machine. Only what v2 tells is in the short form.

@@ -56,6 +56,9 @@ func (c Container) SetPorts(ports []string) { c.set(translate.List(ports), "port
 // Env returns the environment; it belongs to the body.
 func (c Container) Env() map[string]any { return translate.Members(c.at("env")) }
 
+// Variables returns the environment as it was decoded, nil for none.
+func (c Container) Variables() any { return c.at("env") }
+
 // SetEnv sets the environment.
 func (c Container) SetEnv(vars map[string]string) { c.set(translate.EnvObject(vars), "env") }
 
