@@ -74,7 +74,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		maps.Copy(whole, ex.unknown)
 		ex.Doc = whole
 	}
-	body, err := strictjson.Append(nil, ex.Doc)
+	body, err := strictjson.Append(ex.room(), ex.Doc)
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
 	}
@@ -84,6 +84,9 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	out.Body = body
 	return nil
 }
+
+// room is for the canonical form of the body, which is seldom longer than the body was.
+func (ex *Exchange) room() []byte { return make([]byte, 0, len(ex.In.Body)) }
 
 // asksToStream reports whether a body wants its answer in events.
 func asksToStream(doc any) bool {

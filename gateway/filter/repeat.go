@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -388,7 +388,7 @@ func fingerprint(ex *Exchange) string {
 	if ex.wish != "" {
 		return digest(ex.Event.Dialect, ex.wish)
 	}
-	body, err := strictjson.Append(nil, ex.Doc)
+	body, err := strictjson.Append(ex.room(), ex.Doc)
 	if err != nil { // of a decoded body
 		panic(err)
 	}
@@ -396,9 +396,11 @@ func fingerprint(ex *Exchange) string {
 }
 
 func digest(parts ...string) string {
-	h := sha256.New()
+	text := make([]byte, 0, 512)
 	for _, p := range parts {
-		fmt.Fprintf(h, "%d %s", len(p), p)
+		text = append(strconv.AppendInt(text, int64(len(p)), 10), ' ')
+		text = append(text, p...)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
