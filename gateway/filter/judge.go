@@ -288,17 +288,19 @@ func names(vs []policies.Violation) []string {
 	return out
 }
 
+// unescape reads a segment of a JSON Pointer (RFC 6901, section 4).
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
 // Location writes a JSON Pointer the way the platform's errors do: "$.gpu.id".
 func Location(pointer string) string {
 	if pointer == "" {
 		return "$"
 	}
-	r := strings.NewReplacer("~1", "/", "~0", "~")
 	var b strings.Builder
 	b.WriteByte('$')
 	for seg := range strings.SplitSeq(pointer[1:], "/") {
 		b.WriteByte('.')
-		b.WriteString(r.Replace(seg))
+		b.WriteString(unescape.Replace(seg))
 	}
 	return b.String()
 }

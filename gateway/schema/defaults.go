@@ -13,10 +13,11 @@ type defaultTree struct {
 	children map[string]*defaultTree // by member; elements of arrays alike
 }
 
-// FillDefaults returns a copy of a create request with the platform's defaults
-// in the members that were left out: what the request amounts to, for policies
-// to judge. It is not what is sent. For every other operation it returns doc
-// itself, because there a member left out keeps its old value.
+// FillDefaults returns a create request with the platform's defaults in the
+// members that were left out: what the request amounts to, for policies to judge.
+// It is not what is sent. For every other operation it returns doc itself,
+// because there a member left out keeps its old value. It does not change doc;
+// what is the same in both may be shared.
 //
 // A default is not filled in where the platform would take the value from a
 // template (startSsh and startJupyter of a pod beside templateId), nor where the
@@ -26,49 +27,48 @@ func (op *Operation) FillDefaults(doc any) any {
 	if op.defaults == nil {
 		return doc
 	}
-	doc = clone(doc)
-	body, ok := doc.(map[string]any)
+	given, ok := doc.(map[string]any)
 	if !ok {
 		return doc
 	}
-	_, template := body["templateId"]
-	_, ssh := body["startSsh"]
-	_, jupyter := body["startJupyter"]
-	workers, _ := body["workers"].(map[string]any)
-	_, idle := workers["idleTimeout"]
-
-	op.defaults.fill(body)
-
-	if template && !ssh {
-		delete(body, "startSsh")
-	}
-	if template && !jupyter {
-		delete(body, "startJupyter")
-	}
-	if workers, ok := body["workers"].(map[string]any); ok && !idle && idleTimeoutRefused(body) {
-		delete(workers, "idleTimeout")
-	}
-	return doc
-}
-
-func (t *defaultTree) fill(object map[string]any) {
-	for name, value := range t.values {
-		if _, ok := object[name]; !ok {
-			object[name] = clone(value)
-		}
-	}
-	for name, child := range t.children {
-		switch value := object[name].(type) {
-		case map[string]any:
-			child.fill(value)
-		case []any:
-			for _, item := range value {
-				if m, ok := item.(map[string]any); ok {
-					child.fill(m)
-				}
+	body := op.defaults.fill(given)
+	if has(given, "templateId") {
+		for _, flag := range []string{"startSsh", "startJupyter"} {
+			if !has(given, flag) {
+				delete(body, flag)
 			}
 		}
 	}
+	if workers := object(body, "workers"); workers != nil && !has(object(given, "workers"), "idleTimeout") && idleTimeoutRefused(body) {
+		delete(workers, "idleTimeout")
+	}
+	return body
+}
+
+// fill returns a copy of an object, and of those inside it that have defaults, with
+// the defaults.
+func (t *defaultTree) fill(object map[string]any) map[string]any {
+	out := maps.Clone(object)
+	for name, value := range t.values {
+		if _, ok := out[name]; !ok {
+			out[name] = value
+		}
+	}
+	for name, child := range t.children {
+		switch value := out[name].(type) {
+		case map[string]any:
+			out[name] = child.fill(value)
+		case []any:
+			items := slices.Clone(value)
+			for i, item := range items {
+				if m, ok := item.(map[string]any); ok {
+					items[i] = child.fill(m)
+				}
+			}
+			out[name] = items
+		}
+	}
+	return out
 }
 
 // defaultsOf collects the defaults of the schema at pointer; nil when there are
@@ -95,23 +95,4 @@ func (s *source) defaultsOf(pointer string) *defaultTree {
 		return nil
 	}
 	return t
-}
-
-// clone copies a decoded JSON value in depth.
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := maps.Clone(v)
-		for name, item := range m {
-			m[name] = clone(item)
-		}
-		return m
-	case []any:
-		items := slices.Clone(v)
-		for i, item := range items {
-			items[i] = clone(item)
-		}
-		return items
-	}
-	return v
 }

@@ -35,10 +35,13 @@ func (op *Operation) CheckRules(doc any) []Violation {
 		return nil
 	}
 	var vs []Violation
+	var rule string
+	report := func(message string, tokens ...any) {
+		vs = append(vs, at(http.StatusBadRequest, rule, message, tokens...))
+	}
 	for _, r := range op.bodyRules {
-		r.check(body, func(message string, tokens ...any) {
-			vs = append(vs, at(http.StatusBadRequest, r.name, message, tokens...))
-		})
+		rule = r.name
+		r.check(body, report)
 	}
 	return tidy(vs)
 }

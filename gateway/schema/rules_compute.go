@@ -76,7 +76,7 @@ func atMost(body map[string]any, report reporter, limit int64, tokens ...any) {
 		return
 	}
 	if f, err := n.Float64(); err != nil || f > float64(limit) {
-		report(fmt.Sprintf("must be at most %d", limit), tokens...)
+		report(fmt.Sprintf("must be at most %d", limit), slices.Clone(tokens)...)
 	}
 }
 

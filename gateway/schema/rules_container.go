@@ -106,15 +106,17 @@ func checkEnvironment(body map[string]any, report reporter) {
 // checkIdentifiers: what names something elsewhere is not empty and has no
 // control characters.
 func checkIdentifiers(body map[string]any, report reporter) {
+	const fault = "must name something, without control characters"
 	one := func(value any, tokens ...any) {
-		s, ok := value.(string)
-		if ok && (s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })) {
-			report("must name something, without control characters", tokens...)
+		if unnamed(value) {
+			report(fault, slices.Clone(tokens)...)
 		}
 	}
 	many := func(items []any, tokens ...any) {
 		for i, item := range items {
-			one(item, append(slices.Clone(tokens), i)...)
+			if unnamed(item) {
+				report(fault, append(slices.Clone(tokens), i)...)
+			}
 		}
 	}
 	for _, name := range []string{"templateId", "dataCenter", "image"} {
@@ -132,6 +134,12 @@ func checkIdentifiers(body map[string]any, report reporter) {
 		mount, _ := item.(map[string]any)
 		one(mount["volumeId"], "mounts", "network", i, "volumeId")
 	}
+}
+
+// unnamed reports whether a value is a string that names nothing.
+func unnamed(value any) bool {
+	s, ok := value.(string)
+	return ok && (s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }))
 }
 
 // checkOneMount: host storage and a network volume exclude each other.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,7 +112,7 @@ func (s *Snapshot) gpuPod(gpu map[string]any, cloud string) Cost {
 	if reason != "" {
 		return unknown("%s", reason)
 	}
-	return total(price, count, count, fmt.Sprintf("%d x %s (%s) at %s", count, id, cloud, price))
+	return total(price, count, count, strconv.FormatInt(count, 10)+" x "+id+" ("+cloud+") at "+price.String())
 }
 
 // gpuPrice is the price of one GPU-hour of a type in a cloud.

@@ -1,6 +1,9 @@
 package catalog
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 func (s *Snapshot) volume(after map[string]any) Cost {
 	size, ok := countOr(after["size"], 0)
@@ -86,7 +89,7 @@ func (s *Snapshot) withDisks(c Cost, after map[string]any, machines int64) Cost 
 		if !ok1 || !ok2 || c.Hourly > maxMoney {
 			return unknown("the price is out of range: %d x %d GB of %s", machines, part.size, part.what)
 		}
-		c.Basis += fmt.Sprintf(", %d x %d GB of %s at %s per GB and month", machines, part.size, part.what, part.rate)
+		c.Basis += ", " + strconv.FormatInt(machines, 10) + " x " + strconv.FormatInt(part.size, 10) + " GB of " + part.what + " at " + part.rate.String() + " per GB and month"
 	}
 	return c
 }
