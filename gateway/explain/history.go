@@ -18,7 +18,6 @@ import (
 type History struct {
 	mu             sync.Mutex // guards what follows
 	telling, plain ring
-	byID           map[string]*filter.Exchange
 
 	tell func(*filter.Exchange)
 }
@@ -31,7 +30,6 @@ func NewHistory(size int, tell func(*filter.Exchange)) *History {
 	return &History{
 		tell:    tell,
 		telling: ring{items: make([]*filter.Exchange, half)}, plain: ring{items: make([]*filter.Exchange, half)},
-		byID: make(map[string]*filter.Exchange, 2*half),
 	}
 }
 
@@ -53,10 +51,14 @@ func (h *History) add(ex *filter.Exchange) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if gone := part.push(ex); gone != nil {
-		delete(h.byID, gone.Event.DecisionID)
-	}
-	h.byID[ex.Event.DecisionID] = ex
+	part.push(ex)
+}
+
+// kept returns both parts as they are.
+func (h *History) kept() [2]ring {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return [2]ring{h.telling.clone(), h.plain.clone()}
 }
 
 // plain reports whether an exchange only read, passed, and no policy spoke, or was
@@ -70,14 +72,16 @@ func plain(ex *filter.Exchange) bool {
 // Find reports on a kept exchange; ok is false when it is not, or no longer,
 // kept. The chain is the one now in force: all chains of a program have the same
 // stages.
-func (h *History) Find(chain *filter.Chain, decisionID string) (_ *Report, ok bool) {
-	h.mu.Lock()
-	ex, ok := h.byID[decisionID]
-	h.mu.Unlock()
-	if !ok {
-		return nil, false
+func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bool) {
+	for _, part := range h.kept() {
+		part.each(func(ex *filter.Exchange) bool {
+			if ex.Event.DecisionID == decisionID {
+				x = ReportOf(chain, ex)
+			}
+			return x == nil
+		})
 	}
-	return ReportOf(chain, ex), true
+	return x, x != nil
 }
 
 // ReportOf reports on an exchange that has ended.
@@ -131,10 +135,7 @@ func (q Query) Newest(lists ...[]Summary) []Summary {
 // List returns the kept exchanges that are selected, newest first.
 func (h *History) List(q Query) []Summary {
 	out := []Summary{}
-	h.mu.Lock()
-	kept := []ring{h.telling.clone(), h.plain.clone()}
-	h.mu.Unlock()
-	for _, part := range kept {
+	for _, part := range h.kept() {
 		n := 0
 		part.each(func(ex *filter.Exchange) bool {
 			if s := new(words).report(ex).Summary(); q.Match(&s) {
@@ -161,11 +162,10 @@ type ring struct {
 	next  int
 }
 
-// push puts an exchange in the place of the oldest, which it returns.
-func (r *ring) push(ex *filter.Exchange) (gone *filter.Exchange) {
-	gone, r.items[r.next] = r.items[r.next], ex
+// push puts an exchange in the place of the oldest.
+func (r *ring) push(ex *filter.Exchange) {
+	r.items[r.next] = ex
 	r.next = (r.next + 1) % len(r.items)
-	return gone
 }
 
 // clone returns a copy.

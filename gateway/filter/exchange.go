@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,18 +207,32 @@ type Exchange struct {
 	// stages names the stages entered, in order. call is one more than how many
 	// of them came before the call part, 0 until that began.
 	stages []string
-	spare  [24]string
 	call   int
+}
+
+// Rooms for stages, with which those of one v2 call need no other.
+const (
+	stagesOfRequest = 36
+	stagesOfCall    = 20
+)
+
+// newExchange returns an empty exchange with its event, in one piece of memory, and room
+// for stages.
+func newExchange(stages int) *Exchange {
+	x := new(struct {
+		ex    Exchange
+		event telemetry.Event
+	})
+	x.ex.Event, x.ex.stages = &x.event, make([]string, 0, stages)
+	return &x.ex
 }
 
 // child begins the exchange of a v2 call that is made for the sake of ex.
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
-	c := &Exchange{
-		In: ex.In, Ports: ex.Ports, RequestID: ex.RequestID, DecisionID: ex.DecisionID, Dialect: route.V2,
-		Operation: op, Caller: caller, Tenant: ex.Tenant, Params: params,
-		Event: &telemetry.Event{Dialect: ex.Event.Dialect, Operation: op.ID}, nested: true, slot: ex.slot,
-	}
-	c.stages = c.spare[:0]
+	c := newExchange(stagesOfCall)
+	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
+	c.Operation, c.Caller, c.Tenant, c.Params, c.nested, c.slot = op, caller, ex.Tenant, params, true, ex.slot
+	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
 	c.uncounted = ex.Limit != nil && ex.Limit.Degraded
 	c.Out.Whole = true
 	return c
@@ -268,29 +283,37 @@ func (ex *Exchange) Record() *Exchange {
 	r := &struct {
 		ex    Exchange
 		event telemetry.Event
-		input policies.Input
-	}{*ex, *ex.Event, policies.Input{}}
+	}{*ex, *ex.Event}
 	c := &r.ex
 	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
 	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once, c.grant, c.slot = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
-	c.stages = append(c.spare[:0], ex.stages...)
+	c.callers, c.memory, c.hidden, c.left = nil, nil, nil, nil
+	c.stages = slices.Clip(ex.stages)
 	c.Event = &r.event
 	c.Event.Agent = clip(c.Event.Agent)
 	if cause := c.Event.Cause; cause != nil {
 		c.Event.Cause = errors.New(clip(cause.Error()))
 	}
-	if in := ex.Input; in != nil {
-		c.Input = &r.input
-		c.Input.Cost = in.Cost
-		if t := in.Resource.Template; t != nil {
-			c.Input.Resource.Template = &policies.Template{ID: t.ID, Public: t.Public, Own: t.Own}
-		}
-	}
+	c.Input = ex.inputForRecord()
 	c.Calls = make([]*Exchange, len(ex.Calls))
 	for i, call := range ex.Calls {
 		c.Calls[i] = call.Record()
 	}
 	return c
+}
+
+// inputForRecord is what is kept of what policies saw: the cost and the template, nil
+// for neither.
+func (ex *Exchange) inputForRecord() *policies.Input {
+	in := ex.Input
+	if in == nil || in.Resource.Template == nil && !ex.Event.Priced && in.Cost == (policies.Cost{Known: true}) {
+		return nil
+	}
+	kept := &policies.Input{Cost: in.Cost}
+	if t := in.Resource.Template; t != nil {
+		kept.Resource.Template = &policies.Template{ID: t.ID, Public: t.Public, Own: t.Own}
+	}
+	return kept
 }
 
 // maxText bounds what is kept of a string of the caller's.

@@ -165,11 +165,12 @@ type Pipeline struct {
 func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 	in.Path = p.path(&in)
 	dialect := p.Table.Dialect(in.Path)
-	ex := &Exchange{In: in, Dialect: dialect, Ports: &p.Ports, callers: p.Callers, Event: &telemetry.Event{
+	ex := newExchange(stagesOfRequest)
+	ex.In, ex.Dialect, ex.Ports, ex.callers = in, dialect, &p.Ports, p.Callers
+	*ex.Event = telemetry.Event{
 		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
 		Operation: unmatched, Peer: in.Peer, Agent: in.Header.Get("User-Agent"), BytesIn: int64(len(in.Body)),
-	}}
-	ex.stages = ex.spare[:0]
+	}
 	return ex
 }
 
