@@ -65,9 +65,9 @@ func (a *archiver) add(ex *filter.Exchange) {
 // writeAll writes exchanges.
 func (a *archiver) writeAll(batch []*filter.Exchange) {
 	entries := make([]archive.Entry, 0, len(batch))
-	chain := a.chain()
+	noters := a.chain().Noters()
 	for _, ex := range batch {
-		report, err := json.Marshal(explain.ReportOf(chain, ex))
+		report, err := json.Marshal(explain.ReportOf(noters, ex))
 		if err == nil {
 			entries = append(entries, archive.Entry{Org: ex.Caller.Org, ID: ex.Event.DecisionID, Report: report})
 		}

@@ -28,10 +28,7 @@ func (f novelty) Request(_ context.Context, ex *filter.Exchange) error {
 	return nil
 }
 
-func (f novelty) Notes(ex *filter.Exchange, stage string) []string {
-	if stage != f.Name() {
-		return nil
-	}
+func (novelty) Notes(ex *filter.Exchange, _ string) []string {
 	return []string{"seen by the key " + ex.Caller.Key}
 }
 

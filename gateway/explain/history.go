@@ -76,7 +76,7 @@ func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bo
 	for _, part := range h.kept() {
 		part.each(func(ex *filter.Exchange) bool {
 			if ex.Event.DecisionID == decisionID {
-				x = ReportOf(chain, ex)
+				x = ReportOf(chain.Noters(), ex)
 			}
 			return x == nil
 		})
@@ -84,9 +84,9 @@ func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bo
 	return x, x != nil
 }
 
-// ReportOf reports on an exchange that has ended.
-func ReportOf(chain *filter.Chain, ex *filter.Exchange) *Report {
-	return (&words{noters: chain.Noters()}).report(ex)
+// ReportOf reports on an exchange that has ended, with the notes of a chain's filters.
+func ReportOf(noters filter.Noters, ex *filter.Exchange) *Report {
+	return (&words{noters: noters}).report(ex)
 }
 
 // Summary is a kept exchange in one line.

@@ -34,11 +34,14 @@ type ResponseFilter interface {
 type Noter interface {
 	Filter
 	// Notes says what the filter found out about an exchange in one of its
-	// stages, nil for a stage of another filter. It is called for exchanges that
-	// have ended, perhaps long ago and under another configuration: bodies and
-	// headers are gone from those, so it depends on neither.
+	// stages. It is called for exchanges that have ended, perhaps long ago and under
+	// another configuration: bodies and headers are gone from those, so it depends on
+	// neither.
 	Notes(ex *Exchange, stage string) []string
 }
+
+// Stager is a Filter with other stages than the one of its name.
+type Stager interface{ Stages() []string }
 
 // Chain runs filters over exchanges. It is immutable and safe for concurrent
 // use.
@@ -137,29 +140,35 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	}
 }
 
-// Noters returns the filters that have something to tell, in order.
+// Noters returns the filters that have something to tell.
 func (c *Chain) Noters() Noters {
-	var all Noters
+	all := make(Noters)
 	for part := range parts {
 		for _, f := range c.part(part) {
-			if n, ok := f.(Noter); ok {
-				all = append(all, n)
+			n, ok := f.(Noter)
+			if !ok {
+				continue
+			}
+			stages := []string{n.Name()}
+			if s, ok := f.(Stager); ok {
+				stages = s.Stages()
+			}
+			for _, stage := range stages {
+				all[stage] = n
 			}
 		}
 	}
 	return all
 }
 
-// Noters are those of a chain.
-type Noters []Noter
+// Noters are those of a chain, by stage.
+type Noters map[string]Noter
 
 // Notes says what the filters found out about an exchange in a stage.
 func (l Noters) Notes(ex *Exchange, stage string) []string {
 	if stage != StageDispatch {
-		for _, n := range l {
-			if notes := n.Notes(ex, stage); len(notes) > 0 {
-				return notes
-			}
+		if n := l[stage]; n != nil {
+			return n.Notes(ex, stage)
 		}
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -87,13 +88,13 @@ func limited(d *ratelimit.Decision) error {
 }
 
 // Notes implements Noter.
-func (f *Count) Notes(ex *Exchange, stage string) []string {
-	if stage != f.Name() || ex.Limit == nil {
+func (*Count) Notes(ex *Exchange, _ string) []string {
+	if ex.Limit == nil {
 		return nil
 	}
 	var notes []string
 	for _, w := range ex.Limit.Windows {
-		note := fmt.Sprintf("%s: %d of %d left", w.Name, w.Remaining, w.Limit)
+		note := w.Name + ": " + strconv.FormatInt(w.Remaining, 10) + " of " + strconv.FormatInt(w.Limit, 10) + " left"
 		switch {
 		case w.Remaining < 0: // not known
 			note = fmt.Sprintf("%s: quota %d", w.Name, w.Limit)

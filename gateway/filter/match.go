@@ -52,11 +52,8 @@ func (m Match) find(ex *Exchange) error {
 }
 
 // Notes implements Noter.
-func (m Match) Notes(ex *Exchange, stage string) []string {
-	switch {
-	case stage != m.Name():
-		return nil
-	case ex.Event.Operation == unmatched:
+func (Match) Notes(ex *Exchange, _ string) []string {
+	if ex.Event.Operation == unmatched {
 		return []string{"no operation; refused once the caller is known and counted"}
 	}
 	return []string{string(ex.Dialect) + " operation " + ex.Event.Operation}

@@ -248,9 +248,4 @@ func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 }
 
 // Notes implements Noter.
-func (f *Own) Notes(ex *Exchange, stage string) []string {
-	if stage != f.Name() {
-		return nil
-	}
-	return ex.foreign
-}
+func (*Own) Notes(ex *Exchange, _ string) []string { return ex.foreign }

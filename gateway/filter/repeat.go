@@ -282,8 +282,8 @@ func (f *Repeat) Response(ctx context.Context, ex *Exchange) error {
 }
 
 // Notes implements Noter.
-func (f *Repeat) Notes(ex *Exchange, stage string) []string {
-	if stage != f.Name() || ex.Adopted == "" || ex.Sent != NotSent {
+func (*Repeat) Notes(ex *Exchange, _ string) []string {
+	if ex.Adopted == "" || ex.Sent != NotSent {
 		return nil
 	}
 	return []string{ex.Adopted + " was made by an earlier request whose answer was lost"}

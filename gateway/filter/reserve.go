@@ -233,9 +233,9 @@ func overBudget(c *spend.Ceiling) *problem.Problem {
 }
 
 // Notes implements Noter.
-func (*Reserve) Notes(ex *Exchange, stage string) []string {
+func (*Reserve) Notes(ex *Exchange, _ string) []string {
 	r := ex.held
-	if stage != stageReserve || r == nil || r.quote.Refused != nil {
+	if r == nil || r.quote.Refused != nil {
 		return nil
 	}
 	if !r.known {

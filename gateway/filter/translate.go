@@ -80,8 +80,8 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 }
 
 // Notes implements Noter.
-func (f *Translate) Notes(ex *Exchange, stage string) []string {
-	if stage != f.Name() || len(ex.Event.Calls) == 0 {
+func (*Translate) Notes(ex *Exchange, _ string) []string {
+	if len(ex.Event.Calls) == 0 {
 		return nil
 	}
 	return []string{"became " + strings.Join(ex.Event.Calls, ", ")}
