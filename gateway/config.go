@@ -140,7 +140,7 @@ type Platform struct {
 
 	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
 
-	Transport upstream.Transport `yaml:"transport" doc:"client that calls the platform: standard, which is Go's own and speaks HTTP/2, too, or lean, which speaks HTTP/1.1 only and has fewer goroutines" reload:"live"`
+	Transport upstream.Transport `yaml:"transport" doc:"client that calls the platform: lean, which speaks HTTP/1.1 with a connection for each call under way, or standard, which prefers HTTP/2 with few connections and takes more processor time; a platform that speaks HTTP/2 only is called by standard in any case" reload:"live"`
 }
 
 // Run is the run interface.
@@ -231,7 +231,7 @@ func Default() Config {
 		Redis:       Redis{Prefix: DefaultPrefix},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
-		Platform:    Platform{Transport: upstream.TransportStandard},
+		Platform:    Platform{Transport: upstream.TransportLean},
 		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
 		Overload:    overload.DefaultConfig(),
 		Limits: Limits{

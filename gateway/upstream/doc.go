@@ -3,5 +3,5 @@
 // at the last moment.
 //
 // It never follows redirects, never decompresses, and never sends twice what may
-// cost money. Requests are sent by http.Transport or, as configured, by package lean.
+// cost money. Requests are sent by package lean or, as configured, by http.Transport.
 package upstream

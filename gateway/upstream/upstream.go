@@ -46,7 +46,7 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// MaxIdle is the number of idle connections kept.
 	MaxIdle int
-	// Transport is the client that sends requests; "" is TransportStandard.
+	// Transport is the client that sends requests; "" is TransportLean.
 	Transport Transport
 }
 
@@ -55,7 +55,7 @@ type Transport string
 
 // The clients. Upgrades use TransportStandard in any case.
 const (
-	// TransportLean is package lean.
+	// TransportLean is package lean; platforms of HTTP/2 only have the other.
 	TransportLean Transport = "lean"
 	// TransportStandard is http.Transport, which speaks HTTP/2, too.
 	TransportStandard Transport = "standard"
@@ -89,7 +89,7 @@ type Request struct {
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	base        *url.URL
-	lean        *lean.Transport // nil without
+	lean        *lean.Transport // nil for TransportStandard
 	standard    *http.Transport
 	stalls      *stalls
 	credentials map[string]Credential
@@ -130,7 +130,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		},
 		credentials: credentials,
 	}
-	if cfg.Transport == TransportLean {
+	if cfg.Transport != TransportStandard {
 		c.lean = &lean.Transport{
 			DialContext:           dial,
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,

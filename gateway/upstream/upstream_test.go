@@ -47,15 +47,13 @@ func TestMain(m *testing.M) {
 
 const secret = "pk-very-secret"
 
-// client gives up after a minute, that is, if a test wants an answer, never.
-func client(t *testing.T, base string) *upstream.Client {
+// both runs a test with each client, which gives up after a minute, that is, if the
+// test wants an answer, never.
+func both(t *testing.T, base string, test func(t *testing.T, c *upstream.Client)) {
 	t.Helper()
-	return within(t, time.Minute, base)
-}
-
-func within(t *testing.T, timeout time.Duration, base string) *upstream.Client {
-	t.Helper()
-	return by(t, upstream.TransportStandard, timeout, base)
+	for _, transport := range transports() {
+		t.Run(string(transport), func(t *testing.T) { test(t, by(t, transport, time.Minute, base)) })
+	}
 }
 
 func by(t *testing.T, transport upstream.Transport, timeout time.Duration, base string) *upstream.Client {
@@ -77,26 +75,28 @@ func TestDoSendsTheTargetAsBuiltWithTheCredential(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 	}))
 	defer s.Close()
-	header := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer of-the-caller"}}
-	res, err := client(t, s.URL).Do(t.Context(), upstream.Request{
-		Org: "acme", Method: http.MethodPost, Target: "/v2/catalog/gpus/NVIDIA%20L4?a=1,2", Header: header, Body: []byte(`{}`),
+	both(t, s.URL, func(t *testing.T, c *upstream.Client) {
+		header := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer of-the-caller"}}
+		res, err := c.Do(t.Context(), upstream.Request{
+			Org: "acme", Method: http.MethodPost, Target: "/v2/catalog/gpus/NVIDIA%20L4?a=1,2", Header: header, Body: []byte(`{}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		if got.RequestURI != "/v2/catalog/gpus/NVIDIA%20L4?a=1,2" {
+			t.Errorf("target = %q", got.RequestURI)
+		}
+		if auth := got.Header.Values("Authorization"); len(auth) != 1 || auth[0] != "Bearer "+secret {
+			t.Errorf("Authorization = %q, want the organisation's key alone", auth)
+		}
+		if string(body) != "{}" || got.ContentLength != 2 {
+			t.Errorf("body = %q with length %d", body, got.ContentLength)
+		}
+		if header.Get("Authorization") != "Bearer of-the-caller" {
+			t.Error("Do changed the caller's header map")
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	if got.RequestURI != "/v2/catalog/gpus/NVIDIA%20L4?a=1,2" {
-		t.Errorf("target = %q", got.RequestURI)
-	}
-	if auth := got.Header.Values("Authorization"); len(auth) != 1 || auth[0] != "Bearer "+secret {
-		t.Errorf("Authorization = %q, want the organisation's key alone", auth)
-	}
-	if string(body) != "{}" || got.ContentLength != 2 {
-		t.Errorf("body = %q with length %d", body, got.ContentLength)
-	}
-	if header.Get("Authorization") != "Bearer of-the-caller" {
-		t.Error("Do changed the caller's header map")
-	}
 }
 
 func TestDoNeverFollowsARedirect(t *testing.T) {
@@ -104,14 +104,16 @@ func TestDoNeverFollowsARedirect(t *testing.T) {
 	defer evil.Close()
 	s := httptest.NewServer(http.RedirectHandler(evil.URL, http.StatusTemporaryRedirect))
 	defer s.Close()
-	res, err := client(t, s.URL).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusTemporaryRedirect {
-		t.Errorf("status = %d, want the redirect itself", res.StatusCode)
-	}
+	both(t, s.URL, func(t *testing.T, c *upstream.Client) {
+		res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != http.StatusTemporaryRedirect {
+			t.Errorf("status = %d, want the redirect itself", res.StatusCode)
+		}
+	})
 }
 
 func TestDoTellsWhatWentWrong(t *testing.T) {
@@ -127,22 +129,22 @@ func TestDoTellsWhatWentWrong(t *testing.T) {
 		"no credential":   {slow.URL, "globex", upstream.ErrCredential},
 		"no organisation": {slow.URL, "", upstream.ErrCredential},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for _, transport := range transports() {
 			timeout := time.Minute
 			if errors.Is(tc.want, upstream.ErrTimeout) {
 				timeout = 50 * time.Millisecond
 			}
-			res, err := within(t, timeout, tc.base).Do(t.Context(), upstream.Request{Org: tc.org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
+			res, err := by(t, transport, timeout, tc.base).Do(t.Context(), upstream.Request{Org: tc.org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
 			if err == nil {
 				_ = res.Body.Close()
 			}
 			if !errors.Is(err, tc.want) {
-				t.Errorf("err = %v, want %v", err, tc.want)
+				t.Errorf("%s, %s: err = %v, want %v", transport, name, err, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("the error holds the credential: %v", err)
+				t.Errorf("%s, %s: the error holds the credential: %v", transport, name, err)
 			}
-		})
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func TestSmallRun(t *testing.T) {
 	}
 	file := filepath.Join(dir, "bench.json")
 	var stdout, stderr bytes.Buffer
-	args := []string{"-tollgate", "built=" + tollgate, "-targets", "exact,tls,ten,inline,extproc,inline-2,extproc-2", "-rounds", "1", "-time", "20ms", "-connections", "16", "-idle", "20", "-envoy", "../../deploy/envoy.yaml", "-json", file}
+	args := []string{"-tollgate", "built=" + tollgate, "-targets", "exact,tls,platform-tls,ten,inline,extproc,inline-2,extproc-2", "-rounds", "1", "-time", "20ms", "-connections", "16", "-idle", "20", "-envoy", "../../deploy/envoy.yaml", "-json", file}
 	if err := run(t.Context(), args, nil, &stdout, &stderr); err != nil {
 		t.Fatalf("run: %v\n%s", err, &stderr)
 	}
@@ -109,7 +109,7 @@ func TestConfigurations(t *testing.T) {
 			continue
 		}
 		t.Run(tg.name, func(t *testing.T) {
-			text := tg.gateway.configuration(addresses{data: "127.0.0.1:8080", admin: "127.0.0.1:8081", extproc: "127.0.0.1:8082", platform: "127.0.0.1:8083", runs: true})
+			text := tg.gateway.configuration(addresses{data: "127.0.0.1:8080", admin: "127.0.0.1:8081", extproc: "127.0.0.1:8082", platform: "127.0.0.1:8083", secure: "127.0.0.1:8084", runs: true})
 			secrets := map[string]string{"BENCH_REDIS": "redis://127.0.0.1:6379", "BENCH_PLATFORM_KEY": "k"}
 			loaded, err := config.Parse("tollgate.yaml", []byte(text), config.Sources{
 				Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },

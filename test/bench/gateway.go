@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
 // gateway is how tollgate is configured.
@@ -19,6 +20,8 @@ type gateway struct {
 	budgets bool
 	// cold remembers no verdict.
 	cold bool
+	// client is the one that calls the platform, over TLS; "" calls it without.
+	client upstream.Transport
 	// traced sends one trace in a hundred to a collector.
 	traced bool
 }
@@ -51,7 +54,7 @@ const ample = "budget: {per_month: 1000000000, pods: 1000000000}"
 // addresses are where a gateway listens and what it calls.
 type addresses struct {
 	data, admin, extproc string
-	platform             string
+	platform, secure     string
 	// runs is set if the platform's run interface is measured, too.
 	runs bool
 	// certificate and key are the files of TLS; empty is none.
@@ -72,9 +75,12 @@ func (g gateway) configuration(a addresses) string {
 	if a.extproc != "" {
 		line("envoy: {listen: %q}", a.extproc)
 	}
-	if a.runs {
+	switch {
+	case g.client != "":
+		line("platform: {base_url: %q, transport: %s}", "https://"+a.secure, g.client)
+	case a.runs:
 		line("platform: {base_url: %q, run_url: %q}", "http://"+a.platform, "http://"+a.platform)
-	} else {
+	default:
 		line("platform: {base_url: %q}", "http://"+a.platform)
 	}
 	line("redis: {url: {env: BENCH_REDIS}}")

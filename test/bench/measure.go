@@ -58,9 +58,12 @@ func measure(ctx context.Context, s settings, stderr io.Writer) (*report, error)
 	if r.platform, err = record(); err != nil {
 		return nil, err
 	}
-	if r.platform.Addr, err = port(ctx); err != nil {
-		return nil, err
+	for _, to := range []*string{&r.platform.Addr, &r.platform.Secure} {
+		if *to, err = port(ctx); err != nil {
+			return nil, err
+		}
 	}
+	r.platform.Certificate, r.platform.Key = r.certificate, r.key
 	platform, err := r.machine.role(ctx, around, "platform", r.platform)
 	if err != nil {
 		return nil, err

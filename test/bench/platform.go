@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -23,8 +24,13 @@ import (
 
 // recording is the platform's answers as bytes, by method and path.
 type recording struct {
-	Addr    string            `json:"addr"`
-	Answers map[string]string `json:"answers"`
+	Addr string `json:"addr"`
+	// Secure is where it speaks TLS, by HTTP/1.1 and HTTP/2, with the files of a
+	// certificate and its key.
+	Secure      string            `json:"secure"`
+	Certificate string            `json:"certificate"`
+	Key         string            `json:"key"`
+	Answers     map[string]string `json:"answers"`
 	// Pod is the id of the pod there is.
 	Pod string `json:"pod"`
 }
@@ -136,6 +142,13 @@ func servePlatform(ctx context.Context, stdin io.Reader, _ io.Writer) error {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	secure, err := new(net.ListenConfig).Listen(ctx, "tcp", r.Secure)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: r, ReadHeaderTimeout: patience}
+	defer func() { _ = s.Close() }()
+	go func() { _ = s.ServeTLS(secure, r.Certificate, r.Key) }() // until it is closed
 	known := make(map[string][]byte, len(r.Answers))
 	for k, v := range r.Answers {
 		known[k] = []byte(v)
@@ -151,6 +164,20 @@ func servePlatform(ctx context.Context, stdin io.Reader, _ io.Writer) error {
 		}
 		go serveFixed(conn, known, missing)
 	}
+}
+
+// ServeHTTP implements http.Handler, for the listener with TLS.
+func (r recording) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	_, _ = io.Copy(io.Discard, req.Body)
+	res, err := http.ReadResponse(bufio.NewReader(strings.NewReader(r.Answers[req.Method+" "+req.URL.Path])), req)
+	if err != nil { // there is none
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	maps.Copy(w.Header(), res.Header)
+	w.WriteHeader(res.StatusCode)
+	_, _ = io.Copy(w, res.Body)
+	_ = res.Body.Close()
 }
 
 // serveFixed answers the requests of one connection.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
 // target is one way from callers to the platform.
@@ -39,6 +41,7 @@ const (
 // targets lists what is measured.
 func targets() []target {
 	few := []string{"read", "create", "create-open"}
+	over := []string{"read", "list-1MB", "create"}
 	return []target{
 		{name: plainProxy, base: plainProxy, idle: true},
 		{name: tlsProxy, base: tlsProxy, tls: true, kinds: few},
@@ -46,6 +49,8 @@ func targets() []target {
 		{name: "leased", base: plainProxy, gateway: &gateway{leased: true}, kinds: few},
 		{name: "budgets", base: plainProxy, gateway: &gateway{budgets: true}, kinds: few},
 		{name: "tls", base: tlsProxy, tls: true, gateway: &gateway{}, kinds: few},
+		{name: "platform-tls", base: plainProxy, gateway: &gateway{client: upstream.TransportLean}, kinds: over},
+		{name: "platform-tls-2", base: plainProxy, gateway: &gateway{client: upstream.TransportStandard}, kinds: over},
 		{name: "traced", base: plainProxy, gateway: &gateway{traced: true}, kinds: few},
 		{name: "cold", base: plainProxy, gateway: &gateway{cold: true}, kinds: []string{"create", "create-403", "create-open"}},
 		{name: "ten", base: plainProxy, gateway: &gateway{ten: true}, kinds: []string{"create", "create-403", "create-422", "create-open"}},
@@ -223,7 +228,7 @@ func (r *runner) startGateways(ctx context.Context, t target, b binary, i *insta
 }
 
 func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instance, store string) (err error) {
-	a := addresses{platform: r.platform.Addr, runs: r.runs}
+	a := addresses{platform: r.platform.Addr, secure: r.platform.Secure, runs: r.runs}
 	for _, to := range []*string{&a.data, &a.admin, &a.extproc} {
 		if *to, err = port(ctx); err != nil {
 			return err
@@ -241,7 +246,7 @@ func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instan
 		return err
 	}
 	cmd := r.machine.command(ctx, measured, b.Path, "serve", "-c", file)
-	cmd.Env = []string{"BENCH_REDIS=redis://" + store, "BENCH_PLATFORM_KEY=bench-platform-key"}
+	cmd.Env = []string{"BENCH_REDIS=redis://" + store, "BENCH_PLATFORM_KEY=bench-platform-key", "SSL_CERT_FILE=" + r.certificate}
 	i.data, i.extproc = append(i.data, a.data), append(i.extproc, a.extproc)
 	err = r.pass(ctx, i, name, cmd, answers("http://"+a.admin+"/readyz"))
 	i.gateways = i.way

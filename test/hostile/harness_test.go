@@ -138,7 +138,7 @@ func encrypted(data, admin *tls.Certificate) option {
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1", transport: "standard"}
+	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1", transport: "lean"}
 	for _, o := range opts {
 		o(&set)
 	}

@@ -49,24 +49,14 @@ func TestAddresses(t *testing.T) {
 
 // What bounds the parts of one request is no bound of the next, which may come later.
 func TestDeadlinesEndWithTheirRequest(t *testing.T) {
-	for name, size := range map[string]int{"in one part": 100, "in parts": 10 << 10, "in many": 1 << 20} {
+	for name, size := range map[string]int{"in one part": 100, "in parts": 30 << 10, "in many": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dials := 0
 				rt := &lean.Transport{MaxIdle: 1, IdleTimeout: 90 * time.Second, ResponseHeaderTimeout: time.Minute}
-				rt.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				rt.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					dials++
-					client, end := net.Pipe()
-					go func() {
-						defer func() { _ = end.Close() }()
-						for p := (&peer{end, bufio.NewReader(end)}); ; {
-							if _, ok := p.request(); !ok {
-								return
-							}
-							p.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-						}
-					}()
-					return client, nil
+					return obliging(ctx, network, addr)
 				}
 				for i := range 3 {
 					if _, got, err := call(t.Context(), rt, http.MethodPost, strings.Repeat("x", size)); err != nil || got != "{}" {
@@ -281,6 +271,57 @@ func TestServersOfHTTP2(t *testing.T) {
 			t.Errorf("call %d: err = %v, want %v", i, err, want)
 		}
 	}
+}
+
+// A connection that took longer than its caller waited is there for the next.
+func TestConnectionsOutliveTheirCaller(t *testing.T) {
+	for _, client := range []string{"standard", "lean"} {
+		t.Run(client, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dials := 0
+				dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+					time.Sleep(2 * time.Second)
+					dials++
+					if err := ctx.Err(); err != nil {
+						return nil, err
+					}
+					return obliging(ctx, network, addr)
+				}
+				var rt http.RoundTripper = &http.Transport{DialContext: dial}
+				if client == "lean" {
+					rt = &lean.Transport{DialContext: dial, MaxIdle: 1, IdleTimeout: minute}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, _, err := call(ctx, rt, http.MethodGet, ""); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("err = %v, want that it took too long", err)
+				}
+				time.Sleep(5 * time.Second)
+				if _, got, err := call(t.Context(), rt, http.MethodGet, ""); got != "{}" || err != nil {
+					t.Errorf("the next: %q, %v", got, err)
+				}
+				if dials != 1 {
+					t.Errorf("%d connections, want 1", dials)
+				}
+				rt.(interface{ CloseIdleConnections() }).CloseIdleConnections()
+			})
+		})
+	}
+}
+
+// obliging dials a server that answers all requests, without the network.
+func obliging(context.Context, string, string) (net.Conn, error) {
+	client, end := net.Pipe()
+	go func() {
+		defer func() { _ = end.Close() }()
+		for p := (&peer{end, bufio.NewReader(end)}); ; {
+			if _, ok := p.request(); !ok {
+				return
+			}
+			p.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		}
+	}()
+	return client, nil
 }
 
 // The end of the context ends what comes before the answer, too, and the body is

@@ -1,6 +1,7 @@
 package lean
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -53,7 +54,10 @@ func (b *body) end(whole bool) {
 	}
 	c := b.conn
 	written := whole && !b.closes && c.sent()
-	if running := b.stop(); running && written && c.in.Buffered() == 0 && c.in.Size() == bufferSize {
+	if running := b.stop(); running && written && c.in.Buffered() == 0 {
+		if c.in.Size() > bufferSize { // the head was long
+			c.in = bufio.NewReaderSize(c, bufferSize)
+		}
 		c.t.pool.put(c, c.t.MaxIdle, c.t.IdleTimeout)
 		return
 	}

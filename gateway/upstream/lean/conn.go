@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// bufferSize is that of the buffer a connection is read through, and of those
-	// that requests are written through.
+	// bufferSize is that of the buffer a connection is read through.
 	bufferSize = 4 << 10
+	// writeSize is that of the buffers requests are written through: one with a body
+	// that is inline leaves in one part.
+	writeSize = maxInline + 4<<10
 	// maxHead bounds the head of an answer: more than servers send, little enough
 	// to be harmless.
 	maxHead = 64 << 10
@@ -45,7 +47,8 @@ type conn struct {
 	raw    net.Conn // that of the network
 	net    net.Conn // raw, or TLS on it
 	peeker *peeker
-	ear    *ear   // what TLS reads through, nil without
+	ear    *ear // what TLS reads through, nil without
+	one    [1]byte
 	abort  func() // closes raw
 	in     *bufio.Reader
 	since  time.Time // when it became idle
@@ -107,7 +110,7 @@ func (c *conn) quiet() bool {
 // drained reports whether TLS holds nothing that it has read ahead.
 func (c *conn) drained() bool {
 	c.ear.deaf = true
-	n, err := c.net.Read(make([]byte, 1))
+	n, err := c.net.Read(c.one[:])
 	c.ear.deaf = false
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
@@ -342,7 +345,7 @@ func (c *conn) begin() {
 // writers are buffers that requests are written through.
 //
 //nolint:gochecknoglobals // as the language has it
-var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeSize) }}
 
 // parts are buffers that long bodies are copied through.
 //

@@ -26,7 +26,7 @@ var (
 // Transport is an http.RoundTripper for http and https URLs. Its fields must not
 // change once it is used. It is safe for concurrent use.
 type Transport struct {
-	// DialContext opens connections; required.
+	// DialContext opens connections, in a time that it bounds itself; required.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSClientConfig is used for https; nil is the default configuration. Names and
 	// protocols are set here.
@@ -73,7 +73,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return res, err
 		}
 	}
-	c, err := t.dial(req.Context(), req.URL)
+	c, err := t.connect(req.Context(), req.URL)
 	if t.isForeign(err) {
 		return t.Fallback(req)
 	}
@@ -128,6 +128,32 @@ func check(req *http.Request) error {
 		return errors.New("protocols are not switched")
 	}
 	return nil
+}
+
+// connect opens a connection. One that its caller no longer waits for is kept: where
+// they take longer than callers wait, there would never be one.
+func (t *Transport) connect(ctx context.Context, u *url.URL) (*conn, error) {
+	type result struct {
+		conn *conn
+		err  error
+	}
+	made := make(chan result)
+	go func() {
+		c, err := t.dial(context.WithoutCancel(ctx), u)
+		select {
+		case made <- result{c, err}:
+		case <-ctx.Done():
+			if err == nil {
+				t.pool.put(c, t.MaxIdle, t.IdleTimeout)
+			}
+		}
+	}()
+	select {
+	case r := <-made:
+		return r.conn, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // dial opens a connection.

@@ -98,6 +98,8 @@ func TestConnectionsAreReused(t *testing.T) {
 		dials int64
 	}{
 		"as it should be":         {ok, false, 1},
+		"a long head":             {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 20<<10) + "\r\nContent-Length: 2\r\n\r\n{}", false, 1},
+		"more behind a long head": {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 20<<10) + "\r\nContent-Length: 2\r\n\r\n{}" + ok, false, 2},
 		"a chunked answer":        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", false, 1},
 		"no body":                 {"HTTP/1.1 204 No Content\r\n\r\n", false, 1},
 		"its server has left":     {ok, true, 2},
