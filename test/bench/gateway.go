@@ -75,14 +75,14 @@ func (g gateway) configuration(a addresses) string {
 	if a.extproc != "" {
 		line("envoy: {listen: %q}", a.extproc)
 	}
-	switch {
-	case g.client != "":
-		line("platform: {base_url: %q, transport: %s}", "https://"+a.secure, g.client)
-	case a.runs:
-		line("platform: {base_url: %q, run_url: %q}", "http://"+a.platform, "http://"+a.platform)
-	default:
-		line("platform: {base_url: %q}", "http://"+a.platform)
+	platform, more := "http://"+a.platform, ""
+	if g.client != "" {
+		platform, more = "https://"+a.secure, ", transport: "+string(g.client)
 	}
+	if a.runs {
+		more += fmt.Sprintf(", run_url: %q", platform)
+	}
+	line("platform: {base_url: %q%s}", platform, more)
 	line("redis: {url: {env: BENCH_REDIS}}")
 	line("connections: {total: 20000, per_address: 0}")
 	mode := "exact"
