@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/lexer"
 	"github.com/vektah/gqlparser/v2/parser"
-	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
@@ -31,9 +31,9 @@ const (
 // out, because clients in the field break them and nothing depends on them:
 // known type names and allowed positions of variables, unused variables, and
 // correct values, which the coercer checks more leniently. Overlapping fields
-// are checked while fields are merged.
-func leniently() *rules.Rules {
-	return rules.NewRules([]core.Rule{
+// are checked while fields are merged. None of them looks at what a literal holds.
+func leniently() []core.Rule {
+	list := []core.Rule{
 		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
 		rules.FragmentsOnCompositeTypesRule,
 		rules.KnownArgumentNamesRuleWithoutSuggestions,
@@ -53,7 +53,9 @@ func leniently() *rules.Rules {
 		rules.UniqueInputFieldNamesRule,
 		rules.UniqueOperationNamesRule,
 		rules.UniqueVariableNamesRule,
-	}...)
+	}
+	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) }) // the order of their faults
+	return list
 }
 
 // Request is one GraphQL request.
@@ -230,13 +232,40 @@ func choose(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *Err
 	return nil, invalid(`Unknown operation named "` + Clip(name) + `".`)
 }
 
-// validate applies the rules of the specification, and bounds directives.
+// validate applies the rules of the specification, and bounds directives. A document of
+// a shape that was valid before is only walked, which tells its fields what they are.
 func (e *Engine[X]) validate(doc *ast.QueryDocument) []*Error {
-	if most := e.cfg.Limits.Directives; countDirectives(doc) > most {
+	shape, directives := shapeOf(doc)
+	if most := e.cfg.Limits.Directives; directives > most {
 		return []*Error{Exceeds("directives", most, "directives")}
 	}
+	if _, known := e.shapes.Get(shape); known {
+		core.Walk(e.schema, doc, &core.Events{})
+		return nil
+	}
+	faults := e.judge(doc)
+	if len(faults) == 0 && len(shape) <= keptLength {
+		e.shapes.Add(shape, struct{}{})
+	}
+	return faults
+}
+
+// judge applies the rules of the specification.
+func (e *Engine[X]) judge(doc *ast.QueryDocument) []*Error {
+	var found []*gqlerror.Error
+	events := &core.Events{}
+	for _, rule := range e.rules {
+		rule.RuleFunc(events, func(options ...core.ErrorOption) {
+			g := &gqlerror.Error{}
+			for _, option := range options {
+				option(g)
+			}
+			found = append(found, g)
+		})
+	}
+	core.Walk(e.schema, doc, events)
 	var faults []*Error
-	for _, g := range validator.ValidateWithRules(e.schema, doc, leniently()) {
+	for _, g := range found {
 		fault := invalid(clip(g.Message, longestMessage))
 		if len(g.Locations) > 0 {
 			fault.Line, fault.Column = g.Locations[0].Line, g.Locations[0].Column
@@ -248,18 +277,26 @@ func (e *Engine[X]) validate(doc *ast.QueryDocument) []*Error {
 	return faults
 }
 
-// countDirectives counts the directives of a document that parses: nothing else
-// begins with "@".
-func countDirectives(doc *ast.QueryDocument) int {
-	n := 0
+// shapeOf returns the tokens of a document that parses, without what its literals hold:
+// its names and how it is made. Passwords and environments are no part of it. It counts
+// directives, too: nothing else begins with "@".
+func shapeOf(doc *ast.QueryDocument) (shape string, directives int) {
+	var tokens []byte
 	for lex := lexer.New(doc.Position.Src); ; {
 		token, err := lex.ReadToken()
-		switch {
-		case err != nil || token.Kind == lexer.EOF:
-			return n
-		case token.Kind == lexer.At:
-			n++
+		if err != nil || token.Kind == lexer.EOF {
+			return string(tokens), directives
 		}
+		if token.Kind == lexer.Comment {
+			continue
+		}
+		if token.Kind == lexer.At {
+			directives++
+		}
+		if token.Kind == lexer.Name {
+			tokens = append(tokens, token.Value...)
+		}
+		tokens = append(tokens, byte(token.Kind)) // which no name has
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/core"
 )
 
 // Resolver yields the value of one field of source: nil, a leaf (string, bool,
@@ -64,6 +65,9 @@ type Engine[X any] struct {
 	words map[string][]string
 	// valid holds valid documents by their source; they are never changed.
 	valid *lru.Cache[string, *ast.QueryDocument]
+	// shapes are those of valid documents.
+	shapes *lru.Cache[string, struct{}]
+	rules  []core.Rule
 }
 
 // New returns an engine, or an error for a schema that does not parse, a field
@@ -79,12 +83,15 @@ func New[X any](cfg Config[X]) (*Engine[X], error) {
 	if cfg.Named == nil {
 		cfg.Named = func(name string) string { return name }
 	}
-	e := &Engine[X]{cfg: cfg, schema: schema, words: enumerations(schema)}
+	e := &Engine[X]{cfg: cfg, schema: schema, words: enumerations(schema), rules: leniently()}
 	e.cfg.Types = maps.Clone(cfg.Types)
 	query := maps.Clone(cfg.Types[schema.Query.Name])
 	maps.Copy(query, introspection[X](schema))
 	e.cfg.Types[schema.Query.Name] = query
-	e.valid, err = lru.New[string, *ast.QueryDocument](keptDocuments)
+	if e.valid, err = lru.New[string, *ast.QueryDocument](keptDocuments); err != nil {
+		return nil, err
+	}
+	e.shapes, err = lru.New[string, struct{}](keptDocuments)
 	return e, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -232,5 +233,40 @@ func TestNewComparesSchemaAndResolvers(t *testing.T) {
 	want := "Book.pages has no resolver\nresolver Book.cover is not in the schema"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestShapesAreRemembered: what an engine has seen before changes nothing about what it
+// makes of a document.
+func TestShapesAreRemembered(t *testing.T) {
+	t.Parallel()
+	serve := func(e *engine.Engine[*library], query string) (string, []*engine.Error) {
+		op, faults := e.Prepare(engine.Request{Query: query, Variables: map[string]any{"v": "1"}})
+		if faults != nil {
+			return "", faults
+		}
+		l := &library{}
+		answer := op.Execute(t.Context(), l)
+		return fmt.Sprint(l.asked, answer), nil
+	}
+	used := newEngine(t)
+	for range 3 {
+		for _, query := range []string{
+			`{ book(id: "1") { id } }`, `{ book(id: "2") { id } }`, `{ book(id: 2) { id } }`, `{ book(id: null) { id } }`, `{ book { id } }`,
+			`{ book(id: "1", size: {width: 1}) { id } }`, `{ book(id: "1", size: {width: 2}) { id } }`, `{ book(id: "1", size: {width: "x"}) { id } }`,
+			`{ book(id: "1", size: {width: 1, width: 2}) { id } }`, `{ book(id: "1", size: {widths: 1}) { id } }`, `{ book(id: "1", colour: RED) { id } }`, `{ book(id: "1", colour: BLUE) { id } }`,
+			`mutation { burn(id: "1") }`, `mutation { burn(id: "2") }`, `mutation { burn(id: "2") { id } }`, `query($v: ID!) { book(id: $v) { id } }`, `query($w: ID!) { book(id: $v) { id } }`,
+			`{ ...F } fragment F on Query { book(id: "1") { id } }`, `{ ...F } fragment F on Query { book(id: "3") { id } }`, `{ ...F } fragment F on Query { book(id: "3") { ids } }`,
+			`{ book(id: "1") { id @skip(if: true) pages } }`, `{ book(id: "1") { id @skip(if: false) pages } }`, `{ book(id: "1") { id @skip pages } }`,
+		} {
+			got, faults := serve(used, query)
+			want, wantFaults := serve(newEngine(t), query)
+			if got != want {
+				t.Errorf("%s: got %s, want %s", query, got, want)
+			}
+			if diff := cmp.Diff(wantFaults, faults); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", query, diff)
+			}
+		}
 	}
 }
