@@ -64,10 +64,11 @@ func (o *Operation[X]) Execute(ctx context.Context, x X) Result {
 	results := make([]Result, len(o.roots))
 	var group errgroup.Group
 	group.SetLimit(mostParallel)
-	if o.Mutates() {
-		group.SetLimit(1)
-	}
 	for i, n := range o.roots {
+		if o.Mutates() || len(o.roots) == 1 {
+			results[i] = o.root(ctx, x, n)
+			continue
+		}
 		group.Go(func() error {
 			results[i] = o.root(ctx, x, n)
 			return nil
