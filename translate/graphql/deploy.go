@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"context"
-	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
@@ -107,7 +106,7 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 	case a.text("imageName") == "" && a.text("templateId") == "":
 		return nil, badInput("imageName is required")
 	}
-	args, err := json.Marshal(a)
+	args, err := translate.Marshal(map[string]any(a))
 	if err != nil {
 		return nil, err
 	}

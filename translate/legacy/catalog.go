@@ -12,15 +12,18 @@ import (
 
 // catalog reads through the shared cache, each distinct call once per request.
 func (s *Session) catalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
-	list, err := s.Lasting(operation+"\x00"+query.Encode(), func() (any, error) {
-		body, failed := s.Deps().Catalog.Read(ctx, s.Dialogue, &translate.Request{Operation: operation, Query: query}, member)
-		if failed != nil {
-			return nil, &RefusedError{About{Verb: "read the catalog", Noun: NounCatalog}, failed.Response, failed.Err}
-		}
-		return translate.Items(body, member), nil
-	})
+	list, err := s.Lasting(operation+"\x00"+query.Encode(), func() (any, error) { return s.readCatalog(ctx, operation, member, query) })
 	items, _ := list.([]any)
 	return items, err
+}
+
+// readCatalog reads through the shared cache.
+func (s *Session) readCatalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
+	body, failed := s.Deps().Catalog.Read(ctx, s.Dialogue, &translate.Request{Operation: operation, Query: query}, member)
+	if failed != nil {
+		return nil, &RefusedError{About{Verb: "read the catalog", Noun: NounCatalog}, failed.Response, failed.Err}
+	}
+	return translate.Items(body, member), nil
 }
 
 // GPUs lists GPU types. An answer may ask for the same list once per type, so the
@@ -30,7 +33,7 @@ func (s *Session) GPUs(ctx context.Context, q translate.GPUQuery) ([]any, error)
 		q.Product, translate.Int(q.Count).String(), q.Cloud,
 		strings.Join(q.CountryCodes, ","), strings.Join(q.CUDAVersions, ","), q.MinCUDA,
 	}, "\x00")
-	list, err := s.Lasting(key, func() (any, error) { return s.catalog(ctx, "listGpuTypes", "gpus", q.Values()) })
+	list, err := s.Lasting(key, func() (any, error) { return s.readCatalog(ctx, "listGpuTypes", "gpus", q.Values()) })
 	items, _ := list.([]any)
 	return items, err
 }

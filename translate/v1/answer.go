@@ -10,7 +10,7 @@ import (
 // encode writes the JSON body of a refusal. What those are made of always
 // encodes; should it not, the caller still gets an answer.
 func encode(out *translate.Outgoing, body any) {
-	raw, err := appendJSON(nil, body)
+	raw, err := translate.AppendJSON(nil, body)
 	if err != nil {
 		out.Status = http.StatusInternalServerError
 		raw = []byte(`{"error":"` + textBroken + `","message":"` + textBroken + `","status":500}`)

@@ -187,7 +187,7 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 		return answer, err
 	}
 	answer.contentType = "application/json"
-	if answer.encoded, err = appendJSON(nil, answer.body); err != nil {
+	if answer.encoded, err = translate.AppendJSON(nil, answer.body); err != nil {
 		return nil, broken()
 	}
 	return answer, nil

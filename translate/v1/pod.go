@@ -41,7 +41,7 @@ func (r *request) pod(body any, view podView) *shownPod {
 	return &shownPod{podView: view, Pod: v2.PodOf(body), user: r.user()}
 }
 
-func (p *shownPod) appendTo(buf []byte) ([]byte, error) {
+func (p *shownPod) AppendTo(buf []byte) ([]byte, error) {
 	w := objectWriter{buf: buf}
 	w.begin()
 	p.members(&w)

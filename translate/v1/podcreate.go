@@ -2,7 +2,6 @@ package v1
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -40,7 +39,7 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 	case args != "" && (len(in.texts("dockerStartCmd")) > 0 || len(in.texts("dockerEntrypoint")) > 0):
 		return nil, bad("dockerArgs cannot be combined with dockerStartCmd or dockerEntrypoint")
 	}
-	body, err := json.Marshal(r.in.Body) // members are sorted
+	body, err := translate.Marshal(r.in.Body) // members are sorted
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,191 @@
+package translate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// SelfWriter is a value of answers that writes itself: what is written once need
+// not be built first.
+type SelfWriter interface {
+	AppendTo(buf []byte) ([]byte, error)
+}
+
+// AppendJSON writes what answers are made of, to the byte as encoding/json does
+// with HTML left alone. Most of a list's time went into finding out by
+// reflection what its values are.
+func AppendJSON(buf []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return append(buf, "null"...), nil
+	case bool:
+		return strconv.AppendBool(buf, v), nil
+	case string:
+		return AppendText(buf, v)
+	case int:
+		return strconv.AppendInt(buf, int64(v), 10), nil
+	case int64:
+		return strconv.AppendInt(buf, v, 10), nil
+	case json.Number:
+		return AppendNumber(buf, v)
+	case []any:
+		if v != nil {
+			return appendArray(buf, v)
+		}
+	case map[string]any:
+		if v != nil {
+			return AppendMembers(buf, v, nil)
+		}
+	case Record:
+		return AppendMembers(buf, v, nil)
+	case SelfWriter:
+		return v.AppendTo(buf)
+	}
+	return appendOther(buf, v)
+}
+
+// Marshal is json.Marshal for what AppendJSON writes.
+func Marshal(v any) ([]byte, error) {
+	text, err := AppendJSON(nil, v)
+	if err != nil {
+		return nil, err
+	}
+	var escaped bytes.Buffer
+	json.HTMLEscape(&escaped, text)
+	return escaped.Bytes(), nil
+}
+
+// roomForList bounds the room that is made for a list by its first element.
+const roomForList = 1 << 20
+
+func appendArray(buf []byte, items []any) ([]byte, error) {
+	buf = append(buf, '[')
+	begin := len(buf)
+	for i, item := range items {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		if i == 1 { // the others are much alike
+			buf = slices.Grow(buf, min((len(buf)-begin)*len(items), roomForList))
+		}
+		var err error
+		if buf, err = AppendJSON(buf, item); err != nil {
+			return nil, err
+		}
+	}
+	return append(buf, ']'), nil
+}
+
+// AppendText is AppendJSON for a string.
+func AppendText(buf []byte, s string) ([]byte, error) {
+	if !plain(s) {
+		return appendOther(buf, s)
+	}
+	return appendPlain(buf, s), nil
+}
+
+// AppendNumber is AppendJSON for a number.
+func AppendNumber(buf []byte, n json.Number) ([]byte, error) {
+	if !unsigned(string(n)) {
+		return appendOther(buf, n)
+	}
+	return append(buf, n...), nil
+}
+
+// AppendMembers writes an object but for the members that are hidden.
+func AppendMembers(buf []byte, object any, hidden []string) ([]byte, error) {
+	var room [32]string // as many as an endpoint has
+	names := room[:0]
+	switch object := object.(type) {
+	case map[string]any:
+		for name := range object {
+			names = append(names, name)
+		}
+	case Record:
+		names = object.Names()
+	}
+	slices.Sort(names)
+	buf = append(buf, '{')
+	first := true
+	for _, name := range names {
+		if slices.Contains(hidden, name) {
+			continue
+		}
+		if !first {
+			buf = append(buf, ',')
+		}
+		first = false
+		var err error
+		if buf, err = AppendText(buf, name); err != nil {
+			return nil, err
+		}
+		buf = append(buf, ':')
+		if buf, err = AppendJSON(buf, At(object, name)); err != nil {
+			return nil, err
+		}
+	}
+	return append(buf, '}'), nil
+}
+
+// appendOther leaves to encoding/json what is rare.
+func appendOther(buf []byte, v any) ([]byte, error) {
+	out := bytes.NewBuffer(buf)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// Eight bytes at a time: a byte in each, and the highest bit of each.
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x80 * eachByte
+)
+
+// plain reports whether a string is written as it is.
+func plain(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		// The highest bit of a byte is set if that is below 0x20 or a quote, which are
+		// those that differ from 0x02 by less than 0x21, a backslash, or above 0x7e. Carries
+		// come from such bytes only.
+		w := binary.LittleEndian.Uint64([]byte(s[:8]))
+		if ((w^0x02*eachByte-0x21*eachByte)|(w^'\\'*eachByte-eachByte)|(w+eachByte)|w)&highBits != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+func appendPlain(buf []byte, s string) []byte {
+	buf = append(buf, '"')
+	buf = append(buf, s...)
+	return append(buf, '"')
+}
+
+// unsigned reports a JSON number without exponent and without doubt: no sign, no
+// leading zero.
+func unsigned(s string) bool {
+	digits, dots := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			digits++
+		case c == '.' && i > 0 && i < len(s)-1:
+			dots++
+		default:
+			return false
+		}
+	}
+	leading := len(s) > 1 && s[0] == '0' && s[1] != '.'
+	return digits > 0 && dots < 2 && !leading
+}
