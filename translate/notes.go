@@ -87,12 +87,18 @@ func FindNotes[T any](ctx context.Context, d *Dialogue, kind string, ids []strin
 	if len(ids) == 0 {
 		return map[string]T{}, nil
 	}
-	var values map[string]json.RawMessage
+	var values []string
 	err := d.recall(ctx, kind, ids, func(ctx context.Context) (err error) {
 		values, err = d.deps.Store.Find(ctx, d.account, kind, ids)
 		return err
 	})
-	return decodeNotes[T](values), err
+	notes, read := make(map[string]T, len(values)), decoded[T]{}
+	for i, value := range values {
+		if note := read.note(value); note != nil {
+			notes[ids[i]] = *note
+		}
+	}
+	return notes, err
 }
 
 // LoadNotes reads all records of one kind by id, never nil. An error is as with
@@ -103,27 +109,32 @@ func LoadNotes[T any](ctx context.Context, d *Dialogue, kind string) (map[string
 		values, err = d.deps.Store.List(ctx, d.account, kind)
 		return err
 	})
-	return decodeNotes[T](values), err
-}
-
-// decodeNotes reads records. Those of many pods are the same text, which is read
-// once: what it holds is shared.
-func decodeNotes[T any](values map[string]json.RawMessage) map[string]T {
-	notes := make(map[string]T, len(values))
-	read := make(map[string]*T) // nil for what makes no sense
-	for id, raw := range values {
-		note, ok := read[string(raw)]
-		if !ok {
-			if note = new(T); json.Unmarshal(raw, note) != nil {
-				note = nil
-			}
-			read[string(raw)] = note
-		}
-		if note != nil {
+	notes, read := make(map[string]T, len(values)), decoded[T]{}
+	for id, value := range values {
+		if note := read.note(string(value)); note != nil {
 			notes[id] = *note
 		}
 	}
-	return notes
+	return notes, err
+}
+
+// decoded are records by their text, nil for what makes no sense. Those of many pods are
+// the same text, which is read once: what it holds is shared.
+type decoded[T any] map[string]*T
+
+// note reads a record, nil for "".
+func (d decoded[T]) note(text string) *T {
+	if text == "" {
+		return nil
+	}
+	note, ok := d[text]
+	if !ok {
+		if note = new(T); json.Unmarshal([]byte(text), note) != nil {
+			note = nil
+		}
+		d[text] = note
+	}
+	return note
 }
 
 // SaveNote writes a record, unless the one it would replace could not be read. A

@@ -36,9 +36,9 @@ type Store interface {
 	AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error
 	// Delete forgets the key; one that is not there is no error.
 	Delete(ctx context.Context, key Key) error
-	// Find returns the values there are of some ids of one account and kind,
-	// never nil. It costs what the ids cost, however many records there are.
-	Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error)
+	// Find returns the values of some ids of one account and kind, in their order,
+	// "" for none. It costs what the ids cost, however many records there are.
+	Find(ctx context.Context, account, kind string, ids []string) ([]string, error)
 	// List returns all values of one account and kind by id, never nil.
 	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)
 }
@@ -60,8 +60,8 @@ func (forgetful) AddAll(context.Context, string, string, map[string]json.RawMess
 
 func (forgetful) Delete(context.Context, Key) error { return nil }
 
-func (forgetful) Find(context.Context, string, string, []string) (map[string]json.RawMessage, error) {
-	return map[string]json.RawMessage{}, nil
+func (forgetful) Find(_ context.Context, _, _ string, ids []string) ([]string, error) {
+	return make([]string, len(ids)), nil
 }
 
 func (forgetful) List(context.Context, string, string) (map[string]json.RawMessage, error) {

@@ -97,7 +97,7 @@ func (m *moody) AddAll(ctx context.Context, account, kind string, values map[str
 	return m.Store.AddAll(ctx, account, kind, values, ttl)
 }
 
-func (m *moody) Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
+func (m *moody) Find(ctx context.Context, account, kind string, ids []string) ([]string, error) {
 	if err := m.say(ctx, &m.asked); err != nil {
 		return nil, err
 	}

@@ -127,8 +127,8 @@ func (s *Store) Delete(ctx context.Context, key translate.Key) error {
 const findBatch = 500
 
 // Find implements translate.Store.
-func (s *Store) Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
-	values := make(map[string]json.RawMessage, len(ids))
+func (s *Store) Find(ctx context.Context, account, kind string, ids []string) ([]string, error) {
+	values := make([]string, 0, len(ids))
 	index := s.index(account, kind)
 	for batch := range slices.Chunk(ids, findBatch) {
 		keys := make([]string, len(batch))
@@ -139,10 +139,9 @@ func (s *Store) Find(ctx context.Context, account, kind string, ids []string) (m
 		if err != nil {
 			return nil, fmt.Errorf("find %s records: %w", kind, err)
 		}
-		for i, value := range found {
-			if text, ok := value.(string); ok {
-				values[batch[i]] = json.RawMessage(text)
-			}
+		for _, value := range found {
+			text, _ := value.(string)
+			values = append(values, text)
 		}
 	}
 	return values, nil

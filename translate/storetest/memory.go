@@ -79,13 +79,13 @@ func (s *MemoryStore) Delete(_ context.Context, key translate.Key) error {
 }
 
 // Find implements translate.Store.
-func (s *MemoryStore) Find(_ context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
+func (s *MemoryStore) Find(_ context.Context, account, kind string, ids []string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	values := make(map[string]json.RawMessage, len(ids))
-	for _, id := range ids {
+	values := make([]string, len(ids))
+	for i, id := range ids {
 		if record, ok := s.liveLocked(translate.Key{Account: account, Kind: kind, ID: id}); ok {
-			values[id] = slices.Clone(record.value)
+			values[i] = string(record.value)
 		}
 	}
 	return values, nil

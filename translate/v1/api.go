@@ -166,6 +166,9 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 	return a.answer(row, r, answer, err)
 }
 
+// roomForAnswer is room for what most answers are: one resource.
+const roomForAnswer = 2 << 10
+
 // attempt runs the row's handler and encodes its reply; a panic of ours is an
 // error like any other.
 func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply, err error) {
@@ -187,7 +190,7 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 		return answer, err
 	}
 	answer.contentType = "application/json"
-	if answer.encoded, err = translate.AppendJSON(nil, answer.body); err != nil {
+	if answer.encoded, err = translate.AppendJSON(make([]byte, 0, roomForAnswer), answer.body); err != nil {
 		return nil, broken()
 	}
 	return answer, nil

@@ -29,7 +29,7 @@ func (s *patchy) Get(ctx context.Context, key translate.Key) (json.RawMessage, b
 	return s.Store.Get(ctx, key)
 }
 
-func (s *patchy) Find(ctx context.Context, account, kind string, ids []string) (map[string]json.RawMessage, error) {
+func (s *patchy) Find(ctx context.Context, account, kind string, ids []string) ([]string, error) {
 	s.calls = append(s.calls, "find")
 	if s.find {
 		return nil, s.fail(ctx)
