@@ -56,7 +56,13 @@ func (p Pod) DataCenter() string { return p.text("dataCenterId") }
 func (p Pod) SetDataCenters(ids []string) { p.set(translate.List(ids), "dataCenterIds") }
 
 // IsCPU reports whether the pod has no GPU.
-func (p Pod) IsCPU() bool { return translate.Members(p.at("cpu")) != nil }
+func (p Pod) IsCPU() bool {
+	switch p.at("cpu").(type) {
+	case map[string]any, translate.Record:
+		return true
+	}
+	return false
+}
 
 // GPU returns the id of the GPU type.
 func (p Pod) GPU() string { return p.text("gpu", "id") }
