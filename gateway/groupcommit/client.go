@@ -19,22 +19,22 @@ const (
 	batch   = 128
 )
 
-// Client is a client whose scripts, and reads of keys, travel together; other commands do
-// not. Neither is taken back when its caller has left, and may be waited for a little
+// Client is a client whose scripts, reads of keys and pipelines travel together; other
+// commands do not. None is taken back when its caller has left, and may be waited for a little
 // longer than its context says: as long as the client's timeouts allow for the pipeline
 // ahead of it.
 type Client struct {
 	redis.UniversalClient
 
-	group   *group.Group[script]
+	group   *group.Group[call]
 	cluster bool
 }
 
 var _ redis.UniversalClient = (*Client)(nil)
 
-// script is a call of one, or a read.
-type script struct {
-	cmd redis.Cmder
+// call is what one caller sends.
+type call struct {
+	cmds []redis.Cmder
 	// until is the deadline of the caller, zero for none.
 	until time.Time
 }
@@ -69,6 +69,29 @@ func (c *Client) MGet(ctx context.Context, keys ...string) *redis.SliceCmd {
 	return cmd
 }
 
+// Pipelined implements redis.Cmdable. In a cluster, where its keys may have many slots, it
+// travels alone.
+func (c *Client) Pipelined(ctx context.Context, fill func(redis.Pipeliner) error) ([]redis.Cmder, error) {
+	if c.cluster {
+		return c.UniversalClient.Pipelined(ctx, fill)
+	}
+	p := c.Pipeline()
+	if err := fill(p); err != nil {
+		return nil, err
+	}
+	cmds := p.Cmds()
+	if len(cmds) == 0 {
+		return nil, nil
+	}
+	c.do(ctx, "pipeline", nil, cmds...)
+	for _, cmd := range cmds {
+		if err := cmd.Err(); err != nil {
+			return cmds, err
+		}
+	}
+	return cmds, nil
+}
+
 func (c *Client) run(ctx context.Context, name, source string, keys []string, args []any) *redis.Cmd {
 	all := append(make([]any, 0, 3+len(keys)+len(args)), name, source, len(keys))
 	for _, k := range keys {
@@ -80,10 +103,12 @@ func (c *Client) run(ctx context.Context, name, source string, keys []string, ar
 	return cmd
 }
 
-// do sends a command with those of the same instant.
-func (c *Client) do(ctx context.Context, name string, keys []string, cmd redis.Cmder) {
+// do sends commands with those of the same instant.
+func (c *Client) do(ctx context.Context, name string, keys []string, cmds ...redis.Cmder) {
 	if err := ctx.Err(); err != nil {
-		cmd.SetErr(err)
+		for _, cmd := range cmds {
+			cmd.SetErr(err)
+		}
 		return
 	}
 	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
@@ -91,7 +116,7 @@ func (c *Client) do(ctx context.Context, name string, keys []string, cmd redis.C
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
 		defer span.End()
 	}
-	s := script{cmd: cmd}
+	s := call{cmds: cmds}
 	s.until, _ = ctx.Deadline()
 	c.group.Do(ctx, c.slot(keys), &s)
 }
@@ -107,11 +132,11 @@ func (c *Client) slot(keys []string) string {
 	return tag
 }
 
-// exchange sends scripts. Its errors are in their commands.
-func (c *Client) exchange(ctx context.Context, scripts []*script) {
+// exchange sends calls. Its errors are in their commands.
+func (c *Client) exchange(ctx context.Context, calls []*call) {
 	ctx = context.WithoutCancel(ctx)
-	latest := scripts[0].until
-	for _, s := range scripts {
+	latest := calls[0].until
+	for _, s := range calls {
 		if s.until.IsZero() || latest.IsZero() {
 			latest = time.Time{}
 			break
@@ -125,16 +150,16 @@ func (c *Client) exchange(ctx context.Context, scripts []*script) {
 		ctx, cancel = context.WithDeadline(ctx, latest)
 		defer cancel()
 	}
-	if len(scripts) == 1 {
-		_ = c.Process(ctx, scripts[0].cmd)
+	if first := calls[0].cmds; len(calls) == 1 && len(first) == 1 {
+		_ = c.Process(ctx, first[0])
 		return
 	}
 	p := c.Pipeline()
-	for _, s := range scripts {
-		_ = p.Process(ctx, s.cmd)
+	for _, s := range calls {
+		_ = p.BatchProcess(ctx, s.cmds...)
 	}
 	_, _ = p.Exec(ctx)
 }
 
-// Queued returns the number of scripts that wait for a write.
+// Queued returns the number of calls that wait for a write.
 func (c *Client) Queued() int { return c.group.Queued() }

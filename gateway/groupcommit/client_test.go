@@ -213,3 +213,70 @@ func TestReadsTravelWithScripts(t *testing.T) {
 		t.Errorf("after its caller has left: %v, want %v", err, context.Canceled)
 	}
 }
+
+// Pipelines travel with what waits at the same instant, and fail for themselves.
+func TestPipelinesTravelWithScripts(t *testing.T) {
+	base := client(t, redistest.Start(t))
+	script := redis.NewScript(echo)
+	if err := errors.Join(base.Set(t.Context(), "text", "x", 0).Err(), base.ScriptLoad(t.Context(), echo).Err()); err != nil {
+		t.Fatal(err)
+	}
+	w := writes{make(chan int), make(chan int)}
+	base.AddHook(w)
+	c := groupcommit.New(base)
+	var calls sync.WaitGroup
+	run := func() {
+		calls.Go(func() {
+			if err := script.Run(t.Context(), c, []string{"k"}, "a").Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	pipeline := func(keys ...string) ([]redis.Cmder, error) {
+		return c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			for _, k := range keys {
+				p.Incr(t.Context(), k)
+			}
+			return nil
+		})
+	}
+	for range 2 {
+		run()
+		<-w.arrived
+	}
+	run()
+	for c.Queued() != 1 {
+		runtime.Gosched()
+	}
+	calls.Go(func() {
+		if cmds, err := pipeline("a", "b"); err != nil || len(cmds) != 2 || cmds[1].Err() != nil {
+			t.Errorf("a and b: %v, %v, want two commands", cmds, err)
+		}
+	})
+	calls.Go(func() {
+		if cmds, err := pipeline("a", "text"); err == nil || len(cmds) != 2 || cmds[0].Err() != nil {
+			t.Errorf("a and text: %v, %v, want the error of the second", cmds, err)
+		}
+	})
+	for c.Queued() != 3 {
+		runtime.Gosched()
+	}
+	w.proceed <- 1
+	if got := <-w.arrived; got != 5 {
+		t.Errorf("%d commands share a write, want a script and two pipelines of two", got)
+	}
+	w.proceed <- 1
+	w.proceed <- 1
+	calls.Wait()
+	if got, err := base.Get(t.Context(), "a").Result(); got != "2" || err != nil {
+		t.Errorf("a = %s, %v, want 2", got, err)
+	}
+
+	boom := errors.New("boom")
+	if _, err := c.Pipelined(t.Context(), func(redis.Pipeliner) error { return boom }); !errors.Is(err, boom) {
+		t.Errorf("a pipeline that is not filled: %v, want %v", err, boom)
+	}
+	if cmds, err := pipeline(); cmds != nil || err != nil {
+		t.Errorf("an empty pipeline: %v, %v", cmds, err)
+	}
+}
