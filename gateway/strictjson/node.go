@@ -11,7 +11,8 @@ import (
 // before they are asked for.
 type Node struct {
 	doc *outlined
-	// name is the offset of the member's name, from and to are those of the value.
+	// name is the offset of the member's name, from and to are those of the value; to is
+	// that of the table among those of the document for an object that has one, else 0.
 	name, from, to int32
 	// self is the place of the node among those of the document, next that of the first
 	// one behind it that is no part of it.
@@ -26,8 +27,29 @@ type Node struct {
 type outlined struct {
 	text  string
 	nodes []Node
+	// tables are those of larger objects, the first is none.
+	tables []table
 	// long says that the length of a name is not that of its node.
 	long bool
+}
+
+// table leads from the slot of a name to the node of a member, counted from that of the
+// object, 0 for none. Of members with one slot it has the last.
+type table [64]uint16
+
+// tableEvery is about how many bytes of a list have an object that has a table.
+const tableEvery = 512
+
+// few is up to how many values an object is searched through.
+const few = 8
+
+// slot is the place of a name in tables. No two members of a pod have the same.
+func slot(name string) int {
+	n := len(name)
+	if n == 0 {
+		return 0
+	}
+	return (n*11 + int(name[0])*3 + int(name[n-1])) % len(table{})
 }
 
 // DecodeListed is DecodeLenient, but objects in the result are of type *Node, unless a
@@ -36,7 +58,7 @@ type outlined struct {
 func DecodeListed(data []byte) (any, error) {
 	doc := &outlined{
 		text:  unsafe.String(unsafe.SliceData(data), len(data)), //nolint:gosec // the caller gives data up
-		nodes: make([]Node, 0, likelyValues(data)),
+		nodes: make([]Node, 0, likelyValues(data)), tables: make([]table, 1, 1+len(data)/tableEvery),
 	}
 	s := scanner{data: data, lim: AnswerLimits(), outline: doc}
 	if len(data) <= math.MaxInt32 && s.document() && !s.escaped && !doc.long {
@@ -67,6 +89,22 @@ func (d *outlined) begin(name span, from int) {
 func (d *outlined) end(node, to int, plain bool) {
 	n := &d.nodes[node]
 	n.to, n.next, n.escaped = int32(to), int32(len(d.nodes)), !plain
+	if d.text[n.from] == '{' {
+		n.to = d.tabulate(n)
+	}
+}
+
+// tabulate makes a table for an object of many values, and returns its place.
+func (d *outlined) tabulate(n *Node) int32 {
+	if size := n.next - n.self; size <= few || size > math.MaxUint16 {
+		return 0
+	}
+	var t table
+	for i := n.self + 1; i < n.next; i = d.nodes[i].next {
+		t[slot(d.nodes[i].spelled())] = uint16(i - n.self)
+	}
+	d.tables = append(d.tables, t)
+	return int32(len(d.tables) - 1)
 }
 
 // value returns the value of the node at i.
@@ -117,6 +155,15 @@ func (n *Node) spelled() string { return n.doc.text[n.name : int(n.name)+int(n.l
 // member returns the place of a member, 0 if there is none.
 func (n *Node) member(name string) int32 {
 	d := n.doc
+	if n.to != 0 {
+		at := int32(d.tables[n.to][slot(name)])
+		if at == 0 {
+			return 0
+		}
+		if d.nodes[n.self+at].spelled() == name {
+			return n.self + at
+		}
+	}
 	for i := n.self + 1; i < n.next; i = d.nodes[i].next {
 		if m := &d.nodes[i]; int(m.length) == len(name) && m.spelled() == name {
 			return i

@@ -90,6 +90,51 @@ func heldListed(t *testing.T, text string) {
 	if diff := cmp.Diff(want, listed(got)); err == nil && diff != "" {
 		t.Fatalf("%.200q (-decoder +listed):\n%s", text, diff)
 	}
+	if doc, err := DecodeListed([]byte(text)); err == nil {
+		heldLookups(t, want, doc)
+	}
+}
+
+// heldLookups holds what is found by name against the members there are.
+func heldLookups(t *testing.T, want, got any) {
+	t.Helper()
+	switch got := got.(type) {
+	case []any:
+		for i, item := range want.([]any) {
+			heldLookups(t, item, got[i])
+		}
+	case *Node:
+		members := want.(map[string]any)
+		for name, value := range members {
+			have, ok := got.Get(name)
+			if !ok {
+				t.Fatalf("no member %q of %v", name, members)
+			}
+			if _, there := members[name+"x"]; !there && got.member(name+"x") != 0 {
+				t.Fatalf("a member %q of %v", name+"x", members)
+			}
+			heldLookups(t, value, have)
+		}
+	case map[string]any: // a document of names with escapes
+	default:
+		if got != want {
+			t.Fatalf("found %v, want %v", got, want)
+		}
+	}
+}
+
+// TestSlots: the names of a pod's members have slots of their own, and names that have not
+// are found all the same.
+func TestSlots(t *testing.T) {
+	used := map[int]string{}
+	for name := range strings.FieldsSeq("id name status actions image args cmd entrypoint disk env ports registry mounts gpu cpu cloud dataCenterId " +
+		"cudaVersion ssh template cost locked globalNetworking runtime createdAt startedAt cluster") {
+		if other := used[slot(name)]; other != "" {
+			t.Errorf("%s and %s have one slot", name, other)
+		}
+		used[slot(name)] = name
+	}
+	heldListed(t, `{"axxb":1,"ayyb":{"axxb":2,"c":[3,{"ayyb":4}],"azzb":5,"d":6,"e":7,"f":8},"azzb":9,"":10,"g":11,"awwb":12}`)
 }
 
 // FuzzDecodeListed: it accepts what decoder accepts, and makes the same of it.
