@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/platform/published"
 )
 
 // exchange is one request being answered. Handlers are its methods; the
@@ -232,6 +234,18 @@ func (x *exchange) admitStrictly(r *http.Request) error {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		return badRequest("request could not be processed", "Content-Type: must be application/json")
+	}
+	return x.described()
+}
+
+// described refuses a body that the published description does not have, where it is
+// JSON: what is not, its operation refuses.
+func (x *exchange) described() error {
+	if _, err := x.decode(); err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	if faults := published.Faults(x.route.operation, x.raw); faults != nil {
+		return invalid(faults...)
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ type Options struct {
 
 	// Strict refuses with 400 what the real platform lets pass although the
 	// caller hardly meant it: unknown and repeated query parameters, a body
-	// where the operation has none, a body that is not declared to be JSON.
+	// where the operation has none, a body that is not declared to be JSON; with
+	// 422, a body that its published description does not have.
 	// Under RunT a call to no known route also fails the test.
 	Strict bool
 

@@ -32,6 +32,7 @@ func runRoutes() []route {
 		{method: get, pattern: base + "/requests", operation: "requests", handle: (*exchange).listRequests},
 		{method: post, pattern: base + "/openai/v1/chat/completions", operation: "chatCompletions", handle: (*exchange).chatCompletions, body: true, changes: true},
 		{method: post, pattern: base + "/openai/v1/completions", operation: "completions", handle: (*exchange).textCompletions, body: true, changes: true},
+		{method: post, pattern: base + "/openai/v1/embeddings", operation: "embeddings", handle: (*exchange).embeddings, body: true, changes: true},
 		{method: get, pattern: base + "/openai/v1/models", operation: "models", handle: (*exchange).listModels},
 		{method: get, pattern: base + "/openai/v1/models/{model}", operation: "model", handle: (*exchange).getModel},
 		{method: get, pattern: base + "/openai/v1/models/{owner}/{model}", operation: "model", handle: (*exchange).getModel},
@@ -86,7 +87,7 @@ type opRate struct {
 // and at once; zero is no limit.
 func allowance(operation string) (calls, open int) {
 	switch operation {
-	case "runSync", "status", "stream", "chatCompletions", "completions":
+	case "runSync", "status", "stream", "chatCompletions", "completions", "embeddings":
 		return 2000, 400
 	case "run":
 		return 1000, 200

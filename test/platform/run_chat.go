@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ type completion struct {
 	prompt    string
 	maxTokens int
 	stream    bool
+	usage     bool
 }
 
 func (x *exchange) parseCompletion(chat bool) (completion, error) {
@@ -70,6 +72,9 @@ func (x *exchange) parseCompletion(chat bool) (completion, error) {
 		q.maxTokens = int(n)
 	}
 	q.stream = isSet(f.flag("stream"))
+	if options, ok := f.child("stream_options", "include_usage", "continuous_usage_stats"); ok {
+		q.usage = isSet(options.flag("include_usage"))
+	}
 	if len(c.errs) > 0 {
 		return q, badRequest("the request is not a completion", c.errs...)
 	}
@@ -108,35 +113,83 @@ func (x *exchange) complete(chat bool) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	j, err := x.askModel(q.model, q.prompt)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case q.stream:
+		return x.streamCompletion(q, j), nil
+	}
+	return ok(q.answer(j)), nil
+}
+
+// askModel runs a prompt as a job of the queue, to its end.
+func (x *exchange) askModel(model string, prompt any) (*job, error) {
 	x.lock()
 	defer x.unlock()
 	e, err := x.queueLocked()
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	if q.model != e.model() {
-		return reply{}, refuse(http.StatusNotFound, "the model '"+q.model+"' does not exist")
+	if model != e.model() {
+		return nil, refuse(http.StatusNotFound, "the model '"+model+"' does not exist")
 	}
 	leave, err := x.enterLocked(e)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	defer leave()
 	j := &job{
-		Sync: true, Keep: keepSync, Input: map[string]any{"prompt": q.prompt},
+		Sync: true, Keep: keepSync, Input: map[string]any{"prompt": prompt},
 		Expires: time.Time{}.Add(24 * time.Hour),
 	}
 	x.submitLocked(e, j)
 	if _, err := x.awaitLocked(j, j.Expires, x.nextOf(e)); err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	if j.Status != jobCompleted {
-		return reply{}, refuse(http.StatusInternalServerError, "the completion ended "+j.Status)
+		return nil, refuse(http.StatusInternalServerError, "the completion ended "+j.Status)
 	}
-	if q.stream {
-		return x.streamCompletion(q, j), nil
+	return j, nil
+}
+
+// embedded is one vector of an answer.
+type embedded struct {
+	Object    string    `json:"object"`
+	Index     int       `json:"index"`
+	Embedding []float64 `json:"embedding"`
+}
+
+// embeddings answers each text with a vector of how long it is.
+func (x *exchange) embeddings() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
 	}
-	return ok(q.answer(j)), nil
+	m, _ := body.(map[string]any)
+	var c checker
+	f := fields{c: &c, at: "$", m: m}
+	f.require("model", "input")
+	model, _ := f.text("model", 1)
+	texts, isList := m["input"].([]any)
+	if !isList {
+		texts = []any{m["input"]}
+	}
+	if len(c.errs) > 0 {
+		return reply{}, badRequest("the request is not one for embeddings", c.errs...)
+	}
+	if _, err := x.askModel(model, texts); err != nil {
+		return reply{}, err
+	}
+	data, tokens := []embedded{}, 0
+	for i, v := range texts {
+		text, _ := v.(string)
+		words := len(strings.Fields(text))
+		data, tokens = append(data, embedded{"embedding", i, []float64{float64(len(text)), float64(words)}}), tokens+words
+	}
+	return ok(encoded(map[string]any{
+		"object": "list", "model": model, "data": data, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
+	})), nil
 }
 
 // words is the answer of the emulated model: the prompt, word by word.
@@ -151,7 +204,7 @@ type completionBody struct {
 	Created int64              `json:"created"`
 	Model   string             `json:"model"`
 	Choices []completionChoice `json:"choices"`
-	Usage   map[string]int     `json:"usage,omitempty"`
+	Usage   any                `json:"usage,omitempty"`
 }
 
 type completionChoice struct {
@@ -167,10 +220,17 @@ type completionMessage struct {
 	Content string `json:"content"`
 }
 
-func (q completion) body(j *job, object string, choice completionChoice) completionBody {
-	return completionBody{
-		ID: "cmpl-" + j.ID, Object: object, Created: j.Ends.Unix(), Model: q.model, Choices: []completionChoice{choice},
+func (q completion) body(j *job, object string, choices ...completionChoice) completionBody {
+	if choices == nil {
+		choices = []completionChoice{}
 	}
+	return completionBody{ID: "cmpl-" + j.ID, Object: object, Created: j.Ends.Unix(), Model: q.model, Choices: choices}
+}
+
+// tokens is the account of a completion.
+func (q completion) tokens() map[string]int {
+	in, out := len(strings.Fields(q.prompt)), len(q.words())
+	return map[string]int{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
 }
 
 func (q completion) answer(j *job) []byte {
@@ -181,13 +241,12 @@ func (q completion) answer(j *job) []byte {
 		object = "chat.completion"
 	}
 	body := q.body(j, object, choice)
-	in, out := len(strings.Fields(q.prompt)), len(q.words())
-	body.Usage = map[string]int{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
+	body.Usage = q.tokens()
 	return encoded(body)
 }
 
-// streamCompletion sends the words as server-sent events, and [DONE] after the
-// last of them.
+// streamCompletion sends the words as server-sent events, after the last of them the
+// account of tokens if that was asked for, and [DONE].
 func (x *exchange) streamCompletion(q completion, j *job) reply {
 	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
 	return reply{status: http.StatusOK, header: header, stream: func() error {
@@ -202,17 +261,34 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 				}
 			}
 			choice, object := q.chunk(word, i, len(words))
-			event := append([]byte("data: "), encoded(q.body(j, object, choice))...)
-			if _, err := x.w.Write(append(event, "\n\n"...)); err != nil {
+			body := q.body(j, object, choice)
+			if q.usage {
+				body.Usage = json.RawMessage("null")
+			}
+			if err := x.event(out, body); err != nil {
 				return err
 			}
-			if err := out.Flush(); err != nil {
+		}
+		if q.usage {
+			_, object := q.chunk("", 0, 1)
+			body := q.body(j, object)
+			body.Usage = q.tokens()
+			if err := x.event(out, body); err != nil {
 				return err
 			}
 		}
 		_, err := x.w.Write([]byte("data: [DONE]\n\n"))
 		return err
 	}}
+}
+
+// event sends one part of a completion.
+func (x *exchange) event(out *http.ResponseController, body completionBody) error {
+	event := append([]byte("data: "), encoded(body)...)
+	if _, err := x.w.Write(append(event, "\n\n"...)); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 func (q completion) chunk(word string, i, of int) (completionChoice, string) {

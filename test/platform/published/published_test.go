@@ -1,0 +1,30 @@
+package published
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFaults(t *testing.T) {
+	const scaling = `,"scaling":{"type":"QUEUE_DELAY","queueDelay":4}`
+	for _, tt := range []struct {
+		operation, body string
+		want            []string
+	}{
+		{"createPod", `{"name":"a","image":"i","gpu":{"id":"NVIDIA L4","count":1,"minRamPerGpu":8},"cmd":["a"],"entrypoint":[]}`, nil},
+		{"createPod", `{"name":"a","image":"i","bogus":1}`, []string{"$.bogus: not allowed"}},
+		{"createTemplate", `{"name":"a","image":"i","cmd":[]}`, []string{"$.cmd: not allowed"}},
+		{"createTemplate", `{"name":"a","image":"i","args":"{\"cmd\":[\"a\"]}"}`, nil},
+		{"createEndpoint", `{"templateId":"t","gpu":{"pools":["ADA_24"]}` + scaling + `}`, nil},
+		{"createEndpoint", `{"templateId":"t","gpu":{"pools":["ADA_24"]},"entrypoint":[]` + scaling + `}`, []string{"$.entrypoint: not allowed"}},
+		{"createEndpoint", `{"templateId":"t"}`, []string{"$: missing properties: 'scaling'"}},
+		{"updateEndpoint", `{"cmd":["a"]}`, []string{"$.cmd: not allowed"}},
+		{"createCluster", `{"name":"c","type":"TRAINING","compute":{"gpuTypeId":"x","gpuCountPerPod":1,"podCount":2},"cmd":["a"]}`, []string{"$.cmd: not allowed"}},
+		{"listPods", `{}`, nil},
+	} {
+		if diff := cmp.Diff(tt.want, Faults(tt.operation, []byte(tt.body))); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", tt.operation, tt.body, diff)
+		}
+	}
+}
