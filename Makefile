@@ -127,6 +127,7 @@ deploy-check: ## Hold the Helm chart against its manifests, and the release agai
 .PHONY: release
 release: ## Build a release into dist: VERSION=v1.2.3, signed with MINISIGN_KEY=file (docs/operations.md)
 	@.ci/install-tools release
+	@deploy/release/vulnerabilities
 	@VERSION=$(VERSION) deploy/release/build
 
 .PHONY: soak

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -284,5 +285,25 @@ orgs: [{id: acme, credential: {env: ABSENT}}]
 `
 	if _, err := config.Parse("tollgate.yaml", []byte(file), config.Sources{WithoutSecrets: true}); err != nil {
 		t.Errorf("Parse: %v", err)
+	}
+}
+
+// TestGoodFilesNeedNoSecrets: without them they are as good, and bad ones as bad, but for what is wrong with a secret.
+func TestGoodFilesNeedNoSecrets(t *testing.T) {
+	nothing := config.Sources{
+		WithoutSecrets: true,
+		Env:            func(name string) (string, bool) { t.Errorf("%s is asked for", name); return "", false },
+		ReadFile:       os.ReadFile,
+	}
+	for _, name := range files(t, "*.good.yaml") {
+		if _, err := config.Load(name, nothing); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ofSecrets := []string{"testdata/missing_secret.bad.yaml", "testdata/shared_account.bad.yaml", "testdata/short_admin_token.bad.yaml"}
+	for _, name := range files(t, "*.bad.yaml") {
+		if _, err := config.Load(name, nothing); (err == nil) != slices.Contains(ofSecrets, name) {
+			t.Errorf("%s: err = %v", name, err)
+		}
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
+	"syscall"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -28,7 +30,8 @@ type Sources struct {
 	// DemoKeys admits the documented keys of the demo. Only the demo may.
 	DemoKeys bool
 	// WithoutSecrets leaves secrets unresolved, for commands that only read what
-	// else is configured.
+	// else is configured, and does not ask for directories of logs: the machine is
+	// not the one that the gateway runs on.
 	WithoutSecrets bool
 }
 
@@ -105,6 +108,9 @@ func parse(name string, data []byte, src Sources, in Inputs) (*Loaded, error) {
 	form = append(form, more...)
 	later := errors.Join(missing, l.resolve(src))
 	l.complete(filepath.Dir(name))
+	if !src.WithoutSecrets {
+		later = errors.Join(later, l.places())
+	}
 	l.Config.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
 	later = errors.Join(later, validate(&l.Config, src.DemoKeys), l.Config.Validate())
 	if form != nil || later != nil {
@@ -115,14 +121,14 @@ func parse(name string, data []byte, src Sources, in Inputs) (*Loaded, error) {
 
 // resolve looks the secrets up, and parses those that are certificates.
 func (l *Loaded) resolve(src Sources) error {
-	if src.WithoutSecrets {
-		return nil
-	}
 	if src.Env == nil {
 		src.Env = os.LookupEnv
 	}
 	c := &l.Config
-	errs := []error{strictyaml.ResolveSecrets(c, src.Env, l.Inputs.reading(src.ReadFile))}
+	var errs []error
+	if !src.WithoutSecrets {
+		errs = append(errs, strictyaml.ResolveSecrets(c, src.Env, l.Inputs.reading(src.ReadFile)))
+	}
 	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
 	listeners := map[string]*gateway.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
 	for i := range c.Envoy.XDS.Groups {
@@ -173,6 +179,9 @@ func (l *Loaded) complete(dir string) {
 		unlisted = append(unlisted, "run_webhooks")
 	}
 	l.Config.AssignIssued()
+	if u, err := url.Parse(l.Config.Platform.BaseURL); err == nil {
+		l.Config.Legacy.Host = u.Hostname()
+	}
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
 		for _, name := range unlisted {
@@ -185,6 +194,22 @@ func (l *Loaded) complete(dir string) {
 			l.Inputs.directory(p.Directory)
 		}
 	}
+}
+
+// places reports files that cannot be written because of the directory they are in.
+func (l *Loaded) places() error {
+	var errs fault.Found
+	for path, file := range map[string]*decisionlog.File{"decisions.file.path": l.Config.Decisions.File, "audit.file.path": l.Config.Audit.File} {
+		if file == nil || file.Path == "" {
+			continue
+		}
+		dir := filepath.Dir(file.Path)
+		_, err := os.ReadDir(dir)
+		if cause, ok := errors.AsType[*os.PathError](err); ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
+			errs.Add(path, "%s: %w", dir, cause.Err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func beside(dir, path string) string {
@@ -205,21 +230,4 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 		}
 	}
 	return all.InOrder()
-}
-
-// Warnings returns what is no fault and yet does nothing, or lets pass what is not
-// judged, each with its place.
-func (l *Loaded) Warnings(now time.Time) []error {
-	var errs fault.Found
-	for i, o := range l.Config.Orgs {
-		at := fault.Index("orgs", i)
-		errs.If(o.Budgeted() && l.Config.Redis.Embedded, at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what")
-		errs = append(errs, fault.At(at, errors.Join(o.Policies.Warnings(now)...)), fault.At(at+".unknown", errors.Join(o.Unknown.Warnings()...)))
-	}
-	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
-	out := make([]error, len(found))
-	for i, f := range found {
-		out[i] = f
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -68,10 +69,9 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	errs.If(c.PublicBalancedURL != "" && c.Platform.BalancedURL == "", "public_lb_url", "needs platform.lb_url")
 	errs.If(c.Run.WebSockets < 0, "run.websockets", "must not be negative")
 	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must be more than the largest body, %d bytes", operation.MaxRead)
-	for path, addr := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "envoy.listen": c.Envoy.Listen} {
-		_, _, err := net.SplitHostPort(addr)
-		errs.If(err != nil && (addr != "" || path != "envoy.listen"), path, "must be host:port")
-	}
+	errs = append(errs, validateListeners(c)...)
+	d, a := c.Decisions.File, c.Audit.File
+	errs.If(d != nil && a != nil && a.Path != "" && filepath.Clean(d.Path) == filepath.Clean(a.Path), "audit.file.path", "is that of decisions.file, too: the chain of the audit log would not verify")
 	// Whoever speaks ext_proc to this door and has any caller's key is given the
 	// organisation's platform key, for Envoy to send.
 	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
@@ -97,6 +97,47 @@ func validate(c *gateway.Config, demoKeys bool) error {
 		errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
 	}
 	return errors.Join(errs...)
+}
+
+// validateListeners reports addresses that cannot be listened on, or not beside another.
+func validateListeners(c *gateway.Config) []error {
+	var errs fault.Found
+	type listener struct {
+		path, host string
+		port       int
+	}
+	var before []listener
+	for _, l := range []struct{ path, address string }{{"listen", c.Listen}, {"admin.listen", c.Admin.Listen}, {"envoy.listen", c.Envoy.Listen}} {
+		if l.address == "" && l.path == "envoy.listen" {
+			continue // opens none
+		}
+		host, port, err := net.SplitHostPort(l.address)
+		if err != nil {
+			errs.Add(l.path, "must be host:port")
+			continue
+		}
+		a, err := net.ResolveTCPAddr("tcp", ":"+port) // without a host, it asks nobody
+		if err != nil {
+			errs.Add(l.path, "%q is not a port", port)
+			continue
+		}
+		for _, other := range before {
+			errs.If(a.Port != 0 && a.Port == other.port && overlap(host, other.host), l.path, "is the address of %s, too", other.path)
+		}
+		before = append(before, listener{l.path, host, a.Port})
+	}
+	return errs
+}
+
+// overlap reports whether listening on one host takes a port of the other: the same,
+// or all addresses of a family that the other is of. IPv6's are IPv4's, too.
+func overlap(a, b string) bool {
+	covers := func(a, b string) bool {
+		all, one := net.ParseIP(a), net.ParseIP(b)
+		return a == "" || all.IsUnspecified() && (all.To4() == nil || one.To4() != nil)
+	}
+	a, b = strings.Replace(a, "localhost", "127.0.0.1", 1), strings.Replace(b, "localhost", "127.0.0.1", 1)
+	return a == b || covers(a, b) || covers(b, a)
 }
 
 // mutual parses a certificate with its key and the authority of its clients.

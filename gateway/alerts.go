@@ -246,6 +246,23 @@ func (g *Gateway) tellDrift(ctx context.Context, org string, drifted []spend.Dri
 	}
 }
 
+// shortList is what receivers are told about a list of the platform that lacks most of
+// what there is.
+type shortList struct {
+	Org     string `json:"org"`
+	Listed  int    `json:"listed"`
+	Missing int    `json:"missing"`
+}
+
+// tellShort tells of a list that lacks most of what there is, under one id an hour. The
+// log has it already.
+func (g *Gateway) tellShort(ctx context.Context, org string, r *spend.Report) {
+	const kind = "platform.list_short"
+	now := g.deps.Now()
+	id := strings.Join([]string{kind, org, spend.Hourly.Start(now).Format(time.RFC3339)}, ":")
+	g.tell(ctx, org, id, kind, now, shortList{Org: org, Listed: r.Resources, Missing: r.Missing})
+}
+
 // budgetAlert is what receivers are told about a budget; amounts are USD, or counts.
 type budgetAlert struct {
 	Org     string      `json:"org"`

@@ -63,7 +63,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Kept: filter.ListsOf(g.api)}
+	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Kept: filter.ListsOf(g.api), Gets: filter.GetsOf(g.api)}
 	judge := &filter.Judge{
 		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Reader: reader, Recorder: g.recorder,
@@ -73,7 +73,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	admit := filter.Admit{Names: names, Urgency: urgency(moves(first))}
 	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: cfg.publicRuns(), Balanced: cfg.publicBalanced()}
-	repeat := &filter.Repeat{Finder: finder, Addresses: addresses}
+	made := &filter.Once{Finder: finder, Addresses: addresses}
 	chain := new(filter.Chain)
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
@@ -100,12 +100,12 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	}
 	chain.Call = []filter.Filter{
 		count,
+		filter.OwnKeys{},
 		filter.Labels{},
-		repeat,
-		&filter.Own{Gets: filter.GetsOf(g.api), Templates: judge.Templates, Reader: reader},
+		made,
+		&filter.Own{Reader: reader},
 		judge,
-		&filter.Once{Finder: finder},
-		&filter.Reserve{Repeat: repeat, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Unresolved: g.started.Spend.Unresolved},
+		&filter.Reserve{Once: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client},
@@ -127,6 +127,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		},
 		Call: []filter.Filter{
 			count,
+			filter.OwnKeys{},
 			filter.Labels{},
 			judge,
 			filter.Rebuild{Agent: agent(g.deps.Version)},
@@ -135,7 +136,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Repeats: g.repeats, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{deps: g.dialects, next: g.history, late: g.late.Go, pods: &g.pods},
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{deps: g.dialects, next: g.history, late: g.late.Go, pods: &g.pods},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
@@ -229,7 +230,7 @@ func newTranslators(cfg *Config, deps translate.Deps) (*v1.API, graphqlDoor, err
 func legacyRoutes(cfg *Config, first *v1.API) []route.Route {
 	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: cfg.Legacy.Keyless.Org != ""}}
 	for _, op := range first.Operations() {
-		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public})
+		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, Bodiless: op.Bodiless})
 	}
 	return routes
 }

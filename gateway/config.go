@@ -169,7 +169,7 @@ type Timeouts struct {
 	Body     time.Duration `yaml:"body" doc:"receiving a request body; of one of the run interface, each MiB" reload:"restart"`
 	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of a response" reload:"restart"`
 	Notice   time.Duration `yaml:"notice" doc:"serving on after readiness has failed, so that load balancers notice; 0 is 5s if envoy.xds has groups, and otherwise none" reload:"restart"`
-	Drain    time.Duration `yaml:"drain" doc:"letting requests finish when stopping" reload:"restart"`
+	Drain    time.Duration `yaml:"drain" doc:"the whole stop, from the closing of the listeners on: requests, and all that runs beside them" reload:"restart"`
 }
 
 // Limits says how calls are counted.

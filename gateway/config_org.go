@@ -25,26 +25,27 @@ import (
 
 // Org is one organisation.
 type Org struct {
-	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
-	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
-	Limit      ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
-	Failure    Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
-	Budget     spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
-	Horizon    spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
-	Zone       spend.Zone        `yaml:"zone" doc:"time zone that the days and months of budgets go by, such as Europe/Berlin; a change takes effect when the next day or month begins in it; empty is UTC"`
-	Unknown    Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
-	Prices     catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
-	Over       spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
-	Idle       spend.Idle        `yaml:"idle" doc:"what of its resources is idle, and what is done about that"`
-	Alerts     Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up, that an hour is unusual or an exception ends"`
-	Endpoints  spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
-	Isolation  Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
-	Labels     []spend.LabelRule `yaml:"labels" doc:"labels that callers may set on what they make with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
-	Classes    []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
-	Brownouts  []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
-	Policies   policies.Config   `yaml:",inline"`
-	Teams      []Team            `yaml:"teams" doc:"its teams"`
-	Keys       []Key             `yaml:"keys" doc:"its callers' keys"`
+	ID           string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
+	Credential   strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
+	Limit        ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
+	Failure      Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
+	Budget       spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
+	Horizon      spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
+	Zone         spend.Zone        `yaml:"zone" doc:"time zone that the days and months of budgets go by, such as Europe/Berlin; a change takes effect when the next day or month begins in it; empty is UTC"`
+	Unknown      Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
+	KeysInBodies KeysInBodies      `yaml:"keys_in_bodies" doc:"what happens to variables of env that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a body; empty is remove. See docs/keys.md"`
+	Prices       catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
+	Over         spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
+	Idle         spend.Idle        `yaml:"idle" doc:"what of its resources is idle, and what is done about that"`
+	Alerts       Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up, that an hour is unusual or an exception ends"`
+	Endpoints    spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
+	Isolation    Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
+	Labels       []spend.LabelRule `yaml:"labels" doc:"labels that callers may set on what they make with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
+	Classes      []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
+	Brownouts    []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
+	Policies     policies.Config   `yaml:",inline"`
+	Teams        []Team            `yaml:"teams" doc:"its teams"`
+	Keys         []Key             `yaml:"keys" doc:"its callers' keys"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued `yaml:"-"`
 	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
@@ -90,6 +91,14 @@ func (u Unknown) Warnings() []error {
 	out.If(u.Reads.forwards(), "reads", "every key may read collections that this build does not know: policies judge them as operation unknownRead")
 	return out
 }
+
+// KeysInBodies says what happens to keys of callers in the environment of a body.
+type KeysInBodies string
+
+// Values lists what can be done.
+func (KeysInBodies) Values() []string { return []string{"remove", "refuse"} }
+
+func (k KeysInBodies) refused() bool { return k == "refuse" }
 
 // Handling says whether something passes.
 type Handling string

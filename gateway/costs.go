@@ -82,7 +82,8 @@ func (l ledger) History(ctx context.Context, org string, q admin.CostQuery) (*ad
 
 // Forecast implements admin.Spend.
 func (l ledger) Forecast(ctx context.Context, org string) (*admin.Forecasts, error) {
-	if _, err := l.check(org); err != nil {
+	o, err := l.check(org)
+	if err != nil {
 		return nil, err
 	}
 	history := l.g.books.History
@@ -93,15 +94,16 @@ func (l ledger) Forecast(ctx context.Context, org string) (*admin.Forecasts, err
 	if err != nil {
 		return nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, &state)
+	outlooks, err := history.Outlooks(ctx, org, o.budgets(), &state)
 	if err != nil {
 		return nil, err
 	}
 	usd := func(n int64) string { return catalog.Money(n).String() }
 	out := &admin.Forecasts{At: state.Now.UTC(), Scopes: make([]admin.Forecast, len(outlooks))}
 	for i, o := range outlooks {
+		periods := slices.DeleteFunc(o.Ceilings, func(c spend.Fullness) bool { return c.Index != spend.PerDay && c.Index != spend.PerMonth })
 		out.Scopes[i] = admin.Forecast{
-			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days,
+			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days, Budgets: budgetsOf(periods),
 			Day:   admin.Estimate{Low: usd(o.Day.Low), Expected: usd(o.Day.Expected), High: usd(o.Day.High)},
 			Month: admin.Estimate{Low: usd(o.Month.Low), Expected: usd(o.Month.Expected), High: usd(o.Month.High)},
 		}

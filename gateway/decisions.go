@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
 // openDecisions opens the decision log, if it has anywhere to go, and the memory
@@ -95,6 +98,32 @@ func (g *Gateway) policyStatus() []admin.PolicyStatus {
 		if s.Err != nil {
 			out[i].Fault = s.Err.Error()
 		}
+		if o := g.org(s.Org); o != nil {
+			out[i].Unlisted = o.unlisted(g.catalog.Last(s.Org))
+		}
 	}
 	return out
+}
+
+// unlisted tells which names in an organisation's policies a list of the platform's
+// catalog, nil if none was read, does not have.
+func (o *Org) unlisted(list *catalog.Snapshot) []string {
+	var out []string
+	for _, v := range load.Values(o.Policies.Policies) {
+		if meant, lacks := list.Lacks(v.Format, v.Text); lacks {
+			line := fmt.Sprintf("%s: %q is not in the platform's catalog", v.Path, v.Text)
+			if meant != "" {
+				line += fmt.Sprintf(", did you mean %q?", meant)
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// tellUnlisted logs the same.
+func (g *Gateway) tellUnlisted(o *Org, list *catalog.Snapshot) {
+	for _, line := range o.unlisted(list) {
+		g.deps.Logger.Warn("a policy names what the platform does not have", "org", o.ID, "parameter", line)
+	}
 }

@@ -97,7 +97,7 @@ func (c *Config) validateEnvoys() error {
 		errs.If(seen[g.ID], at+".id", "group %q is already defined", g.ID)
 		seen[g.ID] = true
 		errs.If(g.TrustedHops < 0, at+".trusted_hops", "must not be negative")
-		errs.If(g.HTTP3 && g.TLS.Pair == nil, at+".http3", "needs tls")
+		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "needs tls")
 		if needs := groups[i].ThroughData(); needs != "" && len(c.Balancers.Addresses) == 0 {
 			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
 		}
@@ -118,7 +118,7 @@ func (c *Config) validateEnvoys() error {
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
 		errs.If(pair != nil && c.peer(pair).Name == "", "groups", "need a DNS name in the certificate of %s", path)
 	}
-	errs.If(c.TLS.Pair != nil && c.Envoy.TLS.Pair == nil, "groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener")
+	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener")
 	return fault.At("envoy.xds", errors.Join(errs...))
 }
 

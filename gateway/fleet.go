@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
@@ -59,16 +60,14 @@ func (g *Gateway) mutualTLS() []grpc.ServerOption {
 	if g.current.Load().config.Envoy.TLS.Pair == nil {
 		return nil
 	}
-	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			t := g.current.Load().config.Envoy.TLS
-			return &tls.Config{
-				MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
-				Certificates: []tls.Certificate{*t.Pair}, ClientCAs: t.Pool, ClientAuth: tls.RequireAndVerifyClientCert,
-			}, nil
-		},
-	}))}
+	c := encryption.Config()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		t, c := g.current.Load().config.Envoy.TLS, encryption.Config()
+		c.NextProtos, c.Certificates = []string{"h2"}, []tls.Certificate{*t.Pair}
+		c.ClientCAs, c.ClientAuth = t.Pool, tls.RequireAndVerifyClientCert
+		return c, nil
+	}
+	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(c))}
 }
 
 // runFleet registers this gateway while it is ready, and tells Envoys which ones

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
@@ -45,6 +47,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -85,6 +88,7 @@ const keylessMemory = 16 << 20
 // Gateway is a running tollgate.
 type Gateway struct {
 	deps       Deps
+	name       string // among those that share the store
 	api        *schema.API
 	runs       *schema.API    // of the run interface
 	bodies     *filter.Memory // of the run interface
@@ -94,6 +98,7 @@ type Gateway struct {
 	recorder   *telemetry.Recorder
 	store      *redisstore.Store
 	scripts    *groupcommit.Client // what travels together to Redis
+	accounts   *spendstore.Store   // of the ledger
 	limiter    *ratelimit.Limiter
 	guard      *filter.Guard
 	attempts   *ratelimit.AddressLimiter // wrong admin tokens
@@ -102,7 +107,8 @@ type Gateway struct {
 	dialects   translate.Deps
 	late       lingering // creates that outlived their requests
 	ledger     *spend.Ledger
-	repeats    *repeats
+	intents    *once.Desk
+	outbox     *spend.Outbox    // the ledger's store
 	pods       backlog[podNote] // for v1's bills
 	approvals  *approval.Store
 	archive    *archiver // nil without one
@@ -110,6 +116,7 @@ type Gateway struct {
 	issuerKeys *oidc.Keys
 	tokens     *revokedTokens
 	books      *spend.Loop                                 // keeps the ledger in line with the platform
+	images     *spend.Watch                                // what is remembered of ledgers
 	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
 	notices    spend.Notices
 	keeper     *spend.Keeper
@@ -172,9 +179,13 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.scripts = groupcommit.New(deps.Redis)
 	limits := cfg.Limits.Config
-	limits.Gateway = cmp.Or(limits.Gateway, deps.Instance)
+	g.accounts = spendstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
+	g.accounts.Now = deps.Now
+	g.accounts.Watch(g.store.Server())
+	g.name = cmp.Or(limits.Gateway, deps.Instance, rand.Text())
+	limits.Gateway = g.name
 	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{
-		Store: g.store, Clock: clock(deps.Now), Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
+		Store: proving{g.store, g}, Clock: clock(deps.Now), Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
@@ -190,9 +201,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.attempts, err = ratelimit.NewAddressLimiter(ratelimit.DefaultAddressConfig(), clock(deps.Now)); err != nil {
 		return nil, err
 	}
-	if g.guard, err = filter.NewGuard(failures, questions, cfg.Limits.AnonymousExempt); err != nil {
-		return nil, err
-	}
+	g.guard = filter.NewGuard(failures, questions, cfg.Limits.AnonymousExempt)
 	if g.shares, err = ratelimit.NewUpstream(cfg.Limits.FairShare, clock(deps.Now)); err != nil {
 		return nil, err
 	}
@@ -291,6 +300,9 @@ func (g *Gateway) Swap(cfg Config) error {
 			g.catalog.Forget(org.ID)
 		}
 	}
+	for i := range cfg.Orgs {
+		g.tellUnlisted(&cfg.Orgs[i], g.catalog.Last(cfg.Orgs[i].ID))
+	}
 	// Requests under way keep the old client; only its idle connections go.
 	old.close()
 	for _, setting := range restart {
@@ -317,6 +329,9 @@ func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
 	l, err := p.g.current.Load().reader.Lists(ctx, org)
 	if o := p.g.org(org); err == nil && o != nil {
 		l = o.Prices.Apply(l)
+		if p.g.catalog.Last(org) == nil { // its policies were loaded before any list
+			p.g.tellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, p.g.deps.Now()))
+		}
 	}
 	return l, err
 }
@@ -398,6 +413,9 @@ func (g *Gateway) probe(ctx context.Context) (away []string, err error) {
 		return s.Err != nil && g.deps.Now().Sub(s.Fetched) > cfg.Catalog.MaxAge
 	}) {
 		away = append(away, "the price list of an organisation cannot be read: what its policies judge by price is refused")
+	}
+	for org, what := range g.images.Losses() {
+		away = append(away, "the ledger of organisation "+org+" was lost: "+what)
 	}
 	err = g.store.Check(ctx)
 	switch {

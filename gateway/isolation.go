@@ -13,7 +13,7 @@ import (
 type Isolation struct {
 	Change  Reach           `yaml:"change" doc:"who may change a resource: all of the organisation, the team of whoever made it, or the key alone; for others it does not exist (404); empty is the value of read"`
 	Read    Reach           `yaml:"read" doc:"who may read and use it, likewise; empty is org"`
-	Unowned Unowned         `yaml:"unowned" doc:"who may read and change what was made without the gateway: all of the organisation, or the exempt roles alone; empty is org"`
+	Unowned Unowned         `yaml:"unowned" doc:"who may read and change what the ledger knows no maker of, because it was made without the gateway or a moment ago: all of the organisation, or the exempt roles alone; empty is admins"`
 	Exempt  []identity.Role `yaml:"exempt" doc:"roles that may read and change everything; empty is admin alone"`
 }
 
@@ -23,7 +23,7 @@ type Reach string
 // Values lists who can be meant, widest first.
 func (Reach) Values() []string { return []string{"org", "team", "key"} }
 
-// Unowned says who may read and change what no caller made.
+// Unowned says who may read and change what the ledger knows no maker of.
 type Unowned string
 
 // Values lists who can be meant.
@@ -38,6 +38,10 @@ func (i Isolation) Validate() error {
 	return nil
 }
 
+// HidesUnowned reports whether what the ledger knows no maker of is kept from callers
+// although the configuration does not say so.
+func (i Isolation) HidesUnowned() bool { return i.Unowned == "" && i.applies() }
+
 // applies reports whether anything is kept apart.
 func (i Isolation) applies() bool {
 	c := i.compiled()
@@ -45,7 +49,7 @@ func (i Isolation) applies() bool {
 }
 
 func (i Isolation) compiled() filter.Isolation {
-	c := filter.Isolation{Read: filter.Reach(i.Read), Change: filter.Reach(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned == "admins", Exempt: i.Exempt}
+	c := filter.Isolation{Read: filter.Reach(i.Read), Change: filter.Reach(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
 	if len(c.Exempt) == 0 {
 		c.Exempt = []identity.Role{identity.RoleAdmin}
 	}

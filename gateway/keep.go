@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -81,15 +82,22 @@ func (g *Gateway) mayUpdate(ctx context.Context, ex *filter.Exchange, kind opera
 	if op == nil {
 		return nil
 	}
+	refused, err := g.refusedWhatever(ctx, ex, op)
+	if err == nil && len(refused) > 0 {
+		err = problem.Forbidden.New("whoever keeps a resource must be allowed to change it: " + strings.Join(refused, "; "))
+	}
+	return err
+}
+
+// refusedWhatever says why the policies refuse a caller's calls of an operation whatever
+// they say, and is empty if they do not.
+func (g *Gateway) refusedWhatever(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
 	judged, err := judgedWhatever(ctx, g.current.Load().engine, op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.deps.Now())
 	if err != nil {
-		return problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
+		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
 	}
-	if len(judged.Refused) > 0 {
-		return problem.Forbidden.New("whoever keeps a resource must be allowed to change it: " + strings.Join(judged.Refused, "; "))
-	}
-	return nil
+	return judged.Refused, nil
 }
 
 // keep keeps a resource for a time, or ends that for 0. What may does not refuse is

@@ -213,6 +213,29 @@ func (g *Gateway) listKeys(ctx context.Context, org string) []KeyRecord {
 	return list
 }
 
+// configuredKeys returns the keys that an organisation has in the configuration, in its
+// order.
+func (g *Gateway) configuredKeys(org string) []KeyRecord {
+	o, now := g.current.Load().file.org(org), g.deps.Now()
+	list := make([]KeyRecord, 0, len(o.Keys))
+	for i := range o.Keys {
+		k := &o.Keys[i]
+		r := k.Record()
+		r.By, r.State = "configuration", "expired"
+		for _, d := range k.Accepted() {
+			switch {
+			case !d.NotAfter.IsZero() && !now.Before(d.NotAfter):
+			case !now.Before(d.NotBefore):
+				r.State = "in force"
+			case r.State == "expired":
+				r.State = "not in force: before " + d.NotBefore.UTC().Format(time.RFC3339)
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
 // adminKeys is the keys as the admin listener knows them.
 type adminKeys struct{ g *Gateway }
 
@@ -230,7 +253,7 @@ func (a adminKeys) List(ctx context.Context, org string) (any, error) {
 	if a.g.org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
-	return a.g.listKeys(ctx, org), nil
+	return append(a.g.listKeys(ctx, org), a.g.configuredKeys(org)...), nil
 }
 
 // Create implements admin.Keys.

@@ -89,7 +89,7 @@ type KeyRecord struct {
 	RevokedBy string    `json:"revoked_by,omitempty"`
 
 	// Used is when the key was last used, to a few minutes; zero for never, or not for
-	// long. State is "in force", "revoked", "expired", or why it is not in force. Both
+	// long, and for keys of the configuration. State is "in force", "revoked", "expired", or why it is not in force. Both
 	// are shown and not stored.
 	Used  time.Time `json:"used,omitzero"`
 	State string    `json:"state,omitempty"`

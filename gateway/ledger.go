@@ -8,13 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/idempotency"
+	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // idleGap is how many intervals of the reconciler may pass between two looks at what is
@@ -28,25 +30,41 @@ const answering = 10 * time.Second
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
 func (g *Gateway) newLedger(cfg *Config) {
-	g.repeats = newRepeats(idempotency.New(g.scripts, cfg.Redis.Prefix.repeats()), g.late.Go, g.deps.Logger)
-	store := redisstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
+	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Limits.Gateway, g.deps.Instance)}
+	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
+	store := g.accounts
 	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
 	alerts, passes := g.newAlerts(store, history), newPasses(g.meter(), g.deps.Now, 2*cfg.Spend.Reconcile)
 	g.perils, g.notices, g.keeper = store.Perils, store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
+	images := g.newImages(store)
+	remembered := images.Remember(store)
 	reconciler := &spend.Reconciler{
-		Store: store, List: g.inventory, Claim: filter.ClaimFor(g.repeats), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
+		Store: remembered, Images: images, Repaired: passes.repaired, List: g.inventory, Get: g.resource, Claim: filter.ClaimFor(g.intents), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
 		History:  history,
 		Seen:     alerts.Look,
-		Bills:    &spend.Bills{Archive: store, Notices: store, List: g.bills, After: cfg.Spend.Bills, Keep: cfg.Spend.History},
+		Bills:    &spend.Bills{Store: store, Notices: store, List: g.bills, After: cfg.Spend.Bills, Keep: cfg.Spend.History},
 		Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 		Done: func(ctx context.Context, org string, r spend.Report) {
-			passes.done(ctx, org, r)
+			before := passes.done(ctx, org, r)
 			g.tellStrangers(ctx, org, r.Strangers)
 			g.tellDrift(ctx, org, r.Drifted)
+			if r.Short && !before.Short {
+				g.tellShort(ctx, org, &r)
+			}
 		},
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
-	g.ledger = &spend.Ledger{Store: store, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
+	g.newOutbox(cfg, remembered, self)
+	g.ledger = &spend.Ledger{Store: g.outbox, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
+	g.images = &spend.Watch{Images: images, Orgs: g.budgeted, Rebuild: reconciler.Rebuild, Interval: cfg.Spend.Reconcile, Beat: ratelimit.Beat}
+}
+
+// newOutbox makes what delivers settlements to a store.
+func (g *Gateway) newOutbox(cfg *Config, store spend.Store, self spend.Holder) {
+	g.outbox = spend.NewOutbox(store, self)
+	g.outbox.Now, g.outbox.Logger, g.outbox.Orgs, g.outbox.Doubt = g.deps.Now, g.deps.Logger, g.budgeted, g.books.Kick
+	g.outbox.Interval, g.outbox.Patience = cfg.Spend.Reconcile, cfg.Timeouts.Call+answering
+	measureHolds(g.meter(), g.outbox.Status)
 }
 
 // inventory lists what an organisation has at the platform, with prices: what is
@@ -64,6 +82,15 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 		}
 	}
 	return now.reader.Inventory(ctx, org, plan, kinds, prices)
+}
+
+// resource reads one resource of an organisation at the platform, nil if there is none.
+func (g *Gateway) resource(ctx context.Context, org string, kind operation.Kind, id string) (*spend.Found, error) {
+	prices, err := g.catalog.Snapshot(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return g.current.Load().reader.Get(ctx, org, cmp.Or(g.plan(org), new(spend.Plan)), kind, id, prices)
 }
 
 // bills lists what the platform has billed an organisation, by hour.
@@ -119,17 +146,22 @@ func (l ledger) Show(ctx context.Context, org string) (*admin.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &admin.Ledger{Complete: state.Complete, Scopes: []admin.Balance{}, Resources: []admin.Resource{}, Holds: []admin.Hold{}}
-	plan := o.budgets()
-	for _, b := range state.Balances {
+	loss, err := spend.LastLoss(ctx, l.g.notices, org)
+	if err != nil {
+		return nil, err
+	}
+	out := &admin.Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []admin.Balance{}, Resources: []admin.Resource{}, Holds: []admin.Hold{}}
+	outlooks, err := l.g.books.History.Outlooks(ctx, org, o.budgets(), &state)
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range state.Balances {
 		row := admin.Balance{
 			Scope: b.Scope.String(), Committed: amounts(b.Committed), Reserved: amounts(b.Reserved),
-			Day: catalog.Money(b.Day).String(), Month: catalog.Money(b.Month).String(), Limits: map[string]string{},
+			Day: catalog.Money(b.Day).String(), Month: catalog.Money(b.Month).String(), Limits: map[string]string{}, Budgets: budgetsOf(outlooks[i].Ceilings),
 		}
-		for i, limit := range plan.Budget(b.Scope).Limits() {
-			if limit > 0 {
-				row.Limits[spend.CeilingName(i)] = spend.AmountText(i, limit)
-			}
+		for _, b := range row.Budgets {
+			row.Limits[b.Name] = b.Limit
 		}
 		out.Scopes = append(out.Scopes, row)
 	}
@@ -139,18 +171,23 @@ func (l ledger) Show(ctx context.Context, org string) (*admin.Ledger, error) {
 			GPU: r.About.GPU, DataCenter: r.About.DataCenter, Labels: r.About.Labels.Map(),
 		})
 	}
-	for _, h := range state.Holds {
-		row := admin.Hold{
-			ID: h.ID, Kind: h.Kind, Resource: h.Resource, Name: h.About.Name, Team: h.Owner.Team, Key: h.Owner.Key, Since: h.At.UTC(), Open: h.Open,
-			Reserves: amounts(h.Amounts), Operation: h.About.Operation, Decision: h.About.Decision,
-		}
-		if h.Open {
-			until := h.Until.UTC()
-			row.Until = &until
-		}
-		out.Holds = append(out.Holds, row)
+	for i := range state.Holds {
+		out.Holds = append(out.Holds, holdRow(&state.Holds[i], state.Now))
 	}
 	return out, nil
+}
+
+// budgetsOf says how full ceilings are.
+func budgetsOf(ceilings []spend.Fullness) []admin.Budget {
+	rows := make([]admin.Budget, len(ceilings))
+	for i, c := range ceilings {
+		text := func(n int64) string { return spend.AmountText(c.Index, n) }
+		rows[i] = admin.Budget{Name: spend.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved), Left: text(c.Left())}
+		if !c.UsedUp.IsZero() {
+			rows[i].UsedUp = c.UsedUp.Format(time.DateOnly)
+		}
+	}
+	return rows
 }
 
 // Reconcile implements admin.Spend.

@@ -17,6 +17,7 @@ type passes struct {
 	now   func() time.Time
 	valid time.Duration
 	drift metric.Int64Counter
+	sums  metric.Int64Counter
 	bills metric.Float64Counter
 
 	mu   sync.Mutex // guards last
@@ -33,6 +34,8 @@ func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passe
 	p := &passes{now: now, valid: valid, last: make(map[string]pass)}
 	p.drift = must(m.Int64Counter("tollgate.ledger.drift",
 		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway.")))
+	p.sums = must(m.Int64Counter("tollgate.ledger.repairs",
+		metric.WithDescription("Sums of scopes that differed from what they are sums of, and were repaired.")))
 	p.bills = must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
 		metric.WithDescription("By how much what was counted was corrected, because the platform has billed more or less.")))
 	for _, g := range []struct {
@@ -40,6 +43,7 @@ func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passe
 		value             func(r spend.Report) int
 	}{
 		{"tollgate.ledger.open", "Reservations of calls whose end is not known.", func(r spend.Report) int { return r.Open }},
+		{"tollgate.ledger.missing", "Resources that the platform's list lacks and that are not known to be gone.", func(r spend.Report) int { return r.Missing }},
 		{"tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.", func(r spend.Report) int { return r.Unowned }},
 	} {
 		must(m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -56,9 +60,35 @@ func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passe
 	return p
 }
 
-// done is told of each pass.
-func (p *passes) done(ctx context.Context, org string, r spend.Report) {
+// measureHolds measures what looks at the holds of organisations find.
+func measureHolds(m metric.Meter, status func() map[string]spend.HoldStatus) {
+	age := must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
+		metric.WithDescription("Age of the oldest reservation of a call that is under way, and of one whose end is not known.")))
+	overdue := must(m.Int64ObservableGauge("tollgate.ledger.overdue",
+		metric.WithDescription("Reservations of this gateway's calls that have not ended in the time a call may take.")))
+	queued := must(m.Int64ObservableGauge("tollgate.ledger.queued",
+		metric.WithDescription("Ends of this gateway's calls that the ledger's store has not taken yet.")))
+	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for org, s := range status() {
+			of := attribute.String("org", org)
+			o.ObserveFloat64(age, s.Noted.Seconds(), metric.WithAttributes(of, attribute.String("state", "noted")))
+			o.ObserveFloat64(age, s.Open.Seconds(), metric.WithAttributes(of, attribute.String("state", "open")))
+			o.ObserveInt64(overdue, int64(s.Overdue), metric.WithAttributes(of))
+			o.ObserveInt64(queued, int64(s.Queued), metric.WithAttributes(of))
+		}
+		return nil
+	}, age, overdue, queued))
+}
+
+// repaired is told of sums that were repaired.
+func (p *passes) repaired(ctx context.Context, org string, d []spend.Difference) {
+	p.sums.Add(ctx, int64(len(d)), metric.WithAttributes(attribute.String("org", org)))
+}
+
+// done is told of each pass, and returns what the one before had done.
+func (p *passes) done(ctx context.Context, org string, r spend.Report) spend.Report {
 	p.mu.Lock()
+	before := p.last[org].report
 	p.last[org] = pass{p.now(), r}
 	p.mu.Unlock()
 	for direction, micro := range map[string]int64{"more": r.Corrected.More, "less": r.Corrected.Less} {
@@ -70,6 +100,7 @@ func (p *passes) done(ctx context.Context, org string, r spend.Report) {
 		}
 		p.drift.Add(ctx, int64(n), metric.WithAttributes(attribute.String("org", org), attribute.String("kind", kind)))
 	}
+	return before
 }
 
 // warnOfStore says in the log why the store may lose the ledger, if an organisation

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -15,13 +17,26 @@ type limits struct{ g *Gateway }
 
 // Show implements admin.Limits.
 func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
-	if l.g.org(org) == nil {
+	o := l.g.org(org)
+	if o == nil {
 		return nil, admin.ErrNoOrg
 	}
 	states, err := l.g.limiter.Show(ctx, org)
 	if err != nil {
 		return nil, err
 	}
+	counted := make(map[ratelimit.Ref]bool)
+	for _, s := range states {
+		counted[s.Scope] = true
+	}
+	for ref, limit := range o.quotas() {
+		if !counted[ref] {
+			states = append(states, ratelimit.Uncounted(ref, limit, l.g.deps.Now())...)
+		}
+	}
+	slices.SortStableFunc(states, func(a, b ratelimit.WindowState) int {
+		return cmp.Or(cmp.Compare(a.Scope.Kind, b.Scope.Kind), cmp.Compare(a.Scope.ID, b.Scope.ID))
+	})
 	windows := make([]admin.Window, len(states))
 	for i, s := range states {
 		windows[i] = admin.Window{
@@ -33,6 +48,37 @@ func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
 		}
 	}
 	return windows, nil
+}
+
+// quotas are the quotas of all scopes that are known before they are counted. The keys
+// of an issuer, which share a setting, are not.
+func (o *Org) quotas() map[ratelimit.Ref]ratelimit.Limit {
+	quotas := o.limits()
+	for _, i := range o.Issued {
+		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: keysOf(i.ID)})
+	}
+	for _, c := range o.Classes {
+		class := c.class()
+		add := func(caller identity.Caller) {
+			s := class.Scope(&caller)
+			quotas[s.Ref()] = s.Limit
+		}
+		switch class.Per {
+		case ratelimit.KindKey:
+			for _, k := range o.Keys {
+				if !k.Exempt {
+					add(identity.Caller{Key: k.ID})
+				}
+			}
+		case ratelimit.KindTeam:
+			for _, t := range o.Teams {
+				add(identity.Caller{Team: t.ID})
+			}
+		case ratelimit.KindOrg, ratelimit.KindClass, ratelimit.KindDescriptor:
+			add(identity.Caller{})
+		}
+	}
+	return quotas
 }
 
 // Reset implements admin.Limits.

@@ -27,7 +27,7 @@ const accessRoute = "docs.access"
 // localRoutes lists the routes of v2 that the gateway answers itself, beside those
 // the API's description has.
 func localRoutes(files []reference.File) []route.Route {
-	routes := append(slices.Concat(keepRoutes(), keyRoutes()), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
+	routes := append(slices.Concat(keepRoutes(), keyRoutes()), billTypesRoute(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
 	for _, f := range files {
 		routes = append(routes, route.Route{ID: "docs:" + f.Path, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
 	}
@@ -42,6 +42,7 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 		keepRoute:    g.answerKeep,
 		keepPageID:   g.answerKeepPage,
 		keepLinkID:   g.answerKeepLink,
+		billTypesID:  g.answerBillTypes,
 	}
 	for _, r := range keyRoutes() {
 		answers[r.ID] = g.answerKeys

@@ -19,7 +19,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Run serves until ctx ends, then drains. It returns nil after a clean stop.
+// lastWords is how long after timeouts.drain logs and counts may still be written.
+const lastWords = 500 * time.Millisecond
+
+// Run serves until ctx ends, then drains. It returns nil after a clean stop. What is
+// under way timeouts.drain after the doors have closed is cut off.
 func (g *Gateway) Run(ctx context.Context) error {
 	cfg := g.current.Load().config
 	data, err := listen(g.deps.Data, cfg.Listen)
@@ -45,6 +49,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	// admin listener goes last, so that probes can watch all of it.
 	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeDoors()
+	over, cutOff := context.WithCancel(context.WithoutCancel(ctx))
+	defer cutOff()
+	defer context.AfterFunc(doors, func() { time.AfterFunc(cfg.Timeouts.Drain, cutOff) })()
 	watch, endWatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWatch()
 	// Permits drawn while the doors drain are given back, too.
@@ -62,23 +69,27 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.serveHTTP(open, g.judged(open, g.encrypted(g.bounded(open, balancer.NewListener(data, cfg.Balancers), cfg), ofData, ofCallers)), leaving(ctx, g.Handler()), cfg.Timeouts.Drain)
+			return g.serveHTTP(open, over, g.judged(open, g.encrypted(g.bounded(open, balancer.NewListener(data, cfg.Balancers), cfg), ofData, ofCallers)), leaving(ctx, g.Handler()))
 		})
 		if envoy != nil {
-			both.Go(func() error { return g.serveGRPC(open, envoy, cfg.Timeouts.Drain) })
+			both.Go(func() error { return g.serveGRPC(open, over, envoy) })
 			both.Go(func() error { return g.runFleet(open, cfg.self(data.Addr(), envoy.Addr())) })
 		}
-		defer g.drainLate(context.WithoutCancel(ctx), cfg.Timeouts.Drain)
+		defer g.drainLedger(over)
+		defer g.drainLate(over)
 		return both.Wait()
 	})
 	group.Go(func() error {
-		return g.serveHTTP(watch, g.encrypted(adminListener, ofAdmin, ofNone), g.AdminHandler(), cfg.Timeouts.Drain)
+		return g.serveHTTP(watch, over, g.encrypted(adminListener, ofAdmin, ofNone), g.AdminHandler())
 	})
 	group.Go(func() error { return background(g.limiter.Run(limit)) })
+	group.Go(func() error { return g.intents.Run(limit) })
+	group.Go(func() error { return background(g.outbox.Run(limit)) })
 	group.Go(func() error {
 		g.warnOfStore(ctx)
 		return background(g.books.Run(ctx))
 	})
+	group.Go(func() error { return background(g.images.Run(ctx)) })
 	group.Go(func() error { return background(g.watchExceptions(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
@@ -90,12 +101,36 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(),
 		"revision", cfg.Revision, "version", g.deps.Version)
-	err = errors.Join(group.Wait(), logged())
-	stopNoting()
-	stopShipping()
+	err = g.awaitEnd(over, group.Wait)
+	last, endLast := context.WithCancel(context.WithoutCancel(ctx))
+	defer endLast()
+	defer context.AfterFunc(over, func() { time.AfterFunc(lastWords, endLast) })()
+	err = errors.Join(err, g.awaitEnd(last, func() error {
+		defer stopShipping()
+		defer stopNoting()
+		return logged()
+	}))
 	g.Close()
 	g.deps.Logger.InfoContext(ctx, "stopped", "clean", err == nil)
 	return err
+}
+
+// awaitEnd waits until something has ended, but not beyond the end of over.
+func (g *Gateway) awaitEnd(over context.Context, end func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- end() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-over.Done():
+	}
+	select {
+	case err := <-ended: // what was cut off ends at once
+		return err
+	case <-time.After(lastWords / 2):
+		g.deps.Logger.WarnContext(over, "what did not end in timeouts.drain is left behind")
+		return nil
+	}
 }
 
 // leaving makes every answer after the end of ctx end its connection, too: by the
@@ -112,11 +147,16 @@ func leaving(ctx context.Context, next http.Handler) http.Handler {
 
 // drainLate gives creates that outlived their requests the time requests have.
 // What takes longer is cut off; whoever repeats such a create looks for its pod.
-func (g *Gateway) drainLate(ctx context.Context, drain time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, drain)
-	defer cancel()
-	if !g.late.wait(ctx) {
-		g.deps.Logger.WarnContext(ctx, "creates are cut off that outlived their requests", "drain", drain.String())
+func (g *Gateway) drainLate(over context.Context) {
+	if !g.late.wait(over) {
+		g.deps.Logger.WarnContext(over, "creates are cut off that outlived their requests")
+	}
+}
+
+// drainLedger gives the ledger's store that time to take the ends of calls.
+func (g *Gateway) drainLedger(over context.Context) {
+	if left := g.outbox.Drain(over); left > 0 {
+		g.deps.Logger.WarnContext(over, "the ledger was not told how calls have ended: their reservations stay until it is found out", "calls", left)
 	}
 }
 
@@ -166,8 +206,8 @@ const (
 )
 
 // serveHTTP serves until ctx ends, and then, without its listener, what has been
-// accepted; streams that do not end by themselves are cut off after drain.
-func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler, drain time.Duration) error {
+// accepted; what has not ended by itself when over ends is cut off.
+func (g *Gateway) serveHTTP(ctx, over context.Context, l net.Listener, h http.Handler) error {
 	var fresh arrivals
 	s := &http.Server{
 		Handler:           h,
@@ -182,12 +222,10 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener, h http.Handler,
 	if err := s.Serve(l); ctx.Err() == nil {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	fresh.wait(stop)
-	err := s.Shutdown(stop)
-	g.streams.End(stop) // WebSockets, of which the server knows no more, and streams that are late
-	if errors.Is(err, context.DeadlineExceeded) {
+	fresh.wait(over)
+	err := s.Shutdown(over)
+	g.streams.End(over) // WebSockets, of which the server knows no more, and streams that are late
+	if errors.Is(err, context.Canceled) {
 		err = s.Close()
 	}
 	return err
@@ -235,13 +273,12 @@ func (g *Gateway) judged(ctx context.Context, l net.Listener) net.Listener {
 	})
 }
 
-func (g *Gateway) serveGRPC(ctx context.Context, l net.Listener, drain time.Duration) error {
+func (g *Gateway) serveGRPC(ctx, over context.Context, l net.Listener) error {
 	s := g.ExtProc()
 	go func() {
 		<-ctx.Done()
 		g.envoys.End() // those streams never end by themselves
-		force := time.AfterFunc(drain, s.Stop)
-		defer force.Stop()
+		defer context.AfterFunc(over, s.Stop)()
 		s.GracefulStop()
 	}()
 	if err := s.Serve(l); err != nil {

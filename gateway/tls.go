@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
@@ -22,13 +23,10 @@ func (g *Gateway) encrypted(l net.Listener, pick func(*Config) *tls.Certificate,
 	if pick(g.current.Load().config) == nil {
 		return l
 	}
-	silent := &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"},
-		Time:       g.deps.Now,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return pick(g.current.Load().config), nil
-		},
+	silent := encryption.Config()
+	silent.NextProtos, silent.Time = []string{"http/1.1"}, g.deps.Now
+	silent.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return pick(g.current.Load().config), nil
 	}
 	asking := silent.Clone()
 	asking.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {

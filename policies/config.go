@@ -69,11 +69,17 @@ func (c Config) Check(known Names) error {
 }
 
 // Warnings reports what is no fault and yet does nothing, each with its path below the
-// section: exceptions that have ended, patterns of images that no image matches.
-func (c Config) Warnings(now time.Time) []error {
+// section: exceptions that have ended or are for calls that there are not, parameters
+// that never apply, and teams that data of its own Rego leaves out.
+func (c Config) Warnings(now time.Time, teams []string) []error {
 	out := fault.Found(load.Warnings(c.Policies))
+	if own, err := load.ReadDirectory("", c.Directory); err == nil { // otherwise NewEngine says why
+		out = append(out, own.LeftOut(teams)...)
+	}
 	for i, x := range c.Exceptions {
-		out.If(!x.Until.IsZero() && !now.Before(x.Until), fault.Index("exceptions", i)+".until", "the exception %q has ended", x.ID)
+		at := fault.Index("exceptions", i)
+		out.If(!x.Until.IsZero() && !now.Before(x.Until), at+".until", "the exception %q has ended", x.ID)
+		out = append(out, fault.At(at+".where", errors.Join(x.nowhere()...)))
 	}
 	return out
 }

@@ -79,6 +79,24 @@ func (x Exception) validate(path string) []error {
 	return errs
 }
 
+// nowhere reports the pointers to what neither a resource nor the body of one of the
+// operations has. Jobs may have anything.
+func (x Exception) nowhere() []error {
+	var out fault.Found
+	bodies := []*operation.Shape{operation.States(), operation.AnyBody()}
+	for _, id := range x.Operations {
+		if row, ok := operation.Of(id); !ok || row.Kind == operation.KindJob {
+			return nil
+		}
+	}
+	for _, pointer := range slices.Sorted(maps.Keys(x.Where)) {
+		path, err := record.Split(pointer)
+		out.If(err == nil && !slices.ContainsFunc(bodies, func(s *operation.Shape) bool { return s.Has(path) }),
+			fault.Key("", pointer), "no state and no body of an operation has %s", pointer)
+	}
+	return out
+}
+
 // validateExceptions checks a list of them.
 func validateExceptions(list []Exception) []error {
 	var errs fault.Found

@@ -70,29 +70,9 @@ func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, erro
 	}, nil
 }
 
-// Check reports whether addr has attempts left, without taking one, and if not,
-// when it will. Ask it before looking at a credential.
-func (l *AddressLimiter) Check(addr netip.Addr) (ok bool, retryAfter time.Duration) {
-	return l.decide(addr, false)
-}
-
 // Take takes one attempt from addr, after a credential was missing or wrong. It
-// reports like Check. A refusal takes nothing.
+// reports whether addr had one left, and if not, when it will. A refusal takes nothing.
 func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duration) {
-	return l.decide(addr, true)
-}
-
-// Return gives one attempt back.
-func (l *AddressLimiter) Return(addr netip.Addr) {
-	addr = l.normal(addr)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if due, known := l.due[addr]; known {
-		l.due[addr] = due.Add(-l.interval)
-	}
-}
-
-func (l *AddressLimiter) decide(addr netip.Addr, take bool) (bool, time.Duration) {
 	addr = l.normal(addr)
 	now := l.clock.Now()
 	l.mu.Lock()
@@ -105,13 +85,21 @@ func (l *AddressLimiter) decide(addr netip.Addr, take bool) (bool, time.Duration
 	if wait := next.Sub(now) - l.depth; wait > 0 {
 		return false, wait
 	}
-	if take {
-		if !known && len(l.due) >= l.most {
-			l.evict(now)
-		}
-		l.due[addr] = next
+	if !known && len(l.due) >= l.most {
+		l.evict(now)
 	}
+	l.due[addr] = next
 	return true, 0
+}
+
+// Return gives one attempt back.
+func (l *AddressLimiter) Return(addr netip.Addr) {
+	addr = l.normal(addr)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if due, known := l.due[addr]; known {
+		l.due[addr] = due.Add(-l.interval)
+	}
 }
 
 // normal returns what counts as one address: no zone, IPv4 in one spelling, IPv6

@@ -32,11 +32,11 @@ func TestAddressLimiter(t *testing.T) {
 			t.Fatalf("attempt %d was refused", i+1)
 		}
 	}
-	ok, after := l.Check(a)
+	ok, after := l.Take(a)
 	if ok || after != 10*time.Second {
 		t.Errorf("attempt 4: %v, retry after %v; want refused for 10s", ok, after)
 	}
-	if ok, _ := l.Check(b); !ok {
+	if ok, _ := l.Take(b); !ok {
 		t.Error("another address was refused")
 	}
 	clock.Add(10*time.Second - time.Nanosecond)
@@ -69,7 +69,7 @@ func TestAddressesThatAreOne(t *testing.T) {
 			for range 3 {
 				l.Take(netip.MustParseAddr(tt.a))
 			}
-			if ok, _ := l.Check(netip.MustParseAddr(tt.b)); ok == tt.same {
+			if ok, _ := l.Take(netip.MustParseAddr(tt.b)); ok == tt.same {
 				t.Errorf("%s after three attempts of %s: allowed = %v", tt.b, tt.a, ok)
 			}
 		})
@@ -94,7 +94,7 @@ func TestAddressLimiterIsBounded(t *testing.T) {
 	if got := l.Known(); got > 16 {
 		t.Errorf("remembers %d addresses, want at most 16", got)
 	}
-	if ok, _ := l.Check(guesser); ok {
+	if ok, _ := l.Take(guesser); ok {
 		t.Error("many other addresses made it forget the one that guesses")
 	}
 }

@@ -47,6 +47,19 @@ func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	return states, nil
 }
 
+// Uncounted returns the windows that a quota limits of a scope that is not counted.
+func Uncounted(ref Ref, limit Limit, now time.Time) []WindowState {
+	s := ScopeState{Ref: ref, Limit: limit}
+	s.State.Advance(now.UnixMilli())
+	var states []WindowState
+	for w := range Windows {
+		if limit.Quota(w) > 0 {
+			states = append(states, windowState(&s, w, now.UnixMilli()))
+		}
+	}
+	return states
+}
+
 func windowState(s *ScopeState, w int, now int64) WindowState {
 	state := WindowState{
 		Scope: s.Ref, Window: WindowName(w), Limit: s.Limit.Quota(w), Used: s.State.Count[w], Reset: s.State.Reset(w, now),

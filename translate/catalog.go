@@ -34,11 +34,12 @@ const (
 type Catalog struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards the fields below
-	entries *lru.LRU[string, catalogEntry]
-	latest  map[string]any           // by operation, whatever the account; public lists only
-	flights map[string]chan struct{} // reads under way; closed when they end
-	keyless map[string]time.Time     // when answers to callers without a key expire
+	mu       sync.Mutex // guards the fields below
+	entries  *lru.LRU[string, catalogEntry]
+	latest   map[string]any           // by operation, whatever the account; public lists only
+	flights  map[string]chan struct{} // reads under way; closed when they end
+	machines map[placed]machine       // the least that were seen
+	keyless  map[string]time.Time     // when answers to callers without a key expire
 }
 
 type catalogEntry struct {
@@ -62,7 +63,7 @@ func NewCatalog(now func() time.Time) *Catalog {
 	}
 	return &Catalog{
 		now: now, entries: entries, latest: make(map[string]any),
-		flights: make(map[string]chan struct{}), keyless: make(map[string]time.Time),
+		flights: make(map[string]chan struct{}), machines: make(map[placed]machine), keyless: make(map[string]time.Time),
 	}
 }
 

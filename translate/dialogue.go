@@ -47,6 +47,7 @@ type Dialogue struct {
 	mu       sync.Mutex // guards the fields below
 	ops      []string
 	warnings []string
+	lost     []string // the fields of those warnings that are about v2
 	header   http.Header
 	memory   memory
 }
@@ -89,6 +90,7 @@ func (d *Dialogue) Call(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.deps.Catalog.observe(r.Operation, resp.Body)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.header = resp.Header
@@ -173,15 +175,33 @@ func (d *Dialogue) Each(ctx context.Context, n int, f func(ctx context.Context, 
 	_ = group.Wait() // f returns no error
 }
 
-// Warn notes that something of the request was lost. The line becomes
+// Warn notes that v2 has no place for something of the request. The line becomes
 // printable ASCII of at most 200 bytes; at most 10 different ones are kept.
 func (d *Dialogue) Warn(field, what string) {
+	d.Remark(field, what)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.lost) < maxWarnings && !slices.Contains(d.lost, field) {
+		d.lost = append(d.lost, field)
+	}
+}
+
+// Remark warns as Warn does of what a policy, a fault or the caller is the cause of:
+// nothing is lost that v2 lacks.
+func (d *Dialogue) Remark(field, what string) {
 	line := printable(field+": "+what, maxWarningLen)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.warnings) < maxWarnings && !slices.Contains(d.warnings, line) {
 		d.warnings = append(d.warnings, line)
 	}
+}
+
+// Lost returns the fields that v2 has no place for, in order.
+func (d *Dialogue) Lost() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.lost)
 }
 
 // Warnings returns the warnings in order.

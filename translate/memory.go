@@ -40,7 +40,7 @@ func (d *Dialogue) recall(ctx context.Context, kind string, ids []string, read f
 		}
 		d.deps.Logger.WarnContext(ctx, "translation memory unreadable", "kind", kind, "error", err)
 	}
-	d.Warn("memory", "could not be read, what the platform does not tell about "+kind+"s is missing")
+	d.Remark("memory", "could not be read, what the platform does not tell about "+kind+"s is missing")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unreadable = true
@@ -69,7 +69,7 @@ func (d *Dialogue) retain(ctx context.Context, kind, id string, write func(ctx c
 		}
 		d.deps.Logger.WarnContext(ctx, "translation memory not written", "kind", kind, "error", err)
 	}
-	d.Warn("memory", "could not be written, what the platform does not tell about "+kind+"s may be missing later")
+	d.Remark("memory", "could not be written, what the platform does not tell about "+kind+"s may be missing later")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unwritable = d.memory.unwritable || !unread

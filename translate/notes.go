@@ -11,6 +11,8 @@ const (
 	KindPod      = "pod"
 	KindEndpoint = "endpoint"
 	KindTemplate = "template"
+	// KindSpelling are names that callers have for the platform.
+	KindSpelling = "spelling"
 )
 
 // NoteTTL is how long records are kept. Pods outlive their deletion because billing

@@ -56,6 +56,8 @@ type Response struct {
 	// Refused says that the gateway refused the call, and the platform has seen
 	// nothing of it.
 	Refused bool
+	// Kind names the gateway's refusal, "" for an answer of the platform.
+	Kind string
 }
 
 // Caller performs v2 calls. Every call passes the whole inner chain (schema,
@@ -107,20 +109,7 @@ type Outgoing struct {
 	// Asked names what the call asked for, nil where the route says it or it was not
 	// found out.
 	Asked []string
-	// Warnings tells what was lost in translation, one printable line each.
-	Warnings []string
-}
-
-// Problem is a refusal raised before or beside translation (size, route,
-// identity, limits), to be written in the caller's dialect.
-type Problem struct {
-	Status int
-	Title  string
-	Detail string
-	// Errors holds one located message per violation.
-	Errors []string
-	// Decision is the id under which the refusal can be explained, if any.
-	Decision string
-	// Policy names the policy that refused, if one did.
-	Policy string
+	// Warnings tells what the caller should know, one printable line each, and Lost the
+	// fields that v2 has no place for.
+	Warnings, Lost []string
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -42,7 +43,7 @@ func newApprovalsList(c *adminClient) *cobra.Command {
 }
 
 func approvalSheet(list []approval.Record) sheet {
-	t := sheet{{"approval", "state", "until", "caller", "call", "usd", "refused by", "answered by", "used by"}}
+	t := sheet{{"approval", "state", "until", "caller", "call", "asks", "usd", "refused by", "answered by", "used by"}}
 	for _, r := range list {
 		by := make([]string, len(r.Refusals))
 		for i, refusal := range r.Refusals {
@@ -52,7 +53,7 @@ func approvalSheet(list []approval.Record) sheet {
 		if r.Answer != nil {
 			answered = r.Answer.By
 		}
-		t.add(r.ID, r.State, r.Until.UTC().Format(time.DateTime), owner(r.Team, r.Key), r.Call, priceOf(r.USD, r.Per), strings.Join(by, ", "), printable(answered), r.UsedBy)
+		t.add(r.ID, r.State, r.Until.UTC().Format(time.DateTime), owner(r.Team, r.Key), r.Call, cmp.Or(printable(r.Asks), "-"), priceOf(r.USD, r.Per), strings.Join(by, ", "), printable(answered), r.UsedBy)
 	}
 	return t
 }

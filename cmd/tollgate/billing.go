@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,23 +23,26 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
-// billing asks the gateway's v1 interface, which groups and filters by GPU type
-// where v2 does not, with the key of a caller.
+// billing asks the gateway for the platform's bills, with the key of a caller. v2 neither
+// groups nor filters them by GPU type: that is done here, with the types that the
+// gateway knows.
 type billing struct {
-	base, keyEnv   string
-	output         string
-	plot           bool
-	bucket         string
-	from, to       string
-	grouping       string
-	org            string
-	admin          *adminClient
-	id, gpu        string
-	path           string
-	groups         map[string]string // value of --grouping -> v1's name
-	idName, idFlag string            // the filter by resource: v1's name, the option's
-	fallback       string            // the default of --grouping
-	resource       string            // v1's grouping by what has an owner in the ledger
+	base, keyEnv string
+	output       string
+	plot         bool
+	bucket       string
+	from, to     string
+	grouping     string
+	org          string
+	admin        *adminClient
+	id, gpu      string
+	// path is v2's, record the member of a record that names its resource and filters,
+	// and kind what the resource is to the gateway.
+	path, record, kind string
+	groups             map[string]string // value of --grouping -> the member in JSON
+	idFlag             string            // the option that filters by resource
+	fallback           string            // the default of --grouping
+	notes              io.Writer         // what is said beside the answer
 }
 
 func newBilling() *cobra.Command {
@@ -54,14 +58,14 @@ and by label ask the ledger, by the admin listener, whose each resource was.`
 		billing
 	}{
 		{"pods", "Show what pods have cost", billing{
-			path: "/v1/billing/pods", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "gpuId", idName: "podId", idFlag: "pod-id", resource: "podId",
+			path: "/v2/billing/pods", record: "podId", kind: "pod", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "gpuId", idFlag: "pod-id",
 		}},
 		{"serverless", "Show what endpoints have cost", billing{
-			path:     "/v1/billing/endpoints",
-			groups:   map[string]string{"endpointId": "endpointId", "podId": "podId", "gpuId": "gpuTypeId"},
-			fallback: "endpointId", idName: "endpointId", idFlag: "endpoint-id", resource: "endpointId",
+			path: "/v2/billing/serverless", record: "serverlessId", kind: "endpoint",
+			groups:   map[string]string{"endpointId": "endpointId", "podId": "endpointId", "gpuId": "gpuTypeId"},
+			fallback: "endpointId", idFlag: "endpoint-id",
 		}},
-		{"network-volume", "Show what network volumes have cost", billing{path: "/v1/billing/networkvolumes"}},
+		{"network-volume", "Show what network volumes have cost", billing{path: "/v2/billing/network-volumes", record: "networkVolumeId"}},
 	} {
 		b.admin = c
 		cmd.AddCommand(b.command(b.use, b.short))
@@ -74,7 +78,8 @@ func (b *billing) command(use, short string) *cobra.Command {
 		Use: use, Short: short, Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return b.validate() },
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			records, err := b.ask(cmd.Context(), progressOf(cmd.ErrOrStderr()))
+			b.notes = cmd.ErrOrStderr()
+			records, err := b.ask(cmd.Context(), progressOf(b.notes))
 			if err != nil {
 				return err
 			}
@@ -129,37 +134,145 @@ func (b *billing) validate() error {
 	return nil
 }
 
-// ask returns the records as v1 has them, amounts in USD, by the grouping. A long range
-// is asked for in parts.
+// ask returns the rows: the time, the group and the amount of each.
 func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[string]any, error) {
 	key := os.Getenv(b.keyEnv)
 	if key == "" {
 		return nil, fmt.Errorf("the variable %s holds no key", b.keyEnv)
 	}
-	records := []map[string]any{}
+	bills, err := b.bills(ctx, key, progress)
+	if err != nil {
+		return nil, err
+	}
+	if b.grouping == "podId" && b.kind == "endpoint" {
+		_, _ = fmt.Fprintln(b.notes, "The platform does not bill workers one by one: these are the endpoints.")
+	}
+	var types map[string]string
+	if b.grouping == "gpuId" || b.gpu != "" {
+		if types, err = b.types(ctx, key, bills); err != nil {
+			return nil, err
+		}
+	}
+	if b.gpu != "" {
+		bills = slices.DeleteFunc(bills, func(x bill) bool { return types[x.resource] != b.gpu })
+	}
+	if b.byOwner() {
+		return b.allot(ctx, bills)
+	}
+	sums := make(tally)
+	for i := range bills {
+		x := &bills[i]
+		switch {
+		case b.groups == nil:
+			sums.add(x, "", big.NewRat(1, 1))
+		case b.grouping == "gpuId":
+			sums.add(x, types[x.resource], big.NewRat(1, 1))
+		default:
+			sums.add(x, x.resource, big.NewRat(1, 1))
+		}
+	}
+	return sums.rows(b.groups[b.grouping]), nil
+}
+
+// unknownType is the type of what the gateway knows none of.
+const unknownType = "unknown"
+
+// bill is what was billed for one resource in one bucket of time.
+type bill struct {
+	time, resource string
+	amount         *big.Rat
+}
+
+// tally adds bills up by time and group.
+type tally map[[2]string]*big.Rat
+
+// add adds a share of a bill to a group.
+func (t tally) add(x *bill, group string, share *big.Rat) {
+	key := [2]string{x.time, group}
+	if t[key] == nil {
+		t[key] = new(big.Rat)
+	}
+	t[key].Add(t[key], new(big.Rat).Mul(x.amount, share))
+}
+
+// rows lists the sums by time and group. An empty member leaves the group out.
+func (t tally) rows(member string) []map[string]any {
+	rows := make([]map[string]any, 0, len(t))
+	for _, key := range slices.SortedFunc(maps.Keys(t), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {
+		amount := strings.TrimSuffix(strings.TrimRight(t[key].FloatString(9), "0"), ".")
+		row := map[string]any{"time": key[0], "amount": json.Number(amount)}
+		if member != "" {
+			row[member] = key[1]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// bills lists what was billed. A long range is asked for in parts.
+func (b *billing) bills(ctx context.Context, key string, progress func(done, of int)) ([]bill, error) {
+	var bills []bill
 	parts := b.parts(time.Now())
 	for i, p := range parts {
 		progress(i, len(parts))
-		more, err := b.askOnce(ctx, key, p)
-		if err != nil {
+		var answer struct {
+			Records []map[string]any `json:"records"`
+		}
+		query := url.Values{}
+		for name, value := range map[string]string{"bucketSize": b.bucket, "startTime": p.from, "endTime": p.to, b.record: b.id} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		if err := b.get(ctx, key, b.path+"?"+query.Encode(), &answer); err != nil {
 			return nil, err
 		}
-		records = append(records, more...)
+		for _, record := range answer.Records {
+			text := func(name string) string { s, _ := record[name].(string); return s }
+			amount, ok := new(big.Rat).SetString(fmt.Sprint(record["totalAmount"]))
+			start, err := time.Parse(time.RFC3339, text("startTime"))
+			if !ok || err != nil {
+				return nil, fmt.Errorf("the gateway answered a record without a time and an amount: %v", record)
+			}
+			bills = append(bills, bill{time: start.UTC().Format(time.RFC3339), resource: text(b.record), amount: amount})
+		}
 	}
 	progress(len(parts), len(parts))
-	if b.byOwner() {
-		return b.allot(ctx, records)
+	return bills, nil
+}
+
+// typesAtOnce is how many types the gateway is asked for at once.
+const typesAtOnce = 100
+
+// types returns the GPU types of what was billed.
+func (b *billing) types(ctx context.Context, key string, bills []bill) (map[string]string, error) {
+	types := make(map[string]string)
+	first := ""
+	for _, x := range bills {
+		types[x.resource] = unknownType
+		if first == "" || x.time < first {
+			first = x.time
+		}
 	}
-	return records, nil
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(types)), typesAtOnce) {
+		var answer struct {
+			Types map[string]string `json:"types"`
+		}
+		if err := b.get(ctx, key, "/tollgate/billing/types?"+url.Values{"kind": {b.kind}, "from": {first}, "id": ids}.Encode(), &answer); err != nil {
+			return nil, err
+		}
+		maps.Copy(types, answer.Types)
+	}
+	return types, nil
 }
 
 // part is one of the parts that a range is asked for in; a bound may be "".
 type part struct{ from, to string }
 
-// parts cuts a range where days begin, in UTC, into parts of a week of hours or a
-// quarter of days. Larger buckets are few.
+// parts cuts a range where days begin, in UTC, into parts of two weeks of hours or a
+// year of days. Larger buckets are few.
 func (b *billing) parts(now time.Time) []part {
-	days := map[string]int{"hour": 7, "day": 91}[b.bucket]
+	days := map[string]int{"hour": 14, "day": 366}[b.bucket]
 	from, err := time.Parse(time.RFC3339, b.from)
 	if err != nil || days == 0 {
 		return []part{{b.from, b.to}}
@@ -201,23 +314,35 @@ func writeProgress(w io.Writer, done, of int) {
 	}
 }
 
-// askOnce asks for one part of the range.
-func (b *billing) askOnce(ctx context.Context, key string, p part) ([]map[string]any, error) {
-	grouping := b.groups[b.grouping]
-	if b.byOwner() {
-		grouping = b.resource
-	}
-	query := url.Values{}
-	for name, value := range map[string]string{
-		"bucketSize": b.bucket, "startTime": p.from, "endTime": p.to, "grouping": grouping, b.idName: b.id, "gpuTypeId": b.gpu,
-	} {
-		if value != "" {
-			query.Set(name, value)
+// billTimeout bounds one question, and longestWait how long the gateway may ask to wait
+// before the next.
+const (
+	billTimeout = 2 * time.Minute
+	longestWait = 10 * time.Minute
+)
+
+// get asks the gateway, and again when it said to wait.
+func (b *billing) get(ctx context.Context, key, target string, out any) error {
+	for {
+		wait, err := b.getOnce(ctx, key, target, out)
+		if wait == nil || *wait > longestWait {
+			return err
+		}
+		_, _ = fmt.Fprintf(b.notes, "%v: waiting for %s\n", err, *wait)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(*wait):
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+}
+
+// getOnce asks once. With an error it returns how long the gateway says to wait, if it
+// does.
+func (b *billing) getOnce(ctx context.Context, key, target string, out any) (wait *time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, billTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(b.base, "/")+b.path+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(b.base, "/")+target, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -229,13 +354,15 @@ func (b *billing) askOnce(ctx context.Context, key string, p part) ([]map[string
 	defer func() { _ = res.Body.Close() }()
 	decoder := json.NewDecoder(res.Body)
 	decoder.UseNumber()
-	if res.StatusCode >= http.StatusBadRequest {
-		var refusal struct{ Message string }
-		_ = decoder.Decode(&refusal)
-		return nil, errors.New(cmp.Or(refusal.Message, res.Status))
+	if res.StatusCode < http.StatusBadRequest {
+		return nil, decoder.Decode(out)
 	}
-	var records []map[string]any
-	return records, decoder.Decode(&records)
+	var refusal struct{ Title, Detail string }
+	_ = decoder.Decode(&refusal)
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+		wait = new(time.Duration(seconds) * time.Second)
+	}
+	return wait, errors.New(cmp.Or(refusal.Detail, refusal.Title, res.Status))
 }
 
 // billed is one row: an amount of a bucket and a group.

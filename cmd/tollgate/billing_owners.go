@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -20,7 +17,7 @@ import (
 // label.
 func (b *billing) byOwner() bool {
 	label, ok := strings.CutPrefix(b.grouping, "label:")
-	return b.resource != "" && (b.grouping == "team" || ok && label != "")
+	return b.groups != nil && (b.grouping == "team" || ok && label != "")
 }
 
 // group is that of a row of the ledger's history.
@@ -31,68 +28,50 @@ func (b *billing) group(c *admin.Cost) string {
 	return c.Team
 }
 
-// allot groups records of resources by what the ledger says of these: an amount is
-// divided as the ledger's costs of the resource are in the bucket, or, if there are
-// none, in the whole range. What the ledger does not know has the group "".
-func (b *billing) allot(ctx context.Context, records []map[string]any) ([]map[string]any, error) {
-	rows, err := b.history(ctx, records)
+// allot groups bills by what the ledger says of their resources: an amount is divided
+// as the ledger's costs of the resource are in the bucket, or, if there are none, in
+// the whole range. What the ledger does not know has the group "".
+func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, error) {
+	rows, err := b.history(ctx, bills)
 	if err != nil {
 		return nil, err
 	}
-	type bucket struct{ time, group string }
-	sums := make(map[bucket]*big.Rat)
-	for _, record := range records {
-		text := func(name string) string { s, _ := record[name].(string); return s }
-		amount, ok := new(big.Rat).SetString(fmt.Sprint(record["amount"]))
-		at, err := time.Parse(time.RFC3339, text("time"))
-		if !ok || err != nil {
-			return nil, fmt.Errorf("the gateway answered a record without a time and an amount: %v", record)
+	sums := make(tally)
+	for i := range bills {
+		x := &bills[i]
+		at, err := time.Parse(time.RFC3339, x.time)
+		if err != nil {
+			return nil, err
 		}
-		for group, share := range b.shares(rows[text(b.resource)], at) {
-			key := bucket{text("time"), group}
-			if sums[key] == nil {
-				sums[key] = new(big.Rat)
-			}
-			sums[key].Add(sums[key], new(big.Rat).Mul(amount, share))
+		for group, share := range b.shares(rows[x.resource], at) {
+			sums.add(x, group, share)
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(sums), func(x, y bucket) int { return cmp.Or(cmp.Compare(x.time, y.time), cmp.Compare(x.group, y.group)) })
-	out := make([]map[string]any, len(keys))
-	for i, key := range keys {
-		out[i] = map[string]any{"time": key.time, b.grouping: key.group, "amount": json.Number(sums[key].FloatString(9))}
-	}
-	return out, nil
+	return sums.rows(b.grouping), nil
 }
 
-// history returns what the resources of some records have cost by the ledger, by
+// history returns what the resources of some bills have cost by the ledger, by
 // resource.
-func (b *billing) history(ctx context.Context, records []map[string]any) (map[string][]admin.Cost, error) {
-	if len(records) == 0 {
+func (b *billing) history(ctx context.Context, bills []bill) (map[string][]admin.Cost, error) {
+	if len(bills) == 0 {
 		return nil, nil
 	}
 	unit, length := "day", 24*time.Hour
 	if b.bucket == "hour" {
 		unit, length = "hour", time.Hour
 	}
-	first, last := "", ""
-	for _, record := range records {
-		at, _ := record["time"].(string)
-		if first == "" || at < first {
-			first = at
-		}
-		last = max(last, at)
-	}
-	from, err := time.Parse(time.RFC3339, first)
+	order := func(x, y bill) int { return cmp.Compare(x.time, y.time) }
+	from, err := time.Parse(time.RFC3339, slices.MinFunc(bills, order).time)
 	if err != nil {
-		return nil, fmt.Errorf("the gateway answered a record without a time: %w", err)
+		return nil, err
 	}
-	to, err := time.Parse(time.RFC3339, last)
+	to, err := time.Parse(time.RFC3339, slices.MaxFunc(bills, order).time)
 	if err != nil {
-		return nil, fmt.Errorf("the gateway answered a record without a time: %w", err)
+		return nil, err
 	}
 	q := url.Values{
 		"org": {b.org}, "by": {"resource", b.grouping}, "bucket": {unit},
-		"from": {from.UTC().Truncate(length).Format(time.RFC3339)}, "to": {b.end(to).Format(time.RFC3339)},
+		"from": {from.Truncate(length).Format(time.RFC3339)}, "to": {b.end(to).Format(time.RFC3339)},
 	}
 	var costs admin.Costs
 	if err := b.admin.do(ctx, http.MethodGet, "/admin/spend/history?"+q.Encode(), &costs); err != nil {

@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +23,9 @@ func TestParts(t *testing.T) {
 	}{
 		{"day", "", "", []part{{"", ""}}},
 		{"hour", "2026-06-29T00:00:00Z", "", []part{{"2026-06-29T00:00:00Z", ""}}},
-		{"hour", "2026-06-16T07:30:00Z", "", []part{{"2026-06-16T07:30:00Z", "2026-06-23T00:00:00Z"}, {"2026-06-23T00:00:00Z", "2026-06-30T00:00:00Z"}, {"2026-06-30T00:00:00Z", ""}}},
-		{"day", "2026-01-01T00:00:00Z", "2026-04-02T00:00:00Z", []part{{"2026-01-01T00:00:00Z", "2026-04-02T00:00:00Z"}}},
-		{"day", "2026-01-01T00:00:00Z", "2026-04-03T00:00:00Z", []part{{"2026-01-01T00:00:00Z", "2026-04-02T00:00:00Z"}, {"2026-04-02T00:00:00Z", "2026-04-03T00:00:00Z"}}},
+		{"hour", "2026-06-02T07:30:00Z", "", []part{{"2026-06-02T07:30:00Z", "2026-06-16T00:00:00Z"}, {"2026-06-16T00:00:00Z", "2026-06-30T00:00:00Z"}, {"2026-06-30T00:00:00Z", ""}}},
+		{"day", "2026-01-01T00:00:00Z", "2027-01-02T00:00:00Z", []part{{"2026-01-01T00:00:00Z", "2027-01-02T00:00:00Z"}}},
+		{"day", "2026-01-01T00:00:00Z", "2027-01-03T00:00:00Z", []part{{"2026-01-01T00:00:00Z", "2027-01-02T00:00:00Z"}, {"2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"}}},
 		{"month", "2020-01-01T00:00:00Z", "", []part{{"2020-01-01T00:00:00Z", ""}}},
 	} {
 		b := &billing{bucket: tt.bucket, from: tt.from, to: tt.to}
@@ -47,10 +50,46 @@ func TestWriteProgress(t *testing.T) {
 	}
 }
 
+// A question is repeated when the gateway says when, unless that is too long.
+func TestBillingWaits(t *testing.T) {
+	t.Setenv("TOLLGATE_KEY", "a key")
+	for _, tt := range []struct {
+		name, retryAfter string
+		asked            int
+		fails, says      string
+	}{
+		{"a full minute", "0", 3, "", "no room: waiting for 0s\nno room: waiting for 0s\n"},
+		{"a full day", "40000", 1, "no room", ""},
+		{"no word on when", "", 1, "no room", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked++; asked < 3 {
+					w.Header()["Retry-After"] = []string{tt.retryAfter}
+					w.WriteHeader(http.StatusTooManyRequests)
+					_, _ = io.WriteString(w, `{"title":"Too Many Requests","detail":"no room"}`)
+					return
+				}
+				_, _ = io.WriteString(w, `{"records":[{"startTime":"2026-06-01T00:00:00Z","totalAmount":1.5,"networkVolumeId":"v"}]}`)
+			}))
+			t.Cleanup(s.Close)
+			var out, notes strings.Builder
+			code := run(t.Context(), []string{"billing", "network-volume", "--gateway", s.URL, "-o", "csv"}, &out, &notes)
+			if asked != tt.asked || (code != 0) != (tt.fails != "") || !strings.Contains(notes.String(), tt.fails) || tt.says != "" && notes.String() != tt.says {
+				t.Errorf("asked %d times, exit %d, %q and %q; want %d, %q and %q", asked, code, out.String(), notes.String(), tt.asked, tt.says, tt.fails)
+			}
+			if tt.fails == "" && out.String() != "time,group,usd\n2026-06-01T00:00:00Z,,1.500000\n" {
+				t.Errorf("answer: %q", out.String())
+			}
+		})
+	}
+}
+
 // What is billed is divided as the ledger's costs are: of the bucket, else of the range.
 func TestShares(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 6, n, 0, 0, 0, 0, time.UTC) }
-	b := &billing{bucket: "day", grouping: "team", resource: "podId"}
+	b := &billing{bucket: "day", grouping: "team", groups: map[string]string{"podId": "podId"}}
 	rows := []admin.Cost{
 		{Start: day(1), Team: "research", USD: "3"}, {Start: day(1), Team: "ops", USD: "1"}, {Start: day(2), Team: "ops", USD: "4"},
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,7 +32,8 @@ func newDemo() *cobra.Command {
 two sample organisations and fixed keys. Nothing is rented and nothing is kept. With
 --platform and --redis it runs the gateway alone, which can be killed and started
 again; the emulator is then that of 'tollgate platform --demo'. With --envoy it runs
-an Envoy from PATH in front, which the gateway configures.`,
+an Envoy from PATH in front, which the gateway configures. TOLLGATE_BRAND is the
+platform's name as clients of the retired interfaces spell it (legacy.brand).`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -113,13 +115,17 @@ func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) err
 	return group.Wait()
 }
 
+// brandEnv names the variable that holds the platform's name inside identifiers of the
+// retired interfaces: the emulator's address does not tell it.
+const brandEnv = "TOLLGATE_BRAND"
+
 // demoConfig reads the demo's configuration, changed, for a gateway at public.
 func demoConfig(f demoFlags, public string, change func(text string) string) (*config.Loaded, error) {
 	emulator, err := url.Parse(f.platform)
 	if err != nil {
 		return nil, fmt.Errorf("address of the emulator: %w", err)
 	}
-	text := strings.NewReplacer("PLATFORM\n", f.platform+"\n", "PORT\n", emulator.Port()+"\n", "GATEWAY\n", public+"\n").Replace(demoYAML)
+	text := strings.NewReplacer("PLATFORM\n", f.platform+"\n", "PORT\n", emulator.Port()+"\n", "GATEWAY\n", public+"\n", "BRAND\n", strconv.Quote(os.Getenv(brandEnv))+"\n").Replace(demoYAML)
 	if f.redis != "" {
 		text = strings.Replace(text, "embedded: true", "url: {env: DEMO_REDIS_URL}", 1)
 	}
@@ -172,9 +178,9 @@ func greet(w io.Writer, data, admin, emulator string) error {
   platform  %[3]s   (the emulator; callers never need it)
 
 Keys
-  tg_demo_research   acme, team research: RTX 4090 and L4 only, at most 2 per pod, 1.50 USD per hour
+  tg_demo_research   acme, team research: RTX 4090 and L4 only, at most 2 per pod, 10 USD per hour
   tg_demo_platform   acme, team platform, admin: every GPU
-  tg_demo_ml         acme, team ml: whose pods team research can read and not change
+  tg_demo_ml         acme, team ml: 1.50 USD per hour; team research can read its pods and not change them
   tg_demo_tiny       acme, team tiny: 5 calls a minute
   tg_demo_exempt     acme, admin, not limited
   tg_demo_globex     globex, another organisation with its own platform account, whose idle pods are stopped
@@ -186,12 +192,12 @@ Try
   # one it may not: 403, naming the policy
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"b","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}' http://%[1]s/v2/pods
   # fifty at once: no more than the team's budget has room for, the others are 402
-  seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_research' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
+  seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_ml' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
   tollgate spend show acme --admin http://%[2]s
   # what a pod would cost and what the budget would hold with it, without making it
   curl -sS -H 'Authorization: Bearer tg_demo_research' -H 'Tollgate-Dry-Run: true' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
   # what another team made does not exist for those who would change it: 404
-  id=$(curl -sS -H 'Authorization: Bearer tg_demo_ml' --json '{"name":"m","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sed 's/.*"id":"\([a-z0-9]*\)","name":"m".*/\1/')
+  id=$(curl -sS -H 'Authorization: Bearer tg_demo_ml' http://%[1]s/v2/pods | sed 's/.*"id":"\([a-z0-9]*\)","name":"n.*/\1/')
   curl -sS -X DELETE -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods/$id
   # twice with one key: one volume, and the same answer twice
   for i in 1 2; do curl -sSi -H 'Authorization: Bearer tg_demo_platform' -H 'Idempotency-Key: try-1' --json '{"name":"v","size":10,"dataCenter":"EU-RO-1"}' http://%[1]s/v2/network-volumes; done
@@ -201,7 +207,8 @@ Try
   # more GPUs than policy gpu_count allows: 403 with a request for approval; granted, the call passes once
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://%[1]s/v2/pods
   tollgate approvals list acme --admin http://%[2]s
-  tollgate approvals grant acme ID-OF-THE-LIST --by me --admin http://%[2]s
+  tollgate approvals grant acme $(tollgate approvals list acme --admin http://%[2]s | awk '$1 ~ /^ap-/ {print $1; exit}') --by me --admin http://%[2]s
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://%[1]s/v2/pods
   # a pod that only sleeps is found idle after a minute, and stopped a minute later
   curl -sS -H 'Authorization: Bearer tg_demo_globex' --json '{"name":"idle","image":"img:1","cmd":["sleep","infinity"],"gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
   tollgate spend idle globex --admin http://%[2]s

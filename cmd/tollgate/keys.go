@@ -109,8 +109,9 @@ func newKeysList(c *adminClient) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list ORG | list -c FILE",
 		Short: "List keys, and whether they are in force",
-		Long: `Lists the keys of an organisation that were made at run time; with -c, those of a
-configuration file and when each of their secrets is accepted.`,
+		Long: `Lists the keys of an organisation, those made at run time and then those of the
+configuration, which are by "configuration"; with -c, those of a configuration file
+and when each of their secrets is accepted.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if (path == "") == (len(args) == 0) {
@@ -127,7 +128,7 @@ configuration file and when each of their secrets is accepted.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, of keys made at run time")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, of the keys of a running gateway")
 	return cmd
 }
 

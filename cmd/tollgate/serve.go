@@ -110,6 +110,10 @@ type runOptions struct {
 	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger)
 }
 
+// The export of what telemetry still holds at the end takes what timeouts.drain has left,
+// up to mostFlush, but at least leastFlush.
+const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
+
 // runGateway runs a gateway and everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
 	instance := instance(&loaded.Config)
@@ -125,8 +129,16 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	if err != nil {
 		return err
 	}
+	var stopped time.Time
+	noted := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { stopped = time.Now(); close(noted) })()
 	defer func() {
-		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		left := mostFlush
+		if ctx.Err() != nil {
+			<-noted
+			left = min(left, max(leastFlush, time.Until(stopped.Add(loaded.Config.Timeouts.Notice+loaded.Config.Timeouts.Drain))))
+		}
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), left)
 		defer cancel()
 		if serr := providers.Shutdown(flush); serr != nil && err == nil {
 			local.WarnContext(ctx, "telemetry not flushed", "error", serr.Error())

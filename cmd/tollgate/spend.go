@@ -3,17 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
 func newSpend() *cobra.Command {
@@ -27,32 +28,68 @@ func newSpend() *cobra.Command {
 			}),
 		})
 	}
-	add("holds", "Show reservations whose call has not ended, or whose end is not known", showHolds)
 	add("reconcile", "Compare the ledger with what the platform has, now", reconcile)
-	cmd.AddCommand(newSpendShow(c), newAdopt(c), newIdle(c), newKeep(c))
+	cmd.AddCommand(newSpendShow(c), newHolds(c), newAdopt(c), newIdle(c), newKeep(c))
 	cmd.AddCommand(newCosts(c)...)
 	return cmd
 }
 
 func newAdopt(c *adminClient) *cobra.Command {
-	var team, key string
+	var team, key, file string
 	cmd := &cobra.Command{
-		Use:   "adopt ORG ID",
+		Use:   "adopt ORG [ID]",
 		Short: "Make a resource a team's or a key's, who pays for it from then on",
-		Args:  cobra.ExactArgs(2),
-		RunE: action(func(cmd *cobra.Command, args []string) error {
-			var a admin.Adopted
-			q := url.Values{"org": {args[0]}, "id": {args[1]}, "team": {team}, "key": {key}}
-			if err := c.do(cmd.Context(), http.MethodPost, "/admin/spend/adopt?"+q.Encode(), &a); err != nil {
-				return err
+		Args: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				return cobra.ExactArgs(1)(cmd, args)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s (was: %s)\n", a.Resource, a.Owner, a.Was)
-			return err
+			return cobra.ExactArgs(2)(cmd, args)
+		},
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				return adoptAll(cmd.Context(), c, args[0], file, cmd.OutOrStdout())
+			}
+			return adopt(cmd.Context(), c, url.Values{"org": {args[0]}, "id": {args[1]}, "team": {team}, "key": {key}}, cmd.OutOrStdout())
 		}),
 	}
 	cmd.Flags().StringVar(&team, "team", "", "id of the team")
 	cmd.Flags().StringVar(&key, "key", "", "id of the key; its team is the owner, too")
+	cmd.Flags().StringVar(&file, "from-audit", "", "audit log: give whatever has no owner back to who made it")
+	cmd.MarkFlagsMutuallyExclusive("from-audit", "team")
+	cmd.MarkFlagsMutuallyExclusive("from-audit", "key")
 	return cmd
+}
+
+func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
+	var a admin.Adopted
+	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt?"+q.Encode(), &a); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s: %s (was: %s)\n", a.Resource, a.Owner, a.Was)
+	return err
+}
+
+// adoptAll gives back what an audit log knows the maker of and the ledger does not.
+func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer) error {
+	made, err := audit.Makers(org, file)
+	if err != nil {
+		return err
+	}
+	l, err := ledgerOf(ctx, c, org)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range l.Resources {
+		m, known := made[r.ID]
+		if !known || r.Team+r.Key != "" || m.Team+m.Key == "" {
+			continue
+		}
+		if err := adopt(ctx, c, url.Values{"org": {org}, "id": {r.ID}, "team": {m.Team}, "key": {m.Key}}, w); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.ID, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func ledgerOf(ctx context.Context, c *adminClient, org string) (*admin.Ledger, error) {
@@ -72,23 +109,6 @@ func budgetText(limits map[string]string) string {
 
 func owner(team, key string) string {
 	return cmp.Or(strings.Trim(team+"/"+key, "/"), "organisation")
-}
-
-func showHolds(ctx context.Context, c *adminClient, org string, w io.Writer) error {
-	l, err := ledgerOf(ctx, c, org)
-	if err != nil {
-		return err
-	}
-	t := sheet{{"since", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "decision", "end"}}
-	for _, h := range l.Holds {
-		end := "under way"
-		if h.Open {
-			end = "unknown, looked for until " + h.Until.Format(time.DateTime)
-		}
-		t.add(h.Since.Format(time.DateTime), h.Operation, h.Name, h.Resource,
-			owner(h.Team, h.Key), h.Reserves.PerHour, h.Reserves.Runs, h.Reserves.GPUs, h.Decision, end)
-	}
-	return t.print(w)
 }
 
 func reconcile(ctx context.Context, c *adminClient, org string, w io.Writer) error {

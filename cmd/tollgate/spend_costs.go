@@ -178,11 +178,15 @@ func newForecast(c *adminClient) *cobra.Command {
 			if err := c.do(cmd.Context(), http.MethodGet, "/admin/spend/forecast?"+url.Values{"org": {args[0]}, "team": teams, "key": keys}.Encode(), &f); err != nil {
 				return err
 			}
-			s := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}
+			s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}, budgetSheet()
 			for _, r := range f.Scopes {
+				budgets.addBudgets(r.Scope, r.Budgets)
 				s.add(r.Scope, r.PerHour, r.Today, r.Day.Expected, r.Day.Low, r.Day.High, r.ThisMonth, r.Month.Expected, r.Month.Low, r.Month.High, r.Days)
 			}
-			return out.write(cmd.OutOrStdout(), f, s)
+			if len(budgets) == 1 {
+				return out.write(cmd.OutOrStdout(), f, s)
+			}
+			return out.write(cmd.OutOrStdout(), f, s, budgets)
 		}),
 	}
 	out.flag(cmd)

@@ -95,21 +95,52 @@ func labelText(labels map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
+// lossText says what happened to a ledger, and when.
+func lossText(l *admin.Loss) string {
+	text := "The ledger was lost at " + l.At.Format(time.DateTime) + ": " + l.Reason + ". "
+	if l.Rebuilt == nil {
+		return text + "It is being rebuilt."
+	}
+	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", l.Rebuilt.Format(time.DateTime), l.Returned, l.Unowned)
+}
+
 func (s *show) tell(l *admin.Ledger, w io.Writer) error {
 	if !l.Complete && s.output == "table" {
 		_, _ = fmt.Fprintf(w, "The ledger is not complete: what raises cost is refused until it was compared with the platform.\n\n")
+	}
+	if l.Loss != nil && s.output == "table" {
+		_, _ = fmt.Fprintln(w, lossText(l.Loss)+"\n")
 	}
 	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "budget"}}
 	for _, b := range l.Scopes {
 		a, r := b.Committed, b.Reserved
 		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, budgetText(b.Limits))
 	}
+	budgets := budgetSheet()
+	for _, b := range l.Scopes {
+		budgets.addBudgets(b.Scope, b.Budgets)
+	}
+	sheets := []sheet{scopes}
+	if len(budgets) > 1 {
+		sheets = append(sheets, budgets)
+	}
 	if len(l.Resources) == 0 {
-		return s.write(w, l, scopes)
+		return s.write(w, l, sheets...)
 	}
 	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since", "labels"}}
 	for _, r := range l.Resources {
 		resources.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime), labelText(r.Labels))
 	}
-	return s.write(w, l, scopes, resources)
+	return s.write(w, l, append(sheets, resources)...)
+}
+
+// budgetSheet has a row for each budget of each scope.
+func budgetSheet() sheet {
+	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "used up"}}
+}
+
+func (s *sheet) addBudgets(scope string, budgets []admin.Budget) {
+	for _, b := range budgets {
+		s.add(scope, b.Name, b.Limit, b.Used, b.Reserved, b.Left, b.UsedUp)
+	}
 }

@@ -39,7 +39,7 @@ func (Role) Values() []string {
 // Account is an admin of the configuration.
 type Account struct {
 	Name    string          `yaml:"name,required" doc:"short name, which the audit log, the log and grants of approvals show"`
-	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys new makes both"`
+	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys create makes both"`
 	Roles   []Role          `yaml:"roles,required" doc:"what the admin may do: a viewer reads, an operator resets limits and changes owners and what is idle, an approver answers requests for approval, an admin does all of it and manages keys"`
 	Org     string          `yaml:"org" doc:"organisation that the admin is bound to; empty is all of them and the gateway itself"`
 	Expires time.Time       `yaml:"expires" doc:"when the token ceases to be accepted, RFC 3339; absent is never"`

@@ -69,6 +69,8 @@ type Forecast struct {
 	Month     Estimate `json:"month"`
 	// Days is how many whole days of history it is made from.
 	Days int `json:"days"`
+	// Budgets are those of a day or month.
+	Budgets []Budget `json:"budgets"`
 }
 
 // Estimate is one in USD, with the range that days have differed in.

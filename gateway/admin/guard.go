@@ -15,12 +15,9 @@ import (
 )
 
 // Attempts bounds failed attempts by address, as ratelimit.AddressLimiter does.
-// Both methods report whether the address has attempts left and, if not, when it
-// will have one.
 type Attempts interface {
-	// Check takes nothing.
-	Check(addr netip.Addr) (ok bool, retryAfter time.Duration)
-	// Take takes one attempt; a refusal takes nothing.
+	// Take takes one attempt. It reports whether the address had one left and, if
+	// not, when it will; a refusal takes nothing.
 	Take(addr netip.Addr) (ok bool, retryAfter time.Duration)
 }
 
@@ -68,8 +65,9 @@ func (a *Admin) within(about subject, r *http.Request) bool {
 // which then takes that page for ours (DNS rebinding). It answers what it refuses, and
 // returns nil.
 //
-// An address with too many wrong tokens is refused before its token is looked at,
-// the right one included, so that guessing is slow.
+// Guessing is slow: an address with too many wrong tokens gets 429 for each further one.
+// The right one passes whatever its address sent before, so that a key can
+// always be revoked.
 func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) *Admin {
 	admins := d.Admins()
 	if admins.Open() {
@@ -80,10 +78,6 @@ func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) *Admin {
 		return openAdmin()
 	}
 	peer := peerOf(r)
-	if ok, wait := d.Attempts.Check(peer); !ok {
-		d.slow(w, wait)
-		return nil
-	}
 	given := r.Header.Get("Authorization")
 	err := errUnknown
 	if token, ok := strings.CutPrefix(given, "Bearer "); ok {
@@ -92,18 +86,21 @@ func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) *Admin {
 			return a
 		}
 	}
+	unjudged, nobody := errors.Is(err, oidc.ErrUnavailable), errors.Is(err, errNoRole) || errors.Is(err, errNoName)
 	if given != "" {
-		d.Logger.WarnContext(r.Context(), "wrong admin token", "peer", peer.String(), "method", r.Method, "path", r.URL.Path, "reason", err.Error())
-		if ok, wait := d.Attempts.Take(peer); !ok {
-			d.slow(w, wait)
-			return nil
+		if !unjudged && !nobody {
+			if ok, wait := d.Attempts.Take(peer); !ok {
+				d.slow(w, wait)
+				return nil
+			}
 		}
+		d.Logger.WarnContext(r.Context(), "wrong admin token", "peer", peer.String(), "method", r.Method, "path", r.URL.Path, "reason", err.Error())
 	}
 	switch {
-	case errors.Is(err, oidc.ErrUnavailable):
+	case unjudged:
 		w.Header().Set("Retry-After", "5")
 		write(w, http.StatusServiceUnavailable, problem{oidc.ErrUnavailable.Error()})
-	case errors.Is(err, errNoRole), errors.Is(err, errNoName):
+	case nobody:
 		write(w, http.StatusForbidden, problem{err.Error()})
 	default:
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -54,6 +54,7 @@ func (d Deps) routes() []route {
 		{"GET /admin/spend", d.spend, RoleViewer, ofOrg, false, call{summary: "The ledger of an organisation", query: []param{paramOrg}, answer: Ledger{}, fails: ofLedger}},
 		{"POST /admin/spend/reconcile", d.reconcile, RoleOperator, ofOrg, true, call{summary: "Compare the ledger with the platform", query: []param{paramOrg}, answer: Reconciled{}, fails: ofLedger}},
 		{"POST /admin/spend/adopt", d.adopt, RoleOperator, ofOrg, true, call{summary: "Give a resource an owner", query: []param{paramOrg, paramID, {name: "team", doc: "id of a team"}, {name: "key", doc: "id of a key"}}, answer: Adopted{}, fails: ofLedger}},
+		{"POST /admin/spend/holds/release", d.releaseHold, RoleOperator, ofOrg, true, call{summary: "End a reservation", query: []param{paramOrg, {name: "id", doc: "id of a hold", required: true}, {name: "reason", doc: "why, at most 500 bytes", required: true}}, answer: Hold{}, fails: ofLedger}},
 		{"GET /admin/spend/history", d.costs, RoleViewer, ofOrg, false, call{summary: "What resources have cost", query: costQuery(true), answer: Costs{}, fails: ofLedger}},
 		{"GET /admin/spend/forecast", d.forecast, RoleViewer, ofOrg, false, call{summary: "What each scope is likely to spend", query: []param{paramOrg}, answer: Forecasts{}, fails: ofLedger}},
 		{"GET /admin/spend/export", nil, RoleViewer, ofOrg, false, call{handle: d.export, summary: "What resources have cost, in the columns of FOCUS 1.2", query: costQuery(false), media: "text/csv", fails: ofLedger}},

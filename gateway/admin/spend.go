@@ -15,6 +15,9 @@ type Spend interface {
 	// Adopt makes a resource a team's, or a key's and its team's, and returns who had
 	// it; a BadRequestError names what is not there.
 	Adopt(ctx context.Context, org, resource, team, key string) (*Adopted, error)
+	// Release ends a reservation without its call; a BadRequestError says why it is not
+	// to be ended.
+	Release(ctx context.Context, org, hold, reason string) (*Hold, error)
 	// History returns what resources have cost; a BadRequestError names what is wrong
 	// with the query.
 	History(ctx context.Context, org string, q CostQuery) (*Costs, error)
@@ -36,10 +39,23 @@ type Adopted struct {
 type Ledger struct {
 	// Complete is false while the ledger has to be rebuilt: nothing that raises cost
 	// is admitted then.
-	Complete  bool       `json:"complete"`
+	Complete bool `json:"complete"`
+	// Loss is the last one.
+	Loss      *Loss      `json:"loss,omitempty"`
 	Scopes    []Balance  `json:"scopes"`
 	Resources []Resource `json:"resources"`
 	Holds     []Hold     `json:"holds"`
+}
+
+// Loss is what the store has lost of a ledger, why, and when the ledger was complete
+// again. Returned resources have their owner back, Unowned ones have none.
+type Loss struct {
+	Lost     string     `json:"lost"`
+	Reason   string     `json:"reason"`
+	At       time.Time  `json:"at"`
+	Rebuilt  *time.Time `json:"rebuilt,omitempty"`
+	Returned int        `json:"returned"`
+	Unowned  int        `json:"unowned"`
 }
 
 // Amounts is what is taken: USD per hour, counts, and USD of runs.
@@ -60,6 +76,20 @@ type Balance struct {
 	Day       string            `json:"day"`
 	Month     string            `json:"month"`
 	Limits    map[string]string `json:"limits"`
+	Budgets   []Budget          `json:"budgets"`
+}
+
+// Budget is how full one ceiling of a scope is, in USD or a count. Left is what a call
+// may still take.
+type Budget struct {
+	Name     string `json:"name"`
+	Limit    string `json:"limit"`
+	Used     string `json:"used"`
+	Reserved string `json:"reserved"`
+	Left     string `json:"left"`
+	// UsedUp is the day, in the organisation's zone, on which that of a day or month is
+	// expected to be used up, absent if the period ends first.
+	UsedUp string `json:"usedUp,omitempty"`
 }
 
 // Resource is one that counts. Without a team and a key, it is the organisation's.
@@ -78,15 +108,20 @@ type Resource struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// Hold is a reservation. An open one is looked for until a time.
+// Hold is a reservation. Noted is one whose call is under way with a gateway; what an
+// open one has made is looked for until a time.
 type Hold struct {
-	ID        string     `json:"id"`
-	Kind      string     `json:"kind"`
-	Resource  string     `json:"resource,omitempty"`
-	Name      string     `json:"name,omitempty"`
-	Team      string     `json:"team,omitempty"`
-	Key       string     `json:"key,omitempty"`
-	Since     time.Time  `json:"since"`
+	ID       string    `json:"id"`
+	State    string    `json:"state"`
+	Kind     string    `json:"kind"`
+	Resource string    `json:"resource,omitempty"`
+	Name     string    `json:"name,omitempty"`
+	Team     string    `json:"team,omitempty"`
+	Key      string    `json:"key,omitempty"`
+	Gateway  string    `json:"gateway,omitempty"`
+	Since    time.Time `json:"since"`
+	// Age is in seconds, by the ledger's clock.
+	Age       float64    `json:"age"`
 	Open      bool       `json:"open"`
 	Until     *time.Time `json:"until,omitempty"`
 	Reserves  Amounts    `json:"reserves"`
@@ -111,6 +146,14 @@ type Reconciled struct {
 
 func (d Deps) spend(r *http.Request) (any, error) {
 	return d.Spend.Show(r.Context(), r.URL.Query().Get("org"))
+}
+
+func (d Deps) releaseHold(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	if reason := q.Get("reason"); reason == "" || len(reason) > 500 {
+		return nil, BadRequestError{"reason: say why, in at most 500 bytes"}
+	}
+	return d.Spend.Release(r.Context(), q.Get("org"), q.Get("id"), q.Get("reason"))
 }
 
 func (d Deps) adopt(r *http.Request) (any, error) {

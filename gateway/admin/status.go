@@ -43,6 +43,8 @@ type PolicyStatus struct {
 	Fetched string `json:"fetched,omitempty"`
 	// Fault is why the latest bundle was not taken; the last good one decides.
 	Fault string `json:"fault,omitempty"`
+	// Unlisted are the parameters that name what the platform's catalog does not have.
+	Unlisted []string `json:"unlisted,omitempty"`
 }
 
 // Serving notes that the listeners are open, or that draining has begun.

@@ -60,6 +60,8 @@ type Record struct {
 	Operation string          `json:"operation"`
 	Call      string          `json:"call"`
 	Body      json.RawMessage `json:"body,omitempty"`
+	// Asks is what is asked for, such as "3 x NVIDIA L4", "" if that is not known.
+	Asks string `json:"asks,omitempty"`
 	// Refusals are what a grant lets the call pass.
 	Refusals []Refusal `json:"refusals"`
 	// USD is what the call costs at most, "" if that is not known: per hour, or of a run

@@ -119,11 +119,21 @@ func (f *follower) take(text []byte) Line {
 }
 
 func parse(text []byte) Line {
-	var l line
-	if json.Unmarshal(text, &l) != nil || l.Seq < 1 {
+	l, err := lineOf(text)
+	if err != nil {
 		return Line{Text: text}
 	}
 	return Line{l.Seq, l.Time, l.Phase, l.Record, text}
+}
+
+// errLine is a line that a crash left incomplete.
+var errLine = errors.New("no line of an audit log")
+
+func lineOf(text []byte) (l line, err error) {
+	if json.Unmarshal(text, &l) != nil || l.Seq < 1 {
+		return l, errLine
+	}
+	return l, nil
 }
 
 // files are the names that the log may have, the oldest first.

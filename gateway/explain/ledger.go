@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -61,11 +62,19 @@ func (l *ledger) Settle(ctx context.Context, org string, s *spend.Settlement) er
 }
 
 // Owners implements filter.Ledger.
-func (l *ledger) Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error) {
+func (l *ledger) Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error) {
 	if c := l.of(ctx, org); c != nil {
-		return c.Owners(ctx, org, resources)
+		return c.Owners(ctx, org, resources, jobs...)
 	}
-	return make([]spend.Owner, len(resources)), nil
+	return make([]spend.Owner, len(resources)+len(jobs)), nil
+}
+
+// NoteJob implements filter.Ledger.
+func (l *ledger) NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error {
+	if c := l.of(ctx, org); c != nil {
+		return c.NoteJob(ctx, org, j, o, keep)
+	}
+	return nil
 }
 
 // Balances implements filter.Ledger.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 
 	"github.com/oklog/ulid/v2"
@@ -35,9 +34,8 @@ const maxShown = 4 << 10
 // Otherwise, the refusals become a request for approval, which is told on p. Without
 // a store, p remains as it is.
 func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
-	if o := ex.once; o != nil && !o.asked && o.ask(ctx, ex) == nil && o.entry.Record != nil {
-		o.asked = false
-		return nil // Repeat answers it on the way out: what it repeats was allowed
+	if ex.repeats(ctx) {
+		return nil // Once answers it on the way out: what it repeats was allowed
 	}
 	question, err := ex.question()
 	if err != nil {
@@ -89,7 +87,7 @@ func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval
 	op := ex.Operation
 	next := &approval.Record{
 		ID: "ap-" + ulid.Make().String(), State: approval.Pending, Key: ex.Caller.Key, Team: ex.Caller.Team, Operation: op.ID,
-		Call: op.Method + " " + expand(op.Path, ex.Params), USD: ex.costs(), Per: ex.unit(), Decision: ex.DecisionID,
+		Call: op.Method + " " + expand(op.Path, ex.Params), Asks: ex.wants(), USD: ex.costs(), Per: ex.unit(), Decision: ex.DecisionID,
 		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.Waiting),
 	}
 	if r := e.Record; r != nil && (r.State != approval.Used || ex.grant != nil && ex.grant.now.Record.Claim == r.Claim) {
@@ -128,6 +126,17 @@ func (ex *Exchange) question() (string, error) {
 	}
 	ex.asks = hex.EncodeToString(h.Sum(nil))
 	return ex.asks, nil
+}
+
+// wants says for people what the call asks for: machines, or what its price is made of.
+func (ex *Exchange) wants() string {
+	cost := ex.Input.Cost
+	after, _ := ex.Input.Resource.After.(map[string]any)
+	row, _ := operation.Of(ex.Operation.ID)
+	if machine, _ := spend.Machine(row.Kind, after); machine != "" && cost.GPUs > 0 {
+		return fmt.Sprintf("%d x %s", cost.GPUs, machine)
+	}
+	return cost.Basis
 }
 
 // unit is what the price of the call is for.
@@ -249,8 +258,8 @@ func (ex *Exchange) waive(ctx context.Context, plan *spend.Plan, q *spend.Quote)
 
 // giveBack makes a grant that was taken usable again if the call was not carried out.
 func (ex *Exchange) giveBack(ctx context.Context) {
-	g, status := ex.grant, ex.Event.UpstreamStatus
-	refused := ex.Sent == Answered && status >= http.StatusBadRequest && status < http.StatusInternalServerError
+	g := ex.grant
+	refused := ex.Sent == Answered && refuses(ex.Event.UpstreamStatus)
 	if g == nil || ex.Adopted != "" || ex.Sent != NotSent && !refused {
 		return
 	}

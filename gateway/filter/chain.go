@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -209,9 +210,11 @@ func (ex *Exchange) render(p *problem.Problem) *Answer {
 		a.Header.Set("Content-Type", contentType)
 		return a
 	}
-	a := answerOf(d.Refuse(translate.Problem{
-		Status: p.Status, Title: p.Title, Detail: p.Detail, Errors: p.Errors, Decision: p.Decision,
-	}))
+	body, err := strictjson.DecodeLenient(p.JSON())
+	if err != nil { // what a problem is encoded to can be read
+		panic(fmt.Sprintf("filter: decode a problem: %v", err))
+	}
+	a := answerOf(d.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))
 	maps.Copy(a.Header, p.Header)
 	return a
 }

@@ -133,8 +133,8 @@ func TestAFaultOnTheWayOutReplacesTheAnswerAndClosesItsStream(t *testing.T) {
 // shout is a dialect for tests.
 type shout struct{}
 
-func (shout) Refuse(p translate.Problem) *translate.Outgoing {
-	return &translate.Outgoing{Status: p.Status, ContentType: "text/shout", Body: []byte(strings.ToUpper(p.Detail))}
+func (shout) Refuse(p *translate.Response) *translate.Outgoing {
+	return &translate.Outgoing{Status: p.Status, ContentType: "text/shout", Body: []byte(strings.ToUpper(p.Detail()))}
 }
 
 func (shout) Serve(context.Context, string, *translate.Incoming, translate.Caller) *translate.Outgoing {

@@ -38,7 +38,7 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 	if own {
 		scopes = ex.Tenant.Scopes(ex.Caller)
 	}
-	mutates := ex.In.Method != http.MethodGet && ex.Dialect != route.GraphQL
+	mutates := ex.In.Method != http.MethodGet && ex.In.Method != http.MethodHead && ex.Dialect != route.GraphQL
 	if ex.Operation != nil {
 		scopes = append(scopes, ex.Tenant.classes(ex.Operation, ex.Caller)...)
 		mutates = ex.Operation.Mutates

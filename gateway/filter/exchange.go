@@ -159,10 +159,8 @@ type Exchange struct {
 	// says why, for operators.
 	hidden  map[string]string
 	foreign []string
-	// wish is what repeats of a legacy create have in common, "" for its body; left is
-	// closed when it is noted that its caller has left.
+	// wish is what repeats of a legacy create have in common, "" for its body.
 	wish string
-	left chan struct{}
 	// labels are those of what the call makes.
 	labels spend.Labels
 	// once is what is known of the call if it must not be made twice, nil if it may.
@@ -179,6 +177,8 @@ type Exchange struct {
 	held *reservation
 	// ran is what the answer says of a run, nil before it was read to its end.
 	ran *ran
+	// usageAsked says that the gateway, and not the caller, has asked for its account.
+	usageAsked bool
 	// unknown are the members of the body that were set aside, nil for none.
 	unknown map[string]any
 	// named is the body before what its template supplied was written into it,
@@ -189,9 +189,15 @@ type Exchange struct {
 	// asked names what a legacy request asked for, nil before its translator has read
 	// it.
 	asked []string
+	// badToken says that the caller's token was not accepted.
+	badToken bool
+	// lost are the fields of a legacy request that v2 has no place for.
+	lost []string
 	// misrouted is why the request matched nothing; raised only after the
 	// caller was identified and counted.
 	misrouted error
+	// withheld are the variables that OwnKeys took out of the body.
+	withheld []string
 	// nested says that the exchange is part of another one, counted that it was taken
 	// from the caller's quotas with that one, and uncounted that the store was away
 	// then.
@@ -231,7 +237,7 @@ func newExchange(stages int) *Exchange {
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
 	c := newExchange(stagesOfCall)
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
-	c.Operation, c.Caller, c.Tenant, c.Params, c.nested, c.slot = op, caller, ex.Tenant, params, true, ex.slot
+	c.Operation, c.Caller, c.Tenant, c.callers, c.Params, c.nested, c.slot = op, caller, ex.Tenant, ex.callers, params, true, ex.slot
 	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
 	c.uncounted = ex.Limit != nil && ex.Limit.Degraded
 	c.Out.Whole = true
@@ -287,7 +293,7 @@ func (ex *Exchange) Record() *Exchange {
 	c := &r.ex
 	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
 	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once, c.grant, c.slot = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
-	c.callers, c.memory, c.hidden, c.left = nil, nil, nil, nil
+	c.callers, c.memory, c.hidden = nil, nil, nil
 	c.stages = slices.Clip(ex.stages)
 	c.Event = &r.event
 	c.Event.Agent = clip(c.Event.Agent)

@@ -33,7 +33,7 @@ const apiKey = "api_key"
 // Name implements Filter.
 func (Identify) Name() string { return "identify" }
 
-// Request sets Tenant and Caller, unless a dry run has named it. It refuses with 401, with 429 an address that failed too
+// Request sets Tenant and Caller, unless a dry run has named it. It refuses with 401, with 429 if the address failed too
 // often, and with 400 when there is more than one credential.
 func (f Identify) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller == nil {
@@ -68,28 +68,44 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 		return nil
 	}
 	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer}, ex.In.Received)
-	if errors.Is(err, identity.ErrUnavailable) {
-		return problem.IssuerUnavailable.New("the token cannot be verified at the moment").With("Retry-After", "10").Because(err)
-	}
-	if refused := f.Guard.admit(ex.In.Peer, caller); refused != nil {
-		return refused
-	}
-	if _, certificate := errors.AsType[*identity.CertificateError](err); err != nil && ex.callers.Partial && !certificate && !identity.IsToken(key) {
-		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
-	}
 	if err != nil {
-		return err
+		ex.badToken = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
+		return f.refuse(ex, key, err)
 	}
 	caller.Use(ex.In.Received)
 	ex.Caller = caller
 	return nil
 }
 
-// Response tells callers which credential a 401 asks for (RFC 9110, section 15.5.2),
-// and gives a question without a key back that was not answered.
+// refuse returns the refusal of a credential for which no caller was found. An attempt
+// of its address is a credential that was judged and is wrong, or missing: not one that
+// could not be judged, nor a verified token that is of no caller.
+func (f Identify) refuse(ex *Exchange, key string, err error) error {
+	_, certificate := errors.AsType[*identity.CertificateError](err)
+	token, isToken := errors.AsType[*identity.TokenError](err)
+	switch {
+	case errors.Is(err, identity.ErrUnavailable):
+		return problem.IssuerUnavailable.New("the token cannot be verified at the moment").With("Retry-After", "10").Because(err)
+	case ex.callers.Partial && !certificate && !identity.IsToken(key):
+		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
+	case isToken && token.Verified:
+		return err
+	}
+	if slow := f.Guard.miss(ex.In.Peer); slow != nil {
+		return slow
+	}
+	return err
+}
+
+// Response tells callers which credential a 401 asks for (RFC 9110, section 15.5.2) and
+// whether another token is needed (RFC 6750, section 3.1), and gives a question without a key back that was not answered.
 func (f Identify) Response(_ context.Context, ex *Exchange) error {
 	if ex.Answer.Status == http.StatusUnauthorized {
-		ex.Answer.Header.Set("WWW-Authenticate", "Bearer")
+		challenge := "Bearer"
+		if ex.badToken {
+			challenge += ` error="invalid_token"`
+		}
+		ex.Answer.Header.Set("WWW-Authenticate", challenge)
 	}
 	failed := func(call *Exchange) bool { return call.Event.Outcome != telemetry.OutcomeOK }
 	if ex.Caller == nil && ex.Tenant != nil && (ex.Answer.Status != http.StatusOK || slices.ContainsFunc(ex.Calls, failed)) {

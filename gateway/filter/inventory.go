@@ -54,21 +54,32 @@ func (r *Reader) Resources(ctx context.Context, org string, plan *spend.Plan, ki
 		return nil, err
 	}
 	for i := range all {
-		it := &all[i]
-		var workers int64
-		if it.Kind == operation.KindEndpoint && (plan.Endpoints == spend.WorkersActive || plan.Idle.For > 0) {
-			if workers, it.Use.Busy, err = r.workers(ctx, org, it.ID); err != nil {
-				return nil, err
-			}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
-		it.Use.Workers, it.Use.Burn = workers, it.Amounts[spend.Burn]
-		if it.Kind == operation.KindEndpoint {
-			active, _ := (&spend.Plan{Endpoints: spend.WorkersActive}).Footprint(it.Kind, it.Record, workers, prices)
-			it.Use.Burn = active[spend.Burn]
+		if err := r.measure(ctx, org, plan, &all[i], plan.Endpoints == spend.WorkersActive || plan.Idle.For > 0, prices); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// measure fills in what a plan counts of a resource. The workers of an endpoint are
+// listed if look says so.
+func (r *Reader) measure(ctx context.Context, org string, plan *spend.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
+	var workers int64
+	if it.Kind == operation.KindEndpoint && look {
+		if workers, it.Use.Busy, err = r.workers(ctx, org, it.ID); err != nil {
+			return err
+		}
+	}
+	it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
+	it.Use.Workers, it.Use.Burn = workers, it.Amounts[spend.Burn]
+	if it.Kind == operation.KindEndpoint {
+		active := spend.Active(it.Record, workers, prices)
+		it.Use.Burn, it.Unread = active[spend.Burn], !look
+	}
+	return nil
 }
 
 // workers counts the workers that an endpoint has, and those of them that do not wait
@@ -123,19 +134,25 @@ func (r *Reader) resources(ctx context.Context, org string, kinds func(operation
 			if record["cluster"] != nil {
 				continue // a part of its cluster
 			}
-			f := spend.Found{Kind: row.Kind, ID: id, Print: spend.Print(row.Kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
-			f.Name, _ = record["name"].(string)
-			f.GPU, f.DataCenter = spend.Machine(row.Kind, record)
-			if row.Kind == operation.KindPod {
-				f.Use = podUse(record, date)
-			}
-			all = append(all, Listed{f, record})
+			all = append(all, listed(row.Kind, record, date))
 		}
 	}
 	for i := range all {
 		all[i].Use.Mounted = mounted[all[i].ID]
 	}
 	return all, nil
+}
+
+// listed reads the platform's record of a resource, as it was answered at a time.
+func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
+	f := spend.Found{Kind: kind, Print: spend.Print(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
+	f.ID, _ = record["id"].(string)
+	f.Name, _ = record["name"].(string)
+	f.GPU, f.DataCenter = spend.Machine(kind, record)
+	if kind == operation.KindPod {
+		f.Use = podUse(record, date)
+	}
+	return Listed{f, record}
 }
 
 // stoppable reports whether the platform says of an object that it can be stopped.
@@ -157,14 +174,15 @@ func (r *Reader) StopPod(ctx context.Context, org, id string, prices *catalog.Sn
 }
 
 // since is how long ago a time in an object was by the platform's clock when that
-// answered, in milliseconds; -1 if it does not say.
+// answered, in milliseconds; -1 if it does not say. A Date has whole seconds, so it can
+// be before a time of the same second.
 func since(record map[string]any, member string, answered time.Time) int64 {
 	text, _ := record[member].(string)
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || answered.IsZero() {
 		return -1
 	}
-	return answered.Sub(at).Milliseconds()
+	return max(0, answered.Sub(at).Milliseconds())
 }
 
 // date is the time of an answer by the platform's clock, zero if it does not say.

@@ -66,6 +66,7 @@ func (*Judge) Name() string { return stageValidate }
 // read. When it lets the call pass, ex.Doc is the body to be sent.
 func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	setAside(ex)
+	assume(ex)
 	if err := validate(ex); err != nil {
 		return err
 	}

@@ -74,13 +74,10 @@ func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
 	}
 	ex.Ports.Usage.Note(ctx, usage.Call{
 		Org: ex.Tenant.ID, Key: key, Dialect: string(ex.Dialect), Operations: f.operations(ex),
-		Agent: ex.Event.Agent, Status: ex.Answer.Status, V2: ex.Event.Calls, Warnings: ex.Answer.Header[headerLegacyWarning],
+		Agent: ex.Event.Agent, Status: ex.Answer.Status, V2: ex.Event.Calls, Lost: ex.lost,
 	})
 	return nil
 }
-
-// headerLegacyWarning tells callers what was lost in translation, "field: what".
-const headerLegacyWarning = "X-Legacy-Warning"
 
 // operations names what a legacy call asked for.
 func (f *Legacy) operations(ex *Exchange) []string {
@@ -125,7 +122,7 @@ func (f *Brownout) Request(_ context.Context, ex *Exchange) error {
 		text = fmt.Sprintf("the %s interface is retired and switched off on purpose until %s; move to /v2",
 			ex.Dialect, span.Until.UTC().Format(time.RFC3339))
 	}
-	ex.Answer = answerOf(ex.Ports.Translators[ex.Dialect].Brownout(text))
+	ex.Answer = answerOf(ex.Ports.Translators[ex.Dialect].Brownout(ex.Route.ID, ex.Params, text))
 	ex.Answer.Header.Set("Retry-After", strconv.FormatInt(seconds(span.Until.Sub(now)), 10))
 	ex.Answer.Header.Set("Cache-Control", "no-store")
 	e := ex.Event

@@ -23,7 +23,7 @@ import (
 // noon is when the tests' brownouts begin.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func (shout) Brownout(text string) *translate.Outgoing {
+func (shout) Brownout(_ string, _ map[string]string, text string) *translate.Outgoing {
 	return &translate.Outgoing{Status: 503, ContentType: "text/shout", Body: []byte(strings.ToUpper(text))}
 }
 
@@ -149,7 +149,7 @@ func (roots) Fields(in *translate.Incoming) []string {
 
 func TestLegacyCallsAreNoted(t *testing.T) {
 	answer := func(ex *filter.Exchange) error {
-		ex.Answer = &filter.Answer{Status: 201, Header: http.Header{"X-Legacy-Warning": {"locked: lost"}}}
+		ex.Answer = &filter.Answer{Status: 201, Header: make(http.Header)}
 		ex.Event.Calls = []string{"createPod"}
 		return nil
 	}
@@ -161,7 +161,7 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 		}
 	}
 	made := row("ann", "v1", "createPod", "2xx")
-	made.V2, made.Lost = map[string]int64{"createPod": 1}, map[string]int64{"locked": 1}
+	made.V2 = map[string]int64{"createPod": 1}
 	asked := made
 	asked.Who = usage.Who{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}
 	nobody := asked

@@ -2,10 +2,12 @@ package filter
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Match finds the operation of a request. A request that matches nothing is
@@ -31,6 +33,9 @@ func (m Match) Request(_ context.Context, ex *Exchange) error {
 
 func (m Match) find(ex *Exchange) error {
 	found, err := m.Table.Match(ex.In.Method, ex.In.Path)
+	if err != nil && ex.In.Method == http.MethodHead {
+		found, err = m.head(ex, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,6 +55,23 @@ func (m Match) find(ex *Exchange) error {
 	}
 	return nil
 }
+
+// head finds the read that a HEAD is about, which is asked in its place: its answer is
+// sent without the body (RFC 9110, section 9.3.2). Logs and streams have no head of their
+// own, and Envoy sends the method on that it got.
+func (m Match) head(ex *Exchange, refusal error) (route.Match, error) {
+	found, err := m.Table.Match(http.MethodGet, ex.In.Path)
+	if err != nil || ex.In.Door != DoorHTTP {
+		return found, refusal
+	}
+	if row, _ := operation.Of(found.Route.ID); found.Route.Dialect != route.V1 && (row.Verb == operation.VerbLogs || row.ID == streamed) {
+		return found, refusal
+	}
+	return found, nil
+}
+
+// streamed is the operation whose answer is a stream of what a job puts out.
+const streamed = "streamJob"
 
 // Notes implements Noter.
 func (Match) Notes(ex *Exchange, _ string) []string {

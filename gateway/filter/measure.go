@@ -16,7 +16,8 @@ import (
 
 // Measure notes what the answer of a run tells about it: how long the job waited
 // and ran, how many tokens it took, and what it cost. Of an answer that streams it
-// looks at the end, where models put their account of it.
+// looks at the end, where models put their account of it, and removes that if the caller
+// has not asked for it.
 type Measure struct{}
 
 // Name implements Filter.
@@ -35,11 +36,11 @@ func (Measure) Response(_ context.Context, ex *Exchange) error {
 	m := &metered{ReadCloser: a.Stream, ex: ex, events: isEvents(a)}
 	if a.Stream != nil {
 		a.Stream = m
-		return nil
+	} else {
+		m.see(a.Body)
+		m.note()
 	}
-	m.see(a.Body)
-	m.note()
-	return nil
+	return ex.withoutUsage()
 }
 
 // metered is the body of an answer that is looked at: as a whole, or, of events, at

@@ -6,12 +6,15 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -22,11 +25,7 @@ import (
 // like any such call, to the byte. It stands before the judge, which reads what a
 // call names.
 type Own struct {
-	// Gets maps kinds of resources to the operations that read one of them.
-	Gets map[operation.Kind]*schema.Operation
-	// Templates lists the account's own templates.
-	Templates *schema.Operation
-	Reader    *Reader
+	Reader *Reader
 }
 
 // GetsOf returns, for every kind of resource that has one, the operation that reads
@@ -51,20 +50,18 @@ type naming struct {
 }
 
 // Request puts absent ids in the place of those that are kept from the caller. While
-// the ledger cannot be asked, it refuses what it cannot judge with 503, but for a
-// stop, which loses nothing.
+// the ledger cannot be asked or is not complete, it refuses what it cannot judge with
+// 503, but for a stop, which loses nothing.
 func (f *Own) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
+	row, _ := operation.Of(ex.Operation.ID)
+	ex.Out.Whole = ex.Out.Whole || iso.Read.narrow() && (row.List != "" || row.Submits && !row.Waits)
 	if iso.exempts(ex.Caller) {
 		return nil
 	}
-	row, _ := operation.Of(ex.Operation.ID)
-	ex.Out.Whole = ex.Out.Whole || row.List != "" && iso.Read.narrow()
 	named := ex.names(row)
-	if len(named) == 0 {
-		return nil
-	}
-	owners, err := f.owners(ctx, ex, ids(named))
+	ids, jobs := ex.split(named)
+	owners, err := f.owners(ctx, ex, ids, jobs...)
 	if err != nil {
 		if row.Does(ex.Doc) == operation.VerbStop {
 			ex.Event.Cause = err
@@ -73,21 +70,51 @@ func (f *Own) Request(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	for i, n := range named {
-		owner, within := owners[i], true
-		if owner == (spend.Owner{}) {
-			if owner, within, err = f.unrecorded(ctx, ex, n); err != nil {
-				return err
-			}
-		}
-		if n.In == operation.InPath {
-			ex.owner = &owner
-		}
-		if within && !iso.admits(iso.reach(n.Changes), owner, ex.Caller) {
-			ex.hide(n)
-			ex.foreign = append(ex.foreign, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
+		if err := f.keep(ctx, ex, n, owners[i]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// keep hides an id unless the caller may name it. What it asks the platform depends on
+// the place of the id, not on what is there: instead of an id that is to be hidden it
+// asks about one that nothing has.
+func (f *Own) keep(ctx context.Context, ex *Exchange, n naming, owner spend.Owner) error {
+	iso := &ex.Tenant.Isolation
+	known, reach := owner != (spend.Owner{}), iso.reach(n.Changes)
+	admitted := known && iso.admits(reach, owner, ex.Caller)
+	if !admitted {
+		asked := n
+		if known || !spelled(n.id) {
+			asked.id = absent(n.id)
+		}
+		found, open, err := f.unrecorded(ctx, ex, asked)
+		if err != nil {
+			return err
+		}
+		if asked.id == n.id {
+			owner, admitted = found, open || iso.admits(reach, found, ex.Caller)
+		}
+	}
+	if n.In == operation.InPath && n.Kind != operation.KindJob {
+		ex.owner = &owner
+	}
+	if !admitted {
+		ex.hide(n)
+		ex.foreign = append(ex.foreign, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
+	}
+	return nil
+}
+
+// spelled reports whether an id has the alphabet of the platform's ids (reference
+// platform-v2, section 1). The ledger compares ids byte for byte, and the platform may
+// not: to it, "P1", "p1." and "p1 " may be p1.
+func spelled(id string) bool {
+	const longest = 64
+	return len(id) <= longest && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	})
 }
 
 // names lists the ids in a call that may have to be kept from its caller.
@@ -115,50 +142,78 @@ func (ex *Exchange) names(row operation.Row) []naming {
 	return named
 }
 
-func ids(named []naming) []string {
-	out := make([]string, len(named))
-	for i, n := range named {
-		out[i] = n.id
+// split returns the ids of resources and the jobs among what a call names: jobs come
+// last.
+func (ex *Exchange) split(named []naming) (ids []string, jobs []spend.Job) {
+	for _, n := range named {
+		if n.Kind == operation.KindJob {
+			jobs = append(jobs, spend.Job{Endpoint: ex.Params["id"], ID: n.id})
+		} else {
+			ids = append(ids, n.id)
+		}
 	}
-	return out
+	return ids, jobs
 }
 
-func (*Own) owners(ctx context.Context, ex *Exchange, ids []string) ([]spend.Owner, error) {
-	owners, err := ex.Ports.Ledger.Owners(ctx, ex.Caller.Org, ids)
+// owners returns the owners of resources and then those of jobs.
+func (*Own) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...spend.Job) ([]spend.Owner, error) {
+	if len(ids)+len(jobs) == 0 {
+		return nil, nil
+	}
+	owners, err := ex.Ports.Ledger.Owners(ctx, ex.Caller.Org, ids, jobs...)
 	if err != nil {
-		return nil, problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is").With("Retry-After", "1").Because(err)
+		return nil, ownerUnknown(err)
 	}
 	return owners, nil
 }
 
-// unrecorded finds the owner of what the ledger has none for. A pod may be a member
-// of a cluster. A template, or what jobs run on, may be a public one: within is
-// false for what is not the organisation's.
-func (f *Own) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spend.Owner, within bool, err error) {
+func ownerUnknown(cause error) error {
+	return problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is").With("Retry-After", "1").Because(cause)
+}
+
+// unrecorded finds the owner of what the ledger has none for. A pod may be a member of a
+// cluster, and a job is the concern of its endpoint's owner. A template, or what jobs run
+// on, may be a public one: open is true for that.
+func (f *Own) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spend.Owner, open bool, err error) {
+	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case n.Kind == operation.KindPod && n.In == operation.InPath:
-		pod, _, err := f.Reader.Recall(ctx, ex, f.Gets[n.Kind], map[string]string{"id": n.id})
-		record, _ := pod.(map[string]any)
-		cluster, _ := record["cluster"].(map[string]any)
+		pod, err := f.object(ctx, ex, n)
+		cluster, _ := pod["cluster"].(map[string]any)
 		id, _ := cluster["id"].(string)
 		if err != nil || id == "" {
-			return owner, true, err
+			return owner, false, err
 		}
 		owners, err := f.owners(ctx, ex, []string{id})
 		if err != nil {
-			return owner, true, err
+			return owner, false, err
 		}
-		return owners[0], true, nil
+		return owners[0], false, nil
+	case n.Kind == operation.KindJob:
+		return *ex.owner, false, nil
 	case !ex.Tenant.Isolation.Unowned:
-		return owner, true, nil
+		return owner, false, nil
 	case n.Kind == operation.KindTemplate:
-		within, _, err = f.Reader.listed(ctx, ex, f.Templates, n.id)
-		return owner, within, err
+		template, err := f.object(ctx, ex, n)
+		return owner, template["public"] == true && !n.Changes, err
+	case ex.Dialect.Runs() && catalog.Public(n.id):
+		return owner, !row.EveryJob, nil
 	case ex.Dialect.Runs():
-		endpoint, _, err := f.Reader.Recall(ctx, ex, f.Gets[n.Kind], map[string]string{"id": n.id})
-		return owner, endpoint != nil, err
+		endpoint, err := f.object(ctx, ex, n)
+		return owner, endpoint == nil && !row.EveryJob, err
 	}
-	return owner, true, nil
+	return owner, false, nil
+}
+
+// object reads a resource, nil if there is none. It reads what was read a moment ago
+// again, since what nothing has is read each time.
+func (f *Own) object(ctx context.Context, ex *Exchange, n naming) (map[string]any, error) {
+	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[n.Kind], map[string]string{"id": n.id})
+	if refusal != nil && refusal.Status != http.StatusNotFound {
+		return nil, ownerUnknown(fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, refusal.Status))
+	}
+	object, _ := doc.(map[string]any)
+	return object, err
 }
 
 // hide puts an absent id in the place of one.
@@ -197,7 +252,8 @@ func absent(id string) string {
 }
 
 // Response leaves out of a list what is kept from the caller, and says the ids that
-// the caller did where an answer repeats those in their place.
+// the caller did where an answer repeats those in their place. It remembers the owner of
+// a job.
 func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 	a := ex.Answer
 	for other, id := range ex.hidden {
@@ -208,6 +264,9 @@ func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 	}
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Of(ex.Operation.ID)
+	if row.Submits && iso.Read.narrow() && a.Relayed && a.Status < http.StatusMultipleChoices {
+		f.submitted(ctx, ex)
+	}
 	if row.List == "" || !iso.Read.narrow() || iso.exempts(ex.Caller) || !a.Relayed || a.Status >= 300 || len(ex.names(row)) > 0 {
 		return nil // what a query names was judged already
 	}
@@ -218,21 +277,29 @@ func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 		return problem.UpstreamFailed.New("the platform's list cannot be read").Because(err)
 	}
 	records := make([]map[string]any, len(list))
-	named := make([]string, len(list))
+	named := make(map[string]spend.Owner)
 	for i := range list {
 		records[i], _ = list[i].(map[string]any)
-		named[i] = row.RecordOwner(records[i])
+		if id := row.RecordOwner(records[i]); id != "" {
+			named[id] = spend.Owner{}
+		}
 	}
-	owners, err := f.owners(ctx, ex, named)
+	ids := slices.Collect(maps.Keys(named))
+	owners, err := f.owners(ctx, ex, ids)
 	if err != nil {
 		return err
 	}
+	for i, owner := range owners {
+		named[ids[i]] = owner
+	}
 	left := make([]any, 0, len(list))
 	about := make(map[string]bool)
-	for i, owner := range owners {
+	for i, record := range records {
+		id := row.RecordOwner(record)
+		owner := named[id]
 		gone := row.Kind == operation.KindBilling && owner == spend.Owner{} // whose it was is not known any more
 		if !gone && iso.admits(iso.Read, owner, ex.Caller) {
-			left, about[named[i]] = append(left, list[i]), true
+			left, about[id] = append(left, list[i]), true
 		}
 	}
 	if len(left) == len(list) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/idempotency"
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -32,8 +32,8 @@ type Ports struct {
 	Shares Shares
 	// Ledger keeps spending within budgets.
 	Ledger Ledger
-	// Repeats remembers calls that must not be made twice.
-	Repeats Repeats
+	// Intents keeps what must not be made twice.
+	Intents Intents
 	// Approvals keeps requests for approval and grants.
 	Approvals Approvals
 	// Keeper leaves idle resources alone.
@@ -73,26 +73,46 @@ type Shares interface {
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error)
 	Settle(ctx context.Context, org string, s *spend.Settlement) error
-	// Owners returns who has each of some resources, the zero Owner for what is the
-	// organisation's or not known.
-	Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error)
+	// Owners returns the owners of resources and then those of jobs, the zero Owner for
+	// what belongs to the organisation or to nobody.
+	Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error)
+	// NoteJob remembers the owner of a job for a time.
+	NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
 	// Balances returns what is counted for an owner's scopes.
 	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }
 
-// Repeats is an *idempotency.Store, and what does not wait for it.
-type Repeats interface {
-	// Look is Get without the store's clock if there is no record.
-	Get(ctx context.Context, org, id string) (idempotency.Entry, error)
-	Look(ctx context.Context, org, id string) (idempotency.Entry, error)
-	Swap(ctx context.Context, org, id string, old idempotency.Entry, next *idempotency.Record, keep time.Duration) (idempotency.Entry, bool, error)
-	// Key is that of a record in the store.
-	Key(org, id string) string
-	// Claim makes a resource that of a call and reports whether it is; Note does so
-	// behind the answer, and Mark is what the ledger writes for it with a commit.
-	Claim(ctx context.Context, org, resource, call string) (bool, error)
-	Note(org, resource, call string)
-	Mark(org, resource, call string) (key, value string)
+// Intents is implemented by *once.Desk.
+type Intents interface {
+	// Wish returns the keys of a wish, Keyed those of one with an Idempotency-Key, and Like
+	// that of all intents that make what looks the same.
+	Wish(org, owner, print string) intent.Wish
+	Keyed(org, owner, print string) intent.Wish
+	Like(org, looks string) string
+	// Try notes an intent unless others of its wish, but for those past, or an answer are
+	// there; without an id it only looks. Note is what the ledger writes for that.
+	Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past []string) (intent.Seen, error)
+	Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note
+	// Come takes a request in hand, until done, that is about to note an intent. Beside lists
+	// the intents of a wish in hand whose callers wait.
+	Come(caller context.Context, w *intent.Wish, id string) (done func())
+	Beside(w *intent.Wish) []string
+	// Begin takes an intent in hand that was noted not before a time. MaySend reports
+	// whether its call may still be made.
+	Begin(caller context.Context, w *intent.Wish, i intent.Intent, noted time.Time)
+	MaySend(id string) bool
+	// Fate says whether the caller of another intent waits, which was asked at a time.
+	Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate
+	// Take makes what an intent has made that of another caller. Claim reports whether a
+	// resource was made by an intent.
+	Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error)
+	Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error)
+	// End says how an intent ends, EndLate behind the answer. Ending is what the ledger
+	// writes for that, which Ended says has been done.
+	End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *intent.End) error
+	EndLate(w *intent.Wish, i *intent.Intent, e *intent.End)
+	Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending
+	Ended(id string, e *intent.End)
 }
 
 // Approvals is implemented by *approval.Store.

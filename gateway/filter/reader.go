@@ -21,8 +21,10 @@ type Reader struct {
 	Upstream *upstream.Client
 	Recorder *telemetry.Recorder
 	Agent    string
-	// Kept are the operations that list what organisations have.
+	// Kept are the operations that list what organisations have, Gets those that read
+	// one resource of a kind.
 	Kept []*schema.Operation
+	Gets map[operation.Kind]*schema.Operation
 }
 
 // Recall is Read, or what Read returned a moment ago: for what does not alone
@@ -108,6 +110,9 @@ func (r *Reader) list(ctx context.Context, org, path string) (doc any, at time.T
 	return r.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: path})
 }
 
+// errAbsent means that the platform has answered 404.
+var errAbsent = fmt.Errorf("%w: there is no such resource", upstream.ErrUnreachable)
+
 // ask sends a request outside any exchange and reads the answer, which must be 200.
 func (r *Reader) ask(ctx context.Context, q upstream.Request) (doc any, at time.Time, err error) {
 	q.Header = http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {r.Agent}}
@@ -121,6 +126,9 @@ func (r *Reader) ask(ctx context.Context, q upstream.Request) (doc any, at time.
 	body, err := readAll(res.Body, maxAnswer)
 	if err != nil {
 		return nil, at, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
+	}
+	if res.StatusCode == http.StatusNotFound {
+		return nil, at, fmt.Errorf("%w: %s %s", errAbsent, q.Method, q.Target)
 	}
 	if res.StatusCode != http.StatusOK {
 		return nil, at, fmt.Errorf("%w: %s %s answered %d", upstream.ErrUnreachable, q.Method, q.Target, res.StatusCode)

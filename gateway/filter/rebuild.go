@@ -47,6 +47,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		HeaderRequestID:   {ex.RequestID},
 	}
 	if out.Stream {
+		ex.askUsage()
 		out.Header["Accept"] = []string{"text/event-stream, application/problem+json"}
 		if last := ex.In.Header.Get("Last-Event-ID"); last != "" && len(last) <= 128 {
 			out.Header["Last-Event-Id"] = []string{last}

@@ -12,7 +12,7 @@ import (
 	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/idempotency"
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -25,11 +25,12 @@ import (
 // committed or released. It stands behind the judge, which knows what the call
 // leads to.
 type Reserve struct {
-	// Repeat answers creates that are repeats of earlier ones.
-	Repeat *Repeat
-	// Reader and Endpoint read an endpoint of the organisation.
+	// Once answers creates that are repeats of earlier ones.
+	Once *Once
+	// Reader and Endpoint read an endpoint of the organisation, Workers its workers.
 	Reader   *Reader
 	Endpoint *schema.Operation
+	Workers  *schema.Operation
 	// Unresolved is how long it is looked for what a call of unknown end may have
 	// made.
 	Unresolved time.Duration
@@ -56,12 +57,14 @@ type reservation struct {
 	kind  operation.Kind
 	verb  operation.Verb
 	// known says that the ledger admitted the call; a call that lowers cost goes on
-	// without.
-	known bool
-	// takes is what the resource takes by what is known now.
-	takes spend.Amounts
-	// claim names the resource made for other calls, "" where that is not needed.
-	claim string
+	// without. taken says that the call has taken, or may have, what it was admitted for.
+	known, taken bool
+	// unsure ends the intent of a call that the store may have noted and not have said so;
+	// nothing is made under it.
+	unsure *spend.Ending
+	// takes is what the resource takes by what is known now, before what it took when it
+	// was read for the call.
+	takes, before spend.Amounts
 }
 
 // Name implements Filter.
@@ -77,7 +80,15 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
 	}
-	if !reserved(ex, row, verb) {
+	if ex.once != nil {
+		if err := f.Once.prepare(ctx, ex); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !reserved(ex, row, verb) && ex.once != nil:
+		return f.Once.note(ctx, ex)
+	case !reserved(ex, row, verb):
 		return nil
 	}
 	ex.Out.Whole = true
@@ -86,13 +97,7 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	ex.held = r
-	if err := f.admit(ctx, ex, plan, raises); err != nil || ex.Answer != nil {
-		return err
-	}
-	if o := ex.once; o != nil && !o.begun {
-		o.begin(ctx, ex, r.quote.Now)
-	}
-	return nil
+	return f.admit(ctx, ex, plan, raises)
 }
 
 // admit asks the ledger for room, and refuses with 402 what has none and was not
@@ -118,32 +123,50 @@ func (f *Reserve) admit(ctx context.Context, ex *Exchange, plan *spend.Plan, rai
 // reserve asks the ledger for room, unless the call turns out to be a repeat that is
 // answered.
 func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) (err error) {
-	r := ex.held
-	r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
-	if errors.Is(err, spend.ErrRepeated) {
-		if err := f.Repeat.join(ctx, ex); err != nil || ex.Answer != nil {
+	r, o := ex.held, ex.once
+	if o != nil {
+		defer ex.Ports.Intents.Come(ctx, &o.wish, o.intent.ID)()
+	}
+	for {
+		if o != nil {
+			r.Note = ex.Ports.Intents.Note(&o.wish, &o.intent, o.passed(ex.Ports.Intents))
+		}
+		at := time.Now()
+		r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
+		if err == nil && o != nil && r.quote.Refused == nil {
+			f.Once.begin(ctx, ex, r.quote.Now, at)
+		}
+		if !errors.Is(err, spend.ErrRepeated) {
+			break
+		}
+		if err := f.repeated(ctx, ex); err != nil || ex.Answer != nil {
 			ex.held = nil
 			return err
 		}
-		r.Unless = ""
-		r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
 	}
 	switch {
 	case err == nil:
 		r.known = true
 		r.Owner = r.quote.Owner
 	case raises:
+		r.unsure = ex.unnoted()
 		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this call raises what is spent").
 			With("Retry-After", "1").Because(err)
 	default:
 		ex.Event.Cause = err
-	}
-	if o := ex.once; o != nil {
-		if o.asked = o.asked || err == nil; !o.asked {
-			ex.once = nil // as where repeats cannot be told
-		}
+		r.unsure = ex.unnoted() // as where repeats cannot be told
 	}
 	return nil
+}
+
+// repeated answers a create for which the ledger has found others of its wish.
+func (f *Reserve) repeated(ctx context.Context, ex *Exchange) error {
+	o := ex.once
+	seen, err := ex.Ports.Intents.Try(ctx, &o.wish, &intent.Intent{}, nil)
+	if err != nil {
+		return unknown(ex, o)
+	}
+	return f.Once.join(ctx, ex, seen)
 }
 
 // reserved reports whether the ledger is asked before a call is made.
@@ -179,9 +202,9 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	in := ex.Input
 	after, _ := in.Resource.After.(map[string]any)
 	current, _ := in.Resource.Current.(map[string]any)
-	var before spend.Amounts
+	before := &r.before
 	if current != nil {
-		before, _ = plan.Footprint(kind, current, 0, in.Catalog)
+		*before, _ = plan.Footprint(kind, current, 0, in.Catalog)
 	}
 	var priced bool
 	if r.After, priced = plan.Footprint(kind, after, 0, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
@@ -189,12 +212,10 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	}
 	priced = priced && ex.unknown == nil
 	r.takes = r.After
-	raises = r.After.Above(before) || !priced
-	r.Free = current != nil && !raises && r.After != before
+	raises = r.After.Above(*before) || !priced
+	r.Free = current != nil && !raises && r.After != *before
 	if o := ex.once; o != nil {
-		if r.Hold = o.call.ID; !o.asked {
-			r.Unless = ex.Ports.Repeats.Key(ex.Caller.Org, o.id)
-		}
+		r.Hold = o.intent.ID
 	}
 	if verb == operation.VerbCreate {
 		r.About.Name, _ = after["name"].(string)
@@ -273,30 +294,44 @@ func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 	}
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
-	if r.claim != "" {
-		key, value := ex.Ports.Repeats.Mark(ex.Caller.Org, r.claim, r.Hold)
-		s.Mark = &spend.Mark{Key: key, Value: value, Keep: idempotency.Keep}
-	}
 	f.end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
 		r.takes = s.Amounts
 	}
+	r.taken = s.End == spend.Commit || s.Wait > 0
 	r.tell(ex.Answer)
 	return nil
 }
 
-// end carries a settlement out.
+// end carries a settlement out, and ends the intent with it. That of a request with a
+// key ends when its answer is kept.
 func (*Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
+	o := ex.once
+	var e *intent.End
+	if ex.held != nil { // not so for what is read of a job
+		s.Intent = ex.held.unsure
+	}
+	if o != nil && o.noted && !o.keyed {
+		e = o.goesOn(ctx, ex)
+		s.Intent = ex.Ports.Intents.Ending(&o.wish, &o.intent, e)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	if err := ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s); err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // the hold stays, and is settled by the reconciler
+	err := ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
+	switch {
+	case err == nil && e != nil:
+		ex.Ports.Intents.Ended(o.intent.ID, e)
+	case e != nil:
+		ex.Ports.Intents.EndLate(&o.wish, &o.intent, e)
+	}
+	if err != nil && ex.Event.Cause == nil {
+		ex.Event.Cause = err // it is queued, and delivered when the store answers
 	}
 }
 
-// tell puts cost and budget on an answer.
+// tell puts cost and budget on the answer to what has taken something.
 func (r *reservation) tell(a *Answer) {
-	if !r.known {
+	if !r.known || !r.taken {
 		return
 	}
 	if !r.Free {
@@ -336,26 +371,25 @@ func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) 
 		return &spend.Settlement{End: spend.Release}
 	case ex.Sent != Answered:
 		return open
-	case status == http.StatusInternalServerError || status == http.StatusServiceUnavailable:
-		open.Wait = 0 // the platform's own failure: it is looked for once
+	case fails(status):
+		open.Wait = 0 // it is looked for once
 		return open
-	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
+	case refuses(status):
 		return &spend.Settlement{End: spend.Release}
 	case status < http.StatusOK || status >= http.StatusMultipleChoices:
 		return open
 	}
-	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
 	if r.verb == operation.VerbDelete {
-		s.Gone = true
-		return s
+		return f.removed(ctx, ex, r)
 	}
+	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
 	record := recordIn(ex.Answer)
 	id, _ := record["id"].(string)
 	if id == "" || s.Resource != "" && id != s.Resource {
 		return open
 	}
 	s.Resource = id
-	s.Amounts = f.takes(ctx, ex, r, record)
+	s.Amounts = f.takes(ctx, ex, r, record, f.working(ctx, ex, r))
 	return s
 }
 
@@ -367,8 +401,9 @@ func recordIn(a *Answer) map[string]any {
 	return a.Object()
 }
 
-// takes is what a resource takes by the platform's answer.
-func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record map[string]any) spend.Amounts {
+// takes is what a resource takes by the platform's answer, with the workers there are of
+// an endpoint.
+func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record map[string]any, workers int64) spend.Amounts {
 	if r.verb != operation.VerbStop && r.verb != operation.VerbUpdate && catalog.Stopped(record) {
 		return r.After // it was started, and will say so
 	}
@@ -376,7 +411,7 @@ func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record 
 	if err != nil {
 		prices = nil
 	}
-	amounts, priced := ex.Tenant.Budgets.Footprint(r.kind, record, 0, prices)
+	amounts, priced := ex.Tenant.Budgets.Footprint(r.kind, record, workers, prices)
 	if !priced {
 		amounts[spend.Burn] = r.After[spend.Burn]
 	}

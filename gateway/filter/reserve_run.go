@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 
@@ -132,6 +131,7 @@ func (f *Reserve) responseRun(ctx context.Context, ex *Exchange, row *operation.
 		a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.saw(ctx, ex, price) }}
 	case a.Stream != nil && a.Relayed && a.Status < http.StatusBadRequest:
 		a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.end(ctx, ex, f.settlementRun(ex, row, price)) }}
+		r.taken = true
 		r.tell(a)
 	default:
 		s := f.settlementRun(ex, row, price)
@@ -139,9 +139,8 @@ func (f *Reserve) responseRun(ctx context.Context, ex *Exchange, row *operation.
 		if s.End == spend.Commit && !s.Full {
 			r.takes = s.Amounts
 		}
-		if s.End != spend.Release {
-			r.tell(a)
-		}
+		r.taken = s.End != spend.Release
+		r.tell(a)
 	}
 }
 
@@ -186,7 +185,7 @@ func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.
 			s.Amounts, s.Full = amounts, false
 		}
 	case ran.id != "" && len(ran.id) < maxToken:
-		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.id), f.life(ex)
+		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.id), ex.ttl()+f.Unresolved
 	}
 	return s
 }
@@ -205,21 +204,6 @@ func (f *Reserve) saw(ctx context.Context, ex *Exchange, price catalog.Run) {
 
 // jobHold is the id of the hold of a job that was answered before it has ended.
 func jobHold(endpoint, job string) string { return "job " + endpoint + " " + job }
-
-// defaultLife is how long the platform keeps a job that does not say (reference
-// platform-v2, section 12.2).
-const defaultLife = 24 * time.Hour
-
-// life is how long the job of a call can take, and how long it is known afterwards.
-func (f *Reserve) life(ex *Exchange) time.Duration {
-	body, _ := ex.Doc.(map[string]any)
-	policy, _ := body["policy"].(map[string]any)
-	life := defaultLife
-	if ms, said := number(policy["ttl"]); said {
-		life = milliseconds(ms)
-	}
-	return life + f.Unresolved
-}
 
 // final reports whether a job has ended.
 func (r *ran) final() bool {

@@ -26,6 +26,8 @@ import (
 // GPUs, would both be judged on the state before either, and add up to one that
 // was never judged. When each carries both factors as they were judged, the one
 // that comes last leaves a state that was judged as a whole.
+//
+// The command of what is no pod leaves as args, see joinCommand.
 func seal(ex *Exchange) error {
 	body, isObject := ex.Doc.(map[string]any)
 	if !isObject {
@@ -36,17 +38,22 @@ func seal(ex *Exchange) error {
 	if body["templateId"] == nil {
 		t = nil // nothing of a template is left to take
 	}
+	row, _ := operation.Of(ex.Operation.ID)
 	sealed := body
 	if t != nil {
 		record, _ := t.Record.(map[string]any)
-		row, _ := operation.Of(ex.Operation.ID)
 		sealed = pinnedBody(body, record, after, row.Verb)
+	}
+	splits := splitCommand(row.Kind, sealed)
+	if splits {
+		current, _ := ex.Input.Resource.Current.(map[string]any)
+		sealed = joinCommand(sealed, current, row.Verb)
 	}
 	costs := ex.Operation.ID == "updateEndpoint" && (body["gpu"] != nil || body["cpu"] != nil || body["workers"] != nil)
 	if costs {
 		sealed = wholeBody(sealed, after)
 	}
-	if t == nil && !costs {
+	if t == nil && !costs && !splits {
 		return nil
 	}
 	invalid, broken := ex.check(sealed)
@@ -88,7 +95,7 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 			take(name)
 		}
 	}
-	takeCommand(body, template, take)
+	takeCommand(body, template, verb, take)
 	if v, has := after["env"]; has && template["env"] != nil {
 		out["env"] = v // merged key by key, whatever the body gave
 	}
@@ -119,8 +126,8 @@ func leansOn(body map[string]any, verb operation.Verb) bool {
 }
 
 // takeCommand takes the template's command in the one form it is stored in;
-// the other is read out of it.
-func takeCommand(body, template map[string]any, take func(string)) {
+// the other is read out of it. A create leaves out empty halves.
+func takeCommand(body, template map[string]any, verb operation.Verb, take func(string)) {
 	for name := range body {
 		if name == "args" || name == "cmd" || name == "entrypoint" {
 			return // the body's own command replaces the template's
@@ -131,7 +138,8 @@ func takeCommand(body, template map[string]any, take func(string)) {
 		return
 	}
 	for _, name := range []string{"args", "cmd", "entrypoint"} {
-		if _, supplied := template[name]; supplied {
+		half, isList := template[name].([]any)
+		if _, supplied := template[name]; supplied && (!isList || len(half) > 0 || verb == operation.VerbUpdate) {
 			take(name)
 		}
 	}

@@ -22,8 +22,8 @@ type Class struct {
 	Limit ratelimit.Limit
 }
 
-// scope is what a class counts a caller in.
-func (c *Class) scope(caller *identity.Caller) ratelimit.Scope {
+// Scope is what a class counts a caller in.
+func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 	id := c.ID
 	switch c.Per {
 	case ratelimit.KindKey:
@@ -61,6 +61,9 @@ type Tenant struct {
 	KeyLabels map[string][]spend.LabelRule
 	// Isolation is what its callers may do to what others of it have.
 	Isolation Isolation
+	// RefuseKeys says that a key of a caller in the environment of a body is refused,
+	// not taken out.
+	RefuseKeys bool
 	// Unknown is what passes although it is not described.
 	Unknown Unknown
 	// Brownouts holds the schedules by which legacy calls are refused.
@@ -101,7 +104,7 @@ func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
 func (t *Tenant) classes(op *schema.Operation, c *identity.Caller) []ratelimit.Scope {
 	var scopes []ratelimit.Scope
 	for _, class := range t.Classes[op.ID] {
-		scopes = append(scopes, class.scope(c))
+		scopes = append(scopes, class.Scope(c))
 	}
 	return scopes
 }

@@ -21,12 +21,12 @@ import (
 
 // Translator serves the calls of a legacy dialect.
 type Translator interface {
-	// Refuse writes a refusal in the shape callers of the dialect expect.
-	Refuse(p translate.Problem) *translate.Outgoing
-	// Brownout is the refusal of a call inside a brownout. Its words are for the
-	// callers, unlike those of other server errors, which old clients expect as
-	// they were.
-	Brownout(text string) *translate.Outgoing
+	// Refuse writes a refusal that was raised before or beside the translation in the
+	// shape callers of the dialect expect.
+	Refuse(r *translate.Response) *translate.Outgoing
+	// Brownout is the refusal of a call of the operation op inside a brownout, in those
+	// words.
+	Brownout(op string, params map[string]string, text string) *translate.Outgoing
 	// Serve answers the operation op by making v2 calls.
 	Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing
 }
@@ -68,11 +68,15 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	ex.Answer = answerOf(out)
 	for _, c := range ex.Calls {
 		tell(ex.Answer, &c.Verdict)
+		tellWithheld(ex.Answer, c)
 		if r := c.held; r != nil {
 			r.tell(ex.Answer)
 		}
 	}
-	ex.Event.Calls, ex.asked = out.V2, out.Asked
+	for _, c := range calls.made {
+		c.told(ctx, out.Status < http.StatusInternalServerError && !out.Failed)
+	}
+	ex.Event.Calls, ex.asked, ex.lost = out.V2, out.Asked, out.Lost
 	if out.Status >= http.StatusBadRequest || out.Failed {
 		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
 	}
@@ -98,6 +102,8 @@ type calls struct {
 	// over says that the request is answered: a call that outlives it is no
 	// part of its record.
 	over bool
+	// made are the calls whose intents end with the request.
+	made []*Exchange
 }
 
 // open reports whether anonymous callers of a legacy dialect may cause the v2
@@ -130,7 +136,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	if row.Verb != operation.VerbCreate {
 		return c.run(ctx, ex, r.Read)
 	}
-	ex.wish, ex.left = r.Wish, make(chan struct{})
+	ex.wish = r.Wish
 	return c.create(ctx, ex, r.Late)
 }
 
@@ -143,7 +149,9 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	chain.RunResponse(ctx, ex)
 	done()
 	answer, err := response(ex, read)
-	c.end(ex)
+	if c.end(ex) {
+		ex.told(ctx, false)
+	}
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case ex.Event.Refusal == string(problem.OutcomeUnknown):
@@ -169,7 +177,6 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	}
 	ended, outlived := make(chan reply, 1), make(chan bool, 1)
 	row, _ := operation.Of(ex.Operation.ID)
-	left := ex.left
 	c.translate.Late(func() {
 		made, err := c.run(ctx, ex, false)
 		ended <- reply{made, err}
@@ -179,13 +186,9 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	})
 	select {
 	case e := <-ended:
-		select {
-		case <-left: // in the last moment: its repeat gets it
-		default:
-			outlived <- false
-			return e.made, e.err
-		}
-	case <-left:
+		outlived <- false
+		return e.made, e.err
+	case <-ctx.Done():
 	}
 	outlived <- true
 	return nil, &translate.UnfinishedError{Noun: noun(row.Kind)}
@@ -197,13 +200,14 @@ var _ translate.Record = (*strictjson.Node)(nil)
 // great many.
 const maxCalls = 64
 
-// end makes a call that has ended part of the request's record.
-func (c *calls) end(ex *Exchange) {
+// end makes a call that has ended part of the request's record, and reports whether it
+// has outlived that.
+func (c *calls) end(ex *Exchange) (outlived bool) {
 	ex.Answer.Body = nil // the translator has it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
-		return
+		return true
 	}
 	c.parent.Event.Absorb(ex.Event)
 	if d := ex.Limit; d != nil && d.Allowed && later(c.parent.Limit, d) {
@@ -212,6 +216,10 @@ func (c *calls) end(ex *Exchange) {
 	if len(c.parent.Calls) < maxCalls {
 		c.parent.Calls = append(c.parent.Calls, ex)
 	}
+	if ex.once != nil {
+		c.made = append(c.made, ex)
+	}
+	return false
 }
 
 // later reports whether d was decided after before, as far as what they leave tells:
@@ -224,7 +232,7 @@ func later(before, d *ratelimit.Decision) bool {
 // JSON has no body: asking again would bring the same. What is only read has Records.
 func response(ex *Exchange, read bool) (*translate.Response, error) {
 	a := ex.Answer
-	out := &translate.Response{Status: a.Status, Header: a.Header}
+	out := &translate.Response{Status: a.Status, Header: a.Header, Kind: ex.Event.Refusal}
 	if len(a.Body) == 0 {
 		return out, nil
 	}

@@ -19,11 +19,13 @@ type lingering struct {
 	in *translate.Incoming
 }
 
-func (l *lingering) Refuse(translate.Problem) *translate.Outgoing {
+func (l *lingering) Refuse(*translate.Response) *translate.Outgoing {
 	return &translate.Outgoing{Status: 500}
 }
 
-func (l *lingering) Brownout(string) *translate.Outgoing { return &translate.Outgoing{Status: 503} }
+func (l *lingering) Brownout(string, map[string]string, string) *translate.Outgoing {
+	return &translate.Outgoing{Status: 503}
+}
 
 func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	l.Caller, l.in = call, in
@@ -66,7 +68,7 @@ func TestFoundResources(t *testing.T) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 	given := &Exchange{Adopted: "p1", Event: &telemetry.Event{}}
-	if got, want := new(Repeat).Notes(given, stageRepeat), []string{"p1 was made by an earlier request whose answer was lost"}; !cmp.Equal(got, want) {
+	if got, want := new(Once).Notes(given, stageOnce), []string{"p1 was made by an earlier request whose answer was lost"}; !cmp.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 }

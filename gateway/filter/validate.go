@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -40,6 +42,35 @@ func validate(ex *Exchange) error {
 	}
 	ex.Doc = schema.CanonicalBody(ex.Doc)
 	return nil
+}
+
+// scaleAt is how many seconds jobs wait, or how many requests a worker bears, before an
+// endpoint that does not say so gets another worker.
+const scaleAt = json.Number("4")
+
+// assume writes into the body of a new endpoint what callers may leave out and the
+// platform's description requires: its type, which a template may supply, and how it
+// scales.
+func assume(ex *Exchange) {
+	body, isObject := ex.Doc.(map[string]any)
+	if ex.Operation.ID != "createEndpoint" || !isObject {
+		return
+	}
+	given := func(name string) bool { _, has := body[name]; return has }
+	if given("scaling") && (given("type") || given("templateId")) {
+		return
+	}
+	body = maps.Clone(body)
+	if !given("scaling") {
+		body["scaling"] = map[string]any{"type": "QUEUE_DELAY", "queueDelay": scaleAt}
+		if body["type"] == "LOAD_BALANCER" {
+			body["scaling"] = map[string]any{"type": "REQUEST_COUNT", "requestCount": scaleAt}
+		}
+	}
+	if !given("type") && !given("templateId") {
+		body["type"] = "QUEUE"
+	}
+	ex.Doc = body
 }
 
 // check holds a body against the schema of its operation and, when it fits,

@@ -184,6 +184,12 @@ func (e entry) accepts(now time.Time) bool {
 	return e.caller != nil && !now.Before(e.from) && (e.caller.Until.IsZero() || now.Before(e.caller.Until))
 }
 
+// Has reports whether a text is a key of a caller, accepted now or at another time.
+func (d *Directory) Has(text string) bool {
+	_, has := d.byDigest[DigestOf(text)]
+	return has
+}
+
 // Entry is one key of a Directory. A caller may have several.
 type Entry struct {
 	Digest Digest

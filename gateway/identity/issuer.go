@@ -45,7 +45,11 @@ func NewIssuers(issuers []Issuer, keys *oidc.Keys, hasTeam func(org, team string
 
 // TokenError is an [ErrUnknown] for a token that is not accepted. Callers are not told
 // why.
-type TokenError struct{ Err error }
+type TokenError struct {
+	Err error
+	// Verified is set for a token that its issuer did issue, whose claims lead to no caller.
+	Verified bool
+}
 
 // Error says why.
 func (e *TokenError) Error() string { return "token: " + e.Err.Error() }
@@ -71,7 +75,7 @@ func (is *Issuers) find(ctx context.Context, token string) (*Caller, error) {
 	}
 	c, err := is.caller(claims)
 	if err != nil {
-		return nil, &TokenError{Err: err}
+		return nil, &TokenError{Err: err, Verified: true}
 	}
 	return c, nil
 }

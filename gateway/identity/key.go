@@ -31,6 +31,21 @@ func check(body string) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum)
 }
 
+// HoldsKey reports whether a text has a key as NewKey makes it in it.
+func HoldsKey(text string) bool {
+	for {
+		i := strings.Index(text, keyPrefix)
+		if i < 0 || len(text)-i < len(keyPrefix)+keyLength+checkLength {
+			return false
+		}
+		body := text[i : i+len(keyPrefix)+keyLength]
+		if strings.HasPrefix(text[i+len(body):], check(body)) {
+			return true
+		}
+		text = text[i+len(keyPrefix):]
+	}
+}
+
 // Mistyped reports whether a key is meant for one of NewKey, by its prefix and its
 // length, and is none. Keys without a checksum, as earlier versions made, are
 // shorter; keys of other origin are not judged.

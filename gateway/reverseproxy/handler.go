@@ -164,6 +164,9 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	}
 	w.WriteHeader(a.Status)
 	defer func() { _ = a.Stream.Close() }()
+	if ex.In.Method == http.MethodHead {
+		return nil
+	}
 	buf := h.buffer()
 	defer h.buffers.Put(buf)
 	// What ends when it ends is passed on part by part: it may be events.

@@ -38,6 +38,8 @@ type Route struct {
 	Pattern string
 	// Public routes are answered without a credential.
 	Public bool
+	// Bodiless routes read what body there is, and never decode it.
+	Bodiless bool
 }
 
 // AnyMethod is the method of a route that has GET, HEAD, POST, PUT, PATCH, DELETE

@@ -28,6 +28,10 @@ func deliberate() []difference {
 			reason: "a command is accepted and returned word by word; pods have it by contract, templates and endpoints share the block",
 		},
 		{
+			added:  `^schemas/CreateClusterRequest/allOf/1/properties/(cmd|entrypoint)/`,
+			reason: "released clients send it with clusters as with pods; it leaves as args",
+		},
+		{
 			added:  `^schemas/CreateGpuConfig/allOf/1/properties/(minRamPerGpu|minVcpuCountPerGpu)/`,
 			reason: "placement can ask for host memory and CPUs by contract",
 		},

@@ -18,6 +18,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
@@ -55,7 +56,7 @@ func (r *Receiver) tls() (*tls.Config, error) {
 		}
 		return nil, nil //nolint:nilnil // none is needed
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	c := encryption.Config()
 	if r.CA.Resolved() {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM([]byte(r.CA.Reveal())) {

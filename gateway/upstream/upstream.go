@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
 
@@ -116,7 +117,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		standard: &http.Transport{
 			DialContext:           dial,
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,
-			TLSClientConfig:       encryption(),
+			TLSClientConfig:       resuming(),
 			ResponseHeaderTimeout: cfg.Timeout,
 			ForceAttemptHTTP2:     base.Scheme == "https",
 			DisableCompression:    true, // identity only: the gateway never inflates what it relays
@@ -134,7 +135,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		c.lean = &lean.Transport{
 			DialContext:           dial,
 			TLSHandshakeTimeout:   cfg.ConnectTimeout,
-			TLSClientConfig:       encryption(),
+			TLSClientConfig:       resuming(),
 			ResponseHeaderTimeout: cfg.Timeout,
 			MaxIdle:               cfg.MaxIdle,
 			IdleTimeout:           idle,
@@ -156,9 +157,11 @@ func ascii(u *url.URL) (string, error) {
 	return name, err
 }
 
-// encryption is how TLS is spoken. A session is resumed by the connections after it.
-func encryption() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+// resuming is how TLS is spoken. A session is resumed by the connections after it.
+func resuming() *tls.Config {
+	c := encryption.Config()
+	c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	return c
 }
 
 // localhost dials names below localhost on loopback, which is where they are (RFC

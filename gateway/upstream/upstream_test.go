@@ -283,6 +283,28 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
+// A platform that has nothing but suites in CBC mode is not called.
+func TestOldSuitesAreNotSpoken(t *testing.T) {
+	for suite, want := range map[uint16]bool{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: false, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: true} {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		s.TLS = &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}}
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+		s.StartTLS()
+		defer s.Close()
+		for _, transport := range transports() {
+			c := by(t, transport, time.Minute, s.URL)
+			res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods"})
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			if (err == nil) != want {
+				t.Errorf("%s, %s: %v, want an answer: %v", transport, tls.CipherSuiteName(suite), err, want)
+			}
+			c.Close()
+		}
+	}
+}
+
 // A platform that closes connections pays for one full handshake, and nothing is sent
 // twice or lost.
 func TestConnectionsThatEnd(t *testing.T) {

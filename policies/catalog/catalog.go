@@ -251,6 +251,16 @@ func (c *Catalog) Forget(org string) {
 	delete(c.orgs, org)
 }
 
+// Last is the list of an organisation that was read last, however old, nil for none.
+func (c *Catalog) Last(org string) *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.orgs[org]; r != nil {
+		return r.last
+	}
+	return nil
+}
+
 // Status lists how the price lists are doing, by organisation.
 func (c *Catalog) Status() []Status {
 	c.mu.Lock()

@@ -77,7 +77,7 @@ func ParseCPUs(answer any) ([]CPU, error) {
 }
 
 // ParseTiers reads which kind of network volume a data centre makes when a request
-// names none, the first it offers, from the decoded answer of GET
+// names none, the first it offers or "", from the decoded answer of GET
 // /v2/catalog/datacenters.
 func ParseTiers(answer any) (map[string]string, error) {
 	items, err := list(answer, "dataCenters")
@@ -91,6 +91,7 @@ func ParseTiers(answer any) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("dataCenters[%d]: %w", i, err)
 		}
+		tiers[id] = ""
 		if kinds, _ := m["networkVolumeTypes"].([]any); len(kinds) > 0 {
 			tiers[id] = text(kinds[0])
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"math"
 	"math/bits"
 	"strings"
 	"time"
@@ -105,7 +104,7 @@ func (r Run) Most(body map[string]any, size int64) (most Money, known bool) {
 		text, ok := member(input, "prompt").(string)
 		return r.PerCharacters.share(max(1, int64(len(text))), 1000), ok
 	case r.PerTokens > 0:
-		n, ok := r.tokens(body, input)
+		n, ok := r.tokens(body)
 		return r.OfTokens(size, n), ok
 	}
 	return 0, false
@@ -201,48 +200,20 @@ func (r Run) length(given any) (micro int64, known bool) {
 	return micro, micro > 0
 }
 
-// tokens is the most tokens that the choices may have together. A body may say both
-// in any of several places, of which each model reads some.
-func (r Run) tokens(body, input map[string]any) (n int64, known bool) {
-	chat := object(input, "openai_input")
-	most, choices := int64(0), int64(1)
-	for _, in := range []map[string]any{body, input, object(input, "sampling_params"), chat} {
-		for name, to := range map[string]*int64{"max_tokens": &most, "max_completion_tokens": &most, "n": &choices, "best_of": &choices} {
-			given := member(in, name)
-			n, ok := countOr(given, *to)
-			if !ok && given != nil {
-				return 0, false
-			}
-			*to = max(*to, n)
-		}
-	}
+// tokens is the most tokens that the choices may have together.
+func (r Run) tokens(body map[string]any) (n int64, known bool) {
+	a := AskedOf("", body)
+	most := a.Tokens
 	if most == 0 || r.AtLeastDefault {
 		most = max(most, r.DefaultTokens)
 	}
-	if most == 0 || choices > maxCount || most > maxCount {
-		return 0, false
-	}
-	several := max(prompts(member(body, "prompt")), prompts(member(input, "prompt")), prompts(member(chat, "prompt")))
-	if choices > math.MaxInt64/most/several {
-		return math.MaxInt64, true
-	}
-	return most * choices * several, true
-}
-
-// prompts is how many prompts there are to complete: a list of numbers is one.
-func prompts(given any) int64 {
-	list, _ := given.([]any)
-	for _, item := range list {
-		if _, isNumber := item.(json.Number); !isNumber {
-			return int64(len(list))
-		}
-	}
-	return 1
+	return most * a.Choices, most > 0 && !a.Wrong
 }
 
 // member is a member of an object of a body, which may be decoded only now.
-func member(in map[string]any, name string) any {
-	v := in[name]
+func member(in map[string]any, name string) any { return decoded(in[name]) }
+
+func decoded(v any) any {
 	if d, deferred := v.(interface{ Decoded() any }); deferred {
 		return d.Decoded()
 	}

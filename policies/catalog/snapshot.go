@@ -169,6 +169,34 @@ func (s *Snapshot) Members(pool string) []string {
 	return ids
 }
 
+// Lacks reports whether the lists have nothing of a kind (gpu, pool, cpu_flavor or
+// data_center, those of parameters) under an id, or, of data centres, that begins as
+// one that ends in *. meant is the id of the GPU type that has it for its name.
+func (s *Snapshot) Lacks(kind, id string) (meant string, lacks bool) {
+	switch {
+	case s == nil:
+	case kind == "gpu" && s.gpuByID[id] == nil:
+		if i := slices.IndexFunc(s.gpus, func(g GPU) bool { return g.Name == id }); i >= 0 {
+			meant = s.gpus[i].ID
+		}
+		return meant, true
+	case kind == "pool":
+		return "", s.pools[id] == nil
+	case kind == "cpu_flavor":
+		_, has := s.CPU(id)
+		return "", !has
+	case kind == "data_center":
+		prefix, open := strings.CutSuffix(id, "*")
+		for centre := range s.tiers {
+			if centre == id || open && strings.HasPrefix(centre, prefix) {
+				return "", false
+			}
+		}
+		return "", len(s.tiers) > 0
+	}
+	return "", false
+}
+
 // Fetched is when the list was read from the platform.
 func (s *Snapshot) Fetched() time.Time {
 	if s == nil {

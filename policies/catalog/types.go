@@ -5,7 +5,7 @@ type Lists struct {
 	GPUs []GPU
 	CPUs []CPU
 	// Tiers holds the kind of a network volume whose kind a request leaves out, by
-	// data centre; a centre without network volumes is not in it.
+	// data centre; that of a centre without network volumes is "".
 	Tiers map[string]string
 	// Agreed says that the prices are those agreed with the organisation, which the
 	// platform may not know where it says what a pod costs.

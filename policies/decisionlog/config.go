@@ -13,7 +13,7 @@ type Config struct {
 	File          *File             `yaml:"file" doc:"writes events to a file, one JSON object per line"`
 	Stdout        bool              `yaml:"stdout" doc:"writes them to standard output"`
 	Service       *Service          `yaml:"service" doc:"posts them to an HTTP service"`
-	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/args); * stands for any one member or item. The value is replaced by '***'"`
+	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/name); * stands for any one member or item. The value is replaced by '***'"`
 	Inputs        bool              `yaml:"inputs" doc:"records the inputs of jobs, and the messages and prompts sent to language models, which are hidden otherwise"`
 	Buffer        int               `yaml:"buffer" doc:"how many events may wait" unit:"events"`
 	BufferBytes   int64             `yaml:"buffer_bytes" doc:"size of the bodies in waiting events together, as they were sent; in memory they take a few times that" unit:"bytes"`
@@ -61,6 +61,16 @@ func (c Config) Validate() error {
 		errs.If(s.Batch < 0 || s.Delay < 0 || s.Timeout < 0, "service", "batch, delay and timeout must not be negative")
 	}
 	return errors.Join(errs...)
+}
+
+// Warnings reports masks of what no event has, each with its path below the section.
+func (c Config) Warnings() []error {
+	var out fault.Found
+	for i, m := range c.Mask {
+		path, err := parseMask(m)
+		out.If(err == nil && !masksSomething(path), fault.Index("mask", i), "no event has %s", m)
+	}
+	return out
 }
 
 // Validate reports every fault, each with its path below the section.

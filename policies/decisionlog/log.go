@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +79,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 		}
 	}
 	l := &Log{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), ring: make([]*Event, cfg.Buffer)}
-	for _, m := range append(builtinMasks(cfg.Inputs), cfg.Mask...) {
+	for _, m := range slices.Concat(builtinMasks(cfg.Inputs), commandMasks(), cfg.Mask) {
 		path, err := parseMask(m)
 		if err != nil {
 			return nil, fmt.Errorf("decision log: mask: %w", err)

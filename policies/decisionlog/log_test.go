@@ -70,7 +70,7 @@ func newLog(t *testing.T, cfg decisionlog.Config, deps decisionlog.Deps) *decisi
 
 func TestEventFormat(t *testing.T) {
 	cfg := decisionlog.DefaultConfig()
-	cfg.Stdout, cfg.Labels, cfg.Mask = true, map[string]string{"id": "gw1"}, []string{"/input/resource/after/args", "/input/request/body/args"}
+	cfg.Stdout, cfg.Labels, cfg.Mask = true, map[string]string{"id": "gw1"}, []string{"/input/request/body/name"}
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
 	run(t, l, func() { l.Record(event("d1")) })
@@ -83,7 +83,7 @@ func TestEventFormat(t *testing.T) {
 	}
 	input, _ := got["input"].(map[string]any)
 	request, _ := input["request"].(map[string]any)
-	wantBody := map[string]any{"name": "a", "password": "***", "env": map[string]any{"A": "***", "B/C": "***"}, "args": "***"}
+	wantBody := map[string]any{"name": "***", "password": "***", "env": map[string]any{"A": "***", "B/C": "***"}, "args": "***"}
 	if diff := cmp.Diff(wantBody, request["body"]); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
@@ -97,7 +97,7 @@ func TestEventFormat(t *testing.T) {
 		"masked": []any{
 			"/input/request/body/env/A", "/input/request/body/env/B~1C", "/input/request/body/password",
 			"/input/resource/after/env/A", "/input/resource/after/env/B~1C", "/input/resource/after/password",
-			"/result/mutate/0/value", "/input/resource/after/args", "/input/request/body/args",
+			"/result/mutate/0/value", "/input/request/body/args", "/input/resource/after/args", "/input/request/body/name",
 		},
 		"result": map[string]any{
 			"allowed": false, "deny": []any{map[string]any{"policy": "p", "message": "no", "pointer": "/name"}},

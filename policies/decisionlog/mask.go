@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
@@ -30,9 +31,7 @@ func builtinMasks(withInputs bool) []string {
 			out = append(out, body+"/"+name)
 		}
 	}
-	for _, root := range []string{
-		body, "/input/resource/after", "/input/resource/current", "/input/resource/template/record",
-	} {
+	for _, root := range roots() {
 		for _, field := range []string{
 			"/env/*", "/password", "/username", "/s3Config", "/webhook", "/webhookV2",
 			"/keys/*",
@@ -41,6 +40,21 @@ func builtinMasks(withInputs bool) []string {
 		}
 	}
 	return append(out, "/input/request/unknown/*", "/result/mutate/*/value")
+}
+
+// commandMasks are always on in the log: programs are given passwords and tokens among
+// their arguments as they are in env.
+func commandMasks() []string {
+	var out []string
+	for _, root := range roots() {
+		out = append(out, root+"/args", root+"/cmd/*", root+"/entrypoint/*")
+	}
+	return out
+}
+
+// roots are where an event has bodies and records of resources.
+func roots() []string {
+	return []string{body, "/input/resource/after", "/input/resource/current", "/input/resource/template/record"}
 }
 
 // Masked returns the body of a call as operators may see it: without what is a secret
@@ -73,6 +87,33 @@ func parseMask(p string) ([]string, error) {
 		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
 	}
 	return parts, nil
+}
+
+// masksSomething reports whether an event may have something at a path. What is
+// below the result, and bodies, which may be those of jobs, are not judged.
+func masksSomething(path []string) bool {
+	if path[0] == "result" {
+		return true
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(record.Schema(), &schema); err != nil {
+		return true // it is embedded
+	}
+	for i, name := range path[1:] {
+		properties, ok := schema["properties"].(map[string]any)
+		others, open := schema["additionalProperties"].(map[string]any)
+		switch next, listed := properties[name].(map[string]any); {
+		case name == "*", !ok && !open:
+			return !slices.Contains([]string{"after", "current"}, path[i]) || operation.States().HasSome(path[i+1:])
+		case listed:
+			schema = next
+		case open:
+			schema = others
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // mask returns v with what the path leads to hidden; only the way there is

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/record"
@@ -35,30 +34,6 @@ func CheckNames(entries []Entry, known Names) []error {
 		}
 	}
 	return errs
-}
-
-// Warnings reports parameters that cannot mean what they say and yet do no harm: in
-// lists of images, addresses with a scheme. Each has its path below the section.
-func Warnings(entries []Entry) []error {
-	lib, err := loadLibrary()
-	if err != nil {
-		return []error{err}
-	}
-	var out []error
-	for i, e := range entries {
-		p := lib.policy(e.Policy)
-		if p == nil {
-			continue
-		}
-		for _, spec := range p.params.list {
-			eachFormat(spec.Name, spec.Schema, e.Params[spec.Name], func(path, format, value string) {
-				if format == "repository" && strings.Contains(value, "://") {
-					out = append(out, fault.At(fault.Index("policies", i)+".params", fault.Errorf(path, "%q begins with a scheme, which no image does", value)))
-				}
-			})
-		}
-	}
-	return out
 }
 
 // UnknownNames reports which of the given names are not known. Empty names are

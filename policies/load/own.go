@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
@@ -83,6 +84,30 @@ func (o Own) taken(path []string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// LeftOut reports data that has an entry for some of the teams, is looked up by what
+// only a call says, and has none for others.
+func (o Own) LeftOut(teams []string) []error {
+	var out fault.Found
+	seen := map[string]bool{}
+	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
+		ast.WalkRefs(o.modules[file], func(ref ast.Ref) bool {
+			path := elements(ref)
+			if !ref.HasPrefix(ast.DefaultRootRef) || len(path)+1 >= len(ref) || seen[strings.Join(path, ".")] {
+				return false
+			}
+			seen[strings.Join(path, ".")] = true
+			found, _ := record.At(o.data, path)
+			entries, _ := found.(map[string]any)
+			has := func(team string) bool { return entries[team] != nil }
+			for _, team := range teams {
+				out.If(slices.ContainsFunc(teams, has) && !has(team), "rego", "data.%s has no entry for team %q", strings.Join(path, "."), team)
+			}
+			return false
+		})
+	}
+	return out
 }
 
 func (o *Own) addModule(org, file, text string) error {

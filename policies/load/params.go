@@ -34,13 +34,14 @@ type params struct {
 	list   []Param
 	byName map[string]*jsonschema.Schema
 	anyOf  []string // at least one of these must be given
-	atMost map[string]string
-	among  map[string]string
+	// rules hold between parameters; what contradicts doubts is no fault, and yet
+	// never applies or refuses everything.
+	rules, doubts []relation
 }
 
 // newParams reads a policy's METADATA: custom.params maps names to JSON
-// Schemas, custom.required and custom.any_of list names, custom.at_most and
-// custom.among map a parameter to the one that bounds it or lists its values.
+// Schemas, custom.required and custom.any_of list names. The relations map a parameter
+// to the one that it has to do with; those below custom.doubt lead to warnings.
 func newParams(policy string, custom map[string]any) (params, error) {
 	p := params{byName: map[string]*jsonschema.Schema{}}
 	specs, _ := custom["params"].(map[string]any)
@@ -51,11 +52,12 @@ func newParams(policy string, custom map[string]any) (params, error) {
 	if p.anyOf, err = names(custom["any_of"]); err != nil {
 		return params{}, fmt.Errorf("any_of: %w", err)
 	}
-	if p.atMost, err = pairs(custom["at_most"], specs); err != nil {
-		return params{}, fmt.Errorf("at_most: %w", err)
+	if p.rules, err = relationsOf(custom, specs); err != nil {
+		return params{}, err
 	}
-	if p.among, err = pairs(custom["among"], specs); err != nil {
-		return params{}, fmt.Errorf("among: %w", err)
+	doubt, _ := custom["doubt"].(map[string]any)
+	if p.doubts, err = relationsOf(doubt, specs); err != nil {
+		return params{}, fmt.Errorf("doubt: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		spec, ok := specs[name].(map[string]any)
@@ -85,47 +87,6 @@ func newParams(policy string, custom map[string]any) (params, error) {
 		}
 	}
 	return p, nil
-}
-
-// pairs reads a map of one parameter to another.
-func pairs(v any, specs map[string]any) (map[string]string, error) {
-	out := map[string]string{}
-	object, ok := v.(map[string]any)
-	if v != nil && !ok {
-		return nil, errors.New("not a map of parameters")
-	}
-	for name, v := range object {
-		other, _ := v.(string)
-		if specs[name] == nil || specs[other] == nil {
-			return nil, fmt.Errorf("%s or %v is not a parameter", name, v)
-		}
-		out[name] = other
-	}
-	return out, nil
-}
-
-// related reports values that contradict another parameter.
-func (p params) related(given map[string]any) []error {
-	var faults fault.Found
-	for _, name := range slices.Sorted(maps.Keys(p.atMost)) {
-		n, err1 := strconv.ParseFloat(fmt.Sprint(given[name]), 64)
-		most, err2 := strconv.ParseFloat(fmt.Sprint(given[p.atMost[name]]), 64)
-		faults.If(err1 == nil && err2 == nil && n > most, name, "%v is more than %s (%v)", given[name], p.atMost[name], given[p.atMost[name]])
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.among)) {
-		chosen, _ := given[name].([]any)
-		allowed, _ := given[p.among[name]].([]any)
-		for i, v := range chosen {
-			faults.If(len(allowed) > 0 && !slices.ContainsFunc(allowed, func(a any) bool { return covers(fmt.Sprint(a), fmt.Sprint(v)) }), fault.Index(name, i), "%q is not in %s", v, p.among[name])
-		}
-	}
-	return faults
-}
-
-// covers reports whether a name is a pattern's, which may end in *.
-func covers(pattern, name string) bool {
-	prefix, open := strings.CutSuffix(pattern, "*")
-	return pattern == name || open && strings.HasPrefix(name, prefix)
 }
 
 // emptyEnum refuses a schema that no value can pass.
@@ -220,7 +181,7 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 	if len(p.anyOf) > 0 && !slices.ContainsFunc(p.anyOf, func(n string) bool { return given[n] != nil }) {
 		faults = append(faults, fmt.Errorf("at least one of %s is required", strings.Join(p.anyOf, ", ")))
 	}
-	return out, append(faults, p.related(out)...)
+	return out, append(faults, contradictions(p.rules, out)...)
 }
 
 // formatFaults checks the formats JSON Schema does not know: timezone, operation, and
@@ -260,9 +221,14 @@ func eachFormat(path string, schema map[string]any, v any, visit func(path, form
 		}
 	case map[string]any:
 		names, _ := schema["propertyNames"].(map[string]any)
-		inner, _ := schema["additionalProperties"].(map[string]any)
+		others, _ := schema["additionalProperties"].(map[string]any)
+		listed, _ := schema["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(x)) {
 			eachFormat(path, names, name, visit)
+			inner, ok := listed[name].(map[string]any)
+			if !ok {
+				inner = others
+			}
 			eachFormat(fault.Key(path, name), inner, x[name], visit)
 		}
 	}

@@ -51,12 +51,13 @@ var members = []Reference{
 }
 
 // References lists the places of an operation's calls where ids of resources stand.
-// That a parameter of a query is listed does not mean that the operation has it.
+// That a parameter is listed does not mean that the operation has it.
 func (r Row) References() []Reference {
 	var out []Reference
 	switch {
 	case r.Kind == KindJob:
-		out = append(out, Reference{InPath, "id", KindEndpoint, false}) // a run uses its endpoint
+		out = append(out, Reference{InPath, "id", KindEndpoint, false}, // a run uses its endpoint
+			Reference{InPath, "jobId", KindJob, false}, Reference{InPath, "batchId", KindJob, false})
 	case Owned(r.Kind):
 		out = append(out, Reference{InPath, "id", r.Kind, r.Verb.Changes()})
 	case r.Kind == KindBilling:

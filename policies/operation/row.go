@@ -35,6 +35,11 @@ type Row struct {
 	// Opaque is set if the call is the worker's own affair: path, query, headers and
 	// body pass as they are, and so does the answer.
 	Opaque bool
+	// Submits is set if the answer names a job or a batch that the call has made.
+	Submits bool
+	// EveryJob is set if the call is about all jobs of its endpoint, whoever submitted
+	// them.
+	EveryJob bool
 	// Waits is set if the answer is of no use once its caller has left: the call
 	// ends with it. The job it may have started goes on.
 	Waits bool

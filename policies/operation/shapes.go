@@ -3,6 +3,8 @@ package operation
 import (
 	_ "embed" // shapes.json
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -47,17 +49,36 @@ func States() *Shape { return shapes().States }
 
 // Has reports whether a value of the shape may have something at a path.
 func (s *Shape) Has(path []string) bool {
-	if len(path) == 0 || s.Members == nil && s.Values == nil && s.Items == nil {
-		return len(path) == 0
+	if len(path) == 0 {
+		return true
 	}
-	name := path[0]
+	next := s.next(path[0])
+	return next != nil && next.Has(path[1:])
+}
+
+// next returns the shape of what a value of the shape may have under a name, nil if it
+// may have nothing there.
+func (s *Shape) next(name string) *Shape {
 	if next := s.Members[name]; next != nil {
-		return next.Has(path[1:])
+		return next
 	}
 	if _, err := strconv.Atoi(name); err == nil && s.Items != nil {
-		return s.Items.Has(path[1:])
+		return s.Items
 	}
-	return s.Values != nil && s.Values.Has(path[1:])
+	return s.Values
+}
+
+// HasSome reports the same of paths in which * stands for any name.
+func (s *Shape) HasSome(path []string) bool {
+	if len(path) == 0 || path[0] != "*" {
+		return len(path) == 0 || s.next(path[0]) != nil && s.next(path[0]).HasSome(path[1:])
+	}
+	for _, next := range slices.AppendSeq([]*Shape{s.Items, s.Values}, maps.Values(s.Members)) {
+		if next != nil && next.HasSome(path[1:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // Schema returns a JSON Schema of the members.

@@ -37,7 +37,11 @@ func Read(doc map[string]any, masked []string) (*Recorded, error) {
 		}
 	}
 	in := &Input{}
-	r.members(documentShape, &Document{in: in}, "", doc)
+	d := &Document{in: in}
+	r.members(documentShape, d, "", doc)
+	if d.hidden(r.hidden) {
+		r.hide("/request/runs")
+	}
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -2,11 +2,12 @@
 # title: Account changes
 # description: >-
 #   Who may change what belongs to the whole platform account, and so to
-#   everybody who works in it: its SSH keys, its registries and the delegations
-#   of them. Reading is left alone. In force for every organisation whose
-#   configuration does not list it; list it with roles of your own, or with mode
-#   shadow to switch it off. A caller who wants an SSH key in a pod of its own
-#   sets PUBLIC_KEY in the pod's env.
+#   everybody who works in it: its SSH keys and its delegations. Templates,
+#   network volumes and registries belong to whoever made them, and isolation
+#   says who may change them. Reading is left alone. In force for every
+#   organisation whose configuration does not list it; list it with roles of
+#   your own, or with mode shadow to switch it off. A caller who wants an SSH
+#   key in a pod of its own sets PUBLIC_KEY in the pod's env.
 # custom:
 #   params:
 #     roles:
@@ -18,7 +19,7 @@
 package tollgate.library.account_changes
 
 violations(params) := {{"message": message, "pointer": ""} |
-	input.resource.kind in {"account", "registry", "delegation"}
+	input.resource.kind in {"account", "delegation"}
 	input.request.verb in {"create", "update", "delete"}
 	not trusted(params)
 	message := sprintf(

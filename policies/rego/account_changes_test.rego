@@ -11,7 +11,7 @@ verdict(params, given, kind, verb) := result if {
 }
 
 test_allow_admins if {
-	every kind in ["account", "registry", "delegation"] {
+	every kind in ["account", "delegation"] {
 		every verb in ["create", "update", "delete"] {
 			count(verdict({}, ["viewer", "admin"], kind, verb)) == 0
 		}
@@ -20,13 +20,17 @@ test_allow_admins if {
 
 test_allow_reading_and_what_is_not_the_account if {
 	count(verdict({}, [], "account", "read")) == 0
-	count(verdict({}, ["viewer"], "registry", "read")) == 0
+	count(verdict({}, ["viewer"], "delegation", "read")) == 0
 	count(verdict({}, ["operator"], "pod", "create")) == 0
-	count(verdict({}, ["operator"], "template", "delete")) == 0
+	every kind in ["template", "network_volume", "registry"] {
+		every verb in ["create", "update", "delete"] {
+			count(verdict({}, ["operator"], kind, verb)) == 0
+		}
+	}
 }
 
 test_deny_others if {
-	every kind in ["account", "registry", "delegation"] {
+	every kind in ["account", "delegation"] {
 		every verb in ["create", "update", "delete"] {
 			count(verdict({}, ["operator"], kind, verb)) == 1
 			count(verdict({}, [], kind, verb)) == 1
@@ -38,8 +42,8 @@ test_deny_others if {
 
 test_roles_given if {
 	params := {"roles": ["admin", "registrar"]}
-	count(verdict(params, ["registrar"], "registry", "create")) == 0
-	some violation in verdict(params, ["operator"], "registry", "create")
+	count(verdict(params, ["registrar"], "delegation", "create")) == 0
+	some violation in verdict(params, ["operator"], "delegation", "create")
 	contains(violation.message, "admin or registrar")
-	count(verdict({"roles": []}, ["admin"], "registry", "create")) == 1
+	count(verdict({"roles": []}, ["admin"], "delegation", "create")) == 1
 }

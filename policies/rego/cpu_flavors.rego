@@ -8,7 +8,7 @@
 #         CPU flavours that may be used, e.g. cpu5c. The platform's longer
 #         spelling with size (cpu5c-4-8) counts as its flavour. Absent - any.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: cpu_flavor}
 #     max_vcpus:
 #       description: Most vCPUs of one pod or worker. Where a flavour's name carries a size, it counts too.
 #       type: integer

@@ -11,12 +11,12 @@
 #         Data centre ids, or prefixes that end in *, such as EU-* for a region.
 #       type: array
 #       minItems: 1
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: data_center}
 #     choose:
 #       description: >-
 #         Data centres put into a create that names none. Each must be allowed.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: data_center}
 #       default: []
 #   required: [allow]
 #   among: {choose: allow}

@@ -3,7 +3,8 @@
 # description: >-
 #   Keeps names out of the environment, credentials out of plain text wherever
 #   a body has any (but for the password of a registry), and account secrets with
-#   those they are assigned to. Values never appear in a message.
+#   those they are assigned to and out of the names of variables. Values never
+#   appear in a message.
 # custom:
 #   params:
 #     forbidden:
@@ -34,6 +35,7 @@
 #       description: Most variables.
 #       type: integer
 #       minimum: 0
+#   doubt: {apart: {required: forbidden}}
 #   example:
 #     forbidden: [AWS_*, PUBLIC_KEY]
 #     secrets: [hf_token]
@@ -41,7 +43,7 @@ package tollgate.library.env_rules
 
 import data.tollgate.pointer
 
-violations(params) := (forbidden(params) | missing(params)) | (plaintext(params) | (unassigned(params) | too_many(params)))
+violations(params) := (forbidden(params) | missing(params)) | (plaintext(params) | ((unassigned(params) | named) | too_many(params)))
 
 # env: the variables after the call, template included.
 env := input.resource.after.env
@@ -118,6 +120,14 @@ unassigned(params) := {{"message": message, "pointer": where} |
 	not name in assigned
 	some where in places(text)
 	message := sprintf("the secret %s is not assigned to the caller", [name])
+}
+
+# named: a reference in a name, to an assigned secret as well. Names are shown where
+# values are hidden.
+named := {{"message": "the name of a variable refers to a secret: its value alone may", "pointer": at(name)} |
+	input.request.settles
+	some name, _ in env
+	count(secret_names(name)) > 0
 }
 
 # texts: every string of the state after the call. Bodies nest no deeper than a list of

@@ -82,4 +82,9 @@ test_deny_unassigned_secrets if {
 	verdict({"cmd": ["a", "{{ ACME_SECRET_b }}"], "entrypoint": ["{{ ACME_SECRET_b }}"]}, p) == {"/cmd/1", "/entrypoint/0"}
 }
 
+test_deny_secrets_in_names if {
+	verdict({"env": {"{{ ACME_SECRET_b }}": "x"}}, {}) == {"/env/{{ ACME_SECRET_b }}"}
+	verdict({"env": {"A_{{secrets.hf": "x", "B": "{{ ACME_SECRET_hf }}"}}, {"secrets": ["hf"]}) == {"/env/A_{{secrets.hf"}
+}
+
 test_deny_too_many if verdict({"env": {"A": "1", "B": "2"}}, {"max": 1}) == {"/env"}

@@ -10,7 +10,7 @@
 #     gpus:
 #       description: GPU type ids allowed everywhere.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: gpu}
 #       default: []
 #     by_offer:
 #       description: >-
@@ -20,10 +20,10 @@
 #       additionalProperties: false
 #       default: {}
 #       properties:
-#         SECURE: {type: array, items: {type: string, minLength: 1}}
-#         COMMUNITY: {type: array, items: {type: string, minLength: 1}}
-#         CLUSTER: {type: array, items: {type: string, minLength: 1}}
-#         SERVERLESS: {type: array, items: {type: string, minLength: 1}}
+#         SECURE: {type: array, items: {type: string, minLength: 1, format: gpu}}
+#         COMMUNITY: {type: array, items: {type: string, minLength: 1, format: gpu}}
+#         CLUSTER: {type: array, items: {type: string, minLength: 1, format: gpu}}
+#         SERVERLESS: {type: array, items: {type: string, minLength: 1, format: gpu}}
 #   example:
 #     gpus: [NVIDIA GeForce RTX 4090, NVIDIA L4]
 package tollgate.library.gpu_allow_list

@@ -17,6 +17,7 @@
 #       type: integer
 #       minimum: 0
 #   required: [max_per_pod]
+#   doubt: {at_most: {max_per_pod: max_per_resource}}
 #   example:
 #     max_per_pod: 2
 package tollgate.library.gpu_count

@@ -22,6 +22,7 @@
 #       type: string
 #       default: ""
 #   any_of: [pattern, max_length]
+#   doubt: {matches: {example: pattern}}
 #   example:
 #     pattern: "[a-z]+-[a-z0-9-]+"
 #     max_length: 40

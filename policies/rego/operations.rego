@@ -15,6 +15,7 @@
 #       items: {type: string, format: operation}
 #       default: []
 #   any_of: [allow, deny]
+#   doubt: {apart: {allow: deny}}
 #   example:
 #     deny: [updateSshKeys, createRegistry]
 package tollgate.library.operations

@@ -9,7 +9,7 @@
 #       description: Pools endpoints may use.
 #       type: array
 #       minItems: 1
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: pool}
 #   required: [pools]
 #   example:
 #     pools: [ADA_24, AMPERE_24]

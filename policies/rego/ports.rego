@@ -8,16 +8,17 @@
 #         Ports that may be exposed, as the platform spells them (8888/http),
 #         or a whole protocol (http). Absent: any port.
 #       type: array
-#       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$"}
+#       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #     deny:
 #       description: Ports that may not, in the same spelling.
 #       type: array
-#       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$"}
+#       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #       default: []
 #     max:
 #       description: Most ports.
 #       type: integer
 #       minimum: 0
+#   doubt: {apart: {allow: deny}}
 #   example:
 #     allow: [http]
 #     deny: [22/tcp]

@@ -3,12 +3,13 @@
 # description: >-
 #   What each role may do. A caller may do what any of its roles allows; a role
 #   that is not listed allows nothing. The defaults: a viewer reads, without
-#   logs; an operator also makes, changes, starts and stops pods, clusters and
-#   endpoints, reads logs and runs jobs; an admin may do everything. What
-#   belongs to the whole account (SSH keys, registries, templates, volumes) is
-#   for admins. In force for every organisation whose configuration does not
-#   list it; list it with grants of your own, or with mode shadow to switch it
-#   off. A key that names no role is an operator.
+#   logs; an operator also makes, changes and deletes pods, clusters,
+#   endpoints, templates, network volumes and registries, starts and stops
+#   what runs, reads logs and runs jobs; an admin may do everything. Whose
+#   resources a caller may change, isolation says. SSH keys and delegations,
+#   which have no owner, are for admins. In force for every organisation whose
+#   configuration does not list it; list it with grants of your own, or with
+#   mode shadow to switch it off. A key that names no role is an operator.
 # custom:
 #   params:
 #     grants:
@@ -21,7 +22,7 @@
 #       propertyNames: {format: role}
 #       additionalProperties:
 #         type: array
-#         items: {type: string, pattern: "^(\\*|[a-z_]+):(\\*|[a-z]+)$"}
+#         items: {type: string, pattern: "^(\\*|[a-z_]+):(\\*|[a-z]+)$", format: grant}
 #   example:
 #     grants:
 #       viewer: ["*:read"]
@@ -55,6 +56,16 @@ grants(params) := defaults if not params.grants
 
 defaults := {
 	"viewer": ["*:read"],
-	"operator": ["*:read", "*:logs", "pod:*", "cluster:*", "endpoint:*", "job:*"],
+	"operator": [
+		"*:read",
+		"*:logs",
+		"pod:*",
+		"cluster:*",
+		"endpoint:*",
+		"template:*",
+		"network_volume:*",
+		"registry:*",
+		"job:*",
+	],
 	"admin": ["*:*"],
 }

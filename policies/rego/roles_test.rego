@@ -14,6 +14,11 @@ test_allow_by_default if {
 	verdict({}, ["viewer"], "pod", "read") == 0
 	verdict({}, ["operator"], "pod", "delete") == 0
 	verdict({}, ["operator"], "endpoint", "logs") == 0
+	every kind in ["template", "network_volume", "registry"] {
+		every verb in ["create", "update", "delete"] {
+			verdict({}, ["operator"], kind, verb) == 0
+		}
+	}
 	verdict({}, ["viewer", "admin"], "account", "update") == 0
 }
 
@@ -21,7 +26,8 @@ test_deny_by_default if {
 	verdict({}, ["viewer"], "pod", "logs") == 1
 	verdict({}, ["viewer"], "pod", "create") == 1
 	verdict({}, ["operator"], "account", "update") == 1
-	verdict({}, ["operator"], "network_volume", "delete") == 1
+	verdict({}, ["operator"], "delegation", "create") == 1
+	verdict({}, ["viewer"], "template", "create") == 1
 	verdict({}, ["intern"], "pod", "read") == 1
 	verdict({}, [], "pod", "read") == 1
 }

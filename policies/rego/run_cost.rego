@@ -63,18 +63,18 @@ batches if input.request.operation in {"createBatch", "addBatchRequests"}
 
 batched(params) := {[message, request.pointer] |
 	some request in batch.requests
-	not batch_priced(params, request.input)
+	not batch_priced(params, request)
 	message := sprintf("the price of a run of %v is not known", [target])
 } | {[message, request.pointer] |
 	some request in batch.requests
-	usd := batch_usd(params, request.input)
+	usd := batch_usd(params, request)
 	value.exceeds(usd, params.max_usd_per_run)
 	message := sprintf("%v USD per run are more than the %v USD allowed", [usd, params.max_usd_per_run])
 }
 
-batch_priced(params, given) if batch_usd(params, given)
+batch_priced(params, request) if batch_usd(params, request)
 
-batch_usd(params, given) := batch_cost(params.prices[target], given)
+batch_usd(params, request) := batch_cost(params.prices[target], request)
 
 batch_usd(params, _) := agreed(params)
 
@@ -85,32 +85,21 @@ agreed(params) := input.cost.usd_per_run if {
 	input.cost.usd_per_run > 0
 }
 
-# batch_cost is cost for one input of a batch.
+# batch_cost is cost for one request of a batch.
 batch_cost(price, _) := price.usd_per_run
 
-batch_cost(price, given) := price.usd_per_second * seconds if {
+batch_cost(price, request) := million_tokens(price, run) if {
+	some run in input.request.runs
+	request.pointer == sprintf("%s/input", [run.pointer])
+}
+
+batch_cost(price, request) := price.usd_per_second * seconds if {
 	not price.usd_per_run
-	asked := {x | x := batch.at(given, ["duration"])}
+	asked := {x | x := batch.at(request.input, ["duration"])}
 	some seconds in (asked | {price.default_seconds | count(asked) == 0})
 	is_number(seconds)
 	seconds > 0
 }
-
-batch_cost(price, given) := ((price.usd_per_million_tokens * max(asked)) * max(several | {1})) / 1000000 if {
-	not price.usd_per_run
-	not price.usd_per_second
-	said := {x | some path in token_paths; x := batch.at(given, path)}
-	asked := said | {price.default_tokens | count(said) == 0}
-	several := {x | some path in choice_paths; x := batch.at(given, path)}
-	every n in asked | several {
-		is_number(n)
-		n > 0
-	}
-}
-
-token_paths := [["max_tokens"], ["sampling_params", "max_tokens"], ["openai_input", "max_tokens"], ["openai_input", "max_completion_tokens"]]
-
-choice_paths := [["sampling_params", "n"], ["sampling_params", "best_of"], ["openai_input", "n"], ["openai_input", "best_of"]]
 
 single(params) := {[message, ""] |
 	not priced(params)
@@ -132,9 +121,9 @@ one(params) := cost(params.prices[target])
 one(params) := agreed(params)
 
 # place: where the body says what a run is to make.
-place := "" if input.request.operation in {"chatCompletions", "completions"}
+place := "" if input.request.operation in {"chatCompletions", "completions", "embeddings"}
 
-place := "/input" if not input.request.operation in {"chatCompletions", "completions"}
+place := "/input" if not input.request.operation in {"chatCompletions", "completions", "embeddings"}
 
 cost(price) := price.usd_per_run
 
@@ -150,66 +139,18 @@ cost(price) := price.usd_per_second * price.default_seconds if {
 	not input.request.body.input.duration
 }
 
-cost(price) := ((price.usd_per_million_tokens * tokens(price)) * choices) / 1000000 if {
+cost(price) := million_tokens(price, run) if {
+	some run in input.request.runs
+}
+
+# million_tokens: what the most costs that a run may produce; undefined if that cannot be
+# told.
+million_tokens(price, run) := (price.usd_per_million_tokens * tokens(price, run)) / 1000000 if {
 	not price.usd_per_run
 	not price.usd_per_second
+	not run.wrong
 }
 
-# tokens: the most that one choice may have, by whichever name; undefined if one of
-# them is no number.
-tokens(_) := max(tokens_asked) if {
-	count(tokens_asked) > 0
-	every n in tokens_asked {
-		is_number(n)
-		n > 0
-	}
-}
+tokens(_, run) := run.tokens if is_number(run.tokens)
 
-tokens(price) := price.default_tokens if count(tokens_asked) == 0
-
-tokens_asked contains n if {
-	n := input.request.body.max_tokens
-	n != null
-}
-
-tokens_asked contains n if {
-	n := input.request.body.max_completion_tokens
-	n != null
-}
-
-tokens_asked contains n if n := input.request.body.input.max_tokens
-
-tokens_asked contains n if n := input.request.body.input.sampling_params.max_tokens
-
-tokens_asked contains n if {
-	some name in ["max_tokens", "max_completion_tokens"]
-	n := input.request.body.input.openai_input[name]
-}
-
-# choices: how many answers are generated; undefined if that is no number.
-choices := max(choices_asked | {1}) if {
-	every n in choices_asked {
-		is_number(n)
-		n > 0
-	}
-}
-
-choices_asked contains n if {
-	n := input.request.body.n
-	n != null
-}
-
-choices_asked contains n if {
-	n := input.request.body.best_of
-	n != null
-}
-
-choices_asked contains n if {
-	some name in ["n", "best_of"]
-	n := input.request.body.input.sampling_params[name]
-}
-
-choices_asked contains n if {
-	some name in ["n", "best_of"]
-	n := input.request.body.input.openai_input[name]
-}
+tokens(price, run) := price.default_tokens * run.choices if not is_number(run.tokens)

@@ -30,28 +30,17 @@ test_deny if {
 	testing.pointers(run_cost.violations(params)) == {""} with input as {"request": {"verb": "run"}}
 }
 
-chat(body) := result if {
-	result := testing.pointers(run_cost.violations(params)) with input as testing.job("chatCompletions", "llm", body)
+tokens(run) := result if {
+	result := testing.pointers(run_cost.violations(params)) with input as testing.asking("chatCompletions", "llm", {}, [run])
 }
 
 test_tokens if {
-	chat({}) == set()
-	chat({"max_tokens": 5000}) == set()
-	chat({"max_tokens": 5001}) == {""}
-	chat({"max_tokens": null, "max_completion_tokens": 5001}) == {""}
-	chat({"max_tokens": 1, "max_completion_tokens": 5001}) == {""}
-	chat({"n": 5}) == set()
-	chat({"n": 6}) == {""}
-	chat({"n": null, "best_of": 6}) == {""}
-	chat({"max_tokens": "1"}) == {""}
-	chat({"n": "1"}) == {""}
-	verdict("llm", {"max_tokens": 5001}) == {"/input"}
-	verdict("llm", {"sampling_params": {"max_tokens": 2501, "n": 2}}) == {"/input"}
-	verdict("llm", {"sampling_params": {"max_tokens": 2500, "n": 2}}) == set()
-	verdict("llm", {"openai_input": {"max_completion_tokens": 5001}}) == {"/input"}
-	verdict("llm", {"openai_input": {"n": 6}}) == {"/input"}
-	verdict("llm", {"max_tokens": [1]}) == {""}
-	verdict("llm", {"max_tokens": -1}) == {""}
+	tokens(testing.run("/max_tokens", null, 1)) == set()
+	tokens(testing.run("/max_tokens", null, 5)) == set()
+	tokens(testing.run("/max_tokens", null, 6)) == {""}
+	tokens(testing.run("/max_tokens", 5000, 5)) == set()
+	tokens(testing.run("/max_tokens", 5001, 1)) == {""}
+	testing.messages(run_cost.violations(params)) == {"the price of a run of llm is not known"} with input as testing.asking("run", "llm", {}, [object.union(testing.run("/n", 1, 1), {"wrong": true})])
 }
 
 batched(id, inputs) := result if {
@@ -61,15 +50,16 @@ batched(id, inputs) := result if {
 test_batches if {
 	batched("img", [{}, "text"]) == set()
 	batched("wan", [{"duration": 5}, {"duration": 6}, {"duration": "5"}]) == {"/requests/1/input", "/requests/2/input"}
-	batched("llm", [{}, {"max_tokens": 5001}, {"sampling_params": {"max_tokens": 2501, "n": 2}}, {"max_tokens": "1"}, {"openai_input": {"n": "1"}}]) == {
-		"/requests/1/input",
-		"/requests/2/input",
-		"/requests/3/input",
-		"/requests/4/input",
-	}
 	batched("unknown", [{}]) == {"/requests/0/input"}
 	batched("mine", [{}]) == set()
 	run_cost.violations(params) == set() with input as testing.job("finalizeBatch", "unknown", null)
+}
+
+# Each request of a batch is one run.
+test_batched_tokens if {
+	runs := [object.union(testing.run("/a", tokens, 1), {"pointer": sprintf("/requests/%d", [i])}) | some i, tokens in [null, 5001, 5000]]
+	given := testing.asking("createBatch", "llm", {"requests": [{"input": {}}, {"input": {}}, {"input": {}}]}, runs)
+	testing.pointers(run_cost.violations(params)) == {"/requests/1/input"} with input as given
 }
 
 agreed(id, operation, usd) := object.union(testing.job(operation, id, {"input": {}}), {"cost": {"known": true, "usd_per_run": usd}})

@@ -20,6 +20,7 @@ test_deny if {
 	verdict("run", "e2", {"input": {}}) == {""}
 	verdict("chatCompletions", "e1", {"model": "m2"}) == {"/model"}
 	verdict("completions", "e1", {}) == {"/model"}
+	verdict("embeddings", "e1", {"model": "m2"}) == {"/model"}
 	verdict("run", "e1", {"input": {"model": "m2"}}) == {"/input/model"}
 	verdict("runsync", "e1", {"input": {"openai_input": {"model": "m2"}}}) == {"/input/openai_input/model"}
 	verdict("runsync", "e1", {"webhook": "https://x", "webhookV2": "https://y"}) == {"/webhook", "/webhookV2"}

@@ -6,7 +6,7 @@
 # custom:
 #   params:
 #     max_tokens:
-#       description: Most tokens a text model may produce.
+#       description: Most tokens a run of a text model may produce, all choices of all prompts together.
 #       type: integer
 #       minimum: 1
 #     max_execution_ms:
@@ -22,7 +22,9 @@
 #       type: number
 #       exclusiveMinimum: 0
 #     set_defaults:
-#       description: Put max_tokens and max_execution_ms into calls that name none.
+#       description: >-
+#         Put max_tokens and max_execution_ms into calls that name none: max_tokens into chats, completions and jobs whose
+#         input has openai_input, sampling_params, messages or, but for published models that make no text, a prompt.
 #       type: boolean
 #       default: false
 #   any_of: [max_tokens, max_execution_ms, max_ttl_ms, max_duration_seconds]
@@ -42,21 +44,20 @@ violations(params) := {{"message": message, "pointer": entry.pointer} |
 	message := sprintf("%v is more than the %v allowed", [entry.value, limit])
 }
 
-asked contains {"limit": "max_tokens", "pointer": "/max_tokens", "value": x} if x := input.request.body.max_tokens
-
-asked contains {"limit": "max_tokens", "pointer": "/max_completion_tokens", "value": x} if {
-	x := input.request.body.max_completion_tokens
+asked contains {"limit": "max_tokens", "pointer": run.at, "value": run.tokens} if {
+	some run in input.request.runs
+	is_number(run.tokens)
 }
 
-asked contains {"limit": "max_tokens", "pointer": "/input/max_tokens", "value": x} if x := input.request.body.input.max_tokens
-
-asked contains {"limit": "max_tokens", "pointer": "/input/sampling_params/max_tokens", "value": x} if {
-	x := input.request.body.input.sampling_params.max_tokens
+# Choices alone are as many tokens at least.
+asked contains {"limit": "max_tokens", "pointer": run.pointer, "value": run.choices} if {
+	some run in input.request.runs
+	not is_number(run.tokens)
 }
 
-asked contains {"limit": "max_tokens", "pointer": sprintf("/input/openai_input/%s", [name]), "value": x} if {
-	some name in ["max_tokens", "max_completion_tokens"]
-	x := input.request.body.input.openai_input[name]
+asked contains {"limit": "max_tokens", "pointer": run.at, "value": "what is no number"} if {
+	some run in input.request.runs
+	run.wrong
 }
 
 asked contains {"limit": "max_execution_ms", "pointer": "/policy/executionTimeout", "value": x} if {
@@ -69,30 +70,28 @@ asked contains {"limit": "max_duration_seconds", "pointer": "/input/duration", "
 	x := input.request.body.input.duration
 }
 
-asked contains {"limit": limit, "pointer": sprintf("%s/%s", [request.pointer, concat("/", path)]), "value": x} if {
+asked contains {"limit": "max_duration_seconds", "pointer": sprintf("%s/duration", [request.pointer]), "value": x} if {
 	some request in batch.requests
-	some limit, paths in in_batches
-	some path in paths
-	x := batch.at(request.input, path)
-}
-
-# in_batches: where the inputs of a batch say what is limited.
-in_batches := {
-	"max_tokens": [["max_tokens"], ["sampling_params", "max_tokens"], ["openai_input", "max_tokens"], ["openai_input", "max_completion_tokens"]],
-	"max_duration_seconds": [["duration"]],
+	x := batch.at(request.input, ["duration"])
 }
 
 mutations(params) := {mutation |
 	params.set_defaults
-	some pointer, limit in wanted(params)
-	mutation := {"op": "default", "pointer": pointer, "value": limit, "message": sprintf("%s by default", [pointer])}
+	some [op, pointer, limit] in wanted(params)
+	mutation := {"op": op, "pointer": pointer, "value": limit, "message": sprintf("%s by default", [pointer])}
 }
 
-wanted(params) := {"/max_tokens": params.max_tokens} if {
-	input.request.operation in {"chatCompletions", "completions"}
-	not input.request.body.max_completion_tokens
+wanted(params) := tokens_wanted(params) | time_wanted(params)
+
+# tokens_wanted: each choice gets its part. What says null says nothing, and is set.
+tokens_wanted(params) := {["force", run.at, floor(params.max_tokens / run.choices)] |
+	some run in input.request.runs
+	not is_number(run.tokens)
+	not run.wrong
+	is_string(run.at)
+	run.choices <= params.max_tokens
 }
 
-wanted(params) := {"/policy/executionTimeout": params.max_execution_ms} if {
+time_wanted(params) := {["default", "/policy/executionTimeout", params.max_execution_ms] |
 	input.request.operation in {"run", "runsync"}
 }

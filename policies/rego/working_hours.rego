@@ -27,6 +27,7 @@
 #       type: string
 #       pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"
 #       default: "18:00"
+#   doubt: {differs: {to: from}}
 #   example:
 #     timezone: Europe/Berlin
 #     from: "07:00"

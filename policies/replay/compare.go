@@ -110,8 +110,8 @@ func openNames(open []policies.Open, modes ...policies.Mode) []string {
 }
 
 // openTexts say what open policies look at that is not in the log. Names of the
-// callers' own (of variables in env) are left out, so that equal gaps count as
-// one.
+// callers' own (of variables in env) and numbers of arguments are left out, so that
+// equal gaps count as one.
 func openTexts(open []policies.Open, modes ...policies.Mode) []string {
 	var out []string
 	for _, o := range open {
@@ -137,7 +137,8 @@ func place(pointer string) string {
 		return "input.catalog, the price list"
 	}
 	parts := strings.Split(pointer[1:], "/")
-	if i := slices.Index(parts, "env"); i >= 0 && i < len(parts)-1 {
+	many := func(part string) bool { return part == "env" || part == "cmd" || part == "entrypoint" }
+	if i := slices.IndexFunc(parts, many); i >= 0 && i < len(parts)-1 {
 		parts = append(parts[:i+1], "*")
 	}
 	return "input." + strings.Join(parts, ".")

@@ -59,6 +59,14 @@ func (a Amounts) max(b Amounts) Amounts {
 	return a
 }
 
+// min is the smaller of two amounts, by dimension.
+func (a Amounts) min(b Amounts) Amounts {
+	for i := range a {
+		a[i] = min(a[i], b[i])
+	}
+	return a
+}
+
 // add changes a by b, and by -b if sign is negative.
 func (a *Amounts) add(b Amounts, sign int64) {
 	for i := range a {

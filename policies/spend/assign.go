@@ -25,7 +25,7 @@ func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner)
 		} else if err := r.find(ctx, org, a); err != nil {
 			return was, err
 		}
-		done, err := r.Store.Adjust(ctx, org, a)
+		done, err := Adjust(ctx, r.Store, org, a)
 		if err != nil || done {
 			return was, err
 		}

@@ -26,7 +26,7 @@ type Bill struct {
 // [Posting.Version] keeps two gateways from posting the same difference. It is safe
 // for concurrent use.
 type Bills struct {
-	Archive Archive
+	Store   Store
 	Notices Notices
 	// List returns the bills of the whole hours in a range, without those that are 0.
 	List func(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
@@ -119,55 +119,70 @@ func (b *Bills) compared(ctx context.Context, org string, first, last time.Time)
 	return b.Notices.Notice(ctx, org, billsNotice, first.Format(time.RFC3339)+" "+last.Format(time.RFC3339))
 }
 
+// again has all hours of the month compared, because a ledger was lost with what it
+// had counted.
+func (b *Bills) again(ctx context.Context, org string, state *State) error {
+	if b == nil || b.After == 0 {
+		return nil
+	}
+	c := state.Zone.Calendar(state.Now)
+	start, _ := c.bounds(month, state.Now.UnixMilli())
+	first := Hourly.Start(time.UnixMilli(start)).UTC()
+	return b.compared(ctx, org, first, first)
+}
+
 // correct posts the differences, hour by hour. It reports false if something else was
 // posted meanwhile.
 func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bills []Bill, c *Corrected) (bool, error) {
-	t, err := b.Archive.Tally(ctx, org)
-	if err != nil || t.Version == 0 || t.Until.Before(to) {
+	at, err := b.Store.Rolled(ctx, org)
+	if err != nil || at.Until.Before(to) {
 		return false, err
 	}
 	var hours, days []time.Time
-	for at := from; at.Before(to); at = at.Add(time.Hour) {
-		if hours = append(hours, at); len(days) == 0 || Daily.Start(at).After(days[len(days)-1]) {
-			days = append(days, Daily.Start(at))
+	for hour := from; hour.Before(to); hour = hour.Add(time.Hour) {
+		if hours = append(hours, hour); len(days) == 0 || Daily.Start(hour).After(days[len(days)-1]) {
+			days = append(days, Daily.Start(hour))
 		}
 	}
-	counted, err := b.Archive.Rollups(ctx, org, Hourly, hours)
+	counted, err := b.Store.Rollups(ctx, org, Hourly, hours)
 	if err != nil {
 		return false, err
 	}
-	around, err := b.Archive.Rollups(ctx, org, Daily, days)
+	around, err := b.Store.Rollups(ctx, org, Daily, days)
 	if err != nil {
 		return false, err
 	}
-	items := t.items(around)
+	ledger, err := b.Store.Show(ctx, org)
+	if err != nil {
+		return false, err
+	}
+	items := itemsOf(&ledger, around)
 	for _, hour := range hours {
-		p := &Posting{Version: t.Version, Until: t.Until, Series: t.Series, Keep: b.Keep, Billed: differences(hour, counted, bills, items)}
-		if len(p.Billed) == 0 {
-			continue
-		}
-		if done, err := b.Archive.Post(ctx, org, p); err != nil || !done {
-			return false, err
-		}
-		t.Version++
-		for _, r := range p.Billed {
-			c.Hours++
-			c.More, c.Less = c.More+max(0, r.Micro), c.Less+max(0, -r.Micro)
+		for billed := range slices.Chunk(differences(hour, counted, bills, items), rollSize) {
+			p := &Posting{Version: at.Version, Until: at.Until, Keep: b.Keep, Billed: billed}
+			if done, err := b.Store.Post(ctx, org, p); err != nil || !done {
+				return false, err
+			}
+			at.Version++
+			for _, r := range billed {
+				c.Hours++
+				c.More, c.Less = c.More+max(0, r.Micro), c.Less+max(0, -r.Micro)
+			}
 		}
 	}
 	return true, nil
 }
 
-// items are those that are known of resources: as the ledger has them, or as they
+// itemsOf are those that are known of resources: as the ledger has them, or as they
 // were counted before they were gone.
-func (t *Tally) items(counted []Rollup) map[string]Item {
+func itemsOf(ledger *State, counted []Rollup) map[string]Item {
 	items := make(map[string]Item)
 	for _, r := range counted {
 		if Counts(operation.Kind(r.Item.Kind)) {
 			items[r.Item.Resource] = r.Item
 		}
 	}
-	for _, r := range t.Resources {
+	for _, r := range ledger.Resources {
 		items[r.ID] = ItemOf(r.ID, r.Kind, r.Owner, r.About)
 	}
 	return items

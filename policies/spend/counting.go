@@ -29,25 +29,41 @@ func (Counting) Values() []string {
 }
 
 // Footprint is [Footprint] with those of an endpoint's workers that the plan counts.
-// active is how many there are, as far as that is known.
+// active is how many there are, as far as that is known: workers that an endpoint is to
+// have no longer count while they are there.
 func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
-	if kind != operation.KindEndpoint || cmp.Or(p.Endpoints, WorkersMax) == WorkersMax {
-		return Footprint(kind, resource, prices)
+	counting := cmp.Or(p.Endpoints, WorkersMax)
+	if kind != operation.KindEndpoint || counting == WorkersMax {
+		if a, priced = Footprint(kind, resource, prices); active > a[Workers] {
+			a = a.max(Active(resource, active, prices))
+		}
+		return a, priced
 	}
-	workers, ok := resource["workers"].(map[string]any)
-	if !ok && resource["workers"] != nil {
-		return Footprint(kind, resource, prices) // what it may have is not known
+	if counting == WorkersMin {
+		active = 0
+	}
+	return footprintOf(resource, active, prices)
+}
+
+// Active is what an endpoint takes with the workers that are kept running, or those that
+// there are if these are more.
+func Active(endpoint map[string]any, active int64, prices *catalog.Snapshot) Amounts {
+	a, _ := footprintOf(endpoint, active, prices)
+	return a
+}
+
+func footprintOf(endpoint map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
+	workers, ok := endpoint["workers"].(map[string]any)
+	if !ok && endpoint["workers"] != nil {
+		return Footprint(operation.KindEndpoint, endpoint, prices) // what it may have is not known
 	}
 	least, _ := workers["min"].(json.Number)
 	n, err := strconv.ParseInt(cmp.Or(least.String(), "0"), 10, 64)
 	if err != nil {
-		return Footprint(kind, resource, prices)
+		return Footprint(operation.KindEndpoint, endpoint, prices)
 	}
-	if p.Endpoints == WorkersActive {
-		n = max(n, active)
-	}
-	resource = maps.Clone(resource)
-	number := json.Number(strconv.FormatInt(n, 10))
-	resource["workers"] = map[string]any{"min": number, "max": number}
-	return Footprint(kind, resource, prices)
+	number := json.Number(strconv.FormatInt(max(n, active), 10))
+	endpoint = maps.Clone(endpoint)
+	endpoint["workers"] = map[string]any{"min": number, "max": number}
+	return Footprint(operation.KindEndpoint, endpoint, prices)
 }

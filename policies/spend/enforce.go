@@ -169,16 +169,20 @@ func (p *pass) record(id string) Record {
 // passed lists the budgets whose pods are stopped when they are passed.
 func (p *pass) passed(plan *Plan) []due {
 	var all []due
+	var scopes map[Scope]*scoped
 	for _, b := range p.state.Balances {
 		over := plan.Over(b.Scope)
 		if over.Stop == "" {
 			continue
 		}
+		if scopes == nil {
+			scopes = p.byScope()
+		}
+		counted := cmp.Or(scopes[b.Scope], new(scoped))
 		d := due{name: "over:" + string(b.Scope.Kind) + ":" + b.Scope.ID, notice: cmp.Or(over.Notice, defaultNotice)}
-		if x := p.excess(plan, b); x != nil {
+		if x := excess(plan, b, counted.sum); x != nil {
 			d.Cause = Cause{Org: p.org, Excess: x}
-			d.pods, d.sum = p.of(x.Scope)
-			d.pods = p.ordered(d.pods, over.Stop)
+			d.pods, d.sum = p.ordered(counted.list, over.Stop), counted.sum
 			d.enough = func(sum Amounts) bool {
 				return x.Ceiling == PerHour && sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && sum[GPUs] <= x.Limit
 			}
@@ -188,26 +192,35 @@ func (p *pass) passed(plan *Plan) []due {
 	return all
 }
 
-// of lists the records that a scope counts and the platform has, with what they take
-// by its word.
-func (p *pass) of(s Scope) (list []*Record, sum Amounts) {
+// scoped is what the platform has of what a scope counts, with what that takes by the
+// platform's word.
+type scoped struct {
+	list []*Record
+	sum  Amounts
+}
+
+// byScope returns those of all scopes.
+func (p *pass) byScope() map[Scope]*scoped {
+	all := make(map[Scope]*scoped)
 	for id, f := range p.found {
 		r := p.records[id]
 		if r == nil {
 			r = &Record{ID: id, Kind: string(f.Kind)} // entered by this pass, the organisation's
 		}
-		if slices.Contains(r.Owner.Scopes(), s) {
-			list = append(list, r)
-			sum.add(f.Amounts, 1)
+		for _, s := range r.Owner.Scopes() {
+			if all[s] == nil {
+				all[s] = new(scoped)
+			}
+			all[s].list = append(all[s].list, r)
+			all[s].sum.add(f.Amounts, 1)
 		}
 	}
-	return list, sum
+	return all
 }
 
 // excess returns the budget of a scope that is passed and that stopping pods makes
-// good, nil for none.
-func (p *pass) excess(plan *Plan, b Balance) *Excess {
-	_, sum := p.of(b.Scope)
+// good, nil for none. Sum is what the scope's resources take.
+func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 	limits := plan.Budget(b.Scope).Limits()
 	for _, c := range []struct {
 		ceiling int
@@ -254,7 +267,7 @@ func (e *Enforcer) stop(ctx context.Context, p *pass, d *due) error {
 		d.sum.add(p.found[r.ID].Amounts, -1)
 		d.sum.add(after, 1)
 		e.Stopped(ctx, d.Cause, *r)
-		if _, err := p.Store.Adjust(ctx, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, About: r.About}); err != nil {
+		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, About: r.About}); err != nil {
 			errs = append(errs, err) // the next pass will see it
 		}
 	}

@@ -71,6 +71,9 @@ type Found struct {
 	Amounts         Amounts
 	// Priced is false if nothing is known of what it costs.
 	Priced bool
+	// Unread is true of an endpoint whose workers were not listed: there may be more than
+	// it is to have.
+	Unread bool
 	// Stoppable is true of a pod that can be stopped and is not locked.
 	Stoppable bool
 	// Age is how old it is by the platform's clock, in milliseconds; -1 if the

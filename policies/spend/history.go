@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,11 +58,13 @@ type Change struct {
 }
 
 // Series is an item that costs money now: its rate, in micro-dollars per hour, and the
-// remainder of what it has cost, in micro-dollar milliseconds per hour.
+// remainder of what it has cost, in micro-dollar milliseconds per hour. What it has cost
+// until At, in Unix milliseconds, is rolled up.
 type Series struct {
 	Item  Item  `json:"item"`
 	Rate  int64 `json:"rate"`
 	Carry int64 `json:"carry,omitempty"`
+	At    int64 `json:"at"`
 }
 
 // Unit is the length of a roll-up.
@@ -94,18 +95,27 @@ type Rollup struct {
 	Micro int64
 }
 
-// Tally is until when roll-ups have been made, and what has changed since then.
-type Tally struct {
-	// Version is 0 if none were made, and another after each [Archive] Post.
+// Rolled is how far roll-ups have been made.
+type Rolled struct {
+	// Version is another after each [Archive] Post.
 	Version int64
-	Until   time.Time
-	Series  []Series
-	// Changes are in the order in which they were entered.
-	Changes []Change
-	// Resources is the whole ledger.
-	Resources []Record
+	// Until is when roll-ups were made last of all series, zero before the first time.
+	Until time.Time
+	// Waiting is how many changes are in none.
+	Waiting int64
 	// Now is the store's clock.
 	Now time.Time
+}
+
+// Tally is what roll-ups are made from.
+type Tally struct {
+	Rolled
+
+	Series []Series
+	// Changes are those waiting, in the order in which they were entered.
+	Changes []Change
+	// Resources is the whole ledger if Until is zero.
+	Resources []Record
 }
 
 // Posting adds to roll-ups.
@@ -114,7 +124,7 @@ type Posting struct {
 	// made meanwhile, nothing is done.
 	Version int64
 	Until   time.Time
-	// Series take the place of those of the tally.
+	// Series take the place of those of the same item; one without a rate ends.
 	Series []Series
 	// Changes is how many of the tally's are in the posting.
 	Changes int
@@ -130,6 +140,7 @@ type Posting struct {
 // Archive keeps roll-ups. It is one with the [Store] whose changes it counts: both are
 // lost together. Implementations are safe for concurrent use.
 type Archive interface {
+	Rolled(ctx context.Context, org string) (Rolled, error)
 	Tally(ctx context.Context, org string) (Tally, error)
 	// Post is one atomic step, safe to repeat, and reports whether the posting was made.
 	Post(ctx context.Context, org string, p *Posting) (bool, error)
@@ -144,135 +155,53 @@ type History struct {
 	Keep    Retention
 }
 
-const (
-	// rollTries bounds how often another gateway may be quicker.
-	rollTries = 5
-	// rollSize is about how many roll-ups one posting has at most, unless a single hour
-	// has more.
-	rollSize = 4000
-)
+// rollTries bounds how often another gateway may be quicker.
+const rollTries = 5
 
-// Roll makes the roll-ups of an organisation up to date. Found is what is known of
-// resources now; it may be nil.
+// RollHours is Roll if an hour has ended since the last time, or something has changed.
+func (h *History) RollHours(ctx context.Context, org string, found map[string]*Found) error {
+	at, err := h.Archive.Rolled(ctx, org)
+	if err != nil {
+		return fmt.Errorf("roll up %s: %w", org, err)
+	}
+	if at.Waiting == 0 && !at.Until.Before(Hourly.Start(at.Now)) {
+		return nil
+	}
+	return h.Roll(ctx, org, found)
+}
+
+// Roll makes the roll-ups of an organisation up to date, in small postings. Found is what
+// is known of resources now; it may be nil.
 func (h *History) Roll(ctx context.Context, org string, found map[string]*Found) error {
-	for lost := 0; lost < rollTries; {
+	for range rollTries {
 		t, err := h.Archive.Tally(ctx, org)
 		if err != nil {
 			return fmt.Errorf("roll up %s: %w", org, err)
 		}
-		present := t.present()
-		p := t.posting(present, found)
-		p.Keep = h.Keep
-		done, err := h.Archive.Post(ctx, org, p)
-		switch {
-		case err != nil:
+		done, err := h.post(ctx, org, newRolling(&t, found))
+		if err != nil {
 			return fmt.Errorf("roll up %s: %w", org, err)
-		case !done:
-			lost++
-		case !p.Until.Before(present):
+		}
+		if done {
 			return nil
 		}
 	}
 	return fmt.Errorf("roll up %s: %w: other gateways were quicker", org, ErrUnavailable)
 }
 
-// present is the latest time that the tally has seen: clocks can step back.
-func (t *Tally) present() time.Time {
-	latest := t.Now
-	if t.Until.After(latest) {
-		latest = t.Until
-	}
-	for _, c := range t.Changes {
-		if c.At.After(latest) {
-			latest = c.At
+// post makes the postings of a tally. It reports false if another gateway was quicker.
+func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error) {
+	for !r.done {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		p := r.next()
+		p.Keep = h.Keep
+		if done, err := h.Archive.Post(ctx, org, p); err != nil || !done {
+			return false, err
 		}
 	}
-	return latest
-}
-
-// posting is the next step towards the tally's present.
-func (t *Tally) posting(present time.Time, found map[string]*Found) *Posting {
-	if t.Version == 0 { // what runs already is counted from now on
-		p := &Posting{Until: present, Changes: len(t.Changes)}
-		for _, r := range t.Resources {
-			if rate := r.Amounts[Burn]; rate > 0 {
-				p.Series = append(p.Series, Series{Item: ItemOf(r.ID, r.Kind, r.Owner, r.About), Rate: rate})
-			}
-		}
-		return p
-	}
-	hours := max(1, rollSize/max(1, len(t.Series)+len(t.Changes)))
-	p := &Posting{Version: t.Version, Until: present}
-	if step := Hourly.Start(t.Until).Add(time.Duration(hours) * time.Hour); step.Before(p.Until) {
-		p.Until = step
-	}
-	for p.Changes < len(t.Changes) && !t.Changes[p.Changes].At.After(p.Until) {
-		p.Changes++
-	}
-	ran := make([]running, 0, len(t.Series))
-	for _, s := range t.Series {
-		ran = append(ran, running{Series: s, steps: []step{{t.Until.UnixMilli(), s.Rate}}})
-	}
-	for _, c := range t.Changes[:p.Changes] {
-		if c.Once > 0 {
-			p.Rollups = append(p.Rollups, Rollup{Start: Hourly.Start(c.At), Item: c.Item, Micro: c.Once})
-			continue
-		}
-		i := slices.IndexFunc(ran, func(r running) bool { return r.Item.sameAs(&c.Item) })
-		if i < 0 {
-			i = len(ran)
-			ran = append(ran, running{Series: Series{Item: c.Item}})
-		}
-		ran[i].Rate += c.Rate
-		ran[i].steps = append(ran[i].steps, step{c.At.UnixMilli(), c.Rate})
-	}
-	for i := range ran {
-		r := &ran[i]
-		if f := found[r.Item.Resource]; f != nil {
-			r.Item.learn(f)
-		}
-		p.Rollups = append(p.Rollups, r.accrue(p.Until.UnixMilli())...)
-		if r.Rate != 0 {
-			p.Series = append(p.Series, r.Series)
-		}
-	}
-	return p
-}
-
-// running is a series and the changes of its rate, the first being from none.
-type running struct {
-	Series
-
-	steps []step
-}
-
-type step struct{ at, rate int64 }
-
-// accrue returns what the series has cost up to a time, by hour.
-func (r *running) accrue(until int64) []Rollup {
-	slices.SortStableFunc(r.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
-	var out []Rollup
-	rate := int64(0)
-	for i, s := range r.steps {
-		end := until
-		if i+1 < len(r.steps) {
-			end = min(end, r.steps[i+1].at)
-		}
-		rate += s.rate
-		for from := s.at; from < end; {
-			start := from - from%hour
-			to := min(end, start+hour)
-			micro, rest := cost(rate, to-from, r.Carry)
-			r.Carry = rest
-			if n := len(out); n > 0 && out[n-1].Start.UnixMilli() == start {
-				out[n-1].Micro += micro
-			} else {
-				out = append(out, Rollup{Start: time.UnixMilli(start).UTC(), Item: r.Item, Micro: micro})
-			}
-			from = to
-		}
-	}
-	return slices.DeleteFunc(out, func(r Rollup) bool { return r.Micro == 0 })
+	return true, nil
 }
 
 // learn takes over what the platform says of a resource.

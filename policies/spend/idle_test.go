@@ -109,7 +109,7 @@ func newWatched(t *rapid.T, start time.Time) *watched {
 	r := &spend.Reconciler{
 		Store: w.Memory, History: &spend.History{Archive: w.Memory, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second, Unresolved: time.Second,
 		List:  func(context.Context, string) ([]spend.Found, error) { return w.list(), nil },
-		Claim: func(context.Context, string, *spend.Found, string) (bool, error) { return true, nil },
+		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
 		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
 		Enforcer: &spend.Enforcer{
 			Notices: w.Memory, Gap: idleGap, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: idleRules} },

@@ -59,7 +59,9 @@ type Quote struct {
 // than the call was waited for.
 var ErrSettled = errors.New("spend: the reservation came too late")
 
-// ErrRepeated means that the key exists unless which room was asked for.
+var errLostAgain = fmt.Errorf("%w: it was lost again while it was rebuilt", ErrUnavailable)
+
+// ErrRepeated means that the wish of a reservation has other intents.
 var ErrRepeated = errors.New("spend: the call may be a repeat")
 
 // Reserve asks for room for a call of a caller under a plan. A call about a resource
@@ -89,7 +91,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 			return Quote{}, ErrRepeated
 		case Closed:
 			if rebuilt {
-				return Quote{}, fmt.Errorf("%w: it was lost again while it was rebuilt", ErrUnavailable)
+				return Quote{}, errLostAgain
 			}
 			if err := l.Rebuild(ctx, org); err != nil {
 				return Quote{}, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
@@ -102,22 +104,38 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 // Settle ends a hold, or opens it.
 func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	err := l.Store.Settle(ctx, org, s)
-	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
-		err = l.Store.Settle(ctx, org, s)
-	}
 	if err != nil || s.End == Open && s.As == "" {
 		l.Doubt(org)
 	}
 	return err
 }
 
-// Owners returns who has each of some resources, the zero Owner for what is the
-// organisation's or not known.
-func (l *Ledger) Owners(ctx context.Context, org string, resources []string) ([]Owner, error) {
-	if len(resources) == 0 {
+// Owners returns the owners of resources and then those of jobs, the zero Owner for what
+// belongs to the organisation. A ledger that is not complete is rebuilt first if it lacks
+// one of them: it returns ErrUnavailable until that has been done.
+func (l *Ledger) Owners(ctx context.Context, org string, resources []string, jobs ...Job) ([]Owner, error) {
+	if len(resources)+len(jobs) == 0 {
 		return nil, nil
 	}
-	return l.Store.Owners(ctx, org, resources)
+	for rebuilt := false; ; rebuilt = true {
+		owners, complete, err := l.Store.Owners(ctx, org, resources, jobs...)
+		switch {
+		case err != nil:
+			return nil, err
+		case complete || !slices.Contains(owners, Owner{}):
+			return owners, nil
+		case rebuilt:
+			return nil, errLostAgain
+		}
+		if err := l.Rebuild(ctx, org); err != nil {
+			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
+		}
+	}
+}
+
+// NoteJob remembers the owner of a job for a time.
+func (l *Ledger) NoteJob(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
+	return l.Store.NoteJob(ctx, org, j, o, keep)
 }
 
 // Balances returns what is counted for an owner's scopes, in their order, rebuilding

@@ -26,13 +26,32 @@ type ledger struct {
 	complete  bool
 	token     string
 	seq       int64
+	repairs   int64
+	epoch     int64
+	offers    map[int64]*offered
 	accounts  map[Scope]*account
 	resources map[string]*Record
 	holds     map[string]*hold
-	settled   map[string]int64 // holds that have ended, and when
-	marks     map[string]int64 // keys of marks, and until when they are kept
+	settled   map[string]int64             // holds that have ended, and when
+	wishes    map[string]map[string]string // wish -> id of an intent -> row
+	jobs      map[Job]note
 	archive   archive
 	noticed   map[string]string
+	gone      map[string]gone // by id
+}
+
+// gone is the last record of a resource that an adjustment removed, and until when its
+// owner is kept.
+type gone struct {
+	Record
+
+	until int64
+}
+
+// note is the owner of a job, and until when it is known.
+type note struct {
+	owner Owner
+	until int64
 }
 
 type hold struct {
@@ -54,7 +73,8 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 	if l == nil {
 		l = &ledger{
 			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
-			holds: make(map[string]*hold), settled: make(map[string]int64), marks: make(map[string]int64), noticed: make(map[string]string),
+			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string), noticed: make(map[string]string),
+			jobs: make(map[Job]note), gone: make(map[string]gone),
 		}
 		m.orgs[id] = l
 	}
@@ -115,7 +135,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	case !l.complete && !r.Free:
 		out.Status = Closed
 		return out, nil
-	case r.Unless != "" && held == nil && l.marks[r.Unless] > now:
+	case held == nil && l.repeats(r.Note):
 		out.Status = Repeated
 		return out, nil
 	}
@@ -155,13 +175,14 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 		l.accounts[s] = &accounts[i]
 	}
 	h := &hold{Hold: Hold{
-		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, About: r.About, At: time.UnixMilli(now),
+		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, About: r.About, Holder: r.Holder, At: time.UnixMilli(now),
 	}, at: now}
 	if record != nil {
 		h.base = record.Version
 		record.Pending++
 	}
 	l.holds[r.Hold] = h
+	l.note(r.Note, now)
 	return out, nil
 }
 
@@ -198,6 +219,7 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
+	l.finish(s.Intent)
 	h := l.holds[s.Hold]
 	if h == nil && l.hasEnded(s.Hold) {
 		return nil
@@ -230,9 +252,6 @@ func (l *ledger) open(h *hold, s *Settlement, now int64) {
 // end ends a hold, which may be nil.
 func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	l.settled[s.Hold] = now
-	if m := s.Mark; m != nil && s.End == Commit && l.marks[m.Key] <= now {
-		l.marks[m.Key] = now + m.Keep.Milliseconds()
-	}
 	maps.DeleteFunc(l.settled, func(_ string, at int64) bool { return at < now-ended })
 	if h != nil {
 		delete(l.holds, s.Hold)
@@ -277,7 +296,7 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 		}
 	}
 	switch {
-	case s.Gone && (r == nil || !alone):
+	case s.Gone && (r == nil || !alone && (h != nil || r.Pending > 0)):
 		return
 	case s.Gone:
 		next = nil
@@ -316,7 +335,10 @@ func (l *ledger) replace(old, next *Record, now int64) {
 	for _, a := range l.of(next.Owner, now) {
 		a.committed.add(next.Amounts, 1)
 	}
-	next.Version = l.seq
+	next.Version, next.Changed = l.seq, time.UnixMilli(now)
+	if old != nil && old.Amounts == next.Amounts {
+		next.Changed = old.Changed
+	}
 	l.resources[next.ID] = next
 }
 
@@ -336,29 +358,44 @@ func (l *ledger) rated(old, next *Record, now int64) {
 }
 
 // Adjust implements Store.
-func (m *Memory) Adjust(_ context.Context, org string, a *Adjustment) (bool, error) {
+func (m *Memory) Adjust(_ context.Context, org string, list ...*Adjustment) ([]Adjusted, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
+	made := make([]Adjusted, len(list))
+	for i, a := range list {
+		made[i] = l.adjust(a, now)
+	}
+	return made, nil
+}
+
+func (l *ledger) adjust(a *Adjustment, now int64) Adjusted {
 	r := l.resources[a.Resource]
 	switch {
 	case r == nil && (a.Version != 0 || a.Gone):
-		return false, nil
+		return NotMade
 	case r != nil && (a.Version != r.Version || r.Pending > 0):
-		return false, nil
+		return NotMade
 	case a.Gone:
+		if r.Owner != (Owner{}) {
+			l.gone[r.ID] = gone{*r, now + KeepOwners.Milliseconds()}
+		}
 		l.replace(r, nil, now)
-		return true, nil
+		return Made
 	}
+	made := Made
 	next := &Record{ID: a.Resource, Kind: a.Kind, Amounts: a.Amounts.Clamped(), About: a.About, Since: time.UnixMilli(now)}
 	if r != nil {
 		next.Owner, next.Since, next.About = r.Owner, r.Since, r.About
+	} else if was, ok := l.gone[a.Resource]; ok && now < was.until {
+		next.Owner, next.About, made = was.Owner, was.About, GivenBack
+		delete(l.gone, a.Resource)
 	}
 	if a.Owner != nil {
 		next.Owner = *a.Owner
 	}
 	l.replace(r, next, now)
-	return true, nil
+	return made
 }
 
 // Begin implements Store.
@@ -367,6 +404,7 @@ func (m *Memory) Begin(_ context.Context, org, token string) error {
 	defer m.mu.Unlock()
 	l, _ := m.org(org)
 	l.token = token
+	l.epoch++
 	return nil
 }
 
@@ -381,18 +419,56 @@ func (m *Memory) Finish(_ context.Context, org, token string) (bool, error) {
 	return l.complete, nil
 }
 
-// Owners implements Store.
-func (m *Memory) Owners(_ context.Context, org string, resources []string) ([]Owner, error) {
+// Repair implements Store.
+func (m *Memory) Repair(_ context.Context, org string, r *Repair) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, _ := m.org(org)
-	owners := make([]Owner, len(resources))
+	l, now := m.org(org)
+	if l.repairs != r.Version {
+		return false, nil
+	}
+	for _, d := range r.Differences {
+		if l.accounts[d.Scope] == nil {
+			l.accounts[d.Scope] = newAccount(now, &l.calendar)
+		}
+		a := l.accounts[d.Scope]
+		a.touch(now, &l.calendar)
+		a.committed.add(d.Committed, 1)
+		a.reserved.add(d.Reserved, 1)
+	}
+	l.repairs++
+	return true, nil
+}
+
+// Owners implements Store.
+func (m *Memory) Owners(_ context.Context, org string, resources []string, jobs ...Job) ([]Owner, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	owners := make([]Owner, len(resources)+len(jobs))
 	for i, id := range resources {
 		if r := l.resources[id]; r != nil {
 			owners[i] = r.Owner
 		}
 	}
-	return owners, nil
+	for i, j := range jobs {
+		if noted := l.jobs[j]; noted.until > now {
+			owners[len(resources)+i] = noted.owner
+		}
+	}
+	return owners, l.complete, nil
+}
+
+// NoteJob implements Store.
+func (m *Memory) NoteJob(_ context.Context, org string, j Job, o Owner, keep time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	maps.DeleteFunc(l.jobs, func(_ Job, n note) bool { return n.until <= now })
+	if _, noted := l.jobs[j]; !noted {
+		l.jobs[j] = note{o, now + keep.Milliseconds()}
+	}
+	return nil
 }
 
 // Show implements Store.
@@ -400,7 +476,7 @@ func (m *Memory) Show(_ context.Context, org string) (State, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	s := State{Now: time.UnixMilli(now), Zone: l.zone, Complete: l.complete}
+	s := State{Now: time.UnixMilli(now), Zone: l.zone, Epoch: l.epoch, Complete: l.complete, Repairs: l.repairs}
 	for scope, a := range l.accounts {
 		shown := *a
 		shown.touch(now, &l.calendar)
@@ -409,6 +485,19 @@ func (m *Memory) Show(_ context.Context, org string) (State, error) {
 	for _, r := range l.resources {
 		s.Resources = append(s.Resources, *r)
 	}
+	for _, h := range l.holds {
+		s.Holds = append(s.Holds, h.Hold)
+	}
+	s.Sort()
+	return s, nil
+}
+
+// Holds implements Store.
+func (m *Memory) Holds(_ context.Context, org string) (State, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	s := State{Now: time.UnixMilli(now), Zone: l.zone}
 	for _, h := range l.holds {
 		s.Holds = append(s.Holds, h.Hold)
 	}

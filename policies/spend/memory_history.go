@@ -2,6 +2,7 @@ package spend
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 )
@@ -10,6 +11,7 @@ import (
 type archive struct {
 	Tally
 
+	series  map[seriesKey]Series
 	rollups map[Unit]map[int64]*bucket // by start, in Unix milliseconds
 }
 
@@ -39,11 +41,20 @@ func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
 	defer m.mu.Unlock()
 	l, now := m.org(org)
 	t := l.archive.Tally
-	t.Now, t.Series, t.Changes = time.UnixMilli(now), slices.Clone(t.Series), slices.Clone(t.Changes)
-	for _, r := range l.resources {
-		t.Resources = append(t.Resources, *r)
+	t.Now, t.Series, t.Changes = time.UnixMilli(now), slices.Collect(maps.Values(l.archive.series)), slices.Clone(t.Changes)
+	if t.Until.IsZero() {
+		for _, r := range l.resources {
+			t.Resources = append(t.Resources, *r)
+		}
 	}
 	return t, nil
+}
+
+// Rolled implements Archive.
+func (m *Memory) Rolled(ctx context.Context, org string) (Rolled, error) {
+	t, err := m.Tally(ctx, org)
+	t.Waiting = int64(len(t.Changes))
+	return t.Rolled, err
 }
 
 // Post implements Archive.
@@ -55,9 +66,14 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 	if a.Version != p.Version {
 		return false, nil
 	}
-	a.Version, a.Until, a.Series, a.Changes = a.Version+1, p.Until, slices.Clone(p.Series), a.Changes[p.Changes:]
+	a.Version, a.Until, a.Changes = a.Version+1, p.Until, a.Changes[p.Changes:]
 	if a.rollups == nil {
-		a.rollups = map[Unit]map[int64]*bucket{Hourly: {}, Daily: {}}
+		a.rollups, a.series = map[Unit]map[int64]*bucket{Hourly: {}, Daily: {}}, make(map[seriesKey]Series)
+	}
+	for _, s := range p.Series {
+		if a.series[s.Item.key()] = s; s.Rate == 0 {
+			delete(a.series, s.Item.key())
+		}
 	}
 	for _, r := range slices.Concat(p.Rollups, p.Billed) {
 		for _, u := range []Unit{Hourly, Daily} {

@@ -2,6 +2,7 @@ package spend
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -13,13 +14,34 @@ type Outlook struct {
 	Burn, Today, ThisMonth int64
 	// Day and Month estimate both at their ends.
 	Day, Month Range
+	// Ceilings are those of the scope's budget, and how full they are.
+	Ceilings []Fullness
 	// Days is how many whole days of history there were.
 	Days int
 }
 
-// Outlooks forecasts what each scope of a ledger spends by the end of the day and of
-// the month. The days that have passed, which it learns from, are those of UTC.
-func (h *History) Outlooks(ctx context.Context, org string, state *State) ([]Outlook, error) {
+// Fullness is how full one ceiling of a scope is; see [AmountText].
+type Fullness struct {
+	// Index says which of the ceilings it is.
+	Index int
+	Limit int64
+	// Used is what is committed or has accrued, Reserved what calls find reserved: of a
+	// budget of a day or month also what goes on for the horizon.
+	Used, Reserved int64
+	// UsedUp is the day on which what accrues in a period is expected to reach the limit,
+	// zero if it is not within the period.
+	UsedUp time.Time
+}
+
+// Left is what a call may still take.
+func (f *Fullness) Left() int64 { return max(0, f.Limit-f.Used-f.Reserved) }
+
+// Outlooks forecasts what each scope of a ledger, or with a budget, spends by the end of
+// the day and of the month. The days that have passed, which it learns from, are those
+// of UTC. It adds to the state the balances of scopes that have not drawn on their
+// budget yet.
+func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *State) ([]Outlook, error) {
+	plan.addUndrawn(state)
 	today, ends := Daily.Start(state.Now), state.Zone.Ends(state.Now)
 	reach := min(h.Keep.Daily, 7*weeks)
 	starts := make([]time.Time, 0, reach)
@@ -45,9 +67,63 @@ func (h *History) Outlooks(ctx context.Context, org string, state *State) ([]Out
 		o := Outlook{Scope: b.Scope, Burn: b.Committed[Burn], Today: b.Day, ThisMonth: b.Month, Days: len(past)}
 		o.Day = Forecast(o.Today, o.Burn, past, daysBetween(state.Now, ends[day]))
 		o.Month = Forecast(o.ThisMonth, o.Burn, past, daysBetween(state.Now, ends[month]))
+		for i, level := range b.levels(state, plan.Horizon) {
+			limit := plan.Budget(b.Scope).Limits()[i]
+			if limit == 0 {
+				continue
+			}
+			full := Fullness{Index: i, Limit: limit, Used: level.Used, Reserved: level.Reserved}
+			switch i {
+			case PerDay:
+				full.UsedUp = o.usedUp(limit, level.Used, past, state, ends[day])
+			case PerMonth:
+				full.UsedUp = o.usedUp(limit, level.Used, past, state, ends[month])
+			}
+			o.Ceilings = append(o.Ceilings, full)
+		}
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// usedUp is the day by whose end what has accrued in a period is expected to reach a
+// limit, zero if the period ends before that.
+func (o *Outlook) usedUp(limit, accrued int64, past []int64, state *State, end time.Time) time.Time {
+	for _, midnight := range state.Zone.days(state.Now, end) {
+		if Forecast(accrued, o.Burn, past, daysBetween(state.Now, midnight)).Expected >= limit {
+			return midnight.Add(-time.Millisecond)
+		}
+	}
+	return time.Time{}
+}
+
+// addUndrawn adds a balance of nothing for each scope that has a budget and none. Keys
+// of an issuer, who share a setting and not a budget, have one when they draw on it.
+func (p *Plan) addUndrawn(s *State) {
+	known := make(map[Scope]bool, len(s.Balances))
+	for _, b := range s.Balances {
+		known[b.Scope] = true
+	}
+	add := func(kind ScopeKind, id string, b Budget) {
+		scope := Scope{Kind: kind, ID: id}
+		if b.Limits() != [Ceilings]int64{} && !known[scope] && !strings.HasSuffix(id, ":") {
+			s.Balances = append(s.Balances, Balance{Scope: scope})
+		}
+	}
+	add(KindOrg, "", p.Org)
+	for id, b := range p.Teams {
+		add(KindTeam, id, b)
+	}
+	for id, b := range p.Keys {
+		add(KindKey, id, b)
+	}
+	s.Sort()
+}
+
+// levels is how full the ceilings of a balance are for a call.
+func (b Balance) levels(s *State, h Horizon) [Ceilings]Level {
+	c := s.Zone.Calendar(s.Now)
+	return accountOf(b.Account(s.Now, s.Zone)).levels(Amounts{}, h, &c)
 }
 
 // wholeDays leaves out the days before the first that cost something, and that one,

@@ -2,6 +2,7 @@ package spend
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -111,12 +112,28 @@ func (a *account) correct(rate, from, to int64) {
 // until when it is, the amounts committed and reserved, and for the day and the
 // month each when it began, what has accrued, and the remainder.
 func BalanceOf(s Scope, n []int64, now time.Time, z Zone) Balance {
-	a := account{at: n[0], committed: Amounts(n[1:]), reserved: Amounts(n[1+Dimensions:])}
+	a := accountOf(n)
+	c := z.Calendar(now)
+	a.touch(now.UnixMilli(), &c)
+	return a.balance(s)
+}
+
+func accountOf(n []int64) *account {
+	a := &account{at: n[0], committed: Amounts(n[1:]), reserved: Amounts(n[1+Dimensions:])}
 	for i := range a.periods {
 		p := n[1+2*Dimensions+3*i:]
 		a.periods[i] = period{start: p[0], accrued: p[1], carry: p[2]}
 	}
-	c := z.Calendar(now)
-	a.touch(now.UnixMilli(), &c)
-	return a.balance(s)
+	return a
+}
+
+// Account is the inverse of [BalanceOf].
+func (b Balance) Account(at time.Time, z Zone) []int64 {
+	n := slices.Concat([]int64{at.UnixMilli()}, b.Committed[:], b.Reserved[:])
+	c := z.Calendar(at)
+	for i, accrued := range []int64{b.Day, b.Month} {
+		start, _ := c.bounds(i, at.UnixMilli())
+		n = append(n, start, accrued, 0)
+	}
+	return n
 }

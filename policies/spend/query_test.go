@@ -82,7 +82,7 @@ func live(t *rapid.T, store *spend.Memory, fresh string) {
 		r := state.Resources[rapid.IntRange(0, n-1).Draw(t, "which")]
 		a.Resource, a.Version, a.Gone = r.ID, r.Version, rapid.Bool().Draw(t, "gone")
 	}
-	if done, err := store.Adjust(t.Context(), org, a); err != nil || !done {
+	if done, err := spend.Adjust(t.Context(), store, org, a); err != nil || !done {
 		t.Fatalf("Adjust = %t, %v", done, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -20,9 +19,11 @@ type Reconciler struct {
 	Store Store
 	// List returns everything that an organisation has at the platform.
 	List func(ctx context.Context, org string) ([]Found, error)
+	// Get asks the platform for one resource; nil means that it answered 404.
+	Get func(ctx context.Context, org string, kind operation.Kind, id string) (*Found, error)
 	// Claim makes a resource that of a hold's call, and reports whether it is: of those
 	// that look alike, each belongs to one call.
-	Claim func(ctx context.Context, org string, f *Found, hold string) (bool, error)
+	Claim func(ctx context.Context, org string, f *Found, h *Hold) (bool, error)
 	// Job asks what became of the job of a hold: a commit, or nil while it goes on or
 	// nothing is known of it. A nil Job asks nothing.
 	Job func(ctx context.Context, org string, h *Hold) (*Settlement, error)
@@ -33,6 +34,10 @@ type Reconciler struct {
 	Seen func(ctx context.Context, org string, s *State)
 	// Done is told what each pass has done; nil ignores it.
 	Done func(ctx context.Context, org string, r Report)
+	// Repaired is told of sums that were repaired; nil ignores it.
+	Repaired func(ctx context.Context, org string, d []Difference)
+	// Images are what gateways remember of a ledger that was lost; nil remembers nothing.
+	Images *Images
 	// History rolls up what resources cost in each pass.
 	History *History
 	// Bills corrects what was counted by what was billed; nil does not.
@@ -52,6 +57,8 @@ type Report struct {
 	// Adopted were made without the gateway, Removed have gone, Changed took
 	// something else than the ledger said.
 	Adopted, Removed, Changed int
+	// Returned are those of Adopted that have their owner back after a loss.
+	Returned int
 	// Strangers are those adopted by a ledger that had been complete without them.
 	Strangers []Found
 	// Drifted are those of Removed and Changed, without those of a ledger that was
@@ -64,6 +71,10 @@ type Report struct {
 	Open int
 	// Unowned is how many none of the organisation's callers made.
 	Unowned int
+	// Missing is how many the list lacks that are not known to be gone. Short says that
+	// these are most of what there is.
+	Missing int
+	Short   bool
 	// Rebuilt says that the ledger was not complete before.
 	Rebuilt bool
 	// Corrected is what the platform's bills have changed.
@@ -79,7 +90,7 @@ type Drift struct {
 }
 
 const (
-	// listSlack is what a list may lag behind an answer of the platform.
+	// listSlack is what a list usually lags behind an answer of the platform.
 	listSlack = 10 * time.Second
 	// clockSlack is what times in whole seconds may be off.
 	clockSlack = 2 * time.Second
@@ -103,19 +114,29 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
 	}
 	defer unlock()
+	from := r.Images.begin(org)
 	before, err := r.Store.Show(ctx, org)
 	if err != nil || closed && before.Complete {
 		return Report{}, err
 	}
+	r.Images.take(org, &before, from)
 	if r.Seen != nil && before.Complete {
 		r.Seen(ctx, org, &before)
 	}
-	if err := r.History.Roll(ctx, org, nil); err != nil {
+	if err := r.History.RollHours(ctx, org, nil); err != nil {
+		return Report{}, err
+	}
+	above, below := split(before.Differences())
+	if err := r.prove(ctx, org, above, below); err != nil {
 		return Report{}, err
 	}
 	token := before.Now.Format(time.RFC3339Nano)
+	memory := new(recollection)
 	if !before.Complete {
 		if err := r.Store.Begin(ctx, org, token); err != nil {
+			return Report{}, err
+		}
+		if memory, err = r.Images.recall(ctx, org, &before); err != nil {
 			return Report{}, err
 		}
 	}
@@ -124,13 +145,16 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
 	}
 	p := &pass{
-		Reconciler: r, org: org, state: &before, report: Report{Resources: len(found), Rebuilt: !before.Complete},
-		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(before.Resources)),
+		Reconciler: r, org: org, state: &before, memory: memory, report: Report{Resources: len(found), Rebuilt: !before.Complete},
+		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(before.Resources)), gets: newGets(),
 	}
 	if err := p.run(ctx, found); err != nil {
 		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
 	}
-	if err := r.History.Roll(ctx, org, p.found); err != nil {
+	if err := r.History.RollHours(ctx, org, p.found); err != nil {
+		return p.report, err
+	}
+	if err := r.prove(ctx, org, below, nil); err != nil {
 		return p.report, err
 	}
 	if !before.Complete {
@@ -140,6 +164,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		}
 		if !done {
 			return p.report, errors.New("the store was lost during the rebuild")
+		}
+		if err := r.Images.finished(ctx, org, memory, &p.report, before.Now); err != nil {
+			return p.report, err
 		}
 	}
 	p.report.Corrected, err = r.Bills.Follow(ctx, org, before.Now)
@@ -164,6 +191,8 @@ type pass struct {
 	state   *State
 	found   map[string]*Found
 	records map[string]*Record
+	gets    gets
+	memory  *recollection
 	report  Report
 }
 
@@ -183,21 +212,27 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	if err == nil && len(unknown) > 0 {
 		unknown, err = p.outside(ctx, unknown)
 	}
+	if err == nil {
+		err = p.memory.rest(ctx, p, unknown)
+	}
 	if err != nil {
 		return err
 	}
-	for _, f := range unknown {
-		if err := p.adopt(ctx, f); err != nil {
-			return err
-		}
+	if err := p.adopt(ctx, unknown); err != nil {
+		return err
 	}
-	for _, r := range p.records {
-		if err := p.follow(ctx, r); err != nil {
-			return err
-		}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if p.report.Short = p.short(); p.report.Short {
+		p.Logger.WarnContext(ctx, "the platform's list lacks most of what there is; nothing of it is taken for gone without a GET", "org", p.org, "missing", p.report.Missing, "listed", len(p.found))
 	}
 	for id, f := range p.found {
-		if r := p.records[id]; Counts(f.Kind) && (r == nil || r.Owner == Owner{}) {
+		r, owner := p.records[id], p.memory.owners[id].Owner
+		if r != nil {
+			owner = r.Owner
+		}
+		if Counts(f.Kind) && owner == (Owner{}) {
 			p.report.Unowned++
 		}
 	}
@@ -205,91 +240,6 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 		return nil
 	}
 	return p.Enforcer.enforce(ctx, p)
-}
-
-// due reports whether the end of a hold's call has to be found out, and until when
-// it is looked for.
-func (p *pass) due(h *Hold) (until time.Time, due bool) {
-	if h.Open {
-		return h.Until, true
-	}
-	late := h.At.Add(p.Patience)
-	return late.Add(p.Unresolved), p.state.Now.After(late)
-}
-
-// holds ends the holds whose end can be told, and returns what of the unknown
-// resources none of them has made.
-func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
-	for i := range p.state.Holds {
-		h := &p.state.Holds[i]
-		until, due := p.due(h)
-		over := !p.state.Now.Before(until)
-		var s *Settlement
-		switch {
-		case h.Kind == string(operation.KindJob): // nothing is listed for it: what it cost at most is known
-			if s = p.job(ctx, h); s == nil && due && over {
-				s = &Settlement{Hold: h.ID, End: Commit, Full: true}
-			}
-			if s == nil {
-				continue
-			}
-		case h.Resource == "":
-			at := -1
-			for j, f := range unknown {
-				if f.MadeBy(h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
-					at = j
-					break
-				}
-			}
-			switch {
-			case at >= 0 && due:
-				s = p.made(h, unknown[at])
-				unknown = append(unknown[:at:at], unknown[at+1:]...)
-			case at >= 0: // its call is under way: it will say so itself
-				unknown = append(unknown[:at:at], unknown[at+1:]...)
-			case due && over:
-				s = &Settlement{Hold: h.ID, End: Release}
-			}
-		case due:
-			s = p.changed(h, over)
-		}
-		if s == nil {
-			if due {
-				p.report.Open++
-			}
-			continue
-		}
-		if err := p.end(ctx, h, s); err != nil {
-			return nil, err
-		}
-	}
-	return unknown, nil
-}
-
-// maxJobs is about how many jobs a pass asks for.
-const maxJobs = 100
-
-// job asks what became of the job of a hold, nil if that is not known. Of too many, it
-// asks for some, others in each pass.
-func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
-	if !h.Open || p.Job == nil || rand.IntN(len(p.state.Holds)) >= maxJobs {
-		return nil
-	}
-	s, err := p.Job(ctx, p.org, h)
-	if err != nil {
-		p.Logger.DebugContext(ctx, "it is not known what became of a job", "org", p.org, "hold", h.ID, "error", err.Error())
-	}
-	return s
-}
-
-// claim reports whether what was found can be given to a hold. A call that is under
-// way claims what it made itself.
-func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
-	if _, due := p.due(h); !due {
-		return true
-	}
-	mine, err := p.Claim(ctx, p.org, f, h.ID)
-	return err == nil && mine
 }
 
 // outside returns what of the unknown resources was made without the gateway, and not
@@ -301,17 +251,21 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 	if err != nil {
 		return nil, err
 	}
+	known := make(map[string]bool, len(after.Resources)+len(p.state.Holds))
 	for i := range after.Resources {
-		unknown = slices.DeleteFunc(unknown, func(f *Found) bool { return f.ID == after.Resources[i].ID })
+		known[after.Resources[i].ID] = true
+	}
+	unknown = slices.DeleteFunc(unknown, func(f *Found) bool { return known[f.ID] })
+	clear(known)
+	for i := range p.state.Holds {
+		known[p.state.Holds[i].ID] = true
 	}
 	for i := range after.Holds {
 		h := &after.Holds[i]
-		if slices.ContainsFunc(p.state.Holds, func(known Hold) bool { return known.ID == h.ID }) {
+		if known[h.ID] || h.Resource != "" {
 			continue
 		}
-		at := slices.IndexFunc(unknown, func(f *Found) bool {
-			return h.Resource == "" && f.MadeBy(h.Kind, h.About, after.Now.Sub(h.At))
-		})
+		at := slices.IndexFunc(unknown, func(f *Found) bool { return f.MadeBy(h.Kind, h.About, after.Now.Sub(h.At)) })
 		if at >= 0 {
 			unknown = slices.Delete(unknown, at, at+1)
 		}
@@ -319,92 +273,88 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	still, err := p.List(ctx, p.org)
+	again, err := p.List(ctx, p.org)
 	if err != nil {
 		return nil, fmt.Errorf("list again: %w", err)
 	}
-	return slices.DeleteFunc(unknown, func(f *Found) bool {
-		return !slices.ContainsFunc(still, func(other Found) bool { return other.ID == f.ID })
-	}), nil
+	clear(known)
+	for i := range again {
+		known[again[i].ID] = true
+	}
+	return slices.DeleteFunc(unknown, func(f *Found) bool { return !known[f.ID] }), nil
 }
 
-// made commits a create under the resource that was found.
-func (p *pass) made(h *Hold, f *Found) *Settlement {
-	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, About: h.About}
-	if !f.Priced {
-		s.Amounts[Burn] = h.Amounts[Burn]
-	}
-	return s
-}
-
-// changed ends the hold of a change: at once if the platform shows that it was made,
-// or if nothing was reserved, otherwise when it has been looked for long enough.
-func (p *pass) changed(h *Hold, over bool) *Settlement {
-	f, was := p.found[h.Resource], p.records[h.Resource]
-	if f == nil {
-		return &Settlement{Hold: h.ID, End: Commit, Resource: h.Resource, Gone: true}
-	}
-	var before Amounts
-	if was != nil {
-		before = was.Amounts
-	}
-	if h.Amounts.Above(f.Amounts.Over(before)) && !over {
-		return nil
-	}
-	s := p.made(h, f)
-	if !f.Priced {
-		s.Amounts[Burn] = before[Burn]
-	}
-	return s
-}
-
-func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
-	if err := p.Store.Settle(ctx, p.org, s); err != nil {
-		return err
-	}
-	if s.End == Release {
-		p.report.Released++
-	} else {
-		p.report.Found++
-	}
-	if r := p.records[h.Resource]; r != nil {
-		r.Version = -1 // it has just changed
-	}
-	p.Logger.InfoContext(ctx, "a hold of unknown end is settled", "org", p.org, "hold", h.ID, "operation", h.About.Operation,
-		"decision", h.About.Decision, "carried_out", s.End == Commit, "resource", s.Resource)
-	return nil
-}
-
-// adopt enters what was made without the gateway, if it counts.
-func (p *pass) adopt(ctx context.Context, f *Found) error {
-	if !Counts(f.Kind) {
-		return nil
-	}
-	done, err := p.Store.Adjust(ctx, p.org, &Adjustment{
-		Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: f.about(),
+// adopt enters what was made without the gateway, if it counts, and what a lost ledger
+// had, for its owner.
+func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
+	unknown = slices.DeleteFunc(unknown, func(f *Found) bool {
+		_, known := p.memory.owners[f.ID]
+		return !known && !Counts(f.Kind)
 	})
-	if err != nil || !done {
-		return err
+	list := make([]*Adjustment, len(unknown))
+	for i, f := range unknown {
+		list[i] = &Adjustment{Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: f.about()}
+		if owned, known := p.memory.owners[f.ID]; known {
+			list[i].Owner, list[i].About = &owned.Owner, owned.About.or(f.about())
+		}
 	}
+	made, err := p.Store.Adjust(ctx, p.org, list...)
+	for i, done := range made {
+		if done != NotMade {
+			p.adopted(ctx, unknown[i], done)
+		}
+	}
+	return err
+}
+
+func (p *pass) adopted(ctx context.Context, f *Found, done Adjusted) {
 	p.report.Adopted++
+	if p.memory.owners[f.ID].Owner != (Owner{}) {
+		p.report.Returned++
+	}
 	if !f.Priced {
 		p.Logger.WarnContext(ctx, "a resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org, "kind", f.Kind, "resource", f.ID)
 	}
-	if !p.report.Rebuilt {
+	switch {
+	case done == GivenBack:
+		p.Logger.WarnContext(ctx, "a resource that had gone is back and belongs to its owner again", "org", p.org, "kind", f.Kind, "resource", f.ID)
+	case !p.report.Rebuilt:
 		p.Logger.WarnContext(ctx, "a resource was made without the gateway and counts for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
 		p.report.Strangers = append(p.report.Strangers, *f)
 	}
-	return nil
 }
 
-// follow makes a record say what the platform does.
-func (p *pass) follow(ctx context.Context, r *Record) error {
-	f := p.found[r.ID]
+// follow makes the records say what the platform does.
+func (p *pass) follow(ctx context.Context) error {
+	var list []*Adjustment
+	for _, r := range p.records {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if a := p.difference(ctx, r); a != nil {
+			list = append(list, a)
+		}
+	}
+	made, err := p.Store.Adjust(ctx, p.org, list...)
+	for i, done := range made {
+		if done != NotMade {
+			p.followed(ctx, list[i])
+		}
+	}
+	return err
+}
+
+// difference is what makes a record say what the platform does, nil for nothing.
+func (p *pass) difference(ctx context.Context, r *Record) *Adjustment {
+	if r.Version < 0 || r.Pending > 0 {
+		return nil // a call changes it
+	}
+	f, known := p.now(ctx, r)
+	if !known {
+		return nil
+	}
 	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, About: r.About}
-	switch {
-	case f == nil && p.state.Complete && p.state.Now.Sub(r.Since) < listSlack:
-		return nil // it was made a moment ago
-	case f != nil:
+	if f != nil {
 		if a.Amounts = f.Amounts; !f.Priced {
 			a.Amounts[Burn] = r.Amounts[Burn]
 		}
@@ -412,19 +362,23 @@ func (p *pass) follow(ctx context.Context, r *Record) error {
 			return nil
 		}
 	}
-	done, err := p.Store.Adjust(ctx, p.org, a)
-	if err != nil || !done {
-		return err
-	}
+	return a
+}
+
+// followed notes an adjustment that was made.
+func (p *pass) followed(ctx context.Context, a *Adjustment) {
+	r := p.records[a.Resource]
 	if a.Gone {
 		p.report.Removed++
 	} else {
 		p.report.Changed++
+	}
+	if p.gets.ended[r.ID] {
+		return // by a call
 	}
 	if !p.report.Rebuilt {
 		p.report.Drifted = append(p.report.Drifted, Drift{Record: *r, Now: a.Amounts, Gone: a.Gone})
 	}
 	p.Logger.WarnContext(ctx, "the ledger follows a change that was made without the gateway", "org", p.org, "kind", r.Kind, "resource", r.ID,
 		"gone", a.Gone, "before", r.Amounts, "now", a.Amounts)
-	return nil
 }

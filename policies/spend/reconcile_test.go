@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,8 +30,16 @@ type reconciled struct {
 
 	now   time.Time
 	found []spend.Found
-	// listed is called before each list.
+	// listed is called before each list, which fails with away.
 	listed func()
+	away   error
+	// hidden is what the list lacks and a GET finds, and looked what a GET finds instead
+	// of what is listed; asked counts GETs.
+	hidden  []spend.Found
+	looked  []spend.Found
+	failing bool
+	asked   int
+	report  spend.Report
 }
 
 func newReconciled(t *testing.T) *reconciled {
@@ -50,14 +59,27 @@ func (r *reconciled) pass(store spend.Store) error { return r.reconcile(store, n
 
 func (r *reconciled) passWith(e *spend.Enforcer) error { return r.reconcile(r, e) }
 
-func (r *reconciled) reconcile(store spend.Store, e *spend.Enforcer) error {
-	_, err := (&spend.Reconciler{
+func (r *reconciled) get(_ context.Context, _ string, _ operation.Kind, id string) (*spend.Found, error) {
+	if r.asked++; r.failing {
+		return nil, errors.New("502")
+	}
+	for _, f := range slices.Concat(r.looked, r.found, r.hidden) {
+		if f.ID == id {
+			return &f, nil
+		}
+	}
+	return nil, nil
+}
+
+func (r *reconciled) reconcile(store spend.Store, e *spend.Enforcer) (err error) {
+	r.report, err = (&spend.Reconciler{
 		Enforcer: e, Store: store, History: &spend.History{Archive: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
 		List: func(context.Context, string) ([]spend.Found, error) {
 			r.listed()
-			return r.found, nil
+			return r.found, r.away
 		},
-		Claim: func(context.Context, string, *spend.Found, string) (bool, error) { return true, nil },
+		Get:   r.get,
+		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
 		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
 	}).Pass(r.Context(), org)
 	return err
@@ -186,11 +208,17 @@ func (h *halfway) Settle(ctx context.Context, org string, s *spend.Settlement) e
 	return h.Store.Settle(ctx, org, s)
 }
 
-func (h *halfway) Adjust(ctx context.Context, org string, a *spend.Adjustment) (bool, error) {
-	if err := h.step(); err != nil {
-		return false, err
+func (h *halfway) Adjust(ctx context.Context, org string, list ...*spend.Adjustment) (made []spend.Adjusted, err error) {
+	for _, a := range list {
+		if err := h.step(); err != nil {
+			return made, err
+		}
+		one, err := h.Store.Adjust(ctx, org, a)
+		if made = append(made, one...); err != nil {
+			return made, err
+		}
 	}
-	return h.Store.Adjust(ctx, org, a)
+	return made, nil
 }
 
 func (h *halfway) Show(ctx context.Context, org string) (spend.State, error) {

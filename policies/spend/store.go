@@ -3,6 +3,7 @@ package spend
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -55,6 +56,23 @@ func (o Owner) Scopes() []Scope {
 	return append(scopes, Scope{Kind: KindOrg})
 }
 
+// Holder is the gateway whose call a reservation is.
+type Holder struct {
+	// Incarnation names one start of the gateway's process: two starts never share it.
+	Incarnation string
+	// Gateway is the gateway's name, for people.
+	Gateway string
+}
+
+// String is the inverse of HolderOf.
+func (h Holder) String() string { return h.Incarnation + " " + h.Gateway }
+
+// HolderOf reads a holder as stores keep it.
+func HolderOf(text string) Holder {
+	incarnation, gateway, _ := strings.Cut(text, " ")
+	return Holder{incarnation, gateway}
+}
+
 // About is what is remembered of a resource or a hold for people and for the
 // reconciler.
 type About struct {
@@ -84,11 +102,13 @@ type Reservation struct {
 	// resource takes.
 	Free  bool
 	About About
+	// Holder is filled in by an [Outbox].
+	Holder Holder
 	// Waived names ceilings that do not apply to the call; see [Ceiling.Name].
 	Waived []string
-	// Unless is a key of the organisation's in the store, "" for none: where it
-	// exists, nothing is reserved.
-	Unless string
+	// Note is the intent that is noted with the hold, nil for none: where it cannot be,
+	// nothing is reserved.
+	Note *Note
 	// Limits are the ceilings of each of the owner's scopes, in their order.
 	Limits  [][Ceilings]int64
 	Horizon Horizon
@@ -109,7 +129,7 @@ const (
 	// Closed means that the ledger is not known to be complete: it has to be rebuilt
 	// from the platform's lists first. Nothing is held.
 	Closed
-	// Repeated means that the key Unless exists; nothing is held.
+	// Repeated means that the wish of the Note has other intents; nothing is held.
 	Repeated
 )
 
@@ -168,16 +188,8 @@ type Settlement struct {
 	// Amounts is what the resource takes now; Gone that it exists no more.
 	Amounts Amounts
 	Gone    bool
-	// Mark is written by a Commit, nil for nothing.
-	Mark *Mark
-}
-
-// Mark is a key of the organisation's in the store with its value. One that exists
-// stays as it is.
-type Mark struct {
-	Key, Value string
-	// Keep is how long it is kept.
-	Keep time.Duration
+	// Intent is how the intent of the hold goes on, nil without one.
+	Intent *Ending
 }
 
 // Adjustment makes the ledger follow the platform.
@@ -190,10 +202,26 @@ type Adjustment struct {
 	Amounts Amounts
 	Gone    bool
 	About   About
-	// Owner is the resource's from now on; nil leaves it as it is, and what is entered
-	// without one is the organisation's.
+	// Owner is the resource's from now on; nil leaves it as it is. What is entered
+	// without one belongs to the owner it had when an adjustment removed it, or else to
+	// the organisation.
 	Owner *Owner
 }
+
+// Adjusted is what became of an adjustment.
+type Adjusted uint8
+
+const (
+	// NotMade means that nothing was done.
+	NotMade Adjusted = iota
+	// Made means that the ledger follows.
+	Made
+	// GivenBack means that the resource was entered as that of its earlier owner.
+	GivenBack
+)
+
+// KeepOwners is how long the owner of a resource is kept that an adjustment removed.
+const KeepOwners = 30 * 24 * time.Hour
 
 // Record is one resource in the ledger.
 type Record struct {
@@ -203,8 +231,8 @@ type Record struct {
 	About    About
 	// Version changes with each change of the record.
 	Version int64
-	// Since is when it was entered.
-	Since time.Time
+	// Since is when it was entered, Changed when what it takes changed last.
+	Since, Changed time.Time
 	// Pending is how many calls about it are under way.
 	Pending int64
 }
@@ -217,6 +245,7 @@ type Hold struct {
 	Owner    Owner
 	Amounts  Amounts
 	About    About
+	Holder   Holder
 	At       time.Time
 	// Open says that it is not known what became of the call; Until is when the hold
 	// is released if nothing is found.
@@ -237,35 +266,62 @@ type State struct {
 	Now time.Time
 	// Zone says when days and months begin.
 	Zone Zone
-	// Complete is false while the ledger has to be rebuilt.
-	Complete  bool
+	// Epoch changes with each rebuild.
+	Epoch int64
+	// Complete is false while the ledger has to be rebuilt; Lost is what the store has
+	// lost of it since it was complete.
+	Complete bool
+	Lost     Lost
+	// Repairs changes with each repair of the sums.
+	Repairs   int64
 	Balances  []Balance
 	Resources []Record
 	Holds     []Hold
+}
+
+// Job names a job of the run interface.
+type Job struct {
+	// Endpoint is the id of the endpoint or model that runs it.
+	Endpoint, ID string
 }
 
 // Store keeps ledgers. Each method is one atomic step, and safe to repeat with the
 // same arguments. Implementations are safe for concurrent use.
 type Store interface {
 	Archive
+	Memorial
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle ends a hold or opens it. A hold that has ended already stays as it is. A commit
 	// without its hold, which a lost store can cause, enters the resource all the
-	// same. What other calls have changed meanwhile is never lowered by it.
+	// same, or removes it if nothing else is under way about it. What other calls have changed meanwhile is never lowered by it.
 	Settle(ctx context.Context, org string, s *Settlement) error
-	// Adjust reports whether the adjustment was made.
-	Adjust(ctx context.Context, org string, a *Adjustment) (bool, error)
+	// Adjust makes adjustments, and returns what became of each. It is atomic for each
+	// of them alone: with an error, those of the beginning may have been made.
+	Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error)
 	// Begin announces that the ledger is being rebuilt; Finish declares it complete,
 	// unless the store was lost since Begin with the same token, and reports whether
 	// it is.
 	Begin(ctx context.Context, org, token string) error
 	Finish(ctx context.Context, org, token string) (bool, error)
-	// Owners returns those of resources, the zero Owner for one that is not known.
-	Owners(ctx context.Context, org string, resources []string) ([]Owner, error)
+	// Repair adds differences to sums, and reports whether it did; see [Repair].
+	Repair(ctx context.Context, org string, r *Repair) (bool, error)
+	// Owners returns those of resources and then those of jobs, the zero Owner for one
+	// that is not known, and reports whether the ledger is complete.
+	Owners(ctx context.Context, org string, resources []string, jobs ...Job) (owners []Owner, complete bool, err error)
+	// NoteJob remembers the owner of a job for a time. A later note changes nothing.
+	NoteJob(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error
 	Show(ctx context.Context, org string) (State, error)
+	// Holds is Show of the holds alone.
+	Holds(ctx context.Context, org string) (State, error)
 	// Balances is Show of the balances of an owner's scopes alone, in their order.
 	Balances(ctx context.Context, org string, o Owner) (State, error)
 }
 
 // ErrUnavailable means that the ledger cannot be asked.
 var ErrUnavailable = errors.New("spend: the ledger cannot be asked")
+
+// Adjust makes one adjustment, and reports whether it was made.
+func Adjust(ctx context.Context, s Store, org string, a *Adjustment) (bool, error) {
+	made, err := s.Adjust(ctx, org, a)
+	return err == nil && made[0] != NotMade, err
+}

@@ -65,7 +65,7 @@ func TestUnusualHours(t *testing.T) {
 				if len(state.Resources) > 0 {
 					a.Version = state.Resources[0].Version
 				}
-				if done, err := store.Adjust(t.Context(), org, &a); err != nil || !done {
+				if done, err := spend.Adjust(t.Context(), store, org, &a); err != nil || !done {
 					t.Fatalf("Adjust: %t, %v", done, err)
 				}
 				now = now.Add(59 * time.Minute)

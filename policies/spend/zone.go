@@ -102,6 +102,17 @@ func (c *Calendar) bounds(which int, ms int64) (start, end int64) {
 	return start, end
 }
 
+// days lists when the days end, from that of a time to the one that ends at another time.
+func (z Zone) days(at, end time.Time) []time.Time {
+	y, m, d := at.In(z.Location()).Date()
+	for list := []time.Time(nil); ; d++ {
+		next := time.UnixMilli(z.begin(y, m, d+1)).In(z.Location())
+		if list = append(list, next); !next.Before(end) {
+			return list
+		}
+	}
+}
+
 // Ends returns when the day and the month end that a time is in.
 func (z Zone) Ends(at time.Time) (ends [periods]time.Time) {
 	c := z.Calendar(at)

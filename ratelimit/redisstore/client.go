@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/config/encryption"
 )
 
 // Options reads one or more Redis URLs into options that are right for counting
@@ -191,7 +193,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 		o.Addrs = append(o.Addrs, host)
 	}
 	if strings.HasPrefix(u.Scheme, "rediss") {
-		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		o.TLSConfig = encryption.Config()
 	}
 	return nil
 }

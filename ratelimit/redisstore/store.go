@@ -160,6 +160,9 @@ func (s *Store) Reset(ctx context.Context, org string, ref ratelimit.Ref) error 
 func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
+	if s.watch.unheard.Swap(false) {
+		return ratelimit.Pulse{}, wrap("beat", ratelimit.ErrRestarted)
+	}
 	epoch := s.watch.epoch.Load()
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
@@ -258,6 +261,9 @@ func (s *Store) Leases(ctx context.Context, org string, day int64, scopes []rate
 	}
 	return leases, nil
 }
+
+// Alive returns the gateways heard of lately, by their beats, sorted.
+func (s *Store) Alive() []string { return s.watch.alive() }
 
 // Show implements [ratelimit.Store]. It reads keys one after the other: counts
 // of different scopes may be moments apart.

@@ -62,6 +62,10 @@ type watch struct {
 	// since is when the latest change was noticed, until when the pause after it
 	// ends, in Unix nanoseconds.
 	since, until atomic.Int64
+	// unheard says that a change was noticed by an exchange that was none of the Store's.
+	unheard atomic.Bool
+	// deserted is the latest epoch whose pause ended without all gateways.
+	deserted atomic.Int64
 }
 
 func newWatch(client redis.UniversalClient, config Config) *watch {
@@ -164,17 +168,29 @@ func (w *watch) heard(epoch int64, alive, restored []string, within time.Duratio
 		w.peers[p] = now
 	}
 	if !w.pausing() {
+		if w.until.Swap(0) != 0 && w.missing(restored) {
+			w.deserted.Store(epoch)
+		}
 		maps.DeleteFunc(w.peers, func(_ string, last time.Time) bool { return now.Sub(last) > within })
 		return
 	}
-	for p := range w.peers {
-		if !slices.Contains(restored, p) {
-			return
-		}
+	if w.missing(restored) {
+		return
 	}
 	if now.Sub(time.Unix(0, w.since.Load())) >= MinRecovery {
 		w.until.Store(0)
 	}
+}
+
+// missing reports whether one of the gateways heard of has not restored what it
+// remembers. The caller holds mu.
+func (w *watch) missing(restored []string) bool {
+	for p := range w.peers {
+		if !slices.Contains(restored, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // alive returns the gateways lately heard of, sorted.
@@ -253,11 +269,16 @@ func (w *watch) identify(ctx context.Context) (map[string]string, error) {
 	return found, err
 }
 
-// identity returns the run ID of a server, empty if it does not tell.
+// identity returns the run ID of a server and that of its data's history, which changes
+// when a replica is promoted; it is empty if the server does not tell.
 func identity(ctx context.Context, c redis.Cmdable) (string, error) {
-	info, err := c.Info(ctx, "server").Result()
+	var server, replication *redis.StringCmd
+	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		server, replication = p.Info(ctx, "server"), p.Info(ctx, "replication")
+		return nil
+	})
 	if _, told := errors.AsType[redis.Error](err); told {
 		return "", nil
 	}
-	return field(info, "run_id"), err
+	return field(server.Val(), "run_id") + field(replication.Val(), "master_replid"), err
 }

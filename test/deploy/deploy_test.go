@@ -98,7 +98,7 @@ func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
 		}
 	}
 	timeouts := loaded.Config.Timeouts
-	if longest := timeouts.Notice + 2*timeouts.Drain; gateway.StopGracePeriod <= longest {
+	if longest := timeouts.Notice + timeouts.Drain + time.Second; gateway.StopGracePeriod <= longest {
 		t.Errorf("stop_grace_period is %s, stopping may take %s", gateway.StopGracePeriod, longest)
 	}
 	if !gateway.ReadOnly {

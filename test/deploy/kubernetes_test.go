@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -170,7 +171,7 @@ func TestChartFitsTheGateway(t *testing.T) {
 		"REDIS_URL": "redis://redis:6379/0", "ACME_PLATFORM_KEY": "key", "TOLLGATE_ADMIN_TOKEN": strings.Repeat("t", 16),
 	})
 	timeouts := loaded.Config.Timeouts
-	if longest := timeouts.Notice + 2*timeouts.Drain; float64(values.Grace) <= longest.Seconds() {
+	if longest := timeouts.Notice + timeouts.Drain + time.Second; float64(values.Grace) <= longest.Seconds() {
 		t.Errorf("terminationGracePeriodSeconds is %d, stopping may take %v", values.Grace, longest)
 	}
 	manifests := read(t, "deploy/kubernetes/tollgate.yaml")

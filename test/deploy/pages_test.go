@@ -88,6 +88,61 @@ func pages() map[string]string {
 	}
 }
 
+// demonstrated is what stands before the README: the demo runs. Commands ask the
+// listeners that it has here.
+const demonstrated = `
+mv bin/tollgate bin/built
+cat > bin/tollgate <<'EOF'
+#!/bin/sh
+case "$1" in
+  billing) exec bin/built "$@" --gateway http://127.0.0.1:8080 ;;
+  *) exec bin/built "$@" --admin http://127.0.0.1:8081 ;;
+esac
+EOF
+chmod +x bin/tollgate
+bin/built demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:8081 > demo.log 2>&1 &
+until grep -q Ctrl-C demo.log; do sleep 0.1; done
+`
+
+// TestReadme plays the session of the README from its beginning to its end.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	tool(t, "curl")
+	runPage(t, "README.md", demonstrated)
+}
+
+// What the demo says to try works in that order: nothing meets a budget but the fifty
+// pods that are meant to.
+func TestDemoFromTopToBottom(t *testing.T) {
+	t.Parallel()
+	tool(t, "curl")
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", `trap 'kill $(jobs -p) 2> /dev/null' EXIT
+tollgate demo --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 > demo.log 2>&1 &
+until grep -q Ctrl-C demo.log; do sleep 0.1; done
+sed -n '/^Try/,/^Press/s/^  \([^#]\)/\1/p' demo.log > try.sh
+wc -l < try.sh
+. ./try.sh`)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(binary(t))+":"+os.Getenv("PATH"))
+	raw, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	out := string(raw)
+	for _, want := range []string{
+		" 3 201\n", " 47 402\n", `"status":404`, "may make POST /v2/pods once", `"name":"big"`, `"name":"c"`, `"podHostId"`, "Idempotent-Replayed: true", "run_limits: 4096 is more", "\ntotal ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in what it prints:\n%s", want, out)
+		}
+	}
+	for _, unwanted := range []string{"no room in the budget", "Unauthorized", "tollgate: "} {
+		if strings.Contains(out, unwanted) {
+			t.Errorf("%q is in what it prints:\n%s", unwanted, out)
+		}
+	}
+}
+
 // TestPages runs pages line by line, each in one shell. The program is built already,
 // and ports are free ones.
 func TestPages(t *testing.T) {
@@ -111,7 +166,7 @@ func runPage(t *testing.T, page, before string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = strings.ReplaceAll(text, "127.0.0.1:"+port, fmt.Sprintf("127.0.0.1:%d", free))
+		text = strings.NewReplacer("127.0.0.1:"+port, fmt.Sprintf("127.0.0.1:%d", free), "localhost:"+port, fmt.Sprintf("localhost:%d", free)).Replace(text)
 		if port == "8081" {
 			text = strings.ReplaceAll(text, "limits show acme", fmt.Sprintf("limits show acme --admin http://127.0.0.1:%d", free))
 		}
@@ -147,7 +202,7 @@ func runPage(t *testing.T, page, before string) {
 			t.Fatalf("%s was not run:\n%s", s.command, out)
 		}
 		code, next, _ := strings.Cut(after, "\n")
-		rest = next
+		rest, got = next, strings.TrimSpace(strings.ReplaceAll(got, "\r", ""))
 		want := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(s.output)), `\.\.\.`, `(?s:.*)`)
 		if code != "0" || !regexp.MustCompile(`^`+want+`\s*$`).MatchString(got) {
 			t.Errorf("$ %sexits with %s and prints\n%s\nwant\n%s", s.command, code, got, s.output)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway"
 )
@@ -78,7 +79,7 @@ func TestUnitsFitTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if longest := limits.Notice + 2*limits.Drain; float64(stop) <= longest.Seconds() {
+	if longest := limits.Notice + limits.Drain + time.Second; float64(stop) <= longest.Seconds() {
 		t.Errorf("TimeoutStopSec is %d s, and stopping may take %v", stop, longest)
 	}
 	for unit, name := range map[string]string{"tollgate.socket": "data", "tollgate-admin.socket": "admin"} {

@@ -73,7 +73,9 @@ func (l *load) call(ctx context.Context, number int) {
 		method, path, body, want := http.MethodGet, "/v2/serverless", "", http.StatusOK
 		switch n % 10 {
 		case 3:
-			method, path, body, want = http.MethodPost, "/v2/pods", pod4090, http.StatusCreated
+			// each is another: one whose gateway was killed is under way still, for its equals
+			body = strings.Replace(pod4090, `"a"`, fmt.Sprintf(`"%d-%d"`, number, n), 1)
+			method, path, want = http.MethodPost, "/v2/pods", http.StatusCreated
 		case 7:
 			method, path, body, want = http.MethodPost, "/v2/pods", podH100, http.StatusForbidden
 		}

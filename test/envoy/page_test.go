@@ -117,12 +117,18 @@ func playPage(t *testing.T, topology string) {
 // those of the Envoys' admin interfaces, differ in their last digit only.
 func freePorts(t *testing.T) *strings.Replacer {
 	t.Helper()
+	given := make(map[string]bool) // tens
 	port := func() string {
-		n, err := redistest.FreePort()
-		if err != nil {
-			t.Fatal(err)
+		for {
+			n, err := redistest.FreePort()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := fmt.Sprint(":", n); !given[text[:5]] {
+				given[text[:5]] = true
+				return text
+			}
 		}
-		return fmt.Sprint(":", n)
 	}
 	ten := func() string {
 		for {

@@ -32,8 +32,8 @@ func preface(t *testing.T, version byte, from string) string {
 // slowing has wrong keys slow their address down soon.
 func slowing(s *settings) { s.burst = 20 }
 
-// guess fails often enough, from where raw says it comes, that a caller there whose
-// key is right is slowed down.
+// guess fails often enough, from where raw says it comes, that the next wrong key from
+// there is slowed down.
 func (s *site) guess(t *testing.T, raw func(key string) string) {
 	t.Helper()
 	for i := range 100 {
@@ -68,9 +68,12 @@ func TestBalancersTellTheAddress(t *testing.T) {
 			t.Parallel()
 			s := open(t, behind(tc.config), slowing)
 			s.guess(t, func(key string) string { return tc.raw(t, "203.0.113.9", key) })
-			for from, want := range map[string]int{"203.0.113.9": 429, "203.0.113.10": 200, "2001:db8::1": 200} {
-				if got := world.Ask(t, s.addr, tc.raw(t, from, k1)); got.Status != want {
-					t.Errorf("from %s: %d %s, want %d", from, got.Status, got.Body, want)
+			for from, want := range map[string]int{"203.0.113.9": 429, "203.0.113.10": 401, "2001:db8::1": 401} {
+				if got := world.Ask(t, s.addr, tc.raw(t, from, "wrong_key_100")); got.Status != want {
+					t.Errorf("a wrong key from %s: %d %s, want %d", from, got.Status, got.Body, want)
+				}
+				if got := world.Ask(t, s.addr, tc.raw(t, from, k1)); got.Status != 200 {
+					t.Errorf("a right key from %s: %d %s, want 200", from, got.Status, got.Body)
 				}
 			}
 			if log := s.logs.String(); !strings.Contains(log, `"peer":"203.0.113.9"`) || !strings.Contains(log, `"peer":"2001:db8::1"`) {

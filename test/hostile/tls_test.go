@@ -105,8 +105,11 @@ func TestTLS(t *testing.T) {
 		t.Errorf("without encryption: got %q, want no answer", got)
 	}
 	for name, cfg := range map[string]func(*tls.Config){
-		"TLS 1.1":        func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 },
-		"HTTP/2 only":    func(c *tls.Config) { c.NextProtos = []string{"h2"} },
+		"TLS 1.1":     func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 },
+		"HTTP/2 only": func(c *tls.Config) { c.NextProtos = []string{"h2"} },
+		"suites in CBC mode": func(c *tls.Config) {
+			c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA}
+		},
 		"another's name": func(c *tls.Config) { c.ServerName = "other" },
 	} {
 		c := trusting(cert)
@@ -114,6 +117,11 @@ func TestTLS(t *testing.T) {
 		if _, err := handshake(t, s, c); err == nil {
 			t.Errorf("%s: the handshake succeeds", name)
 		}
+	}
+	old := trusting(cert)
+	old.MaxVersion = tls.VersionTLS12
+	if _, err := handshake(t, s, old); err != nil {
+		t.Errorf("TLS 1.2: %v", err)
 	}
 	s.recorder.untouched(t)
 }

@@ -31,16 +31,17 @@ func Table() []Row {
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
 		leaf("config/fault", "faults of a configuration are values that every package can make"),
+		leaf("config/encryption", "a leaf: which TLS is spoken, by every listener and client"),
 		{
 			Package: "gateway",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
+			May:     []string{"config/encryption", "config/fault", "config/strictyaml", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
 			Tests:   []string{"test/world"}, // a gateway is configured as users do it
 			Why:     "gateway assembles everything below it; configuration reaches it as data",
 		},
 		{
 			Package: "gateway/filter/...",
 			May: []string{
-				"gateway/approval", "gateway/audit", "gateway/idempotency", "gateway/identity", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema",
+				"gateway/approval", "gateway/audit", "gateway/identity", "gateway/once/intent", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema",
 				"gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
 			},
 			Why: "filters use the leaves and know neither the doors nor how they are assembled",
@@ -48,8 +49,8 @@ func Table() []Row {
 		{
 			Package: "gateway/explain/...",
 			May: []string{
-				"gateway/approval", "gateway/filter", "gateway/idempotency", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson",
-				"policies/...", "ratelimit",
+				"gateway/approval", "gateway/filter", "gateway/identity", "gateway/once/intent", "gateway/problem", "gateway/route", "gateway/schema",
+				"gateway/strictjson", "policies/...", "ratelimit",
 			},
 			Tests: []string{"gateway/telemetry"}, // to make exchanges as the chain leaves them
 			Why:   "explanations stand on the chain, which knows nothing of them",
@@ -83,7 +84,8 @@ func Table() []Row {
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		{Package: "gateway/approval", May: []string{"gateway/record"}, Why: "a leaf: what was asked of operators, and answered"},
-		{Package: "gateway/idempotency", May: []string{"gateway/record"}, Why: "a leaf: what is remembered of calls"},
+		{Package: "gateway/once", May: []string{"gateway/once/intent", "policies/spend/..."}, Why: "intents in hand, in the ledger's store"},
+		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
 		leaf("gateway/record", "a leaf: compare and swap in Redis"),
 		{Package: "gateway/keystore", May: []string{"gateway/record"}, Why: "a leaf: records of keys, whatever they say"},
@@ -98,8 +100,8 @@ func Table() []Row {
 			Why:     "a leaf: the API's description",
 		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
-		{Package: "gateway/telemetry/...", May: []string{"config/fault", "config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
-		leaf("gateway/upstream/...", "a leaf: how the platform is called"),
+		{Package: "gateway/telemetry/...", May: []string{"config/encryption", "config/fault", "config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
+		{Package: "gateway/upstream/...", May: []string{"config/encryption"}, Why: "a leaf: how the platform is called"},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{
 			Package: "policies",
@@ -127,7 +129,7 @@ func Table() []Row {
 			May:     []string{"config/fault", "policies/..."},
 			Why:     "tools around the engine are a library of their own: they import nothing else of ours but faults",
 		},
-		{Package: "ratelimit/...", May: []string{"config/fault"}, Why: "the limiter is a library of its own: it imports nothing of ours but faults"},
+		{Package: "ratelimit/...", May: []string{"config/encryption", "config/fault"}, Why: "the limiter is a library of its own: it imports nothing of ours but leaves of config"},
 		{
 			Package: "translate/...",
 			May:     []string{"config/fault", "translate/graphql/engine"},

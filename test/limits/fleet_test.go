@@ -36,11 +36,11 @@ const credential = "platform-key-of-acme"
 
 // fleet is a Redis, the emulated platform, and gateways in front of it.
 type fleet struct {
-	server   *redistest.Server
-	redis    *redis.Client
-	gateways []string
-	kills    []func()
-	client   *http.Client
+	server    *redistest.Server
+	redis     *redis.Client
+	gateways  []string
+	processes []*process
+	client    *http.Client
 }
 
 // newFleet starts n gateways whose organisation has the given keys.
@@ -53,8 +53,8 @@ func newFleet(t *testing.T, mode string, n int, keys ...string) *fleet {
 	t.Cleanup(f.client.CloseIdleConnections)
 	file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", mode, keys...)
 	for i := range n {
-		url, kill := serve(t, i, file, "redis://"+addr)
-		f.gateways, f.kills = append(f.gateways, url), append(f.kills, kill)
+		url, p := serve(t, i, file, "redis://"+addr)
+		f.gateways, f.processes = append(f.gateways, url), append(f.processes, p)
 	}
 	return f
 }
@@ -63,7 +63,7 @@ func newFleet(t *testing.T, mode string, n int, keys ...string) *fleet {
 func (f *fleet) kill(t *testing.T, g int) {
 	t.Helper()
 	f.client.CloseIdleConnections()
-	f.kills[g]()
+	f.processes[g].kill()
 }
 
 // configuration is a gateway's file. A key is its identifier and its quotas; the
@@ -89,9 +89,16 @@ orgs:
 	return b.String()
 }
 
+// process is that of a gateway. Its kill ends it at once.
+type process struct {
+	*os.Process
+
+	kill func()
+}
+
 // serve runs one gateway process until the test ends, when it must stop cleanly
-// unless it was killed. It returns the gateway's address.
-func serve(t *testing.T, n int, file, redisURL string) (url string, kill func()) {
+// unless it was killed. It returns the gateway's address, too.
+func serve(t *testing.T, n int, file, redisURL string) (url string, p *process) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), fmt.Sprintf("tollgate-%d.yaml", n))
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
@@ -109,12 +116,12 @@ func serve(t *testing.T, n int, file, redisURL string) (url string, kill func())
 	log := &journal{serving: make(chan string, 1), ended: make(chan struct{})}
 	go log.read(out)
 	killed := false
-	kill = func() {
+	p = &process{Process: cmd.Process, kill: func() {
 		killed = true
 		_ = cmd.Process.Kill()
 		<-log.ended
 		_ = cmd.Wait() // it was killed: that is its exit status
-	}
+	}}
 	t.Cleanup(func() {
 		if killed {
 			return
@@ -131,7 +138,7 @@ func serve(t *testing.T, n int, file, redisURL string) (url string, kill func())
 	})
 	select {
 	case addr := <-log.serving:
-		return "http://" + addr, kill
+		return "http://" + addr, p
 	case <-log.ended:
 	case <-time.After(patience):
 	}

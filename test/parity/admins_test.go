@@ -98,6 +98,29 @@ func TestAdminsHaveTheRolesOfTheDocument(t *testing.T) {
 	}
 }
 
+// A key can always be revoked: wrong tokens slow down further wrong ones from their
+// address, and never a right one.
+func TestGuessedAdminTokensLockNobodyOut(t *testing.T) {
+	const peer = "192.0.2.7:1"
+	d := openDoor(t, "http", administered)
+	if w := d.as(t, "ada", "POST", "/admin/keys/create?org=acme&spec="+`{"id":"leaked","team":"research"}`); w.Code != 201 {
+		t.Fatalf("a key: %d %s", w.Code, w.Body)
+	}
+	last := 0
+	for i := range 40 {
+		last = d.with(t, peer, fmt.Sprintf("token_guess_%d", i), "GET", "/admin/status").Code
+	}
+	if last != 429 {
+		t.Errorf("the 40th wrong token: %d, want 429", last)
+	}
+	if w := d.with(t, peer, "token_ada", "POST", "/admin/keys/revoke?org=acme&id=leaked"); w.Code != 204 {
+		t.Errorf("revoking from there: %d %s, want 204", w.Code, w.Body)
+	}
+	if w := d.with(t, peer, "token_past", "GET", "/admin/status"); w.Code != 429 {
+		t.Errorf("a token whose time is over: %d, want 429", w.Code)
+	}
+}
+
 // What an admin does has the admin's name: in the audit log, in a grant and in the
 // decision that the grant let pass. A name that is not one's own is refused.
 func TestAdminsAreNamed(t *testing.T) {

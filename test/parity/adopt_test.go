@@ -16,12 +16,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
-// What was made without the gateway is the admins' alone where that is configured, but
-// public templates are everybody's.
+// What was made without the gateway is the admins' alone, but public templates are
+// everybody's.
 func TestUnowned(t *testing.T) {
-	d := openDoor(t, "http", apart("{read: key, unowned: admins}"), func(d *door) {
+	d := openDoor(t, "http", apart("{read: key}"), func(d *door) {
 		d.text = strings.Replace(d.text, "SHA256(key_other), roles: [admin]", "SHA256(key_other), roles: [operator]", 1)
 	})
+	d.reconcile(t)
 	outside(t, d, "POST", "/v2/pods", strings.Replace(podL4, `"a"`, `"unowned"`, 1))
 	outside(t, d, "POST", "/v2/templates", `{"name":"t","image":"img:1"}`)
 	id := func(path, list string) string {
@@ -32,20 +33,35 @@ func TestUnowned(t *testing.T) {
 		return fmt.Sprint(items[0].(map[string]any)["id"])
 	}
 	pod, template, public := id("/v2/pods", "pods"), id("/v2/templates", "templates"), id("/v2/catalog/templates", "templates")
-	sameAnswer(t, "reading an unowned pod", pod, func(id string) answer { return d.ask(t, request("GET", "/v2/pods/"+id, "key_other", "")) })
+	sameAnswer(t, d, "reading an unowned pod", pod, func(id string) answer { return d.ask(t, request("GET", "/v2/pods/"+id, "key_other", "")) })
 	if a := d.ask(t, request("GET", "/v2/pods", "key_other", "")); a.Body != `{"pods":[]}` {
 		t.Errorf("list: %s, want none", a.Body)
 	}
 	create := func(id string) answer {
 		return d.ask(t, request("POST", "/v2/pods", "key_other", naming(t, podL4, "templateId", id)))
 	}
-	sameAnswer(t, "a pod of an unowned template", template, create)
+	sameAnswer(t, d, "a pod of an unowned template", template, create)
 	if a := create(public); a.Status != 201 {
 		t.Errorf("a pod of a public template: %d %s, want 201", a.Status, a.Body)
 	}
 }
 
-// Isolation costs a read one question to the store, and organisations without it none.
+// What was made without the gateway is everybody's where that is configured.
+func TestUnownedOfTheOrganisation(t *testing.T) {
+	d := openDoor(t, "http", apart("{read: key, unowned: org, exempt: [viewer]}"))
+	outside(t, d, "POST", "/v2/pods", podL4)
+	list := d.ask(t, request("GET", "/v2/pods", "key_other", ""))
+	pods, _ := field(t, list.Body, "pods").([]any)
+	if len(pods) != 1 {
+		t.Fatalf("list: %d %s, want the pod", list.Status, list.Body)
+	}
+	id := fmt.Sprint(pods[0].(map[string]any)["id"])
+	if a := d.ask(t, request("DELETE", "/v2/pods/"+id, "key_other", "")); a.Status != 204 {
+		t.Errorf("delete: %d %s, want 204", a.Status, a.Body)
+	}
+}
+
+// Isolation costs a read one question to the store, a pipeline of three commands, and organisations without it none.
 func TestIsolationAsksOnce(t *testing.T) {
 	commands := func(isolation, path string) int {
 		d := openDoor(t, "http", apart(isolation))
@@ -67,8 +83,8 @@ func TestIsolationAsksOnce(t *testing.T) {
 		return least
 	}
 	for _, path := range []string{"/v2/pods", "/v2/pods/<id>", "/v2/billing/pods?podId=<id>"} {
-		if plain, apart := commands("{}", path), commands("{read: team, exempt: [viewer]}", path); apart != plain+1 {
-			t.Errorf("%s: %d commands with isolation and %d without, want one more", path, apart, plain)
+		if plain, apart := commands("{}", path), commands("{read: team, exempt: [viewer]}", path); apart != plain+7 {
+			t.Errorf("%s: %d commands with isolation and %d without, want seven more", path, apart, plain)
 		}
 	}
 }

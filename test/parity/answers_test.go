@@ -44,7 +44,8 @@ func TestFaithfulAndStrictAnswers(t *testing.T) {
 	}
 }
 
-// A brand is for both dialects; without one each takes the caller's spelling.
+// A brand is for both dialects. Without one each takes the caller's spelling, and
+// remembers it for callers of the organisation who spell none.
 func TestBrandsOfTemplates(t *testing.T) {
 	list := func(t *testing.T, d *door, brand string) (v1, gql any) {
 		t.Helper()
@@ -62,6 +63,22 @@ func TestBrandsOfTemplates(t *testing.T) {
 			if v1, gql := list(t, d, brand); v1 != true || gql != true {
 				t.Errorf("%s without a brand: v1 %v, GraphQL %v, want true", brand, v1, gql)
 			}
+		}
+		if a := d.ask(t, graphql(`{ podTemplates(input: {isInitech: true}) { id } }`)); a.Status != 200 {
+			t.Errorf("a third name: %d %s", a.Status, a.Body)
+		}
+		made := decoded(t, d.ask(t, request("POST", "/v1/templates", "key_platform", `{"name":"n","imageName":"i"}`)))
+		for _, brand := range []string{"Acme", "Globex", "Initech"} {
+			if got := translate.At(made, "is"+brand); got != false {
+				t.Errorf("made with is%s %v, want false: %v", brand, got, made)
+			}
+		}
+		if _, shown := translate.Members(made)["isPlatform"]; shown {
+			t.Errorf("isPlatform is shown beside names that were seen: %v", made)
+		}
+		foreign := d.ask(t, request("POST", "/v1/templates", "key_globex", `{"name":"n","imageName":"i"}`))
+		if got := translate.At(decoded(t, foreign), "isPlatform"); got != false {
+			t.Errorf("another organisation: %s, want isPlatform", foreign.Body)
 		}
 	})
 	eachDoor(t, func(t *testing.T, d *door) {

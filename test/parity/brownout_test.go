@@ -49,6 +49,9 @@ func TestABrownout(t *testing.T) {
 					t.Errorf("%s: %s = %q, want %q", dialect, name, got, value)
 				}
 			}
+			if link := a.Header.Get("Link"); !strings.HasPrefix(link, map[string]string{"v1": "</v2/pods>", "graphql": "</v2/openapi.json>"}[dialect]+`; rel="successor-version"`) {
+				t.Errorf("%s: Link = %q, want what to call in v2", dialect, link)
+			}
 			if a.Header.Get("RateLimit") == "" || a.Header.Get("Deprecation") == "" {
 				t.Errorf("%s: headers = %v, want limits and migration signals", dialect, a.Header)
 			}

@@ -3,11 +3,14 @@ package parity
 import (
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -64,4 +67,34 @@ func TestPermitsDrawnAtTheEndAreReturned(t *testing.T) {
 	if len(snap.Scopes) == 0 {
 		t.Error("nothing was counted")
 	}
+}
+
+// A stop in the middle of a pass ends within timeouts.drain and a second, whatever the
+// pass waits for.
+func TestAStopInAPassIsBounded(t *testing.T) {
+	const drain = 2 * time.Second
+	d := openDoor(t, "http", budgeted("{gpus: 1}"), func(d *door) {
+		d.text = strings.Replace(d.text, "limits: {timeout: 10s}", "limits: {timeout: 10s}\ntimeouts: {drain: 2s}", 1)
+	})
+	d.platform.AddFault(platform.Fault{Operation: "listPods", Kind: platform.FaultHang})
+	end := run(t, d)
+	until(t, "a pass to list pods", func() bool {
+		return slices.ContainsFunc(d.platform.Calls(), func(c platform.Call) bool { return c.Operation == "listPods" })
+	})
+	asked := make(chan struct{})
+	go func() { // a create that waits for the ledger to be rebuilt
+		defer close(asked)
+		if conn, err := net.Dial("tcp", d.addr); err == nil {
+			defer func() { _ = conn.Close() }()
+			_, _ = io.WriteString(conn, request("POST", "/v2/pods", "key_research", podL4, "Connection: close"))
+			_, _ = io.ReadAll(conn)
+		}
+	}()
+	until(t, "another", func() bool { return strings.Count(strings.Join(platformCalls(d), "\n"), "/v2/pods") > 1 })
+	began := time.Now()
+	end()
+	if took := time.Since(began); took > drain+time.Second {
+		t.Errorf("the stop took %s, want at most %s and a second", took, drain)
+	}
+	<-asked
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +88,8 @@ type door struct {
 	providers      *telemetry.Providers
 	// clock is the gateway's; the platform has its own.
 	clock *platform.Clock
+	// lefts counts the callers that have left before they were answered.
+	lefts *atomic.Int64
 }
 
 // advance moves every clock: the gateway's, the store's and the platform's.
@@ -119,7 +122,7 @@ func eachDoor(t *testing.T, body func(t *testing.T, d *door), opts ...option) {
 
 func openDoor(t *testing.T, name string, opts ...option) *door {
 	t.Helper()
-	d := &door{name: name, logs: new(world.Buffer), text: configuration, clock: platform.ManualClock(start)}
+	d := &door{name: name, logs: new(world.Buffer), lefts: new(atomic.Int64), text: configuration, clock: platform.ManualClock(start)}
 	d.platform = platform.RunT(t, platform.WithClock(platform.ManualClock(start)), platform.WithAccounts(
 		platform.Account{ID: "acme", Key: "pk-acme-" + canary},
 		platform.Account{ID: "globex", Key: "pk-globex-" + canary},
@@ -142,7 +145,10 @@ func (d *door) open(t *testing.T) {
 	if d.name == "envoy" {
 		front = envoy(t, d)
 	}
-	s := httptest.NewServer(front)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer context.AfterFunc(r.Context(), func() { d.lefts.Add(1) })()
+		front.ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	d.addr = s.Listener.Addr().String()
 }

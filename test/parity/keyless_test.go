@@ -138,3 +138,21 @@ func TestUnauthorizedSaysHow(t *testing.T) {
 		}
 	}, with("legacy: {keyless: {org: acme}}"))
 }
+
+// What the hub is asked without a key is not available, which is no matter of keys: a
+// client that reads 401 tells its user that the key is wrong.
+func TestHubQuestionsWithoutAKey(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		for document, want := range map[string]string{
+			`{ listings(input: {}) { id } }`:                "NOT_SUPPORTED",
+			`{ listing(input: {id: "x"}) { id } }`:          "NOT_SUPPORTED",
+			`{ podRentInterruptable(input: {}) { id } }`:    "UNAUTHENTICATED",
+			`mutation { createFlashApp(input: {}) { id } }`: "UNAUTHENTICATED",
+		} {
+			a := keyless(t, d, document)
+			if !strings.Contains(a.Body, `"`+want+`"`) || (a.Status == 401) != (want == "UNAUTHENTICATED") {
+				t.Errorf("%s: %d %s, want %s", document, a.Status, a.Body, want)
+			}
+		}
+	}, with("legacy: {keyless: {org: acme}}"))
+}

@@ -91,6 +91,7 @@ func TestTheLedgerFollowsThePlatform(t *testing.T) {
 		}
 		d.holds(t, 0, 0)
 		outside(t, d, "DELETE", "/v2/pods/"+id, "")
+		d.advance(time.Minute)
 		if r := d.reconcile(t); r.Removed != 1 {
 			t.Errorf("reconciled: %+v, want one removed", r)
 		}

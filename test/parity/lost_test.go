@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +37,15 @@ type lossy struct {
 // plain answers with a status that is no problem document.
 func plain(status int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) { http.Error(w, "<html>", status) }
+}
+
+// said answers with a status as the platform's own problem document.
+func said(status int) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"title":%q,"status":%d,"detail":"not now"}`, http.StatusText(status), status)
+	}
 }
 
 // cut closes the connection without an answer.
@@ -186,11 +197,7 @@ func TestLostCreatesAreFound(t *testing.T) {
 	ends := map[string]func(http.ResponseWriter){
 		"cut": cut, "502": plain(502), "504": plain(504), "500 of a proxy": plain(500),
 		"503 of a proxy": plain(503), "unreadable": plain(201),
-		"504 problem": func(w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "application/problem+json")
-			w.WriteHeader(http.StatusGatewayTimeout)
-			_, _ = io.WriteString(w, `{"title":"Gateway Timeout","status":504}`)
-		},
+		"504 problem": said(504), "408 of a proxy": plain(408),
 		"redirect": func(w http.ResponseWriter) { w.WriteHeader(http.StatusFound) },
 	}
 	for _, name := range []string{"http", "envoy"} {
@@ -275,19 +282,20 @@ func TestLostCreatesAreDatedByTheStore(t *testing.T) {
 				}
 				var began []time.Time
 				for _, key := range d.redis.Keys() {
-					if !strings.Contains(key, "once:{acme}:same/") {
+					if !strings.Contains(key, "once:{acme}:wish/") {
 						continue
 					}
-					text, err := d.redis.Get(key)
+					ids, err := d.redis.HKeys(key)
 					if err != nil {
 						t.Fatal(err)
 					}
-					var r struct{ Calls []struct{ Began int64 } }
-					if err := json.Unmarshal([]byte(text[strings.Index(text, " "):]), &r); err != nil {
-						t.Fatal(err)
-					}
-					for _, c := range r.Calls {
-						began = append(began, time.UnixMilli(c.Began))
+					for _, id := range ids {
+						at, _, _ := strings.Cut(d.redis.HGet(key, id), " ")
+						ms, err := strconv.ParseInt(at, 10, 64)
+						if err != nil {
+							t.Fatal(err)
+						}
+						began = append(began, time.UnixMilli(ms))
 					}
 				}
 				now := d.clock.Now()
@@ -399,6 +407,46 @@ func TestFailedCreatesAreTriedAgain(t *testing.T) {
 					t.Errorf("%d %s after %d creates, want the id of the one in %v", got.Status, got.Body, n, made)
 				}
 			})
+		}
+	}
+}
+
+// TestFailuresAreLookedForOnce: what the platform says to have failed, or to have come too
+// late or too early, is looked for once. The caller gets what it made, or what was said, and
+// the budget has the room again.
+func TestFailuresAreLookedForOnce(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{408, 425, 500, 503} {
+		for _, name := range []string{"http", "envoy"} {
+			for _, what := range []string{"v1 pod", "v2 pod", "graphql pod"} {
+				t.Run(strings.Join([]string{name, what, http.StatusText(status)}, "/"), func(t *testing.T) {
+					t.Parallel()
+					l := &lossy{lose: said(status), commit: 1}
+					d, ask := l.open(t, name, makers[what], func(d *door) {
+						d.text = strings.Replace(d.text, "{id: platform}", "{id: platform, budget: {gpus: 5}}", 1)
+					})
+					got := ask()
+					made := d.made(t, "createPod")
+					if len(made) != 1 || answeredID(got) != made[0] || l.creates != 1 || l.looks != 1 {
+						t.Fatalf("%d %s after %d creates and %d looks, want the id of the one in %v", got.Status, got.Body, l.creates, l.looks, made)
+					}
+					if what != "v2 pod" {
+						return // whose plans try again what the platform fails
+					}
+					l.mu.Lock()
+					l.commit = -1
+					l.mu.Unlock()
+					if got = ask(); got.Status != status || l.looks != 1 {
+						t.Errorf("%d %s after %d looks, want %d after one", got.Status, got.Body, l.looks, status)
+					}
+					d.reconcile(t)
+					for _, s := range d.ledger(t).Scopes {
+						if s.Scope == "team platform" && (s.Committed.GPUs != 1 || s.Reserved.GPUs != 0) {
+							t.Errorf("%d GPUs are committed and %d reserved, want 1 and none", s.Committed.GPUs, s.Reserved.GPUs)
+						}
+					}
+				})
+			}
 		}
 	}
 }

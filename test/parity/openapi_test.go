@@ -48,6 +48,7 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 	id, _ := field(t, cheap.Body, "id").(string)
 	d.used(t, 0, 1, id)
 	d.watch(t, 12)
+	stray(t, d, "stray")
 	d.advance(time.Hour)
 	refused := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
 	decision, _ := field(t, refused.Body, "decision").(string)
@@ -70,6 +71,8 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"POST", "/admin/limits/reset", "org=acme&scope=org:globex", "", 400},
 		{"GET", "/admin/spend", "org=acme", "", 200},
 		{"GET", "/admin/spend", "org=wrong", "", 400},
+		{"POST", "/admin/spend/holds/release", "org=acme&id=none&reason=x", "", 400},
+		{"POST", "/admin/spend/holds/release", "org=acme&id=stray&reason=x", "", 200},
 		{"POST", "/admin/spend/reconcile", "org=acme", "", 200},
 		{"POST", "/admin/spend/adopt", "org=acme&team=research&id=" + id, "", 200},
 		{"GET", "/admin/spend/history", "org=acme&by=team&by=resource&bucket=hour", "", 200},

@@ -157,10 +157,11 @@ func naming(t *testing.T, body, path, id string) string {
 }
 
 // sameAnswer reports an answer about a foreign id that differs from that about an id
-// which nothing has.
-func sameAnswer(t *testing.T, what, id string, ask func(id string) answer) {
+// which nothing has, and calls of the platform that differ.
+func sameAnswer(t *testing.T, d *door, what, id string, ask func(id string) answer) {
 	t.Helper()
 	plain := func(id string) string {
+		before := len(d.platform.Calls())
 		a := comparable(ask(id))
 		for name := range a.Header {
 			if strings.HasPrefix(name, "Ratelimit") || name == "X-Tollgate-Budget" || name == "X-Tollgate-V2-Operation" { // the first of two reads the catalog
@@ -168,11 +169,25 @@ func sameAnswer(t *testing.T, what, id string, ask func(id string) answer) {
 			}
 		}
 		body := regexp.MustCompile(`"(id|createdAt|startedAt)":"[^"]*"`).ReplaceAllString(a.Body, `"$1":"-"`)
-		return strings.ReplaceAll(fmt.Sprintf("%d %v %s", a.Status, a.Header, body), id, "ID")
+		return strings.ReplaceAll(fmt.Sprintf("%d %v %s", a.Status, a.Header, body), id, "ID") + calls(d, before)
 	}
 	if foreign, absent := plain(id), plain(nothing); foreign != absent {
 		t.Errorf("%s: of another team's: %s\nof what does not exist: %s\nwant the same", what, foreign, absent)
 	}
+}
+
+// anyID is an id in a path or a query.
+var anyID = regexp.MustCompile(`\b[a-z0-9]{10,26}\b`)
+
+// calls lists the calls of the platform behind some, without ids and prices.
+func calls(d *door, before int) string {
+	var out strings.Builder
+	for _, c := range d.platform.Calls()[before:] {
+		if !strings.HasPrefix(c.Path, "/v2/catalog/") {
+			fmt.Fprintf(&out, "\n\t%s %s", c.Method, anyID.ReplaceAllString(c.Path+"?"+c.RawQuery, "ID"))
+		}
+	}
+	return out.String()
 }
 
 // TestForeignIsAbsent asks every operation of the description, in every place where
@@ -190,7 +205,7 @@ func TestForeignIsAbsent(t *testing.T) {
 			row, _ := operation.Of(op.ID)
 			for _, p := range places(t, op) {
 				asked++
-				sameAnswer(t, fmt.Sprintf("%s, %s %s", op.ID, p.in, p.name), theirs[p.kind], func(id string) answer {
+				sameAnswer(t, d, fmt.Sprintf("%s, %s %s", op.ID, p.in, p.name), theirs[p.kind], func(id string) answer {
 					own, body, query := mine[row.Kind], bodies[op.ID], ""
 					switch p.in {
 					case operation.InPath:
@@ -243,7 +258,7 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 				if op.Method == "PATCH" || strings.HasSuffix(path, "/update") {
 					body = `{"name":"b"}`
 				}
-				sameAnswer(t, "v1 "+op.ID, theirs[kind], old(op.Method, path, body))
+				sameAnswer(t, d, "v1 "+op.ID, theirs[kind], old(op.Method, path, body))
 			}
 		}
 	}
@@ -261,7 +276,7 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 		{operation.KindVolume, "GET", "/v1/pods?networkVolumeId=<id>", ""},
 		{operation.KindPod, "GET", "/v1/pods?id=<id>", ""},
 	} {
-		sameAnswer(t, tt.method+" "+tt.path+" "+tt.body, theirs[tt.kind], old(tt.method, tt.path, tt.body))
+		sameAnswer(t, d, tt.method+" "+tt.path+" "+tt.body, theirs[tt.kind], old(tt.method, tt.path, tt.body))
 	}
 	for _, tt := range []struct {
 		kind  operation.Kind
@@ -278,7 +293,7 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 		{operation.KindRegistry, `mutation { deleteRegistryAuth(registryAuthId: "<id>") }`},
 		{operation.KindCluster, `mutation { deleteCluster(input: {id: "<id>"}) }`},
 	} {
-		sameAnswer(t, "GraphQL "+tt.query, theirs[tt.kind], func(id string) answer {
+		sameAnswer(t, d, "GraphQL "+tt.query, theirs[tt.kind], func(id string) answer {
 			return d.ask(t, strings.Replace(graphql(strings.ReplaceAll(tt.query, "<id>", id)), "key_research", "key_other", 1))
 		})
 	}
@@ -331,7 +346,7 @@ func TestListsLeaveOutWhatIsForeign(t *testing.T) {
 		pods, _ := field(t, members.Body, "pods").([]any)
 		member := fmt.Sprint(pods[0].(map[string]any)["id"])
 		for _, call := range [][3]string{{"GET", "", ""}, {"GET", "/logs", ""}, {"PATCH", "", `{"name":"b"}`}, {"POST", "/action", `{"action":"stop"}`}, {"DELETE", "", ""}} {
-			sameAnswer(t, call[0]+" a member of a cluster "+call[1], member, func(id string) answer {
+			sameAnswer(t, d, call[0]+" a member of a cluster "+call[1], member, func(id string) answer {
 				return d.ask(t, request(call[0], "/v2/pods/"+id+call[1], "key_other", call[2]))
 			})
 		}

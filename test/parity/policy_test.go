@@ -394,3 +394,28 @@ func write(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+// A reference to a secret in the name of a variable is refused in each dialect, although
+// the policy lets a value refer to any.
+func TestNamesOfVariablesReferToNoSecret(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		const name = "{{ ACME_SECRET_hf }}"
+		for _, tc := range []struct {
+			method, path, body string
+		}{
+			{"POST", "/v2/pods", `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"},"env":{"NAME":"VALUE"}}`},
+			{"POST", "/v1/pods", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"env":{"NAME":"VALUE"}}`},
+			{"POST", "/graphql", `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", env: [{key: \"NAME\", value: \"VALUE\"}]}) { id } }"}`},
+		} {
+			ask := func(key, value string) answer {
+				return d.ask(t, request(tc.method, tc.path, "key_research", strings.NewReplacer("NAME", key, "VALUE", value).Replace(tc.body)))
+			}
+			if a := ask("A", name); a.Status >= 300 || strings.Contains(a.Body, "errors") {
+				t.Errorf("%s, in a value: %d %s, want it made", tc.path, a.Status, a.Body)
+			}
+			if a := ask(name, "x"); a.Status < 300 && !strings.Contains(a.Body, "errors") || !strings.Contains(a.Body, "refers to a secret") {
+				t.Errorf("%s, in a name: %d %s, want it refused for the secret", tc.path, a.Status, a.Body)
+			}
+		}
+	}, under("- policy: env_rules"))
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // The roles of a key hold without a policy that is listed, in every dialect. A key
@@ -20,9 +22,17 @@ func TestRolesAreInForce(t *testing.T) {
 		{"pod", "POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`, "operator"},
 		{"pod in v1", "POST", "/v1/pods", `{"name":"b","imageName":"i:1","gpuTypeIds":["NVIDIA L4"]}`, "operator"},
 		{"pod in GraphQL", "POST", "/graphql", `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"c\", imageName: \"i:1\", gpuTypeId: \"NVIDIA L4\", gpuCount: 1}) { id } }"}`, "operator"},
-		{"template", "POST", "/v2/templates", `{"name":"t-%s","image":"i:1"}`, "admin"},
-		{"template in v1", "POST", "/v1/templates", `{"name":"u-%s","imageName":"i:1"}`, "admin"},
-		{"template in GraphQL", "POST", "/graphql", `{"query":"mutation { saveTemplate(input: {name: \"v-%s\", imageName: \"i:1\", dockerArgs: \"\", containerDiskInGb: 5, volumeInGb: 0, env: []}) { id } }"}`, "admin"},
+		{"template", "POST", "/v2/templates", `{"name":"t-%s","image":"i:1"}`, "operator"},
+		{"template in v1", "POST", "/v1/templates", `{"name":"u-%s","imageName":"i:1"}`, "operator"},
+		{"template in GraphQL", "POST", "/graphql", `{"query":"mutation { saveTemplate(input: {name: \"v-%s\", imageName: \"i:1\", dockerArgs: \"\", containerDiskInGb: 5, volumeInGb: 0, env: []}) { id } }"}`, "operator"},
+		{"volume", "POST", "/v2/network-volumes", `{"name":"v","size":10,"dataCenter":"EU-RO-1"}`, "operator"},
+		{"volume in v1", "POST", "/v1/networkvolumes", `{"name":"v","size":10,"dataCenterId":"EU-RO-1"}`, "operator"},
+		{"volume in GraphQL", "POST", "/graphql", `{"query":"mutation { createNetworkVolume(input: {name: \"v\", size: 10, dataCenterId: \"EU-RO-1\"}) { id } }"}`, "operator"},
+		{"registry", "POST", "/v2/registries", `{"name":"r-%s","username":"u","password":"p"}`, "operator"},
+		{"registry in v1", "POST", "/v1/containerregistryauth", `{"name":"s-%s","username":"u","password":"p"}`, "operator"},
+		{"registry in GraphQL", "POST", "/graphql", `{"query":"mutation { saveRegistryAuth(input: {name: \"q-%s\", username: \"u\", password: \"p\"}) { id } }"}`, "operator"},
+		{"SSH keys", "PUT", "/v2/account/ssh-keys", `{"keys":[]}`, "admin"},
+		{"SSH keys in GraphQL", "POST", "/graphql", `{"query":"mutation { updateUserSettings(input: {pubKey: \"\"}) { id } }"}`, "admin"},
 	}
 	rank := map[string]int{"viewer": 0, "": 1, "operator": 1, "admin": 2}
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -46,6 +56,40 @@ func TestRolesAreInForce(t *testing.T) {
 			fmt.Fprintf(&keys, "      - {id: key_of_role_%s, team: platform, sha256: SHA256(key_of_role_%s), roles: [%s]}\n", role, role, role)
 		}
 		d.text = strings.Replace(configuration, "    keys:\n", "    keys:\n"+keys.String(), 1)
+	})
+}
+
+// An operator changes and deletes templates, volumes and registries of its own team,
+// and no others where isolation keeps teams apart.
+func TestOperatorsChangeWhatIsolationLets(t *testing.T) {
+	changes := []struct{ method, path, body string }{
+		{"PATCH", "/v2/templates/template", `{"name":"u"}`},
+		{"PATCH", "/v1/templates/template", `{"name":"w"}`},
+		{"PATCH", "/v2/network-volumes/network_volume", `{"name":"u"}`},
+		{"PATCH", "/v1/networkvolumes/network_volume", `{"name":"w"}`},
+		{"DELETE", "/v1/templates/template", ""},
+		{"DELETE", "/v2/network-volumes/network_volume", ""},
+		{"DELETE", "/v2/registries/registry", ""},
+	}
+	eachDoor(t, func(t *testing.T, d *door) {
+		made := owned(t, d, "key_research")
+		for _, by := range []struct {
+			key  string
+			want bool
+		}{{"key_tiny_operator", false}, {"key_research", true}} {
+			for _, c := range changes {
+				kind := c.path[strings.LastIndexByte(c.path, '/')+1:]
+				path := strings.TrimSuffix(c.path, kind) + made[operation.Kind(kind)]
+				a := d.ask(t, request(c.method, path, by.key, c.body))
+				if (a.Status < 300) != by.want || !by.want && a.Status != 404 {
+					t.Errorf("%s %s by %s: %d %s, want allowed = %t", c.method, c.path, by.key, a.Status, a.Body, by.want)
+				}
+			}
+		}
+	}, func(d *door) {
+		d.text = strings.Replace(d.text, "credential: {env: ACME}", "credential: {env: ACME}\n    isolation: {change: team}", 1)
+		d.text = strings.Replace(d.text, "    keys:\n", "    keys:\n      - {id: key_tiny_operator, team: tiny, sha256: SHA256(key_tiny_operator)}\n", 1)
+		d.text = strings.Replace(d.text, `"NVIDIA L4"]`, `"NVIDIA L4", "NVIDIA A100-SXM4-80GB"]`, 1)
 	})
 }
 

@@ -86,6 +86,9 @@ func TestTokens(t *testing.T) {
 				if got.Status != c.want {
 					t.Errorf("a token %s, %s: %d %s, want %d", what, dialect, got.Status, got.Body, c.want)
 				}
+				if challenge := got.Header.Get("WWW-Authenticate"); got.Status == http.StatusUnauthorized && strings.Count(c.token, ".") == 2 && challenge != `Bearer error="invalid_token"` {
+					t.Errorf("a token %s, %s: WWW-Authenticate is %q, want invalid_token", what, dialect, challenge)
+				}
 				if unknown := ask("tg_unknown_key"); c.want == http.StatusUnauthorized && comparable(got).Body != comparable(unknown).Body {
 					t.Errorf("a token %s, %s: %s, want what an unknown key is answered: %s", what, dialect, got.Body, unknown.Body)
 				}
@@ -105,6 +108,28 @@ func TestTokens(t *testing.T) {
 		d.text = strings.Replace(d.text, "limits: {minute: 20}", "limits: {minute: 1000}", 1)
 		d.text = strings.Replace(d.text, "limits: {timeout: 10s}", "limits: {timeout: 10s, anonymous_exempt: [127.0.0.0/8]}", 1)
 	})
+}
+
+// A token that the issuer did issue counts as no guess, even one of nobody who may call.
+func TestVerifiedTokensAreNoGuesses(t *testing.T) {
+	i := issuer.RunT(t)
+	d := openDoor(t, "http", withIssuer(i))
+	nobody, expired := i.Token(t, claims(issuer.Claims{"tenant": nil})), i.Token(t, claims(issuer.Claims{"exp": start.Add(-time.Minute).Unix()}))
+	ask := func(token string) int { return d.ask(t, request("GET", "/v2/pods", token, "")).Status }
+	for n := range 40 {
+		if got := ask(nobody); got != 401 {
+			t.Fatalf("call %d of a colleague who is no caller: %d, want 401", n+1, got)
+		}
+	}
+	for range 20 {
+		ask(expired)
+	}
+	if got := ask(expired); got != 429 {
+		t.Errorf("an expired token for the 21st time: %d, want 429", got)
+	}
+	if got := ask(i.Token(t, claims(nil))); got != 200 {
+		t.Errorf("a right token from there: %d, want 200", got)
+	}
 }
 
 // Roles, policies, quotas, budgets and labels hold for callers with tokens.

@@ -166,6 +166,86 @@ func TestEventsArriveAtOnce(t *testing.T) {
 	}
 }
 
+// price gives the organisation a budget, and an endpoint the prices of a language model.
+func (r *rig) price(t *testing.T, id string) {
+	t.Helper()
+	r.text = strings.Replace(configuration, "POLICIES", "endpoints: min\n    "+strings.Replace(priced, "llm:", id+":", 1), 1)
+	if err := r.gateway.Swap(r.configuration(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStreamsUnderABudgetAreCounted: the gateway asks a stream for its tokens, which is
+// what it costs then; its caller sees of that what it has asked for.
+func TestStreamsUnderABudgetAreCounted(t *testing.T) {
+	const unasked, asked = `{"stream":true,`, `{"stream":true,"stream_options":{"include_usage":true},`
+	for name, tc := range map[string]struct {
+		route, body, begin string
+		sent, spent        string
+		seen               bool
+	}{
+		"chat":                 {"chat/completions", hello, unasked, `{"include_usage":true}`, "0.00042", false},
+		"chat that asks":       {"chat/completions", hello, asked, `{"include_usage":true}`, "0.00042", true},
+		"chat with an option":  {"chat/completions", hello, `{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":false},`, `{"continuous_usage_stats":false,"include_usage":true}`, "0.00042", false},
+		"completion":           {"completions", `{"model":"llm","prompt":"good night"}`, unasked, `{"include_usage":true}`, "0.00042", false},
+		"completion that asks": {"completions", `{"model":"llm","prompt":"good night"}`, asked, `{"include_usage":true}`, "0.00042", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			id := r.endpoint(t)
+			r.price(t, id)
+			target := "/v2/" + id + "/openai/v1/" + tc.route
+			a := r.ask(t, "POST", target, "key_research", strings.Replace(tc.body, "{", tc.begin, 1))
+			if a.Status != 200 || !strings.HasSuffix(a.Body, "data: [DONE]\n\n") || strings.Contains(a.Body, `"usage":{`) != tc.seen {
+				t.Errorf("%d %s; is the account of tokens there? want %t", a.Status, a.Body, tc.seen)
+			}
+			r.spent(t, tc.spent, "0")
+			calls := r.platform.Calls()
+			if sent := string(calls[len(calls)-1].Body); !strings.Contains(sent, `"stream_options":`+tc.sent) {
+				t.Errorf("sent: %s, want the options %s", sent, tc.sent)
+			}
+		})
+	}
+	for name, body := range map[string]string{"no stream": hello, "no budget": strings.Replace(hello, "{", unasked, 1)} {
+		r := newRig(t)
+		base := "/v2/" + r.endpoint(t)
+		if name == "no stream" {
+			r.price(t, base[len("/v2/"):])
+		}
+		r.ask(t, "POST", base+"/openai/v1/chat/completions", "key_research", body)
+		if sent := string(r.platform.CallsTo("chatCompletions")[0].Body); strings.Contains(sent, "stream_options") {
+			t.Errorf("%s: sent %s", name, sent)
+		}
+	}
+}
+
+// TestEventsUnderABudgetArriveAtOnce: while an account of tokens is looked for, each event
+// reaches the caller before the next is made, however it is cut and however long it is.
+func TestEventsUnderABudgetArriveAtOnce(t *testing.T) {
+	given, ended := make(chan string), make(chan error, 1)
+	r := newRig(t, policies(priced), upstream(t, events(given, ended)))
+	_, body := open(t, r)
+	for i, e := range []string{
+		"data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}],\"usage\":null}\n\n", ": ping\r\n\r\n", "data: " + strings.Repeat("x", 40<<10) + "\n\n",
+		"data: {\"choices\":[],\"usage\":null}\n\n", "data: {\"choices\":[{}],\"usage\":{}}\n\n", "event: a\ndata: {\"usage\":{}}\n\n", "data: \"usage\"\n\n",
+	} {
+		half := len(e) / 2
+		given <- e[:half]
+		given <- e[half:]
+		got := make([]byte, len(e))
+		if _, err := io.ReadFull(body, got); err != nil || string(got) != e {
+			t.Fatalf("event %d: %.200q, %v; want %.200q", i, got, err, e)
+		}
+	}
+	given <- "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,"
+	given <- "\"completion_tokens\":200}}\n\ndata: [DONE]\n\n"
+	close(given)
+	if rest, err := io.ReadAll(body); err != nil || string(rest) != "data: [DONE]\n\n" {
+		t.Errorf("after the last event: %q, %v", rest, err)
+	}
+	r.spent(t, "0.021", "0")
+}
+
 // TestLeavingEndsTheStream: the platform is told when the caller has left.
 func TestLeavingEndsTheStream(t *testing.T) {
 	given, ended := make(chan string), make(chan error, 1)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,6 +63,74 @@ func TestPolicies(t *testing.T) {
 		if c.Method == "POST" {
 			t.Errorf("%s %s reached the platform", c.Method, c.Path)
 		}
+	}
+}
+
+// TestTheMostThatARunProduces: by whatever a body multiplies what it asks for, the policies
+// and the ledger see the same most.
+func TestTheMostThatARunProduces(t *testing.T) {
+	const limits = `policies:
+      - {policy: run_limits, params: {max_tokens: 100}}
+    endpoints: min
+    budget: {per_day: 100}
+    prices: {runs: {llm: {usd_per_million_tokens: 10000, usd_per_million_input_tokens: 0.000001}}}`
+	const cost = `policies:
+      - {policy: run_cost, params: {max_usd_per_run: 1, prices: {llm: {usd_per_million_tokens: 10000, default_tokens: 1}}}}`
+	var calls atomic.Int64
+	up := upstream(t, answering(&calls, func(string) (int, string) { return 200, `{}` }))
+	byTokens, byCost := newRig(t, policies(limits), up), newRig(t, policies(cost), up)
+	ask := func(r *rig, route, body string) world.Answer {
+		return r.ask(t, "POST", "/v2/llm/"+route, "key_research", body)
+	}
+	const chat, text = "openai/v1/chat/completions", "openai/v1/completions"
+	for _, tc := range []struct{ route, body, field string }{ // %d is tokens of each of two
+		{chat, `{"model":"m","messages":[{"role":"user"}],"max_tokens":%d,"n":2}`, "/max_tokens"},
+		{chat, `{"model":"m","messages":[{"role":"user"}],"max_completion_tokens":%d,"best_of":2}`, "/max_completion_tokens"},
+		{text, `{"model":"m","prompt":["a","b"],"max_tokens":%d}`, "/max_tokens"},
+		{"run", `{"input":{"max_new_tokens":%d,"n":2}}`, "/input/max_new_tokens"},
+		{"run", `{"input":{"max_tokens":%d,"batch":["a","b"]}}`, "/input/max_tokens"},
+		{"run", `{"input":{"prompt":["a","b"],"sampling_params":{"max_tokens":%d}}}`, "/input/sampling_params/max_tokens"},
+		{"runsync", `{"input":{"sampling_params":{"max_tokens":%d,"n":1,"best_of":2}}}`, "/input/sampling_params/max_tokens"},
+		{"runsync", `{"input":{"openai_input":{"max_tokens":%d,"n":2}}}`, "/input/openai_input/max_tokens"},
+	} {
+		fits, over := fmt.Sprintf(tc.body, 50), fmt.Sprintf(tc.body, 51)
+		if a := ask(byTokens, tc.route, fits); a.Status != 200 || a.Header.Get("X-Tollgate-Cost") != "1.000001" {
+			t.Errorf("%s: %d %s, cost %s; want 200 and 1.000001", fits, a.Status, a.Body, a.Header.Get("X-Tollgate-Cost"))
+		}
+		if a := ask(byTokens, tc.route, over); a.Status != 403 || !strings.Contains(a.Body, `"policy":"run_limits"`) || !strings.Contains(a.Body, `"field":"`+tc.field+`"`) {
+			t.Errorf("%s: %d %s, want a denial by run_limits of %s", over, a.Status, a.Body, tc.field)
+		}
+		if a := ask(byCost, tc.route, fits); a.Status != 200 {
+			t.Errorf("%s: %d %s, want 200", fits, a.Status, a.Body)
+		}
+		if a := ask(byCost, tc.route, over); a.Status != 403 || !strings.Contains(a.Body, "1.02 USD per run are more than the 1 USD allowed") {
+			t.Errorf("%s: %d %s, want a denial by run_cost", over, a.Status, a.Body)
+		}
+	}
+}
+
+// TestDefaultsOfTokens: a body that names no maximum gets one, where its model reads it, and
+// each choice gets its part.
+func TestDefaultsOfTokens(t *testing.T) {
+	r := newRig(t, policies(`policies: [{policy: run_limits, params: {max_tokens: 100, set_defaults: true}}]`))
+	base := "/v2/" + r.endpoint(t)
+	for body, want := range map[string]string{
+		`{"input":{"prompt":"p"}}`:                            `{"input":{"prompt":"p","sampling_params":{"max_tokens":100}}}`,
+		`{"input":{"prompt":["p","q"]}}`:                      `{"input":{"prompt":["p","q"],"sampling_params":{"max_tokens":50}}}`,
+		`{"input":{"messages":[],"sampling_params":{"n":3}}}`: `{"input":{"messages":[],"sampling_params":{"max_tokens":33,"n":3}}}`,
+		`{"input":{"openai_input":{"max_tokens":null}}}`:      `{"input":{"openai_input":{"max_tokens":100}}}`,
+		`{"input":{"prompt":"p","sampling_params":{},"n":1}}`: `{"input":{"n":1,"prompt":"p","sampling_params":{"max_tokens":100}}}`,
+		`{"input":{"image":"i"}}`:                             `{"input":{"image":"i"}}`,
+		`{"input":{"prompt":"p","max_new_tokens":7}}`:         `{"input":{"max_new_tokens":7,"prompt":"p"}}`,
+	} {
+		r.want(t, 200, "POST", base+"/run", body)
+		calls := r.platform.CallsTo("run")
+		if diff := cmp.Diff(decoded(t, want), decoded(t, string(calls[len(calls)-1].Body))); diff != "" {
+			t.Errorf("%s: what the platform got (-want +got):\n%s", body, diff)
+		}
+	}
+	if a := r.ask(t, "POST", base+"/run", "key_research", `{"input":{"prompt":"p","n":101}}`); a.Status != 403 {
+		t.Errorf("more choices than tokens: %d %s, want 403", a.Status, a.Body)
 	}
 }
 

@@ -27,6 +27,7 @@ health             GET    /v2/ID/health
 requests           GET    /v2/ID/requests
 chatCompletions    POST   /v2/ID/openai/v1/chat/completions
 completions        POST   /v2/ID/openai/v1/completions
+embeddings         POST   /v2/ID/openai/v1/embeddings
 models             GET    /v2/ID/openai/v1/models
 model              GET    /v2/ID/openai/v1/models/llm
 model              GET    /v2/ID/openai/v1/models/owner/llm
@@ -45,7 +46,7 @@ cancelBatch        POST   /v2/ID/batch/b1/cancel
 
 // bodies are what the operations that need one are given.
 var bodies = map[string]string{
-	"run": `{"input":{}}`, "runSync": `{"input":{}}`, "chatCompletions": hello, "completions": `{"model":"llm","prompt":"a"}`,
+	"run": `{"input":{}}`, "runSync": `{"input":{}}`, "chatCompletions": hello, "completions": `{"model":"llm","prompt":"a"}`, "embeddings": `{"model":"llm","input":["a","b c"]}`,
 	"createBatch": `[{"input":{}}]`, "updateBatch": `{"name":"a"}`, "addBatchRequests": `{"requests":[{"input":{}}]}`,
 }
 

@@ -48,6 +48,7 @@ const prefix = "tollgate:spend:"
 type site struct {
 	t        *testing.T
 	platform *platform.Instance
+	deps     gateway.Deps // of each gateway
 	gateways []*front
 	store    *redisstore.Store
 	client   *http.Client
@@ -76,6 +77,9 @@ type plan struct {
 	settings string
 	// redis is where the gateways find the store, truth where the test does.
 	redis, truth string
+	// client is the gateways' of the store, and leaves everything as operators have it;
+	// nil is one that gives up soon.
+	client redis.UniversalClient
 	// upstream is where the gateways find the platform, if not at its own address.
 	upstream func(url string) string
 	// clock is the platform's, and that of the gateways, platformClock the platform's
@@ -109,14 +113,25 @@ func open(t *testing.T, p *plan) *site {
 		upstream = p.upstream(upstream)
 	}
 	s.settings = fmt.Sprintf("platform: {base_url: %q}\nredis: {embedded: true}\npolicies: {deadline: 10s}\n%s\n", upstream, p.settings)
+	s.deps = deps
+	s.start(p)
+	return s
+}
+
+// start starts the gateways of a plan.
+func (s *site) start(p *plan) {
+	s.t.Helper()
+	t := s.t
 	for range p.gateways {
 		cfg := world.Configuration(t, s.text(p.config), map[string]string{"ACME": credential})
-		own := deps
+		own := s.deps
 		if !p.run {
 			own.Redis = world.Redis(t, p.redis)
 		} else {
-			own.Redis = brisk(t, p.redis)
-			cfg.Spend.Unresolved = unresolved // shorter than operators may have it
+			if own.Redis = p.client; p.client == nil {
+				own.Redis = brisk(t, p.redis)
+				cfg.Spend.Unresolved = unresolved // shorter than operators may have it
+			}
 			own.Data, own.Admin = world.Listen(t), world.Listen(t)
 		}
 		f := &front{Gateway: world.Gateway(t, cfg, own)}
@@ -130,7 +145,6 @@ func open(t *testing.T, p *plan) *site {
 		}
 		s.gateways = append(s.gateways, f)
 	}
-	return s
 }
 
 // unresolved is how long what a lost call may have made is looked for.
@@ -247,7 +261,7 @@ func balance(state *spend.State, scope spend.Scope) spend.Balance {
 // await waits for something that takes others' time.
 func (s *site) await(what string, holds func() bool) {
 	s.t.Helper()
-	late := time.NewTimer(time.Minute)
+	late := time.NewTimer(3 * time.Minute) // what is gone is known a minute after its last change, at the next pass
 	defer late.Stop()
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()

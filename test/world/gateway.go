@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"regexp"
@@ -138,14 +139,15 @@ func Listen(t testing.TB) net.Listener {
 	return l
 }
 
-// Serve serves gRPC until the test ends or stops the server.
+// Serve serves gRPC until the test ends or stops the server, which may be before it
+// has begun to.
 func Serve(t testing.TB, s *grpc.Server, l net.Listener) {
 	t.Helper()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
 		s.Stop()
-		if err := <-served; err != nil {
+		if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			t.Errorf("gRPC server: %v", err)
 		}
 	})

@@ -17,25 +17,26 @@ import (
 func TestRefuse(t *testing.T) {
 	api := newRig(t).api
 	tests := []struct {
-		problem       translate.Problem
+		refusal       *translate.Response
 		status        int
 		message, code string
 	}{
-		{translate.Problem{Status: 401, Detail: "missing bearer token"}, 401, "Unauthorized", "UNAUTHENTICATED"},
-		{translate.Problem{Status: 402, Detail: "budget spent", Decision: "d", Policy: "budget"}, 200, "budget spent", "INSUFFICIENT_FUNDS"},
-		{translate.Problem{Status: 403, Detail: "not allowed"}, 200, "Forbidden: not allowed", "FORBIDDEN"},
-		{translate.Problem{Status: 403, Title: "Forbidden"}, 200, "Forbidden", "FORBIDDEN"},
-		{translate.Problem{Status: 404, Title: "Not Found"}, 404, "Not Found", "NOT_FOUND"},
-		{translate.Problem{Status: 405, Title: "Method Not Allowed"}, 405, "Method Not Allowed", "METHOD_NOT_ALLOWED"},
-		{translate.Problem{Status: 413, Title: "Content Too Large"}, 413, "Content Too Large", "PAYLOAD_TOO_LARGE"},
-		{translate.Problem{Status: 429, Detail: "minute window"}, 429, "too many requests", "RATE_LIMITED"},
-		{translate.Problem{Status: 400, Detail: "duplicate name", Errors: []string{"$.query"}}, 400, "duplicate name", "BAD_USER_INPUT"},
-		{translate.Problem{Status: 500, Detail: "stack"}, 500, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
-		{translate.Problem{}, 500, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
+		{&translate.Response{Status: 401, Body: map[string]any{"detail": "missing bearer token"}}, 401, "Unauthorized", "UNAUTHENTICATED"},
+		{&translate.Response{Status: 402, Body: map[string]any{"detail": "budget spent", "decision": "d", "policies": []any{"budget"}}}, 200, "budget spent", "INSUFFICIENT_FUNDS"},
+		{&translate.Response{Status: 403, Body: map[string]any{"detail": "not allowed"}}, 200, "Forbidden: not allowed", "FORBIDDEN"},
+		{&translate.Response{Status: 403, Body: map[string]any{"title": "Forbidden"}}, 200, "Forbidden", "FORBIDDEN"},
+		{&translate.Response{Status: 404, Body: map[string]any{"title": "Not Found"}}, 404, "Not Found", "NOT_FOUND"},
+		{&translate.Response{Status: 405, Body: map[string]any{"title": "Method Not Allowed"}}, 405, "Method Not Allowed", "METHOD_NOT_ALLOWED"},
+		{&translate.Response{Status: 413, Body: map[string]any{"title": "Content Too Large"}}, 413, "Content Too Large", "PAYLOAD_TOO_LARGE"},
+		{&translate.Response{Status: 429, Body: map[string]any{"detail": "minute window"}}, 429, "too many requests", "RATE_LIMITED"},
+		{&translate.Response{Status: 400, Body: map[string]any{"detail": "duplicate name", "errors": []any{"$.query"}}}, 400, "duplicate name", "BAD_USER_INPUT"},
+		{&translate.Response{Status: 500, Body: map[string]any{"detail": "stack"}}, 500, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
+		{&translate.Response{Status: 503, Kind: "ledger_unavailable", Body: map[string]any{"detail": "no ledger"}}, 503, "no ledger. Please try again later.", "INTERNAL_SERVER_ERROR"},
+		{&translate.Response{Status: 500, Kind: "internal", Body: map[string]any{"detail": "Internal Server Error"}}, 500, "Something went wrong. Please try again later or contact support.", "INTERNAL_SERVER_ERROR"},
 	}
 	for _, tt := range tests {
-		t.Run(fmt.Sprint(tt.problem.Status, tt.problem.Title), func(t *testing.T) {
-			out := api.Refuse(tt.problem)
+		t.Run(fmt.Sprint(tt.refusal.Status, tt.refusal.Kind), func(t *testing.T) {
+			out := api.Refuse(tt.refusal)
 			a := read(t, out)
 			if out.Status != tt.status || a.Errors[0].Message != tt.message || a.Errors[0].Extensions["code"] != tt.code {
 				t.Errorf("got %d %s, want %d %q %s", out.Status, out.Body, tt.status, tt.message, tt.code)
@@ -43,7 +44,7 @@ func TestRefuse(t *testing.T) {
 			if out.ContentType != "application/json" || out.Header.Get("Deprecation") == "" {
 				t.Errorf("content type %q, headers %v", out.ContentType, out.Header)
 			}
-			for name, want := range map[string]string{"policy": tt.problem.Policy, "decision": tt.problem.Decision} {
+			for name, want := range map[string]string{"policy": strings.Join(translate.Texts(tt.refusal.Body, "policies"), ""), "decision": translate.Text(tt.refusal.Body, "decision"), "kind": tt.refusal.Kind} {
 				if got, _ := a.Errors[0].Extensions[name].(string); got != want {
 					t.Errorf("%s %q, want %q", name, got, want)
 				}

@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -29,6 +28,7 @@ type API struct {
 	engine *engine.Engine[*exchange]
 	quirks legacy.Quirks
 	header http.Header // of every answer
+	naming naming
 }
 
 // New checks the configuration and ties each field of the schema to its
@@ -38,8 +38,9 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		return nil, err
 	}
 	l, source := cfg.Limits, strings.ReplaceAll(schemaSource, "__BRAND__", cfg.Legacy.Name())
+	names := newNaming(source, cfg.Legacy)
 	e, err := engine.New(engine.Config[*exchange]{
-		Schema: source, Types: resolvers(cfg), Introspection: cfg.Introspection, Retired: retired, Named: naming(source, cfg.Legacy),
+		Schema: source, Types: resolvers(cfg), Introspection: cfg.Introspection, Retired: retired, Named: names.named,
 		Limits: engine.Limits{
 			Document: l.Document, Tokens: l.Tokens, Depth: l.Depth, Fields: l.Fields,
 			Aliases: l.Aliases, Directives: l.Directives, Values: l.Values, Response: l.Response,
@@ -51,25 +52,50 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		NoCPUVolume:      "CPU pods have no persistent volume",
 		DataCentersField: "dataCenterId", CountriesField: "countryCode", VCPUsField: "minVcpuCount", UnknownTypes: "GPU type not found",
 	}
-	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks, header: cfg.Legacy.Header()}, err
+	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks, header: cfg.Legacy.Header(), naming: names}, err
 }
 
-// naming returns what the schema calls a field or an input member. Without a brand
-// of the operator's, any other member is<Word> than the schema's own is the one
-// that bears the platform's name, as the client spells it; those of introspection
-// (GraphQL, section 4.2) belong to no schema.
-func naming(schema string, c legacy.Config) func(string) string {
+// naming knows the schema's members that are named like the one that bears the
+// platform's name.
+type naming struct {
+	own    map[string]bool
+	common legacy.Config
+}
+
+var isWord = regexp.MustCompile(`\bis[A-Z]\w*`)
+
+// newNaming reads the schema. The members of introspection (GraphQL, section 4.2)
+// belong to none.
+func newNaming(schema string, c legacy.Config) naming {
 	own := map[string]bool{"isDeprecated": true, "isRepeatable": true, "isOneOf": true}
-	for _, name := range regexp.MustCompile(`\bis[A-Z]\w*`).FindAllString(schema, -1) {
+	for _, name := range isWord.FindAllString(schema, -1) {
 		own[name] = true
 	}
-	return func(name string) string {
-		word, ok := strings.CutPrefix(name, "is")
-		if ok && c.Brand == "" && word != "" && word[0] >= 'A' && word[0] <= 'Z' && !own[name] {
-			return "is" + c.Name()
-		}
-		return name
+	return naming{own: own, common: c}
+}
+
+// brands reports whether a member bears a name that a client has for the platform:
+// any is<Word> that is not the schema's own, unless the operator has set the name.
+func (n naming) brands(member string) bool {
+	return n.common.Brand == "" && !n.own[member] && isWord.FindString(member) == member
+}
+
+// named returns what the schema calls a field or an input member.
+func (n naming) named(member string) string {
+	if member != "" && n.brands(member) {
+		return "is" + n.common.Name()
 	}
+	return member
+}
+
+// spelled returns the name that a valid document has for the platform, "" for none.
+func (n naming) spelled(document string) string {
+	for _, member := range isWord.FindAllString(document, -1) {
+		if n.brands(member) {
+			return strings.TrimPrefix(member, "is")
+		}
+	}
+	return ""
 }
 
 // Serve answers one POST of a GraphQL request. in.Body is the decoded JSON
@@ -106,6 +132,9 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if op.spelled != "" && !x.anonymous() {
+		x.Spelled(ctx, a.cfg.Legacy, op.spelled)
+	}
 	out = a.answer(ctx, op, x)
 	out.Asked = a.asked(op.Asked)
 	return out
@@ -115,7 +144,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate.Outgoing {
 	r := op.Execute(ctx, x)
 	out := a.outgoing(http.StatusOK)
-	out.V2, out.Warnings = x.Operations(), x.Warnings()
+	out.V2, out.Warnings, out.Lost = x.Operations(), x.Warnings(), x.Lost()
 	if len(out.V2) > 0 {
 		out.Header.Set("X-Tollgate-V2-Operation", strings.Join(out.V2, ", "))
 	}
@@ -137,9 +166,9 @@ func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate
 		}
 		if f.http != 0 && out.Status != http.StatusUnauthorized {
 			out.Status = f.http
-			if f.retryAfter != "" {
-				out.Header.Set("Retry-After", f.retryAfter)
-			}
+		}
+		if f.retryAfter != "" {
+			out.Header.Set("Retry-After", f.retryAfter)
 		}
 	}
 	data := r.Data
@@ -205,33 +234,10 @@ func (a *API) outgoing(status int) *translate.Outgoing {
 // Refuse writes a refusal that the gateway raised before or beside the
 // translation. Statuses that clients look for stay HTTP statuses; a refusal by
 // policy or budget is a failed request in a 200, as those clients expect.
-func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
-	d := cmp.Or(p.Detail, p.Title)
-	f := &fault{
-		message: cmp.Or(d, http.StatusText(p.Status)), status: p.Status,
-		errors: p.Errors, decision: p.Decision, policy: p.Policy,
+func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
+	status := r.Status
+	if status == http.StatusPaymentRequired || status == http.StatusForbidden {
+		status = http.StatusOK
 	}
-	status := p.Status
-	switch {
-	case status == http.StatusUnauthorized:
-		f.message, f.code = textUnauthorized, codeUnauthenticated
-	case status == http.StatusPaymentRequired:
-		f.message, f.code, status = cmp.Or(d, textFunds), codeFunds, http.StatusOK
-	case status == http.StatusForbidden:
-		f.message, f.code, status = legacy.Forbidden(d), codeForbidden, http.StatusOK
-	case status == http.StatusNotFound:
-		f.code = codeNotFound
-	case status == http.StatusMethodNotAllowed:
-		f.code = codeMethod
-	case status == http.StatusRequestEntityTooLarge:
-		f.code = codeTooLarge
-	case status == http.StatusTooManyRequests:
-		f.message, f.code = textTooMany, codeRateLimited
-	case status >= 400 && status < 500:
-		f.code = codeBadInput
-	default:
-		f.message, f.code = textRetryLater, codeInternal
-		status = max(status, http.StatusInternalServerError)
-	}
-	return a.refused(status, f)
+	return a.refused(status, refusal(r, ""))
 }

@@ -11,6 +11,6 @@ const codeBrownout = "BROWNOUT"
 
 // Brownout writes the refusal of a request that met a scheduled brownout. It is
 // a 503, which clients take for a failed request whatever they make of bodies.
-func (a *API) Brownout(text string) *translate.Outgoing {
+func (a *API) Brownout(_ string, _ map[string]string, text string) *translate.Outgoing {
 	return a.refused(http.StatusServiceUnavailable, &fault{message: text, code: codeBrownout, status: http.StatusServiceUnavailable})
 }

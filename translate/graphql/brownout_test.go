@@ -14,7 +14,7 @@ func TestABrownoutIsSaidInPlainWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := a.Brownout("off until noon")
+	out := a.Brownout("", nil, "off until noon")
 	var got map[string]any
 	if err := json.Unmarshal(out.Body, &got); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	if legacy.IsMissing(err) && want.Template != "" && want.Image.Value() != "" {
 		// The official SDK sends the name of a default template with every CPU
 		// pod, which need not exist.
-		x.Warn("templateId", "unknown template was left out")
+		x.Remark("templateId", "unknown template was left out")
 		want.Template, want.Ports = "", legacy.Given(want.Ports.Value())
 		return x.createPod(ctx, in, want)
 	}
@@ -227,7 +227,7 @@ func (x *exchange) awaitMachine(ctx context.Context, p v2.Pod) v2.Pod {
 		p = now
 	}
 	if _, machine := p.Host(); machine == "" {
-		x.Warn("machineId", "the platform has not told the machine yet")
+		x.Remark("machineId", "the platform has not told the machine yet")
 	}
 	return p
 }
@@ -247,6 +247,9 @@ func cudaOf(a args) (legacy.CUDA, error) {
 	return legacy.CUDAOf(versions, a.text("minCudaVersion"))
 }
 
+// leastVCPUs is the least that v2 has of any flavour; the retired interfaces sold one.
+const leastVCPUs = 2
+
 // splitInstance reads "<flavour>-<vcpu>-<memory>" from the right. v2 derives
 // the memory itself.
 func splitInstance(id string) (name string, vcpus int64, ok bool) {
@@ -258,7 +261,7 @@ func splitInstance(id string) (name string, vcpus int64, ok bool) {
 	vcpus, err := strconv.ParseInt(parts[n-2], 10, 32)
 	_, memErr := strconv.ParseFloat(parts[n-1], 64)
 	name = strings.Join(parts[:n-2], "-")
-	return name, vcpus, err == nil && memErr == nil && vcpus > 0 && name != ""
+	return name, max(vcpus, leastVCPUs), err == nil && memErr == nil && vcpus > 0 && name != ""
 }
 
 // variablesOf turns the list of pairs into an environment: the last of a key

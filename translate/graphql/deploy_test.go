@@ -96,7 +96,7 @@ func TestDeployCandidates(t *testing.T) {
 			v2:    "listGpuTypes 200 @gpus\n" + `createPod 422 {"detail":"Request validation failed.","errors":["$.disk: must be >= 1"]}`,
 			input: input,
 			want:  []string{"NVIDIA GeForce RTX 4090 COMMUNITY"},
-			code:  "BAD_USER_INPUT", message: "Request validation failed.: $.disk: must be >= 1",
+			code:  "BAD_USER_INPUT", message: "Request validation failed.: containerDiskInGb: must be >= 1",
 		},
 		{
 			name:  "429 waits and repeats the candidate",
@@ -191,7 +191,7 @@ func TestPolicyRefusalCarriesDecision(t *testing.T) {
 	a := read(t, out)
 	want := map[string]any{
 		"code": "FORBIDDEN", "status": 403.0, "policy": "gpu_allow_list, max_gpus", "decision": "01J",
-		"errors": []any{"$.gpu.id: not allowed"},
+		"errors": []any{"gpuTypeId: not allowed"},
 	}
 	if diff := cmp.Diff(want, a.Errors[0].Extensions); diff != "" || out.Status != 200 {
 		t.Errorf("status %d, extensions (-want +got):\n%s", out.Status, diff)

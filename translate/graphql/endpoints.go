@@ -80,6 +80,14 @@ func (e *endpoint) instances() any {
 	return out
 }
 
+// minCUDA is null where there is no GPU: a client takes "" for a version.
+func (e *endpoint) minCUDA() any {
+	if e.IsCPU() {
+		return nil
+	}
+	return e.MinCUDA()
+}
+
 func endpointTypes() map[string]objectType {
 	return map[string]objectType{
 		"Endpoint": endpointFields(),
@@ -120,7 +128,7 @@ func endpointFields() objectType {
 		"instanceIds":         of(func(e *endpoint) any { return e.instances() }),
 		"computeType":         of(func(e *endpoint) any { return e.computeType() }),
 		"allowedCudaVersions": of(func(e *endpoint) any { return strings.Join(e.CUDAVersions(), ",") }),
-		"minCudaVersion":      of(func(e *endpoint) any { return e.MinCUDA() }),
+		"minCudaVersion":      of(func(e *endpoint) any { return e.minCUDA() }),
 		"locations":           noted(func(ctx context.Context, x *exchange, e *endpoint) any { return e.locations(ctx, x) }),
 		"compliance":          always(nil),
 		"networkVolumeId":     of(func(e *endpoint) any { return orNull(e.firstVolume()) }),

@@ -35,7 +35,7 @@ const (
 const (
 	textNoCapacity   = "There are no longer any instances available with the requested specifications. Please refresh and try again."
 	textFunds        = "Your account balance is too low to rent a pod. Please add funds to your account."
-	textRetryLater   = "Something went wrong. Please try again later or contact support."
+	textRetryLater   = legacy.TextBroken
 	textTooMany      = "too many requests"
 	textUnauthorized = "Unauthorized"
 	textNoSpot       = "Spot pods are no longer offered"
@@ -54,13 +54,16 @@ type fault struct {
 	http   int
 	errors []string
 	policy string
+	// kind names the gateway's refusal, and shortfall is the budget that has no room.
+	kind      string
+	shortfall map[string]any
 	// limit names the bound of Limits that was met.
 	limit string
 	// decision is the id under which a policy's refusal can be explained.
 	decision string
 	// approval is the id of the request for approval that the refusal has become.
 	approval string
-	// retryAfter is the Retry-After of a 429.
+	// retryAfter is the Retry-After of the v2 answer.
 	retryAfter string
 	line, col  int
 	// cause is for logs and never shown.
@@ -147,18 +150,21 @@ func (f *fault) entry(path []any) any {
 	type extensions struct {
 		Code     string   `json:"code"`
 		Status   int      `json:"status,omitempty"`
+		Kind     string   `json:"kind,omitempty"`
 		Policy   string   `json:"policy,omitempty"`
 		Decision string   `json:"decision,omitempty"`
 		Approval string   `json:"approval,omitempty"`
 		Limit    string   `json:"limit,omitempty"`
 		Errors   []string `json:"errors,omitempty"`
+		// Shortfall has the members of v2's refusal, whose limit is another one.
+		Shortfall map[string]any `json:"shortfall,omitempty"`
 	}
 	e := struct {
 		Message    string     `json:"message"`
 		Locations  []location `json:"locations,omitempty"`
 		Path       []any      `json:"path,omitempty"`
 		Extensions extensions `json:"extensions"`
-	}{Message: f.message, Path: path, Extensions: extensions{f.code, f.status, f.policy, f.decision, f.approval, f.limit, f.errors}}
+	}{Message: f.message, Path: path, Extensions: extensions{f.code, f.status, f.kind, f.policy, f.decision, f.approval, f.limit, f.errors, f.shortfall}}
 	if f.line > 0 {
 		e.Locations = []location{{f.line, f.col}}
 	}
@@ -169,20 +175,18 @@ func noCapacity(status int) *fault {
 	return &fault{message: textNoCapacity, code: codeNoCapacity, status: status}
 }
 
-// details is the problem+json body of a v2 refusal.
-type details struct {
-	detail   string
-	title    string
-	errors   []string
-	decision string
-	approval string
-	policy   string
-}
-
-func problemOf(r *translate.Response) details {
-	d := details{
-		detail: translate.Text(r.Body, "detail"), title: translate.Text(r.Body, "title"),
-		decision: translate.Text(r.Body, "decision"), approval: translate.Text(r.Body, "approval", "id"), errors: r.Errors(),
+// reading makes a fault of what the problem document of a v2 refusal says, but for its
+// words.
+func reading(r *translate.Response) *fault {
+	f := &fault{
+		status: r.Status, kind: r.Kind, retryAfter: r.Header.Get("Retry-After"),
+		decision: translate.Text(r.Body, "decision"), approval: translate.Text(r.Body, "approval", "id"),
+	}
+	if translate.Text(r.Body, "budget") != "" {
+		f.shortfall = make(map[string]any)
+		for _, name := range []string{"budget", "limit", "used", "reserved", "needs", "room_at"} {
+			f.shortfall[name] = translate.At(r.Body, name)
+		}
 	}
 	var names []string
 	for _, p := range translate.Items(r.Body, "policies") {
@@ -194,45 +198,39 @@ func problemOf(r *translate.Response) details {
 			names = append(names, name)
 		}
 	}
-	d.policy = strings.Join(names, ", ")
-	return d
-}
-
-func (d details) text() string {
-	if d.detail != "" {
-		return d.detail
-	}
-	return d.title
+	f.policy = strings.Join(names, ", ")
+	return f
 }
 
 // refusal turns a v2 answer that is not a success into this dialect's fault.
 func refusal(r *translate.Response, k legacy.Noun) *fault {
-	d := problemOf(r)
-	f := &fault{status: r.Status, decision: d.decision, approval: d.approval, policy: d.policy}
+	f, text := reading(r), r.Detail()
 	switch {
 	case r.Status == http.StatusUnauthorized:
 		f.message, f.code, f.http = textUnauthorized, codeUnauthenticated, http.StatusUnauthorized
 	case r.Status == http.StatusPaymentRequired:
-		f.message, f.code = cmp.Or(d.detail, textFunds), codeFunds
+		f.message, f.code = cmp.Or(translate.Text(r.Body, "detail"), textFunds), codeFunds
 	case r.Status == http.StatusForbidden:
-		f.message, f.code = legacy.Forbidden(d.text()), codeForbidden
-		f.errors = d.errors
-	case r.Status == http.StatusNotFound:
+		f.message, f.code, f.errors = legacy.Forbidden(text), codeForbidden, graphqlNames.In(r.Errors())
+	case r.Status == http.StatusNotFound && k != "":
 		f.message, f.code = notFound(k)
+	case r.Status == http.StatusNotFound:
+		f.message, f.code = text, codeNotFound
+	case r.Status == http.StatusMethodNotAllowed:
+		f.message, f.code = text, codeMethod
 	case r.Status == http.StatusRequestEntityTooLarge:
-		f.message, f.code, f.http = cmp.Or(d.text(), "request body too large"), codeTooLarge, http.StatusRequestEntityTooLarge
+		f.message, f.code, f.http = cmp.Or(text, "request body too large"), codeTooLarge, http.StatusRequestEntityTooLarge
 	case r.Status == http.StatusUnprocessableEntity:
-		f.message, f.code, f.errors = d.text(), codeBadInput, d.errors
-		if len(d.errors) > 0 {
-			f.message += ": " + d.errors[0]
+		f.message, f.code, f.errors = text, codeBadInput, graphqlNames.In(r.Errors())
+		if len(f.errors) > 0 {
+			f.message += ": " + f.errors[0]
 		}
 	case r.Status == http.StatusTooManyRequests:
 		f.message, f.code, f.http = textTooMany, codeRateLimited, http.StatusTooManyRequests
-		f.retryAfter = r.Header.Get("Retry-After")
 	case r.Status >= 400 && r.Status < 500:
-		f.message, f.code, f.errors = cmp.Or(d.text(), "bad request"), codeBadInput, d.errors
+		f.message, f.code, f.errors = cmp.Or(text, "bad request"), codeBadInput, graphqlNames.In(r.Errors())
 	default:
-		f.message, f.code = textRetryLater, codeInternal
+		f.message, f.code = legacy.Broken(r), codeInternal
 	}
 	return f
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	description "github.com/tollgate-dev/tollgate/test/platform/published"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -40,6 +41,9 @@ func TestGolden(t *testing.T) {
 			}
 			v2 := newScript(t, parts["v2"])
 			out := newRig(t).api.Serve(t.Context(), goldenRequest(t, parts), v2)
+			if !strings.Contains(parts["v2"], " 422 ") {
+				published(t, v2)
+			}
 			lines := v2.lines()
 			if _, ok := parts["unordered"]; ok { // roots run side by side
 				slices.Sort(lines)
@@ -111,5 +115,19 @@ func rewrite(t *testing.T, file string, a *txtar.Archive, got map[string]string)
 	a.Files = kept
 	if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// published holds the bodies that were sent against the platform's own description.
+func published(t *testing.T, v2 *script) {
+	t.Helper()
+	for _, call := range v2.calls {
+		body, err := json.Marshal(call.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range description.Faults(call.Operation, body) {
+			t.Errorf("%s %s: %s", call.Operation, body, fault)
+		}
 	}
 }

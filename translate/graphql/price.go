@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -131,8 +132,7 @@ func (l *lowest) fill(ctx context.Context, x *exchange) error {
 	if l.nowhere || !carried(l.gpu.entry, l.cloud) {
 		return nil
 	}
-	most := translate.Whole(l.gpu.entry, "maxCount", strings.ToLower(l.cloud))
-	if most > 0 && l.count > most {
+	if l.count > mostIn(l.gpu.entry, l.cloud) {
 		return nil
 	}
 	list, err := x.GPUs(ctx, l.query)
@@ -142,6 +142,15 @@ func (l *lowest) fill(ctx context.Context, x *exchange) error {
 	l.entry = translate.ByID(list, translate.Text(l.gpu.entry, "id"))
 	l.level = l.filter.level(l.entry)
 	return nil
+}
+
+// mostIn is how many GPUs of a type one machine of a cloud has, without bound where the
+// catalog does not say.
+func mostIn(entry any, cloud string) int64 {
+	if most := translate.Whole(entry, "maxCount", strings.ToLower(cloud)); most > 0 {
+		return most
+	}
+	return math.MaxInt64
 }
 
 // level is the availability word of an entry within the filter.
@@ -206,8 +215,8 @@ func lowestPriceFields() objectType {
 		"minimumBidPrice":      get(func(l *lowest) any { return l.price() }),
 		"uninterruptablePrice": get(func(l *lowest) any { return l.price() }),
 		"interruptablePrice":   always(nil),
-		"minMemory":            always(nil),
-		"minVcpu":              always(nil),
+		"minMemory":            least(func(memory, _ int64) int64 { return memory }),
+		"minVcpu":              least(func(_, vcpus int64) int64 { return vcpus }),
 		"compliance":           always([]any{}),
 		"countryCode":          get(func(l *lowest) any { return orNull(l.country) }),
 		"cudaVersion":          always(nil),
@@ -241,6 +250,17 @@ func lowestPriceFields() objectType {
 		}),
 		"gpuTypeCudaVersions": get(func(l *lowest) any { return records(translate.Items(l.entry, "cudaVersions")) }),
 	}
+}
+
+// least is a lower bound on what a pod of the type and count comes with, null where
+// there can be none. Clients drop offers without it, whatever is in stock.
+func least(pick func(memory, vcpus int64) int64) resolver {
+	return field(func(_ context.Context, x *exchange, l *lowest, _ input) (any, error) {
+		if l.nowhere || !carried(l.gpu.entry, l.cloud) || l.count > mostIn(l.gpu.entry, l.cloud) {
+			return nil, nil
+		}
+		return pick(x.Deps().Catalog.Machine(translate.Text(l.gpu.entry, "id"), l.count)), nil
+	})
 }
 
 func cudaFields() objectType {

@@ -15,6 +15,8 @@ type operation struct {
 	creates bool
 	// public tells that no credential is needed.
 	public bool
+	// spelled is the name that the document has for the platform, "" for none.
+	spelled string
 }
 
 // readRequest reads the body of a POST.
@@ -65,12 +67,13 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	if f != nil {
 		return nil, []*fault{f}
 	}
+	op.spelled = a.naming.spelled(r.Query)
 	return op, nil
 }
 
 // classify notes what an operation needs and bounds its mutations.
 func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
-	op := &operation{Operation: plan, public: !plan.Retired}
+	op := &operation{Operation: plan, public: true}
 	mutations, paid := 0, 0
 	for _, name := range plan.Roots() {
 		op.public = op.public && public(name)

@@ -9,11 +9,12 @@ import (
 )
 
 // public tells the root fields that need no credential: clients price GPUs
-// without one. myself is null then.
+// without one, and ask the hub, which v2 has not. myself is null then.
 func public(root string) bool {
 	switch root {
 	case "gpuTypes", "cpuTypes", "cpuFlavors", "dataCenters", "countryCodes", "serverlessGpuPools", "podTemplates",
-		"myself", "__typename", "__schema", "__type":
+		"myself", "__typename", "__schema", "__type",
+		"listings", "listing", "listingFromRepo", "allAiApiPublicConfigs":
 		return true
 	}
 	return false

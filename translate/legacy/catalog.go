@@ -120,9 +120,9 @@ func (s *Session) Flavours(ctx context.Context, w *FlavourWishes, product, price
 		record := translate.ByID(records, id)
 		switch {
 		case record == nil:
-			s.Warn(w.Field, id+" is not in the catalog, skipped")
+			s.Remark(w.Field, id+" is not in the catalog, skipped")
 		case !comesWith(record, w.VCPUs):
-			s.Warn(w.Field, id+" does not come with "+translate.Int(w.VCPUs).String()+" vCPUs, skipped")
+			s.Remark(w.Field, id+" does not come with "+translate.Int(w.VCPUs).String()+" vCPUs, skipped")
 		default:
 			chosen = append(chosen, id)
 		}

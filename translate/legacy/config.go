@@ -1,10 +1,8 @@
 package legacy
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -15,9 +13,11 @@ import (
 // DefaultConfig.
 type Config struct {
 	Answers    Answers `yaml:"answers" doc:"'faithful' answers what the retired interfaces really sent, which their clients were written for; 'strict' answers what their descriptions said. See docs/v1.md"`
-	Brand      string  `yaml:"brand" doc:"the platform's name as clients spell it inside identifiers: the parameter include<Brand>Templates, the member is<Brand> of templates. Letters and digits. Empty takes any name from the caller, and shows is<Brand> as isPlatform where the caller named none"`
+	Brand      string  `yaml:"brand" doc:"the platform's name as clients spell it inside identifiers: the parameter include<Brand>Templates, the member is<Brand> of templates. Letters and digits. Empty is the name in the registered domain of platform.base_url, Acme of rest.acme.io, beside any that a caller of the organisation spells; isPlatform where there is none"`
 	Deprecated string  `yaml:"deprecated" doc:"the day the interfaces were retired, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
 	Sunset     string  `yaml:"sunset" doc:"the day the translations may end, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty names none"`
+	// Host is that of the platform's address.
+	Host string `yaml:"-"`
 }
 
 // Answers says whose word counts where the retired interfaces did not keep to
@@ -35,15 +35,6 @@ func (Answers) Values() []string { return []string{string(Faithful), string(Stri
 
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config { return Config{Answers: Faithful, Deprecated: "2026-11-15"} }
-
-// defaultName stands for the brand where neither the operator nor the caller says
-// it.
-const defaultName = "Platform"
-
-// Name is the platform's name inside identifiers.
-func (c Config) Name() string { return cmp.Or(c.Brand, defaultName) }
-
-var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
 // Validate returns all faults joined, each with the path of its setting.
 func (c Config) Validate() error {

@@ -70,7 +70,7 @@ const SmallestVolume = 10
 // volumeSize raises a size to the smallest there is.
 func (s *Session) volumeSize(field string, gb int64) int64 {
 	if gb < SmallestVolume {
-		s.Warn(field, s.Quirks.RaisedSize)
+		s.Remark(field, s.Quirks.RaisedSize)
 	}
 	return max(gb, SmallestVolume)
 }

@@ -184,7 +184,7 @@ func (s *Session) restoreTemplate(ctx context.Context, id string, t v2.Template)
 	}
 	resp, err := s.Send(ctx, Call("createTemplate", "", t.Copy().Members), translate.Once)
 	if err != nil || !resp.OK() || translate.Text(resp.Body, "id") == "" {
-		s.Warn("templateId", "template "+id+" was deleted with its endpoint")
+		s.Remark("templateId", "template "+id+" was deleted with its endpoint")
 		return
 	}
 	note := s.TemplateNote(ctx, id)

@@ -60,6 +60,18 @@ func (r *RefusedError) Error() string {
 // Unwrap returns Err.
 func (r *RefusedError) Unwrap() error { return r.Err }
 
+// TextBroken is what callers are told of a fault; it must not change.
+const TextBroken = "Something went wrong. Please try again later or contact support."
+
+// Broken is what callers are told of a server error. Words of the gateway's own are for
+// them; the platform's are not, and a fault has none. Clients look for "try again later".
+func Broken(r *translate.Response) string {
+	if r == nil || r.Kind == "" || r.Kind == "internal" || r.Detail() == "" {
+		return TextBroken
+	}
+	return r.Detail() + ". Please try again later."
+}
+
 // IsMissing reports whether the error is a 404 of the platform.
 func IsMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 

@@ -80,7 +80,7 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 		if len(chosen.ids) == 0 {
 			return pools{}, invalid(s.Quirks.GPUsField, "%.64q is not available for serverless", id)
 		}
-		s.Warn(s.Quirks.GPUsField, id+" is not available for serverless, skipped")
+		s.Remark(s.Quirks.GPUsField, id+" is not available for serverless, skipped")
 	}
 	if len(chosen.ids) == 0 {
 		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
@@ -156,6 +156,6 @@ func (s *Session) defaultPools(ctx context.Context) (pools, error) {
 	if len(ids) == 0 {
 		return pools{}, invalid(s.Quirks.GPUsField, "nothing is available for serverless")
 	}
-	s.Warn(s.Quirks.GPUsField, "none given, chose "+strings.Join(ids, ","))
+	s.Remark(s.Quirks.GPUsField, "none given, chose "+strings.Join(ids, ","))
 	return pools{ids: ids}, nil
 }

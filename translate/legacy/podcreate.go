@@ -64,7 +64,7 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) 
 	s.Forget()
 	for _, attempt := range out.Attempts {
 		if attempt.Status == http.StatusForbidden {
-			s.Warn(w.TypesField, attempt.Label+" skipped: "+Forbidden(attempt.Detail))
+			s.Remark(w.TypesField, attempt.Label+" skipped: "+Forbidden(attempt.Detail))
 		}
 	}
 	if out.Verdict != translate.Placed {
@@ -286,7 +286,7 @@ func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) MadePod {
 		if locked := v2.PodOf(body); err == nil && locked.ID() != "" {
 			pod = locked
 		} else {
-			c.Warn("locked", "the pod could not be locked")
+			c.Remark("locked", "the pod could not be locked")
 		}
 	}
 	translate.SaveNote(ctx, c.Dialogue, c.Key(translate.KindPod, pod.ID()), note)

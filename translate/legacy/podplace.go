@@ -264,7 +264,7 @@ func (c *podCreate) dropUnknown(ctx context.Context, offered map[string][]any) e
 		if known(id) {
 			c.want.Types = append(c.want.Types, id)
 		} else {
-			c.Warn(c.want.TypesField, id+" is not in the catalog, skipped")
+			c.Remark(c.want.TypesField, id+" is not in the catalog, skipped")
 		}
 	}
 	if len(c.want.Types) == 0 {
@@ -296,7 +296,7 @@ func (c *podCreate) locate(ch *choice, record any) bool {
 	if len(named) == 0 {
 		loose := ch.cloud == v2.Community && ch.anywhere && record != nil && translate.Text(record, "availability") != "NONE"
 		if loose {
-			c.Warn(c.Quirks.CountriesField, ch.id+" is placed by the catalog's word that it is there, without a data centre")
+			c.Remark(c.Quirks.CountriesField, ch.id+" is placed by the catalog's word that it is there, without a data centre")
 		}
 		return loose
 	}

@@ -146,7 +146,7 @@ func (s *Session) restartEdited(ctx context.Context, before, after v2.Pod) v2.Po
 	}
 	restarted, err := s.Act(ctx, after.ID(), Restart)
 	if err != nil {
-		s.Warn("restart", "the pod was changed and must be restarted to use it")
+		s.Remark("restart", "the pod was changed and must be restarted to use it")
 		return after
 	}
 	return restarted

@@ -321,7 +321,7 @@ func (s *Session) Followers(ctx context.Context, template string) ([]string, err
 func (s *Session) rollOut(ctx context.Context, t *Template) {
 	followers, err := s.Followers(ctx, t.KnownAs)
 	if err != nil {
-		s.Warn("template", "the endpoints made from it are not known at the moment and did not take the change over")
+		s.Remark("template", "the endpoints made from it are not known at the moment and did not take the change over")
 	}
 	errs := make([]error, len(followers))
 	s.Each(ctx, len(followers), func(ctx context.Context, i int) {
@@ -334,7 +334,7 @@ func (s *Session) rollOut(ctx context.Context, t *Template) {
 		case IsMissing(errs[i]):
 			s.unbind(ctx, id)
 		case errs[i] != nil:
-			s.Warn("template", "endpoint "+id+" did not take the change over")
+			s.Remark("template", "endpoint "+id+" did not take the change over")
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestCallsAreSummedUp(t *testing.T) {
 		first := time.Now()
 		r.Note(t.Context(), usage.Call{
 			Org: "acme", Key: "ann", Dialect: "v1", Operations: []string{"createPod"}, Agent: "launcher/1.2", Status: 201,
-			V2: []string{"createPod", "updatePod"}, Warnings: []string{"locked: could not", "locked: twice", "minUploadMbps: gone", "no field"},
+			V2: []string{"createPod", "updatePod"}, Lost: []string{"locked", "locked", "minUploadMbps", "no field"},
 		})
 		time.Sleep(time.Second)
 		again := call("ann", "createPod")
@@ -288,7 +288,7 @@ func BenchmarkNote(b *testing.B) {
 	}
 	c := usage.Call{
 		Org: "acme", Key: "ann", Dialect: "v1", Operations: []string{"createPod"}, Agent: "python-requests/2.31.0", Status: 201,
-		V2: []string{"createPod"}, Warnings: []string{"minUploadMbps: not supported any more, ignored"},
+		V2: []string{"createPod"}, Lost: []string{"minUploadMbps"},
 	}
 	b.ReportAllocs()
 	for b.Loop() {

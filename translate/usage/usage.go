@@ -25,8 +25,8 @@ type Call struct {
 	Status int
 	// V2 lists the v2 operations the call became.
 	V2 []string
-	// Warnings holds what the answer said was lost, each as "field: text".
-	Warnings []string
+	// Lost holds the fields that v2 has no place for.
+	Lost []string
 }
 
 // Who names one row: what is counted together.
@@ -48,8 +48,7 @@ type Sum struct {
 	Statuses map[string]int64 `json:"statuses"`
 	// V2 counts, by operation, the calls that became it.
 	V2 map[string]int64 `json:"v2,omitempty"`
-	// Lost counts, by field, the calls whose answer said that something of it
-	// was lost.
+	// Lost counts, by field, the calls of which v2 has no place for something of it.
 	Lost map[string]int64 `json:"lost,omitempty"`
 }
 
@@ -141,11 +140,10 @@ func class(status int) string {
 	}
 }
 
-// lost lists the fields that warnings are about, each once.
-func lost(warnings []string) []string {
+// lost lists fields, each once.
+func lost(names []string) []string {
 	var fields []string
-	for _, w := range warnings {
-		field, _, _ := strings.Cut(w, ":")
+	for _, field := range names {
 		if !token(field) || len(field) > maxName {
 			field = "other"
 		}
@@ -168,7 +166,7 @@ func (s *Sum) add(c *Call, now time.Time) {
 	for _, op := range c.V2 {
 		increase(&s.V2, op)
 	}
-	for _, field := range lost(c.Warnings) {
+	for _, field := range lost(c.Lost) {
 		if len(s.Lost) >= maxLost && s.Lost[field] == 0 {
 			field = "other"
 		}

@@ -27,6 +27,8 @@ type Operation struct {
 	Mutates bool
 	// Public tells that no credential is needed.
 	Public bool
+	// Bodiless tells that it ignores its body, which need not even be JSON.
+	Bodiless bool
 }
 
 // row is an Operation and how it is served.
@@ -146,7 +148,7 @@ func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
 func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	row := a.byID[op]
 	if row == nil {
-		return a.Refuse(translate.Problem{Status: http.StatusNotFound, Detail: "no such operation"})
+		return a.Refuse(&translate.Response{Status: http.StatusNotFound, Body: map[string]any{"detail": "no such operation"}})
 	}
 	if in == nil {
 		in = &translate.Incoming{}
@@ -198,26 +200,8 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 
 // Refuse writes a refusal that was raised outside of the translation in v1's
 // shape.
-func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
-	f := &fault{status: p.Status, text: p.Detail, detail: p.Detail, problems: p.Errors}
-	if f.text == "" {
-		f.text = p.Title
-	}
-	switch {
-	case p.Status == http.StatusUnauthorized:
-		f.text = textUnauthorized
-	case p.Status == http.StatusForbidden:
-		f.text = legacy.Forbidden(p.Detail)
-	case p.Status == http.StatusUnprocessableEntity:
-		f.status = http.StatusBadRequest
-		if f.problems = legacyNames(p.Errors); len(f.problems) > 0 {
-			f.text = textInvalid
-		}
-	case p.Status >= http.StatusInternalServerError:
-		f.text = textBroken
-	case p.Status < http.StatusBadRequest:
-		f.status, f.text = http.StatusInternalServerError, textBroken
-	}
+func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
+	f := a.refused(&legacy.RefusedError{Response: r})
 	out := &translate.Outgoing{Status: f.status, Header: a.headers(nil, nil)}
 	encode(out, f.body())
 	return out
@@ -225,7 +209,7 @@ func (a *API) Refuse(p translate.Problem) *translate.Outgoing {
 
 // answer turns what a handler returned into bytes and headers.
 func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.Outgoing {
-	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings()}
+	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings(), Lost: r.Lost()}
 	out.Header = a.headers(row, r)
 	if err == nil && answer == nil {
 		err = broken()
@@ -246,6 +230,15 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 	return out
 }
 
+// link names what takes the place of a call in v2, if there is something, and the page
+// about v1.
+func (row *row) link(params map[string]string) string {
+	if row.successor == "" {
+		return docsLink
+	}
+	return `<` + expand(row.successor, params) + `>; rel="successor-version", ` + docsLink
+}
+
 // headers are those of every answer: the migration signals and what the last v2
 // answer says about limits. row and r are nil for refusals raised outside.
 func (a *API) headers(row *row, r *request) http.Header {
@@ -254,11 +247,7 @@ func (a *API) headers(row *row, r *request) http.Header {
 		h.Set("Link", docsLink)
 		return h
 	}
-	if row.successor == "" {
-		h.Set("Link", docsLink)
-	} else {
-		h.Set("Link", `<`+expand(row.successor, r.in.Params)+`>; rel="successor-version", `+docsLink)
-	}
+	h.Set("Link", row.link(r.in.Params))
 	used := r.Operations()
 	if len(used) == 0 && row.V2 != "" {
 		used = []string{row.V2}

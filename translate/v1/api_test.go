@@ -114,24 +114,29 @@ func TestRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		in     translate.Problem
+		in     *translate.Response
 		status int
 		want   string
 	}{
-		"401": {translate.Problem{Status: 401, Detail: "no key"}, 401, `{"detail":"no key","error":"Unauthorized","message":"Unauthorized","status":401}`},
+		"401": {&translate.Response{Status: 401, Body: map[string]any{"detail": "no key"}}, 401, `{"detail":"no key","error":"Unauthorized","message":"Unauthorized","status":401}`},
 		"403 keeps the policy's words": {
-			translate.Problem{Status: 403, Detail: "gpu-allow-list: NVIDIA H100 is not allowed"},
+			&translate.Response{Status: 403, Body: map[string]any{"detail": "gpu-allow-list: NVIDIA H100 is not allowed"}},
 			403, `{"detail":"gpu-allow-list: NVIDIA H100 is not allowed","error":"Forbidden: gpu-allow-list: NVIDIA H100 is not allowed","message":"Forbidden: gpu-allow-list: NVIDIA H100 is not allowed","status":403}`,
 		},
-		"404":         {translate.Problem{Status: 404, Detail: "no such route"}, 404, `{"error":"no such route","message":"no such route","status":404}`},
-		"405 titled":  {translate.Problem{Status: 405, Title: "Method Not Allowed"}, 405, `{"error":"Method Not Allowed","message":"Method Not Allowed","status":405}`},
-		"413":         {translate.Problem{Status: 413, Detail: "too big"}, 413, `{"error":"too big","message":"too big","status":413}`},
-		"422 located": {translate.Problem{Status: 422, Detail: "d", Errors: []string{"$.gpu.id: x", "$: y"}}, 400, `{"detail":"d","error":"Invalid request body","message":"Invalid request body","problems":["gpuTypeIds: x","$: y"],"status":400}`},
-		"429":         {translate.Problem{Status: 429, Detail: "slow"}, 429, `{"error":"slow","message":"slow","status":429}`},
-		"503":         {translate.Problem{Status: 503, Detail: "no store"}, 503, `{"detail":"no store","error":"` + textBroken + `","message":"` + textBroken + `","status":503}`},
-		"not an error status": {
-			translate.Problem{Status: 200}, 500, `{"error":"` + textBroken + `","message":"` + textBroken + `","status":500}`,
+		"404":         {&translate.Response{Status: 404, Body: map[string]any{"detail": "no such route"}}, 404, `{"error":"no such route","message":"no such route","status":404}`},
+		"405 titled":  {&translate.Response{Status: 405, Body: map[string]any{"title": "Method Not Allowed"}}, 405, `{"error":"Method Not Allowed","message":"Method Not Allowed","status":405}`},
+		"413":         {&translate.Response{Status: 413, Body: map[string]any{"detail": "too big"}}, 413, `{"error":"too big","message":"too big","status":413}`},
+		"422 located": {&translate.Response{Status: 422, Body: map[string]any{"detail": "d", "errors": []any{"$.gpu.id: x", "$: y"}}}, 400, `{"detail":"d","error":"Invalid request body","message":"Invalid request body","problems":["gpuTypeIds: x","$: y"],"status":400}`},
+		"429":         {&translate.Response{Status: 429, Body: map[string]any{"detail": "slow"}}, 429, `{"error":"slow","message":"slow","status":429}`},
+		"503 of the gateway": {
+			&translate.Response{Status: 503, Kind: "ledger_unavailable", Body: map[string]any{"detail": "no ledger"}}, 503,
+			`{"detail":"no ledger","error":"no ledger. Please try again later.","message":"no ledger. Please try again later.","status":503}`,
 		},
+		"a fault of the gateway": {
+			&translate.Response{Status: 500, Kind: "internal", Body: map[string]any{"detail": "Internal Server Error"}}, 500,
+			`{"detail":"Internal Server Error","error":"` + textBroken + `","message":"` + textBroken + `","status":500}`,
+		},
+		"503": {&translate.Response{Status: 503, Body: map[string]any{"detail": "no store"}}, 503, `{"detail":"no store","error":"` + textBroken + `","message":"` + textBroken + `","status":503}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -186,7 +186,7 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 	if missing {
 		live, err := r.Pods(ctx)
 		if err != nil {
-			r.Warn("gpuTypeId", "the pods could not be read, their types are unknown")
+			r.Remark("gpuTypeId", "the pods could not be read, their types are unknown")
 		}
 		for id, note := range r.PodNotes(ctx, live) { // which keeps the types of those that are new
 			known[id] = note.GPUTypeID

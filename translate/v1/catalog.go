@@ -77,7 +77,7 @@ func (r *request) vcpus() (int64, error) {
 		return 0, bad("vcpuCount: %d is beyond every machine", asked)
 	}
 	if count != asked {
-		r.Warn("vcpuCount", "raised to "+translate.Int(count).String()+", the next power of two")
+		r.Remark("vcpuCount", "raised to "+translate.Int(count).String()+", the next power of two")
 	}
 	return count, nil
 }

@@ -51,7 +51,10 @@ func TestEveryDescribedOperationHasARow(t *testing.T) {
 		if op.V2 == "" && op.ID != "getDocs" {
 			t.Errorf("%s names no v2 operation", op.ID)
 		}
-		op.V2 = ""
+		if act := op.V2 == "podAction"; op.Bodiless != act {
+			t.Errorf("%s: bodiless = %t, want %t", op.ID, op.Bodiless, act)
+		}
+		op.V2, op.Bodiless = "", false
 		rows[op.ID] = op
 	}
 	if len(rows) != 37 {

@@ -36,7 +36,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 		note := notes[e.ID()]
 		view := endpointView{note: note, types: types, version: note.Version, workers: workers[e.ID()]}
 		if withTemplate {
-			view.template = r.templateFor(e, note, templates)
+			view.template = r.templateFor(ctx, e, note, templates)
 		}
 		return r.endpoint(e, view)
 	})), nil
@@ -44,11 +44,11 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 
 // templateFor is an endpoint's template: the one it was made from, or the
 // virtual one.
-func (r *request) templateFor(e v2.Endpoint, note translate.EndpointNote, templates map[string]any) any {
+func (r *request) templateFor(ctx context.Context, e v2.Endpoint, note translate.EndpointNote, templates map[string]any) any {
 	if template := templates[note.TemplateID]; template != nil {
 		return template
 	}
-	return r.template(legacy.VirtualTemplate(e.Members), false)
+	return r.template(ctx, legacy.VirtualTemplate(e.Members), false)
 }
 
 func getEndpoint(ctx context.Context, r *request) (*reply, error) {
@@ -64,7 +64,7 @@ func getEndpoint(ctx context.Context, r *request) (*reply, error) {
 	note := r.EndpointNote(ctx, id)
 	out := r.endpointNow(ctx, e, note)
 	if withTemplate {
-		out["template"] = r.templateFor(e, note, r.templatesByID(ctx, translate.Unique([]string{note.TemplateID})))
+		out["template"] = r.templateFor(ctx, e, note, r.templatesByID(ctx, translate.Unique([]string{note.TemplateID})))
 	}
 	if workers := r.workersIf(ctx, withWorkers, id); workers != nil {
 		out["workers"] = workers

@@ -15,7 +15,7 @@ import (
 // The fixed texts of v1's errors.
 const (
 	textUnauthorized = "Unauthorized"
-	textBroken       = "Something went wrong. Please try again later or contact support."
+	textBroken       = legacy.TextBroken
 	textNoCapacity   = "There are no instances currently available"
 	textNoFunds      = "Your account balance is too low to rent a pod. Please add funds to your account."
 	textInvalid      = "Invalid request body"
@@ -75,19 +75,20 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 		f.text = paymentText(r)
 	case resp.Status == http.StatusForbidden:
 		f.text = legacy.Forbidden(detail)
-	case resp.Status == http.StatusNotFound:
+	case resp.Status == http.StatusNotFound && r.Noun != "":
 		f.text = missingText(r.About)
 		if r.Given != "" {
 			f.status = http.StatusBadRequest
 		}
 	case resp.Status == http.StatusUnprocessableEntity:
 		f.status = http.StatusBadRequest
-		if f.problems = legacyNames(resp.Errors()); len(f.problems) > 0 {
+		if f.problems = v1Names.In(resp.Errors()); len(f.problems) > 0 {
 			f.text = textInvalid
 		}
 	case resp.Status >= http.StatusInternalServerError:
-		f.text = textBroken
+		f.text = legacy.Broken(resp)
 	case resp.Status == http.StatusRequestEntityTooLarge, resp.Status == http.StatusTooManyRequests:
+	case r.About == (legacy.About{}): // raised outside, with a status of its own
 	default: // 400 about the request, 409 and whatever else v1 did not know
 		f.status = http.StatusBadRequest
 	}
@@ -129,13 +130,16 @@ func missingText(about legacy.About) string {
 }
 
 // paymentText is v1's sentence about an empty account, unless the refusal is a
-// budget of the organisation's, which has words of its own and a decision to
-// look up.
+// budget of the organisation's, which has words of its own.
 func paymentText(r *legacy.RefusedError) string {
-	if detail := r.Response.Detail(); detail != "" && translate.Text(r.Response.Body, "decision") != "" {
-		return r.Verb + ": " + detail
+	text := textNoFunds
+	if r.Response.Kind != "" {
+		text = r.Response.Detail()
 	}
-	return r.Verb + ": " + textNoFunds
+	if r.Verb == "" {
+		return text
+	}
+	return r.Verb + ": " + text
 }
 
 // lost is the fault of a call without an answer.

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/tollgate-dev/tollgate/test/platform/published"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -200,6 +202,7 @@ func TestGolden(t *testing.T) {
 			if op, _, _ := strings.Cut(g.name, "."); op != g.op {
 				t.Errorf("the file is named %s but calls %s", g.name, g.op)
 			}
+			g.published(t)
 			outputs := []struct{ name, text string }{
 				{"v2.requests", g.requests()}, {"v1.response", g.response()}, {"notes.after", g.notes(t)},
 			}
@@ -216,5 +219,20 @@ func TestGolden(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// published holds the bodies that were sent against the platform's own description,
+// unless it refuses one.
+func (g *golden) published(t *testing.T) {
+	t.Helper()
+	for _, call := range g.gate.calls {
+		body, err := json.Marshal(call.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range published.Faults(call.op, body) {
+			t.Errorf("%s %s: %s", call.op, body, fault)
+		}
 	}
 }

@@ -109,7 +109,11 @@ func (p *platform) Call(ctx context.Context, r *translate.Request) (*translate.R
 	if header == nil {
 		header = http.Header{}
 	}
-	return &translate.Response{Status: a.status, Header: header, Body: copied(a.body)}, nil
+	out := &translate.Response{Status: a.status, Header: header, Body: copied(a.body)}
+	if a.status == http.StatusPaymentRequired && translate.Text(a.body, "decision") != "" {
+		out.Kind = "budget_exceeded" // the platform's refusals have no decision
+	}
+	return out, nil
 }
 
 // ops lists the calls of the named operations by operation and id, in order.

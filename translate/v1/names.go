@@ -1,13 +1,9 @@
 package v1
 
-import (
-	"regexp"
-	"strings"
-)
+import "github.com/tollgate-dev/tollgate/translate/legacy"
 
-// v1Names maps locations in v2 bodies to the v1 fields they came from. Array
-// positions are left out. A location not listed is looked up by its parents.
-var v1Names = map[string]string{
+// v1Names are v1's fields by the locations in v2 bodies.
+var v1Names = legacy.Names{
 	"$.image":                   "imageName",
 	"$.disk":                    "containerDiskInGb",
 	"$.registry":                "containerRegistryAuthId",
@@ -56,35 +52,4 @@ var v1Names = map[string]string{
 	"$.password":                "password",
 	"$.startSsh":                "startSsh",
 	"$.startJupyter":            "startJupyter",
-}
-
-var arrayPosition = regexp.MustCompile(`\[\d+\]|\.\d+\b`)
-
-// legacyNames puts v1's field names in place of the locations v2's messages
-// begin with. Text it does not know is left alone.
-func legacyNames(messages []string) []string {
-	out := make([]string, len(messages))
-	for i, message := range messages {
-		location, rest, ok := strings.Cut(message, ":")
-		if name := legacyName(location); ok && name != "" {
-			message = name + ":" + rest
-		}
-		out[i] = message
-	}
-	return out
-}
-
-func legacyName(location string) string {
-	location = arrayPosition.ReplaceAllString(location, "")
-	for location != "" && location != "$" {
-		if name, ok := v1Names[location]; ok {
-			return name
-		}
-		dot := strings.LastIndexByte(location, '.')
-		if dot < 0 {
-			return ""
-		}
-		location = location[:dot]
-	}
-	return ""
 }

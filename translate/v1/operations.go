@@ -25,6 +25,11 @@ func operations() []row {
 	op := func(id, method, path, v2 string) Operation {
 		return Operation{ID: id, Method: method, Path: path, V2: v2, Mutates: method != get}
 	}
+	act := func(id, verb string) Operation {
+		o := op(id, post, pod+"/"+verb, "podAction")
+		o.Bodiless = true
+		return o
+	}
 	public := func(id, path, v2 string) Operation {
 		return Operation{ID: id, Method: get, Path: path, V2: v2, Public: true}
 	}
@@ -38,10 +43,10 @@ func operations() []row {
 		{Operation: op("updatePod", patch, pod, "updatePod"), successor: v2Pod, form: podUpdateForm, serve: updatePod},
 		{Operation: op("deletePod", del, pod, "deletePod"), successor: v2Pod, serve: deletePod},
 		{Operation: op("updatePodByPost", post, pod+"/update", "updatePod"), successor: v2Pod, form: podUpdateForm, serve: updatePod},
-		{Operation: op("startPod", post, pod+"/start", "podAction"), successor: v2PodAction, serve: podAction(legacy.Start)},
-		{Operation: op("stopPod", post, pod+"/stop", "podAction"), successor: v2PodAction, serve: podAction(legacy.Stop)},
-		{Operation: op("resetPod", post, pod+"/reset", "podAction"), successor: v2PodAction, serve: resetPod},
-		{Operation: op("restartPod", post, pod+"/restart", "podAction"), successor: v2PodAction, serve: podAction(legacy.Restart)},
+		{Operation: act("startPod", "start"), successor: v2PodAction, serve: podAction(legacy.Start)},
+		{Operation: act("stopPod", "stop"), successor: v2PodAction, serve: podAction(legacy.Stop)},
+		{Operation: act("resetPod", "reset"), successor: v2PodAction, serve: resetPod},
+		{Operation: act("restartPod", "restart"), successor: v2PodAction, serve: podAction(legacy.Restart)},
 
 		{Operation: op("createEndpoint", post, endpoints, "createEndpoint"), successor: v2Serverless, form: endpointCreateForm, serve: createEndpoint},
 		{Operation: op("listEndpoints", get, endpoints, "listEndpoints"), successor: v2Serverless, serve: listEndpoints},

@@ -67,24 +67,27 @@ func containerWishes(in input) legacy.Container {
 }
 
 // template writes a template in v1's shape.
-func (r *request) template(t legacy.Template, official bool) map[string]any {
+func (r *request) template(ctx context.Context, t legacy.Template, official bool) map[string]any {
 	command := t.Command()
-	return map[string]any{
+	shown := map[string]any{
 		"id": t.KnownAs, "name": t.Name(), "category": t.Category(),
 		"imageName": t.Image(), "containerDiskInGb": t.Disk(), "volumeInGb": t.VolumeGB(), "volumeMountPath": t.MountPath(),
 		"ports": translate.List(t.Ports()), "env": object(t.Env()),
 		"dockerEntrypoint": translate.List(command.Entrypoint), "dockerStartCmd": translate.List(command.Cmd),
 		"containerRegistryAuthId": t.Registry(), "isPublic": t.Public(), "isServerless": t.Serverless(),
-		"is" + r.brand(): official,
-		"readme":         t.Note.Readme, "earned": 0, "runtimeInMin": 0,
+		"readme": t.Note.Readme, "earned": 0, "runtimeInMin": 0,
 	}
+	for _, name := range r.Names(ctx, r.api.cfg.Legacy, r.spelled()) {
+		shown["is"+name] = official
+	}
+	return shown
 }
 
 // templatesByID reads templates in v1's shape, without those that cannot be read.
 func (r *request) templatesByID(ctx context.Context, wanted []string) map[string]any {
 	shown := map[string]any{}
 	for id, t := range r.TemplatesByID(ctx, wanted) {
-		shown[id] = r.template(t, false)
+		shown[id] = r.template(ctx, t, false)
 	}
 	return shown
 }
@@ -92,10 +95,13 @@ func (r *request) templatesByID(ctx context.Context, wanted []string) map[string
 // templateIncludes are the include flags of template reads.
 type templateIncludes struct{ public, official, bound bool }
 
-func (r *request) templateIncludes() templateIncludes {
+// templateIncludes reads the flags, and remembers how the caller spells the platform.
+func (r *request) templateIncludes(ctx context.Context) templateIncludes {
+	name := cmp.Or(r.spelled(), r.api.cfg.Legacy.Name())
+	r.Spelled(ctx, r.api.cfg.Legacy, name)
 	return templateIncludes{
 		public:   r.query.flag("includePublicTemplates"),
-		official: r.query.flag("include" + r.brand() + "Templates"),
+		official: r.query.flag("include" + name + "Templates"),
 		bound:    r.query.flag("includeEndpointBoundTemplates"),
 	}
 }
@@ -104,26 +110,25 @@ func (r *request) templateIncludes() templateIncludes {
 // two of them name the platform.
 var includeTemplates = regexp.MustCompile(`^include([A-Z][A-Za-z0-9]*)Templates$`)
 
-// brand is the platform's name inside identifiers: the operator's, else the one
-// the caller spells.
-func (r *request) brand() string {
-	common := r.api.cfg.Legacy
-	if common.Brand != "" {
-		return common.Brand
+// spelled is the name that the caller has for the platform, "" if it names none or
+// the operator has said which it must have.
+func (r *request) spelled() string {
+	if r.api.cfg.Legacy.Brand != "" {
+		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.query.values)) {
 		if m := includeTemplates.FindStringSubmatch(name); m != nil && m[1] != "Public" && m[1] != "EndpointBound" {
 			return m[1]
 		}
 	}
-	return common.Name()
+	return ""
 }
 
 // maxPublic is how many templates v2 gives of one catalog slice.
 const maxPublic = 100
 
 func listTemplates(ctx context.Context, r *request) (*reply, error) {
-	include := r.templateIncludes()
+	include := r.templateIncludes(ctx)
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
@@ -141,7 +146,7 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 	}
 	show := func(body any, official bool) map[string]any {
 		t := v2.TemplateOf(body)
-		return r.template(legacy.Template{Template: t, KnownAs: t.ID(), Note: notes[t.ID()]}, official)
+		return r.template(ctx, legacy.Template{Template: t, KnownAs: t.ID(), Note: notes[t.ID()]}, official)
 	}
 	out := each(listed, func(t any) map[string]any { return show(t, false) })
 	seen := legacy.IDs(listed)
@@ -170,7 +175,7 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 func (r *request) publicTemplates(ctx context.Context, source string) ([]any, error) {
 	list, err := r.PublicTemplates(ctx, source)
 	if len(list) >= maxPublic {
-		r.Warn("templates", "only the first 100 "+source+" ones are listed")
+		r.Remark("templates", "only the first 100 "+source+" ones are listed")
 	}
 	return list, err
 }
@@ -185,14 +190,14 @@ func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 	var out []any
 	for _, e := range endpoints {
 		if notes[translate.Text(e, "id")].TemplateID == "" {
-			out = append(out, r.template(legacy.VirtualTemplate(e), false))
+			out = append(out, r.template(ctx, legacy.VirtualTemplate(e), false))
 		}
 	}
 	return out, nil
 }
 
 func getTemplate(ctx context.Context, r *request) (*reply, error) {
-	r.templateIncludes() // they change nothing here; only their spelling is checked
+	r.templateIncludes(ctx) // they change nothing here; only their spelling is checked
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
@@ -200,7 +205,7 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(r.template(t, false)), nil
+	return ok(r.template(ctx, t, false)), nil
 }
 
 func createTemplate(ctx context.Context, r *request) (*reply, error) {
@@ -218,7 +223,7 @@ func createTemplate(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(r.template(t, false)), nil
+	return ok(r.template(ctx, t, false)), nil
 }
 
 // updateTemplate serves PATCH and POST .../update.
@@ -227,7 +232,7 @@ func updateTemplate(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(r.template(t, false)), nil
+	return ok(r.template(ctx, t, false)), nil
 }
 
 func deleteTemplate(ctx context.Context, r *request) (*reply, error) {

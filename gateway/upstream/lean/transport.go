@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/encryption"
 )
 
 // Errors of RoundTrip, wrapped with their causes.
@@ -185,7 +187,7 @@ func (t *Transport) dial(ctx context.Context, u *url.URL) (*conn, error) {
 func (t *Transport) handshake(ctx context.Context, raw net.Conn, name string) (*tls.Conn, error) {
 	cfg := t.TLSClientConfig.Clone() // of nil it is nil
 	if cfg == nil {
-		cfg = &tls.Config{MinVersion: tls.VersionTLS12}
+		cfg = encryption.Config()
 	}
 	if cfg.ServerName == "" {
 		cfg.ServerName = name

@@ -31,6 +31,12 @@ job(operation, id, body) := {
 	"resource": {"kind": "job"},
 }
 
+# asking: the input of such a call whose runs ask a language model for so much.
+asking(operation, id, body, runs) := object.union(job(operation, id, body), {"request": {"runs": runs}})
+
+# run: what one of them asks for.
+run(at, tokens, choices) := {"pointer": "", "tokens": tokens, "choices": choices, "at": at, "wrong": false}
+
 # pointers: what the violations point to.
 pointers(violations) := {v.pointer | some v in violations}
 

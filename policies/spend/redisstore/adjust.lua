@@ -1,26 +1,57 @@
--- Makes the record of a resource follow the platform.
+-- Makes records of resources follow the platform.
 --
--- ARGV  1  epoch and sequence seen, version of the record that the adjustment is
---          made for (0: there is none), gone (1 or 0), six amounts, owned (1 or 0)
---       2  kind   3  resource   4  about   5  team   6  key: the owner's, if owned
+-- KEYS  6  and on, one for each adjustment: the owner of a resource that was removed
 --
--- Returns {1 if it was made and 0 if not, epoch, sequence and clock}.
+-- ARGV  1  epoch and sequence seen, how many adjustments, how long owners are kept in ms
+--       then for each: version of the record that the adjustment is made for (0:
+--       there is none), gone (1 or 0), six amounts, owned (1 or 0); kind; resource;
+--       about; team; key: the owner's, if owned
+--
+-- Returns {0, epoch, sequence and clock, what became of each}: 1 if it was made, 2 if
+-- that gave the resource back to its owner, and 0 if not.
 
 local given = numbers(ARGV[1])
-local version, gone, amounts = given[3], given[4] == 1, amountsAt(given, 4)
-local owned, res = given[5 + AMOUNTS] == 1, ARGV[3]
+local keep = string.format('%.0f', given[4])
+
+local function adjust(kept, at)
+  local a = numbers(ARGV[at])
+  local version, gone, owned, res = a[1], a[2] == 1, a[3 + AMOUNTS] == 1, ARGV[at + 2]
+  local old, made = resource(res), 1
+  if old and (old.version ~= version or old.pending > 0) or not old and (version ~= 0 or gone) then return 0 end
+  if gone then
+    if old.team .. old.key ~= '' then
+      redis.call('SET', kept, table.concat({old.team, old.key, old.about}, '\n'), 'PX', keep)
+    end
+    replace(res, old, nil)
+    return made
+  end
+  local new = {since = now, pending = 0, amounts = amountsAt(a, 2), kind = ARGV[at + 1], team = '', key = '', about = ARGV[at + 3]}
+  local before = old and {old.team, old.key, old.about}
+  if not old then
+    local text = redis.call('GET', kept)
+    if text then
+      before, made = {string.match(text, '^(.-)\n(.-)\n(.*)$')}, 2
+      redis.call('DEL', kept)
+    end
+  else
+    new.since = old.since
+  end
+  if before then new.team, new.key, new.about = before[1], before[2], before[3] end
+  if owned then new.team, new.key = ARGV[at + 4], ARGV[at + 5] end
+  replace(res, old, new)
+  return made
+end
 
 if behind(given[1], given[2]) then saveLedger() end
-local old = resource(res)
-if old and (old.version ~= version or old.pending > 0) or not old and (version ~= 0 or gone) then return head(0) end
-if gone then
-  replace(res, old, nil)
-else
-  local new = {since = now, pending = 0, amounts = amounts, kind = ARGV[2], team = '', key = '', about = ARGV[4]}
-  if old then new.since, new.team, new.key, new.about = old.since, old.team, old.key, old.about end
-  if owned then new.team, new.key = ARGV[5], ARGV[6] end
-  replace(res, old, new)
+local made, any = {}, false
+for i = 1, given[3] do
+  made[i] = adjust(KEYS[5 + i], 2 + 6 * (i - 1))
+  any = any or made[i] > 0
 end
-saveAccounts()
-saveLedger()
-return head(1)
+if any then
+  saveAccounts()
+  saveLedger()
+end
+local reply = head(0)
+reply[3] = line(made)
+return reply

@@ -9,14 +9,21 @@
 --
 -- ARGV  the last one: when the three days around the present begin and when they end,
 --       then the same of two months, all as the package spend has them
+--       the one before it: the gateway, and how often it knows that it has written
+--
+-- Of the first four keys each has the epoch under '', so that the loss of one of them
+-- alone is noticed: of the first it begins the ledger's own record, and in the fourth
+-- it is added to MARK.
 --
 -- A record is a line of integers, then lines of text:
---   ledger    epoch, sequence, complete (1 or 0) / token of a rebuild under way
+--   ledger    epoch, sequence, complete (1 or 0), epoch and repairs in it / token of a rebuild under
+--             way, or OLDER or SERVER, why it was closed / for each gateway that has written in the last day, how
+--             often in this epoch, when last, and its name
 --   account   at, six amounts committed, six reserved, and for the day and the
 --             month each: start, accrued, carry
---   resource  version, since, pending, six amounts / kind / team / key / about
+--   resource  version, since, pending, six amounts, changed / kind / team / key / about
 --   hold      at, open (1 or 0), until, version of the resource, six amounts
---             / kind / resource / team / key / about
+--             / kind / resource / team / key / about / holder ('' if it is not known)
 --   change    at, micro-dollars per hour more, micro-dollars once / kind / resource
 --             ('' for what cost once) / team / key / about
 --
@@ -27,7 +34,7 @@
 local HOUR = 3600000
 local MAXBURN = 1e12
 local AMOUNTS, COST = 6, 6
-local ENDED = 3600000 -- how long it is remembered that a hold has ended
+local ENDED, MAXENDED = 3600000, 250000 -- how long it is remembered that a hold has ended, and of how many
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
@@ -47,7 +54,7 @@ end
 
 local DAYS, STALE = 4, -1
 local calendar = numbers(ARGV[#ARGV])
-if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now})} end
+if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now, 0})} end
 local periods = {{1, DAYS}, {DAYS + 1, #calendar}}
 
 -- when a period begins and ends that a time is in
@@ -89,18 +96,14 @@ end
 -- accounts, as they were read and have been changed, by scope
 local accounts = {}
 
--- the account of a scope with its accrual up to date. In another zone, the period
--- under way goes on until the next one begins there.
-local function account(scope)
-  local a = accounts[scope]
-  if a then return a end
-  local n = read(KEYS[1], scope)
-  a = {at = now, committed = {}, reserved = {}, periods = {}}
+-- an account, by its integers or new, with its accrual up to date. In another zone, the
+-- period under way goes on until the next one begins there.
+local function upToDate(n)
+  local a = {at = n and n[1] or now, committed = {}, reserved = {}, periods = {}}
   for i = 1, AMOUNTS do
     a.committed[i] = n and n[1 + i] or 0
     a.reserved[i] = n and n[1 + AMOUNTS + i] or 0
   end
-  if n then a.at = n[1] end
   local to = math.max(now, a.at)
   for i, p in ipairs(periods) do
     local o = 1 + 2 * AMOUNTS + 3 * (i - 1)
@@ -114,8 +117,13 @@ local function account(scope)
     a.periods[i] = {start = start, accrued = accrued + micro, carry = rest}
   end
   a.at = to
-  accounts[scope] = a
   return a
+end
+
+-- the account of a scope
+local function account(scope)
+  if not accounts[scope] then accounts[scope] = upToDate(read(KEYS[1], scope)) end
+  return accounts[scope]
 end
 
 local function scopesOf(team, key)
@@ -171,50 +179,78 @@ local function resource(id)
   if id == '' then return nil end
   local n, l = read(KEYS[2], id)
   if not n then return nil end
-  return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3), kind = l[2], team = l[3], key = l[4], about = l[5]}
+  return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3), changed = n[4 + AMOUNTS] or n[2], kind = l[2], team = l[3], key = l[4], about = l[5]}
 end
 
 local function saveResource(id, r)
   local v = {r.version, r.since, r.pending}
   for i = 1, AMOUNTS do v[#v + 1] = r.amounts[i] end
+  v[#v + 1] = r.changed
   redis.call('HSET', KEYS[2], id, table.concat({line(v), r.kind, r.team, r.key, r.about}, '\n'))
 end
 
 local function holdOf(id)
   local n, l = read(KEYS[3], id)
   if not n then return nil end
-  return {at = n[1], open = n[2], wait = n[3], base = n[4], amounts = amountsAt(n, 4), kind = l[2], resource = l[3], team = l[4], key = l[5], about = l[6]}
+  return {at = n[1], open = n[2], wait = n[3], base = n[4], amounts = amountsAt(n, 4), kind = l[2], resource = l[3], team = l[4], key = l[5], about = l[6], holder = l[7] or ''}
 end
 
 local function saveHold(id, h)
   local v = {h.at, h.open, h.wait, h.base}
   for i = 1, AMOUNTS do v[#v + 1] = h.amounts[i] end
-  redis.call('HSET', KEYS[3], id, table.concat({line(v), h.kind, h.resource, h.team, h.key, h.about}, '\n'))
+  redis.call('HSET', KEYS[3], id, table.concat({line(v), h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
 end
 
--- the ledger's own record. A caller that has seen a later state than this one tells
--- so: the store has been emptied, or has gone back to an old state.
-local ledger = {epoch = 0, seq = 0, complete = 0, token = ''}
+-- the ledger's own record. A gateway that knows of a later state, or to have written
+-- more often than this one has it, tells that the store has lost something.
+local MARK, OLDER, SERVER, DAY = 1e15, 'older', 'server', 24 * HOUR
+local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
+local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, token = '', writes = 0, others = {}}
 do
   local n, l = read(KEYS[1], '')
-  if n then ledger = {epoch = n[1], seq = n[2], complete = n[3], token = l[2]} end
+  if n then
+    ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4] or 0, l[2]
+    for i = 3, #l do
+      local count, at, name = string.match(l[i], '^(%d+) (%d+) (.*)$')
+      if name == writer then
+        ledger.writes = tonumber(count)
+      elseif tonumber(at) > now - DAY then
+        ledger.others[#ledger.others + 1] = l[i]
+      end
+    end
+  end
 end
 
+local function mark()
+  local epoch = line({ledger.epoch})
+  redis.call('HSET', KEYS[2], '', epoch)
+  redis.call('HSET', KEYS[3], '', epoch)
+  redis.call('ZADD', KEYS[4], line({MARK + ledger.epoch}), '')
+end
+
+local function marked()
+  return tonumber(redis.call('HGET', KEYS[2], '') or 0) == ledger.epoch and tonumber(redis.call('HGET', KEYS[3], '') or 0) == ledger.epoch
+    and tonumber(redis.call('ZSCORE', KEYS[4], '') or 0) == MARK + ledger.epoch
+end
+
+-- closes the ledger if the store has lost something, and reports whether it has
 local function behind(epoch, seq)
-  if ledger.epoch < epoch or ledger.epoch == epoch and ledger.seq < seq then
-    ledger.complete, ledger.token = 0, ''
+  local older = ledger.epoch < epoch or ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < tonumber(written))
+  if older or ledger.complete == 1 and not marked() then
+    ledger.complete, ledger.token = 0, older and OLDER or ''
     return true
   end
   return false
 end
 
 local function saveLedger()
-  ledger.seq = ledger.seq + 1
-  redis.call('HSET', KEYS[1], '', line({ledger.epoch, ledger.seq, ledger.complete}) .. '\n' .. ledger.token)
+  ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1
+  local own = line({ledger.writes, now}) .. ' ' .. writer
+  redis.call('HSET', KEYS[1], '', table.concat({line({ledger.epoch, ledger.seq, ledger.complete, ledger.repairs}), ledger.token, own, unpack(ledger.others)}, '\n'))
 end
 
 -- the beginning of every reply
-local function head(status) return {status, line({ledger.epoch, ledger.seq, now})} end
+local function head(status) return {status, line({ledger.epoch, ledger.seq, now, ledger.writes})} end
 
 -- notes that a resource costs more per hour from a time on, or less, or that
 -- something has cost an amount once
@@ -236,6 +272,7 @@ local function replace(id, old, new)
   if new then
     each(new.team, new.key, function(a) add(a.committed, new.amounts, 1) end)
     new.version = ledger.seq + 1 -- as saveLedger is about to write
+    new.changed = old and line(old.amounts) == line(new.amounts) and old.changed or now
     saveResource(id, new)
   elseif old then
     redis.call('HDEL', KEYS[2], id)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,54 +15,113 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// rolled is the key of what the roll-ups of an organisation are at.
+// rolled is the key of what the roll-ups of an organisation are at, and series that of
+// what is rolled up.
 func (s *Store) rolled(org string) string { return s.prefix + "{" + org + "}:rolled" }
+func (s *Store) series(org string) string { return s.prefix + "{" + org + "}:series" }
 
 // bucket is the key of the roll-up of one unit of time.
 func (s *Store) bucket(org string, u spend.Unit, start time.Time) string {
 	return s.prefix + "{" + org + "}:" + string(u) + ":" + strconv.FormatInt(start.Unix(), 10)
 }
 
-// Tally implements spend.Archive. It reads everything in one step.
-func (s *Store) Tally(ctx context.Context, org string) (spend.Tally, error) {
-	keys := s.keys(org)
+// Rolled implements spend.Archive.
+func (s *Store) Rolled(ctx context.Context, org string) (spend.Rolled, error) {
+	var at *redis.SliceCmd
+	var waiting *redis.IntCmd
 	var clock *redis.TimeCmd
-	var rolled, resources *redis.MapStringStringCmd
-	var changes *redis.StringSliceCmd
-	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		rolled, resources, changes = p.HGetAll(ctx, s.rolled(org)), p.HGetAll(ctx, keys[1]), p.LRange(ctx, keys[4], 0, -1)
-		clock = p.Time(ctx)
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		at, waiting, clock = p.HMGet(ctx, s.rolled(org), "version", "all"), p.LLen(ctx, s.keys(org)[4]), p.Time(ctx)
 		return nil
 	})
 	if err != nil {
-		return spend.Tally{}, fmt.Errorf("tally: %w: %w", spend.ErrUnavailable, err)
+		return spend.Rolled{}, fmt.Errorf("rolled: %w: %w", spend.ErrUnavailable, err)
 	}
-	t := spend.Tally{Now: time.UnixMilli(clock.Val().UnixMilli())}
-	for id, text := range resources.Val() {
+	r := spend.Rolled{Now: time.UnixMilli(clock.Val().UnixMilli()), Waiting: waiting.Val()}
+	for i, to := range []func(n int64){func(n int64) { r.Version = n }, func(n int64) { r.Until = time.UnixMilli(n) }} {
+		text, known := at.Val()[i].(string)
+		if !known {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return r, fmt.Errorf("rolled: %w", err)
+		}
+		to(n)
+	}
+	return r, nil
+}
+
+// Tally implements spend.Archive. Other postings between its steps make a posting from it
+// fail, and changes that are entered between them are those of the next.
+func (s *Store) Tally(ctx context.Context, org string) (t spend.Tally, err error) {
+	if t.Rolled, err = s.Rolled(ctx, org); err != nil {
+		return t, err
+	}
+	if t.Until.IsZero() {
+		return t, s.first(ctx, org, &t)
+	}
+	for t.Waiting > int64(len(t.Changes)) {
+		n := int64(len(t.Changes))
+		texts, err := s.client.LRange(ctx, s.keys(org)[4], n, min(n+page, t.Waiting)-1).Result()
+		if err != nil {
+			return t, fmt.Errorf("tally: %w: %w", spend.ErrUnavailable, err)
+		}
+		if len(texts) == 0 {
+			break // another gateway was quicker
+		}
+		if err := enter(&t, texts); err != nil {
+			return t, err
+		}
+	}
+	texts, err := s.pages(ctx, s.series(org))
+	if err != nil {
+		return t, fmt.Errorf("tally: %w", err)
+	}
+	for _, text := range texts {
+		var one spend.Series
+		if err := json.Unmarshal([]byte(text), &one); err != nil {
+			return t, fmt.Errorf("tally: %w", err)
+		}
+		t.Series = append(t.Series, one)
+	}
+	return t, nil
+}
+
+// first reads in one step what the first roll-ups begin with: what is in the ledger, and
+// the changes that have led to it.
+func (s *Store) first(ctx context.Context, org string, t *spend.Tally) error {
+	keys := s.keys(org)
+	var resources *redis.MapStringStringCmd
+	var changes *redis.StringSliceCmd
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		resources, changes = p.HGetAll(ctx, keys[1]), p.LRange(ctx, keys[4], 0, -1)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("tally: %w: %w", spend.ErrUnavailable, err)
+	}
+	records := resources.Val()
+	delete(records, "") // the epoch
+	for id, text := range records {
 		r, err := decodeResource(id, text)
 		if err != nil {
-			return t, fmt.Errorf("tally: %w", err)
+			return fmt.Errorf("tally: %w", err)
 		}
 		t.Resources = append(t.Resources, r)
 	}
-	for _, text := range changes.Val() {
+	return enter(t, changes.Val())
+}
+
+func enter(t *spend.Tally, changes []string) error {
+	for _, text := range changes {
 		c, err := decodeChange(text)
 		if err != nil {
-			return t, fmt.Errorf("tally: %w", err)
+			return fmt.Errorf("tally: %w", err)
 		}
 		t.Changes = append(t.Changes, c)
 	}
-	if at := rolled.Val(); len(at) > 0 {
-		n, err := split(at["version"]+" "+at["until"], 2)
-		if err != nil {
-			return t, fmt.Errorf("tally: %w", err)
-		}
-		t.Version, t.Until = n[0], time.UnixMilli(n[1])
-		if err := json.Unmarshal([]byte(at["series"]), &t.Series); err != nil {
-			return t, fmt.Errorf("tally: %w", err)
-		}
-	}
-	return t, nil
+	return nil
 }
 
 // decodeChange reads an entry of the list of changes; see common.lua.
@@ -86,12 +146,22 @@ func decodeChange(text string) (spend.Change, error) {
 
 // Post implements spend.Archive.
 func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, error) {
-	series, err := json.Marshal(p.Series)
-	if err != nil {
-		return false, err
+	keys := s.keys(org, s.rolled(org), s.series(org))
+	all := ""
+	if !p.Until.IsZero() {
+		all = strconv.FormatInt(p.Until.UnixMilli(), 10)
 	}
-	keys := s.keys(org, s.rolled(org))
-	args := []any{p.Version, p.Until.UnixMilli(), series, p.Changes}
+	args := []any{p.Version, all, p.Changes, len(p.Series)}
+	for _, one := range p.Series {
+		text, err := json.Marshal(one)
+		if err != nil {
+			return false, err
+		}
+		if one.Rate == 0 {
+			text = nil
+		}
+		args = append(args, strings.Join([]string{one.Item.Resource, one.Item.Team, one.Item.Key}, "\n"), text)
+	}
 	for _, u := range []spend.Unit{spend.Hourly, spend.Daily} {
 		var starts []time.Time
 		items := make(map[time.Time][]any)

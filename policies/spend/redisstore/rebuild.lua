@@ -9,7 +9,9 @@ behind(given[1], given[2])
 if given[3] == 0 then
   -- later than every epoch that a gateway can have seen
   ledger.epoch, ledger.token = math.max(now, ledger.epoch + 1, given[1] + 1), ARGV[2]
-elseif ledger.token == ARGV[2] then
+  ledger.repairs, ledger.writes, ledger.others = ledger.epoch, 0, {}
+  mark()
+elseif ledger.token == ARGV[2] and marked() then
   ledger.complete = 1
 end
 saveLedger()

@@ -1,13 +1,15 @@
 -- Reserves room for one call.
 --
--- KEYS  6  if there is one: nothing is reserved where it exists
+-- KEYS  6 to 8  if there are: wish, like and answer of an intent that is noted with the
+--               hold; nothing is reserved where the wish has others, or an answer
 --
 -- ARGV  1  epoch and sequence seen, free (1 or 0), horizon in ms (-1: the period),
 --          six amounts of the resource after the call
 --       2  id of the hold   3  kind   4  resource ('' for one to be made)
---       5  team   6  key   7  about
---       8  and on: the seven ceilings of each scope, 0 for none: the key's, the
+--       5  team   6  key   7  about   8  holder
+--       9  and on: the seven ceilings of each scope, 0 for none: the key's, the
 --          team's and the organisation's, as far as there is a key and a team
+--       then, with an intent: those that do not stand in its way, and what noteIntent takes
 --
 -- Returns {status, epoch, sequence and clock, team, key, scope and ceiling that
 -- would be passed (from 0), then for each scope used, reserved and needed of each
@@ -24,7 +26,12 @@ if behind(given[1], given[2]) then saveLedger() end
 if ledger.complete == 0 and not free then return head(CLOSED) end
 
 local held, record = holdOf(id), resource(res)
-if KEYS[6] and not held and redis.call('EXISTS', KEYS[6]) == 1 then return head(REPEATED) end
+local scopes = scopesOf(team, key)
+local intent = 9 + #scopes
+if KEYS[6] and not held then
+  local rows = others(KEYS[6], id, ARGV[intent])
+  if rows and (#rows > 0 or redis.call('EXISTS', KEYS[8]) == 1) then return head(REPEATED) end
+end
 local before = {0, 0, 0, 0, 0, 0}
 if res ~= '' then
   local t, k = '', ''
@@ -43,8 +50,8 @@ end
 
 local status, scope, ceiling = ADMITTED, 0, 0
 local out = {}
-for i, name in ipairs(scopesOf(team, key)) do
-  local a, limits, levels = account(name), numbers(ARGV[7 + i]), {}
+for i, name in ipairs(scopes) do
+  local a, limits, levels = account(name), numbers(ARGV[8 + i]), {}
   local function level(c, used, reserved, needs)
     levels[#levels + 1], levels[#levels + 2], levels[#levels + 3] = used, reserved, needs
     if status == ADMITTED and limits[c] > 0 and needs > 0 and used + reserved + needs > limits[c] then
@@ -67,9 +74,10 @@ for i, name in ipairs(scopesOf(team, key)) do
 end
 
 if status == ADMITTED and not held then
+  if KEYS[6] then noteIntent(KEYS[6], KEYS[7], intent + 1, string.format('%.0f', now)) end
   each(team, key, function(a) add(a.reserved, more, 1) end)
   saveAccounts()
-  saveHold(id, {at = now, open = 0, wait = 0, base = record and record.version or 0, amounts = more, kind = kind, resource = res, team = team, key = key, about = about})
+  saveHold(id, {at = now, open = 0, wait = 0, base = record and record.version or 0, amounts = more, kind = kind, resource = res, team = team, key = key, about = about, holder = ARGV[8]})
   if record then
     record.pending = record.pending + 1
     saveResource(res, record)

@@ -1,13 +1,13 @@
 -- Ends a hold, or opens it.
 --
--- KEYS  6  if there is one: what a commit writes unless it exists
+-- KEYS  6 to 9  if there are: those of the intent that goes on; see finish
 --
 -- ARGV  1  epoch and sequence seen, end (0 release, 1 open, 2 commit), how long an
 --          open hold waits in ms, gone (1 or 0), full (1 or 0), six amounts of the
 --          resource
 --       2  id of the hold   3  kind   4  resource ('': what costs once accrues)
 --       5  team   6  key   7  about   8  id that an open hold has from now on ('': its own)
---       9  value of the sixth key   10  how long that is kept, in ms
+--       9 to 14  what finish takes
 --
 -- Returns {status, epoch, sequence and clock}; the status is always 0.
 
@@ -17,6 +17,7 @@ local given = numbers(ARGV[1])
 local how, wait, gone, full, amounts = given[3], given[4], given[5] == 1, given[6] == 1, amountsAt(given, 6)
 local id, res, as = ARGV[2], ARGV[4], ARGV[8]
 
+if KEYS[6] then finish(6, 9) end
 local lost = behind(given[1], given[2])
 local ended, held = redis.call('ZSCORE', KEYS[4], id), holdOf(id)
 if ended and not held or how == OPEN and not held then
@@ -27,6 +28,7 @@ end
 local function forget(name)
   redis.call('ZADD', KEYS[4], now, name)
   redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
+  redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -MAXENDED - 1)
   redis.call('HDEL', KEYS[3], name)
 end
 
@@ -70,7 +72,6 @@ end
 forget(id)
 if held then unreserve(held) end
 
-if how == COMMIT and KEYS[6] then redis.call('SET', KEYS[6], ARGV[9], 'PX', ARGV[10], 'NX') end
 if how == COMMIT and res == '' then
   if held then spend(held, full and held.amounts[COST] or amounts[COST]) end
 elseif how == COMMIT then
@@ -88,7 +89,8 @@ elseif how == COMMIT then
     end
   end
   if gone then
-    new = nil
+    new = nil -- what was removed does not come back: nobody else's change is lowered
+    alone = alone or not held and old ~= nil and old.pending == 0
   elseif old and not alone then
     for i = 1, AMOUNTS do new.amounts[i] = math.max(new.amounts[i], old.amounts[i]) end
   end

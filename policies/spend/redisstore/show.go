@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,42 +13,104 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Show implements spend.Store. It reads everything in one step and writes nothing.
+// page is about how much of what can be large is read in one step.
+const page = 1000
+
+// Show implements spend.Store. It writes nothing, and reads everything in one step
+// unless that is large. Then it reads the holds before the resources: what a call turns
+// from one into the other meanwhile is read as one of them at least.
 func (s *Store) Show(ctx context.Context, org string) (spend.State, error) {
-	keys := s.keys(org)
+	keys, seen := s.keys(org), s.seen(org)
+	size, err := s.client.HLen(ctx, keys[1]).Result()
+	if err != nil {
+		return spend.State{}, fmt.Errorf("show: %w: %w", spend.ErrUnavailable, err)
+	}
 	var clock *redis.TimeCmd
-	var accounts, resources, holds *redis.MapStringStringCmd
-	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		accounts, resources, holds = p.HGetAll(ctx, keys[0]), p.HGetAll(ctx, keys[1]), p.HGetAll(ctx, keys[2])
+	var head *head
+	parts := make([]*redis.MapStringStringCmd, 3)
+	if size > page {
+		parts = parts[:1]
+	}
+	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		head = readHead(ctx, p, keys)
+		for i := range parts {
+			parts[i] = p.HGetAll(ctx, keys[i])
+		}
 		clock = p.Time(ctx)
 		return nil
 	})
 	if err != nil {
 		return spend.State{}, fmt.Errorf("show: %w: %w", spend.ErrUnavailable, err)
 	}
+	var resources, holds map[string]string
+	if size <= page {
+		resources, holds = parts[1].Val(), parts[2].Val()
+	} else if holds, err = s.pages(ctx, keys[2]); err == nil {
+		resources, err = s.pages(ctx, keys[1])
+	}
 	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
-	if err := s.decode(org, &state, accounts.Val(), resources.Val(), holds.Val()); err != nil {
+	if err == nil {
+		err = errors.Join(head.tell(&state, seen, s.writer), decode(&state, parts[0].Val(), resources, holds))
+	}
+	if err != nil {
 		return spend.State{}, fmt.Errorf("show: %w", err)
 	}
 	state.Sort()
 	return state, nil
 }
 
-func (s *Store) decode(org string, state *spend.State, accounts, resources, holds map[string]string) error {
+// pages reads a hash in steps: what is in it all the time, and some of the rest.
+func (s *Store) pages(ctx context.Context, key string) (map[string]string, error) {
+	all := make(map[string]string)
+	for cursor := uint64(0); ; {
+		texts, next, err := s.client.HScan(ctx, key, cursor, "", page).Result()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
+		}
+		for i := 0; i+1 < len(texts); i += 2 {
+			all[texts[i]] = texts[i+1]
+		}
+		if cursor = next; cursor == 0 {
+			return all, nil
+		}
+	}
+}
+
+// Holds implements spend.Store.
+func (s *Store) Holds(ctx context.Context, org string) (spend.State, error) {
+	var clock *redis.TimeCmd
+	var holds *redis.MapStringStringCmd
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		holds, clock = p.HGetAll(ctx, s.keys(org)[2]), p.Time(ctx)
+		return nil
+	})
+	if err != nil {
+		return spend.State{}, fmt.Errorf("holds: %w: %w", spend.ErrUnavailable, err)
+	}
+	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
+	if err := decode(&state, nil, nil, holds.Val()); err != nil {
+		return spend.State{}, fmt.Errorf("holds: %w", err)
+	}
+	state.Sort()
+	return state, nil
+}
+
+// decode reads everything in a ledger but its head, which is under "".
+func decode(state *spend.State, accounts, resources, holds map[string]string) error {
 	for name, text := range accounts {
-		n, lines, err := decodeRecord(text)
+		n, _, err := decodeRecord(text)
 		switch {
 		case err != nil:
 			return err
-		case name == "" && len(n) == 3 && len(lines) == 1:
-			at := position{n[0], n[1]}
-			state.Complete = n[2] == 1 && !s.ahead(org, at)
-		case name != "" && len(n) == 1+2*spend.Dimensions+6:
+		case name == "":
+		case len(n) == 1+2*spend.Dimensions+6:
 			state.Balances = append(state.Balances, spend.BalanceOf(scopeOf(name), n, state.Now, state.Zone))
 		default:
 			return errReply
 		}
 	}
+	delete(resources, "")
+	delete(holds, "")
 	for id, text := range resources {
 		r, err := decodeResource(id, text)
 		if err != nil {
@@ -56,18 +119,8 @@ func (s *Store) decode(org string, state *spend.State, accounts, resources, hold
 		state.Resources = append(state.Resources, r)
 	}
 	for id, text := range holds {
-		n, lines, err := decodeRecord(text)
-		if err != nil || len(n) != 4+spend.Dimensions || len(lines) != 5 {
-			return errReply
-		}
-		h := spend.Hold{
-			ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: spend.Amounts(n[4:]),
-			Kind: lines[0], Resource: lines[1], Owner: spend.Owner{Team: lines[2], Key: lines[3]},
-		}
-		if h.Open {
-			h.Until = time.UnixMilli(n[2])
-		}
-		if err := json.Unmarshal([]byte(lines[4]), &h.About); err != nil {
+		h, err := decodeHold(id, text)
+		if err != nil {
 			return err
 		}
 		state.Holds = append(state.Holds, h)
@@ -75,13 +128,34 @@ func (s *Store) decode(org string, state *spend.State, accounts, resources, hold
 	return nil
 }
 
+// decodeHold reads a hold. Lines that later versions add are left out, and missing in
+// those of earlier ones.
+func decodeHold(id, text string) (spend.Hold, error) {
+	n, lines, err := decodeRecord(text)
+	if err != nil || len(n) < 4+spend.Dimensions || len(lines) < 5 {
+		return spend.Hold{}, errReply
+	}
+	h := spend.Hold{
+		ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: spend.Amounts(n[4:]),
+		Kind: lines[0], Resource: lines[1], Owner: spend.Owner{Team: lines[2], Key: lines[3]},
+	}
+	if h.Open {
+		h.Until = time.UnixMilli(n[2])
+	}
+	if len(lines) > 5 {
+		h.Holder = spend.HolderOf(lines[5])
+	}
+	return h, json.Unmarshal([]byte(lines[4]), &h.About)
+}
+
 func decodeResource(id, text string) (spend.Record, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) != 3+spend.Dimensions || len(lines) != 4 {
+	if err != nil || len(n) < 3+spend.Dimensions || len(lines) != 4 {
 		return spend.Record{}, errReply
 	}
+	changed := append(n, n[1])[3+spend.Dimensions] // records of older versions do not say
 	r := spend.Record{
-		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Pending: n[2], Amounts: spend.Amounts(n[3:]),
+		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(changed), Pending: n[2], Amounts: spend.Amounts(n[3:]),
 		Kind: lines[0], Owner: spend.Owner{Team: lines[1], Key: lines[2]},
 	}
 	return r, json.Unmarshal([]byte(lines[3]), &r.About)
@@ -89,15 +163,17 @@ func decodeResource(id, text string) (spend.Record, error) {
 
 // Balances implements spend.Store.
 func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.State, error) {
-	scopes := o.Scopes()
-	fields := make([]string, 1, 1+len(scopes)) // the ledger's own record first
+	scopes, keys, seen := o.Scopes(), s.keys(org), s.seen(org)
+	fields := make([]string, 0, len(scopes))
 	for _, scope := range scopes {
 		fields = append(fields, nameOf(scope))
 	}
 	var clock *redis.TimeCmd
 	var values *redis.SliceCmd
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		values, clock = p.HMGet(ctx, s.keys(org)[0], fields...), p.Time(ctx)
+	var head *head
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		head = readHead(ctx, p, keys)
+		values, clock = p.HMGet(ctx, keys[0], fields...), p.Time(ctx)
 		return nil
 	})
 	if err != nil {
@@ -110,7 +186,7 @@ func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.
 		}
 	}
 	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
-	if err := s.decode(org, &state, accounts, nil, nil); err != nil {
+	if err := errors.Join(head.tell(&state, seen, s.writer), decode(&state, accounts, nil, nil)); err != nil {
 		return spend.State{}, fmt.Errorf("balances: %w", err)
 	}
 	balances := make([]spend.Balance, len(scopes))
@@ -124,35 +200,6 @@ func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.
 	}
 	state.Balances = balances
 	return state, nil
-}
-
-// Owners implements spend.Store.
-func (s *Store) Owners(ctx context.Context, org string, resources []string) ([]spend.Owner, error) {
-	values, err := s.client.HMGet(ctx, s.keys(org)[1], resources...).Result()
-	if err != nil {
-		return nil, fmt.Errorf("owners: %w: %w", spend.ErrUnavailable, err)
-	}
-	owners := make([]spend.Owner, len(values))
-	for i, v := range values {
-		text, known := v.(string)
-		if !known {
-			continue
-		}
-		r, err := decodeResource(resources[i], text)
-		if err != nil {
-			return nil, err
-		}
-		owners[i] = r.Owner
-	}
-	return owners, nil
-}
-
-// ahead reports whether a later state was seen.
-func (s *Store) ahead(org string, p position) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	was := s.of(org).seen
-	return p.epoch < was.epoch || p.epoch == was.epoch && p.seq < was.seq
 }
 
 // decodeRecord reads a line of integers and the lines of text behind it.

@@ -1,7 +1,9 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -31,6 +33,12 @@ var (
 	rebuildSource string
 	//go:embed post.lua
 	postSource string
+	//go:embed repair.lua
+	repairSource string
+	//go:embed offer.lua
+	offerSource string
+	//go:embed close.lua
+	closeSource string
 )
 
 // Store is a [spend.Store] in Redis. It is safe for concurrent use. It does not own
@@ -38,10 +46,14 @@ var (
 type Store struct {
 	client                           redis.UniversalClient
 	prefix                           string
+	writer                           string // the name of the Store, of no other one
 	zones                            spend.Zones
 	clock                            atomic.Int64 // the latest time that was seen, in Unix milliseconds
 	reserve, settle, adjust, rebuild *redis.Script
-	post                             *redis.Script
+	post, repair, offer, shut        *redis.Script
+	server                           Server // nil trusts whoever answers
+	// Now is the clock by which the Store forgets what it has written; nil is [time.Now].
+	Now func() time.Time
 
 	mu      sync.Mutex // guards ledgers, and what they have seen
 	ledgers map[string]*ledger
@@ -49,15 +61,24 @@ type Store struct {
 
 var _ spend.Store = (*Store)(nil)
 
-// position names a state of a ledger; later ones are larger.
-type position struct{ epoch, seq int64 }
+// position names a state of a ledger; later ones are larger. Writes is how often the
+// Store has written in the epoch.
+type position struct{ epoch, seq, writes int64 }
+
+// behind reports whether p is an earlier state than another, or knows of less.
+func (p position) behind(other position) bool {
+	return p.epoch < other.epoch || p.epoch == other.epoch && (p.seq < other.seq || p.writes < other.writes)
+}
 
 // ledger is what is known of an organisation's.
 type ledger struct {
 	// keys are as common.lua lists them.
 	keys []string
-	// seen is its latest state.
-	seen position
+	// seen is its latest state, and wrote when the Store has written it last; deserted is
+	// the server's epoch for which it was closed.
+	seen     position
+	wrote    time.Time
+	deserted int64
 	// zone, days and calendar are what the scripts were told of periods last: the
 	// calendar of the day between days, encoded.
 	zone     spend.Zone
@@ -70,9 +91,9 @@ type ledger struct {
 func New(client redis.UniversalClient, prefix string, zones spend.Zones) *Store {
 	script := func(source string) *redis.Script { return redis.NewScript(common + source) }
 	return &Store{
-		client: client, prefix: prefix, zones: zones, ledgers: make(map[string]*ledger),
-		reserve: script(reserveSource), settle: script(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
-		post: script(postSource),
+		client: client, prefix: prefix, writer: rand.Text(), zones: zones, ledgers: make(map[string]*ledger),
+		reserve: script(intentSource + reserveSource), settle: script(intentSource + settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
+		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource),
 	}
 }
 
@@ -128,18 +149,25 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if r.Horizon != spend.Period {
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
-	args := make([]any, 0, 7+len(r.Limits))
+	args := make([]any, 0, 8+len(r.Limits))
 	args = append(args,
 		amounts(s.numbers(org, flag(r.Free), horizon), r.After),
-		r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About))
+		r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String())
 	for i := range r.Limits {
 		args = append(args, integers(make([]byte, 0, 64), r.Limits[i][:]...))
 	}
 	keys := s.keys(org)
-	if r.Unless != "" {
-		keys = s.keys(org, r.Unless)
+	if n := r.Note; n != nil {
+		keys, args = s.keys(org, n.Wish, n.Like, n.Answer), append(append(args, strings.Join(n.Past, " ")), noteArgs(n)...)
 	}
-	reply, err := s.run(ctx, s.reserve, org, keys, args)
+	ask := func() (reply, error) { return s.run(ctx, s.reserve, org, keys, args) }
+	var reply reply
+	var err error
+	if r.Free {
+		reply, err = ask()
+	} else {
+		reply, err = s.steady(ctx, org, ask)
+	}
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
@@ -178,8 +206,8 @@ func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) err
 		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
 	}
 	keys := s.keys(org)
-	if m := p.Mark; m != nil {
-		keys, args = s.keys(org, m.Key), append(args, m.Value, m.Keep.Milliseconds())
+	if e := p.Intent; e != nil {
+		keys, args = s.keys(org, endKeys(e)...), append(args, endArgs(e)...)
 	}
 	_, err := s.run(ctx, s.settle, org, keys, args)
 	if err != nil {
@@ -189,19 +217,49 @@ func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) err
 }
 
 // Adjust implements spend.Store.
-func (s *Store) Adjust(ctx context.Context, org string, a *spend.Adjustment) (bool, error) {
-	var owner spend.Owner
-	if a.Owner != nil {
-		owner = *a.Owner
+func (s *Store) Adjust(ctx context.Context, org string, list ...*spend.Adjustment) ([]spend.Adjusted, error) {
+	made := make([]spend.Adjusted, 0, len(list))
+	for part := range slices.Chunk(list, adjustSize) {
+		some, err := s.adjusted(ctx, org, part)
+		if err != nil {
+			return nil, fmt.Errorf("adjust: %w", err)
+		}
+		made = append(made, some...)
 	}
-	numbers := amounts(s.numbers(org, a.Version, flag(a.Gone)), a.Amounts)
-	reply, err := s.run(ctx, s.adjust, org, s.keys(org), []any{
-		integers(numbers, flag(a.Owner != nil)), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key,
-	})
+	return made, nil
+}
+
+// adjustSize is how many adjustments one script makes, which takes about a millisecond.
+const adjustSize = 64
+
+func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustment) ([]spend.Adjusted, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	keys := s.keys(org)
+	args := append(make([]any, 0, 2+6*len(list)), s.numbers(org, int64(len(list)), spend.KeepOwners.Milliseconds()))
+	for _, a := range list {
+		var owner spend.Owner
+		if a.Owner != nil {
+			owner = *a.Owner
+		}
+		keys = append(keys, s.prefix+"{"+org+"}:gone:"+a.Resource)
+		numbers := amounts(integers(nil, a.Version, flag(a.Gone)), a.Amounts)
+		args = append(args, integers(numbers, flag(a.Owner != nil)), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key)
+	}
+	reply, err := s.run(ctx, s.adjust, org, keys, args)
+	if err != nil || len(reply.rest) != 1 {
+		return nil, cmp.Or(err, errReply)
+	}
+	statuses, err := split(reply.rest[0], len(list))
 	if err != nil {
-		return false, fmt.Errorf("adjust: %w", err)
+		return nil, err
 	}
-	return reply.status == 1, nil
+	made := make([]spend.Adjusted, len(list))
+	for i := range made {
+		made[i] = spend.Adjusted(statuses[i])
+	}
+	return made, nil
 }
 
 // Begin implements spend.Store.
@@ -223,6 +281,29 @@ func (s *Store) rebuilt(ctx context.Context, org, token string, finish bool) (bo
 	return reply.status == 1, nil
 }
 
+// repairBatch bounds how many scopes one script repairs.
+const repairBatch = 100
+
+// Repair implements spend.Store.
+func (s *Store) Repair(ctx context.Context, org string, r *spend.Repair) (bool, error) {
+	version := r.Version
+	for batch := range slices.Chunk(r.Differences, repairBatch) {
+		args := []any{s.numbers(org, version), len(batch)}
+		for _, d := range batch {
+			args = append(args, nameOf(d.Scope), integers(integers(nil, d.Committed[:]...), d.Reserved[:]...))
+		}
+		reply, err := s.run(ctx, s.repair, org, s.keys(org), args)
+		if err != nil {
+			return false, fmt.Errorf("repair: %w", err)
+		}
+		if reply.status != 1 {
+			return false, nil
+		}
+		version++
+	}
+	return true, nil
+}
+
 // reply is what every script returns.
 type reply struct {
 	status int64
@@ -238,7 +319,7 @@ const stale = -1
 // run runs a script. A failed one may have run: every script can be repeated.
 func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (r reply, err error) {
 	for range 3 { // the clock can be anywhere once, and pass midnight meanwhile
-		r, err = s.once(ctx, script, org, keys, append(args, s.calendar(org)))
+		r, err = s.once(ctx, script, org, keys, append(args, s.own(org), s.calendar(org)))
 		if err != nil || r.status != stale {
 			return r, err
 		}
@@ -265,11 +346,11 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 			return reply{}, errReply
 		}
 	}
-	n, err := split(texts[0], 3)
+	n, err := split(texts[0], 4)
 	if err != nil {
 		return reply{}, err
 	}
-	s.saw(org, position{n[0], n[1]})
+	s.saw(org, position{n[0], n[1], n[3]})
 	r.now, r.rest = time.UnixMilli(n[2]), texts[1:]
 	s.clock.Store(n[2])
 	return r, nil
@@ -290,20 +371,72 @@ func (s *Store) calendar(org string) string {
 	return l.calendar
 }
 
-// saw notes the latest state of a ledger.
+// writesKept is how long after its last write the Store knows how often it has written:
+// not as long as the ledger does; see common.lua.
+const writesKept = 12 * time.Hour
+
+// unsaid is how often the Store has written by what does not say it.
+const unsaid = -1
+
+// saw notes the latest state of a ledger. The same count of writes as before is no new
+// write, and does not make the Store know it for longer.
 func (s *Store) saw(org string, p position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was := &s.of(org).seen; p.epoch > was.epoch || p.epoch == was.epoch && p.seq > was.seq {
-		*was = p
+	l := s.of(org)
+	was := l.seen
+	switch {
+	case p.epoch < was.epoch:
+		return
+	case p.epoch > was.epoch:
+		p.writes = max(p.writes, 0)
+		l.wrote = s.now()
+		l.seen = p
+		return
+	case p.writes == unsaid, p.writes == was.writes, p.writes < was.writes && !s.forgot(l):
+		p.writes = was.writes
+	default:
+		l.wrote = s.now()
 	}
+	p.seq = max(p.seq, was.seq)
+	l.seen = p
+}
+
+// seen is the latest state of a ledger that the Store was told of.
+func (s *Store) seen(org string) position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known(s.of(org))
+}
+
+// known is what the Store knows still of the latest state of a ledger, with mu held.
+func (s *Store) known(l *ledger) position {
+	p := l.seen
+	if s.forgot(l) {
+		p.writes = 0
+	}
+	return p
+}
+
+// forgot reports whether the Store does not know any more how often it has written to a
+// ledger, with mu held.
+func (s *Store) forgot(l *ledger) bool { return s.now().Sub(l.wrote) > writesKept }
+
+func (s *Store) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// own is the argument of a script that says who asks, and how often it has written.
+func (s *Store) own(org string) string {
+	return s.writer + " " + strconv.FormatInt(s.seen(org).writes, 10)
 }
 
 // numbers begins the first argument of a script: the latest state seen, and others.
 func (s *Store) numbers(org string, others ...int64) []byte {
-	s.mu.Lock()
-	p := s.of(org).seen
-	s.mu.Unlock()
+	p := s.seen(org)
 	return integers(integers(make([]byte, 0, 128), p.epoch, p.seq), others...)
 }
 

@@ -2,6 +2,11 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,43 +75,144 @@ func reserve(t *testing.T, s *redisstore.Store, hold string) spend.Status {
 	return out.Status
 }
 
-// A store that was emptied, or that went back to an old state, admits nothing until
-// it was rebuilt, whichever gateway asks.
+// A store that was emptied, that went back to an old state, or that lost a single key
+// admits nothing until it was rebuilt, whichever gateway asks, and says what it lost.
 func TestALostStoreIsClosed(t *testing.T) {
+	del := func(name string) func(*miniredis.Miniredis, map[string]string) {
+		return func(server *miniredis.Miniredis, _ map[string]string) { server.Del("tg:spend:{acme}:" + name) }
+	}
 	for _, tt := range []struct {
-		name string
-		lose func(t *testing.T, server *miniredis.Miniredis, old string)
+		lost spend.Lost
+		lose func(server *miniredis.Miniredis, old map[string]string)
 	}{
-		{"emptied", func(_ *testing.T, server *miniredis.Miniredis, _ string) { server.FlushAll() }},
-		{"restored from an old state", func(_ *testing.T, server *miniredis.Miniredis, old string) {
-			server.HSet("tg:spend:{acme}:accounts", "", old)
-			server.Del("tg:spend:{acme}:holds")
+		{spend.LostAll, func(server *miniredis.Miniredis, _ map[string]string) { server.FlushAll() }},
+		{spend.LostChanges, func(server *miniredis.Miniredis, old map[string]string) {
+			for name, text := range old {
+				server.HSet("tg:spend:{acme}:accounts", name, text)
+			}
+			server.HDel("tg:spend:{acme}:holds", "h1")
 		}},
+		{spend.LostAccounts, del("accounts")},
+		{spend.LostResources, del("resources")},
+		{spend.LostHolds, del("holds")},
+		{spend.LostEnded, del("ended")},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			server := miniredis.RunT(t)
-			server.SetTime(time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC))
-			a, b := open(t, server.Addr(), nil), open(t, server.Addr(), nil)
-			rebuild(t, a, "one")
-			old := server.HGet("tg:spend:{acme}:accounts", "")
-			if got := reserve(t, a, "h1"); got != spend.Admitted {
-				t.Fatalf("status = %d, want admitted", got)
-			}
-			tt.lose(t, server, old)
-			if state, err := a.Show(t.Context(), "acme"); err != nil || state.Complete {
-				t.Errorf("Show: complete is %t (%v), want false", state.Complete, err)
-			}
-			if got := reserve(t, a, "h2"); got != spend.Closed {
-				t.Errorf("status = %d, want closed", got)
-			}
-			if got := reserve(t, b, "h3"); got != spend.Closed {
-				t.Errorf("status of another gateway = %d, want closed", got)
-			}
-			rebuild(t, b, "two")
-			if got := reserve(t, a, "h4"); got != spend.Admitted {
-				t.Errorf("status after the rebuild = %d, want admitted", got)
-			}
-		})
+		for _, first := range []string{"who knows", "another"} {
+			t.Run(string(tt.lost)+" "+first, func(t *testing.T) {
+				server := miniredis.RunT(t)
+				now := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+				server.SetTime(now)
+				a, b := open(t, server.Addr(), nil), open(t, server.Addr(), nil)
+				rebuild(t, a, "one")
+				if got := reserve(t, b, "h0"); got != spend.Admitted {
+					t.Fatalf("status = %d, want admitted", got)
+				}
+				old := make(map[string]string)
+				for _, name := range []string{"", "org"} {
+					old[name] = server.HGet("tg:spend:{acme}:accounts", name)
+				}
+				if got := reserve(t, a, "h1"); got != spend.Admitted {
+					t.Fatalf("status = %d, want admitted", got)
+				}
+				tt.lose(server, old)
+				server.SetTime(now.Add(time.Second))
+				stores := []*redisstore.Store{a, b}
+				if first == "another" && tt.lost != spend.LostChanges { // of changes only those know that made or saw them
+					stores = []*redisstore.Store{b, a}
+				}
+				if state, err := stores[0].Show(t.Context(), "acme"); err != nil || state.Complete || state.Lost != tt.lost {
+					t.Errorf("Show: complete is %t, lost %q (%v), want %q", state.Complete, state.Lost, err, tt.lost)
+				}
+				for i, s := range stores {
+					if got := reserve(t, s, fmt.Sprint("closed", i)); got != spend.Closed {
+						t.Errorf("status = %d, want closed", got)
+					}
+				}
+				if state, err := open(t, server.Addr(), nil).Show(t.Context(), "acme"); err != nil || state.Complete || state.Lost != tt.lost {
+					t.Errorf("Show of a new gateway: complete is %t, lost %q (%v), want %q", state.Complete, state.Lost, err, tt.lost)
+				}
+				rebuild(t, stores[1], "two")
+				if got := reserve(t, stores[0], "h4"); got != spend.Admitted {
+					t.Errorf("status after the rebuild = %d, want admitted", got)
+				}
+			})
+		}
+	}
+}
+
+// A gateway that has lost writes notices it, however often others have written since.
+func TestOwnWritesAreCounted(t *testing.T) {
+	server := miniredis.RunT(t)
+	a, b := open(t, server.Addr(), nil), open(t, server.Addr(), nil)
+	rebuild(t, a, "one")
+	old := server.HGet("tg:spend:{acme}:accounts", "")
+	reserve(t, a, "h1")
+	server.HSet("tg:spend:{acme}:accounts", "", old)
+	for i := range 5 {
+		if got := reserve(t, b, fmt.Sprint("b", i)); got != spend.Admitted {
+			t.Fatalf("status = %d, want admitted: this one has lost nothing", got)
+		}
+	}
+	if got := reserve(t, a, "h2"); got != spend.Closed {
+		t.Errorf("status = %d, want closed", got)
+	}
+}
+
+// A gateway that has written nothing for longer than a ledger knows its writers takes
+// nothing for lost, whoever else has written meanwhile.
+func TestAQuietGatewayLosesNothing(t *testing.T) {
+	server := miniredis.RunT(t)
+	now := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+	set := clock(server)
+	set(now)
+	a, b := open(t, server.Addr(), nil), open(t, server.Addr(), nil)
+	a.Now, b.Now = func() time.Time { return now }, func() time.Time { return now }
+	rebuild(t, a, "one")
+	for i, s := range []*redisstore.Store{a, b, a} {
+		if got := reserve(t, s, fmt.Sprint("h", i)); got != spend.Admitted {
+			t.Errorf("call %d: status %d, want admitted", i, got)
+		}
+		now = now.Add(25 * time.Hour)
+		set(now)
+		if err := a.Settle(t.Context(), "acme", &spend.Settlement{Hold: "none", End: spend.Open}); err != nil { // which writes nothing
+			t.Fatal(err)
+		}
+		reserve(t, b, fmt.Sprint("b", i)) // which forgets the others
+		if heads, err := a.Heads(t.Context(), []string{"acme"}); err != nil || heads[0].Lost != "" || !heads[0].Complete {
+			t.Errorf("head %+v (%v), want a complete ledger that has lost nothing", heads, err)
+		}
+	}
+}
+
+// An intent whose note was repeated, because its reply was lost, ends with its call.
+func TestARepeatedNoteEnds(t *testing.T) {
+	server := miniredis.RunT(t)
+	set, now := clock(server), time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+	set(now)
+	s := open(t, server.Addr(), nil)
+	rebuild(t, s, "one")
+	const wish = "tg:once:{acme}:wish/w"
+	r := &spend.Reservation{
+		Hold: "h1", Kind: "pod", After: spend.Amounts{1}, Limits: make([][spend.Ceilings]int64, 1),
+		Note: &spend.Note{Wish: wish, Like: "tg:once:{acme}:like/l", Answer: "tg:once:{acme}:answer/-", Intent: "h1", Row: "{}", Owner: "ann", Keep: time.Hour},
+	}
+	var out spend.Outcome
+	for range 2 {
+		var err error
+		if out, err = s.Reserve(t.Context(), "acme", r); err != nil || out.Status != spend.Admitted {
+			t.Fatalf("status %d (%v), want admitted", out.Status, err)
+		}
+		set(now.Add(time.Second))
+	}
+	end := &spend.Ending{
+		Made: "tg:once:{acme}:made/-", Wish: wish, Like: r.Note.Like, Answer: r.Note.Answer,
+		Intent: "h1", Was: fmt.Sprint(out.Now.UnixMilli(), " {}"), Unlike: true, Keep: time.Hour,
+	}
+	if err := s.Settle(t.Context(), "acme", &spend.Settlement{Hold: "h1", End: spend.Release, Intent: end}); err != nil {
+		t.Fatal(err)
+	}
+	if keys := server.Keys(); slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, "tg:once:") }) {
+		t.Errorf("keys %v, want none of an intent", keys)
 	}
 }
 
@@ -167,4 +273,60 @@ func TestALockIsNotWaitedForLong(t *testing.T) {
 		t.Fatalf("Lock = %v, want it not to wait for the other", err)
 	}
 	unlock()
+}
+
+// Holds of an earlier version have no holder, and lines that a later one adds are left
+// out.
+func TestHoldsOfOtherVersions(t *testing.T) {
+	server := miniredis.RunT(t)
+	s := open(t, server.Addr(), nil)
+	const row = "1795386000000 0 0 0 1 0 0 0 0 0\npod\n\nresearch\nann\n{}"
+	server.HSet("tg:spend:{acme}:holds", "old", row, "new", row+"\n01J gw\nwhat is not known yet")
+	state, err := s.Holds(t.Context(), "acme")
+	if err != nil || len(state.Holds) != 2 {
+		t.Fatalf("Holds = %+v, %v, want two", state.Holds, err)
+	}
+	if got, want := state.Holds[0].Holder, (spend.Holder{Incarnation: "01J", Gateway: "gw"}); got != want {
+		t.Errorf("held by %+v, want %+v", got, want)
+	}
+	if got := state.Holds[1].Holder; got != (spend.Holder{}) {
+		t.Errorf("held by %+v, want nobody that is known", got)
+	}
+	if err := s.Settle(t.Context(), "acme", &spend.Settlement{Hold: "old", End: spend.Open, Wait: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if state, err = s.Holds(t.Context(), "acme"); err != nil || !state.Holds[1].Open {
+		t.Errorf("Holds = %+v, %v, want an open one of an earlier version", state.Holds, err)
+	}
+}
+
+// What a store in a failover does not take is there when it takes writes again.
+func TestDeletesOutliveAFailover(t *testing.T) {
+	const pods = 500
+	server := miniredis.RunT(t)
+	s := open(t, server.Addr(), nil)
+	rebuild(t, s, "one")
+	o := spend.NewOutbox(s, spend.Holder{Incarnation: "01J"})
+	o.Now, o.Logger, o.Doubt, o.Orgs = time.Now, slog.New(slog.DiscardHandler), func(string) {}, func() []string { return nil }
+	for i := range pods {
+		if _, err := s.Adjust(t.Context(), "acme", &spend.Adjustment{Kind: "pod", Resource: fmt.Sprint("p", i), Amounts: spend.Amounts{spend.Pods: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.SetError("READONLY You can't write against a read only replica.")
+	for i := range pods {
+		d := &spend.Settlement{Hold: fmt.Sprint("h", i), End: spend.Commit, Kind: "pod", Resource: fmt.Sprint("p", i), Gone: true}
+		if err := o.Settle(t.Context(), "acme", d); !errors.Is(err, spend.ErrUnavailable) {
+			t.Fatalf("Settle: %v, want %v", err, spend.ErrUnavailable)
+		}
+	}
+	o.Deliver(t.Context())
+	server.SetError("")
+	began := time.Now()
+	o.Deliver(t.Context())
+	t.Logf("%d deletes were delivered in %s", pods, time.Since(began))
+	state, err := s.Show(t.Context(), "acme")
+	if err != nil || len(state.Resources) > 0 || state.Balances[0].Committed != (spend.Amounts{}) {
+		t.Errorf("%d resources and %+v (%v), want none", len(state.Resources), state.Balances, err)
+	}
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,7 +98,7 @@ func testOnce(h *harness) {
 // adjust makes a record another owner's.
 func (h *harness) adjust(id string, to *spend.Owner, a spend.Amounts) {
 	h.Helper()
-	done, err := h.Store.Adjust(h.Context(), h.org, &spend.Adjustment{Kind: "pod", Resource: id, Version: h.record(id).Version, Amounts: a, Owner: to})
+	done, err := spend.Adjust(h.Context(), h.Store, h.org, &spend.Adjustment{Kind: "pod", Resource: id, Version: h.record(id).Version, Amounts: a, Owner: to})
 	if err != nil || !done {
 		h.Fatalf("Adjust = %t, %v", done, err)
 	}
@@ -137,6 +138,50 @@ func testPostOnce(h *harness) {
 	}
 	if diff := cmp.Diff(p.Series, after.Series); diff != "" {
 		h.Errorf("series (-want +got):\n%s", diff)
+	}
+}
+
+// testManyChanges rolls up more changes, and more series, than one posting has: starts
+// and stops of the same pods in turn, some of which ran before that was known.
+func testManyChanges(h *harness) {
+	h.movable()
+	h.roll() // from now on
+	p := teamPerHour(1000 * usd)
+	const pods, turns = 300, 4
+	for i := range pods {
+		id := fmt.Sprint("p", i)
+		h.ask(p, &spend.Reservation{Hold: id, Kind: "pod", Owner: ann, After: pod(usd)})
+	}
+	h.advance(15 * time.Minute)
+	for i := range pods {
+		h.commit(fmt.Sprint("p", i), fmt.Sprint("p", i), pod(usd))
+	}
+	for turn := range turns {
+		h.advance(15 * time.Minute)
+		var list []*spend.Adjustment
+		for _, r := range h.show().Resources {
+			a := &spend.Adjustment{Kind: "pod", Resource: r.ID, Version: r.Version, Amounts: pod(usd)}
+			if turn%2 == 0 {
+				a.Amounts = spend.Amounts{}
+			}
+			list = append(list, a)
+		}
+		if _, err := h.Store.Adjust(h.Context(), h.org, list...); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.advance(15 * time.Minute) // 13:30: they ran from 12:00, but from 12:30 to 12:45 and from 13:00 to 13:15
+	h.roll()
+	got := h.cost(spend.Daily, spend.Daily.Start(start))
+	for i := range pods {
+		if micro := got[fmt.Sprintf("14T00 p%d of team research", i)]; micro != usd {
+			h.Fatalf("p%d has cost %d, want %d", i, micro, int64(usd))
+		}
+	}
+	h.advance(90 * time.Minute)
+	h.roll()
+	if got := h.cost(spend.Hourly, start.Add(2*time.Hour)); len(got) != pods || got["14T14 p7 of team research"] != usd {
+		h.Errorf("%d have cost something from 14:00 to 15:00, p7 %d", len(got), got["14T14 p7 of team research"])
 	}
 }
 

@@ -1,6 +1,9 @@
 package storetest
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -29,13 +32,13 @@ func testTransfer(h *harness) {
 	id, _ := h.reserve(p, pod(0.6*usd))
 	owner := func(want spend.Owner) {
 		h.Helper()
-		got, err := h.Store.Owners(h.Context(), h.org, []string{"p1", "unknown"})
-		if diff := cmp.Diff([]spend.Owner{want, {}}, got); err != nil || diff != "" {
-			h.Errorf("Owners (-want +got, %v):\n%s", err, diff)
+		got, complete, err := h.Store.Owners(h.Context(), h.org, []string{"p1", "unknown"})
+		if diff := cmp.Diff([]spend.Owner{want, {}}, got); err != nil || !complete || diff != "" {
+			h.Errorf("Owners (-want +got, complete %t, %v):\n%s", complete, err, diff)
 		}
 	}
 	owner(spend.Owner{})
-	if ok, err := h.Store.Adjust(h.Context(), h.org, &spend.Adjustment{Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd)}); err != nil || !ok {
+	if ok, err := spend.Adjust(h.Context(), h.Store, h.org, &spend.Adjustment{Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd)}); err != nil || !ok {
 		h.Fatalf("Adjust = %t, %v", ok, err)
 	}
 	owner(spend.Owner{})
@@ -55,7 +58,7 @@ func testAssign(h *harness) {
 	assign := func(version int64, want bool) {
 		h.Helper()
 		a := &spend.Adjustment{Kind: "pod", Resource: "p1", Version: version, Amounts: pod(usd), Owner: &bob}
-		if got, err := h.Store.Adjust(h.Context(), h.org, a); err != nil || got != want {
+		if got, err := spend.Adjust(h.Context(), h.Store, h.org, a); err != nil || got != want {
 			h.Errorf("Adjust of version %d = %t, %v, want %t", version, got, err, want)
 		}
 	}
@@ -79,5 +82,84 @@ func testAssign(h *harness) {
 				h.Errorf("%s has committed %v, want %v", got.Scope, got.Committed, want)
 			}
 		}
+	}
+}
+
+func testJobs(h *harness) {
+	mine, other := spend.Job{Endpoint: "e", ID: "j1"}, spend.Job{Endpoint: "e", ID: "j2"}
+	owners := func(want ...spend.Owner) {
+		h.Helper()
+		got, complete, err := h.Store.Owners(h.Context(), h.org, []string{"e"}, mine, other)
+		if diff := cmp.Diff(want, got); err != nil || !complete || diff != "" {
+			h.Errorf("Owners (-want +got, complete %t, %v):\n%s", complete, err, diff)
+		}
+	}
+	note := func(o spend.Owner) {
+		h.Helper()
+		if err := h.Store.NoteJob(h.Context(), h.org, mine, o, time.Minute); err != nil {
+			h.Fatal(err)
+		}
+	}
+	owners(spend.Owner{}, spend.Owner{}, spend.Owner{})
+	note(ann)
+	note(spend.Owner{Team: "ml", Key: "bob"})
+	owners(spend.Owner{}, ann, spend.Owner{})
+	if got, _, err := h.Store.Owners(h.Context(), h.org, nil, mine); err != nil || len(got) != 1 || got[0] != ann {
+		h.Errorf("Owners of one job = %v, %v, want %v", got, err, ann)
+	}
+}
+
+// testGivenBack: what returns within 30 days after an adjustment removed it is its
+// owner's again, with all that is known of it.
+func testGivenBack(h *harness) {
+	p := teamPerHour(10 * usd)
+	about := spend.About{Operation: "createPod", Decision: "D", Labels: "project=llm"}
+	h.ask(p, &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(usd), About: about})
+	h.commit("h", "p1", pod(usd))
+	adjust := func(a spend.Adjustment, want spend.Adjusted) {
+		h.Helper()
+		a.Kind, a.Resource = "pod", "p1"
+		if got, err := h.Store.Adjust(h.Context(), h.org, &a); err != nil || got[0] != want {
+			h.Errorf("Adjust(%+v) = %v, %v, want %d", a, got, err, want)
+		}
+	}
+	adjust(spend.Adjustment{Version: h.record("p1").Version, Gone: true}, spend.Made)
+	h.counts(spend.Amounts{}, spend.Amounts{})
+	adjust(spend.Adjustment{Amounts: pod(2 * usd), About: spend.About{Name: "listed"}}, spend.GivenBack)
+	h.counts(pod(2*usd), spend.Amounts{})
+	if r := h.record("p1"); r.Owner != ann || r.About != about {
+		h.Errorf("record = %+v, want ann's with %+v", r, about)
+	}
+	if h.SetTime == nil {
+		return
+	}
+	adjust(spend.Adjustment{Version: h.record("p1").Version, Gone: true}, spend.Made)
+	h.advance(spend.KeepOwners)
+	adjust(spend.Adjustment{Amounts: pod(usd)}, spend.Made)
+	if r := h.record("p1"); r.Owner != (spend.Owner{}) {
+		h.Errorf("after %s the owner is %s, want the organisation", spend.KeepOwners, r.Owner)
+	}
+}
+
+// testAdjustMany makes more adjustments than go into one script: each on its own.
+func testAdjustMany(h *harness) {
+	var list []*spend.Adjustment
+	var want []spend.Adjusted
+	for i := range 300 {
+		a, made := &spend.Adjustment{Kind: "pod", Resource: fmt.Sprint("p", i), Amounts: pod(usd)}, spend.Made
+		if i%3 == 0 {
+			a.Version, made = 7, spend.NotMade
+		}
+		list, want = append(list, a), append(want, made)
+	}
+	got, err := h.Store.Adjust(h.Context(), h.org, list...)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		h.Errorf("Adjust (-want +got, %v):\n%s", err, diff)
+	}
+	if b := h.balance(spend.Scope{Kind: spend.KindOrg}); b.Committed != (spend.Amounts{200 * usd, 200, 200}) {
+		h.Errorf("committed = %v, want 200 pods", b.Committed)
+	}
+	if none, err := h.Store.Adjust(h.Context(), h.org); err != nil || len(none) != 0 {
+		h.Errorf("Adjust of nothing = %v, %v", none, err)
 	}
 }

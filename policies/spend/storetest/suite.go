@@ -34,18 +34,25 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"a commit takes the place of its hold", testCommit},
 		{"steps can be repeated", testRepeats},
 		{"a hold that ended does not begin", testEnded},
-		{"nothing is reserved where a key exists", testUnless},
+		{"nothing is reserved where a wish has other intents", testIntents},
 		{"an open hold stays counted", testOpen},
+		{"a hold names its holder", testHolder},
 		{"owners", testOwners},
 		{"what was found meanwhile goes to who asked for it", testTransfer},
 		{"a resource gets another owner", testAssign},
+		{"jobs have owners", testJobs},
 		{"a lowering is free", testFree},
 		{"changes that overlap lower nothing", testOverlap},
 		{"a removal that overlaps removes nothing", testOverlapGone},
 		{"a commit without its hold", testWithoutHold},
 		{"adjustments", testAdjust},
+		{"many adjustments", testAdjustMany},
+		{"owners of what was removed", testGivenBack},
 		{"closed until it is rebuilt", testRebuild},
 		{"racing callers", testRace},
+		{"sums are repaired", testRepair},
+		{"what gateways remember", testOffer},
+		{"heads", testHeads},
 		{"what costs once", testCost},
 		{"a hold under another id", testAs},
 		{"accrual", testAccrual},
@@ -57,6 +64,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"roll-ups", testRollups},
 		{"roll-ups of what costs once", testOnce},
 		{"a posting is made once", testPostOnce},
+		{"roll-ups of many changes", testManyChanges},
 		{"what ran before the first roll-up", testFirstRoll},
 		{"roll-ups end", testRetention},
 		{"labels stay with what was made", testLabels},
@@ -200,22 +208,33 @@ func testRepeats(h *harness) {
 	h.counts(spend.Amounts{}, spend.Amounts{})
 }
 
-func testUnless(h *harness) {
-	p := teamPerHour(2 * usd)
-	again := func(hold string) spend.Outcome {
-		return h.ask(p, &spend.Reservation{Hold: hold, Kind: "pod", Owner: ann, After: pod(0.6 * usd), Unless: "{acme}:made"})
+func testIntents(h *harness) {
+	p := teamPerHour(3 * usd)
+	note := func(id string, past ...string) *spend.Note {
+		return &spend.Note{Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Row: "row " + id, Owner: "ann", Past: past, Keep: time.Hour}
 	}
-	mark := &spend.Mark{Key: "{acme}:made", Value: "h", Keep: time.Hour}
-	h.status(again("h"), spend.Admitted)
-	h.settle(spend.Settlement{Hold: "h", End: spend.Open, Wait: time.Minute, Mark: mark})
-	h.settle(spend.Settlement{Hold: "h", End: spend.Release, Mark: mark})
-	h.status(again("i"), spend.Admitted) // only a commit writes it
-	h.settle(spend.Settlement{Hold: "i", End: spend.Commit, Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd), Mark: mark})
-	h.status(again("j"), spend.Repeated)
-	h.counts(pod(0.6*usd), spend.Amounts{})
-	h.status(h.ask(p, &spend.Reservation{Hold: "k", Kind: "pod", Owner: ann, After: pod(0.6 * usd)}), spend.Admitted)
-	h.status(again("k"), spend.Admitted) // it is held already
-	h.counts(pod(0.6*usd), pod(0.6*usd))
+	ask := func(n *spend.Note) spend.Outcome {
+		return h.ask(p, &spend.Reservation{Hold: n.Intent, Kind: "pod", Owner: ann, After: pod(0.6 * usd), Note: n})
+	}
+	ending := func(id, was, row string) *spend.Ending {
+		return &spend.Ending{Made: "{acme}:made", Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Was: was, Row: row, Known: true, Unlike: true, Keep: time.Hour}
+	}
+	two := pod(1.2 * usd)
+	two[spend.GPUs], two[spend.Pods] = 2, 2
+	first := ask(note("h"))
+	h.status(first, spend.Admitted)
+	h.status(ask(note("h")), spend.Admitted) // it is held already
+	h.status(ask(note("i")), spend.Repeated)
+	h.status(ask(note("i", "h")), spend.Admitted)
+	h.counts(spend.Amounts{}, two)
+	was := fmt.Sprintf("%d row h", first.Now.UnixMilli())
+	h.settle(spend.Settlement{Hold: "h", End: spend.Commit, Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd), Intent: ending("h", was, "0 left")})
+	h.status(ask(note("j", "i")), spend.Repeated) // h goes on
+	h.settle(spend.Settlement{Hold: "h", End: spend.Release, Intent: ending("h", was, "")})
+	h.status(ask(note("j", "i")), spend.Repeated) // it is another row by now
+	h.settle(spend.Settlement{Hold: "h", End: spend.Release, Intent: ending("h", "0 left", "")})
+	h.status(ask(note("j", "i")), spend.Admitted)
+	h.counts(pod(0.6*usd), two)
 }
 
 func testEnded(h *harness) {
@@ -236,6 +255,19 @@ func testOpen(h *harness) {
 	h.status(out, spend.Refused)
 	h.commit(id, "p1", pod(0.6*usd))
 	h.counts(pod(0.6*usd), spend.Amounts{})
+}
+
+func testHolder(h *harness) {
+	by := spend.Holder{Incarnation: "01J", Gateway: "gw 1"}
+	h.status(h.ask(teamPerHour(usd), &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(1), Holder: by}), spend.Admitted)
+	h.settle(spend.Settlement{Hold: "h", End: spend.Open, Wait: time.Minute})
+	state, err := h.Store.Holds(h.Context(), h.org)
+	if err != nil || len(state.Holds) != 1 || state.Holds[0].Holder != by {
+		h.Errorf("Holds = %+v, %v, want one held by %+v", state.Holds, err, by)
+	}
+	if diff := cmp.Diff(h.show().Holds, state.Holds); diff != "" {
+		h.Errorf("Holds and Show differ (-show +holds):\n%s", diff)
+	}
 }
 
 func testFree(h *harness) {
@@ -279,17 +311,21 @@ func testWithoutHold(h *harness) {
 	h.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Amounts: pod(5)})
 	h.counts(pod(5), spend.Amounts{})
 	h.settle(spend.Settlement{Hold: "lost too", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Amounts: pod(4)})
-	h.settle(spend.Settlement{Hold: "lost three", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Gone: true})
-	h.counts(pod(5), spend.Amounts{})
 	h.settle(spend.Settlement{Hold: "never", End: spend.Open})
 	h.counts(pod(5), spend.Amounts{})
+	h.ask(teamPerHour(usd), &spend.Reservation{Hold: "change", Resource: "p1", Owner: ann, After: pod(5), Free: true})
+	h.settle(spend.Settlement{Hold: "lost three", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Gone: true})
+	h.counts(pod(5), spend.Amounts{}) // the change may have come last
+	h.settle(spend.Settlement{Hold: "change", End: spend.Release})
+	h.settle(spend.Settlement{Hold: "lost four", End: spend.Commit, Kind: "pod", Resource: "p1", Owner: ann, Gone: true})
+	h.counts(spend.Amounts{}, spend.Amounts{})
 }
 
 func testAdjust(h *harness) {
 	adjust := func(want bool, a spend.Adjustment) {
 		h.Helper()
 		a.Kind, a.Resource = "pod", "p1"
-		if got, err := h.Store.Adjust(h.Context(), h.org, &a); err != nil || got != want {
+		if got, err := spend.Adjust(h.Context(), h.Store, h.org, &a); err != nil || got != want {
 			h.Errorf("Adjust(%+v) = %t, %v, want %t", a, got, err, want)
 		}
 	}
@@ -314,7 +350,15 @@ func testRebuild(h *harness) {
 	r := &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(1)}
 	h.status(h.ask(p, r), spend.Closed)
 	h.status(h.ask(p, &spend.Reservation{Hold: "stop", Owner: ann, Free: true}), spend.Admitted)
-	if h.show().Complete {
+	complete := func() bool {
+		h.Helper()
+		_, complete, err := h.Store.Owners(h.Context(), h.org, []string{"p1"})
+		if err != nil {
+			h.Fatal(err)
+		}
+		return complete
+	}
+	if h.show().Complete || complete() {
 		h.Error("the ledger is complete before it was built")
 	}
 	if done, err := h.Store.Finish(h.Context(), h.org, "mine"); err != nil || done {
@@ -330,7 +374,7 @@ func testRebuild(h *harness) {
 		h.Errorf("Finish = %t, %v, want true", done, err)
 	}
 	h.status(h.ask(p, r), spend.Admitted)
-	if !h.show().Complete {
+	if !h.show().Complete || !complete() {
 		h.Error("the ledger is not complete after it was rebuilt")
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -28,6 +29,8 @@ type coercer struct {
 	// most bounds values, which counts what was coerced and compared so far.
 	most, values int
 	done         map[use]any
+	// unknown are the members that their inputs do not have.
+	unknown []*Error
 }
 
 // use is a variable in a position of some type.
@@ -103,7 +106,7 @@ func (c *coercer) value(v any, t *ast.Type, path string) (any, *Error) {
 		v = plain(literal)
 	}
 	switch items, isList := v.([]any); {
-	case v == nil:
+	case v == nil, t.NamedType == "JSON": // which may be anything, because nothing reads it
 		return nil, nil
 	case t.Elem != nil && isList:
 		return c.list(items, t.Elem, path)
@@ -119,8 +122,8 @@ func (c *coercer) value(v any, t *ast.Type, path string) (any, *Error) {
 		return c.object(v, t, path)
 	case map[string]any:
 		members := make([]member, 0, len(v))
-		for name, value := range v {
-			members = append(members, member{name: name, value: value})
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			members = append(members, member{name: name, value: v[name]})
 		}
 		return c.object(members, t, path)
 	case []any:
@@ -167,7 +170,8 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 		name := c.named(m.name)
 		field := def.Fields.ForName(name)
 		if field == nil {
-			return nil, badInput(`Field "` + Clip(m.name) + `" is not defined by type "` + def.Name + `".`).at(m.at)
+			c.miss(badInput(`Field "` + Clip(m.name) + `" is not defined by type "` + def.Name + `".`).at(m.at))
+			continue
 		}
 		v, fault := c.value(m.value, field.Type, path+"."+m.name)
 		if fault != nil {
@@ -178,6 +182,17 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 		}
 	}
 	return out, nil
+}
+
+// mostUnknown bounds the unknown members that one refusal names.
+const mostUnknown = 20
+
+// miss notes an unknown member. The others are looked at all the same, so that all
+// are named at once.
+func (c *coercer) miss(fault *Error) {
+	if len(c.unknown) < mostUnknown {
+		c.unknown = append(c.unknown, fault)
+	}
 }
 
 // variable coerces what the request gives for $name, or its default.

@@ -120,9 +120,9 @@ func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 		}
 		e.keep(r.Query, doc)
 	}
-	op, fault := e.plan(doc, def, r.Variables)
-	if fault != nil {
-		return nil, []*Error{fault}
+	op, faults := e.plan(doc, def, r.Variables)
+	if len(faults) > 0 {
+		return nil, faults
 	}
 	op.Asked = asked
 	return op, nil

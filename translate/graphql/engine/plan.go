@@ -49,16 +49,16 @@ func (e *Engine[X]) root(def *ast.OperationDefinition) *ast.Definition {
 	return e.schema.Query
 }
 
-func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, variables map[string]any) (*Operation[X], *Error) {
+func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, variables map[string]any) (*Operation[X], []*Error) {
 	if !e.cfg.Introspection {
 		for _, f := range roots(doc, def.SelectionSet) {
 			if f.Name == "__schema" || f.Name == "__type" {
-				return nil, invalid("GraphQL introspection is not allowed").at(f.at)
+				return nil, []*Error{invalid("GraphQL introspection is not allowed").at(f.at)}
 			}
 		}
 	}
 	for _, d := range def.Directives {
-		return nil, invalid(`Directive "@` + Clip(d.Name) + `" may not be used here.`).at(d.Position)
+		return nil, []*Error{invalid(`Directive "@` + Clip(d.Name) + `" may not be used here.`).at(d.Position)}
 	}
 	p := &planner[X]{engine: e, coerce: coercer{
 		schema: e.schema, operation: def, variables: variables, words: e.words, named: e.cfg.Named, most: e.cfg.Limits.Values,
@@ -66,7 +66,10 @@ func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, v
 	op := &Operation[X]{Name: def.Name, engine: e, of: e.root(def)}
 	var fault *Error
 	op.roots, fault = p.selection(op.of, []ast.SelectionSet{def.SelectionSet}, 1, e.cfg.Limits.Depth)
-	return op, fault
+	if fault != nil {
+		return nil, append(p.coerce.unknown, fault)
+	}
+	return op, p.coerce.unknown
 }
 
 // merged gathers what is selected under one response key.

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/policies/load"
+)
+
+// How bad a finding is; the words are those of SARIF and GitHub.
+const (
+	severityError   = "error"
+	severityWarning = "warning"
+)
+
+// finding is something that check has to say of a configuration.
+type finding struct {
+	Severity string `json:"severity"`
+	strictyaml.Fault
+}
+
+// findings lists what is within an error. What has no place of its own is one of the
+// file at path, and a fault of own Rego is where that is.
+func findings(path, severity string, err error) []finding {
+	if err == nil {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []finding
+		for _, e := range many.Unwrap() {
+			out = append(out, findings(path, severity, e)...)
+		}
+		return out
+	}
+	f, ok := errors.AsType[strictyaml.Fault](err)
+	if !ok {
+		f = strictyaml.Fault{File: path, Message: err.Error()}
+	}
+	if rego, ok := errors.AsType[*load.Error](err); ok && rego.Row > 0 {
+		f.File, f.Line, f.Column, f.Message = rego.File, rego.Row, rego.Col, rego.Message
+	}
+	return []finding{{severity, f}}
+}
+
+// said is the finding without its place.
+func (f *finding) said() string {
+	bare := f.Fault
+	bare.File, bare.Line = "", 0
+	return bare.Error()
+}
+
+// writeFindings writes them as JSON.
+func writeFindings(w io.Writer, found []finding) error {
+	if found == nil {
+		found = []finding{} // a list all the same
+	}
+	return writeJSON(w, found)
+}
+
+// writeAnnotations writes a workflow command of GitHub for each.
+func writeAnnotations(w io.Writer, found []finding) error {
+	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	for _, f := range found {
+		place := ""
+		if f.Line > 0 {
+			place = fmt.Sprintf(",line=%d,col=%d", f.Line, f.Column)
+		}
+		if _, err := fmt.Fprintf(w, "::%s file=%s%s::%s\n", f.Severity, property.Replace(filepath.ToSlash(f.File)), place, message.Replace(f.said())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSARIF writes a log of SARIF 2.1.0.
+func writeSARIF(w io.Writer, found []finding) error {
+	type object = map[string]any
+	const rule = "configuration"
+	results := make([]object, len(found))
+	for i, f := range found {
+		place := object{"artifactLocation": object{"uri": (&url.URL{Path: filepath.ToSlash(f.File)}).String()}}
+		if f.Line > 0 {
+			place["region"] = object{"startLine": f.Line, "startColumn": f.Column}
+		}
+		results[i] = object{
+			"ruleId": rule, "level": f.Severity, "message": object{"text": f.said()},
+			"locations": []object{{"physicalLocation": place}},
+		}
+	}
+	return writeJSON(w, object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []object{{
+			"tool":       object{"driver": object{"name": "tollgate", "version": version(), "rules": []object{{"id": rule}}}},
+			"columnKind": "unicodeCodePoints", "results": results,
+		}},
+	})
+}

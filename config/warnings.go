@@ -1,0 +1,90 @@
+package config
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/policies/load"
+)
+
+// leastVaried is the least number of different characters in a token that is not
+// easily guessed: 16 random hexadecimal digits have about 10.
+const leastVaried = 8
+
+// Warnings returns what is no fault and yet does nothing, or lets pass what is not
+// judged, each with its place.
+func (l *Loaded) Warnings(now time.Time) []error {
+	c := &l.Config
+	var errs fault.Found
+	errs.If(c.Legacy.Known() == "", "legacy", "brand is not set, and the platform's address does not tell its name: strict clients of the retired interfaces look for it in is<Brand> of templates")
+	errs.If(c.Timeouts.Response > c.Timeouts.Call, "timeouts.response", "%s is more than timeouts.call (%s), which ends the wait", c.Timeouts.Response, c.Timeouts.Call)
+	errs = append(errs, fault.At("decisions", errors.Join(c.Decisions.Warnings()...)))
+	errs = append(errs, warnAdmin(&c.Admin, now)...)
+	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt} {
+		for i, p := range prefixes {
+			errs.If(p.Bits() == 0, fault.Index(path, i), "%s is everyone: whoever connects is believed", p)
+		}
+	}
+	for i := range c.Orgs {
+		o, at := &c.Orgs[i], fault.Index("orgs", i)
+		errs.If(o.Budgeted() && c.Redis.Embedded, at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what")
+		for j, e := range o.Policies.Policies {
+			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
+				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
+		}
+		errs = append(errs, fault.At(at, errors.Join(warnOrg(o, now)...)))
+	}
+	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
+	out := make([]error, len(found))
+	for i, f := range found {
+		out[i] = f
+	}
+	return out
+}
+
+// past reports whether what ends at a time, zero for never, has ended.
+func past(now, end time.Time) bool { return !end.IsZero() && !now.Before(end) }
+
+func warnAdmin(a *gateway.Admin, now time.Time) []error {
+	var errs fault.Found
+	token := []rune(a.Token.Reveal())
+	slices.Sort(token)
+	errs.If(!loopback(a.Listen) && a.Token.Resolved() && len(slices.Compact(token)) < leastVaried,
+		"admin.token", "is easily guessed: openssl rand -hex 32 makes a good one")
+	for i, admin := range a.Admins {
+		at := fault.Index("admin.admins", i)
+		errs.If(past(now, admin.Expires), at+".expires", "has passed: the token of %q is not accepted", admin.Name)
+		errs.If(admin.Digest == identity.DigestOf(""), at+".sha256", "is the digest of nothing, which no token has")
+	}
+	return errs
+}
+
+func warnOrg(o *gateway.Org, now time.Time) []error {
+	var teams []string
+	for _, t := range o.Teams {
+		teams = append(teams, t.ID)
+	}
+	errs := fault.Found{errors.Join(o.Policies.Warnings(now, teams)...), fault.At("unknown", errors.Join(o.Unknown.Warnings()...))}
+	errs.If(o.Alerts.Thresholds != nil && !o.Budgeted(), "alerts.thresholds", "are of budgets, and there is none")
+	for i, b := range o.Brownouts {
+		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: nothing is refused")
+	}
+	for i, k := range o.Keys {
+		at := fault.Index("keys", i)
+		errs.If(past(now, k.Expires), at+".expires", "has passed: the key %q is not accepted", k.ID)
+		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "is not counted: the key %q is exempt", k.ID)
+		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of nothing, which no key has")
+		for j, d := range k.Digests {
+			errs.If(past(now, d.NotAfter), fault.Index(at+".digests", j)+".not_after", "has passed: this digest is not accepted")
+			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of nothing, which no key has")
+		}
+	}
+	return errs
+}

@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+)
+
+// adoption is the operation by which an admin gives a resource another owner.
+const adoption = http.MethodPost + " /admin/spend/adopt"
+
+// Makers returns who made the resources of an organisation, by id, by the lines of logs
+// in order, the oldest first: the record of the intent, with the owner that an admin gave
+// the resource later. A key without a team is what an admin named.
+func Makers(org string, files ...string) (map[string]Record, error) {
+	m := makers{org, make(map[int64]Record), make(map[string]Record)}
+	for _, name := range files {
+		if err := m.read(name); err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+	}
+	return m.made, nil
+}
+
+// Files are the names of a log, the oldest first. Not all need be there.
+func Files(f *decisionlog.File) []string {
+	names := make([]string, 0, f.Kept()+1)
+	for n := f.Kept(); n >= 0; n-- {
+		names = append(names, f.Aside(n))
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		_, err := os.Stat(name)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+type makers struct {
+	org     string
+	intents map[int64]Record // whose result is not read
+	made    map[string]Record
+}
+
+func (m *makers) read(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	in := bufio.NewScanner(file)
+	in.Buffer(make([]byte, 0, 4<<10), maxLine)
+	for in.Scan() {
+		m.take(in.Bytes())
+	}
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// take takes a line; one that a crash left incomplete says nothing.
+func (m *makers) take(text []byte) {
+	l, err := lineOf(text)
+	if err != nil {
+		return
+	}
+	switch l.Phase {
+	case Intent:
+		if l.Operation == adoption || l.Org == m.org && l.Verb == "create" {
+			m.intents[l.Seq] = l.Record
+		}
+	case Result:
+		if r, ok := m.intents[l.Of]; ok {
+			m.ended(r, l.Record)
+		}
+		delete(m.intents, l.Of)
+	case Loaded:
+	}
+}
+
+func (m *makers) ended(r, result Record) {
+	if r.Operation != adoption {
+		if result.Resource != "" {
+			m.made[result.Resource] = r
+		}
+		return
+	}
+	q, err := url.ParseQuery(r.Query)
+	if err != nil || result.Status != http.StatusOK || q.Get("org") != m.org {
+		return
+	}
+	r = m.made[q.Get("id")]
+	r.Org, r.Team, r.Key = m.org, q.Get("team"), q.Get("key")
+	m.made[q.Get("id")] = r
+}

@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// The route that tells the GPU types of what was billed, which v2 does not.
+const (
+	billTypesID   = "billing.types"
+	billTypesPath = "/tollgate/billing/types"
+
+	maxBillTypes = 100 // ids of one request
+)
+
+// billTypes is the answer: types by id, without the ids of which none is known.
+type billTypes struct {
+	Types map[string]string `json:"types"`
+}
+
+// billQuestion is what the route is asked.
+type billQuestion struct {
+	kind operation.Kind
+	ids  []string
+	// from is when the bills begin.
+	from time.Time
+}
+
+func billTypesRoute() route.Route {
+	return route.Route{ID: billTypesID, Dialect: route.V2, Method: http.MethodGet, Pattern: billTypesPath}
+}
+
+// billQuestionOf reads the query.
+func billQuestionOf(ex *filter.Exchange) (q billQuestion, err error) {
+	bad := problem.BadRequest.Newf("the query takes kind (pod or endpoint), from (an RFC 3339 time), and id up to %d times", maxBillTypes)
+	for name, values := range ex.Query {
+		switch name {
+		case "kind":
+			q.kind = operation.Kind(values[0])
+		case "from":
+			if q.from, err = time.Parse(time.RFC3339, values[0]); err != nil {
+				return q, bad
+			}
+		case "id":
+			q.ids = translate.Unique(values)
+			continue
+		default:
+			return q, bad
+		}
+		if len(values) != 1 {
+			return q, bad
+		}
+	}
+	if q.kind != operation.KindPod && q.kind != operation.KindEndpoint || q.from.IsZero() || len(q.ids) == 0 || len(q.ids) > maxBillTypes {
+		return q, bad
+	}
+	return q, nil
+}
+
+// answerBillTypes tells the types of what the caller may read: as it was noted when it
+// was made, as the platform has it, or as the ledger counted it.
+func (g *Gateway) answerBillTypes(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	q, err := billQuestionOf(ex)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := g.refusedWhatever(ctx, ex, g.api.Operation(map[operation.Kind]string{operation.KindPod: "listPodBilling", operation.KindEndpoint: "listServerlessBilling"}[q.kind]))
+	if err != nil {
+		return nil, err
+	}
+	if len(refused) > 0 {
+		return nil, problem.Forbidden.New("whoever asks for the types of what was billed must be allowed to list the bills: " + strings.Join(refused, "; "))
+	}
+	if q.ids, err = g.readable(ctx, ex, q.ids); err != nil {
+		return nil, err
+	}
+	types := make(map[string]string)
+	for _, source := range []func(context.Context, string, *billQuestion, map[string]string) error{g.notedTypes, g.presentTypes, g.countedTypes} {
+		q.ids = slices.DeleteFunc(q.ids, func(id string) bool { return types[id] != "" })
+		if len(q.ids) == 0 {
+			break
+		}
+		if err := source(ctx, ex.Caller.Org, &q, types); err != nil {
+			return nil, err
+		}
+	}
+	return answerJSON(billTypes{types})
+}
+
+// readable leaves out the ids of what is kept from the caller.
+func (g *Gateway) readable(ctx context.Context, ex *filter.Exchange, ids []string) ([]string, error) {
+	if !ex.Tenant.Isolation.Applies() {
+		return ids, nil
+	}
+	owners, err := ex.Ports.Ledger.Owners(ctx, ex.Caller.Org, ids)
+	if err != nil {
+		return nil, problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is").With("Retry-After", "1").Because(err)
+	}
+	var own []string
+	for i, id := range ids {
+		if ex.Tenant.Isolation.Reads(ex.Caller, owners[i]) {
+			own = append(own, id)
+		}
+	}
+	return own, nil
+}
+
+// notedTypes tells what was noted of them. Without the store the other sources tell.
+func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
+	kind := translate.KindPod
+	if q.kind == operation.KindEndpoint {
+		kind = translate.KindEndpoint
+	}
+	notes, err := g.dialects.Store.Find(ctx, org, kind, q.ids)
+	if err != nil {
+		return nil //nolint:nilerr // the answer is less exact
+	}
+	for i, text := range notes {
+		var note struct{ GPUTypeID, BilledType string }
+		if json.Unmarshal([]byte(text), &note) == nil {
+			types[q.ids[i]] = cmp.Or(note.GPUTypeID, note.BilledType)
+		}
+	}
+	return nil
+}
+
+// presentTypes tells what the platform has.
+func (g *Gateway) presentTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
+	prices, err := g.catalog.Snapshot(ctx, org)
+	if err != nil {
+		return err
+	}
+	all, err := g.current.Load().reader.Resources(ctx, org, new(spend.Plan), func(k operation.Kind) bool { return k == q.kind }, prices)
+	if err != nil {
+		return err
+	}
+	for _, it := range all {
+		switch {
+		case !slices.Contains(q.ids, it.ID):
+		case q.kind == operation.KindPod:
+			types[it.ID] = legacy.FirstSight(v2.PodOf(it.Record)).GPUTypeID
+		default:
+			types[it.ID] = legacy.BilledType(v2.EndpointOf(it.Record), prices.Members)
+		}
+	}
+	return nil
+}
+
+// countedTypes tells what the ledger counted of what is gone: of endpoints their pool,
+// if that has several types.
+func (g *Gateway) countedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
+	if o := g.org(org); o == nil || !o.Budgeted() {
+		return nil
+	}
+	history, now := g.books.History, g.deps.Now()
+	to := spend.Daily.Start(now).AddDate(0, 0, 1)
+	from := spend.Daily.Start(q.from)
+	if kept := to.AddDate(0, 0, 1-history.Keep.Daily); from.Before(kept) {
+		from = kept
+	}
+	if !from.Before(to) {
+		return nil
+	}
+	if err := history.Roll(ctx, org, nil); err != nil {
+		return fmt.Errorf("types of what was billed: %w", err)
+	}
+	rows, err := history.Ask(ctx, org, &spend.Query{
+		From: from, To: to, Bucket: spend.Total, By: []spend.Dimension{spend.ByResource}, Where: map[spend.Dimension][]string{spend.ByResource: q.ids},
+	}, now)
+	if err != nil {
+		return fmt.Errorf("types of what was billed: %w", err)
+	}
+	var prices *catalog.Snapshot // without a list pools keep their names
+	if snapshot, err := g.catalog.Snapshot(ctx, org); err == nil {
+		prices = snapshot
+	}
+	for _, r := range rows {
+		types[r.Item.Resource] = r.Item.GPU
+		if members := prices.Members(r.Item.GPU); len(members) == 1 {
+			types[r.Item.Resource] = members[0]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// getTime bounds the question about one resource.
+const getTime = 10 * time.Second
+
+// Get reads one resource of an organisation, with what its plan counts of it. It
+// returns nil if the platform answers 404; any other answer without the resource is an
+// error.
+func (r *Reader) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.Found, error) {
+	op := r.Gets[kind]
+	if op == nil {
+		return nil, fmt.Errorf("no operation reads a %s", kind)
+	}
+	ctx, cancel := context.WithTimeout(ctx, getTime)
+	defer cancel()
+	target := expand(op.Path, map[string]string{"id": id})
+	doc, at, err := r.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: target})
+	if errors.Is(err, errAbsent) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	record, _ := doc.(map[string]any)
+	if err == nil && record["id"] != id {
+		err = fmt.Errorf("%w: GET %s answered with something else", upstream.ErrUnreachable, target)
+	}
+	if err != nil {
+		return nil, err
+	}
+	it := listed(kind, record, at)
+	return &it.Found, r.measure(ctx, org, plan, &it, true, prices)
+}

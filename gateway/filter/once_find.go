@@ -1,0 +1,134 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Finder looks for what creates have made whose answer was lost.
+type Finder struct {
+	Reader *Reader
+	// Time is how long a request may look, 0 for not at all.
+	Time time.Duration
+	// Patience is how long a call may take, and Unresolved how much longer it is looked
+	// for what it may have made.
+	Patience, Unresolved time.Duration
+}
+
+// over reports whether what a call may have made is looked for no longer.
+func (f *Finder) over(age time.Duration) bool { return age > f.Patience+f.Unresolved }
+
+// until is when a request ends that finds out about a create: a legacy one with its
+// time.
+func (f *Finder) until(ctx context.Context, ex *Exchange) time.Time {
+	if end, ok := ctx.Deadline(); ex.nested && ok {
+		return end
+	}
+	return time.Now().Add(max(f.Time, 2*grace))
+}
+
+// Find looks once for what an intent has made, age ago, and makes that the intent's own.
+// Where its id is known, that decides. Otherwise it is what was asked for and was not
+// there before; nil means that there is nothing such.
+func (f *Finder) Find(ctx context.Context, ex *Exchange, w *intent.Wish, i *intent.Intent, age time.Duration) (map[string]any, error) {
+	row, _ := operation.Of(ex.Operation.ID)
+	if i.Resource != "" {
+		return f.get(ctx, ex, row.Kind, i.Resource)
+	}
+	if !dated(row.Kind) && i.Known == nil {
+		return nil, nil // new ones cannot be told from old ones
+	}
+	items, err := f.list(ctx, ex, row.Kind)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range items {
+		if slices.Contains(i.Known, it.ID) || dated(row.Kind) && it.Age < 0 ||
+			!it.MadeBy(string(row.Kind), spend.About{Name: i.Name, Print: i.Shape}, age) {
+			continue
+		}
+		mine, err := ex.Ports.Intents.Claim(ctx, w, i, claimOf(row.Kind, it.ID))
+		if err != nil {
+			return nil, err
+		}
+		if mine {
+			return it.Record, nil
+		}
+	}
+	return nil, nil
+}
+
+// get reads the resource with an id. Only a 404 says that it is gone: then both results
+// are nil.
+func (f *Finder) get(ctx context.Context, ex *Exchange, kind operation.Kind, id string) (map[string]any, error) {
+	ex.slot.Rest()
+	defer ex.slot.Work()
+	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[kind], map[string]string{"id": id})
+	switch record, _ := doc.(map[string]any); {
+	case err != nil:
+		return nil, err
+	case refusal != nil && refusal.Status == http.StatusNotFound:
+		return nil, nil
+	case record == nil:
+		return nil, fmt.Errorf("%w: %s %s cannot be read", upstream.ErrUnreachable, noun(kind), id)
+	default:
+		return record, nil
+	}
+}
+
+// list lists the resources there are of a kind.
+func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([]Listed, error) {
+	ex.slot.Rest()
+	defer ex.slot.Work()
+	return f.Reader.resources(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
+}
+
+// known lists the resources there are of a kind that do not say when they were made,
+// nil if they do or cannot be listed.
+func (f *Finder) known(ctx context.Context, ex *Exchange, kind operation.Kind) []string {
+	if dated(kind) {
+		return nil
+	}
+	items, err := f.list(ctx, ex, kind)
+	if err != nil {
+		return nil
+	}
+	ids := make([]string, len(items))
+	for i, it := range items {
+		ids[i] = it.ID
+	}
+	return ids
+}
+
+// dated reports whether resources of a kind say when they were made.
+func dated(kind operation.Kind) bool {
+	return kind == operation.KindPod || kind == operation.KindCluster || kind == operation.KindEndpoint
+}
+
+// noun is what people call a resource of a kind.
+func noun(kind operation.Kind) string {
+	if kind == operation.KindRegistry {
+		return "container registry auth"
+	}
+	return strings.ReplaceAll(string(kind), "_", " ")
+}
+
+// claimOf names a resource for claims.
+func claimOf(kind operation.Kind, id string) string { return string(kind) + "/" + id }
+
+// ClaimFor makes a resource that of a hold's call; see [spend.Reconciler].
+func ClaimFor(in Intents) func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+	return func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+		w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: in.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
+		return in.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
+	}
+}

@@ -1,0 +1,194 @@
+package filter
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+const (
+	// grace is how long after a request another caller must still be there to be another:
+	// word of its leaving may be on the way.
+	grace = 200 * time.Millisecond
+	// glance is the wait between two looks at other intents.
+	glance = 25 * time.Millisecond
+	// fresh is how long after a change the platform may not know of it.
+	fresh = time.Minute
+)
+
+// wait has a request wait until it is known of every other intent of its wish whether
+// its caller waits, too. It is answered with what one has made whose caller does not.
+func (f *Once) wait(ctx context.Context, ex *Exchange, seen intent.Seen) error {
+	o := ex.once
+	if o.asked.IsZero() {
+		o.asked = seen.Now
+	}
+	o.until = f.Finder.until(ctx, ex)
+	nap, cancel := context.WithDeadline(ctx, o.until)
+	defer cancel()
+	ex.slot.Rest()
+	defer ex.slot.Work()
+	for look := newPause(o.until); ; {
+		waits, err := f.turn(ctx, ex, seen, look)
+		if !waits || err != nil || ex.Answer != nil {
+			return err
+		}
+		if !sleep(nap, glance) {
+			return unknown(ex, o)
+		}
+		if seen, err = ex.Ports.Intents.Try(ctx, &o.wish, &intent.Intent{}, nil); err != nil {
+			return unknown(ex, o)
+		}
+	}
+}
+
+// passed lists the intents that do not stand in the way of this one: their callers are
+// known to wait, too.
+func (o *once) passed(in Intents) []string {
+	if o.keyed || time.Since(o.came) < grace {
+		return o.past
+	}
+	return append(slices.Clip(o.past), in.Beside(&o.wish)...)
+}
+
+// turn looks at the other intents once, and reports whether there is one to wait for.
+func (f *Once) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
+	o := ex.once
+	due := sync.OnceValue(look.due)
+	for i := range seen.Intents {
+		it := &seen.Intents[i]
+		switch {
+		case slices.Contains(o.past, it.ID):
+		case f.gone(ctx, ex, o, it, seen.Now):
+			if !due() {
+				waits = true
+				continue
+			}
+			over, err := f.settle(ctx, ex, o, it, seen.Now)
+			if err != nil || ex.Answer != nil {
+				return false, err
+			}
+			waits = waits || !over
+		case time.Since(o.came) >= grace && ex.Ports.Intents.Fate(ctx, ex.Caller.Org, it, o.asked) == intent.There:
+			o.past = append(o.past, it.ID)
+		default:
+			waits = true
+		}
+	}
+	return waits, nil
+}
+
+// gone reports whether an intent has no caller any more who waits, or nobody who would
+// tell. A call that takes longer than one can has been lost with its gateway.
+func (f *Once) gone(ctx context.Context, ex *Exchange, o *once, i *intent.Intent, now time.Time) bool {
+	return i.Age(now) > f.Finder.Patience ||
+		ex.Ports.Intents.Fate(ctx, ex.Caller.Org, i, o.asked) == intent.Gone
+}
+
+// settle looks once for what an intent has made whose caller has gone, and answers with
+// it. over says that there is no such intent any more: it has made nothing, or another
+// request was answered with that.
+func (f *Once) settle(ctx context.Context, ex *Exchange, o *once, i *intent.Intent, now time.Time) (over bool, err error) {
+	f.recall(ex, o, i)
+	look, cancel := context.WithCancel(ctx)
+	if !o.until.IsZero() {
+		look, cancel = context.WithDeadline(ctx, o.until)
+	}
+	defer cancel()
+	found, err := f.Finder.Find(look, ex, &o.wish, i, i.Age(now))
+	ports := ex.Ports.Intents
+	switch {
+	case err != nil:
+		ex.Event.Cause = err
+		return false, nil
+	case found == nil && (i.Resource != "" && i.Age(now) > fresh || i.Resource == "" && f.Finder.over(i.Age(now))):
+		if err := ports.End(ctx, &o.wish, i, &intent.End{Unlike: true}); err != nil {
+			return false, nil // it is tried again
+		}
+		return true, nil
+	case found == nil:
+		return false, nil
+	}
+	id, _ := found["id"].(string)
+	mine, taken, err := ports.Take(ctx, &o.wish, i, id)
+	if err != nil || !taken {
+		return err == nil, nil
+	}
+	o.intent, o.noted, o.end = mine, true, endMade
+	return true, f.give(ctx, ex, found)
+}
+
+// recall gives a wish the looks of an intent: a request that was not judged does not
+// know its own.
+func (f *Once) recall(ex *Exchange, o *once, i *intent.Intent) {
+	row, _ := operation.Of(ex.Operation.ID)
+	o.wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
+}
+
+// give answers with what an earlier call has made.
+func (f *Once) give(ctx context.Context, ex *Exchange, found map[string]any) error {
+	if err := ex.adopt(found); err != nil {
+		return err
+	}
+	ex.Answer.Header.Set(HeaderReplayed, "true")
+	return f.Addresses.Response(ctx, ex)
+}
+
+// unknown refuses with 504 what may have been done.
+func unknown(ex *Exchange, o *once) error {
+	again := "Send the same request again to get it."
+	if o.keyed {
+		again = "Send the same request again with the same " + HeaderIdempotencyKey + " to get it."
+	}
+	row, _ := operation.Of(ex.Operation.ID)
+	return problem.OutcomeUnknown.Newf("The platform has not said what became of the %s: it may have been created. %s", noun(row.Kind), again).
+		With("Retry-After", "5").Because(ex.Event.Cause)
+}
+
+// pause spaces out looks at the platform: the first at once, the next after half a
+// second, and each one after twice the time.
+type pause struct {
+	next   time.Time
+	length time.Duration
+	end    time.Time
+}
+
+const (
+	// firstPause is the time between the first two looks.
+	firstPause = 500 * time.Millisecond
+	// lastLook is the time that is left for the last.
+	lastLook = 500 * time.Millisecond
+)
+
+func newPause(end time.Time) *pause { return &pause{length: firstPause, end: end} }
+
+// due reports whether it is time for a look.
+func (p *pause) due() bool {
+	now := time.Now()
+	if now.Before(p.next) {
+		return false
+	}
+	p.next = now.Add(p.length)
+	if last := p.end.Add(-lastLook); p.next.After(last) && now.Before(last) {
+		p.next = last
+	}
+	p.length *= 2
+	return true
+}
+
+// sleep waits, and reports whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

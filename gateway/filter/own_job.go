@@ -1,0 +1,56 @@
+package filter
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+const (
+	// defaultLife is how long the platform keeps a job that does not say (reference
+	// platform-v2, section 12.2).
+	defaultLife = 24 * time.Hour
+	// resultLife is how long it keeps the result of one that has ended (section 12.1).
+	resultLife = 30 * time.Minute
+	// batchLife is the longest that it keeps any job: batches do not say how long they
+	// are kept.
+	batchLife = 7 * 24 * time.Hour
+)
+
+// ttl is how long the platform keeps the job of a call that has not ended.
+func (ex *Exchange) ttl() time.Duration {
+	body, _ := ex.Doc.(map[string]any)
+	policy, _ := body["policy"].(map[string]any)
+	if ms, said := number(policy["ttl"]); said {
+		return milliseconds(ms)
+	}
+	return defaultLife
+}
+
+// submitted remembers the owner of the job that an answer names, once it is known.
+func (f *Own) submitted(ctx context.Context, ex *Exchange) {
+	a := ex.Answer
+	if a.Stream == nil {
+		f.note(ctx, ex)
+		return
+	}
+	a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.note(ctx, ex) }}
+}
+
+func (*Own) note(ctx context.Context, ex *Exchange) {
+	if ex.ran == nil || ex.ran.id == "" || len(ex.ran.id) >= maxToken {
+		return
+	}
+	life := ex.ttl() + resultLife
+	if ex.Operation.ID == "createBatch" {
+		life = batchLife
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.ran.id}
+	owner := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+	if err := ex.Ports.Ledger.NoteJob(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
+		ex.Event.Cause = err // on a public model, the job is nobody's
+	}
+}

@@ -1,0 +1,100 @@
+package filter
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+)
+
+// OwnKeys keeps callers' keys from the platform. Some clients put the key that they
+// call with into the environment of what they make.
+type OwnKeys struct{}
+
+// Name implements Filter.
+func (OwnKeys) Name() string { return "own keys" }
+
+// Request takes variables that hold a key out of the environment, and refuses with 422
+// a key anywhere else in a body; also in the environment, where the organisation wants
+// that. Inputs of jobs belong to their workers and are not looked at.
+func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
+	body, ok := ex.Doc.(map[string]any)
+	if !ok || ex.Dialect.Runs() {
+		return nil
+	}
+	holds := func(text string) bool { return ex.callers.Directory.Has(text) || identity.HoldsKey(text) }
+	env, _ := body["env"].(map[string]any)
+	if !ex.Tenant.RefuseKeys {
+		for name, v := range env {
+			if text, isText := v.(string); isText && holds(text) {
+				ex.withheld = append(ex.withheld, name)
+			}
+		}
+	}
+	if len(ex.withheld) > 0 {
+		slices.Sort(ex.withheld)
+		kept := maps.Clone(env)
+		maps.DeleteFunc(kept, func(name string, _ any) bool { return slices.Contains(ex.withheld, name) })
+		body = maps.Clone(body)
+		body["env"], ex.Doc = kept, body
+	}
+	if at := placeOf(body, "$", holds); at != "" {
+		p := problem.Invalid.New("the body holds a key of this gateway, which the platform must not get")
+		p.Errors = []string{at + ": holds a key of this gateway"}
+		return p
+	}
+	return nil
+}
+
+// placeOf returns where in a decoded value the first string is that a condition holds
+// for, "" if there is none.
+func placeOf(v any, at string, holds func(string) bool) string {
+	switch v := v.(type) {
+	case string:
+		if holds(v) {
+			return at
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if found := placeOf(v[name], at+"."+name, holds); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for i := range v {
+			if found := placeOf(v[i], at+"["+strconv.Itoa(i)+"]", holds); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// Response warns of the variables that were taken out.
+func (OwnKeys) Response(_ context.Context, ex *Exchange) error {
+	tellWithheld(ex.Answer, ex)
+	return nil
+}
+
+// tellWithheld says on an answer what was taken out of the body of a call.
+func tellWithheld(a *Answer, call *Exchange) {
+	if len(call.withheld) > 0 {
+		a.Header.Add(HeaderWarning, headerText("own_keys: "+call.withheldText()))
+	}
+}
+
+// Notes implements Noter.
+func (OwnKeys) Notes(ex *Exchange, _ string) []string {
+	if len(ex.withheld) == 0 {
+		return nil
+	}
+	return []string{ex.withheldText()}
+}
+
+func (ex *Exchange) withheldText() string {
+	return strings.Join(ex.withheld, ", ") + " of env held a key of this gateway and was taken out"
+}

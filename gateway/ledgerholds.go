@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// holdRow is a hold as it is shown at a time.
+func holdRow(h *spend.Hold, now time.Time) admin.Hold {
+	row := admin.Hold{
+		ID: h.ID, State: "noted", Kind: h.Kind, Resource: h.Resource, Name: h.About.Name, Team: h.Owner.Team, Key: h.Owner.Key,
+		Gateway: h.Holder.Gateway, Since: h.At.UTC(), Age: now.Sub(h.At).Seconds(), Open: h.Open,
+		Reserves: amounts(h.Amounts), Operation: h.About.Operation, Decision: h.About.Decision,
+	}
+	if h.Open {
+		until := h.Until.UTC()
+		row.State, row.Until = "open", &until
+	}
+	return row
+}
+
+// Release implements admin.Spend. A hold is refused whose call may be under way: what
+// that makes would have no owner.
+func (l ledger) Release(ctx context.Context, org, hold, reason string) (*admin.Hold, error) {
+	if _, err := l.check(org); err != nil {
+		return nil, err
+	}
+	store := l.g.outbox.Store
+	state, err := store.Holds(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(state.Holds, func(h spend.Hold) bool { return h.ID == hold })
+	if i < 0 {
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
+	}
+	h := &state.Holds[i]
+	if ends := h.At.Add(l.g.outbox.Patience); !h.Open && state.Now.Before(ends) {
+		return nil, admin.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
+	}
+	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
+		return nil, err
+	}
+	l.g.deps.Logger.InfoContext(ctx, "a hold was released by hand", "org", org, "hold", h.ID, "operation", h.About.Operation,
+		"decision", h.About.Decision, "reason", reason)
+	row := holdRow(h, state.Now)
+	return &row, nil
+}

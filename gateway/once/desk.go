@@ -1,0 +1,263 @@
+package once
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+)
+
+// Desk has intents in hand. It is safe for concurrent use, and does not own its client.
+type Desk struct {
+	// Gateway is this incarnation of this gateway.
+	Gateway string
+
+	client redis.UniversalClient
+	store  *redisstore.Intents
+	prefix string
+	logger *slog.Logger
+	lease  lease
+	ends   outbox
+
+	mu   sync.Mutex // guards hand
+	hand map[string]*held
+}
+
+// held is an intent in hand.
+type held struct {
+	wish   intent.Wish
+	intent intent.Intent
+	// caller ends when the caller has gone.
+	caller context.Context //nolint:containedctx // it is what is asked about the caller, not a context of calls
+	// noted is when the intent was noted, or before, by the monotonic clock.
+	noted time.Time
+}
+
+// NewDesk returns a desk whose keys begin with prefix. What is written behind answers,
+// late runs. It does not dial.
+func NewDesk(client redis.UniversalClient, prefix, gateway string, late func(func()), logger *slog.Logger) *Desk {
+	d := &Desk{Gateway: gateway, client: client, store: redisstore.NewIntents(client), prefix: prefix, logger: logger, hand: make(map[string]*held)}
+	d.ends = outbox{write: d.store.End, late: late}
+	return d
+}
+
+// Wish returns the keys of what equal requests have in common.
+func (d *Desk) Wish(org, owner, print string) intent.Wish {
+	stem := d.stem(org)
+	return intent.Wish{Org: org, Owner: owner, Key: stem + "wish/" + print, Answer: stem + "answer/-", Like: stem + "like/-"}
+}
+
+// Keyed is Wish of requests with an Idempotency-Key.
+func (d *Desk) Keyed(org, owner, print string) intent.Wish {
+	stem := d.stem(org)
+	return intent.Wish{Org: org, Owner: owner, Key: stem + "key/" + print, Answer: stem + "answer/" + print, Like: stem + "like/-"}
+}
+
+// Like returns the key of all intents that make what looks the same.
+func (d *Desk) Like(org, looks string) string { return d.stem(org) + "like/" + looks }
+
+// stem begins the keys of an organisation.
+func (d *Desk) stem(org string) string { return d.prefix + "{" + org + "}:" }
+
+// made is the key of the intent that has made a resource.
+func (d *Desk) made(org, resource string) string {
+	return d.stem(org) + "made/" + cmp.Or(resource, "-")
+}
+
+// Note returns what is noted of an intent with something else.
+func (d *Desk) Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note {
+	i.Gateway = d.Gateway
+	return &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Key), past...), Keep: intent.Keep}
+}
+
+// Try notes an intent, unless there are others of its wish than those past or an answer.
+// It returns what there is; without an id it only looks.
+func (d *Desk) Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past []string) (intent.Seen, error) {
+	n := &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Past: d.ends.of(w.Key), Keep: intent.Keep}
+	if i.ID != "" {
+		n = d.Note(w, i, past)
+	}
+	found, err := d.store.Note(ctx, n)
+	if err != nil {
+		return intent.Seen{}, err
+	}
+	seen := intent.Seen{Now: found.Now}
+	for id, raw := range found.Others {
+		other, err := intent.Decode(id, raw)
+		if err != nil {
+			return intent.Seen{}, err
+		}
+		seen.Intents = append(seen.Intents, other)
+	}
+	slices.SortFunc(seen.Intents, func(a, b intent.Intent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	if found.Answer != "" {
+		if err := json.Unmarshal([]byte(found.Answer), &seen.Answer); err != nil {
+			return intent.Seen{}, fmt.Errorf("the answer kept under a key: %w", err)
+		}
+	}
+	return seen, nil
+}
+
+// Come takes a request in hand that is about to note an intent, until done: others pass
+// over it while its caller waits, whether it is noted yet or not.
+func (d *Desk) Come(caller context.Context, w *intent.Wish, id string) (done func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hand[id] = &held{wish: *w, caller: caller}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if h := d.hand[id]; h != nil && h.noted.IsZero() {
+			delete(d.hand, id)
+		}
+	}
+}
+
+// Beside lists the intents of a wish in hand whose callers wait.
+func (d *Desk) Beside(w *intent.Wish) (ids []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, h := range d.hand {
+		if h.wish.Key == w.Key && h.caller.Err() == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Begin takes an intent in hand that was noted not before a time, for a caller that
+// has gone when the context ends.
+func (d *Desk) Begin(caller context.Context, w *intent.Wish, i intent.Intent, noted time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hand[i.ID] = &held{wish: *w, intent: i.Stored(), caller: caller, noted: noted}
+}
+
+// MaySend reports whether the call of an intent may be made: no other gateway can have
+// taken this one for dead since it was noted.
+func (d *Desk) MaySend(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.hand[id]
+	return h == nil || apart(h.noted, time.Now()) <= Death/2 || d.lease.held(h.noted, time.Now())
+}
+
+// Fate says what is known of another intent's caller, to a request that came at a time
+// and has asked for it, by the store's clock, at another.
+func (d *Desk) Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate {
+	if i.Left || i.Open {
+		return intent.Gone
+	}
+	if i.Gateway != d.Gateway {
+		switch {
+		case d.ask(ctx, org, i.ID, asked):
+			return intent.There
+		case d.dead(ctx, i.Gateway):
+			return intent.Gone
+		}
+		return intent.Unsaid
+	}
+	d.mu.Lock()
+	h := d.hand[i.ID]
+	d.mu.Unlock()
+	switch {
+	case h != nil && h.caller.Err() == nil:
+		return intent.There
+	case h != nil, d.ends.has(i.ID):
+		return intent.Unsaid // it will say what it made
+	default:
+		return intent.Gone
+	}
+}
+
+// Take makes what an intent has made this request's, whose caller has gone when the
+// context ends. It reports whether no other request has taken it.
+func (d *Desk) Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error) {
+	mine := *i
+	mine.Gateway, mine.Left, mine.Open, mine.Resource = d.Gateway, false, false, resource
+	mine = mine.Stored()
+	n, err := d.store.End(ctx, []spend.Ending{*d.Ending(w, i, &intent.End{Next: &mine, Unlike: true})})
+	if err != nil || n == 0 {
+		return intent.Intent{}, false, err
+	}
+	d.Begin(ctx, w, mine, time.Now())
+	return mine, true, nil
+}
+
+// Claim reports whether a resource was made by an intent.
+func (d *Desk) Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error) {
+	return d.store.Claim(ctx, &spend.Claim{Made: d.made(w.Org, resource), Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != "", Keep: intent.Keep})
+}
+
+// Ending is what the store is told of the end of an intent.
+func (d *Desk) Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending {
+	out := &spend.Ending{
+		Made: d.made(w.Org, e.Resource), Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Was: i.Raw(),
+		Known: e.Resource != "", Unlike: e.Unlike, Keep: intent.Keep,
+	}
+	if e.Next != nil {
+		out.Row = e.Next.Stored().Raw()
+	}
+	if e.Answer != nil {
+		text, err := json.Marshal(e.Answer)
+		if err != nil { // texts and numbers always encode
+			panic(err)
+		}
+		out.Text = string(text)
+	}
+	return out
+}
+
+// End tells the store how an intent ends, and lets go of it unless it goes on in this
+// request's hand.
+func (d *Desk) End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *intent.End) error {
+	if _, err := d.store.End(ctx, []spend.Ending{*d.Ending(w, d.now(i), e)}); err != nil {
+		d.EndLate(w, i, e)
+		return err
+	}
+	d.Ended(i.ID, e)
+	return nil
+}
+
+// EndLate is End behind the answer.
+func (d *Desk) EndLate(w *intent.Wish, i *intent.Intent, e *intent.End) {
+	if !d.ends.add(w.Org, d.Ending(w, d.now(i), e)) {
+		d.logger.Warn("too many ends of creates are to be noted: repeats of them are looked for in vain", "org", w.Org, "intent", i.ID)
+	}
+	d.Ended(i.ID, e)
+}
+
+// Ended notes that the store was told of an end with something else.
+func (d *Desk) Ended(id string, e *intent.End) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.hand[id]
+	switch {
+	case h == nil:
+	case e.Next == nil || e.Next.Left || e.Next.Open:
+		delete(d.hand, id)
+	default:
+		h.intent = e.Next.Stored()
+	}
+}
+
+// now is an intent as the store has it now.
+func (d *Desk) now(i *intent.Intent) *intent.Intent {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h := d.hand[i.ID]; h != nil {
+		out := h.intent
+		return &out
+	}
+	return i
+}

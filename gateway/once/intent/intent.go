@@ -1,0 +1,131 @@
+package intent
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Keep is how long an intent is kept after its last change.
+const Keep = 24 * time.Hour
+
+// MaxAnswer is the longest body of an answer that is kept, in bytes. Of a longer one
+// the resource is kept.
+const MaxAnswer = 64 << 10
+
+// Wish names what equal requests of a caller have in common, by keys of the store.
+type Wish struct {
+	Org string
+	// Key is that of the intents under way, Answer that of the answer to a request with
+	// an Idempotency-Key.
+	Key, Answer string
+	// Like is the key of all intents of the organisation that make what looks the same,
+	// Owner the caller that each of them is of.
+	Like, Owner string
+}
+
+// Intent is one thing that is being made.
+type Intent struct {
+	// ID is that of the hold in the ledger, too.
+	ID string `json:"-"`
+	// Began is when it was noted, by the store's clock.
+	Began time.Time `json:"-"`
+	// Gateway is the incarnation that has it in hand.
+	Gateway string `json:"gateway"`
+	// Print is the fingerprint of the request.
+	Print string `json:"print"`
+	// Name and Shape are what the resource is recognised by; see [spend.Found].
+	Name  string `json:"name,omitempty"`
+	Shape string `json:"shape,omitempty"`
+	// Known are the resources that were there before; nil if that is not known.
+	Known []string `json:"known,omitzero"`
+	// Open says that the call has ended and that it is not known how.
+	Open bool `json:"open,omitempty"`
+	// Left says that what was made has no caller.
+	Left bool `json:"left,omitempty"`
+	// Resource is the id of what was made, "" while that is not known.
+	Resource string `json:"resource,omitempty"`
+
+	raw string // as it is stored
+}
+
+// Age is how long ago the intent was noted.
+func (i Intent) Age(now time.Time) time.Duration { return now.Sub(i.Began) }
+
+// Row is the intent as it is stored behind the time it began.
+func (i Intent) Row() string {
+	text, err := json.Marshal(i)
+	if err != nil { // texts, times and flags always encode
+		panic(err)
+	}
+	return string(text)
+}
+
+// Raw is the intent as the store has it, "" if it was not read.
+func (i Intent) Raw() string { return i.raw }
+
+// Stored is the intent with the row it has from now on.
+func (i Intent) Stored() Intent {
+	i.raw = strconv.FormatInt(i.Began.UnixMilli(), 10) + " " + i.Row()
+	return i
+}
+
+// Decode reads an intent as it is stored.
+func Decode(id, raw string) (Intent, error) {
+	at, row, _ := strings.Cut(raw, " ")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return Intent{}, fmt.Errorf("intent %s: %w", id, err)
+	}
+	i := Intent{ID: id, Began: time.UnixMilli(ms), raw: raw}
+	if err := json.Unmarshal([]byte(row), &i); err != nil {
+		return Intent{}, fmt.Errorf("intent %s: %w", id, err)
+	}
+	return i, nil
+}
+
+// Seen is what was found under a wish.
+type Seen struct {
+	// Now is the store's clock.
+	Now time.Time
+	// Intents are those under way, the oldest first.
+	Intents []Intent
+	// Answer is that to the first request with an Idempotency-Key, nil without one.
+	Answer *Answer
+}
+
+// Answer is an answer as its caller received it.
+type Answer struct {
+	// Print is the fingerprint of the request.
+	Print  string      `json:"print"`
+	Status int         `json:"status"`
+	Header http.Header `json:"header"`
+	Body   []byte      `json:"body,omitempty"`
+}
+
+// Fate is what is known of an intent that is not this request's.
+type Fate uint8
+
+const (
+	// Unsaid means that it is not known whether its caller still waits.
+	Unsaid Fate = iota
+	// There means that its caller waits: an equal request wants a second one.
+	There
+	// Gone means that nobody waits for it any more, or that its gateway is dead.
+	Gone
+)
+
+// End is how an intent goes on when its call has ended.
+type End struct {
+	// Next is the intent from now on, nil if it is over.
+	Next *Intent
+	// Resource is the kind and id of what was made, "" for nothing.
+	Resource string
+	// Unlike says that it need not be recognised by its looks any more.
+	Unlike bool
+	// Answer is what a repeat of a request with an Idempotency-Key gets.
+	Answer *Answer
+}

@@ -1,0 +1,290 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+func TestLease(t *testing.T) {
+	t0 := time.Now()
+	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
+	for _, c := range []struct {
+		name    string
+		renewed []float64
+		// noted and now are when it is asked whether the lease has held since noted.
+		noted, now    float64
+		held, witness bool
+	}{
+		{"never renewed", nil, 0, 0, false, false},
+		{"renewed", []float64{0, 1, 2}, 0.5, 2.5, true, false},
+		{"a frozen process, before it renews", []float64{0, 1}, 1, 9, false, false},
+		{"a frozen process, after it has renewed", []float64{0, 1, 9}, 1, 9, false, false},
+		{"noted after that", []float64{0, 1, 9}, 9, 9.5, true, false},
+		{"a whole limit", []float64{0, 1, 2, 3, 4, 5}, 0, 5, true, true},
+		{"the store was away", []float64{0, 1, 2, 3, 4, 5, 8, 9}, 9, 9, true, false},
+		{"and is back for a whole limit", []float64{0, 1, 5, 6, 7, 8, 9, 10}, 9, 10, true, true},
+	} {
+		var l lease
+		for _, s := range c.renewed {
+			l.renewed(at(s))
+		}
+		if got := l.held(at(c.noted), at(c.now)); got != c.held {
+			t.Errorf("%s: held %t, want %t", c.name, got, c.held)
+		}
+		if got := l.witness(at(c.now)); got != c.witness {
+			t.Errorf("%s: may judge others: %t, want %t", c.name, got, c.witness)
+		}
+	}
+}
+
+// A machine that is suspended stops the monotonic clock, but not the other.
+func TestApart(t *testing.T) {
+	now := time.Now()
+	if got := apart(now, now.Round(0).Add(time.Hour)); got != time.Hour {
+		t.Errorf("%v by the clock on the wall, want an hour", got)
+	}
+	if got := apart(now, now.Add(time.Second)); got != time.Second {
+		t.Errorf("%v, want a second", got)
+	}
+}
+
+func TestOutbox(t *testing.T) {
+	var wrote [][]string
+	fail := true
+	var run []func()
+	b := outbox{
+		write: func(_ context.Context, all []spend.Ending) (int, error) {
+			if fail {
+				return 0, errors.New("away")
+			}
+			var ids []string
+			for i := range all {
+				ids = append(ids, all[i].Intent)
+			}
+			wrote = append(wrote, ids)
+			return len(ids), nil
+		},
+		late: func(f func()) { run = append(run, f) },
+	}
+	flush := func() {
+		for len(run) > 0 {
+			f := run[0]
+			run = run[1:]
+			f()
+		}
+	}
+	for i, org := range []string{"a", "a", "b", "a"} {
+		b.add(org, &spend.Ending{Wish: "w" + org, Intent: fmt.Sprint(i), Row: map[int]string{1: "goes on"}[i]})
+	}
+	flush()
+	if diff := cmp.Diff([]string{"0", "3"}, b.of("wa")); diff != "" || !b.has("1") || b.has("4") {
+		t.Errorf("over, while the store is away (-want +got):\n%s", diff)
+	}
+	b.retry()
+	flush()
+	fail = false
+	b.retry()
+	flush()
+	if diff := cmp.Diff([][]string{{"0", "1"}, {"2"}, {"3"}}, wrote); diff != "" {
+		t.Errorf("written, in order (-want +got):\n%s", diff)
+	}
+	if b.has("0") || b.of("wa") != nil {
+		t.Error("what is written is kept")
+	}
+	for i := range maxEnds + 1 {
+		if took := b.add("a", &spend.Ending{}); took != (i < maxEnds) {
+			t.Fatalf("end %d: taken %t", i, took)
+		}
+	}
+}
+
+// desks are two gateways at one store, and a wish.
+func desks(client redis.UniversalClient) (a, b *Desk, w *intent.Wish) {
+	now := func(f func()) { f() }
+	a = NewDesk(client, "t:", "a", now, slog.New(slog.DiscardHandler))
+	b = NewDesk(client, "t:", "b", now, slog.New(slog.DiscardHandler))
+	wish := a.Wish("acme", "ann", "p")
+	wish.Like = a.Like("acme", "looks")
+	return a, b, &wish
+}
+
+// note notes an intent that must be the only one but for past.
+func note(t *testing.T, d *Desk, caller context.Context, w *intent.Wish, id string, past ...string) intent.Intent {
+	t.Helper()
+	i := intent.Intent{ID: id, Print: "p", Name: "n"}
+	seen, err := d.Try(t.Context(), w, &i, past)
+	if err != nil || len(seen.Intents) > 0 {
+		t.Fatalf("note %s: %+v (%v)", id, seen, err)
+	}
+	i.Began = seen.Now
+	i = i.Stored()
+	d.Begin(caller, w, i, time.Now())
+	return i
+}
+
+// found are the ids under a wish.
+func found(t *testing.T, d *Desk, w *intent.Wish) (ids []string) {
+	t.Helper()
+	seen, err := d.Try(t.Context(), w, &intent.Intent{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range seen.Intents {
+		ids = append(ids, i.ID)
+	}
+	return ids
+}
+
+func TestTryPassesOverThoseThatArePast(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		a, b, w := desks(r.Client)
+		note(t, a, t.Context(), w, "1")
+		second := intent.Intent{ID: "2"}
+		if seen, err := b.Try(t.Context(), w, &second, nil); err != nil || len(seen.Intents) != 1 || seen.Intents[0].ID != "1" {
+			t.Errorf("another: %+v (%v), want to find the first", seen, err)
+		}
+		note(t, b, t.Context(), w, "2", "1")
+		if diff := cmp.Diff([]string{"1", "2"}, found(t, a, w)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestTakeHasOneTaker(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		a, b, w := desks(r.Client)
+		i := note(t, a, t.Context(), w, "1")
+		left := i
+		left.Left, left.Resource = true, "pod"
+		if err := a.End(t.Context(), w, &i, &intent.End{Next: &left, Resource: "pod/x", Unlike: true}); err != nil {
+			t.Fatal(err)
+		}
+		left = left.Stored()
+		taken := 0
+		for _, d := range []*Desk{a, b, a} {
+			_, ok, err := d.Take(t.Context(), w, &left, "pod")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				taken++
+			}
+		}
+		if taken != 1 {
+			t.Errorf("%d have taken it, want one", taken)
+		}
+		// The one before has nothing more to say of it.
+		if err := b.End(t.Context(), w, &i, &intent.End{}); err != nil || len(found(t, b, w)) != 1 {
+			t.Errorf("the end of an earlier caller ends it (%v)", err)
+		}
+	})
+}
+
+func TestClaim(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		a, _, w := desks(r.Client)
+		first := note(t, a, t.Context(), w, "1")
+		second := note(t, a, t.Context(), w, "2", "1")
+		bobs := *w
+		bobs.Owner, bobs.Key = "bob", w.Key+"bob"
+		claim := func(i *intent.Intent, resource string, want bool) {
+			t.Helper()
+			for range 2 { // each step can be repeated
+				if got, err := a.Claim(t.Context(), w, i, resource); got != want || err != nil {
+					t.Errorf("%s claims %s: %t (%v), want %t", i.ID, resource, got, err, want)
+				}
+			}
+		}
+		claim(&first, "pod/x", true)
+		claim(&second, "pod/x", false)
+		theirs := note(t, a, t.Context(), &bobs, "3")
+		claim(&second, "pod/y", false) // it may be bob's
+		for range 2 {
+			if err := a.End(t.Context(), &bobs, &theirs, &intent.End{Unlike: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim(&second, "pod/y", true)
+	})
+}
+
+func TestFate(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		a, b, w := desks(r.Client)
+		caller, leave := context.WithCancel(t.Context())
+		i := note(t, a, caller, w, "1")
+		i.Gateway = "a"
+		asked := time.UnixMilli(1)
+		fate := func(d *Desk, want intent.Fate, when string) {
+			t.Helper()
+			if got := d.Fate(t.Context(), "acme", &i, asked); got != want {
+				t.Errorf("%s, %s says %d, want %d", when, d.Gateway, got, want)
+			}
+		}
+		fate(a, intent.There, "while its caller waits")
+		fate(b, intent.Unsaid, "before the other has answered")
+		a.hand["1"].noted = time.Now().Add(-2 * tick)
+		a.reply(t.Context())
+		fate(b, intent.There, "when it has")
+		asked = asked.Add(time.Second)
+		fate(b, intent.Unsaid, "asked later again")
+		b.lease.renewed(time.Now())
+		fate(b, intent.Unsaid, "without a lease, to one that has just begun to hear the store")
+		b.lease.since = time.Now().Add(-2 * Death)
+		fate(b, intent.Gone, "without a lease")
+		if err := a.renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fate(b, intent.Unsaid, "with a lease")
+		leave()
+		a.reply(t.Context())
+		fate(b, intent.Unsaid, "when its caller has left and the call goes on")
+		fate(a, intent.Unsaid, "when its caller has left and the call goes on")
+		a.Ended("1", &intent.End{})
+		fate(a, intent.Gone, "when nobody has it in hand")
+	})
+}
+
+// Those about to note an intent pass over each other, and none that has gone.
+func TestComeAndBeside(t *testing.T) {
+	a, _, w := desks(redistest.Away(t))
+	caller, leave := context.WithCancel(t.Context())
+	done := a.Come(caller, w, "1")
+	other := a.Wish("acme", "ann", "other")
+	defer a.Come(t.Context(), &other, "2")()
+	if diff := cmp.Diff([]string{"1"}, a.Beside(w)); diff != "" {
+		t.Error(diff)
+	}
+	leave()
+	if ids := a.Beside(w); ids != nil {
+		t.Errorf("%v, want none: it has left", ids)
+	}
+	a.Begin(caller, w, intent.Intent{ID: "1"}, time.Now())
+	done()
+	if a.hand["1"] == nil {
+		t.Error("what is noted was let go")
+	}
+}
+
+func TestMaySend(t *testing.T) {
+	a, _, w := desks(redistest.Away(t))
+	a.Begin(t.Context(), w, intent.Intent{ID: "1"}, time.Now().Add(-Death))
+	if a.MaySend("1") {
+		t.Error("it sends without a lease, long after its note")
+	}
+	a.Begin(t.Context(), w, intent.Intent{ID: "2"}, time.Now())
+	if !a.MaySend("2") {
+		t.Error("it does not send at once")
+	}
+}

@@ -1,0 +1,123 @@
+package once
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Bounds of what is to be written behind answers.
+const (
+	maxEnds  = 10000
+	endBatch = 50
+	endTime  = 5 * time.Second
+)
+
+// outbox is what the store is told behind answers, in the order it came, until the store
+// has taken it.
+type outbox struct {
+	write func(ctx context.Context, all []spend.Ending) (int, error)
+	// late runs the writer.
+	late func(f func())
+
+	mu      sync.Mutex // guards what follows
+	waiting []end
+	writing bool
+}
+
+type end struct {
+	org    string
+	ending spend.Ending
+}
+
+// add has something written, and reports false if too much waits.
+func (b *outbox) add(org string, e *spend.Ending) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) >= maxEnds {
+		return false
+	}
+	b.waiting = append(b.waiting, end{org, *e})
+	b.begin()
+	return true
+}
+
+// retry writes again what the store did not take.
+func (b *outbox) retry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begin()
+}
+
+// begin runs the writer, with mu held.
+func (b *outbox) begin() {
+	if !b.writing && len(b.waiting) > 0 {
+		b.writing = true
+		b.late(b.run)
+	}
+}
+
+// run writes what waits until nothing does, or the store takes no more.
+func (b *outbox) run() {
+	for batch := b.next(); batch != nil; batch = b.next() {
+		ctx, cancel := context.WithTimeout(context.Background(), endTime) //nolint:forbidigo // the end outlives its request, and depends on nothing of it
+		_, err := b.write(ctx, batch)
+		cancel()
+		b.wrote(len(batch), err)
+	}
+}
+
+// next returns what one organisation has waiting first, nil when the writer has ended.
+func (b *outbox) next() []spend.Ending {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.writing || len(b.waiting) == 0 {
+		b.writing = false
+		return nil
+	}
+	var batch []spend.Ending
+	for _, e := range b.waiting[:min(endBatch, len(b.waiting))] {
+		if e.org != b.waiting[0].org {
+			break
+		}
+		batch = append(batch, e.ending)
+	}
+	return batch
+}
+
+// wrote drops what was written, or ends the writer: it is tried again with the next
+// beat.
+func (b *outbox) wrote(n int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		b.writing = false
+		return
+	}
+	if b.waiting = b.waiting[n:]; len(b.waiting) == 0 {
+		b.waiting = nil
+	}
+}
+
+// has reports whether something is to be written of an intent.
+func (b *outbox) has(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.waiting, func(e end) bool { return e.ending.Intent == id })
+}
+
+// of returns the intents of a wish that are over, which the store does not know yet.
+func (b *outbox) of(wish string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ids []string
+	for i := range b.waiting {
+		if e := &b.waiting[i].ending; e.Wish == wish && e.Row == "" {
+			ids = append(ids, e.Intent)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,56 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// TestWhatARunAsksFor: the most that it may produce counts, wherever its body says so and
+// however the choices multiply.
+func TestWhatARunAsksFor(t *testing.T) {
+	for body, want := range map[string]catalog.Asked{
+		`{"max_tokens":100}`:                                                    {Tokens: 100, Choices: 1, At: "/max_tokens"},
+		`{"max_tokens":100,"n":50}`:                                             {Tokens: 100, Choices: 50, At: "/max_tokens"},
+		`{"max_tokens":100,"n":2,"best_of":5}`:                                  {Tokens: 100, Choices: 5, At: "/max_tokens"},
+		`{"max_tokens":1,"max_completion_tokens":20}`:                           {Tokens: 20, Choices: 1, At: "/max_completion_tokens"},
+		`{"max_tokens":10,"prompt":["a","b","c"],"n":2}`:                        {Tokens: 10, Choices: 6, At: "/max_tokens"},
+		`{"max_tokens":10,"prompt":[1,2,3]}`:                                    {Tokens: 10, Choices: 1, At: "/max_tokens"},
+		`{"max_tokens":10,"prompt":[[1,2],[3]]}`:                                {Tokens: 10, Choices: 2, At: "/max_tokens"},
+		`{"input":{"max_new_tokens":30}}`:                                       {Tokens: 30, Choices: 1, At: "/input/max_new_tokens"},
+		`{"input":{"sampling_params":{"max_tokens":30,"n":2,"best_of":3}}}`:     {Tokens: 30, Choices: 3, At: "/input/sampling_params/max_tokens"},
+		`{"input":{"openai_input":{"max_tokens":40,"n":4,"prompt":["a","b"]}}}`: {Tokens: 40, Choices: 8, At: "/input/openai_input/max_tokens"},
+		`{"input":{"openai_input":{"sampling_params":{"max_tokens":7}}}}`:       {Tokens: 7, Choices: 1, At: "/input/openai_input/sampling_params/max_tokens"},
+		`{"input":{"max_tokens":10,"batch":["a","b"],"prompt":["a","b","c"]}}`:  {Tokens: 10, Choices: 6, At: "/input/max_tokens"},
+		`{"input":{"max_tokens":10,"batch":8}}`:                                 {Tokens: 10, Choices: 8, At: "/input/max_tokens"},
+		`{"input":{"max_tokens":10,"batch":[{"max_tokens":900,"n":2},{}]}}`:     {Tokens: 900, Choices: 4, At: "/input/batch/0/max_tokens"},
+
+		`{"max_tokens":"1"}`:                    {Choices: 1, At: "/max_tokens", Wrong: true},
+		`{"max_tokens":5,"n":1.5}`:              {Tokens: 5, Choices: 1, At: "/n", Wrong: true},
+		`{"input":{"best_of":0}}`:               {Choices: 1, At: "/input/best_of", Wrong: true},
+		`{"n":2000000000,"prompt":["a","b"]}`:   {Choices: 1, Wrong: true},
+		`{"max_tokens":null,"n":null}`:          {Choices: 1, At: "/max_tokens"},
+		`{"n":3}`:                               {Choices: 3, At: "/max_tokens"},
+		`{"input":{"openai_input":{}}}`:         {Choices: 1, At: "/input/openai_input/max_tokens"},
+		`{"input":{"sampling_params":{"n":2}}}`: {Choices: 2, At: "/input/sampling_params/max_tokens"},
+		`{"input":{"messages":[]}}`:             {Choices: 1, At: "/input/sampling_params/max_tokens"},
+		`{"input":{"prompt":"p"}}`:              {Choices: 1, At: "/input/sampling_params/max_tokens"},
+		`{"input":{"image":"i"}}`:               {Choices: 1},
+	} {
+		m, _ := decode(t, body).(map[string]any)
+		for _, input := range []any{m["input"], deferred{m["input"]}} {
+			if _, isJob := m["input"]; isJob {
+				m["input"] = input
+			}
+			if got := catalog.AskedOf("e1", m); got != want {
+				t.Errorf("%s: %+v, want %+v", body, got, want)
+			}
+		}
+	}
+	prompt := map[string]any{"input": map[string]any{"prompt": "p"}}
+	for id, want := range map[string]string{"gpt-oss-120b": "/input/max_tokens", "black-forest-labs-flux-1-dev": ""} {
+		if got := catalog.AskedOf(id, prompt).At; got != want {
+			t.Errorf("a prompt of %s: tokens belong at %q, want %q", id, got, want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package spend
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+const (
+	// lag is how long after a change a list may lack a resource, and a GET answer 404,
+	// although the resource is there.
+	lag = time.Minute
+	// maxGets bounds the GETs of one pass, and getsTime how long they take together.
+	maxGets  = 100
+	getsTime = 30 * time.Second
+)
+
+// gets asks the platform for single resources, within the bounds of one pass.
+type gets struct {
+	left int
+	end  time.Time
+	// gone has the resources whose GET was answered 404, and ended those of them that a
+	// call was to end.
+	gone, ended map[string]bool
+}
+
+func newGets() gets {
+	return gets{left: maxGets, end: time.Now().Add(getsTime), gone: make(map[string]bool), ended: make(map[string]bool)}
+}
+
+// look asks for a resource that changed last at a time. It returns nil if there is none;
+// known is false if that was not found out.
+func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f *Found, known bool) {
+	g := &p.gets
+	switch {
+	case g.gone[id]:
+		return nil, true
+	case p.state.Now.Sub(changed) < lag || g.left == 0:
+		return nil, false
+	}
+	g.left--
+	ctx, cancel := context.WithDeadline(ctx, g.end)
+	defer cancel()
+	f, err := p.Get(ctx, p.org, operation.Kind(kind), id)
+	if err != nil {
+		p.Logger.DebugContext(ctx, "it is not known whether a resource is gone", "org", p.org, "kind", kind, "resource", id, "error", err.Error())
+		return nil, false
+	}
+	g.gone[id] = f == nil
+	return f, true
+}
+
+// now is what the platform has of a record, nil if the resource is gone. It is not
+// known while the list and a GET contradict each other: of what the list lacks, and of
+// an endpoint with fewer workers than counted, a GET has the last word.
+func (p *pass) now(ctx context.Context, r *Record) (f *Found, known bool) {
+	listed := p.found[r.ID]
+	if listed != nil && (!listed.Unread || listed.Amounts[Workers] >= r.Amounts[Workers]) {
+		return listed, true
+	}
+	f, known = p.look(ctx, r.Kind, r.ID, r.Changed)
+	if listed != nil {
+		return f, f != nil
+	}
+	if (f != nil || !known) && p.state.Now.Sub(r.Changed) >= listSlack && Counts(operation.Kind(r.Kind)) {
+		p.report.Missing++
+	}
+	return f, known
+}
+
+// short reports whether the list lacks most of what there is.
+func (p *pass) short() bool {
+	counted := 0
+	for _, r := range p.records {
+		if Counts(operation.Kind(r.Kind)) {
+			counted++
+		}
+	}
+	return 2*p.report.Missing > counted
+}

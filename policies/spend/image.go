@@ -1,0 +1,368 @@
+package spend
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Owned is who made a resource, and what is remembered of it.
+type Owned struct {
+	Owner Owner `json:"owner"`
+	About About `json:"about"`
+}
+
+// or is what is remembered, and where that is nothing what was found.
+func (a About) or(found About) About {
+	return About{
+		Operation: cmp.Or(a.Operation, found.Operation), Decision: cmp.Or(a.Decision, found.Decision), Name: cmp.Or(a.Name, found.Name),
+		Print: cmp.Or(a.Print, found.Print), GPU: cmp.Or(a.GPU, found.GPU), DataCenter: cmp.Or(a.DataCenter, found.DataCenter), Labels: cmp.Or(a.Labels, found.Labels),
+	}
+}
+
+// Offer is what a gateway remembers of a ledger that was lost.
+type Offer struct {
+	Gateway string
+	// Epoch is that of the rebuild which the offer is for.
+	Epoch  int64
+	Owners map[string]Owned
+	// Balances are those of a time in a zone. What they say that has accrued goes on by
+	// their rates until the offer is made.
+	Balances []Balance
+	At       time.Time
+	Zone     Zone
+}
+
+// Head is what a store says of a ledger in a few words.
+type Head struct {
+	// Epoch changes with each rebuild, Seq with each change.
+	Epoch, Seq int64
+	Complete   bool
+	Lost       Lost
+}
+
+// Memorial is where gateways bring together what they remember of lost ledgers.
+type Memorial interface {
+	// Heads returns those of organisations, in their order.
+	Heads(ctx context.Context, orgs []string) ([]Head, error)
+	// Offer keeps the owners that are offered for an hour, and raises sums to what is
+	// offered of periods that go on. Nothing is overwritten.
+	Offer(ctx context.Context, org string, o *Offer) error
+	// Offered returns the owners that were offered for a rebuild, and by which gateways.
+	Offered(ctx context.Context, org string, epoch int64) (owners map[string]Owned, gateways []string, err error)
+}
+
+// Images is what this gateway remembers of ledgers: of each the state that was read
+// last, at most an interval old, see [Watch], and what it has settled since. When a ledger is rebuilt
+// because the store has lost it, every gateway offers its image. It is safe for
+// concurrent use.
+type Images struct {
+	Store   Store
+	Notices Notices
+	// Gateway is the name of this one, Peers are those that are alive.
+	Gateway string
+	Peers   func() []string
+	// Recorded returns what else is known of resources that no image has.
+	Recorded func(ctx context.Context, org string, ids []string) map[string]Owned
+	// Told is told of each loss when the ledger was rebuilt.
+	Told   func(ctx context.Context, org string, l *Loss)
+	Logger *slog.Logger
+	Now    func() time.Time
+	// Patience is how long a rebuild waits for the offers of peers.
+	Patience time.Duration
+
+	mu   sync.Mutex // guards orgs
+	orgs map[string]*image
+}
+
+// image is what is remembered of one organisation's ledger.
+type image struct {
+	state State
+	read  time.Time
+	seq   int64 // no later than the state
+	// offered is the epoch of the rebuild that the image was offered for last.
+	offered int64
+	// settled are what was settled since about the time that the state was read.
+	settled []outcome
+	count   int64 // of settlements so far
+	head    Head
+	loss    *Loss // the last one
+	// rebuilding says that this gateway is at it.
+	rebuilding bool
+}
+
+// outcome is what a settlement has entered, in brief.
+type outcome struct {
+	number   int64
+	resource string
+	owned    Owned
+	once     int64
+}
+
+// Loss is what was lost of a ledger, and what came of it.
+type Loss struct {
+	Lost Lost      `json:"lost"`
+	At   time.Time `json:"at"`
+	// Rebuilt is when the ledger was complete again, zero before.
+	Rebuilt time.Time `json:"rebuilt,omitzero"`
+	// Returned is how many resources have their owner back; Unowned is how many have none.
+	Returned int `json:"returned"`
+	Unowned  int `json:"unowned"`
+}
+
+// of returns the image of an organisation, with mu held.
+func (m *Images) of(org string) *image {
+	if m.orgs == nil {
+		m.orgs = make(map[string]*image)
+	}
+	if m.orgs[org] == nil {
+		m.orgs[org] = new(image)
+	}
+	return m.orgs[org]
+}
+
+// Remember returns the store with what passes through it remembered.
+func (m *Images) Remember(s Store) Store { return remembering{s, m} }
+
+type remembering struct {
+	Store
+
+	images *Images
+}
+
+// Settle implements Store.
+func (r remembering) Settle(ctx context.Context, org string, s *Settlement) error {
+	err := r.Store.Settle(ctx, org, s)
+	if s.End == Commit && !s.Gone {
+		r.images.settled(org, outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
+	}
+	return err
+}
+
+// Adjust implements Store.
+func (r remembering) Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error) {
+	done, err := r.Store.Adjust(ctx, org, list...)
+	for i, a := range list[:len(done)] {
+		if done[i] != NotMade && a.Owner != nil {
+			r.images.settled(org, outcome{resource: a.Resource, owned: Owned{*a.Owner, a.About}})
+		}
+	}
+	return done, err
+}
+
+func (m *Images) settled(org string, s outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	img := m.of(org)
+	img.count++
+	s.number = img.count
+	img.settled = append(img.settled, s)
+}
+
+// begin is to be called before a state is read that is taken afterwards.
+func (m *Images) begin(org string) (from int64) {
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(org).count
+}
+
+// take makes a complete state the image, if that of before was offered for its rebuild.
+func (m *Images) take(org string, s *State, from int64) {
+	if m == nil || !s.Complete {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	img := m.of(org)
+	if img.state.Epoch != 0 && s.Epoch != img.state.Epoch && s.Epoch != img.offered {
+		return
+	}
+	img.state, img.read = *s, m.Now()
+	img.settled = slices.DeleteFunc(img.settled, func(s outcome) bool { return s.number <= from })
+}
+
+// offer is the image of an organisation, for a rebuild.
+func (m *Images) offer(org string, epoch int64) *Offer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	img := m.of(org)
+	o := &Offer{Gateway: m.Gateway, Epoch: epoch, Owners: make(map[string]Owned, len(img.state.Resources)), At: img.state.Now, Zone: img.state.Zone}
+	for _, r := range img.state.Resources {
+		o.Owners[r.ID] = Owned{r.Owner, r.About}
+	}
+	sums := make(map[Scope]*Balance)
+	o.Balances = slices.Clone(img.state.Balances)
+	for i := range o.Balances {
+		sums[o.Balances[i].Scope] = &o.Balances[i]
+	}
+	for _, s := range img.settled {
+		if s.resource != "" {
+			o.Owners[s.resource] = s.owned
+			continue
+		}
+		for _, scope := range s.owned.Owner.Scopes() {
+			if b := sums[scope]; b != nil {
+				b.Day, b.Month = b.Day+s.once, b.Month+s.once
+			}
+		}
+	}
+	return o
+}
+
+// answer offers the image for a rebuild, once.
+func (m *Images) answer(ctx context.Context, org string, epoch int64) error {
+	m.mu.Lock()
+	img := m.of(org)
+	known := img.offered == epoch || img.state.Epoch == epoch || epoch == 0
+	m.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := m.Store.Offer(ctx, org, m.offer(org, epoch)); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	img.offered = epoch
+	return nil
+}
+
+// lossNotice is what the last loss is noticed under.
+const lossNotice = "loss"
+
+// LastLoss returns what was lost last, nil for nothing.
+func LastLoss(ctx context.Context, n Notices, org string) (*Loss, error) {
+	noticed, err := n.Noticed(ctx, org)
+	if err != nil || noticed[lossNotice] == "" {
+		return nil, err
+	}
+	l := new(Loss)
+	return l, json.Unmarshal([]byte(noticed[lossNotice]), l)
+}
+
+func (m *Images) notice(ctx context.Context, org string, l *Loss) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return m.Notices.Notice(ctx, org, lossNotice, string(text))
+}
+
+// recollection is what gateways remember of a ledger that is rebuilt.
+type recollection struct {
+	loss   *Loss
+	owners map[string]Owned
+}
+
+// offerPoll is the distance of two looks at what peers have offered.
+const offerPoll = 50 * time.Millisecond
+
+// recall offers the image of this gateway to a rebuild that has begun, and waits for
+// those of its peers.
+func (m *Images) recall(ctx context.Context, org string, before *State) (*recollection, error) {
+	if m == nil {
+		return new(recollection), nil
+	}
+	heads, err := m.Store.Heads(ctx, []string{org})
+	if err != nil {
+		return nil, err
+	}
+	epoch := heads[0].Epoch
+	if err := m.answer(ctx, org, epoch); err != nil {
+		return nil, err
+	}
+	owners, err := m.await(ctx, org, epoch)
+	if err != nil {
+		return nil, err
+	}
+	r := &recollection{owners: owners}
+	if r.loss, err = LastLoss(ctx, m.Notices, org); err != nil {
+		return nil, err
+	}
+	if r.loss != nil && r.loss.Rebuilt.IsZero() {
+		return r, nil // an earlier rebuild did not end
+	}
+	r.loss = nil
+	if before.Lost == "" && len(owners) > 0 && before.Epoch == 0 {
+		before.Lost = LostAll // others knew the ledger
+	}
+	if before.Lost != "" {
+		r.loss = &Loss{Lost: before.Lost, At: before.Now.UTC()}
+		m.Logger.ErrorContext(ctx, "the store has lost a ledger, or a part of it: it is rebuilt", "org", org, "lost", string(before.Lost), "reason", before.Lost.String())
+		return r, m.notice(ctx, org, r.loss)
+	}
+	return r, nil
+}
+
+// await waits until all peers have offered, but not for long.
+func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string]Owned, error) {
+	late := time.NewTimer(m.Patience)
+	defer late.Stop()
+	poll := time.NewTicker(offerPoll)
+	defer poll.Stop()
+	for waiting := true; ; {
+		owners, gateways, err := m.Store.Offered(ctx, org, epoch)
+		if err != nil || !waiting || !slices.ContainsFunc(m.Peers(), func(p string) bool { return !slices.Contains(gateways, p) }) {
+			return owners, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-late.C:
+			waiting = false // they are dead, or as good as
+		case <-poll.C:
+		}
+	}
+}
+
+// rest adds to a recollection what is recorded elsewhere of resources that nobody
+// remembers. What that knows of a ledger that seems never to have been shows that it
+// was lost with all gateways; bills then say what has accrued.
+func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) error {
+	if p.Images == nil || !p.report.Rebuilt {
+		return nil
+	}
+	var ids []string
+	for _, f := range unknown {
+		if _, known := r.owners[f.ID]; !known {
+			ids = append(ids, f.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	recorded := p.Images.Recorded(ctx, p.org, ids)
+	if len(recorded) == 0 {
+		return nil
+	}
+	if r.owners == nil {
+		r.owners = make(map[string]Owned)
+	}
+	maps.Copy(r.owners, recorded)
+	if r.loss != nil {
+		return nil
+	}
+	r.loss = &Loss{Lost: LostAll, At: p.state.Now.UTC()}
+	return p.Bills.again(ctx, p.org, p.state)
+}
+
+// finished tells of the loss that a rebuild has made good.
+func (m *Images) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) error {
+	if m == nil || r.loss == nil {
+		return nil
+	}
+	r.loss.Rebuilt, r.loss.Unowned, r.loss.Returned = now.UTC(), report.Unowned, report.Returned
+	m.Logger.WarnContext(ctx, "a lost ledger was rebuilt", "org", org, "lost", string(r.loss.Lost), "returned", r.loss.Returned, "unowned", r.loss.Unowned)
+	if m.Told != nil {
+		m.Told(ctx, org, r.loss)
+	}
+	return m.notice(ctx, org, r.loss)
+}

@@ -1,0 +1,148 @@
+package spend
+
+import (
+	"context"
+	"slices"
+)
+
+// Lost is what a store has lost of a ledger; "" is nothing.
+type Lost string
+
+// What can be lost.
+const (
+	// LostAll means that the store was emptied.
+	LostAll Lost = "all"
+	// LostChanges means that it went back to an older state.
+	LostChanges Lost = "changes"
+	// LostServer means that another server took its place, and a gateway that may have
+	// written to the old one did not come back.
+	LostServer Lost = "server"
+	// The rest are single keys.
+	LostAccounts  Lost = "accounts"
+	LostResources Lost = "resources"
+	LostHolds     Lost = "holds"
+	LostEnded     Lost = "ended"
+)
+
+// Losses lists what a store can lose of a ledger.
+func Losses() []Lost {
+	return []Lost{LostAll, LostChanges, LostServer, LostAccounts, LostResources, LostHolds, LostEnded}
+}
+
+// String says what happened, for people.
+func (l Lost) String() string {
+	switch l {
+	case LostAll:
+		return "the store was emptied"
+	case LostChanges:
+		return "the store went back to an older state"
+	case LostServer:
+		return "another server took the store's place, and a gateway did not come back"
+	case LostAccounts, LostResources, LostHolds, LostEnded:
+		return "the store lost the key of its " + string(l)
+	}
+	return "nothing was lost"
+}
+
+// Difference is by how much the sums of a scope are below what its records and holds
+// add up to.
+type Difference struct {
+	Scope               Scope
+	Committed, Reserved Amounts
+}
+
+// Repair adds differences to sums.
+type Repair struct {
+	// Version is the [State.Repairs] of the state that the differences are of: if there
+	// was another repair since then, nothing is done.
+	Version     int64
+	Differences []Difference
+}
+
+// Differences compares the sums with what they are sums of. Calls change both in one
+// step, so a difference stays as it is until it is repaired.
+func (s *State) Differences() []Difference {
+	sums := make(map[Scope]*Difference, len(s.Balances))
+	of := func(scope Scope) *Difference {
+		if sums[scope] == nil {
+			sums[scope] = &Difference{Scope: scope}
+		}
+		return sums[scope]
+	}
+	for i := range s.Resources {
+		for _, scope := range s.Resources[i].Owner.Scopes() {
+			of(scope).Committed.add(s.Resources[i].Amounts, 1)
+		}
+	}
+	for i := range s.Holds {
+		for _, scope := range s.Holds[i].Owner.Scopes() {
+			of(scope).Reserved.add(s.Holds[i].Amounts, 1)
+		}
+	}
+	for i := range s.Balances {
+		d := of(s.Balances[i].Scope)
+		d.Committed.add(s.Balances[i].Committed, -1)
+		d.Reserved.add(s.Balances[i].Reserved, -1)
+	}
+	var all []Difference
+	for _, d := range sums {
+		if d.Committed != (Amounts{}) || d.Reserved != (Amounts{}) {
+			all = append(all, *d)
+		}
+	}
+	return all
+}
+
+// plus is the sum of two differences of one scope.
+func (d Difference) plus(other Difference) Difference {
+	d.Committed.add(other.Committed, 1)
+	d.Reserved.add(other.Reserved, 1)
+	return d
+}
+
+// split divides differences, each into what raises a sum and what lowers it.
+func split(all []Difference) (above, below []Difference) {
+	for _, d := range all {
+		up := Difference{Scope: d.Scope, Committed: d.Committed.max(Amounts{}), Reserved: d.Reserved.max(Amounts{})}
+		down := Difference{Scope: d.Scope, Committed: d.Committed.min(Amounts{}), Reserved: d.Reserved.min(Amounts{})}
+		above, below = append(above, up), append(below, down)
+	}
+	return above, below
+}
+
+// prove repairs differences that were seen before and are there still, together with
+// others, of the same scopes in the same order, that are left as they are.
+func (r *Reconciler) prove(ctx context.Context, org string, seen, others []Difference) error {
+	if len(seen) == 0 {
+		return nil
+	}
+	state, err := r.Store.Show(ctx, org)
+	if err != nil {
+		return err
+	}
+	repair, still := &Repair{Version: state.Repairs}, state.Differences()
+	for i, d := range seen {
+		all := d
+		if others != nil {
+			all = d.plus(others[i])
+		}
+		if d != (Difference{Scope: d.Scope}) && slices.Contains(still, all) {
+			repair.Differences = append(repair.Differences, d)
+		}
+	}
+	if len(repair.Differences) == 0 {
+		return nil
+	}
+	done, err := r.Store.Repair(ctx, org, repair)
+	if err != nil || !done {
+		return err
+	}
+	for _, d := range repair.Differences {
+		r.Logger.WarnContext(ctx, "the ledger's sums differed from what they are sums of, and were repaired", "org", org, "scope", d.Scope.String(),
+			"committed", d.Committed, "reserved", d.Reserved)
+	}
+	if r.Repaired != nil {
+		r.Repaired(ctx, org, repair.Differences)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+// large is how many resources an organisation has in TestALargeOrganisation.
+const large = 100_000
+
+// slow is what scripts stay far below, in microseconds.
+const slow = 10_000
+
+// TestALargeOrganisation adopts what an organisation has in time, looks at it again with
+// few commands, holds up Redis by no script, and ends when told. What takes seconds on a
+// machine of its own may take a minute on a busy one.
+func TestALargeOrganisation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	client := redistest.Client(t, redis.Options{Addr: redistest.Start(t)})
+	if err := client.ConfigSet(t.Context(), "slowlog-log-slower-than", fmt.Sprint(slow)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	store := redisstore.New(client, "tg:spend:", nil)
+	found := make([]spend.Found, large)
+	for i := range found {
+		found[i] = spend.Found{
+			Kind: operation.KindPod, ID: fmt.Sprintf("pod%010d", i), Name: fmt.Sprint("run-", i), Print: "NVIDIA L4 x 1, img:1", GPU: "NVIDIA L4",
+			Amounts: spend.Amounts{spend.Burn: 430_000, spend.GPUs: 1, spend.Pods: 1}, Priced: true,
+		}
+	}
+	reconciler := spend.Reconciler{
+		Store: store, History: &spend.History{Archive: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+		List: func(context.Context, string) ([]spend.Found, error) { return found, nil },
+		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
+	}
+	pass := func(ctx context.Context) (spend.Report, time.Duration, float64, error) {
+		before, began := commands(t, client), time.Now()
+		r, err := reconciler.Pass(ctx, "acme")
+		return r, time.Since(began), float64(commands(t, client)-before) / large, err
+	}
+
+	stopped, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if _, took, _, err := pass(stopped); !errors.Is(err, context.DeadlineExceeded) || took > 20*time.Second {
+		t.Errorf("a pass that was told to end after a second took %s: %v", took, err)
+	}
+	r, took, per, err := pass(t.Context())
+	t.Logf("adopted %d in %s, %.2f commands each", r.Adopted, took, per)
+	if state, err2 := store.Show(t.Context(), "acme"); err != nil || err2 != nil || len(state.Resources) != large || took > 2*time.Minute {
+		t.Errorf("%d resources after %s: %v, %v", len(state.Resources), took, err, err2)
+	}
+	r, took, per, err = pass(t.Context())
+	t.Logf("a quiet pass: %s, %.4f commands each", took, per)
+	if err != nil || r.Resources != large || r.Adopted+r.Changed+r.Removed != 0 || per > 0.2 {
+		t.Errorf("a quiet pass: %.2f commands a resource, %+v, %v", per, r, err)
+	}
+	began := time.Now()
+	if err := reconciler.History.Roll(t.Context(), "acme", nil); err != nil {
+		t.Error(err)
+	}
+	t.Logf("all was rolled up in %s", time.Since(began))
+	scripts(t, client)
+}
+
+// commands is how many commands a server has carried out, those of scripts included.
+func commands(t *testing.T, client *redis.Client) (n int64) {
+	t.Helper()
+	text, err := client.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		var calls int64
+		if _, rest, ok := strings.Cut(line, ":calls="); ok {
+			_, _ = fmt.Sscanf(rest, "%d,", &calls)
+		}
+		n += calls
+	}
+	return n
+}
+
+// scripts fails if the scripts took long on average. Those that took long by themselves
+// are logged: on a busy machine, any command is held up now and then.
+func scripts(t *testing.T, client *redis.Client) {
+	t.Helper()
+	text, err := client.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var each float64
+	if _, rest, ok := strings.Cut(text, "cmdstat_evalsha:"); ok {
+		_, rest, _ = strings.Cut(rest, "usec_per_call=")
+		_, _ = fmt.Sscanf(rest, "%f,", &each)
+	}
+	if each == 0 || each > slow {
+		t.Errorf("a script took %.0f us on average, want at most %d", each, slow)
+	}
+	t.Logf("a script took %.0f us on average", each)
+	entries, err := client.SlowLogGet(t.Context(), -1).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Logf("%s took %s", e.Args[0], e.Duration)
+	}
+}

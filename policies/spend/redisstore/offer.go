@@ -1,0 +1,125 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+const (
+	// offerKept is how long it is kept what gateways offer for a rebuild.
+	offerKept = time.Hour
+	// offerBatch bounds how many scopes, or owners, one step takes.
+	offerBatch = 100
+)
+
+// offers are the keys of what is offered for a rebuild: owners by resource, and the
+// gateways that have offered.
+func (s *Store) offers(org string, epoch int64) (owners, gateways string) {
+	stem := s.prefix + "{" + org + "}:offered:" + strconv.FormatInt(epoch, 10)
+	return stem, stem + ":by"
+}
+
+// Heads implements spend.Memorial.
+func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) {
+	heads, seen, out := make([]*head, len(orgs)), make([]position, len(orgs)), make([]spend.Head, len(orgs))
+	for i, org := range orgs {
+		if err := s.desert(ctx, org); err != nil {
+			return nil, err
+		}
+		seen[i] = s.seen(org)
+	}
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, org := range orgs {
+			heads[i] = readHead(ctx, p, s.keys(org))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("heads: %w: %w", spend.ErrUnavailable, err)
+	}
+	for i := range orgs {
+		st, err := heads[i].standing(seen[i], s.writer)
+		if err != nil {
+			return nil, fmt.Errorf("heads: %w", err)
+		}
+		if st.lost == "" && (s.server == nil || !s.server.Pausing()) { // what others have written is known from now on
+			s.saw(orgs[i], position{st.epoch, st.seq, unsaid})
+		}
+		out[i] = spend.Head{Epoch: st.epoch, Seq: st.seq, Complete: st.complete, Lost: st.lost}
+	}
+	return out, nil
+}
+
+// Offer implements spend.Memorial.
+func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
+	owners, gateways := s.offers(org, o.Epoch)
+	var fields []string
+	for id, owned := range o.Owners {
+		text, err := json.Marshal(owned)
+		if err != nil {
+			return err
+		}
+		fields = append(fields, id, string(text))
+	}
+	for batch := range slices.Chunk(fields, 2*offerBatch) {
+		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i := 0; i < len(batch); i += 2 {
+				p.HSetNX(ctx, owners, batch[i], batch[i+1])
+			}
+			p.Expire(ctx, owners, offerKept)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("offer: %w: %w", spend.ErrUnavailable, err)
+		}
+	}
+	for batch := range slices.Chunk(o.Balances, offerBatch) {
+		args := []any{s.numbers(org), len(batch)}
+		for _, b := range batch {
+			args = append(args, nameOf(b.Scope), integers(nil, b.Account(o.At, o.Zone)...))
+		}
+		if _, err := s.run(ctx, s.offer, org, s.keys(org), args); err != nil {
+			return fmt.Errorf("offer: %w", err)
+		}
+	}
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.SAdd(ctx, gateways, o.Gateway)
+		p.Expire(ctx, gateways, offerKept)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("offer: %w: %w", spend.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// Offered implements spend.Memorial.
+func (s *Store) Offered(ctx context.Context, org string, epoch int64) (map[string]spend.Owned, []string, error) {
+	owners, gateways := s.offers(org, epoch)
+	var texts *redis.MapStringStringCmd
+	var names *redis.StringSliceCmd
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		texts, names = p.HGetAll(ctx, owners), p.SMembers(ctx, gateways)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("offered: %w: %w", spend.ErrUnavailable, err)
+	}
+	all := make(map[string]spend.Owned, len(texts.Val()))
+	for id, text := range texts.Val() {
+		var owned spend.Owned
+		if err := json.Unmarshal([]byte(text), &owned); err != nil {
+			return nil, nil, fmt.Errorf("offered: %w", err)
+		}
+		all[id] = owned
+	}
+	return all, names.Val(), nil
+}

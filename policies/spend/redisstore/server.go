@@ -1,0 +1,99 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Server says whether the server behind the client is the one it was. When another has
+// taken its place, which may know less, there is a pause in which every gateway compares
+// what it knows with it; see [Store.Prove].
+type Server interface {
+	// Epoch changes with the server. Verify reports whether the outcome of an exchange
+	// that began in an epoch counts.
+	Epoch() int64
+	Verify(ctx context.Context, epoch int64) error
+	// Pausing reports whether there is a pause.
+	Pausing() bool
+	// Deserted is the latest epoch in whose pause a gateway did not come back.
+	Deserted() int64
+}
+
+// Watch has the store ask a server before it admits what raises cost. It is called
+// before the store is used.
+func (s *Store) Watch(server Server) { s.server = server }
+
+var errServer = errors.New("another server has taken the store's place, and gateways are asked what they know of the old one")
+
+// steady runs a reservation that raises cost on a server that is the one it was.
+func (s *Store) steady(ctx context.Context, org string, reserve func() (reply, error)) (reply, error) {
+	if s.server == nil {
+		return reserve()
+	}
+	if s.server.Pausing() {
+		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, errServer)
+	}
+	if err := s.desert(ctx, org); err != nil {
+		return reply{}, err
+	}
+	epoch := s.server.Epoch()
+	r, err := reserve()
+	if err != nil {
+		return r, err
+	}
+	if err := s.server.Verify(ctx, epoch); err != nil {
+		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
+	}
+	return r, nil
+}
+
+// desert closes the ledger, once, if a gateway that may have written to another server
+// did not come back: what that has lost is not known.
+func (s *Store) desert(ctx context.Context, org string) error {
+	if s.server == nil {
+		return nil
+	}
+	epoch := s.server.Deserted()
+	s.mu.Lock()
+	l := s.of(org)
+	done, seen := l.deserted >= epoch, l.seen.epoch
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := s.close(ctx, org, seen); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.deserted = epoch
+	return nil
+}
+
+// close closes a ledger that has lost something, or is of an epoch.
+func (s *Store) close(ctx context.Context, org string, epoch int64) error {
+	if _, err := s.run(ctx, s.shut, org, s.keys(org), []any{s.numbers(org, epoch)}); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return nil
+}
+
+// Prove compares what this gateway knows of ledgers with what the store has, and closes
+// those that have lost something.
+func (s *Store) Prove(ctx context.Context, orgs []string) error {
+	heads, err := s.Heads(ctx, orgs)
+	if err != nil {
+		return err
+	}
+	for i, org := range orgs {
+		if heads[i].Lost != "" {
+			if err := s.close(ctx, org, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

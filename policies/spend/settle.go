@@ -1,0 +1,162 @@
+package spend
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// due reports whether the end of a hold's call has to be found out, and until when
+// it is looked for.
+func (p *pass) due(h *Hold) (until time.Time, due bool) {
+	if h.Open {
+		return h.Until, true
+	}
+	late := h.At.Add(p.Patience)
+	return late.Add(p.Unresolved), p.state.Now.After(late)
+}
+
+// holds ends the holds whose end can be told, and returns what of the unknown
+// resources none of them has made.
+func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
+	for i := range p.state.Holds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		h := &p.state.Holds[i]
+		until, due := p.due(h)
+		over := !p.state.Now.Before(until)
+		var s *Settlement
+		switch {
+		case h.Kind == string(operation.KindJob): // nothing is listed for it: what it cost at most is known
+			if s = p.job(ctx, h); s == nil && due && over {
+				s = &Settlement{Hold: h.ID, End: Commit, Full: true}
+			}
+			if s == nil {
+				continue
+			}
+		case h.Resource == "":
+			at := -1
+			for j, f := range unknown {
+				if f.MadeBy(h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
+					at = j
+					break
+				}
+			}
+			switch {
+			case at >= 0 && due:
+				s = p.made(h, unknown[at])
+				unknown = append(unknown[:at:at], unknown[at+1:]...)
+			case at >= 0: // its call is under way: it will say so itself
+				unknown = append(unknown[:at:at], unknown[at+1:]...)
+			case due && over:
+				s = &Settlement{Hold: h.ID, End: Release}
+			}
+		case due:
+			s = p.changed(ctx, h, over)
+		}
+		if s == nil {
+			if due {
+				p.report.Open++
+			}
+			continue
+		}
+		if err := p.end(ctx, h, s); err != nil {
+			return nil, err
+		}
+	}
+	return unknown, nil
+}
+
+// maxJobs is about how many jobs a pass asks for.
+const maxJobs = 100
+
+// job asks what became of the job of a hold, nil if that is not known. Of too many, it
+// asks for some, others in each pass.
+func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
+	if !h.Open || p.Job == nil || rand.IntN(len(p.state.Holds)) >= maxJobs {
+		return nil
+	}
+	s, err := p.Job(ctx, p.org, h)
+	if err != nil {
+		p.Logger.DebugContext(ctx, "it is not known what became of a job", "org", p.org, "hold", h.ID, "error", err.Error())
+	}
+	return s
+}
+
+// claim reports whether what was found can be given to a hold. A call that is under
+// way claims what it made itself.
+func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
+	if _, due := p.due(h); !due {
+		return true
+	}
+	mine, err := p.Claim(ctx, p.org, f, h)
+	return err == nil && mine
+}
+
+// made commits a create under the resource that was found.
+func (p *pass) made(h *Hold, f *Found) *Settlement {
+	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, About: h.About}
+	if !f.Priced {
+		s.Amounts[Burn] = h.Amounts[Burn]
+	}
+	return s
+}
+
+// changed ends the hold of a change: at once if the platform shows that it was made,
+// or if nothing was reserved, otherwise when it has been looked for long enough. That of
+// a resource that is gone is released: follow removes the record.
+func (p *pass) changed(ctx context.Context, h *Hold, over bool) *Settlement {
+	f, was := p.found[h.Resource], p.records[h.Resource]
+	if f == nil {
+		changed := h.At
+		if was != nil {
+			changed = was.Changed
+		}
+		var known bool
+		if f, known = p.look(ctx, h.Kind, h.Resource, changed); !known {
+			return nil
+		}
+		if f == nil {
+			return &Settlement{Hold: h.ID, End: Release}
+		}
+	}
+	var before Amounts
+	if was != nil {
+		before = was.Amounts
+	}
+	if h.Amounts.Above(f.Amounts.Over(before)) && !over {
+		return nil
+	}
+	s := p.made(h, f)
+	if !f.Priced {
+		s.Amounts[Burn] = before[Burn]
+	}
+	return s
+}
+
+func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
+	if err := p.Store.Settle(ctx, p.org, s); err != nil {
+		return err
+	}
+	carried := s.End == Commit || p.gets.gone[h.Resource]
+	if carried {
+		p.report.Found++
+	} else {
+		p.report.Released++
+	}
+	if r := p.records[h.Resource]; r != nil {
+		r.Pending--
+		if s.End == Commit {
+			r.Version = -1 // it has just changed
+		} else {
+			p.gets.ended[h.Resource] = true
+		}
+	}
+	p.Logger.InfoContext(ctx, "a hold of unknown end is settled", "org", p.org, "hold", h.ID, "operation", h.About.Operation,
+		"decision", h.About.Decision, "carried_out", carried, "resource", cmp.Or(s.Resource, h.Resource))
+	return nil
+}

@@ -1,0 +1,87 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// testOffer: of what gateways remember the union of owners is kept, and the greater of
+// sums that go on accruing; nothing is overwritten.
+func testOffer(h *harness) {
+	h.movable()
+	h.reserve(teamPerHour(100*usd), pod(3600))
+	was := h.show()
+	for i := range was.Balances { // what the images say
+		was.Balances[i].Day, was.Balances[i].Month = 2*usd, 3*usd
+	}
+	h.advance(time.Hour)
+	epoch := h.show().Epoch + 1
+	x, y := spend.Owned{Owner: ann}, spend.Owned{About: spend.About{Name: "y"}}
+	for _, o := range []*spend.Offer{
+		{Gateway: "one", Epoch: epoch, Owners: map[string]spend.Owned{"x": x}, Balances: was.Balances, At: was.Now},
+		{Gateway: "two", Epoch: epoch, Owners: map[string]spend.Owned{"x": y, "y": y}, At: was.Now, Balances: []spend.Balance{
+			{Scope: spend.Scope{Kind: spend.KindOrg}, Day: 5 * usd, Month: 1},
+			{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Day: 4 * usd, Month: 4 * usd},
+		}},
+	} {
+		if err := h.Store.Offer(h.Context(), h.org, o); err != nil {
+			h.Fatalf("Offer(%s): %v", o.Gateway, err)
+		}
+	}
+	owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch)
+	slices.Sort(gateways)
+	if diff := cmp.Diff(map[string]spend.Owned{"x": x, "y": y}, owners); diff != "" || err != nil || !slices.Equal(gateways, []string{"one", "two"}) {
+		h.Errorf("offered by %v, %v (owners want-, got+):\n%s", gateways, err, diff)
+	}
+	if owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch+1); err != nil || len(owners)+len(gateways) > 0 {
+		h.Errorf("offered for another rebuild: %v by %v, %v", owners, gateways, err)
+	}
+	for scope, want := range map[spend.Scope][2]int64{
+		{Kind: spend.KindOrg}:                  {5 * usd, 3*usd + 3600},
+		{Kind: spend.KindTeam, ID: "research"}: {2*usd + 3600, 3*usd + 3600},
+		{Kind: spend.KindTeam, ID: "gone"}:     {4 * usd, 4 * usd},
+	} {
+		if b := h.balance(scope); b.Day != want[0] || b.Month != want[1] {
+			h.Errorf("%s has accrued %d and %d, want %v", scope, b.Day, b.Month, want)
+		}
+	}
+	h.advance(24 * time.Hour) // an image of yesterday says nothing of today
+	if err := h.Store.Offer(h.Context(), h.org, &spend.Offer{Gateway: "one", Epoch: epoch, At: was.Now, Balances: []spend.Balance{
+		{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Day: 9 * usd, Month: 9 * usd},
+	}}); err != nil {
+		h.Fatal(err)
+	}
+	if b := h.balance(spend.Scope{Kind: spend.KindTeam, ID: "gone"}); b.Day != 0 || b.Month != 9*usd {
+		h.Errorf("accrued are %d and %d, want 0 today and 9 USD this month", b.Day, b.Month)
+	}
+}
+
+// testHeads: a head says whether a ledger is complete, and changes with it.
+func testHeads(h *harness) {
+	head := func() spend.Head {
+		h.Helper()
+		heads, err := h.Store.Heads(h.Context(), []string{h.org, "nobody"})
+		if err != nil || heads[1] != (spend.Head{}) {
+			h.Fatalf("heads = %+v, %v, want nothing of an organisation without a ledger", heads, err)
+		}
+		return heads[0]
+	}
+	first := head()
+	if !first.Complete || first.Epoch == 0 || first.Lost != "" {
+		h.Errorf("head = %+v, want a complete one", first)
+	}
+	h.commit("lost", "p1", pod(1))
+	if next := head(); next.Seq <= first.Seq || next.Epoch != first.Epoch {
+		h.Errorf("head = %+v after a change, was %+v", next, first)
+	}
+	if err := h.Store.Begin(h.Context(), h.org, "again"); err != nil {
+		h.Fatal(err)
+	}
+	if next := head(); next.Epoch <= first.Epoch {
+		h.Errorf("head = %+v after a rebuild began, was %+v", next, first)
+	}
+}

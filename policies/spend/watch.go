@@ -1,0 +1,139 @@
+package spend
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Watch looks at the heads of ledgers, so that a loss is noticed without a call, that
+// images are no older than an interval, and that each gateway answers the rebuilds of
+// others.
+type Watch struct {
+	*Images
+
+	// Orgs returns the organisations that have ledgers now.
+	Orgs func() []string
+	// Rebuild makes a ledger complete.
+	Rebuild func(ctx context.Context, org string) error
+	// Interval is the age at which the image of a large ledger that has changed is
+	// renewed, Beat the distance of two looks.
+	Interval, Beat time.Duration
+}
+
+// Run looks until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
+	beat := time.NewTicker(w.Beat)
+	defer beat.Stop()
+	var rebuilds sync.WaitGroup
+	defer rebuilds.Wait()
+	for {
+		w.look(ctx, &rebuilds)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-beat.C:
+		}
+	}
+}
+
+// look looks at all ledgers once. A store that is away has lost nothing yet.
+func (w *Watch) look(ctx context.Context, rebuilds *sync.WaitGroup) {
+	orgs := w.Orgs()
+	if len(orgs) == 0 {
+		return
+	}
+	heads, err := w.Store.Heads(ctx, orgs)
+	if err != nil {
+		return
+	}
+	for i, org := range orgs {
+		if heads[i].Lost != "" {
+			w.lost(ctx, org, heads[i], rebuilds)
+		} else if err := w.follow(ctx, org, heads[i]); err != nil && ctx.Err() == nil {
+			w.Logger.WarnContext(ctx, "a ledger could not be looked at", "org", org, "error", err.Error())
+		}
+	}
+}
+
+// lost has a ledger rebuilt, unless this gateway is at it.
+func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *sync.WaitGroup) {
+	w.mu.Lock()
+	img := w.of(org)
+	img.head = h
+	busy := img.rebuilding
+	img.rebuilding = true
+	w.mu.Unlock()
+	if busy {
+		return
+	}
+	rebuilds.Go(func() {
+		if err := w.Rebuild(ctx, org); err != nil && ctx.Err() == nil {
+			w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		img.rebuilding = false
+	})
+}
+
+// smallLedger is how many resources and scopes a ledger may have to be read at every
+// look that finds it changed.
+const smallLedger = 200
+
+// follow answers a rebuild, and renews the image.
+func (w *Watch) follow(ctx context.Context, org string, h Head) error {
+	w.mu.Lock()
+	img := w.of(org)
+	img.head = h
+	known, seq, age := img.state.Epoch, img.seq, w.Now().Sub(img.read)
+	small := len(img.state.Resources)+len(img.state.Balances) < smallLedger
+	w.mu.Unlock()
+	if known != 0 || !h.Complete {
+		if err := w.answer(ctx, org, h.Epoch); err != nil {
+			return err
+		}
+	}
+	if !h.Complete || known == h.Epoch && (seq == h.Seq || !small && age < w.Interval) {
+		return nil
+	}
+	if known != h.Epoch {
+		loss, err := LastLoss(ctx, w.Notices, org)
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		img.loss = loss
+		w.mu.Unlock()
+	}
+	from := w.begin(org)
+	state, err := w.Store.Show(ctx, org)
+	if err != nil {
+		return err
+	}
+	w.take(org, &state, from)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	img.seq = h.Seq
+	return nil
+}
+
+// recently is how long after it a loss is told of by [Images.Losses].
+const recently = 24 * time.Hour
+
+// Losses returns what there is to know of ledgers that are not complete, and of those
+// that were lost in the last day, by organisation.
+func (m *Images) Losses() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make(map[string]string)
+	for org, img := range m.orgs {
+		switch {
+		case img.head.Lost != "":
+			all[org] = img.head.Lost.String() + ": what raises cost is refused until the ledger is rebuilt"
+		case img.loss != nil && m.Now().Sub(img.loss.At) < recently:
+			all[org] = img.loss.Lost.String() + " at " + img.loss.At.Format(time.RFC3339) + ": the ledger was rebuilt"
+		}
+	}
+	return all
+}

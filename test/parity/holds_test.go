@@ -1,0 +1,69 @@
+package parity
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// stray reserves room for a pod of team research as a gateway that has ended since.
+func stray(t *testing.T, d *door, hold string) {
+	t.Helper()
+	s := redisstore.New(world.Redis(t, d.redis.Addr()), "tollgate:spend:", nil)
+	out, err := s.Reserve(t.Context(), "acme", &spend.Reservation{
+		Hold: hold, Kind: "pod", Owner: spend.Owner{Team: "research", Key: "key_research"}, After: spend.Amounts{spend.Burn: 430_000, spend.Pods: 1, spend.GPUs: 1},
+		About: spend.About{Operation: "createPod", Name: "lost"}, Holder: spend.Holder{Incarnation: "01J", Gateway: "gw-2"}, Limits: make([][spend.Ceilings]int64, 3),
+	})
+	if err != nil || out.Status != spend.Admitted {
+		t.Fatalf("Reserve = %d, %v", out.Status, err)
+	}
+}
+
+// An operator sees every hold, and ends one whose call is over. Its room is free then.
+func TestHoldsAreReleasedByHand(t *testing.T) {
+	d := openDoor(t, "http", budgeted("{gpus: 1}"))
+	d.reconcile(t)
+	stray(t, d, "h1")
+	release := func(query string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/admin/spend/holds/release?org=acme&"+query, http.NoBody)
+		r.Host = "127.0.0.1"
+		d.gateway.AdminHandler().ServeHTTP(w, r)
+		return w
+	}
+	for query, want := range map[string]string{
+		"id=h1": "say why", "id=none&reason=x": "no hold with the id", "id=h1&reason=x": "may be under way until",
+	} {
+		if w := release(query); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want 400 and %q", query, w.Code, w.Body, want)
+		}
+	}
+	d.advance(5 * time.Minute)
+	if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 402 {
+		t.Errorf("beside the hold: %d %s, want 402", a.Status, a.Body)
+	}
+	holds := d.ledger(t).Holds
+	if len(holds) != 1 {
+		t.Fatalf("holds = %+v, want one", holds)
+	}
+	h := holds[0]
+	if h.State != "noted" || h.Age < 300 || h.Gateway != "gw-2" || h.Reserves.Pods != 1 || h.Operation != "createPod" {
+		t.Errorf("hold = %+v, want a noted one of gw-2 that is five minutes old", h)
+	}
+	if got := operator[admin.Hold](t, d, "POST", "/admin/spend/holds/release?org=acme&id=h1&reason=gw-2+is+gone"); got.ID != "h1" {
+		t.Errorf("released %+v, want h1", got)
+	}
+	d.rented(t, podL4)
+	for _, text := range []string{"a hold was released by hand", "gw-2 is gone", "/admin/spend/holds/release"} {
+		if !strings.Contains(d.logs.String(), text) {
+			t.Errorf("the log has no %q", text)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package translate
+
+import "strings"
+
+// machine is what a pod comes with beside its GPUs: GB of memory and vCPUs.
+type machine struct{ memory, vcpus int64 }
+
+// placed is a GPU type and how many of it a pod has.
+type placed struct {
+	gpu   string
+	count int64
+}
+
+// mostPlaced bounds the machines that are remembered.
+const mostPlaced = 1024
+
+// leastMachine is what v1 and GraphQL ask for with each GPU where a caller says
+// nothing.
+var leastMachine = machine{memory: 8, vcpus: 2}
+
+// shipped are the least machines of each GPU type, per GPU, before any pod was seen.
+var shipped = map[string]machine{
+	"AMD Instinct MI300X OAM":        {283, 24},
+	"NVIDIA A100 80GB PCIe":          {117, 8},
+	"NVIDIA A100-SXM4-80GB":          {125, 16},
+	"NVIDIA A40":                     {50, 9},
+	"NVIDIA B200":                    {180, 28},
+	"NVIDIA GeForce RTX 3090":        {24, 8},
+	"NVIDIA GeForce RTX 4080":        {24, 6},
+	"NVIDIA GeForce RTX 4090":        {41, 6},
+	"NVIDIA GeForce RTX 5090":        {46, 12},
+	"NVIDIA H100 80GB HBM3":          {125, 20},
+	"NVIDIA H100 NVL":                {94, 16},
+	"NVIDIA H100 PCIe":               {188, 16},
+	"NVIDIA H200":                    {188, 24},
+	"NVIDIA L4":                      {50, 12},
+	"NVIDIA L40":                     {94, 8},
+	"NVIDIA L40S":                    {62, 16},
+	"NVIDIA RTX 2000 Ada Generation": {31, 6},
+	"NVIDIA RTX 4000 Ada Generation": {50, 9},
+	"NVIDIA RTX 6000 Ada Generation": {62, 14},
+	"NVIDIA RTX A4000":               {50, 9},
+	"NVIDIA RTX A4500":               {54, 12},
+	"NVIDIA RTX A5000":               {25, 9},
+	"NVIDIA RTX A6000":               {50, 9},
+}
+
+// Machine returns the least memory in GB and vCPUs that pods with so many GPUs of a
+// type were seen to have, else those that this build knows. The catalog does not tell
+// them.
+func (c *Catalog) Machine(gpu string, count int64) (memory, vcpus int64) {
+	c.mu.Lock()
+	seen, ok := c.machines[placed{gpu, count}]
+	c.mu.Unlock()
+	if ok {
+		return seen.memory, seen.vcpus
+	}
+	known, ok := shipped[gpu]
+	if !ok {
+		known = leastMachine
+	}
+	return count * known.memory, count * known.vcpus
+}
+
+// observe remembers the machines of the pods in an answer of v2.
+func (c *Catalog) observe(operation string, body any) {
+	if !strings.HasSuffix(operation, "Pod") && !strings.HasSuffix(operation, "Pods") {
+		return
+	}
+	pods := []any{body}
+	if list := Items(body, "pods"); list != nil {
+		pods = list
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, pod := range pods {
+		at := placed{Text(pod, "gpu", "id"), Whole(pod, "gpu", "count")}
+		has := machine{Whole(pod, "gpu", "memory"), Whole(pod, "gpu", "vcpuCount")}
+		old, known := c.machines[at]
+		switch {
+		case at.gpu == "" || has.memory == 0 || has.vcpus == 0 || !known && len(c.machines) == mostPlaced:
+			continue
+		case known:
+			has = machine{min(has.memory, old.memory), min(has.vcpus, old.vcpus)}
+		}
+		c.machines[at] = has
+	}
+}
