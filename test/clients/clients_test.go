@@ -71,7 +71,7 @@ platform: {base_url: "`+p.URL+`", run_url: "`+p.RunURL+`"}
 redis: {embedded: true}
 limits: {timeout: 30s}
 policies: {deadline: 30s}
-legacy: {brand: Runpod, keyless: {org: acme}}
+legacy: {keyless: {org: acme}}
 orgs:
   - id: acme
     credential: {env: KEY}
@@ -80,7 +80,7 @@ orgs:
       - {policy: run_limits, params: {max_tokens: 64}}
       - {policy: run_endpoints, params: {models: [small-chat]}}
     keys:
-      - {id: client, sha256: SHA256(`+key+`), roles: [admin]}
+      - {id: client, sha256: SHA256(`+key+`)}
       - {id: impatient, sha256: SHA256(`+once+`), roles: [viewer], limits: {minute: 1}}
 `, map[string]string{"KEY": platform.DefaultKey})
 	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr())})
@@ -94,9 +94,14 @@ func drive[T any](t *testing.T, s *stack, interpreter, script string, env ...str
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter, script)
+	path, err := filepath.Abs(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, interpreter, path)
+	cmd.Dir = t.TempDir()
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PYTHONDONTWRITEBYTECODE=1",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "PYTHONDONTWRITEBYTECODE=1",
 		"GATEWAY=" + s.gateway, "CONTROL=" + s.platform.ControlURL, "KEY=" + key,
 	}, env...)
 	var stdout, stderr bytes.Buffer

@@ -8,15 +8,19 @@ import (
 // The MCP server works over either REST interface, with GraphQL beside it.
 func TestMCPServer(t *testing.T) {
 	t.Parallel()
-	for _, rest := range []string{"v1", "v2"} {
-		t.Run(rest, func(t *testing.T) {
+	for _, tt := range []struct{ name, version, script, rest, want string }{
+		{"v1", "3.4.0", "mcp.mjs", "v1", "mcp-v1.json"},
+		{"v2", "3.4.0", "mcp.mjs", "v2", "mcp-v2.json"},
+		{"of today", "4.0.0", "mcp4.mjs", "v2", "mcp-4.json"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server := installed(t, "mcp-server-3.4.0/node_modules/@runpod/mcp-server/dist/stdio.mjs")
+			server := installed(t, "mcp-server-"+tt.version+"/node_modules/@runpod/mcp-server/dist/stdio.mjs")
 			node, err := exec.LookPath("node")
 			if err != nil {
 				t.Fatal(err)
 			}
-			drive[report](t, newStack(t, standing()), node, "mcp.mjs", "SERVER="+server, "REST_VERSION="+rest).check(t, "mcp-"+rest+".json")
+			drive[report](t, newStack(t, standing()), node, tt.script, "SERVER="+server, "REST_VERSION="+tt.rest).check(t, tt.want)
 		})
 	}
 }

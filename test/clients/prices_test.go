@@ -12,12 +12,14 @@ import (
 
 // offer is what the collector says of one machine in one place.
 type offer struct {
-	Name     string  `json:"instance_name"`
-	Location string  `json:"location"`
-	Price    float64 `json:"price"`
-	GPUs     int     `json:"gpu_count"`
-	Memory   float64 `json:"gpu_memory"`
-	CPU      int     `json:"cpu"`
+	Name     string   `json:"instance_name"`
+	Location string   `json:"location"`
+	Price    float64  `json:"price"`
+	GPUs     int      `json:"gpu_count"`
+	Memory   float64  `json:"gpu_memory"`
+	CPU      int      `json:"cpu"`
+	RAM      float64  `json:"memory"`
+	Flags    []string `json:"flags"`
 }
 
 func (o offer) String() string {
@@ -30,15 +32,25 @@ func (o offer) String() string {
 // the v2 catalog tells stock for all hosts of a type together.
 func TestPriceCollector(t *testing.T) {
 	python := installed(t, "gpuhunt-0.1.34/bin/python")
-	got := map[string]bool{}
+	got, clusters := map[string]bool{}, 0
 	for _, o := range drive[struct{ Offers []offer }](t, newStack(t, standing()), python, "prices.py").Offers {
 		if o.GPUs > 0 {
-			o.CPU = 0 // what a GPU type comes with is not in the catalog
+			if o.CPU < 2*o.GPUs || o.RAM < 8*float64(o.GPUs) {
+				t.Errorf("%s: the collector knows no vCPUs or no memory (%v GB) of it", o, o.RAM)
+			}
+			o.CPU, o.RAM = 0, 0 // what a GPU type comes with is not in the catalog
+		}
+		if slices.Contains(o.Flags, "runpod-cluster") { // whole machines, once more
+			clusters++
+			continue
 		}
 		if got[o.String()] {
 			t.Errorf("offered twice: %s", o)
 		}
 		got[o.String()] = true
+	}
+	if clusters == 0 {
+		t.Error("no offers of clusters")
 	}
 	if diff := cmp.Diff(catalogOffers(platform.DefaultCatalog()), got); diff != "" {
 		t.Errorf("offers (-catalog +collected):\n%s", diff)
@@ -60,10 +72,10 @@ func catalogOffers(c *platform.Catalog) map[string]bool {
 		}
 		for _, dc := range g.DataCenters {
 			for n := 1; n <= g.MaxSecure && g.Price.Secure > 0; n++ {
-				offers[offer{g.ID, dc, float64(n) * g.Price.Secure, n, float64(g.Memory), 0}.String()] = true
+				offers[offer{g.ID, dc, float64(n) * g.Price.Secure, n, float64(g.Memory), 0, 0, nil}.String()] = true
 			}
 			for n := 1; n <= g.MaxCommunity && g.Price.Community > 0; n++ {
-				offers[offer{g.ID, country[dc], float64(n) * g.Price.Community, n, float64(g.Memory), 0}.String()] = true
+				offers[offer{g.ID, country[dc], float64(n) * g.Price.Community, n, float64(g.Memory), 0, 0, nil}.String()] = true
 			}
 		}
 	}
@@ -71,7 +83,7 @@ func catalogOffers(c *platform.Catalog) map[string]bool {
 		for n := f.MinVCPU; n <= f.MaxVCPU; n *= 2 {
 			name := fmt.Sprintf("%s-%d-%d", f.ID, n, int(float64(n)*f.RAMPerVCPU))
 			for _, dc := range f.DataCenters {
-				offers[offer{name, dc, float64(n) * f.Secure, 0, 0, n}.String()] = true
+				offers[offer{name, dc, float64(n) * f.Secure, 0, 0, n, 0, nil}.String()] = true
 			}
 		}
 	}

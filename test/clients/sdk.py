@@ -8,6 +8,7 @@ script does not make.
 import inspect
 import json
 import os
+import sys
 import urllib.request
 
 import requests
@@ -28,6 +29,7 @@ requests.Session.request = redirected
 
 import runpod  # noqa: E402 (reads the environment)
 
+stdout, sys.stdout = sys.stdout, sys.stderr  # some versions print what they get
 runpod.api_key = KEY
 SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJLv3vEqQTQ0Vr0mZ9f6Jn1e1xYb2hVhJ0v5sC5sC5sC me"
 # What calls the run interface, configures the package or is a module of it.
@@ -99,4 +101,4 @@ runpod.api_key = "key_nobody_has"
 call("wrong key", "get_gpus")
 
 public = {name for name, value in vars(runpod).items() if callable(value) and not name.startswith("_")}
-print(json.dumps({"calls": calls, "missing": sorted(public - made - OTHERS)}))
+print(json.dumps({"calls": calls, "missing": sorted(public - made - OTHERS)}), file=stdout)

@@ -2,9 +2,9 @@ package clients
 
 import "testing"
 
-// sdks are the oldest version whose package has the pod calls, one from between,
+// sdks are the oldest version whose package has the pod calls, some from between,
 // and the newest.
-var sdks = []string{"0.10.0", "1.6.2", "1.12.0"}
+var sdks = []string{"0.10.0", "1.2.6", "1.6.2", "1.7.13", "1.12.0"}
 
 // The calls of the Python SDK for pods, templates, endpoints and registries.
 func TestPythonSDK(t *testing.T) {

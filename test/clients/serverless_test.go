@@ -34,7 +34,6 @@ func TestEndpointBodies(t *testing.T) {
 		{[]string{`"templateId":"tplworker1"`, `"type":"LOAD_BALANCER"`, gpu, counted}, 201, `"type":"LOAD_BALANCER"`},
 		{[]string{`"name":"e"`, `"image":"i"`, gpu, scaling}, 201, `"type":"QUEUE"`},
 		{[]string{`"name":"e"`, `"image":"i"`, gpu, counted}, 201, `"requestCount":4`},
-		{[]string{`"templateId":"tplworker1"`}, 422, "scaling"},
 		{[]string{`"templateId":"tplworker1"`, scaling}, 400, "gpu"},
 		{[]string{`"name":"e"`, gpu, scaling}, 422, "image"},
 		{[]string{`"name":"e"`, `"image":"i"`, `"type":"TOPIC"`, gpu, scaling}, 422, "type"},
@@ -50,5 +49,13 @@ func TestEndpointBodies(t *testing.T) {
 				t.Errorf("%s: %s: got %d %s, want %d with %s", from.name, body, got.Status, got.Body, tt.status, tt.says)
 			}
 		}
+	}
+	// What the platform requires and the gateway knows, it says in the caller's place.
+	body := `{"templateId":"tplworker1",` + gpu + "}"
+	if got := world.Ask(t, host(s.platform.URL), world.Request("POST", "/v2/serverless", platform.DefaultKey, body)); got.Status != 422 || !strings.Contains(got.Body, "scaling") {
+		t.Errorf("platform: %s: got %d %s, want 422 with scaling", body, got.Status, got.Body)
+	}
+	if got := world.Ask(t, host(s.gateway), world.Request("POST", "/v2/serverless", key, body)); got.Status != 201 || !strings.Contains(got.Body, `"queueDelay":4`) {
+		t.Errorf("gateway: %s: got %d %s, want 201 with queueDelay 4", body, got.Status, got.Body)
 	}
 }
