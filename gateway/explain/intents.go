@@ -65,4 +65,4 @@ func (intents) EndLate(*intent.Wish, *intent.Intent, *intent.End) {}
 func (intents) Ending(*intent.Wish, *intent.Intent, *intent.End) *spend.Ending { return nil }
 
 // Ended implements filter.Intents.
-func (intents) Ended(string, *intent.End) {}
+func (intents) Ended(*intent.Intent, *intent.End) {}

@@ -112,7 +112,7 @@ type Intents interface {
 	End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *intent.End) error
 	EndLate(w *intent.Wish, i *intent.Intent, e *intent.End)
 	Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending
-	Ended(id string, e *intent.End)
+	Ended(i *intent.Intent, e *intent.End)
 }
 
 // Approvals is implemented by *approval.Store.

@@ -320,7 +320,7 @@ func (*Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
 	err := ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
 	switch {
 	case err == nil && e != nil:
-		ex.Ports.Intents.Ended(o.intent.ID, e)
+		ex.Ports.Intents.Ended(&o.intent, e)
 	case e != nil:
 		ex.Ports.Intents.EndLate(&o.wish, &o.intent, e)
 	}

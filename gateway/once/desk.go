@@ -185,6 +185,7 @@ func (d *Desk) Fate(ctx context.Context, org string, i *intent.Intent, asked tim
 func (d *Desk) Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error) {
 	mine := *i
 	mine.Gateway, mine.Left, mine.Open, mine.Resource = d.Gateway, false, false, resource
+	mine.Taken++
 	mine = mine.Stored()
 	n, err := d.store.End(ctx, []spend.Ending{*d.Ending(w, i, &intent.End{Next: &mine, Unlike: true})})
 	if err != nil || n == 0 {
@@ -225,7 +226,7 @@ func (d *Desk) End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *int
 		d.EndLate(w, i, e)
 		return err
 	}
-	d.Ended(i.ID, e)
+	d.Ended(i, e)
 	return nil
 }
 
@@ -234,28 +235,28 @@ func (d *Desk) EndLate(w *intent.Wish, i *intent.Intent, e *intent.End) {
 	if !d.ends.add(w.Org, d.Ending(w, d.now(i), e)) {
 		d.logger.Warn("too many ends of creates are to be noted: repeats of them are looked for in vain", "org", w.Org, "intent", i.ID)
 	}
-	d.Ended(i.ID, e)
+	d.Ended(i, e)
 }
 
 // Ended notes that the store was told of an end with something else.
-func (d *Desk) Ended(id string, e *intent.End) {
+func (d *Desk) Ended(i *intent.Intent, e *intent.End) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h := d.hand[id]
+	h := d.hand[i.ID]
 	switch {
-	case h == nil:
+	case h == nil || h.intent.Taken != i.Taken: // another request has taken it
 	case e.Next == nil || e.Next.Left || e.Next.Open:
-		delete(d.hand, id)
+		delete(d.hand, i.ID)
 	default:
 		h.intent = e.Next.Stored()
 	}
 }
 
-// now is an intent as the store has it now.
+// now is an intent as the store has it now, unless another request has taken it.
 func (d *Desk) now(i *intent.Intent) *intent.Intent {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h := d.hand[i.ID]; h != nil {
+	if h := d.hand[i.ID]; h != nil && h.intent.Taken == i.Taken {
 		out := h.intent
 		return &out
 	}

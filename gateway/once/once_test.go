@@ -184,9 +184,16 @@ func TestTakeHasOneTaker(t *testing.T) {
 		if taken != 1 {
 			t.Errorf("%d have taken it, want one", taken)
 		}
-		// The one before has nothing more to say of it.
-		if err := b.End(t.Context(), w, &i, &intent.End{}); err != nil || len(found(t, b, w)) != 1 {
-			t.Errorf("the end of an earlier caller ends it (%v)", err)
+		// The one before has nothing more to say of it, at no gateway.
+		for _, d := range []*Desk{a, b} {
+			for _, e := range []intent.End{{}, {Next: &left}} {
+				if err := d.End(t.Context(), w, &i, &e); err != nil {
+					t.Fatal(err)
+				}
+				if seen, err := d.Try(t.Context(), w, &intent.Intent{}, nil); err != nil || len(seen.Intents) != 1 || seen.Intents[0].Left {
+					t.Errorf("an earlier caller's end at %s makes it %+v (%v)", d.Gateway, seen.Intents, err)
+				}
+			}
 		}
 	})
 }
@@ -251,7 +258,7 @@ func TestFate(t *testing.T) {
 		a.reply(t.Context())
 		fate(b, intent.Unsaid, "when its caller has left and the call goes on")
 		fate(a, intent.Unsaid, "when its caller has left and the call goes on")
-		a.Ended("1", &intent.End{})
+		a.Ended(&i, &intent.End{})
 		fate(a, intent.Gone, "when nobody has it in hand")
 	})
 }

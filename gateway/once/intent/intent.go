@@ -48,6 +48,8 @@ type Intent struct {
 	Left bool `json:"left,omitempty"`
 	// Resource is the id of what was made, "" while that is not known.
 	Resource string `json:"resource,omitempty"`
+	// Taken counts the requests that took what was made, each from the one before.
+	Taken int `json:"taken,omitempty"`
 
 	raw string // as it is stored
 }
