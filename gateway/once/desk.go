@@ -187,12 +187,35 @@ func (d *Desk) Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resou
 	mine.Gateway, mine.Left, mine.Open, mine.Resource = d.Gateway, false, false, resource
 	mine.Taken++
 	mine = mine.Stored()
+	letGo := d.reach(&held{wish: *w, intent: mine, caller: ctx, noted: time.Now()})
+	if letGo == nil {
+		return intent.Intent{}, false, nil
+	}
 	n, err := d.store.End(ctx, []spend.Ending{*d.Ending(w, i, &intent.End{Next: &mine, Unlike: true})})
 	if err != nil || n == 0 {
+		letGo()
 		return intent.Intent{}, false, err
 	}
-	d.Begin(ctx, w, mine, time.Now())
 	return mine, true, nil
+}
+
+// reach takes in hand what the store is about to be told of, so that no other request
+// finds it in nobody's; nil if another has it or reaches for it.
+func (d *Desk) reach(mine *held) (letGo func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := mine.intent.ID
+	if h := d.hand[id]; h != nil && h.intent.Taken >= mine.intent.Taken {
+		return nil
+	}
+	d.hand[id] = mine
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.hand[id] == mine {
+			delete(d.hand, id)
+		}
+	}
 }
 
 // Claim reports whether a resource was made by an intent.

@@ -198,6 +198,49 @@ func TestTakeHasOneTaker(t *testing.T) {
 	})
 }
 
+// answered is a hook that runs f when the store has taken a command, before the caller
+// hears of it.
+type answered struct{ f func() }
+
+func (h answered) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h answered) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h answered) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		defer h.f()
+		return next(ctx, cmd)
+	}
+}
+
+// Between the store's word and this gateway's, what was taken is in a caller's hand.
+func TestTakeIsNeverInNobodysHand(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		a, _, w := desks(r.Client)
+		i := note(t, a, t.Context(), w, "1")
+		left := i
+		left.Left, left.Resource = true, "pod"
+		if err := a.End(t.Context(), w, &i, &intent.End{Next: &left}); err != nil {
+			t.Fatal(err)
+		}
+		left = left.Stored()
+		next := left
+		next.Left, next.Taken, next.Gateway = false, 1, a.Gateway
+		looks := 0
+		r.Client.AddHook(answered{func() {
+			looks++
+			if fate := a.Fate(t.Context(), "acme", &next, time.UnixMilli(1)); fate != intent.There {
+				t.Errorf("while it is taken: %d, want that its caller is there", fate)
+			}
+		}})
+		if _, ok, err := a.Take(t.Context(), w, &left, "pod"); !ok || err != nil || looks == 0 {
+			t.Errorf("taken %t (%v), %d looks", ok, err, looks)
+		}
+	})
+}
+
 func TestClaim(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
 		a, _, w := desks(r.Client)
