@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -32,8 +34,20 @@ type podNote struct {
 	translate.PodNote
 }
 
-// noteTime bounds one writing of notes.
-const noteTime = time.Second
+// noteTime is how long writing notes is tried.
+const noteTime = 5 * time.Second
+
+// persist has something written that can be written twice, behind all answers: a store
+// that is slow or away for a moment is asked again. It has no context: what it writes
+// outlives requests, and depends on nothing of them.
+func persist(logger *slog.Logger, write func(ctx context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // see above
+	defer cancel()
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, write(ctx) })
+	if err != nil {
+		unwritten(logger, err)
+	}
+}
 
 // Ended implements filter.Observer.
 func (b billed) Ended(ex *filter.Exchange) {
@@ -55,11 +69,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 		}
 		key := translate.Key{Account: ex.Caller.Org, Kind: translate.KindEndpoint, ID: endpoint.ID()}
 		b.late(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // the note outlives its request, and depends on nothing of it
-			defer cancel()
-			if err := b.amend(ctx, key, kind); err != nil {
-				unwritten(b.deps.Logger, err)
-			}
+			persist(b.deps.Logger, func(ctx context.Context) error { return b.amend(ctx, key, kind) })
 		})
 	}
 }
@@ -71,8 +81,6 @@ func unwritten(logger *slog.Logger, err error) {
 // writePods returns what writes notes of pods, unless there are some.
 func writePods(deps translate.Deps) func(batch []podNote) {
 	return func(batch []podNote) {
-		ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // notes outlive their requests, and depend on nothing of them
-		defer cancel()
 		accounts := make(map[string]map[string]json.RawMessage)
 		for _, p := range batch {
 			raw, err := json.Marshal(p.PodNote)
@@ -86,9 +94,9 @@ func writePods(deps translate.Deps) func(batch []podNote) {
 			accounts[p.account][p.id] = raw
 		}
 		for account, notes := range accounts {
-			if err := deps.Store.AddAll(ctx, account, translate.KindPod, notes, translate.NoteTTL); err != nil {
-				unwritten(deps.Logger, err)
-			}
+			persist(deps.Logger, func(ctx context.Context) error {
+				return deps.Store.AddAll(ctx, account, translate.KindPod, notes, translate.NoteTTL)
+			})
 		}
 	}
 }

@@ -121,7 +121,8 @@ func (g *Gateway) readable(ctx context.Context, ex *filter.Exchange, ids []strin
 	return own, nil
 }
 
-// notedTypes tells what was noted of them. Without the store the other sources tell.
+// notedTypes tells what was noted of them. Without the store nothing is told: amounts
+// would be filed elsewhere than the next time.
 func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
 	kind := translate.KindPod
 	if q.kind == operation.KindEndpoint {
@@ -129,7 +130,7 @@ func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, t
 	}
 	notes, err := g.dialects.Store.Find(ctx, org, kind, q.ids)
 	if err != nil {
-		return nil //nolint:nilerr // the answer is less exact
+		return problem.LedgerUnavailable.New("it cannot be determined at the moment what was billed").With("Retry-After", "1").Because(err)
 	}
 	for i, text := range notes {
 		var note struct{ GPUTypeID, BilledType string }
