@@ -16,7 +16,8 @@
 -- it is added to MARK.
 --
 -- A record is a line of integers, then lines of text:
---   ledger    epoch, sequence, complete (1 or 0), epoch and repairs in it / token of a rebuild under
+--   ledger    epoch, sequence, complete (1 or 0), epoch and repairs in it, when a version wrote that
+--             has only the first three, in the last day / token of a rebuild under
 --             way, or OLDER or SERVER, why it was closed / for each gateway that has written in the last day, how
 --             often in this epoch, when last, and its name
 --   account   at, six amounts committed, six reserved, and for the day and the
@@ -202,14 +203,20 @@ local function saveHold(id, h)
 end
 
 -- the ledger's own record. A gateway that knows of a later state, or to have written
--- more often than this one has it, tells that the store has lost something.
+-- more often than this one has it, tells that the store has lost something. A version
+-- that marks no keys drops what gateways have written and may drop marks: after it has
+-- written, both are made up for.
 local MARK, OLDER, SERVER, DAY = 1e15, 'older', 'server', 24 * HOUR
 local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
-local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, token = '', writes = 0, others = {}}
+local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, mixed = 0, unmarked = false, token = '', writes = 0, others = {}}
 do
   local n, l = read(KEYS[1], '')
   if n then
     ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4] or 0, l[2]
+    ledger.unmarked = n[4] == nil
+    ledger.mixed = ledger.unmarked and now or n[5] or 0
+    if ledger.mixed <= now - DAY then ledger.mixed = 0 end
+    if ledger.mixed > 0 then ledger.writes = tonumber(written) end
     for i = 3, #l do
       local count, at, name = string.match(l[i], '^(%d+) (%d+) (.*)$')
       if name == writer then
@@ -236,7 +243,7 @@ end
 -- closes the ledger if the store has lost something, and reports whether it has
 local function behind(epoch, seq)
   local older = ledger.epoch < epoch or ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < tonumber(written))
-  if older or ledger.complete == 1 and not marked() then
+  if older or ledger.complete == 1 and not ledger.unmarked and not marked() then
     ledger.complete, ledger.token = 0, older and OLDER or ''
     return true
   end
@@ -244,9 +251,10 @@ local function behind(epoch, seq)
 end
 
 local function saveLedger()
+  if ledger.unmarked then mark() end
   ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1
   local own = line({ledger.writes, now}) .. ' ' .. writer
-  redis.call('HSET', KEYS[1], '', table.concat({line({ledger.epoch, ledger.seq, ledger.complete, ledger.repairs}), ledger.token, own, unpack(ledger.others)}, '\n'))
+  redis.call('HSET', KEYS[1], '', table.concat({line({ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.mixed}), ledger.token, own, unpack(ledger.others)}, '\n'))
 end
 
 -- the beginning of every reply

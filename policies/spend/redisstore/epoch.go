@@ -47,15 +47,23 @@ func (h *head) standing(seen position, writer string) (standing, error) {
 	if err != nil || len(n) < 3 || len(lines) == 0 {
 		return standing{}, errReply
 	}
-	st := standing{position: position{n[0], n[1], writesOf(writer, lines[1:])}}
+	st := standing{position: position{n[0], n[1], seen.writes}}
+	unmarked := len(n) == 3 && st.epoch > 0 // a version has written that marks no keys and names no writers
+	writes, named := writesOf(writer, lines[1:])
+	if mixed := unmarked || len(n) > 4 && n[4] > 0; named || !mixed {
+		st.writes = writes
+	}
 	if len(n) > 3 {
 		st.repairs = n[3]
 	}
-	missing, behind, token := h.missing(st.epoch), st.behind(seen), lines[0]
+	behind, token := st.behind(seen), lines[0]
+	var missing spend.Lost
+	if !unmarked {
+		missing = h.missing(st.epoch)
+	}
 	st.complete = n[2] == 1 && missing == "" && !behind
 	switch {
 	case missing == spend.LostAll && seen.epoch == 0 && token != older: // it was never built
-	case st.epoch > 0 && len(lines) == 1: // it was built by a version that marked no keys
 	case missing != "":
 		st.lost = missing
 	case behind || token == older:
@@ -96,14 +104,15 @@ func (h *head) missing(epoch int64) spend.Lost {
 	return ""
 }
 
-// writesOf is how often a writer has written, by the lines of a ledger's own record.
-func writesOf(writer string, lines []string) int64 {
+// writesOf is how often a writer has written, by the lines of a ledger's own record, and
+// whether they name it.
+func writesOf(writer string, lines []string) (writes int64, named bool) {
 	for _, text := range lines {
 		if text, own := strings.CutSuffix(text, " "+writer); own {
 			if n, err := split(text, 2); err == nil {
-				return n[0]
+				return n[0], true
 			}
 		}
 	}
-	return 0
+	return 0, false
 }

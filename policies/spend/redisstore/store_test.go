@@ -184,6 +184,44 @@ func TestAQuietGatewayLosesNothing(t *testing.T) {
 	}
 }
 
+// A version that marks no keys and names no writers writes beside others: nothing is
+// lost by that, and what is lost afterwards is noticed.
+func TestAnEarlierVersionWritesToo(t *testing.T) {
+	server := miniredis.RunT(t)
+	a, b := open(t, server.Addr(), nil), open(t, server.Addr(), nil)
+	rebuild(t, a, "one")
+	earlier := func() {
+		t.Helper()
+		var epoch, seq int64
+		if _, err := fmt.Sscan(server.HGet("tg:spend:{acme}:accounts", ""), &epoch, &seq); err != nil {
+			t.Fatal(err)
+		}
+		server.HSet("tg:spend:{acme}:accounts", "", fmt.Sprintf("%d %d 1\n", epoch, seq+1))
+	}
+	for i := range 4 {
+		for _, s := range []*redisstore.Store{a, b} {
+			if got := reserve(t, s, fmt.Sprintf("%p%d", s, i)); got != spend.Admitted {
+				t.Fatalf("round %d: status %d, want admitted", i, got)
+			}
+			if i == 1 { // as long as it writes between any two
+				earlier()
+			}
+			for _, s := range []*redisstore.Store{a, b, open(t, server.Addr(), nil)} {
+				if heads, err := s.Heads(t.Context(), []string{"acme"}); err != nil || heads[0].Lost != "" || !heads[0].Complete {
+					t.Fatalf("round %d: head %+v (%v), want a complete ledger that has lost nothing", i, heads, err)
+				}
+			}
+		}
+		earlier()
+		server.HDel("tg:spend:{acme}:resources", "") // a ledger that was begun by it
+	}
+	reserve(t, a, "marks")
+	server.Del("tg:spend:{acme}:resources")
+	if got := reserve(t, b, "lost"); got != spend.Closed {
+		t.Errorf("status %d, want closed: a key was lost", got)
+	}
+}
+
 // An intent whose note was repeated, because its reply was lost, ends with its call.
 func TestARepeatedNoteEnds(t *testing.T) {
 	server := miniredis.RunT(t)
