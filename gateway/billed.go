@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -34,19 +32,26 @@ type podNote struct {
 	translate.PodNote
 }
 
-// noteTime is how long writing notes is tried.
-const noteTime = 5 * time.Second
+// noteTime bounds one writing of notes, noteTries is how often that is tried.
+const (
+	noteTime  = time.Second
+	noteTries = 3
+)
 
 // persist has something written that can be written twice, behind all answers: a store
-// that is slow or away for a moment is asked again. It has no context: what it writes
-// outlives requests, and depends on nothing of them.
+// that is slow for a moment is asked again. It has no context: what it writes outlives
+// requests, and depends on nothing of them.
 func persist(logger *slog.Logger, write func(ctx context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // see above
-	defer cancel()
-	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, write(ctx) })
-	if err != nil {
-		unwritten(logger, err)
+	var err error
+	for range noteTries {
+		ctx, cancel := context.WithTimeout(context.Background(), noteTime) //nolint:forbidigo // see above
+		err = write(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
 	}
+	unwritten(logger, err)
 }
 
 // Ended implements filter.Observer.

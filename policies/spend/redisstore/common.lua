@@ -204,8 +204,8 @@ end
 
 -- the ledger's own record. A gateway that knows of a later state, or to have written
 -- more often than this one has it, tells that the store has lost something. A version
--- that marks no keys drops what gateways have written and may drop marks: after it has
--- written, both are made up for.
+-- that marks no keys drops how often gateways have written and may drop marks: marks are
+-- made anew when it has written, and for a day gateways believe what they know of writes.
 local MARK, OLDER, SERVER, DAY = 1e15, 'older', 'server', 24 * HOUR
 local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
 local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, mixed = 0, unmarked = false, token = '', writes = 0, others = {}}
@@ -216,7 +216,6 @@ do
     ledger.unmarked = n[4] == nil
     ledger.mixed = ledger.unmarked and now or n[5] or 0
     if ledger.mixed <= now - DAY then ledger.mixed = 0 end
-    if ledger.mixed > 0 then ledger.writes = tonumber(written) end
     for i = 3, #l do
       local count, at, name = string.match(l[i], '^(%d+) (%d+) (.*)$')
       if name == writer then
@@ -225,6 +224,7 @@ do
         ledger.others[#ledger.others + 1] = l[i]
       end
     end
+    if ledger.mixed > 0 then ledger.writes = math.max(ledger.writes, tonumber(written)) end
   end
 end
 

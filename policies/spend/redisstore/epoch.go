@@ -47,11 +47,10 @@ func (h *head) standing(seen position, writer string) (standing, error) {
 	if err != nil || len(n) < 3 || len(lines) == 0 {
 		return standing{}, errReply
 	}
-	st := standing{position: position{n[0], n[1], seen.writes}}
-	unmarked := len(n) == 3 && st.epoch > 0 // a version has written that marks no keys and names no writers
-	writes, named := writesOf(writer, lines[1:])
-	if mixed := unmarked || len(n) > 4 && n[4] > 0; named || !mixed {
-		st.writes = writes
+	st := standing{position: position{n[0], n[1], writesOf(writer, lines[1:])}}
+	unmarked := len(n) == 3 && st.epoch > 0 // a version has written last that marks no keys and names no writers
+	if unmarked || len(n) > 4 && n[4] > 0 {
+		st.writes = max(st.writes, seen.writes)
 	}
 	if len(n) > 3 {
 		st.repairs = n[3]
@@ -104,15 +103,14 @@ func (h *head) missing(epoch int64) spend.Lost {
 	return ""
 }
 
-// writesOf is how often a writer has written, by the lines of a ledger's own record, and
-// whether they name it.
-func writesOf(writer string, lines []string) (writes int64, named bool) {
+// writesOf is how often a writer has written, by the lines of a ledger's own record.
+func writesOf(writer string, lines []string) int64 {
 	for _, text := range lines {
 		if text, own := strings.CutSuffix(text, " "+writer); own {
 			if n, err := split(text, 2); err == nil {
-				return n[0], true
+				return n[0]
 			}
 		}
 	}
-	return 0, false
+	return 0
 }
