@@ -18,6 +18,9 @@ func NewCredential(secret string) Credential { return Credential{secret: secret}
 // Reveal returns the key itself.
 func (c Credential) Reveal() string { return c.secret }
 
+// authorization is the header value that it is sent as.
+func (c Credential) authorization() string { return "Bearer " + c.secret }
+
 // IsZero reports whether there is no key.
 func (c Credential) IsZero() bool { return c.secret == "" }
 

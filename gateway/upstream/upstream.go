@@ -45,7 +45,8 @@ type Config struct {
 	Timeout time.Duration
 	// ConnectTimeout bounds dialling and the TLS handshake.
 	ConnectTimeout time.Duration
-	// MaxIdle is the number of idle connections kept.
+	// MaxIdle is the number of idle connections kept, by TransportStandard for each
+	// credential.
 	MaxIdle int
 	// Transport is the client that sends requests; "" is TransportLean.
 	Transport Transport
@@ -91,9 +92,11 @@ type Request struct {
 type Client struct {
 	base        *url.URL
 	lean        *lean.Transport // nil for TransportStandard
-	standard    *http.Transport
 	stalls      *stalls
 	credentials map[string]Credential
+	// standard has a pool of connections for each value of Authorization: what was
+	// opened with one credential carries no other.
+	standard map[string]*http.Transport
 }
 
 // New returns a Client for the platform at cfg.BaseURL with one credential for
@@ -110,26 +113,9 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
 	}
 	dial := localhost(&net.Dialer{Timeout: cfg.ConnectTimeout})
-	const idle = 90 * time.Second
-	c := &Client{
-		base:   base,
-		stalls: newStalls(cfg.Timeout),
-		standard: &http.Transport{
-			DialContext:           dial,
-			TLSHandshakeTimeout:   cfg.ConnectTimeout,
-			TLSClientConfig:       resuming(),
-			ResponseHeaderTimeout: cfg.Timeout,
-			ForceAttemptHTTP2:     base.Scheme == "https",
-			DisableCompression:    true, // identity only: the gateway never inflates what it relays
-			MaxIdleConns:          cfg.MaxIdle,
-			MaxIdleConnsPerHost:   cfg.MaxIdle,
-			IdleConnTimeout:       idle,
-			// Larger than what the platform sends, small enough to be harmless.
-			MaxResponseHeaderBytes: 64 << 10,
-			WriteBufferSize:        8 << 10,
-			ReadBufferSize:         8 << 10,
-		},
-		credentials: credentials,
+	c := &Client{base: base, stalls: newStalls(cfg.Timeout), credentials: credentials, standard: make(map[string]*http.Transport, len(credentials))}
+	for _, cred := range credentials {
+		c.standard[cred.authorization()] = cfg.standard(base.Scheme, dial)
 	}
 	if cfg.Transport != TransportStandard {
 		c.lean = &lean.Transport{
@@ -138,11 +124,33 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 			TLSClientConfig:       resuming(),
 			ResponseHeaderTimeout: cfg.Timeout,
 			MaxIdle:               cfg.MaxIdle,
-			IdleTimeout:           idle,
+			IdleTimeout:           idleTimeout,
 			Fallback:              c.byStandard,
 		}
 	}
 	return c, nil
+}
+
+// idleTimeout is how long idle connections are kept.
+const idleTimeout = 90 * time.Second
+
+// standard returns an http.Transport.
+func (cfg *Config) standard(scheme string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{
+		DialContext:           dial,
+		TLSHandshakeTimeout:   cfg.ConnectTimeout,
+		TLSClientConfig:       resuming(),
+		ResponseHeaderTimeout: cfg.Timeout,
+		ForceAttemptHTTP2:     scheme == "https",
+		DisableCompression:    true, // identity only: the gateway never inflates what it relays
+		MaxIdleConns:          cfg.MaxIdle,
+		MaxIdleConnsPerHost:   cfg.MaxIdle,
+		IdleConnTimeout:       idleTimeout,
+		// Larger than what the platform sends, small enough to be harmless.
+		MaxResponseHeaderBytes: 64 << 10,
+		WriteBufferSize:        8 << 10,
+		ReadBufferSize:         8 << 10,
+	}
 }
 
 // ascii returns the host of an address, its name as DNS has it (RFC 5891, section 4).
@@ -191,7 +199,7 @@ func (c *Client) Authorization(org string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%w: %w: organisation %q has none", ErrUnsent, ErrCredential, org)
 	}
-	return "Bearer " + cred.Reveal(), nil
+	return cred.authorization(), nil
 }
 
 // Credential returns the credential of an organisation, the zero value if it
@@ -271,7 +279,7 @@ func (c *Client) byStandard(req *http.Request) (*http.Response, error) {
 	req.GetBody = nil // it would be leave to send twice
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	res, err := c.standard.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	res, err := c.standard[req.Header["Authorization"][0]].RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil && !connected.Load() {
 		err = fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
@@ -280,7 +288,9 @@ func (c *Client) byStandard(req *http.Request) (*http.Response, error) {
 
 // Close drops idle connections.
 func (c *Client) Close() {
-	c.standard.CloseIdleConnections()
+	for _, t := range c.standard {
+		t.CloseIdleConnections()
+	}
 	if c.lean != nil {
 		c.lean.CloseIdleConnections()
 	}

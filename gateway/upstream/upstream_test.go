@@ -236,6 +236,18 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
+// onlyHTTP2 makes a server speak nothing else.
+func onlyHTTP2(s *httptest.Server) {
+	s.TLS = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		c := s.TLS.Clone()
+		c.GetConfigForClient, c.NextProtos = nil, []string{"h2"}
+		if !slices.Contains(h.SupportedProtos, "h2") {
+			c.NextProtos = []string{"h3"} // with h2, this server would do without a protocol
+		}
+		return c, nil
+	}}
+}
+
 // A platform that speaks HTTP/2 only is called, whatever the client; one that speaks
 // both, as the client does.
 func TestProtocols(t *testing.T) {
@@ -246,14 +258,7 @@ func TestProtocols(t *testing.T) {
 		}))
 		s.EnableHTTP2 = true
 		if only {
-			s.TLS = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-				c := s.TLS.Clone()
-				c.GetConfigForClient, c.NextProtos = nil, []string{"h2"}
-				if !slices.Contains(h.SupportedProtos, "h2") {
-					c.NextProtos = []string{"h3"} // with h2, this server would do without a protocol
-				}
-				return c, nil
-			}}
+			onlyHTTP2(s)
 		}
 		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 		s.StartTLS()

@@ -2,8 +2,9 @@
 // the goroutine of its caller what http.Transport does in two more for each
 // connection.
 //
-//   - Connections are kept and reused. One that its server has closed, or on which
-//     anything came that was not asked for, is never used again.
+//   - Connections are kept and reused, by requests with the same Authorization. One that
+//     its server has closed, or on which anything came that was not asked for, is never
+//     used again.
 //   - A request is sent a second time only if it has no body, its method is safe, and the
 //     connection, one that was used before, ended without a byte of an answer; all
 //     others fail. ErrUnsent says that nothing of the request has left.

@@ -1,13 +1,23 @@
 package lean
 
 import (
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 )
 
-// destination is what a connection leads to.
-type destination struct{ scheme, host string }
+// destination is what a connection leads to, and for whom: credential is the value of
+// Authorization, which all requests on a connection share.
+type destination struct{ scheme, host, credential string }
+
+func destinationOf(req *http.Request) destination {
+	d := destination{scheme: req.URL.Scheme, host: req.URL.Host}
+	if values := req.Header["Authorization"]; len(values) > 0 {
+		d.credential = values[0]
+	}
+	return d
+}
 
 // pool holds idle connections.
 type pool struct {

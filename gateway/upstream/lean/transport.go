@@ -69,13 +69,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 		}
 	}
-	if c := t.pool.take(destination{req.URL.Scheme, req.URL.Host}, t.IdleTimeout); c != nil {
+	to := destinationOf(req)
+	if c := t.pool.take(to, t.IdleTimeout); c != nil {
 		res, err := c.exchange(req)
 		if err == nil || !c.lost(req) {
 			return res, err
 		}
 	}
-	c, err := t.connect(req.Context(), req.URL)
+	c, err := t.connect(req.Context(), to)
 	if t.isForeign(err) {
 		return t.Fallback(req)
 	}
@@ -134,14 +135,14 @@ func check(req *http.Request) error {
 
 // connect opens a connection. One that its caller no longer waits for is kept: where
 // they take longer than callers wait, there would never be one.
-func (t *Transport) connect(ctx context.Context, u *url.URL) (*conn, error) {
+func (t *Transport) connect(ctx context.Context, to destination) (*conn, error) {
 	type result struct {
 		conn *conn
 		err  error
 	}
 	made := make(chan result)
 	go func() {
-		c, err := t.dial(context.WithoutCancel(ctx), u)
+		c, err := t.dial(context.WithoutCancel(ctx), to)
 		select {
 		case made <- result{c, err}:
 		case <-ctx.Done():
@@ -159,11 +160,12 @@ func (t *Transport) connect(ctx context.Context, u *url.URL) (*conn, error) {
 }
 
 // dial opens a connection.
-func (t *Transport) dial(ctx context.Context, u *url.URL) (*conn, error) {
-	addr := u.Host
+func (t *Transport) dial(ctx context.Context, to destination) (*conn, error) {
+	u := url.URL{Host: to.host}
+	addr := to.host
 	if u.Port() == "" {
 		port := "80"
-		if u.Scheme == "https" {
+		if to.scheme == "https" {
 			port = "443"
 		}
 		addr = net.JoinHostPort(u.Hostname(), port)
@@ -172,8 +174,8 @@ func (t *Transport) dial(ctx context.Context, u *url.URL) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u.Scheme != "https" {
-		return newConn(t, destination{u.Scheme, u.Host}, raw, raw, nil), nil
+	if to.scheme != "https" {
+		return newConn(t, to, raw, raw, nil), nil
 	}
 	ear := &ear{Conn: raw}
 	secure, err := t.handshake(ctx, ear, strings.TrimSuffix(u.Hostname(), "."))
@@ -181,7 +183,7 @@ func (t *Transport) dial(ctx context.Context, u *url.URL) (*conn, error) {
 		_ = raw.Close()
 		return nil, err
 	}
-	return newConn(t, destination{u.Scheme, u.Host}, raw, secure, ear), nil
+	return newConn(t, to, raw, secure, ear), nil
 }
 
 func (t *Transport) handshake(ctx context.Context, raw net.Conn, name string) (*tls.Conn, error) {
