@@ -159,7 +159,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	return &state{
 		config:   effective,
 		file:     cfg,
-		pipeline: &filter.Pipeline{Chain: chain, Check: check, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Check: check, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
 		runs:     runs,

@@ -236,7 +236,7 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 // buffer; of an error that does.
 func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
 	ex := se.ex
-	ex.Answer.Body = b.Body
+	ex.Answer.Body = se.pipeline.Credential(ex.Caller.Org).Scrub(b.Body)
 	if ex.Answer.Status < http.StatusBadRequest && !b.EndOfStream {
 		ex.Sent = filter.SentOut
 		se.pipeline.Chain.Fail(ex, filter.StageDispatch, fmt.Errorf("the answer exceeds Envoy's buffer: %w", context.Canceled))

@@ -391,7 +391,8 @@ func TestAnswersWantedWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			se, _ := newSession(t)
 			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{wanting{tc.whole}}, nil
-			se.pipeline.Authorization = func(string) (string, error) { return "Bearer pk", nil }
+			se.pipeline.Authorization = func(string) (string, error) { return "Bearer pk-secret", nil }
+			se.pipeline.Credential = func(string) upstream.Credential { return upstream.NewCredential("pk-secret") }
 			if _, err := se.handle(t.Context(), headers(true, "authorization", "Bearer k")); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -177,6 +178,8 @@ type Pipeline struct {
 	// Authorization returns the credential a request of an organisation is sent
 	// with, for a door whose requests Envoy sends.
 	Authorization func(org string) (string, error)
+	// Credential returns that credential itself, which such a door takes out of answers.
+	Credential func(org string) upstream.Credential
 	// Revision names the configuration.
 	Revision string
 }

@@ -1,12 +1,6 @@
 package upstream
 
-import (
-	"bytes"
-	"log/slog"
-)
-
-// mask stands for a credential wherever one might be printed.
-const mask = "[redacted]"
+import "log/slog"
 
 // Credential is a platform key. Every way of printing it shows a mask; only
 // Reveal returns it. The zero value is no credential.
@@ -23,14 +17,6 @@ func (c Credential) authorization() string { return "Bearer " + c.secret }
 
 // IsZero reports whether there is no key.
 func (c Credential) IsZero() bool { return c.secret == "" }
-
-// Scrub returns b with every occurrence of the key masked.
-func (c Credential) Scrub(b []byte) []byte {
-	if c.secret == "" || !bytes.Contains(b, []byte(c.secret)) {
-		return b
-	}
-	return bytes.ReplaceAll(b, []byte(c.secret), []byte(mask))
-}
 
 // String implements fmt.Stringer.
 func (Credential) String() string { return mask }

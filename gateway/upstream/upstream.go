@@ -208,7 +208,8 @@ func (c *Client) Credential(org string) Credential { return c.credentials[org] }
 
 // Do sends one request and returns the answer with its body still open. The
 // caller closes the body. ctx bounds the whole exchange, the body included. Read
-// errors of the body are errors of this package, too. The body of an answer that
+// errors of the body are errors of this package, too. The credential is masked in
+// headers and body, as far as that is sent as it is. The body of an answer that
 // switches protocols is an io.ReadWriteCloser; it ends with ErrTimeout when nothing
 // passes either way for the time that an answer may take.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
@@ -245,6 +246,8 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
+	cred := c.credentials[r.Org]
+	cred.scrubHeader(res.Header)
 	if conn, both := res.Body.(io.ReadWriteCloser); both {
 		res.Body = newTunnel(ctx, cancel, conn, c.stalls.patience)
 		return res, nil
@@ -254,7 +257,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		b.watch = c.stalls
 		c.stalls.add(b)
 	}
-	res.Body = b
+	res.Body = cred.scrubbed(b)
 	return res, nil
 }
 

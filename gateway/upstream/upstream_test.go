@@ -169,7 +169,7 @@ func TestACredentialIsNeverPrinted(t *testing.T) {
 			t.Errorf("printed: %s", s)
 		}
 	}
-	if got := string(c.Scrub([]byte("before " + secret + " after"))); got != "before [redacted] after" {
+	if got := string(c.Scrub([]byte("before " + secret + " after"))); got != "before [redacted]**** after" {
 		t.Errorf("Scrub = %q", got)
 	}
 	if got := c.Reveal(); got != secret {

@@ -87,7 +87,7 @@ func TestServersOfModels(t *testing.T) {
 		"flat":       {404, `{"object":"error","message":"no model","type":"NotFoundError","code":404}`, `{"error":{"code":404,"message":"no model","param":null,"type":"NotFoundError"}}`},
 		"a job's":    {500, `{"error":"worker lost"}`, `{"error":{"code":null,"message":"worker lost","param":null,"type":"server_error"}}`},
 		"a page":     {503, `<html>pk-acme-` + canary + `</html>`, `{"error":{"code":null,"message":"the platform gave no reason","param":null,"type":"server_error"}}`},
-		"with a key": {400, `{"error":"key pk-acme-` + canary + ` is wrong"}`, `{"error":{"code":null,"message":"key [redacted] is wrong","param":null,"type":"invalid_request_error"}}`},
+		"with a key": {400, `{"error":"key pk-acme-` + canary + ` is wrong"}`, `{"error":{"code":null,"message":"key [redacted]******** is wrong","param":null,"type":"invalid_request_error"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, upstream(t, func(w http.ResponseWriter, _ *http.Request) {
