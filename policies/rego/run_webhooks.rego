@@ -1,14 +1,16 @@
 # METADATA
-# title: Run interface - webhooks
+# title: Run interface - addresses
 # description: >-
-#   Which hosts a job's webhook may name. In force with its defaults wherever the
-#   run interface is served: addresses of private, local and reserved networks
-#   are refused, and names that only such networks resolve. A public name can
-#   still lead to a private address, which only a list of hosts rules out.
+#   Which hosts a job may have called - by its webhooks, and by s3Config, the store
+#   that the worker leaves its output in. In force with its defaults wherever the
+#   run interface is served: what is no https address is refused, and so are
+#   addresses of private, local and reserved networks, and names that only such
+#   networks resolve. A public name can still lead to a private address, which only
+#   a list of hosts rules out. What input says is the worker's own and not looked at.
 # custom:
 #   params:
 #     hosts:
-#       description: Hosts that webhooks may name; *.example.com stands for every name below example.com. Absent - any that is not private.
+#       description: Hosts that jobs may name; *.example.com stands for every name below example.com. Absent - any that is not private.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     allow_private:
@@ -16,29 +18,35 @@
 #       type: boolean
 #       default: false
 #   example:
-#     hosts: [hooks.example.com, "*.jobs.example.com"]
+#     hosts: [hooks.example.com, "*.jobs.example.com", "*.s3.eu-central-1.amazonaws.com"]
 package tollgate.library.run_webhooks
 
 import data.tollgate.value
 
-violations(params) := {{"message": message, "pointer": concat("/", ["", field])} |
+violations(params) := {{"message": message, "pointer": pointer} |
 	input.request.verb == "run"
-	some [field, url] in named
-	message := fault(params, url)
+	some [pointer, subject, url] in named
+	message := fault(params, subject, url)
 }
 
-named contains ["webhook", input.request.body.webhook]
+named contains ["/webhook", "webhooks", input.request.body.webhook]
 
-named contains ["webhookV2", input.request.body.webhookV2]
+named contains ["/webhookV2", "webhooks", input.request.body.webhookV2]
 
-fault(_, url) := "a webhook must be an https address with a host and no user" if not host(url)
+# Without an address, the store is one that the worker knows.
+named contains ["/s3Config/endpointUrl", "stores", url] if {
+	url := input.request.body.s3Config.endpointUrl
+	url != ""
+}
 
-fault(params, url) := sprintf("webhooks may not name the private host %s", [host(url)]) if {
+fault(_, subject, url) := sprintf("%s must have an https address with a host and no user", [subject]) if not host(url)
+
+fault(params, subject, url) := sprintf("%s may not name the private host %s", [subject, host(url)]) if {
 	private(host(url))
 	not params.allow_private
 }
 
-fault(params, url) := sprintf("webhooks may not name the host %s (allowed: %s)", [name, value.listed(params.hosts)]) if {
+fault(params, subject, url) := sprintf("%s may not name the host %s (allowed: %s)", [subject, name, value.listed(params.hosts)]) if {
 	name := host(url)
 	not reserved(params, name)
 	params.hosts

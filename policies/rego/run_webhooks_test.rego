@@ -41,3 +41,31 @@ test_deny if {
 	verdict({"allow_private": false, "hosts": ["10.0.0.1"]}, "https://10.0.0.1") == {"/webhook"}
 	testing.pointers(run_webhooks.violations(defaults)) == {"/webhookV2"} with input as testing.job("runsync", "e1", {"webhookV2": "https://10.0.0.1"})
 }
+
+# stored: what is said of the address of a store.
+stored(params, url) := result if {
+	result := testing.pointers(run_webhooks.violations(params)) with input as testing.job("run", "e1", {"input": {}, "s3Config": {"endpointUrl": url}})
+}
+
+test_allow_stores if {
+	every url in ["https://bucket.s3.eu-central-1.amazonaws.com", "https://store.example.com:9000/", ""] {
+		stored(defaults, url) == set()
+	}
+	stored({"allow_private": true}, "https://minio:9000") == set()
+	stored({"allow_private": false, "hosts": ["hooks.example.com", "*.s3.example.com"]}, "https://a.s3.example.com") == set()
+	run_webhooks.violations(defaults) == set() with input as testing.job("run", "e1", {"input": {}, "s3Config": {"bucketName": "b"}})
+}
+
+test_deny_stores if {
+	every url in [
+		"http://store.example.com", "https://169.254.169.254/latest", "http://169.254.169.254", "https://minio:9000", "https://10.0.0.1",
+		"store.example.com", "https://a@store.example.com", 7, null, {},
+	] {
+		stored(defaults, url) == {"/s3Config/endpointUrl"}
+	}
+	stored({"allow_private": false, "hosts": ["hooks.example.com"]}, "https://store.example.com") == {"/s3Config/endpointUrl"}
+	testing.messages(run_webhooks.violations({"allow_private": false, "hosts": ["a.example.com"]})) == {
+		"webhooks may not name the private host 10.0.0.1",
+		`stores may not name the host b.example.com (allowed: "a.example.com")`,
+	} with input as testing.job("run", "e1", {"webhook": "https://10.0.0.1", "s3Config": {"endpointUrl": "https://b.example.com"}})
+}

@@ -36,6 +36,8 @@ func TestPolicies(t *testing.T) {
 		"cost":           {"/v2/wan/run", `{"input":{"duration":6}}`, "run_cost", "/input"},
 		"webhook":        {"/v2/llm/run", `{"input":{},"webhook":"https://169.254.169.254/x"}`, "run_webhooks", "/webhook"},
 		"second webhook": {"/v2/llm/runsync", `{"input":{},"webhookV2":"https://2852039166/"}`, "run_webhooks", "/webhookV2"},
+		"store":          {"/v2/llm/run", `{"input":{},"s3Config":{"endpointUrl":"https://169.254.169.254/x"}}`, "run_webhooks", "/s3Config/endpointUrl"},
+		"plain store":    {"/v2/llm/runsync", `{"input":{},"s3Config":{"endpointUrl":"http://store.example.com"}}`, "run_webhooks", "/s3Config/endpointUrl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := r.ask(t, "POST", tc.target, "key_research", tc.body)
