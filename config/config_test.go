@@ -300,7 +300,7 @@ func TestGoodFilesNeedNoSecrets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	ofSecrets := []string{"testdata/missing_secret.bad.yaml", "testdata/shared_account.bad.yaml", "testdata/short_admin_token.bad.yaml"}
+	ofSecrets := []string{"testdata/missing_secret.bad.yaml", "testdata/shared_account.bad.yaml", "testdata/shared_run_account.bad.yaml", "testdata/short_admin_token.bad.yaml"}
 	for _, name := range files(t, "*.bad.yaml") {
 		if _, err := config.Load(name, nothing); (err == nil) != slices.Contains(ofSecrets, name) {
 			t.Errorf("%s: err = %v", name, err)

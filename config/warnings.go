@@ -39,6 +39,8 @@ func (l *Loaded) Warnings(now time.Time) []error {
 			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
 		}
+		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
+			at+".run_credential", "is for what platform.run_url and platform.lb_url serve, and neither is set")
 		errs = append(errs, fault.At(at, errors.Join(warnOrg(o, now)...)))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
@@ -72,6 +74,7 @@ func warnOrg(o *gateway.Org, now time.Time) []error {
 		teams = append(teams, t.ID)
 	}
 	errs := fault.Found{errors.Join(o.Policies.Warnings(now, teams)...), fault.At("unknown", errors.Join(o.Unknown.Warnings()...))}
+	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "is the credential itself, so that runs carry a key that can do everything")
 	errs.If(o.Alerts.Thresholds != nil && !o.Budgeted(), "alerts.thresholds", "are of budgets, and there is none")
 	for i, b := range o.Brownouts {
 		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: nothing is refused")

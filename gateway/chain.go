@@ -108,7 +108,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Reserve{Once: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
-		filter.Relay{Upstream: client},
+		filter.Relay{Upstream: client, Run: runs.client},
 		filter.Measure{},
 		addresses,
 		&filter.Lookup{Finder: finder, Now: g.deps.Now},

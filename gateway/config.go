@@ -295,6 +295,21 @@ func (c *Config) credentials() map[string]upstream.Credential {
 	return m
 }
 
+// runCredentials lists those for the run interface and for load-balanced endpoints.
+func (c *Config) runCredentials() map[string]upstream.Credential {
+	m := c.credentials()
+	for _, o := range c.Orgs {
+		if o.RunCredential.IsZero() {
+			continue
+		}
+		delete(m, o.ID) // which is not sent there, whatever becomes of the other
+		if o.RunCredential.Resolved() {
+			m[o.ID] = upstream.NewCredential(o.RunCredential.Reveal())
+		}
+	}
+	return m
+}
+
 // Validate reports what cannot be seen in one section alone. Paths are those
 // of the file.
 func (c *Config) Validate() error {
@@ -303,11 +318,12 @@ func (c *Config) Validate() error {
 	accounts := make(map[string]string) // credential to the organisation that has it
 	for i, o := range c.Orgs {
 		at := fault.Index("orgs", i)
-		if secret := o.Credential.Reveal(); secret != "" {
-			if other, taken := accounts[secret]; taken {
-				errs = append(errs, fault.Errorf(at+".credential", "organisation %q has the same credential: what one makes, the other could read and delete", other))
+		for _, given := range []struct{ field, secret string }{{".credential", o.Credential.Reveal()}, {".run_credential", o.RunCredential.Reveal()}} {
+			other, taken := accounts[given.secret]
+			errs.If(taken && other != o.ID, at+given.field, "organisation %q has the same credential: what one makes, the other could read and delete", other)
+			if given.secret != "" {
+				accounts[given.secret] = o.ID
 			}
-			accounts[secret] = o.ID
 		}
 		errs.If(orgs[o.ID], at+".id", "organisation %q is already defined", o.ID)
 		orgs[o.ID] = true

@@ -25,8 +25,11 @@ import (
 
 // Org is one organisation.
 type Org struct {
-	ID           string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
-	Credential   strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
+	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
+	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
+
+	RunCredential strictyaml.Secret `yaml:"run_credential" doc:"another platform key of the organisation, which is sent with runs and load-balanced calls alone, instead of credential: one that can do no more than call endpoints; empty is credential"`
+
 	Limit        ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
 	Failure      Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Budget       spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`

@@ -24,12 +24,12 @@ type runs struct {
 func (g *Gateway) newRuns(cfg *Config) (r runs, err error) {
 	r.api, r.batches = g.runs, cfg.Run.Batches
 	if cfg.Platform.RunURL != "" {
-		if r.client, err = upstream.New(cfg.runs(), cfg.credentials()); err != nil {
+		if r.client, err = upstream.New(cfg.runs(), cfg.runCredentials()); err != nil {
 			return r, err
 		}
 	}
 	if cfg.Platform.BalancedURL != "" {
-		r.balanced, err = upstream.New(cfg.balanced(), cfg.credentials())
+		r.balanced, err = upstream.New(cfg.balanced(), cfg.runCredentials())
 	}
 	return r, err
 }

@@ -17,6 +17,8 @@ import (
 // resources, our credential) reaches the caller.
 type Relay struct {
 	Upstream *upstream.Client
+	// Run is where calls of the run interface go; nil when it is not served.
+	Run *upstream.Client
 }
 
 // Name implements Filter.
@@ -70,15 +72,14 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	if after := a.Header.Get("Retry-After"); isDigits(after) {
 		header.Set("Retry-After", after)
 	}
-	cred := f.Upstream.Credential(ex.Caller.Org)
 	if ex.Dialect.Runs() {
-		body, detail := runError(ex, cred)
+		body, detail := runError(ex, f.Run.Credential(ex.Caller.Org))
 		header.Set("Content-Type", problem.RunContentType)
 		ex.Event.Detail, a.Header, a.Body = detail, header, body
 		return nil
 	}
 	header.Set("Content-Type", problem.ContentType)
-	body, detail := rewriteError(a, cred)
+	body, detail := rewriteError(a, f.Upstream.Credential(ex.Caller.Org))
 	ex.Event.Detail, a.Header, a.Body = detail, header, body
 	return nil
 }

@@ -104,7 +104,7 @@ func newRig(t *testing.T, opts ...option) *rig {
 func (r *rig) configuration(t *testing.T) gateway.Config {
 	t.Helper()
 	text := strings.NewReplacer("PLATFORM", r.platform.URL, "RUNS", r.runs, "POLICIES", "policies: []").Replace(r.text)
-	return world.Configuration(t, text, map[string]string{"ACME": "pk-acme-" + canary})
+	return world.Configuration(t, text, map[string]string{"ACME": "pk-acme-" + canary, "ACME_JOBS": "pk-runs-" + canary})
 }
 
 // run has the gateway serve by its own listener, until end is called.
