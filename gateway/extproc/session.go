@@ -183,6 +183,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	}
 	ex := se.ex
 	ex.Event.UpstreamLatency = se.server.Recorder.Now().Sub(ex.In.Received)
+	se.pipeline.Credential(ex.Caller.Org).ScrubHeader(header)
 	ex.Receive(code, header)
 	if (ex.Out.Whole || code >= http.StatusBadRequest) && !h.EndOfStream {
 		se.phase = awaitResponseBody

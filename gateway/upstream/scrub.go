@@ -23,8 +23,8 @@ func (c Credential) Scrub(b []byte) []byte {
 	return bytes.ReplaceAll(b, []byte(c.secret), c.masked())
 }
 
-// scrubHeader masks the key in the values of a header.
-func (c Credential) scrubHeader(h http.Header) {
+// ScrubHeader masks the key in the values of a header.
+func (c Credential) ScrubHeader(h http.Header) {
 	if len(c.secret) < shortest {
 		return
 	}

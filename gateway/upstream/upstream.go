@@ -247,7 +247,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		return nil, err
 	}
 	cred := c.credentials[r.Org]
-	cred.scrubHeader(res.Header)
+	cred.ScrubHeader(res.Header)
 	if conn, both := res.Body.(io.ReadWriteCloser); both {
 		res.Body = newTunnel(ctx, cancel, conn, c.stalls.patience)
 		return res, nil

@@ -6,7 +6,8 @@
 #   run interface is served: what is no https address is refused, and so are
 #   addresses of private, local and reserved networks, and names that only such
 #   networks resolve. A public name can still lead to a private address, which only
-#   a list of hosts rules out. What input says is the worker's own and not looked at.
+#   a list of hosts rules out. What input and messages say is the worker's own and not
+#   looked at.
 # custom:
 #   params:
 #     hosts:

@@ -33,6 +33,7 @@ func echoing(t *testing.T) option {
 				b = bytes.ReplaceAll(b, []byte(wink), []byte(key))
 				res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
 				res.Header.Set("Content-Length", strconv.Itoa(len(b)))
+				res.Header.Set("Cache-Control", "private, x="+key)
 				return err
 			},
 		}
