@@ -30,6 +30,9 @@ type billed struct {
 type podNote struct {
 	account, id string
 	translate.PodNote
+	// written, if it is not nil, is closed when all notes before it are written; there is
+	// no pod then.
+	written chan struct{}
 }
 
 // noteTime bounds one writing of notes, noteTries is how often that is tried.
@@ -63,7 +66,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 	switch ex.Operation.ID {
 	case "createPod":
 		pod := v2.PodOf(ex.Answer.Object())
-		if pod.ID() != "" && !b.pods.add(podNote{ex.Caller.Org, pod.ID(), legacy.FirstSight(pod)}) {
+		if pod.ID() != "" && !b.pods.add(podNote{account: ex.Caller.Org, id: pod.ID(), PodNote: legacy.FirstSight(pod)}) {
 			unwritten(b.deps.Logger, errors.New("too many wait"))
 		}
 	case "createEndpoint", "updateEndpoint":
@@ -88,6 +91,10 @@ func writePods(deps translate.Deps) func(batch []podNote) {
 	return func(batch []podNote) {
 		accounts := make(map[string]map[string]json.RawMessage)
 		for _, p := range batch {
+			if p.written != nil {
+				defer close(p.written)
+				continue
+			}
 			raw, err := json.Marshal(p.PodNote)
 			if err != nil {
 				unwritten(deps.Logger, err)

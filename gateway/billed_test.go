@@ -29,7 +29,7 @@ func (s *slowStore) AddAll(_ context.Context, _, _ string, values map[string]jso
 func TestNotesOfPodsOutlastASlowStore(t *testing.T) {
 	for fails, want := range map[int]bool{0: true, noteTries - 1: true, noteTries: false} {
 		store := &slowStore{fails: fails}
-		writePods(translate.Deps{Store: store, Logger: slog.New(slog.DiscardHandler)})([]podNote{{"acme", "p", translate.PodNote{GPUTypeID: "NVIDIA L4"}}})
+		writePods(translate.Deps{Store: store, Logger: slog.New(slog.DiscardHandler)})([]podNote{{account: "acme", id: "p", PodNote: translate.PodNote{GPUTypeID: "NVIDIA L4"}}})
 		if got := store.has["p"] != nil; got != want {
 			t.Errorf("failing %d times: written %t, want %t", fails, got, want)
 		}

@@ -128,6 +128,9 @@ func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, t
 	if q.kind == operation.KindEndpoint {
 		kind = translate.KindEndpoint
 	}
+	if err := g.notesWritten(ctx); err != nil {
+		return err
+	}
 	notes, err := g.dialects.Store.Find(ctx, org, kind, q.ids)
 	if err != nil {
 		return problem.LedgerUnavailable.New("it cannot be determined at the moment what was billed").With("Retry-After", "1").Because(err)
@@ -139,6 +142,21 @@ func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, t
 		}
 	}
 	return nil
+}
+
+// notesWritten waits until the notes are written of all pods that this gateway has made:
+// whoever made and deleted one a moment ago may ask for it.
+func (g *Gateway) notesWritten(ctx context.Context) error {
+	written := make(chan struct{})
+	if !g.pods.add(podNote{written: written}) {
+		return nil // too many wait, and it says so
+	}
+	select {
+	case <-written:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // presentTypes tells what the platform has.
