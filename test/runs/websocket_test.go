@@ -250,7 +250,7 @@ func TestWorkersThatMisagree(t *testing.T) {
 			defer func() { _ = worker.Close() }()
 			r := newRig(t, balancedAt(t, "http://"+worker.Addr().String()))
 			a := world.Ask(t, r.addr, tc.raw)
-			if a.Status != tc.status || strings.Contains(a.Body, "GET") {
+			if a.Status != tc.status || strings.Contains(a.Body, "GET ") {
 				t.Errorf("%d %q, want %d", a.Status, a.Body, tc.status)
 			}
 		})
