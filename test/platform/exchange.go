@@ -92,7 +92,11 @@ func (x *exchange) serve(r *http.Request) {
 		x.send(x.refusal(err))
 		return
 	}
-	if !x.sleep(x.s.faults.delay(operation)) {
+	here := x.ctx
+	if route.changes { // what was received is carried out, whether its caller waits or not
+		here = context.WithoutCancel(here)
+	}
+	if !x.pass(here, x.s.faults.delay(operation)) {
 		panic(http.ErrAbortHandler)
 	}
 	x.perform()
@@ -254,7 +258,10 @@ func (x *exchange) described() error {
 func (x *exchange) decode() (any, error) { return decode(x.raw) }
 
 // sleep waits for d of real time; false when the client leaves first.
-func (x *exchange) sleep(d time.Duration) bool {
+func (x *exchange) sleep(d time.Duration) bool { return x.pass(x.ctx, d) }
+
+// pass waits for d of real time; false when ctx or the emulator ends first.
+func (x *exchange) pass(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
@@ -263,7 +270,7 @@ func (x *exchange) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-x.ctx.Done():
+	case <-ctx.Done():
 		return false
 	case <-x.s.life.Done():
 		return false

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -221,5 +222,32 @@ func TestAnswersAreJSON(t *testing.T) {
 		if err := json.Unmarshal(appendText(nil, s), &got); err != nil || got != strings.ToValidUTF8(s, "\ufffd") {
 			t.Errorf("%q: got %q, %v", s, got, err)
 		}
+	}
+}
+
+// A caller that leaves takes nothing back: what changes something is carried out.
+func TestWhatWasReceivedIsCarriedOut(t *testing.T) {
+	r := newRig(t, Options{})
+	r.SetLatency("createPod", time.Millisecond)
+	r.SetLatency("listPods", time.Millisecond)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	ask := func(method, body string) (broken any) {
+		req := httptest.NewRequestWithContext(left, method, "/v2/pods", strings.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+r.key)
+		req.Header.Set("Content-Type", "application/json")
+		defer func() { broken = recover() }()
+		r.ServeHTTP(httptest.NewRecorder(), req)
+		return nil
+	}
+	if broken := ask("POST", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`); broken != nil {
+		t.Errorf("the create: %v", broken)
+	}
+	if broken, _ := ask("GET", "").(error); !errors.Is(broken, http.ErrAbortHandler) {
+		t.Errorf("the list: %v, want that it is broken off", broken)
+	}
+	r.SetLatency("listPods", 0)
+	if a := r.want(200, "GET", "/v2/pods", ""); !strings.Contains(a.raw, `"name":"a"`) {
+		t.Errorf("pods %s, want the one that was made", a.raw)
 	}
 }
