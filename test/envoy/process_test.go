@@ -103,7 +103,7 @@ func launch(t *testing.T, b *bootstrap) *process {
 	t.Cleanup(func() {
 		p.end() // in case the test ends before its context
 		if t.Failed() {
-			t.Logf("envoy said:\n%s", p.log)
+			t.Logf("envoy said:\n%s", p.log.Last(100))
 		}
 	})
 	p.pid = cmd.Process.Pid

@@ -161,7 +161,7 @@ func (p *proof) newInstance(address netip.Addr) *instance {
 	p.t.Cleanup(func() {
 		m.kill()
 		if p.t.Failed() {
-			p.t.Logf("the gateway at %s said:\n%s", address, m.log)
+			p.t.Logf("the gateway at %s said:\n%s", address, m.log.Last(100))
 		}
 	})
 	return m

@@ -31,6 +31,18 @@ func (b *Buffer) String() string {
 	return b.b.String()
 }
 
+// Last returns the last n lines that are no events of exchanges which went as they should:
+// what a reader of a failed test looks for, and not a flood.
+func (b *Buffer) Last(n int) string {
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		if !strings.Contains(line, `"level":"INFO","msg":"exchange"`) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-n):], "")
+}
+
 // Await returns all that was written once it contains text, or after a minute.
 func (b *Buffer) Await(text string) string {
 	poll := time.NewTicker(5 * time.Millisecond)
