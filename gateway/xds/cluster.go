@@ -68,8 +68,9 @@ func gateways(name string) *clusterv3.Cluster {
 		// A gateway that leaves gets nothing more, though its health checks pass.
 		IgnoreHealthOnHostRemoval: true,
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
-			// Without a healthy gateway, 503: never one that is leaving.
-			HealthyPanicThreshold: &typev3.Percent{Value: 0},
+			// Where none answers health checks, all of them may be slow: requests go to any.
+			// One that is leaving is no endpoint any more.
+			HealthyPanicThreshold: &typev3.Percent{Value: 1},
 			// What health checks find holds at once, not after the second for which Envoy
 			// collects news of large clusters.
 			UpdateMergeWindow: seconds(0),
