@@ -353,7 +353,7 @@ func (o *Org) validate(at string) []error {
 	if err := o.Isolation.Validate(); err != nil {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
-	errs.If(o.Isolation.applies() && (o.Unknown.Members.forwards() || o.Unknown.Reads.forwards()), at+".unknown", "cannot forward beside isolation: whose ids it would show is not known")
+	errs.If(o.Isolation.applies() && o.Unknown.Members.forwards(), at+".unknown.members", "cannot be forwarded beside isolation: whose ids they name is not known")
 	labels := make(map[string]bool, len(o.Labels))
 	for i, l := range o.Labels {
 		path := fault.Index(at+".labels", i)

@@ -84,14 +84,14 @@ type Team struct {
 // Unknown says what happens to what is not described.
 type Unknown struct {
 	Members Handling `yaml:"members" doc:"members of v2 bodies, at the top and not named after a known one: refuse (422), or forward them to the platform. Policies see them in input.request.unknown, and the cost of what such a call makes or changes is not known; empty is refuse"`
-	Reads   Handling `yaml:"reads" doc:"GET requests below /v2, of collections that are not known: refuse (404), or forward them as operation unknownRead; empty is refuse"`
+	Reads   Handling `yaml:"reads" doc:"GET requests below /v2 that are not described: refuse (404), or forward them, below a pod, cluster, endpoint, volume, template or registry as operation unknownRead.<kind> under its owner, otherwise as unknownRead, which isolation refuses; empty is refuse"`
 }
 
 // Warnings says what passes of it.
 func (u Unknown) Warnings() []error {
 	var out fault.Found
 	out.If(u.Members.forwards(), "members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them")
-	out.If(u.Reads.forwards(), "reads", "every key may read collections that this build does not know: policies judge them as operation unknownRead")
+	out.If(u.Reads.forwards(), "reads", "every key may read what this build does not know: policies judge it as operation unknownRead")
 	return out
 }
 

@@ -9,15 +9,16 @@ import (
 	"github.com/dunglas/httpsfv"
 
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Unknown says what of a newer platform is passed on although the description of its
-// API does not have it. It is nothing where resources of others are kept from callers.
+// API does not have it.
 type Unknown struct {
-	// Members are those of bodies, Reads the paths of GET requests.
+	// Members are those of bodies, Reads the paths of GET requests. Where callers are kept
+	// apart, members are not set, and reads are those below one thing: what they show is
+	// its owner's.
 	Members, Reads bool
 }
 
@@ -65,23 +66,30 @@ func (ex *Exchange) uncosted(kind operation.Kind) string {
 }
 
 // forward makes a request that matched nothing a read of what the API's description
-// does not have, if it may be one and the organisation has those forwarded. Paths below
-// a known collection stay refused, and so do those that could be calls of the run
-// interface.
+// does not have, if it may be one and the organisation has those forwarded. What is below
+// one thing is a read of that; what could be a call of the run interface stays refused.
 func (r Routed) forward(ex *Exchange) (err error) {
 	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.misrouted, route.ErrNotFound) {
 		return ex.misrouted
 	}
-	op := r.API.UnknownRead(ex.In.Path, r.Run)
-	if op == nil {
+	op, of := r.API.UnknownRead(ex.In.Path, r.Run)
+	if op == nil || of == nil && ex.Tenant.Isolation.Applies() {
 		return ex.misrouted
+	}
+	if of != nil {
+		row, _ := operation.Of(of.ID)
+		op.ID += "." + string(row.Kind)
+		if _, ok := operation.Of(op.ID); !ok {
+			return ex.misrouted
+		}
+		ex.Params = map[string]string{"id": strings.Split(ex.In.Path, "/")[len(strings.Split(of.Path, "/"))-1]}
 	}
 	if ex.Query, err = route.ParseQuery(ex.In.Query); err != nil {
 		return err
 	}
 	ex.Operation = op
 	ex.Route = &route.Route{ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path}
-	ex.Event.Operation, ex.Event.Unknown = op.ID, []string{op.Path}
+	ex.Event.Operation, ex.Event.Unknown = op.ID, []string{expand(op.Path, ex.Params)}
 	return nil
 }
 
@@ -91,7 +99,7 @@ func tellUnknown(ex *Exchange) {
 		return
 	}
 	told := httpsfv.NewDictionary()
-	if ex.Operation.ID == schema.UnknownRead {
+	if ex.unknown == nil {
 		told.Add("read", httpsfv.NewItem(true))
 	} else {
 		members := httpsfv.InnerList{Params: httpsfv.NewParams()}

@@ -53,6 +53,8 @@ type Operation struct {
 	defaults   *defaultTree
 	bodyRules  []bodyRule
 	queryRules []queryRule
+
+	undescribed bool // what it takes and answers is not known
 }
 
 // Parameter is a parameter of an operation.

@@ -18,7 +18,7 @@ import (
 //
 // The values are those of the caller, which the checks leave only one spelling.
 func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
-	if op.ID == UnknownRead {
+	if op.undescribed {
 		return plainQuery(query)
 	}
 	out := make(url.Values, len(query))

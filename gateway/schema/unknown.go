@@ -17,8 +17,9 @@ type vocabulary struct {
 	// subjects holds the words of the members of request bodies.
 	subjects [][]string
 	// places holds the first segments of paths and, of the run interface, those
-	// behind an endpoint's id.
+	// behind an endpoint's id. Within holds the others, by the first.
 	places map[string]bool
+	within map[string]map[string]bool
 }
 
 // bodySchema leads from an operation to the reference of its body's schema.
@@ -26,7 +27,7 @@ var bodySchema = []string{"requestBody", "content", "application/json", "schema"
 
 // newVocabulary returns the names of a description.
 func newVocabulary(src *source) *vocabulary {
-	v := &vocabulary{names: make(map[string]bool), places: make(map[string]bool)}
+	v := &vocabulary{names: make(map[string]bool), places: make(map[string]bool), within: make(map[string]map[string]bool)}
 	for name := range src.schemaAt("/components/schemas") {
 		v.learn(src, "/components/schemas/"+name, "", 0)
 	}
@@ -36,14 +37,25 @@ func newVocabulary(src *source) *vocabulary {
 				v.learnBody(src, strings.TrimPrefix(body, "#"))
 			}
 		}
-		for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/v2/"), "/") {
-			if !strings.HasPrefix(seg, "{") {
-				v.places[folded(wordsOf(seg))] = true
-				break
-			}
-		}
+		v.learnPath(strings.Split(strings.TrimPrefix(path, "/v2/"), "/"))
 	}
 	return v
+}
+
+// learnPath adds the segments of a path that are no parameters.
+func (v *vocabulary) learnPath(segments []string) {
+	literal := slices.DeleteFunc(segments, func(seg string) bool { return strings.HasPrefix(seg, "{") })
+	if len(literal) == 0 {
+		return
+	}
+	first := folded(wordsOf(literal[0]))
+	v.places[first] = true
+	if v.within[first] == nil {
+		v.within[first] = make(map[string]bool)
+	}
+	for _, seg := range literal[1:] {
+		v.within[first][folded(wordsOf(seg))] = true
+	}
 }
 
 // learn adds the members of the schema at pointer, which is that of the member
@@ -150,14 +162,16 @@ func (op *Operation) Foreign(member string) bool {
 	return op.body != nil && op.names().foreign(member)
 }
 
-// UnknownRead returns the operation that reads a path of a collection which neither
-// the API nor the run interface describes; nil for any other path. The path has only
-// letters, digits, hyphens and underscores in its segments, and its collection no
-// digits, which ids have.
-func (a *API) UnknownRead(path string, run *API) *Operation {
+// UnknownRead returns the operation that reads a path which neither the API nor the run
+// interface describes: of a collection of its own, or below one thing of a collection
+// that the API has, which the operation of returns; of is nil for the former, and op for
+// any other path. The path has only letters, digits, hyphens and underscores in its
+// segments, and its collection no digits, which ids have. No segment below a thing is
+// another spelling of one that the API has there.
+func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	segments := strings.Split(rest, "/")
 	for i, seg := range segments {
@@ -166,14 +180,29 @@ func (a *API) UnknownRead(path string, run *API) *Operation {
 			return !plain && (i == 0 || (c < '0' || c > '9') && (c < 'A' || c > 'Z') && c != '_')
 		}
 		if seg == "" || strings.ContainsFunc(seg, odd) {
-			return nil
+			return nil, nil
 		}
 	}
+	op = &Operation{ID: UnknownRead, Method: http.MethodGet, Path: path, SuccessStatus: http.StatusOK, undescribed: true}
 	place := func(a *API, seg string) bool { return a.names().places[folded(wordsOf(seg))] }
-	if wordsOf(segments[0]) == nil || place(a, segments[0]) || len(segments) > 1 && place(run, segments[1]) {
-		return nil
+	switch first := wordsOf(segments[0]); {
+	case first == nil:
+		return nil, nil
+	case place(a, segments[0]):
+		within := a.names().within[folded(first)]
+		known := slices.ContainsFunc(segments[1:], func(seg string) bool { return within[folded(wordsOf(seg))] })
+		i := slices.IndexFunc(a.operations, func(op *Operation) bool {
+			return op.Method == http.MethodGet && op.Path == "/v2/"+segments[0]+"/{id}"
+		})
+		if len(segments) < 3 || known || i < 0 {
+			return nil, nil
+		}
+		of = a.operations[i]
+		op.Path, op.PathParams = of.Path+"/"+strings.Join(segments[2:], "/"), of.PathParams
+	case len(segments) > 1 && place(run, segments[1]):
+		return nil, nil
 	}
-	return &Operation{ID: UnknownRead, Method: http.MethodGet, Path: path, SuccessStatus: http.StatusOK}
+	return op, of
 }
 
 // UnknownRead is the id of the operations that read what is not described.

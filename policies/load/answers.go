@@ -158,8 +158,7 @@ func literals(t *ast.Term) []string {
 // vocabulary lists what members of the input can be, by their path.
 func vocabulary() map[string][]string {
 	kinds, verbs, ids := map[string]bool{}, map[string]bool{}, []string{}
-	unknown, _ := operation.Of("unknownRead")
-	for _, row := range append(operation.All(), unknown) {
+	for _, row := range append(operation.All(), operation.Undescribed()...) {
 		ids = append(ids, row.ID)
 		kinds[string(row.Kind)] = true
 		verbs[string(row.Verb)] = true

@@ -87,7 +87,7 @@ func Of(id string) (row Row, ok bool) {
 }
 
 // All returns the rows in the order of the API's description, those of the run
-// interface last. The one for reads that no description has is not among them.
+// interface last. Those for reads that no description has are not among them: see Undescribed.
 func All() []Row { return slices.Clone(rows) }
 
 var rows = func() []Row {
@@ -101,9 +101,8 @@ var rows = func() []Row {
 }()
 
 var byID = func() map[string]Row {
-	m := make(map[string]Row, len(rows)+1)
-	m[unknown.ID] = unknown
-	for _, r := range rows {
+	m := make(map[string]Row, len(rows))
+	for _, r := range slices.Concat(rows, Undescribed()) {
 		m[r.ID] = r
 	}
 	return m

@@ -67,9 +67,15 @@ var v2 = []Row{
 	{ID: "getOpenAPI", Kind: KindGateway, Verb: VerbRead},
 }
 
-// unknown is the row of a read of what neither the API nor the run interface
-// describes.
-var unknown = Row{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}
+// Undescribed returns the rows of reads of what neither the API nor the run interface
+// describes: of a collection, and of what is below one thing of a kind that has owners.
+func Undescribed() []Row {
+	all := []Row{{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}}
+	for _, kind := range []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry} {
+		all = append(all, Row{ID: "unknownRead." + string(kind), Kind: kind, Verb: VerbRead, Price: PriceFree})
+	}
+	return all
+}
 
 // Sizes of bodies of the run interface, in bytes.
 const (

@@ -3,6 +3,7 @@ package parity
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,7 @@ import (
 )
 
 // newer is a platform that has more than the emulator: any member at the top of a
-// body, and the collection sandboxes.
+// body, the collection sandboxes, and builds of what there is.
 type newer struct {
 	mu    sync.Mutex // guards calls
 	calls []string   // method, target and body of what the emulator does not have
@@ -43,7 +44,7 @@ func (n *newer) before(t *testing.T, d *door) {
 			defer n.mu.Unlock()
 			n.calls = append(n.calls, r.Method+" "+r.URL.RequestURI()+" "+string(body))
 		}
-		if strings.HasPrefix(r.URL.Path, "/v2/sandboxes") {
+		if strings.HasPrefix(r.URL.Path, "/v2/sandboxes") || strings.HasSuffix(r.URL.Path, "/builds") {
 			note()
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"sandboxes":[]}`)
@@ -281,7 +282,7 @@ func TestUnknownReadsAreHeld(t *testing.T) {
 		for _, path := range []string{
 			"/v2", "/v2/", "/v2/sandboxes/", "/v2//sandboxes", "/v2/sandboxes//a", "/v2/Sandboxes", "/v2/sand%62oxes", "/v2/sandboxes/a%2Fb", "/v2/sandboxes/..", "/v2/sandboxes/../pods", "/v2/sandboxes/./a",
 			"/v2/sandboxes/a.json", "/v2/sandboxes/a;b", "/v2/sandboxes/%2e%2e/pods", "/v3/sandboxes", "/sandboxes", "/v1/sandboxes", "/graphql/sandboxes",
-			"/v2/pods/p1/metrics", "/v2/pod", "/v2/pod/p1", "/v2/POD", "/v2/po-ds", "/v2/network-volume", "/v2/networkvolumes/x", "/v2/serverless/e/jobs", "/v2/account", "/v2/account/api-keys", "/v2/catalog/secrets", "/v2/billing/all",
+			"/v2/pods/p1/log", "/v2/pods/p1/LOGS/x", "/v2/pods/p1/actions", "/v2/serverless/e/worker", "/v2/registries/delegation/x", "/v2/registries/delegations/x/y", "/v2/Pods/p1/builds", "/v2/pod/p1/builds", "/v2/billing/pods/builds", "/v2/pod", "/v2/pod/p1", "/v2/POD", "/v2/po-ds", "/v2/network-volume", "/v2/networkvolumes/x", "/v2/account", "/v2/account/api-keys", "/v2/catalog/secrets", "/v2/billing/all",
 			"/v2/abcdefghij/health", "/v2/abcdefghij/status/j", "/v2/abcdefghij/stream/j", "/v2/abcdefghij/requests", "/v2/abcdefghij/openai/v1/models", "/v2/abc123def456/jobs", "/v2/abcdefghij/runs",
 		} {
 			if got := d.ask(t, request("GET", path, "key_research", "")); got.Status != 404 && got.Status != 400 {
@@ -298,4 +299,32 @@ func TestUnknownReadsAreHeld(t *testing.T) {
 			t.Errorf("%d of 6 reads passed a limit of 5", len(calls))
 		}
 	})
+}
+
+// What the platform has below a thing is read under the thing's owner: where teams are
+// kept apart, another one is answered like nobody's, collections are not read at all.
+func TestUnknownReadsOfOwners(t *testing.T) {
+	eachDoorToNewer(t, "", func(t *testing.T, d *door, n *newer) {
+		ids := owned(t, d, "key_platform")
+		for kind, id := range ids {
+			path := creates[kind].path + "/%s/builds"
+			got := d.ask(t, request("GET", fmt.Sprintf(path, id)+"?page=2", "key_platform", ""))
+			want := "GET " + fmt.Sprintf(path, id) + "?page=2 "
+			if calls := n.seen(); got.Status != 200 || !slices.Equal(calls, []string{want}) {
+				t.Errorf("%s: %d %s, the platform got %q, want %q", kind, got.Status, got.Body, calls, want)
+			}
+			if events := d.logs.Exchanges(t); events[len(events)-1]["operation"] != "unknownRead."+string(kind) {
+				t.Errorf("event %v, want operation unknownRead.%s", events[len(events)-1], kind)
+			}
+			for _, of := range []string{id, strings.ToUpper(id), nothing} {
+				got := d.ask(t, request("GET", fmt.Sprintf(path, of), "key_research", ""))
+				if calls := n.seen(); slices.Contains(calls, "GET "+fmt.Sprintf(path, id)+" ") {
+					t.Errorf("%s %s: %d %s, and the platform was asked by another team", kind, of, got.Status, got.Body)
+				}
+			}
+		}
+		if got := d.ask(t, request("GET", "/v2/sandboxes/a", "key_platform", "")); got.Status != 404 || len(n.seen()) > 0 {
+			t.Errorf("a collection: %d %s, want 404 without a call", got.Status, got.Body)
+		}
+	}, apart("{read: team, exempt: [viewer]}\n    unknown: {reads: forward}"))
 }
