@@ -37,6 +37,7 @@ type Org struct {
 	Zone         spend.Zone        `yaml:"zone" doc:"time zone that the days and months of budgets go by, such as Europe/Berlin; a change takes effect when the next day or month begins in it; empty is UTC"`
 	Unknown      Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
 	KeysInBodies KeysInBodies      `yaml:"keys_in_bodies" doc:"what happens to variables of env that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a body; empty is remove. See docs/keys.md"`
+	ModelPaths   []string          `yaml:"model_paths" doc:"POST paths below /v2/<id>/openai/v1/ that callers reach at the model servers of the organisation's own endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are served without"`
 	Prices       catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
 	Over         spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
 	Idle         spend.Idle        `yaml:"idle" doc:"what of its resources is idle, and what is done about that"`

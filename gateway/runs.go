@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -19,10 +20,12 @@ type runs struct {
 	// endpoints are not.
 	client, balanced *upstream.Client
 	batches          bool // are served
+	paths            bool // of model servers are served that organisations name
 }
 
 func (g *Gateway) newRuns(cfg *Config) (r runs, err error) {
 	r.api, r.batches = g.runs, cfg.Run.Batches
+	r.paths = slices.ContainsFunc(cfg.Orgs, func(o Org) bool { return len(o.ModelPaths) > 0 })
 	if cfg.Platform.RunURL != "" {
 		if r.client, err = upstream.New(cfg.runs(), cfg.runCredentials()); err != nil {
 			return r, err
@@ -107,7 +110,7 @@ func (r runs) routes() []route.Route {
 		if row, _ := operation.Of(op.ID); row.Opaque {
 			this.Method, this.Pattern, client = route.AnyMethod, filter.BalancedPath+"{id}/{path...}", r.balanced
 		}
-		if client != nil && (r.batches || op.Tag != batchesTag) {
+		if client != nil && (r.batches || op.Tag != batchesTag) && (r.paths || op.ID != "modelCall") {
 			routes = append(routes, this)
 		}
 	}

@@ -30,8 +30,12 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 			ID: o.ID, Limits: o.limits(), Failure: o.Failure.byClass(),
 			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
 			Labels: o.Labels, KeyLabels: o.keyLabels(),
+			ModelPaths: o.ModelPaths,
 			RefuseKeys: o.KeysInBodies.refused(),
 			Unknown:    filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
+		}
+		for j, path := range o.ModelPaths {
+			errs.If(!runs.Operation("modelCall").ValidPathParam("path", path), fmt.Sprintf("orgs[%d].model_paths[%d]", i, j), "must be one segment of a path, of a-z, 0-9 and _, such as responses")
 		}
 		for _, team := range o.Teams {
 			if team.Weight > 0 {

@@ -3,10 +3,12 @@ package filter
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -92,8 +94,11 @@ func (Routed) Name() string { return "routed" }
 
 // Request refuses with 404, 405 or 400.
 func (r Routed) Request(_ context.Context, ex *Exchange) error {
-	if ex.misrouted == nil {
-		return nil
+	switch {
+	case ex.misrouted != nil:
+		return r.forward(ex)
+	case ex.Operation != nil && ex.Operation.ID == modelCall && (catalog.Public(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
+		return route.ErrNotFound
 	}
-	return r.forward(ex)
+	return nil
 }

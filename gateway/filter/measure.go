@@ -125,7 +125,8 @@ func told(j *telemetry.Job) *telemetry.Job {
 func (r *ran) addUsage(given any) {
 	usage, _ := given.(map[string]any)
 	for name, to := range map[string]*int64{
-		"prompt_tokens": &r.Prompt, "input": &r.Prompt, "completion_tokens": &r.Completion, "output": &r.Completion,
+		"prompt_tokens": &r.Prompt, "input_tokens": &r.Prompt, "input": &r.Prompt,
+		"completion_tokens": &r.Completion, "output_tokens": &r.Completion, "output": &r.Completion,
 	} {
 		if n, ok := number(usage[name]); ok {
 			*to += int64(n)

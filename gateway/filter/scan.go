@@ -146,9 +146,9 @@ func (s *scan) found() {
 		s.Finished, s.Executed = true, milliseconds(n)
 	case place == "delayTime":
 		s.Queued = milliseconds(n)
-	case place == "usage.prompt_tokens", place == "usage.input", place == "output.usage.prompt_tokens", place == "output.usage.input":
+	case place == "usage.prompt_tokens", place == "usage.input_tokens", place == "usage.input", place == "output.usage.prompt_tokens", place == "output.usage.input":
 		s.Prompt += int64(n)
-	case place == "usage.completion_tokens", place == "usage.output", place == "output.usage.completion_tokens", place == "output.usage.output":
+	case place == "usage.completion_tokens", place == "usage.output_tokens", place == "usage.output", place == "output.usage.completion_tokens", place == "output.usage.output":
 		s.Completion += int64(n)
 	case place == "output.cost":
 		s.Cost += n

@@ -64,6 +64,8 @@ type Tenant struct {
 	// RefuseKeys says that a key of a caller in the environment of a body is refused,
 	// not taken out.
 	RefuseKeys bool
+	// ModelPaths are the paths below openai/v1/ at which modelCall reaches its endpoints.
+	ModelPaths []string
 	// Unknown is what passes although it is not described.
 	Unknown Unknown
 	// Brownouts holds the schedules by which legacy calls are refused.

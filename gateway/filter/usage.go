@@ -13,11 +13,15 @@ import (
 // budget cannot do without: so the gateway asks, and takes the answer out of the stream
 // again if the caller has not asked as well.
 
+// modelCall is the operation of paths that an organisation has named for its endpoints'
+// model servers: nothing is known of their bodies but what they say of tokens.
+const modelCall = "modelCall"
+
 // askUsage has the body of a stream that a budget pays by token ask for its account.
 func (ex *Exchange) askUsage() {
 	row, _ := operation.Of(ex.Operation.ID)
 	body, isObject := ex.Doc.(map[string]any)
-	if row.Kind != operation.KindJob || ex.held == nil || priceOf(ex).PerTokens == 0 || !isObject {
+	if row.Kind != operation.KindJob || row.ID == modelCall || ex.held == nil || priceOf(ex).PerTokens == 0 || !isObject {
 		return
 	}
 	const member, flag = "stream_options", "include_usage"

@@ -20,8 +20,8 @@ type Asked struct {
 }
 
 // The names by which models are told.
-func tokenNames() [3]string {
-	return [...]string{"max_tokens", "max_completion_tokens", "max_new_tokens"}
+func tokenNames() [4]string {
+	return [...]string{"max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"}
 }
 func choiceNames() [2]string { return [...]string{"n", "best_of"} }
 

@@ -101,6 +101,7 @@ var run = []Row{
 	{ID: "chatCompletions", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
 	{ID: "completions", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
 	{ID: "embeddings", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
+	{ID: "modelCall", Kind: KindJob, Verb: VerbRun, Body: maxWait, Waits: true},
 	{ID: "listModels", Kind: KindJob, Verb: VerbRead},
 	{ID: "getModel", Kind: KindJob, Verb: VerbRead},
 	{ID: "getOwnedModel", Kind: KindJob, Verb: VerbRead},

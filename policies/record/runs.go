@@ -12,7 +12,7 @@ import (
 func (d *Document) runs() []any {
 	body, _ := Decoded(d.in.Request.Body).(map[string]any)
 	switch d.in.Request.Operation {
-	case "run", "runsync", "chatCompletions", "completions":
+	case "run", "runsync", "chatCompletions", "completions", "modelCall":
 		return []any{d.run("", body)}
 	case "createBatch", "addBatchRequests":
 		list, _ := Decoded(body["requests"]).([]any)

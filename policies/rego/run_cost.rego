@@ -121,9 +121,9 @@ one(params) := cost(params.prices[target])
 one(params) := agreed(params)
 
 # place: where the body says what a run is to make.
-place := "" if input.request.operation in {"chatCompletions", "completions", "embeddings"}
+place := "" if input.request.operation in {"chatCompletions", "completions", "embeddings", "modelCall"}
 
-place := "/input" if not input.request.operation in {"chatCompletions", "completions", "embeddings"}
+place := "/input" if not input.request.operation in {"chatCompletions", "completions", "embeddings", "modelCall"}
 
 cost(price) := price.usd_per_run
 

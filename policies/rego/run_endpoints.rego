@@ -39,7 +39,7 @@ target := input.request.params.id
 target := null if not input.request.params.id
 
 model(params) := {{"message": message, "pointer": "/model"} |
-	input.request.operation in {"chatCompletions", "completions", "embeddings"}
+	input.request.operation in {"chatCompletions", "completions", "embeddings", "modelCall"}
 	allowed := params.models
 	not named_model in allowed
 	message := sprintf("the model %v is not allowed (allowed: %s)", [named_model, value.listed(allowed)])

@@ -33,6 +33,7 @@ func runRoutes() []route {
 		{method: post, pattern: base + "/openai/v1/chat/completions", operation: "chatCompletions", handle: (*exchange).chatCompletions, body: true, changes: true},
 		{method: post, pattern: base + "/openai/v1/completions", operation: "completions", handle: (*exchange).textCompletions, body: true, changes: true},
 		{method: post, pattern: base + "/openai/v1/embeddings", operation: "embeddings", handle: (*exchange).embeddings, body: true, changes: true},
+		{method: post, pattern: base + "/openai/v1/responses", operation: "responses", handle: (*exchange).responses, body: true, changes: true},
 		{method: get, pattern: base + "/openai/v1/models", operation: "models", handle: (*exchange).listModels},
 		{method: get, pattern: base + "/openai/v1/models/{model}", operation: "model", handle: (*exchange).getModel},
 		{method: get, pattern: base + "/openai/v1/models/{owner}/{model}", operation: "model", handle: (*exchange).getModel},
@@ -87,7 +88,7 @@ type opRate struct {
 // and at once; zero is no limit.
 func allowance(operation string) (calls, open int) {
 	switch operation {
-	case "runSync", "status", "stream", "chatCompletions", "completions", "embeddings":
+	case "runSync", "status", "stream", "chatCompletions", "completions", "embeddings", "responses":
 		return 2000, 400
 	case "run":
 		return 1000, 200

@@ -192,6 +192,52 @@ func (x *exchange) embeddings() (reply, error) {
 	})), nil
 }
 
+// responses answers a text as completions do, in the words of the interface that takes
+// their place, or in events of which the last is the whole answer.
+func (x *exchange) responses() (reply, error) {
+	body, err := x.decode()
+	if err != nil {
+		return reply{}, err
+	}
+	m, _ := body.(map[string]any)
+	var c checker
+	f := fields{c: &c, at: "$", m: m}
+	f.require("model", "input")
+	q := completion{maxTokens: 1 << 20}
+	q.model, _ = f.text("model", 1)
+	q.prompt, _ = f.text("input", 0)
+	if n, ok := f.integer("max_output_tokens", 1, 1<<20); ok {
+		q.maxTokens = int(n)
+	}
+	stream := isSet(f.flag("stream"))
+	if len(c.errs) > 0 {
+		return reply{}, badRequest("the request is not one for a response", c.errs...)
+	}
+	j, err := x.askModel(q.model, q.prompt)
+	if err != nil {
+		return reply{}, err
+	}
+	words := q.words()
+	whole := map[string]any{
+		"id": "resp_" + j.ID, "object": "response", "status": "completed", "model": q.model,
+		"output": []any{map[string]any{"type": "message", "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": strings.Join(words, " ")}}}},
+		"usage":  map[string]int{"input_tokens": len(strings.Fields(q.prompt)), "output_tokens": len(words), "total_tokens": len(strings.Fields(q.prompt)) + len(words)},
+	}
+	if !stream {
+		return ok(encoded(whole)), nil
+	}
+	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
+	return reply{status: http.StatusOK, header: header, stream: func() error {
+		out := http.NewResponseController(x.w)
+		for _, word := range words {
+			if err := x.event(out, map[string]any{"type": "response.output_text.delta", "delta": word}); err != nil {
+				return err
+			}
+		}
+		return x.event(out, map[string]any{"type": "response.completed", "response": whole})
+	}}, nil
+}
+
 // words is the answer of the emulated model: the prompt, word by word.
 func (q completion) words() []string {
 	words := strings.Fields("You said: " + q.prompt)
@@ -283,7 +329,7 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 }
 
 // event sends one part of a completion.
-func (x *exchange) event(out *http.ResponseController, body completionBody) error {
+func (x *exchange) event(out *http.ResponseController, body any) error {
 	event := append([]byte("data: "), encoded(body)...)
 	if _, err := x.w.Write(append(event, "\n\n"...)); err != nil {
 		return err

@@ -345,3 +345,42 @@ func (r *rig) wantOutcome(t *testing.T, want string) {
 		t.Errorf("events %v, want one with outcome %s", events, want)
 	}
 }
+
+// TestModelPaths: further paths of model servers are served where the organisation names
+// them, at its own endpoints alone, and its policies judge what is asked there.
+func TestModelPaths(t *testing.T) {
+	const ask = `{"model":"llm","input":"good morning","max_output_tokens":100}`
+	named := newRig(t, policies("model_paths: [responses]\n    policies:\n      - {policy: run_limits, params: {max_tokens: 100}}\n      - {policy: run_endpoints, params: {models: [llm]}}"))
+	base := "/v2/" + named.endpoint(t) + "/openai/v1"
+	if got := fmt.Sprint(named.want(t, 200, "POST", base+"/responses", ask)["output"]); !strings.Contains(got, "You said: good morning") {
+		t.Errorf("a response: %v", got)
+	}
+	a := named.ask(t, "POST", base+"/responses", "key_research", strings.Replace(ask, "{", `{"stream":true,`, 1))
+	if a.Header.Get("Content-Type") != "text/event-stream" || !strings.Contains(a.Body, "response.output_text.delta") || !strings.Contains(a.Body, "response.completed") {
+		t.Errorf("a stream: %d %v\n%s", a.Status, a.Header, a.Body)
+	}
+	other := newRig(t)
+	for name, tc := range map[string]struct {
+		r                    *rig
+		method, target, body string
+		status               int
+		says                 string
+	}{
+		"not named":         {other, "POST", "/v2/" + other.endpoint(t) + "/openai/v1/responses", ask, 404, "no operation"},
+		"another path":      {named, "POST", base + "/rerank", ask, 404, "no operation"},
+		"below it":          {named, "POST", base + "/responses/a/cancel", ask, 404, "no operation"},
+		"another spelling":  {named, "POST", base + "/Responses", ask, 404, "no operation"},
+		"escaped":           {named, "POST", base + "/respons%65s%2Fx", ask, 404, "no operation"},
+		"a public model":    {named, "POST", "/v2/qwen3-32b-awq/openai/v1/responses", ask, 404, "no operation"},
+		"read":              {named, "GET", base + "/responses", "", 405, "method"},
+		"too many tokens":   {named, "POST", base + "/responses", strings.Replace(ask, "100", "101", 1), 403, "run_limits: 101 is more than the 100 allowed"},
+		"another model":     {named, "POST", base + "/responses", strings.Replace(ask, "llm", "gpt", 1), 403, "run_endpoints"},
+		"tokens as text":    {named, "POST", base + "/responses", strings.Replace(ask, "100", `"100"`, 1), 422, "validation"},
+		"tokens said twice": {named, "POST", base + "/responses", strings.Replace(ask, "{", `{"max_output_tokens":1,`, 1), 400, "JSON"},
+		"what is a list":    {named, "POST", base + "/responses", "[" + ask + "]", 422, "validation"},
+	} {
+		if a := tc.r.ask(t, tc.method, tc.target, "key_research", tc.body); a.Status != tc.status || !strings.Contains(a.Body, tc.says) {
+			t.Errorf("%s: %d %s, want %d and %s", name, a.Status, a.Body, tc.status, tc.says)
+		}
+	}
+}

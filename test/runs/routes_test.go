@@ -28,6 +28,7 @@ requests           GET    /v2/ID/requests
 chatCompletions    POST   /v2/ID/openai/v1/chat/completions
 completions        POST   /v2/ID/openai/v1/completions
 embeddings         POST   /v2/ID/openai/v1/embeddings
+responses          POST   /v2/ID/openai/v1/responses
 models             GET    /v2/ID/openai/v1/models
 model              GET    /v2/ID/openai/v1/models/llm
 model              GET    /v2/ID/openai/v1/models/owner/llm
@@ -46,14 +47,14 @@ cancelBatch        POST   /v2/ID/batch/b1/cancel
 
 // bodies are what the operations that need one are given.
 var bodies = map[string]string{
-	"run": `{"input":{}}`, "runSync": `{"input":{}}`, "chatCompletions": hello, "completions": `{"model":"llm","prompt":"a"}`, "embeddings": `{"model":"llm","input":["a","b c"]}`,
+	"run": `{"input":{}}`, "runSync": `{"input":{}}`, "chatCompletions": hello, "completions": `{"model":"llm","prompt":"a"}`, "embeddings": `{"model":"llm","input":["a","b c"]}`, "responses": `{"model":"llm","input":"a"}`,
 	"createBatch": `[{"input":{}}]`, "updateBatch": `{"name":"a"}`, "addBatchRequests": `{"requests":[{"input":{}}]}`,
 }
 
 // TestRoutesOfTheReference: each route reaches the platform as itself, and each
 // operation that the gateway describes is among them.
 func TestRoutesOfTheReference(t *testing.T) {
-	r := newRig(t, emulated(t), settings("run: {batches: true}"))
+	r := newRig(t, emulated(t), settings("run: {batches: true}"), policies("policies: []\n    model_paths: [responses]"))
 	ids := strings.NewReplacer("ID", r.endpoint(t), "LB", r.balanced(t))
 	for line := range strings.Lines(strings.TrimSpace(reference)) {
 		f := strings.Fields(line)

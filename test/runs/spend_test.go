@@ -16,6 +16,7 @@ import (
 
 // priced gives the organisation a dollar a day, and runs their prices.
 const priced = `budget: {per_day: 1}
+    model_paths: [responses]
     prices:
       runs:
         img: {usd_per_run: 0.3}
@@ -113,6 +114,7 @@ func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 		return "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n" + strings.Repeat(": "+strings.Repeat("x", 1000)+"\n\n", 40) + last + "data: [DONE]\n\n"
 	}
 	const usage = `"usage":{"prompt_tokens":100,"completion_tokens":200,"total_tokens":300}`
+	const response, accounted = `{"model":"llm","input":"a","max_output_tokens":300}`, `"usage":{"input_tokens":100,"output_tokens":200}`
 	stream := strings.Replace(hello, "{", `{"stream":true,`, 1)
 	for name, tc := range map[string]struct {
 		target, body  string
@@ -136,6 +138,8 @@ func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 		"chat":                      {"/v2/llm/openai/v1/chat/completions", hello, 200, `{"choices":[],` + usage + `}`, "0.021", "0.021"},
 		"chat without usage":        {"/v2/llm/openai/v1/chat/completions", hello, 200, `{"choices":[]}`, "0.00245", "0.00245"},
 		"events":                    {"/v2/llm/openai/v1/chat/completions", stream, 200, events(`data: {"choices":[],` + usage + "}\n\n"), "0.021", "0.00259"},
+		"a response":                {"/v2/llm/openai/v1/responses", response, 200, `{"object":"response",` + accounted + `}`, "0.021", "0.021"},
+		"a response in events":      {"/v2/llm/openai/v1/responses", strings.Replace(response, "{", `{"stream":true,`, 1), 200, events(`data: {"type":"response.completed","response":{` + accounted + "}}\n\n"), "0.021", "0.03065"},
 		"events without usage":      {"/v2/llm/openai/v1/chat/completions", stream, 200, events(""), "0.00259", "0.00259"},
 	} {
 		t.Run(name, func(t *testing.T) {
