@@ -50,7 +50,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := newTable(g.api, slices.Concat(localRoutes(pages), legacyRoutes(cfg, first), runs.routes()))
+	table, err := newTable(g.api, slices.Concat(localRoutes(pages), legacyRoutes(first), runs.routes()))
 	if err != nil {
 		return nil, err
 	}
@@ -227,8 +227,8 @@ func newTranslators(cfg *Config, deps translate.Deps) (*v1.API, graphqlDoor, err
 }
 
 // legacyRoutes lists the routes of the legacy dialects.
-func legacyRoutes(cfg *Config, first *v1.API) []route.Route {
-	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: cfg.Legacy.Keyless.Org != ""}}
+func legacyRoutes(first *v1.API) []route.Route {
+	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}}
 	for _, op := range first.Operations() {
 		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, Bodiless: op.Bodiless})
 	}

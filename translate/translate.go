@@ -91,6 +91,8 @@ type Incoming struct {
 	// Caller is a stable identifier of the caller within the account, empty for
 	// one without a credential.
 	Caller string
+	// Catalog tells that one without a credential may read what is for rent.
+	Catalog bool
 }
 
 // Outgoing is the answer in the caller's own dialect.

@@ -64,7 +64,7 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 		if err := f.Guard.ask(ex.In.Peer); err != nil {
 			return err
 		}
-		ex.Tenant = ex.callers.Tenants[f.Keyless]
+		ex.Tenant = ex.callers.Tenants[f.Keyless] // nil where nobody answers: only what nothing is asked for is
 		return nil
 	}
 	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer}, ex.In.Received)

@@ -60,6 +60,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller != nil {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
 	}
+	in.Catalog = ex.Tenant != nil
 	calls := &calls{translate: f, parent: ex}
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
 	calls.mu.Lock()

@@ -61,6 +61,41 @@ func TestKeylessQuestionsAreLimitedByThemselves(t *testing.T) {
 	}, with("legacy: {keyless: {org: acme, limit: {rate: 1, burst: 3}}}"))
 }
 
+// On defaults nothing is answered without a key but that v2 has no hub: a client that asks
+// it without one must not tell its user that the key is wrong.
+func TestQuestionsAboutTheHubNeedNoKey(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		before := len(d.platform.Calls())
+		for _, document := range []string{`{ listings(input: {}) { id } }`, `query a { listing(id: "x") { id } listings(input: {}) { id } }`, `{ allAiApiPublicConfigs { id } }`} {
+			if a := keyless(t, d, document); a.Status != 200 || !strings.Contains(a.Body, "NOT_SUPPORTED") || strings.Contains(a.Body, "Unauthorized") {
+				t.Errorf("%s: %d %s, want 200 and NOT_SUPPORTED", document, a.Status, a.Body)
+			}
+		}
+		for _, document := range []string{
+			`{ gpuTypes { id } }`, `{ myself { id } }`, `{ countryCodes }`, `{ __typename }`, `{ __schema { queryType { name } } }`, `{ nonsense }`, `{`,
+			`{ listings(input: {}) { id } gpuTypes { id } }`, `{ listings(input: {}) { id } myself { id } }`, `{ listings(input: {}) { id } __typename }`, `{ myModels { id } }`,
+			`mutation { secretCreate(input: {value: "v", name: "n"}) { id } }`, `mutation { podTerminate(input: {podId: "x"}) }`,
+		} {
+			if a := keyless(t, d, document); a.Status != 401 || !strings.Contains(a.Body, "Unauthorized") || a.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s: %d %s, want 401", document, a.Status, a.Body)
+			}
+		}
+		if a := d.ask(t, request("POST", "/graphql", "key_guess", `{"query":"{ listings(input: {}) { id } }"}`)); a.Status != 401 {
+			t.Errorf("with a wrong key: %d %s, want 401", a.Status, a.Body)
+		}
+		for i := range 1000 {
+			if a := keyless(t, d, `{ listings(input: {}) { id } }`); a.Status == 429 {
+				break
+			} else if i == 999 {
+				t.Error("1000 questions without a key passed, want 429 before")
+			}
+		}
+		if a := d.ask(t, request("GET", "/v2/pods", "key_research", "")); a.Status != 200 || len(d.platform.Calls()) != before+1 {
+			t.Errorf("a caller at the address: %d, want 200; the platform was asked %d times, want once", a.Status, len(d.platform.Calls())-before)
+		}
+	})
+}
+
 // Whoever asks and how often: a different question makes one call of the platform in
 // 30 seconds, also while that fails.
 func TestKeylessQuestionsMakeOneCallEach(t *testing.T) {

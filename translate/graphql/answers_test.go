@@ -184,7 +184,7 @@ func TestRawDocument(t *testing.T) {
 // TestNothingGiven must not break anything.
 func TestNothingGiven(t *testing.T) {
 	api := newRig(t).api
-	if out := api.Serve(t.Context(), nil, nil); out == nil || out.Status != 400 {
+	if out := api.Serve(t.Context(), nil, nil); out == nil || out.Status != 401 {
 		t.Errorf("no request: got %+v", out)
 	}
 	out := api.Serve(t.Context(), &translate.Incoming{Account: account, Body: map[string]any{"query": `{ myself { id } gpuTypes { id } }`}}, nil)

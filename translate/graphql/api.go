@@ -101,7 +101,8 @@ func (n naming) spelled(document string) string {
 // Serve answers one POST of a GraphQL request. in.Body is the decoded JSON
 // object; for the content type application/graphql it is the document itself,
 // as a string. An empty in.Account means that the caller sent no credential:
-// such a request may read the catalog through call and nothing else.
+// such a request may read the catalog through call where in.Catalog is set, and nothing
+// else but that v2 lacks what it asks for.
 //
 // The result is never nil, and no input makes Serve panic.
 func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.Caller) (out *translate.Outgoing) {
@@ -115,10 +116,11 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 		in = &translate.Incoming{}
 	}
 	op, faults := a.prepare(in)
-	if len(faults) > 0 {
+	refused := in.Account == "" && !in.Catalog && (len(faults) > 0 || !op.hub)
+	switch {
+	case !refused && len(faults) > 0:
 		return a.rejected(faults)
-	}
-	if in.Account == "" && !op.public {
+	case refused, in.Account == "" && !op.public:
 		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized, code: codeUnauthenticated, status: http.StatusUnauthorized})
 	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout

@@ -15,6 +15,8 @@ type operation struct {
 	creates bool
 	// public tells that no credential is needed.
 	public bool
+	// hub tells that it asks for nothing but what v2 lacks, which is no secret.
+	hub bool
 	// spelled is the name that the document has for the platform, "" for none.
 	spelled string
 }
@@ -73,10 +75,12 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 
 // classify notes what an operation needs and bounds its mutations.
 func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
-	op := &operation{Operation: plan, public: true}
+	op := &operation{Operation: plan, public: true, hub: true}
 	mutations, paid := 0, 0
 	for _, name := range plan.Roots() {
+		_, nowhere := withoutV2(name)
 		op.public = op.public && public(name)
+		op.hub = op.hub && op.public && nowhere
 		op.creates = op.creates || creates(name)
 		if plan.Retired || !plan.Mutates() || name == "__typename" {
 			continue
