@@ -73,7 +73,9 @@ func warnOrg(o *gateway.Org, now time.Time) []error {
 	for _, t := range o.Teams {
 		teams = append(teams, t.ID)
 	}
-	errs := fault.Found{errors.Join(o.Policies.Warnings(now, teams)...), fault.At("unknown", errors.Join(o.Unknown.Warnings()...))}
+	errs := fault.Found{
+		errors.Join(o.Policies.Warnings(now, teams)...), fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
+	}
 	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "is the credential itself, so that runs carry a key that can do everything")
 	errs.If(o.Alerts.Thresholds != nil && !o.Budgeted(), "alerts.thresholds", "are of budgets, and there is none")
 	for i, b := range o.Brownouts {

@@ -43,6 +43,7 @@ type Org struct {
 	Idle         spend.Idle        `yaml:"idle" doc:"what of its resources is idle, and what is done about that"`
 	Alerts       Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up, that an hour is unusual or an exception ends"`
 	Endpoints    spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
+	Runs         spend.Runs        `yaml:"runs" doc:"how its runs count"`
 	Isolation    Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
 	Labels       []spend.LabelRule `yaml:"labels" doc:"labels that callers may set on what they make with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
 	Classes      []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`

@@ -55,7 +55,7 @@ func (g *Gateway) newLedger(cfg *Config) {
 	}
 	g.books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, g.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
 	g.newOutbox(cfg, remembered, self)
-	g.ledger = &spend.Ledger{Store: g.outbox, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
+	g.ledger = &spend.Ledger{Costs: spend.NewRunCosts(), Store: g.outbox, Rebuild: reconciler.Rebuild, Doubt: g.books.Kick}
 	g.images = &spend.Watch{Images: images, Orgs: g.budgeted, Rebuild: reconciler.Rebuild, Interval: cfg.Spend.Reconcile, Beat: ratelimit.Beat}
 }
 
@@ -183,6 +183,9 @@ func budgetsOf(ceilings []spend.Fullness) []admin.Budget {
 	for i, c := range ceilings {
 		text := func(n int64) string { return spend.AmountText(c.Index, n) }
 		rows[i] = admin.Budget{Name: spend.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved), Left: text(c.Left())}
+		if over := c.Over(); over > 0 {
+			rows[i].Over = text(over)
+		}
 		if !c.UsedUp.IsZero() {
 			rows[i].UsedUp = c.UsedUp.Format(time.DateOnly)
 		}

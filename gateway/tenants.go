@@ -101,7 +101,7 @@ func (o *Org) budgets() *spend.Plan {
 		plan = new(spend.Plan)
 	}
 	if plan != nil {
-		plan.Endpoints, plan.Idle, plan.Unusual = o.Endpoints, o.Idle, o.Alerts.Unusual
+		plan.Endpoints, plan.Runs, plan.Idle, plan.Unusual = o.Endpoints, o.Runs, o.Idle, o.Alerts.Unusual
 		plan.Thresholds, plan.OverOrg, plan.OverTeams = o.Alerts.thresholds(), o.Over, make(map[string]spend.Over)
 		for _, t := range o.Teams {
 			plan.OverTeams[t.ID] = t.Over

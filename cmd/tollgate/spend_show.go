@@ -111,6 +111,13 @@ func (s *show) tell(l *admin.Ledger, w io.Writer) error {
 	if l.Loss != nil && s.output == "table" {
 		_, _ = fmt.Fprintln(w, lossText(l.Loss)+"\n")
 	}
+	for _, b := range l.Scopes {
+		for _, budget := range b.Budgets {
+			if budget.Over != "" && s.output == "table" {
+				_, _ = fmt.Fprintf(w, "Runs under way may pass the budget %s %s by %s USD at most.\n\n", b.Scope, budget.Name, budget.Over)
+			}
+		}
+	}
 	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "budget"}}
 	for _, b := range l.Scopes {
 		a, r := b.Committed, b.Reserved

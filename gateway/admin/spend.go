@@ -90,6 +90,8 @@ type Budget struct {
 	// UsedUp is the day, in the organisation's zone, on which that of a day or month is
 	// expected to be used up, absent if the period ends first.
 	UsedUp string `json:"usedUp,omitempty"`
+	// Over is by how much runs under way can pass it at most, absent if they cannot.
+	Over string `json:"over,omitempty"`
 }
 
 // Resource is one that counts. Without a team and a key, it is the organisation's.

@@ -34,6 +34,8 @@ type Reserve struct {
 	// Unresolved is how long it is looked for what a call of unknown end may have
 	// made.
 	Unresolved time.Duration
+	// Costs is what runs have cost lately.
+	Costs *spend.RunCosts
 }
 
 // stageReserve is the name of the stage.

@@ -26,7 +26,7 @@ func priceOf(ex *Exchange) catalog.Run {
 	return ex.Tenant.Runs.Of(ex.Params["id"])
 }
 
-// requestRun reserves the most that a run can cost.
+// requestRun reserves the most that a run can cost, or what it is expected to.
 func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.Row) error {
 	price := priceOf(ex)
 	ex.Out.Whole = price.Known() && row.Verb.Changes() && !row.Waits // such answers are short
@@ -42,13 +42,26 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget per day or month applies")
 	}
 	r := &reservation{kind: operation.KindJob, verb: row.Verb, Reservation: spend.Reservation{
-		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: spend.Amounts{spend.Cost: int64(most)},
+		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
 		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
 	}}
-	r.After = r.After.Clamped()
+	if plan.Runs.Reserve == spend.ReserveExpected && expectable(ex, row) {
+		if expected := onceOf(f.Costs.Expected(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], most)); r.After.Above(expected) {
+			r.About.Most, r.After = r.After[spend.Cost], expected
+		}
+	}
 	r.takes, ex.held = r.After, r
 	return f.admit(ctx, ex, plan, plan.Accrues(owner))
 }
+
+// onceOf is what costs once.
+func onceOf(cost catalog.Money) spend.Amounts {
+	return spend.Amounts{spend.Cost: int64(cost)}.Clamped()
+}
+
+// expectable reports whether a call is one run, of which others like it tell what it
+// will cost: not a batch, nor what a load-balanced endpoint makes of a call.
+func expectable(ex *Exchange, row *operation.Row) bool { return !row.Opaque && !fillsBatch(ex) }
 
 // unpriced refuses a run without a known price where a budget of a day or month
 // applies, unless it is on an endpoint of the organisation: that costs what the
@@ -136,7 +149,10 @@ func (f *Reserve) responseRun(ctx context.Context, ex *Exchange, row *operation.
 	default:
 		s := f.settlementRun(ex, row, price)
 		f.end(ctx, ex, s)
-		if s.End == spend.Commit && !s.Full {
+		switch {
+		case s.End == spend.Commit && s.Full:
+			r.takes[spend.Cost] = max(r.takes[spend.Cost], r.About.Most)
+		case s.End == spend.Commit:
 			r.takes = s.Amounts
 		}
 		r.taken = s.End != spend.Release
@@ -167,7 +183,7 @@ func (s *settling) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// settlementRun says what a run has cost: what was reserved, unless the platform
+// settlementRun says what a run has cost: the most that it can, unless the platform
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
 func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
@@ -183,11 +199,21 @@ func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.
 	case ran.status == "" || ran.final():
 		if amounts, known := ran.cost(ex.Params["id"], price, true); known {
 			s.Amounts, s.Full = amounts, false
+			f.learn(ex, row, amounts)
 		}
 	case ran.id != "" && len(ran.id) < maxToken:
 		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.id), ex.ttl()+f.Unresolved
 	}
 	return s
+}
+
+// learn remembers what a run that was carried out has cost. Jobs that are answered before
+// they have ended teach nothing: whoever asks for one again and again would choose what is
+// expected.
+func (f *Reserve) learn(ex *Exchange, row *operation.Row, amounts spend.Amounts) {
+	if amounts[spend.Cost] > 0 && ex.ran.succeeded() && expectable(ex, row) {
+		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[spend.Cost]))
+	}
 }
 
 // saw settles what a job has cost when an answer about it says that it has ended.
@@ -214,6 +240,9 @@ func (r *ran) final() bool {
 	return false
 }
 
+// succeeded reports whether a run has ended well. A completion has no status.
+func (r *ran) succeeded() bool { return r.status == "" || r.status == "COMPLETED" }
+
 // maxRunCost bounds what an answer is believed to say that one run has cost.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 
@@ -224,7 +253,7 @@ const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 // the answer may say the cost; of an endpoint the output is its worker's word.
 func (r *ran) cost(id string, price catalog.Run, whole bool) (a spend.Amounts, known bool) {
 	var cost catalog.Money
-	failed := r.status != "" && r.status != "COMPLETED"
+	failed := !r.succeeded()
 	switch {
 	case failed && !whole && !r.Finished:
 		return a, false

@@ -130,6 +130,7 @@ type Plan struct {
 	Teams, Keys map[string]Budget
 	// Endpoints says which workers are counted.
 	Endpoints Counting
+	Runs      Runs
 	Horizon   Horizon
 	// Thresholds are the shares of a budget that are told of when they are reached,
 	// in percent.

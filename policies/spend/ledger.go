@@ -11,6 +11,8 @@ import (
 // Ledger admits calls against the budgets of organisations.
 type Ledger struct {
 	Store Store
+	// Costs is what runs have cost lately.
+	Costs *RunCosts
 	// Rebuild makes an organisation's ledger complete; it is asked when that is not.
 	Rebuild func(ctx context.Context, org string) error
 	// Doubt is told of organisations with a hold whose end has to be found out.

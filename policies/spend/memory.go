@@ -269,7 +269,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	case s.End == Commit && h != nil:
 		spent := s.Amounts.Clamped()[Cost]
 		if s.Full {
-			spent = h.Amounts[Cost]
+			spent = h.Most()
 		}
 		for _, a := range l.of(h.Owner, now) {
 			a.spend(spent)

@@ -31,10 +31,20 @@ type Fullness struct {
 	// UsedUp is the day on which what accrues in a period is expected to reach the limit,
 	// zero if it is not within the period.
 	UsedUp time.Time
+	// Unreserved is what runs under way can cost beyond what is reserved for them.
+	Unreserved int64
 }
 
 // Left is what a call may still take.
 func (f *Fullness) Left() int64 { return max(0, f.Limit-f.Used-f.Reserved) }
+
+// Over is by how much runs under way can pass it at most.
+func (f *Fullness) Over() int64 {
+	if f.Unreserved == 0 {
+		return 0
+	}
+	return max(0, f.Used+f.Reserved+f.Unreserved-f.Limit)
+}
 
 // Outlooks forecasts what each scope of a ledger, or with a budget, spends by the end of
 // the day and of the month. The days that have passed, which it learns from, are those
@@ -75,8 +85,10 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 			full := Fullness{Index: i, Limit: limit, Used: level.Used, Reserved: level.Reserved}
 			switch i {
 			case PerDay:
+				full.Unreserved = state.Unreserved(b.Scope)
 				full.UsedUp = o.usedUp(limit, level.Used, past, state, ends[day])
 			case PerMonth:
+				full.Unreserved = state.Unreserved(b.Scope)
 				full.UsedUp = o.usedUp(limit, level.Used, past, state, ends[month])
 			}
 			o.Ceilings = append(o.Ceilings, full)

@@ -86,6 +86,8 @@ type About struct {
 	GPU        string `json:"gpu,omitempty"`
 	DataCenter string `json:"dc,omitempty"`
 	Labels     Labels `json:"labels,omitempty"`
+	// Most is what the call can cost once, in micro-dollars, where less is reserved for it.
+	Most int64 `json:"most,omitempty"`
 }
 
 // Reservation asks for room for one call.
@@ -177,7 +179,8 @@ type Settlement struct {
 	// As is the id that an open hold has from now on, "" for its own. A hold that has
 	// that id already is committed in full.
 	As string
-	// Full commits what was reserved instead of Amounts.
+	// Full commits what was reserved instead of Amounts, and of what costs once the most
+	// that it can; see [Hold.Most].
 	Full bool
 	// Kind, Resource, Owner and About are those of the resource, for Commit. Those
 	// of the hold win. Resource is "" for what costs once and leaves nothing: then

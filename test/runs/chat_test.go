@@ -132,8 +132,14 @@ const asksToStream = `{"model":"llm","stream":true,"messages":[{"role":"user"}]}
 // open begins a stream and returns what is to be read of its body.
 func open(t *testing.T, r *rig) (io.ReadCloser, *bufio.Reader) {
 	t.Helper()
+	return openWith(t, r, asksToStream)
+}
+
+// openWith is open with a body.
+func openWith(t *testing.T, r *rig, body string) (io.ReadCloser, *bufio.Reader) {
+	t.Helper()
 	conn := world.Dial(t, r.addr)
-	if _, err := io.WriteString(conn, world.Request("POST", "/v2/llm/openai/v1/chat/completions", "key_research", asksToStream)); err != nil {
+	if _, err := io.WriteString(conn, world.Request("POST", "/v2/llm/openai/v1/chat/completions", "key_research", body)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -44,6 +44,13 @@ local function unreserve(h)
   end
 end
 
+-- most is what the call of a hold can cost once.
+local function most(h)
+  local ok, about = pcall(cjson.decode, h.about)
+  local n = ok and type(about) == 'table' and tonumber(about.most) or 0
+  return math.max(h.amounts[COST], n)
+end
+
 local function spend(h, micro)
   each(h.team, h.key, function(a)
     for _, p in ipairs(a.periods) do p.accrued = p.accrued + micro end
@@ -58,7 +65,7 @@ if how == OPEN then
     if other then
       forget(as)
       unreserve(other)
-      spend(other, other.amounts[COST])
+      spend(other, most(other))
       saveAccounts()
     end
     forget(id)
@@ -73,7 +80,7 @@ forget(id)
 if held then unreserve(held) end
 
 if how == COMMIT and res == '' then
-  if held then spend(held, full and held.amounts[COST] or amounts[COST]) end
+  if held then spend(held, full and most(held) or amounts[COST]) end
 elseif how == COMMIT then
   local old = resource(res)
   local new = {since = now, pending = 0, amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}

@@ -51,9 +51,18 @@ func testCost(h *harness) {
 	h.settle(spend.Settlement{Hold: "c", End: spend.Commit, Full: true})
 	h.settle(spend.Settlement{Hold: "unheard-of", End: spend.Commit, Amounts: spend.Amounts{spend.Cost: usd}})
 	h.spent(0.75*usd, 0)
-	h.status(h.run(p, "d", 0.25*usd), spend.Admitted)
+	h.status(h.ask(p, &spend.Reservation{
+		Hold: "f", Kind: "job", Owner: ann, After: spend.Amounts{spend.Cost: 0.01 * usd}, About: spend.About{Name: "\"most\":1", Most: 0.05 * usd},
+	}), spend.Admitted)
+	h.spent(0.75*usd, 0.01*usd)
+	if s := h.show(); s.Unreserved(spend.Scope{Kind: spend.KindTeam, ID: "research"}) != 0.04*usd || s.Unreserved(spend.Scope{Kind: spend.KindTeam, ID: "other"}) != 0 {
+		h.Errorf("holds %+v: want 0.04 USD beyond what is reserved", s.Holds)
+	}
+	h.settle(spend.Settlement{Hold: "f", End: spend.Commit, Full: true})
+	h.spent(0.8*usd, 0)
+	h.status(h.run(p, "d", 0.2*usd), spend.Admitted)
 	h.status(h.run(p, "e", 1), spend.Refused)
-	if s := h.show(); len(s.Resources) != 0 || len(s.Holds) != 1 || s.Holds[0].Amounts[spend.Cost] != 0.25*usd {
+	if s := h.show(); len(s.Resources) != 0 || len(s.Holds) != 1 || s.Holds[0].Amounts[spend.Cost] != 0.2*usd {
 		h.Errorf("resources %+v and holds %+v, want one hold", s.Resources, s.Holds)
 	}
 	var admitted atomic.Int64
