@@ -123,6 +123,7 @@ func (g *Gateway) newEnforcer(notices spend.Notices, gap time.Duration) *spend.E
 		},
 		Stopped: func(ctx context.Context, c spend.Cause, r spend.Record) {
 			g.tellCause(ctx, c, r, "budget.stopped", "resource.stopped")
+			g.didStop(&c, &r)
 		},
 		Stop: g.stopPod,
 	}

@@ -23,7 +23,7 @@ type archiver struct {
 
 	written, dropped, failed atomic.Int64
 
-	backlog backlog[*filter.Exchange]
+	backlog backlog[explain.Past]
 }
 
 const (
@@ -55,21 +55,22 @@ func (g *Gateway) newHistory(cfg *Config) {
 	}, shared))
 }
 
-// add has an exchange written, unless too many wait.
-func (a *archiver) add(ex *filter.Exchange) {
-	if !a.backlog.add(ex) {
+// add has an explanation written, unless too many wait.
+func (a *archiver) add(p explain.Past) {
+	if !a.backlog.add(p) {
 		a.dropped.Add(1)
 	}
 }
 
-// writeAll writes exchanges.
-func (a *archiver) writeAll(batch []*filter.Exchange) {
+// writeAll writes explanations.
+func (a *archiver) writeAll(batch []explain.Past) {
 	entries := make([]archive.Entry, 0, len(batch))
 	noters := a.chain().Noters()
-	for _, ex := range batch {
-		report, err := json.Marshal(explain.ReportOf(noters, ex))
+	for _, p := range batch {
+		x := p.Report(noters)
+		report, err := json.Marshal(x)
 		if err == nil {
-			entries = append(entries, archive.Entry{Org: ex.Caller.Org, ID: ex.Event.DecisionID, Report: report})
+			entries = append(entries, archive.Entry{Org: x.Caller.Org, ID: x.DecisionID, Report: report})
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), archiveTime) //nolint:forbidigo // it outlives the requests, and depends on nothing of them

@@ -18,10 +18,10 @@ import (
 )
 
 // refusedExchange is one that ended with a refusal.
-func refusedExchange(org string) *filter.Exchange {
-	return &filter.Exchange{Caller: &identity.Caller{Org: org}, Event: &telemetry.Event{
+func refusedExchange(org string) explain.Past {
+	return explain.Ended(&filter.Exchange{Caller: &identity.Caller{Org: org}, Event: &telemetry.Event{
 		DecisionID: ulid.Make().String(), Org: org, Start: time.Now(), Method: "POST", Status: 403, Refusal: "forbidden",
-	}}
+	}})
 }
 
 // An archiver has one writer, drops what does not fit, and goes on after a store that

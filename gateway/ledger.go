@@ -48,6 +48,7 @@ func (g *Gateway) newLedger(cfg *Config) {
 			before := passes.done(ctx, org, r)
 			g.tellStrangers(ctx, org, r.Strangers)
 			g.tellDrift(ctx, org, r.Drifted)
+			g.didEnd(org, r.Ended)
 			if r.Short && !before.Short {
 				g.tellShort(ctx, org, &r)
 			}
@@ -63,6 +64,7 @@ func (g *Gateway) newLedger(cfg *Config) {
 func (g *Gateway) newOutbox(cfg *Config, store spend.Store, self spend.Holder) {
 	g.outbox = spend.NewOutbox(store, self)
 	g.outbox.Now, g.outbox.Logger, g.outbox.Orgs, g.outbox.Doubt = g.deps.Now, g.deps.Logger, g.budgeted, g.books.Kick
+	g.outbox.Released = g.didRelease
 	g.outbox.Interval, g.outbox.Patience = cfg.Spend.Reconcile, cfg.Timeouts.Call+answering
 	measureHolds(g.meter(), g.outbox.Status)
 }

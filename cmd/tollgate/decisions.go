@@ -18,7 +18,7 @@ import (
 type decisionFlags struct {
 	adminClient
 	org, team, key string
-	refused        bool
+	refused, own   bool
 	since          time.Duration
 	limit          int
 	asJSON         bool
@@ -43,11 +43,18 @@ something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 	flags.StringVar(&f.team, "team", "", "team")
 	flags.StringVar(&f.key, "key-id", "", "id of the caller's key")
 	flags.BoolVar(&f.refused, "denied", false, "only what was refused")
+	flags.BoolVar(&f.own, "own", false, "only what the gateways did by themselves: pods stopped, reservations ended")
 	flags.DurationVar(&f.since, "since", 0, "only what is no older, e.g. 24h")
 	flags.IntVar(&f.limit, "limit", 50, "how many at most")
 	f.adminClient.flags(cmd)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	return cmd
+}
+
+// decisionList is what the admin listener answers.
+type decisionList struct {
+	Decisions  []explain.Summary `json:"decisions"`
+	Incomplete string            `json:"incomplete,omitempty"`
 }
 
 func (f *decisionFlags) run(cmd *cobra.Command) error {
@@ -58,13 +65,13 @@ func (f *decisionFlags) run(cmd *cobra.Command) error {
 	if f.refused {
 		query.Set("refused", "true")
 	}
+	if f.own {
+		query.Set("own", "true")
+	}
 	if f.since > 0 {
 		query.Set("since", time.Now().Add(-f.since).UTC().Format(time.RFC3339))
 	}
-	var answer struct {
-		Decisions  []explain.Summary `json:"decisions"`
-		Incomplete string            `json:"incomplete"`
-	}
+	var answer decisionList
 	if err := f.do(cmd.Context(), http.MethodGet, "/admin/decisions?"+query.Encode(), &answer); err != nil {
 		return err
 	}
@@ -74,6 +81,9 @@ func (f *decisionFlags) run(cmd *cobra.Command) error {
 	t := sheet{{"decision", "time", "org", "team", "key", "operation", "status", "policies"}}
 	for _, s := range answer.Decisions {
 		var said []string
+		if s.Own != nil {
+			said = append(said, s.Own.Did)
+		}
 		for _, part := range []struct {
 			word string
 			list []string

@@ -14,6 +14,10 @@ import (
 // writeExplanation writes an explanation for people.
 func writeExplanation(w io.Writer, x *explain.Report) error {
 	var b strings.Builder
+	if x.Own != nil {
+		_, err := fmt.Fprintf(w, "The gateway, by itself, at %s, under configuration %s\n\n%s\n", x.Time.UTC().Format("2006-01-02 15:04:05 UTC"), x.Revision, x.Own.Did)
+		return err
+	}
 	fmt.Fprintf(&b, "%s %s\n", x.Method, x.Path)
 	fmt.Fprintf(&b, "  by %s, under configuration %s\n", callerLine(x.Caller), x.Revision)
 	if x.Dry {

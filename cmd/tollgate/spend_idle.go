@@ -4,21 +4,28 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
 func newIdle(c *adminClient) *cobra.Command {
 	var out output
+	var done bool
 	cmd := &cobra.Command{
 		Use:     "idle ORG",
 		Short:   "Show what costs money and does not work, whose it is, since when, and what it costs a month",
+		Long:    "Shows what costs money and does not work; with --done, which pods the gateways have stopped and why, as long as decisions are kept.",
 		Args:    cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error { return out.check() },
 		RunE: action(func(cmd *cobra.Command, args []string) error {
+			if done {
+				return writeStops(cmd, c, args[0], out)
+			}
 			var l admin.IdleList
 			if err := c.do(cmd.Context(), http.MethodGet, "/admin/spend/idle?"+url.Values{"org": {args[0]}}.Encode(), &l); err != nil {
 				return err
@@ -37,8 +44,26 @@ func newIdle(c *adminClient) *cobra.Command {
 			return out.write(cmd.OutOrStdout(), &l, s)
 		}),
 	}
+	cmd.Flags().BoolVar(&done, "done", false, "show the pods that were stopped instead")
 	out.flag(cmd)
 	return cmd
+}
+
+// writeStops lists the pods of an organisation that its gateways have stopped.
+func writeStops(cmd *cobra.Command, c *adminClient, org string, out output) error {
+	var answer decisionList
+	if err := c.do(cmd.Context(), http.MethodGet, "/admin/decisions?"+url.Values{"org": {org}, "own": {"true"}, "limit": {"1000"}}.Encode(), &answer); err != nil {
+		return err
+	}
+	answer.Decisions = slices.DeleteFunc(answer.Decisions, func(s explain.Summary) bool { return s.Own == nil || s.Operation != "podAction" })
+	if answer.Incomplete != "" {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), answer.Incomplete)
+	}
+	s := sheet{{"time", "resource", "team", "done", "decision"}}
+	for _, d := range answer.Decisions {
+		s.add(d.Time.UTC().Format(time.RFC3339), d.Own.Resource, d.Team, d.Own.Did, d.DecisionID)
+	}
+	return out.write(cmd.OutOrStdout(), &answer, s)
 }
 
 // moment is a time in RFC 3339, or "" if there is none.

@@ -40,6 +40,8 @@ type DecisionQuery struct {
 	Org, Team, Key string
 	// Refused selects what was refused.
 	Refused bool
+	// Own selects what the gateway did by itself.
+	Own bool
 	// Since selects what began no earlier.
 	Since time.Time
 	// Limit bounds how many there are, the newest.
@@ -66,6 +68,11 @@ func (d Deps) decisions(r *http.Request) (any, error) {
 	if text := given.Get("refused"); text != "" {
 		if q.Refused, err = strconv.ParseBool(text); err != nil {
 			return nil, BadRequestError{Reason: "refused: want true or false"}
+		}
+	}
+	if text := given.Get("own"); text != "" {
+		if q.Own, err = strconv.ParseBool(text); err != nil {
+			return nil, BadRequestError{Reason: "own: want true or false"}
 		}
 	}
 	if text := given.Get("since"); text != "" {

@@ -55,6 +55,7 @@ var ( //nolint:gochecknoglobals // read only
 		{name: "team", doc: "keeps those of a team"},
 		{name: "key", doc: "keeps those of a key"},
 		{name: "refused", doc: "true keeps what was refused"},
+		{name: "own", doc: "true keeps what the gateway did by itself"},
 		{name: "since", doc: "keeps what is later than an RFC 3339 time"},
 		{name: "limit", doc: "how many at most, from 1 to 1000; absent is 50"},
 	}

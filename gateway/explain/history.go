@@ -11,47 +11,76 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// History is a filter.Observer that keeps the latest exchanges of known callers
-// in memory, a bounded number of them. What only read and was answered has a part
+// History is a filter.Observer that keeps the latest exchanges of known callers, and
+// what the gateway did by itself, in memory, a bounded number of them. What only read and was answered has a part
 // of its own, so that polling does not push out what operators ask about. It
 // is safe for concurrent use.
 type History struct {
 	mu             sync.Mutex // guards what follows
 	telling, plain ring
 
-	tell func(*filter.Exchange)
+	tell func(Past)
 }
+
+// Past is an exchange that has ended, or something that the gateway did by itself.
+type Past struct {
+	exchange *filter.Exchange
+	own      *Report
+}
+
+// Ended is the Past of an exchange that has ended.
+func Ended(ex *filter.Exchange) Past { return Past{exchange: ex} }
+
+// Report reports on it, with the notes of a chain's filters.
+func (p Past) Report(noters filter.Noters) *Report {
+	if p.own != nil {
+		return p.own
+	}
+	return (&words{noters: noters}).report(p.exchange)
+}
+
+// id is that of the decision.
+func (p Past) id() string {
+	if p.own != nil {
+		return p.own.DecisionID
+	}
+	return p.exchange.Event.DecisionID
+}
+
+func (p Past) none() bool { return p.own == nil && p.exchange == nil }
 
 // NewHistory returns a History of the latest size exchanges, at least two. It calls
 // tell, if that is not nil, with what did more than read and pass. That is not to be
 // changed.
-func NewHistory(size int, tell func(*filter.Exchange)) *History {
+func NewHistory(size int, tell func(Past)) *History {
 	half := max(1, size/2)
 	return &History{
 		tell:    tell,
-		telling: ring{items: make([]*filter.Exchange, half)}, plain: ring{items: make([]*filter.Exchange, half)},
+		telling: ring{items: make([]Past, half)}, plain: ring{items: make([]Past, half)},
 	}
 }
 
 // Ended implements filter.Observer.
 func (h *History) Ended(ex *filter.Exchange) {
 	if ex.Caller != nil {
-		record := ex.Record()
-		h.add(record)
-		if h.tell != nil && !plain(record) {
-			h.tell(record)
-		}
+		h.add(Ended(ex.Record()))
 	}
 }
 
-func (h *History) add(ex *filter.Exchange) {
-	part := &h.telling
-	if plain(ex) {
+// Did keeps what the gateway did by itself.
+func (h *History) Did(x *Report) { h.add(Past{own: x}) }
+
+func (h *History) add(p Past) {
+	part, telling := &h.telling, p.own != nil || !plain(p.exchange)
+	if !telling {
 		part = &h.plain
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	part.push(ex)
+	part.push(p)
+	h.mu.Unlock()
+	if h.tell != nil && telling {
+		h.tell(p)
+	}
 }
 
 // kept returns both parts as they are.
@@ -74,19 +103,14 @@ func plain(ex *filter.Exchange) bool {
 // stages.
 func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bool) {
 	for _, part := range h.kept() {
-		part.each(func(ex *filter.Exchange) bool {
-			if ex.Event.DecisionID == decisionID {
-				x = ReportOf(chain.Noters(), ex)
+		part.each(func(p Past) bool {
+			if p.id() == decisionID {
+				x = p.Report(chain.Noters())
 			}
 			return x == nil
 		})
 	}
 	return x, x != nil
-}
-
-// ReportOf reports on an exchange that has ended, with the notes of a chain's filters.
-func ReportOf(noters filter.Noters, ex *filter.Exchange) *Report {
-	return (&words{noters: noters}).report(ex)
 }
 
 // Summary is a kept exchange in one line.
@@ -101,6 +125,7 @@ type Summary struct {
 	Verdict    Verdict   `json:"verdict"`
 	Status     int       `json:"status"`
 	Refusal    string    `json:"refusal,omitempty"`
+	Own        *Own      `json:"own,omitempty"`
 	Spoken
 }
 
@@ -109,6 +134,8 @@ type Query struct {
 	Org, Team, Key string
 	// Refused selects what was refused.
 	Refused bool
+	// Own selects what the gateway did by itself.
+	Own bool
 	// Since selects what began no earlier.
 	Since time.Time
 	// Limit bounds how many there are, the newest.
@@ -118,7 +145,7 @@ type Query struct {
 // Match reports whether a summary is selected.
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
-		(!q.Refused || s.Verdict == Refused) && !s.Time.Before(q.Since)
+		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since)
 }
 
 // Newest returns summaries of several lists, each once, newest first and no more than
@@ -137,8 +164,8 @@ func (h *History) List(q Query) []Summary {
 	out := []Summary{}
 	for _, part := range h.kept() {
 		n := 0
-		part.each(func(ex *filter.Exchange) bool {
-			if s := new(words).report(ex).Summary(); q.Match(&s) {
+		part.each(func(p Past) bool {
+			if s := p.Report(nil).Summary(); q.Match(&s) {
 				out = append(out, s)
 				n++
 			}
@@ -152,19 +179,19 @@ func (h *History) List(q Query) []Summary {
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
-		Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Spoken: x.Spoken,
+		Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Own: x.Own, Spoken: x.Spoken,
 	}
 }
 
-// ring holds the latest exchanges.
+// ring holds the latest.
 type ring struct {
-	items []*filter.Exchange
+	items []Past
 	next  int
 }
 
-// push puts an exchange in the place of the oldest.
-func (r *ring) push(ex *filter.Exchange) {
-	r.items[r.next] = ex
+// push puts one in the place of the oldest.
+func (r *ring) push(p Past) {
+	r.items[r.next] = p
 	r.next = (r.next + 1) % len(r.items)
 }
 
@@ -172,10 +199,10 @@ func (r *ring) push(ex *filter.Exchange) {
 func (r *ring) clone() ring { return ring{slices.Clone(r.items), r.next} }
 
 // each calls f with the newest first until it returns false.
-func (r *ring) each(f func(*filter.Exchange) bool) {
+func (r *ring) each(f func(Past) bool) {
 	for i := range r.items {
-		ex := r.items[(r.next+2*len(r.items)-1-i)%len(r.items)]
-		if ex == nil || !f(ex) {
+		p := r.items[(r.next+2*len(r.items)-1-i)%len(r.items)]
+		if p.none() || !f(p) {
 			return
 		}
 	}

@@ -29,11 +29,11 @@ func ids(list []Summary) []string {
 
 func TestHistoryIsBounded(t *testing.T) {
 	h := NewHistory(6, nil) // three that tell something, three plain reads
-	h.add(happened("acme", 1, "POST", 201))
+	h.add(Ended(happened("acme", 1, "POST", 201)))
 	for i := 2; i < 50; i++ {
-		h.add(happened("acme", i, "GET", 200))
+		h.add(Ended(happened("acme", i, "GET", 200)))
 	}
-	h.add(happened("globex", 50, "GET", 404))
+	h.add(Ended(happened("globex", 50, "GET", 404)))
 	if diff := cmp.Diff([]string{"globex-50", "acme-49", "acme-48", "acme-47", "acme-1"}, ids(h.List(Query{Limit: 100}))); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
@@ -47,10 +47,18 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("the create was pushed out by reads: %+v", x)
 	}
 	for i := 60; i < 70; i++ {
-		h.add(happened("acme", i, "POST", 403))
+		h.add(Ended(happened("acme", i, "POST", 403)))
 	}
 	if n := len(h.List(Query{Limit: 100})); n != 6 {
 		t.Errorf("%d exchanges are kept, want 6", n)
+	}
+	own := &Report{DecisionID: "own-1", Time: time.Now(), Caller: Caller{Org: "acme"}, Own: &Own{Resource: "p1", Did: "stopped"}}
+	h.Did(own)
+	if diff := cmp.Diff([]string{"own-1"}, ids(h.List(Query{Own: true, Limit: 100}))); diff != "" {
+		t.Errorf("what the gateway did by itself (-want +got):\n%s", diff)
+	}
+	if x, ok := h.Find(new(filter.Chain), "own-1"); !ok || x != own {
+		t.Errorf("found %+v, want what was kept", x)
 	}
 	if got := ids(NewHistory(0, nil).List(Query{Limit: 10})); len(got) != 0 {
 		t.Errorf("an empty history lists %v", got)

@@ -32,6 +32,8 @@ type Report struct {
 	Detail  string `json:"detail,omitempty"`
 	// Approval is the id of the request for approval that the refusal has become.
 	Approval string `json:"approval,omitempty"`
+	// Own is what the gateway did by itself, nil of an exchange.
+	Own *Own `json:"own,omitempty"`
 	Spoken
 	// Stages are those of the request as a whole, in order.
 	Stages []Stage `json:"stages"`
@@ -39,6 +41,13 @@ type Report struct {
 	Calls []Call `json:"calls"`
 	// ToPass says what would have to change for the request to pass.
 	ToPass []string `json:"toPass,omitempty"`
+}
+
+// Own is what the gateway did by itself.
+type Own struct {
+	Resource string `json:"resource,omitempty"`
+	// Did says what it did and why, for people.
+	Did string `json:"did"`
 }
 
 // Spoken names the policies that spoke.

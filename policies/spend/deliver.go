@@ -231,6 +231,7 @@ func (o *Outbox) sweep(ctx context.Context, org string, b *box) error {
 		if err = o.Store.Settle(ctx, org, &Settlement{Hold: h.ID, End: Release}); err == nil {
 			o.Logger.WarnContext(ctx, "a reservation was released that no call has in hand", "org", org, "hold", h.ID,
 				"operation", h.About.Operation, "decision", h.About.Decision)
+			o.Released(org, h)
 		}
 	}
 	if err != nil {

@@ -26,6 +26,8 @@ type Outbox struct {
 	// Doubt is told of organisations for which settlements were queued or dropped, once
 	// the store answers again.
 	Doubt func(org string)
+	// Released is told of reservations that were released because no call has them in hand.
+	Released func(org string, h *Hold)
 	// Interval is the time between regular looks at the holds in the store, Patience
 	// how long a call may take.
 	Interval, Patience time.Duration
@@ -67,7 +69,7 @@ const maxQueued = 10_000
 
 // NewOutbox returns an outbox whose fields are to be set.
 func NewOutbox(s Store, h Holder) *Outbox {
-	return &Outbox{Store: s, Holder: h, wake: make(chan struct{}, 1), boxes: make(map[string]*box)}
+	return &Outbox{Store: s, Holder: h, Released: func(string, *Hold) {}, wake: make(chan struct{}, 1), boxes: make(map[string]*box)}
 }
 
 // of returns the box of an organisation, with mu held.

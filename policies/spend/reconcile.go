@@ -67,6 +67,8 @@ type Report struct {
 	// Found and Released are holds: those whose call was carried out, and those that
 	// nothing was found for.
 	Found, Released int
+	// Ended are those.
+	Ended []EndedHold
 	// Open is how many holds stay open.
 	Open int
 	// Unowned is how many none of the organisation's callers made.
@@ -79,6 +81,15 @@ type Report struct {
 	Rebuilt bool
 	// Corrected is what the platform's bills have changed.
 	Corrected Corrected
+}
+
+// EndedHold is a hold whose end was found out: whether its call was carried out, and
+// what it has made or was about, "" for nothing.
+type EndedHold struct {
+	Hold
+
+	Carried bool
+	Made    string
 }
 
 // Drift is a resource that differs from its record without a call by the gateway.

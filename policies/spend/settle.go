@@ -148,6 +148,7 @@ func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
 	} else {
 		p.report.Released++
 	}
+	p.report.Ended = append(p.report.Ended, EndedHold{Hold: *h, Carried: carried, Made: s.Resource})
 	if r := p.records[h.Resource]; r != nil {
 		r.Pending--
 		if s.End == Commit {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -49,6 +50,12 @@ func (d *door) idle(t *testing.T, org string) map[string]string {
 		got[r.Name] = strings.TrimSuffix(strings.Join([]string{r.Reason, r.PerMonth, r.Key}, " "), " ")
 	}
 	return got
+}
+
+// did lists what the gateways did by themselves for acme.
+func (d *door) did(t *testing.T) []explain.Summary {
+	t.Helper()
+	return operator[struct{ Decisions []explain.Summary }](t, d, "GET", "/admin/decisions?org=acme&own=true").Decisions
 }
 
 func (d *door) podStatus(t *testing.T, id string) string {
@@ -136,6 +143,11 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	if diff := cmp.Diff(wantEvents, events); diff != "" {
 		t.Errorf("deliveries, want-, got+:\n%s", diff)
 	}
+	d.gateway = newGateway(t, d) // any gateway tells what was done
+	if got := d.did(t); len(got) != 1 || got[0].Operation != "podAction" || got[0].Team != "research" || got[0].Own.Resource != ids["idle"] ||
+		!strings.Contains(got[0].Own.Did, "stopped pod "+ids["idle"]+" (idle) of key key_research: it is idle (unused) since ") {
+		t.Errorf("by itself the gateway did %+v, want one stop", got)
+	}
 	// Nothing follows, until the kept pod is let go.
 	d.watch(t, 5)
 	if n := len(d.platform.CallsTo("podAction")); n != 1 {
@@ -145,6 +157,8 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	d.watch(t, 7)
 	if got := d.podStatus(t, ids["kept"]); got != "EXITED" {
 		t.Errorf("the pod that is no longer kept is %s, want EXITED", got)
+	}
+	for delivered := ""; !strings.Contains(delivered, "resource.stopped"); delivered = <-r.got {
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -93,6 +94,10 @@ func TestTheReconcilerAsksWhatAPublicModelCost(t *testing.T) {
 		t.Errorf("%+v, want one hold carried out", got)
 	}
 	r.spent(t, "0.25", "0")
+	did := operator[struct{ Decisions []explain.Summary }](t, r, "GET", "/admin/decisions?org=acme&own=true").Decisions
+	if len(did) != 1 || did[0].Operation != "run" || !strings.Contains(did[0].Own.Did, "ended the reservation of run of key key_research") {
+		t.Errorf("by itself the gateway did %+v, want one reservation ended", did)
+	}
 }
 
 // What is no endpoint of the organisation and has no known price is refused where a
