@@ -50,6 +50,9 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	if description, ok := runs.description(); ok {
+		pages = append(pages, description)
+	}
 	table, err := newTable(g.api, slices.Concat(localRoutes(pages), legacyRoutes(first), runs.routes()))
 	if err != nil {
 		return nil, err

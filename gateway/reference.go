@@ -16,7 +16,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -79,7 +81,7 @@ func (g *Gateway) access(ctx context.Context, caller *identity.Caller, tenant *f
 	now := g.current.Load()
 	a := &reference.Access{
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
-		Limits: []reference.Limit{}, Policies: []reference.Policy{}, Prices: []reference.Price{},
+		Limits: []reference.Limit{}, Budgets: g.budgetsFor(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
 	counted, err := g.limiter.Show(ctx, caller.Org)
 	known := err == nil // without the store only the quotas are
@@ -99,9 +101,37 @@ func (g *Gateway) access(ctx context.Context, caller *identity.Caller, tenant *f
 		a.Operations = append(a.Operations, judged)
 	}
 	if prices, err := g.catalog.Snapshot(ctx, caller.Org); err == nil {
-		a.Prices = pricesOf(prices)
+		if a.Prices, err = pricesFor(ctx, now.engine, prices, a, g.deps.Now()); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
+}
+
+// budgetsFor lists the budgets that a caller's calls are held against.
+func (g *Gateway) budgetsFor(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Budget {
+	out, plan := []reference.Budget{}, tenant.Budgets
+	if plan == nil {
+		return out
+	}
+	owner := spend.Owner{Team: caller.Team, Key: caller.Key}
+	state, err := g.ledger.Store.Balances(ctx, caller.Org, owner)
+	known := err == nil && state.Complete // otherwise only the limits are
+	for i, scope := range owner.Scopes() {
+		balance := spend.Balance{Scope: scope}
+		if known && i < len(state.Balances) {
+			balance = state.Balances[i]
+		}
+		for _, c := range plan.Fullness(&balance, &state) {
+			text := func(n int64) string { return spend.AmountText(c.Index, n) }
+			b := reference.Budget{Scope: scope.String(), Name: spend.CeilingName(c.Index), Limit: text(c.Limit)}
+			if known {
+				b.Used, b.Reserved, b.Left = text(c.Used), text(c.Reserved), text(c.Left())
+			}
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // limitOf is one window as it was counted; Remaining is nil when that is not known.
@@ -150,33 +180,71 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 		Resource: policies.Resource{After: map[string]any{}},
 		Time:     now,
 	}
-	d, open, err := engine.DecideRecorded(ctx, a.Org, &record.Recorded{Input: in, Hidden: contents()})
+	var err error
+	out.Refused, out.JudgedBy, err = settled(ctx, engine, a.Org, &record.Recorded{Input: in, Hidden: contents()})
+	return out, err
+}
+
+// settled asks the policies about an input of which parts are not known: refused are the
+// reasons of those that deny it whatever these are, open the policies that decide by them.
+func settled(ctx context.Context, engine *policies.Engine, org string, r *record.Recorded) (refused, open []string, err error) {
+	d, undecided, err := engine.DecideRecorded(ctx, org, r)
 	if err != nil {
-		return out, fmt.Errorf("judge %s: %w", op.ID, err)
+		return nil, nil, fmt.Errorf("judge %s: %w", r.Input.Request.Operation, err)
 	}
-	for _, o := range open {
-		out.JudgedBy = append(out.JudgedBy, o.Policy)
+	for _, o := range undecided {
+		open = append(open, o.Policy)
 	}
-	slices.Sort(out.JudgedBy)
-	out.JudgedBy = slices.Compact(out.JudgedBy)
+	slices.Sort(open)
+	open = slices.Compact(open)
 	for _, v := range d.Deny {
-		if !slices.Contains(out.JudgedBy, v.Policy) {
-			out.Refused = append(out.Refused, v.Policy+": "+v.Message)
+		if !slices.Contains(open, v.Policy) {
+			refused = append(refused, v.Policy+": "+v.Message)
 		}
+	}
+	return refused, open, nil
+}
+
+// pricesFor lists what GPUs cost, and which of them the policies let a caller have.
+func pricesFor(ctx context.Context, engine *policies.Engine, list *catalog.Snapshot, a *reference.Access, now time.Time) ([]reference.Price, error) {
+	out := []reference.Price{}
+	for _, g := range list.GPUs() {
+		p := reference.Price{ID: g.ID, Name: g.Name}
+		for _, c := range []struct {
+			cloud   string
+			offer   catalog.Offer
+			price   *string
+			refused *[]string
+		}{{"SECURE", g.Secure, &p.Secure, &p.SecureRefused}, {"COMMUNITY", g.Community, &p.Community, &p.CommunityRefused}} {
+			if !c.offer.Offered || !c.offer.Price.Known {
+				continue
+			}
+			*c.price = c.offer.Price.PerHour.String()
+			var err error
+			if *c.refused, _, err = settled(ctx, engine, a.Org, podWith(g.ID, c.cloud, list, a, now)); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, p)
 	}
 	return out, nil
 }
 
-func pricesOf(list *catalog.Snapshot) []reference.Price {
-	out := []reference.Price{}
-	amount := func(o catalog.Offer) string {
-		if !o.Offered || !o.Price.Known {
-			return ""
+// podWith is a pod with one GPU in a cloud, of which nothing else is known but that it
+// costs no less.
+func podWith(gpu, cloud string, list *catalog.Snapshot, a *reference.Access, now time.Time) *record.Recorded {
+	const op = "createPod"
+	pod := map[string]any{"gpu": map[string]any{"id": gpu, "count": json.Number("1")}, "cloud": cloud}
+	hidden := []string{"/request/path", "/request/params", "/request/query", "/resource/current", "/resource/template", "/spend"}
+	for name := range operation.BodyShape(op).Members {
+		if _, given := pod[name]; !given && name != "cpu" { // which is not beside gpu
+			hidden = append(hidden, "/request/body/"+name, "/resource/after/"+name)
 		}
-		return o.Price.PerHour.String()
 	}
-	for _, g := range list.GPUs() {
-		out = append(out, reference.Price{ID: g.ID, Name: g.Name, Secure: amount(g.Secure), Community: amount(g.Community)})
-	}
-	return out
+	return &record.Recorded{Hidden: hidden, Input: &policies.Input{
+		Request:  policies.Request{Operation: op, Method: http.MethodPost, Body: pod, Dialect: string(route.V2)},
+		Caller:   policies.Caller{Org: a.Org, Team: a.Team, Key: a.Key, Roles: a.Roles},
+		Resource: policies.Resource{After: pod},
+		Cost:     list.Price(op, operation.VerbCreate, pod), Catalog: list, Time: now,
+	}}
 }

@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -115,6 +118,17 @@ func (r runs) routes() []route.Route {
 		}
 	}
 	return routes
+}
+
+// description is that of the run interface, as far as it is served, for the reference;
+// ok is false where none of it is.
+func (r runs) description() (file reference.File, ok bool) {
+	served := make(map[string]bool)
+	for _, route := range r.routes() {
+		served[route.ID] = true
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-cache"}}
+	return reference.File{Path: reference.RunPath, Header: header, Body: sync.OnceValue(func() []byte { return r.api.Part(served) })}, len(served) > 0
 }
 
 // modelsTag is the tag of the operations whose callers are clients of language

@@ -8,6 +8,8 @@ type Access struct {
 	Roles []string `json:"roles,omitempty"`
 	// Limits are the windows the caller is counted in.
 	Limits []Limit `json:"limits"`
+	// Budgets are the ceilings that the caller's calls are held against.
+	Budgets []Budget `json:"budgets"`
 	// Policies are those in force for this caller, in the order they are
 	// configured.
 	Policies []Policy `json:"policies"`
@@ -26,6 +28,18 @@ type Limit struct {
 	Remaining *int64 `json:"remaining,omitempty"`
 	// ResetSeconds is how long until the window resets.
 	ResetSeconds int64 `json:"resetSeconds"`
+}
+
+// Budget is one ceiling of one scope, in USD or a count.
+type Budget struct {
+	Scope string `json:"scope"`
+	Name  string `json:"name"`
+	Limit string `json:"limit"`
+	// Used, Reserved and Left are empty while the ledger cannot be asked. Left is what a
+	// call may still take.
+	Used     string `json:"used,omitempty"`
+	Reserved string `json:"reserved,omitempty"`
+	Left     string `json:"left,omitempty"`
 }
 
 // Policy is one entry of the organisation's policies.
@@ -56,4 +70,8 @@ type Price struct {
 	Name      string `json:"name,omitempty"`
 	Secure    string `json:"secure,omitempty"`
 	Community string `json:"community,omitempty"`
+	// SecureRefused and CommunityRefused are the reasons why no pod with one such GPU
+	// passes the policies, whatever else it says; empty when one may.
+	SecureRefused    []string `json:"secureRefused,omitempty"`
+	CommunityRefused []string `json:"communityRefused,omitempty"`
 }

@@ -13,10 +13,12 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Path is where the page is, AccessPath where it asks what its reader's key may do.
+// Path is where the page is, AccessPath where it asks what its reader's key may do,
+// RunPath where the description of the run interface is, if that is served.
 const (
 	Path       = "/docs"
 	AccessPath = "/docs/access"
+	RunPath    = "/docs/run.json"
 )
 
 // policy lets the page run and fetch what this gateway serves, and nothing else.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -89,6 +90,31 @@ func (a *API) Operation(id string) *Operation { return a.byID[id] }
 // Document returns the description as compact JSON, as it is served at
 // GET /v2/openapi.json. It must not be modified.
 func (a *API) Document() []byte { return a.document() }
+
+// Part returns the description of the named operations alone.
+func (a *API) Part(ids map[string]bool) []byte {
+	var doc map[string]any
+	if err := json.Unmarshal(a.document(), &doc); err != nil {
+		panic("schema: " + err.Error()) // it was read when it was loaded
+	}
+	paths, _ := doc["paths"].(map[string]any)
+	for path, item := range paths {
+		methods, _ := item.(map[string]any)
+		maps.DeleteFunc(methods, func(_ string, operation any) bool {
+			o, _ := operation.(map[string]any)
+			id, _ := o["operationId"].(string)
+			return !ids[id]
+		})
+		if len(methods) == 0 {
+			delete(paths, path)
+		}
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		panic("schema: " + err.Error())
+	}
+	return text
+}
 
 // The parts of an OpenAPI document that are read as such; schemas are compiled
 // from the text itself.

@@ -231,7 +231,11 @@ func (f *factFinder) flatten(path string, node any) {
 	switch node := node.(type) {
 	case map[string]any:
 		said := false
+		_, media := node["schema"]
 		for name, v := range node {
+			if media && name == "example" {
+				continue // it is for people, too
+			}
 			isText := name == "description" || name == "title" || name == "summary"
 			if _, ok := v.(string); isText && ok {
 				continue

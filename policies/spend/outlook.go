@@ -77,25 +77,32 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 		o := Outlook{Scope: b.Scope, Burn: b.Committed[Burn], Today: b.Day, ThisMonth: b.Month, Days: len(past)}
 		o.Day = Forecast(o.Today, o.Burn, past, daysBetween(state.Now, ends[day]))
 		o.Month = Forecast(o.ThisMonth, o.Burn, past, daysBetween(state.Now, ends[month]))
-		for i, level := range b.levels(state, plan.Horizon) {
-			limit := plan.Budget(b.Scope).Limits()[i]
-			if limit == 0 {
-				continue
-			}
-			full := Fullness{Index: i, Limit: limit, Used: level.Used, Reserved: level.Reserved}
-			switch i {
+		o.Ceilings = plan.Fullness(&b, state)
+		for i := range o.Ceilings {
+			full := &o.Ceilings[i]
+			switch full.Index {
 			case PerDay:
 				full.Unreserved = state.Unreserved(b.Scope)
-				full.UsedUp = o.usedUp(limit, level.Used, past, state, ends[day])
+				full.UsedUp = o.usedUp(full.Limit, full.Used, past, state, ends[day])
 			case PerMonth:
 				full.Unreserved = state.Unreserved(b.Scope)
-				full.UsedUp = o.usedUp(limit, level.Used, past, state, ends[month])
+				full.UsedUp = o.usedUp(full.Limit, full.Used, past, state, ends[month])
 			}
-			o.Ceilings = append(o.Ceilings, full)
 		}
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// Fullness is how full the ceilings of a balance are, those that limit nothing left out.
+func (p *Plan) Fullness(b *Balance, s *State) (out []Fullness) {
+	limits := p.Budget(b.Scope).Limits()
+	for i, level := range b.levels(s, p.Horizon) {
+		if limits[i] > 0 {
+			out = append(out, Fullness{Index: i, Limit: limits[i], Used: level.Used, Reserved: level.Reserved})
+		}
+	}
+	return out
 }
 
 // usedUp is the day by whose end what has accrued in a period is expected to reach a

@@ -38,12 +38,13 @@ func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	p := platform.RunT(t)
 	cfg := world.Configuration(t, `
-platform: {base_url: "`+p.URL+`"}
+platform: {base_url: "`+p.URL+`", run_url: "`+p.RunURL+`"}
 redis: {embedded: true}
 orgs:
   - id: acme
     credential: {env: KEY}
-    policies: [{policy: gpu_count, params: {max_per_pod: 2}}]
+    budget: {per_hour: 5}
+    policies: [{policy: gpu_count, params: {max_per_pod: 2}}, {policy: gpu_allow_list, params: {gpus: [NVIDIA L4]}}]
     keys: [{id: a, sha256: SHA256(key_of_nobody), limits: {minute: 600}}]
 `, map[string]string{"KEY": platform.DefaultKey})
 	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr())})

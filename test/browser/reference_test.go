@@ -126,10 +126,14 @@ func TestTheReferenceInABrowser(t *testing.T) {
 	if got, want := eval[string](t, b, `document.querySelector("#access summary").textContent`), "Your access: organisation acme, key a, roles operator"; got != want {
 		t.Errorf("the page says %q, want %q", got, want)
 	}
-	for table, want := range map[string]string{"limits": "key:a", "policies": "gpu_count", "prices": "L4"} {
+	for table, want := range map[string]string{"limits": "key:a", "budgets": "per_hour", "policies": "gpu_count", "prices": "L4"} {
 		if got := eval[string](t, b, `document.querySelector("#`+table+`").textContent`); !strings.Contains(got, want) {
 			t.Errorf("the table of %s lacks %q:\n%s", table, want, got)
 		}
+	}
+
+	if n := eval[int](t, b, `[...document.querySelectorAll("#prices tr")].filter(e => e.textContent.includes("gpu_allow_list") && e.querySelector("del")).length`); n < 10 {
+		t.Errorf("%d GPUs are marked as refused, want most of them", n)
 	}
 
 	// v2: a call tried from the page.
@@ -143,6 +147,16 @@ func TestTheReferenceInABrowser(t *testing.T) {
 		eval[any](t, b, list+`.querySelector(".execute").click()`)
 	}
 	b.until(t, answered)
+
+	// What is offered to try passes as it is.
+	const create = `document.querySelector("#v2 #operations-Pods-createPod")`
+	eval[any](t, b, create+`.querySelector(".opblock-summary-control").click()`)
+	b.until(t, create+`.querySelector(".execute") !== null`)
+	eval[any](t, b, create+`.querySelector(".execute").click()`)
+	b.until(t, `(`+create+`.querySelector(".live-responses-table tbody .response-col_status")?.textContent ?? "").startsWith("201")`)
+
+	eval[any](t, b, `document.querySelector("#tab-run").click()`)
+	b.until(t, `document.querySelectorAll("#run .opblock").length >= 10`)
 
 	eval[any](t, b, `document.querySelector("#tab-v1").click()`)
 	b.until(t, `document.querySelectorAll("#v1 .opblock").length >= 30`)

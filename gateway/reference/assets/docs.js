@@ -78,6 +78,17 @@ async function showREST(path, target) {
   });
 }
 
+// mend gives what the viewers lack to people who do not see the page: names of fields, and one main part, which is the page's.
+function mend() {
+  for (const part of document.querySelectorAll("main main:not([role])")) part.setAttribute("role", "group");
+  for (const select of document.querySelectorAll("#servers:not([aria-label])")) select.setAttribute("aria-label", "Server");
+  for (const tag of document.querySelectorAll("h3.opblock-tag:not([aria-level]), section.models > h4:not([aria-level])")) tag.setAttribute("aria-level", "2");
+  for (const area of document.querySelectorAll(".CodeMirror textarea:not([aria-label])")) {
+    area.setAttribute("aria-label", area.readOnly ? "Answer" : area.closest(".graphiql-query-editor") ? "Query" : "Variables and headers");
+  }
+}
+new MutationObserver(mend).observe(byId("v2").parentElement, { childList: true, subtree: true });
+
 let graphiql = null;
 async function showGraphQL(target) {
   await Promise.all([load("graphiql.css"), load("react.js").then(() => load("react-dom.js")).then(() => load("graphiql.js"))]);
@@ -92,6 +103,7 @@ async function showGraphQL(target) {
 
 const tabs = {
   v2: () => showREST("/v2/openapi.json", byId("v2")),
+  run: () => showREST("/docs/run.json", byId("run")),
   v1: () => showREST("/v1/openapi.json", byId("v1-view")),
   graphql: () => showGraphQL(byId("graphql")),
 };
@@ -116,10 +128,18 @@ const current = () => (location.hash.slice(1) in tabs ? location.hash.slice(1) :
 function fill(id, head, rows) {
   const row = (cells, kind) => {
     const tr = document.createElement("tr");
-    for (const cell of cells) tr.append(Object.assign(document.createElement(kind), { textContent: cell ?? "" }));
+    for (const cell of cells) tr.append(cell instanceof Node ? cell : Object.assign(document.createElement(kind), { textContent: cell ?? "" }));
     return tr;
   };
   byId(id).replaceChildren(row(head, "th"), ...rows.map((cells) => row(cells, "td")));
+}
+
+// priced is a cell with a price, struck through with the reasons why the reader may not have it.
+function priced(price, refused) {
+  const td = document.createElement("td");
+  td.append(refused ? Object.assign(document.createElement("del"), { textContent: price }) : (price ?? ""));
+  if (refused) td.append(Object.assign(document.createElement("small"), { textContent: " refused: " + refused.join("; ") }));
+  return td;
 }
 
 function showAccess() {
@@ -128,8 +148,9 @@ function showAccess() {
   const who = [["organisation", access.org], ["team", access.team], ["key", access.key], ["roles", access.roles?.join(", ")]];
   byId("access").querySelector("summary").textContent = "Your access: " + who.filter(([, v]) => v).map(([k, v]) => k + " " + v).join(", ");
   fill("limits", ["Scope", "Window", "Left", "Of", "Resets in"], access.limits.map((l) => [l.scope, l.window, l.remaining, l.limit, l.resetSeconds + " s"]));
+  fill("budgets", ["Scope", "Budget", "Limit", "Used", "Reserved", "Left"], access.budgets.map((b) => [b.scope, b.name, b.limit, b.used, b.reserved, b.left]));
   fill("policies", ["Policy", "Mode", "Parameters", "What it says"], access.policies.map((p) => [p.name, p.mode, p.params && JSON.stringify(p.params), p.title]));
-  fill("prices", ["GPU", "Secure", "Community"], access.prices.map((p) => [p.name || p.id, p.secure, p.community]));
+  fill("prices", ["GPU", "Secure", "Community"], access.prices.map((p) => [p.name || p.id, priced(p.secure, p.secureRefused), priced(p.community, p.communityRefused)]));
 }
 
 byId("key-form").addEventListener("submit", async (event) => {
