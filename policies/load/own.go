@@ -67,6 +67,12 @@ func Parse(org, digest string, rego map[string]string, data map[string]any) (Own
 // Digest names the content; "" for none.
 func (o Own) Digest() string { return o.digest }
 
+// Sources returns the Rego, by file.
+func (o Own) Sources() map[string]string { return maps.Clone(o.sources) }
+
+// Data returns the data beside it, which is not to be changed.
+func (o Own) Data() map[string]any { return o.data }
+
 // Policies lists the names of the policies by name.
 func (o Own) Policies() []string { return slices.Sorted(maps.Keys(o.policies())) }
 

@@ -1,0 +1,110 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	opabundle "github.com/open-policy-agent/opa/v1/bundle"
+	"github.com/open-policy-agent/opa/v1/keys"
+
+	"github.com/tollgate-dev/tollgate/policies/load"
+)
+
+// Signing says how a bundle is signed. The zero Signing does not sign.
+type Signing struct {
+	// Key is the private key in PEM, or the secret of an HMAC.
+	Key []byte
+	// Algorithm is that of the signature; "" is ES256, ES384 or ES512 for a key on that
+	// curve and RS256 for an RSA key.
+	Algorithm string
+	// ID names the key in the signature; "" is "default".
+	ID string
+}
+
+// Build packs the Rego and data below a directory, without its tests, as a bundle that a
+// gateway takes, and returns its policies. The same files make the same bundle, but for
+// the signature. Revision "" is the digest of the files.
+func Build(dir, revision string, s *Signing) (archive []byte, names []string, err error) {
+	own, err := load.ReadDirectory("", dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := opabundle.Bundle{
+		Manifest: opabundle.Manifest{Revision: cmp.Or(revision, own.Digest()[:12]), Roots: &[]string{""}},
+		Data:     own.Data(),
+	}
+	b.Manifest.SetRegoVersion(ast.RegoV1)
+	for file, text := range own.Sources() {
+		name, err := filepath.Rel(dir, file)
+		if err != nil {
+			return nil, nil, err
+		}
+		name = filepath.ToSlash(name)
+		module, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1, ProcessAnnotation: true})
+		if err != nil {
+			return nil, nil, load.Located("", err)
+		}
+		b.Modules = append(b.Modules, opabundle.ModuleFile{URL: name, Path: name, Raw: []byte(text), Parsed: module})
+	}
+	slices.SortFunc(b.Modules, func(x, y opabundle.ModuleFile) int { return cmp.Compare(x.Path, y.Path) })
+	if len(s.Key) > 0 {
+		algorithm := s.Algorithm
+		if algorithm == "" {
+			algorithm, err = algorithmOf(s.Key)
+		}
+		if err == nil && !keys.IsSupportedAlgorithm(algorithm) {
+			err = fmt.Errorf("the algorithm %q is not supported", algorithm)
+		}
+		if err == nil {
+			err = b.GenerateSignature(opabundle.NewSigningConfig(string(s.Key), algorithm, ""), cmp.Or(s.ID, "default"), false)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("sign the bundle: %w", err)
+		}
+	}
+	var out bytes.Buffer
+	if err := opabundle.NewWriter(&out).Write(b); err != nil {
+		return nil, nil, err
+	}
+	read, _, err := (&Config{AllowUnsigned: true}).parse("", out.Bytes())
+	return out.Bytes(), read.Policies(), err
+}
+
+// algorithmOf is the algorithm for a private key in PEM.
+func algorithmOf(text []byte) (string, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return "", errors.New("the key is not in PEM: name the algorithm")
+	}
+	var key any
+	var err error
+	switch block.Type {
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	default:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	if err != nil {
+		return "", err
+	}
+	switch key := key.(type) {
+	case *rsa.PrivateKey:
+		return "RS256", nil
+	case *ecdsa.PrivateKey:
+		if name, ok := map[int]string{256: "ES256", 384: "ES384", 521: "ES512"}[key.Curve.Params().BitSize]; ok {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("no algorithm signs with a %T", key)
+}
