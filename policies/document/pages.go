@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
 // Library renders the reference of the library: a Markdown page per policy, named
@@ -29,9 +30,10 @@ func Library() (map[string][]byte, error) {
 		}
 		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s |\n", p.Name, p.Name, cell(p.Title))
 	}
-	index.WriteString("\nWhat they judge: [the input](input.md).\n")
+	index.WriteString("\nWhat they judge: [the input](input.md). What own policies may not call: [functions](functions.md).\n")
 	pages["README.md"] = index.Bytes()
 	pages["input.md"] = input()
+	pages["functions.md"] = functions()
 	return pages, nil
 }
 
@@ -67,6 +69,18 @@ func input() []byte {
 	for _, m := range record.Members() {
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
 	}
+	return b.Bytes()
+}
+
+// functions is the reference of the functions that policies cannot call.
+func functions() []byte {
+	var b bytes.Buffer
+	b.WriteString("# Functions that are switched off\n\nPolicies call the functions of Rego but these: a decision hangs on the call and on data alone, and is bounded.\n\n" +
+		"Generated from `policies/sandbox`.\n\n| functions | would bring in | use instead |\n|---|---|---|\n")
+	for _, off := range sandbox.SwitchedOff() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(off.Names, "`, `"), off.Why, off.Instead)
+	}
+	b.WriteString("\nOf these groups `crypto.sha256`, `regex.match`, `regex.split` and `regex.is_valid` are there.\n")
 	return b.Bytes()
 }
 

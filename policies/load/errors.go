@@ -7,6 +7,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
 // Error is one fault found while an organisation's policies were loaded.
@@ -66,7 +68,12 @@ func located(org string, err error, policyOf func(file string) string) error {
 	}
 	out := make([]error, 0, len(all))
 	for _, e := range all {
-		le := &Error{Org: org, Message: e.Code + ": " + e.Message}
+		le := &Error{Org: org, Message: e.Code + ": " + e.Message + wanted(e)}
+		if name, undefined := strings.CutPrefix(e.Message, "undefined function "); undefined {
+			if text, off := sandbox.Explain(name); off {
+				le.Message = e.Code + ": " + text
+			}
+		}
 		if e.Location != nil {
 			le.File, le.Row, le.Col = e.Location.File, e.Location.Row, max(e.Location.Col, 1) // the end of a file has none
 			le.Policy = policyOf(le.File)
@@ -74,6 +81,45 @@ func located(org string, err error, policyOf func(file string) string) error {
 		out = append(out, le)
 	}
 	return errors.Join(out...)
+}
+
+// maxWanted bounds what a fault says of types, some of which are large.
+const maxWanted = 300
+
+// wanted says of a fault of types what was there and what would be right; "" where that
+// is not known.
+func wanted(e *ast.Error) string {
+	var parts []string
+	switch d := e.Details.(type) {
+	case nil:
+	case *ast.RefErrInvalidDetail:
+		known := make([]string, 0, len(d.OneOf))
+		for _, v := range d.OneOf {
+			known = append(known, strings.Trim(v.String(), `"`))
+		}
+		if len(known) == 0 {
+			return ""
+		}
+		if near := nearest(strings.Trim(d.Ref[d.Pos].String(), `"`), known); near != "" {
+			return fmt.Sprintf(", did you mean %q?", near)
+		}
+		parts = []string{fmt.Sprintf("%s has %s", d.Ref[:d.Pos], strings.Join(known, ", "))}
+	default:
+		for _, line := range e.Details.Lines() {
+			name, text, _ := strings.Cut(strings.TrimSpace(line), ":")
+			if text = strings.TrimSpace(text); text != "" && strings.TrimSpace(name) != "hint" {
+				parts = append(parts, strings.TrimSpace(name)+" "+text)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.ReplaceAll(strings.Join(parts, ", "), ", ???)", ")") // the result, of which nothing is said
+	if len(text) > maxWanted {
+		text = strings.ToValidUTF8(text[:maxWanted], "") + "..."
+	}
+	return ": " + text
 }
 
 // nearest is the known name a typing mistake away from name, or "".

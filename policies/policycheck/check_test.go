@@ -51,10 +51,22 @@ func TestDirectory(t *testing.T) {
 			"a.rego:3:1: rego_compile_error: import data.b unused", "a.rego:6:2: rego_compile_error: assigned var y unused",
 		}},
 		{"capabilities", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if http.send({}).a\n"}, []string{
-			"a.rego:3:22: rego_type_error: undefined function http.send",
+			"a.rego:3:22: rego_type_error: function http.send is switched off (the network): use data beside the policies (data.json, data.yaml)",
 		}},
 		{"types of the input", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.caller.teem == \"x\"\n"}, []string{
-			"a.rego:3:22: rego_type_error: undefined ref: input.caller.teem",
+			`a.rego:3:22: rego_type_error: undefined ref: input.caller.teem, did you mean "team"?`,
+		}},
+		{"a member that nothing is like", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.caller.department == \"x\"\n"}, []string{
+			"a.rego:3:22: rego_type_error: undefined ref: input.caller.department: input.caller has ",
+		}},
+		{"a comparison of two types", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.request.verb == 3\n"}, []string{
+			"a.rego:3:22: rego_type_error: match error: left string, right number",
+		}},
+		{"arguments of other types", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if concat(\",\", 3) == \"\"\n"}, []string{
+			"a.rego:3:22: rego_type_error: concat: invalid argument(s): have (string, number), want (delimiter: string, collection: any<array[string], set[string]>",
+		}},
+		{"too many arguments", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if lower(\"a\", \"b\", \"c\")\n"}, []string{
+			"a.rego:3:22: rego_type_error: lower: arity mismatch: have (string, string, string), want (x: string",
 		}},
 		{"a policy of the library", map[string]string{"a.rego": "package policies.roles\n\ndeny contains \"x\" if false\n"}, []string{
 			"a.rego:1:1: policy roles: has the name of a policy of the library",

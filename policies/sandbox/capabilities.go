@@ -7,12 +7,7 @@ import (
 )
 
 // builtins lists the built-in functions a policy may call. What is not here
-// fails at load as an undefined function. Left out on purpose: the network
-// (http.send, net.lookup_ip_addr), the outside (opa.runtime, rego.*), clock
-// and randomness (time.now_ns, rand.intn, uuid.rfc4122), keys and tokens
-// (io.jwt.*, crypto.x509.*, crypto.hmac.*), and what makes a lot out of a
-// little (numbers.range, bits.lsh, walk, json.patch, graph.*, net.cidr_expand,
-// strings.render_template, yaml.*, graphql.*, json schemas). Functions that
+// fails at load; [SwitchedOff] says why. Functions that
 // make more than they are given, such as longer texts, or many values of one
 // text, look at sizes first; see bounded.
 func builtins() []string {
