@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -195,6 +196,18 @@ func (d decisions) List(ctx context.Context, asked admin.DecisionQuery) (any, er
 		lists, errs = append(lists, list), append(errs, err)
 	}
 	return q.Newest(lists...), errors.Join(errs...)
+}
+
+// Log implements admin.Decisions.
+func (d decisions) Log(ctx context.Context, w io.Writer, org string, since time.Time) error {
+	if d.g.org(org) == nil {
+		return admin.ErrNoOrg
+	}
+	file := d.g.started.Decisions.File
+	if file == nil {
+		return admin.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
+	}
+	return file.Copy(ctx, w, org, since)
 }
 
 // orgs are the configured organisations, or the one of an id.

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -20,8 +24,10 @@ import (
 
 // policyReplay is the command line of `policy replay`.
 type policyReplay struct {
+	adminClient
 	decisions, policies string
-	config, org         string
+	config, org, since  string
+	format              string
 	examples            int
 	json, fail          bool
 }
@@ -29,10 +35,11 @@ type policyReplay struct {
 func newPolicyReplay() *cobra.Command {
 	var p policyReplay
 	cmd := &cobra.Command{
-		Use:   "replay --decisions FILE --policies tollgate.yaml|DIR",
+		Use:   "replay --decisions FILE|--admin URL --policies tollgate.yaml|DIR",
 		Short: "Show what a change of policies would have decided on recorded calls",
 		Long: `Reads a decision log (one event per line, or the array of a batch; gzip is
-accepted; - is standard input), decides every recorded call again under other
+accepted; - is standard input), or asks a running gateway for its own (--admin, --org
+and, such as 7d, --since), decides every recorded call again under other
 policies, and prints what would be different: newly denied, newly allowed,
 refused for other reasons, by policy and caller, with examples.
 
@@ -47,8 +54,8 @@ Exits with 0, whatever is different; with --fail-on-change, with 1 when a verdic
 or the reasons for one would be.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if p.examples < 0 {
-				return errors.New("--examples: must not be negative")
+			if err := p.validate(); err != nil {
+				return err
 			}
 			return action(func(cmd *cobra.Command, _ []string) error { return p.do(cmd) })(cmd, args)
 		},
@@ -59,14 +66,54 @@ or the reasons for one would be.`,
 	f.StringVarP(&p.config, "config", "c", "", "configuration whose other policies go with a directory")
 	f.StringVar(&p.org, "org", "", "only the calls of this organisation")
 	f.IntVar(&p.examples, "examples", 3, "calls of each kind told in full")
-	f.BoolVar(&p.json, "json", false, "print the whole report as JSON")
+	f.StringVar(&p.base, "admin", "", "address of the admin listener of a gateway whose decision log is asked for")
+	f.StringVar(&p.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	f.StringVar(&p.since, "since", "", "only what a gateway has decided in the time until now, such as 7d or 12h")
+	f.StringVar(&p.format, "format", "text", "text, json, or markdown as for a pull request")
+	f.BoolVar(&p.json, "json", false, "print the whole report as JSON, as --format json")
 	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 when a verdict, or the reasons for one, would be different")
-	for _, name := range []string{"decisions", "policies"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // there is such a flag
-		}
+	if err := cmd.MarkFlagRequired("policies"); err != nil {
+		panic(err) // there is such a flag
 	}
 	return cmd
+}
+
+// validate reports options that do not go together.
+func (p *policyReplay) validate() error {
+	if p.json {
+		p.format = "json"
+	}
+	_, err := p.span()
+	switch {
+	case p.examples < 0:
+		return errors.New("--examples: must not be negative")
+	case (p.decisions == "") == (p.base == ""):
+		return errors.New("either --decisions or --admin is needed")
+	case p.base != "" && p.org == "":
+		return errors.New("--admin needs --org")
+	case p.base == "" && p.since != "":
+		return errors.New("--since needs --admin")
+	case !slices.Contains([]string{"text", "json", "markdown"}, p.format):
+		return fmt.Errorf("--format %s: want text, json or markdown", p.format)
+	}
+	return err
+}
+
+// span is the time that --since names, 0 for none.
+func (p *policyReplay) span() (time.Duration, error) {
+	if p.since == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(p.since)
+	if days, ok := strings.CutSuffix(p.since, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("--since %s: want a time such as 7d or 12h", p.since)
+	}
+	return d, nil
 }
 
 // asDirectory is what a directory's policies are called in the engine; no
@@ -95,18 +142,21 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	}
 	r, err := p.run(cmd.Context(), cmd.InOrStdin(), engine, opts)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.decisions, err)
+		return fmt.Errorf("%s: %w", p.source(), err)
 	}
-	if p.json {
+	switch p.format {
+	case "json":
 		err = writeJSON(cmd.OutOrStdout(), r)
-	} else {
+	case "markdown":
+		err = writeMarkdown(cmd.OutOrStdout(), r)
+	default:
 		err = printReplay(cmd.OutOrStdout(), r)
 	}
 	switch {
 	case err != nil:
 		return err
 	case r.Read > 0 && r.Other+r.Unreadable == r.Read:
-		return fmt.Errorf("%s: holds no decision", p.decisions)
+		return fmt.Errorf("%s: holds no decision", p.source())
 	case p.fail && r.Changed():
 		return errReported
 	}
@@ -138,7 +188,10 @@ func (p *policyReplay) engine(isDir bool) (*policies.Engine, error) {
 }
 
 func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
-	if p.decisions == "-" {
+	switch {
+	case p.base != "":
+		return p.ask(ctx, engine, opts)
+	case p.decisions == "-":
 		return replay.Run(ctx, stdin, engine, opts)
 	}
 	f, err := os.Open(p.decisions)
@@ -147,6 +200,23 @@ func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policie
 	}
 	defer func() { _ = f.Close() }()
 	return replay.Run(ctx, f, engine, opts)
+}
+
+// source is where the decisions are from.
+func (p *policyReplay) source() string { return cmp.Or(p.decisions, p.base) }
+
+// ask replays what a gateway has written.
+func (p *policyReplay) ask(ctx context.Context, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
+	query := url.Values{"org": {p.org}}
+	if span, err := p.span(); err == nil && span > 0 {
+		query.Set("since", time.Now().Add(-span).UTC().Format(time.RFC3339))
+	}
+	res, err := p.open(ctx, http.MethodGet, "/admin/decisions/log?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return replay.Run(ctx, res.Body, engine, opts)
 }
 
 func printReplay(w io.Writer, r *replay.Report) error {

@@ -23,7 +23,7 @@ func account(name, org string, roles ...admin.Role) admin.Account {
 // requires a viewer, or nothing.
 var beyondReading = map[admin.Role][]string{
 	admin.RoleOperator: {
-		"GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
+		"GET /admin/decisions/log", "GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
 		"POST /admin/limits/reset", "POST /admin/spend/adopt", "POST /admin/spend/holds/release", "POST /admin/spend/keep", "POST /admin/spend/reconcile",
 	},
 	admin.RoleApprover: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},

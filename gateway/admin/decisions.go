@@ -30,6 +30,10 @@ type Decisions interface {
 	// question that cannot be read, or is about another organisation than org, unless
 	// that is "", is a BadRequestError.
 	Explain(ctx context.Context, org string, question []byte) (any, error)
+	// Log writes the decision log of this gateway, one JSON object per line: the events of
+	// an organisation that are no older than since. It returns ErrNoOrg or a RefusedError
+	// before it writes anything.
+	Log(ctx context.Context, w io.Writer, org string, since time.Time) error
 	// Audit holds what an organisation has against its policies. It returns ErrNoOrg for
 	// one that is not configured.
 	Audit(ctx context.Context, org string) (any, error)
@@ -86,6 +90,25 @@ func (d Deps) decisions(r *http.Request) (any, error) {
 		answer["incomplete"] = "the shared store does not answer: these are this gateway's"
 	}
 	return answer, nil
+}
+
+func (d Deps) decisionLog(w http.ResponseWriter, r *http.Request) {
+	given := r.URL.Query()
+	var since time.Time
+	if text := given.Get("since"); text != "" {
+		var err error
+		if since, err = time.Parse(time.RFC3339, text); err != nil {
+			fail(w, BadRequestError{Reason: "since: want a time such as 2026-11-22T15:04:05Z"})
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	err := d.Decisions.Log(r.Context(), w, given.Get("org"), since)
+	if _, refused := errors.AsType[RefusedError](err); refused || errors.Is(err, ErrNoOrg) {
+		fail(w, err)
+	} else if err != nil {
+		panic(http.ErrAbortHandler) // what was written must not look whole
+	}
 }
 
 func (d Deps) decision(r *http.Request) (any, error) {

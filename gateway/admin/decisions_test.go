@@ -3,10 +3,13 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
@@ -38,6 +41,17 @@ func (history) Explain(_ context.Context, _ string, question []byte) (any, error
 	return map[string]string{"asked": string(question)}, nil
 }
 
+func (history) Log(_ context.Context, w io.Writer, org string, since time.Time) error {
+	switch org {
+	case "acme":
+		_, err := fmt.Fprintf(w, "{\"since\":%q}\n", since.Format(time.RFC3339))
+		return err
+	case "none":
+		return admin.RefusedError{Status: 409, Reason: "no file"}
+	}
+	return admin.ErrNoOrg
+}
+
 func (history) Audit(_ context.Context, org string) (any, error) {
 	switch org {
 	case "acme":
@@ -54,6 +68,10 @@ func TestDecisions(t *testing.T) {
 		status               int
 		want                 string
 	}{
+		{"GET", "/admin/decisions/log?org=acme&since=2026-11-22T15:04:05Z", "", 200, `{"since":"2026-11-22T15:04:05Z"}`},
+		{"GET", "/admin/decisions/log?org=acme&since=1h", "", 400, "since"},
+		{"GET", "/admin/decisions/log?org=none", "", 409, "no file"},
+		{"GET", "/admin/decisions/log?org=other", "", 404, "name a configured organisation"},
 		{"GET", "/admin/decisions/d1", "", 200, `"decisionId": "d1"`},
 		{"GET", "/admin/decisions/d2", "", 404, "no decision of that id"},
 		{"GET", "/admin/decisions/away", "", 503, "does not answer"},

@@ -73,6 +73,7 @@ func (d Deps) routes() []route {
 		{"GET /admin/envoy", d.envoyNodes, RoleViewer, ofGateway, false, call{summary: "Envoys connected to this gateway", answer: nodeList{}}},
 		{"GET /admin/envoy/snapshot", d.envoySnapshot, RoleViewer, ofGateway, false, call{summary: "What a group of Envoys is served", query: []param{{name: "group", doc: "a node group of the configuration", required: true}}, answer: EnvoySnapshot{}, fails: []int{400}}},
 		{"GET /admin/decisions", d.decisions, RoleViewer, ofOrg, false, call{summary: "The latest exchanges", query: paramDecisions, answer: list{"decisions", d.Shapes.Summary, []string{"incomplete"}}, fails: []int{400}}},
+		{"GET /admin/decisions/log", nil, RoleOperator, ofOrg, false, call{handle: d.decisionLog, summary: "The decision log of this gateway, an event per line", query: []param{paramOrg, {name: "since", doc: "keeps what is later than an RFC 3339 time"}}, media: "application/x-ndjson", fails: []int{400, 404, 409}}},
 		{"GET /admin/decisions/{id}", d.decision, RoleViewer, ofAsking, false, call{summary: "What became of an exchange, stage by stage", answer: d.Shapes.Report, fails: []int{404, 503}}},
 		{"POST /admin/explain", d.explain, RoleViewer, ofAsking, false, call{summary: "What would become of a request", body: question{}, answer: d.Shapes.Report, fails: []int{400, 500}}},
 		{"GET /admin/audit", d.audit, RoleViewer, ofOrg, false, call{summary: "What an organisation has, held against its policies", query: []param{paramOrg}, answer: d.Shapes.Audit, fails: []int{404, 502}}},
