@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -40,7 +43,7 @@ func localRoutes(files []reference.File) []route.Route {
 func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Responder {
 	answers := map[string]filter.Responder{
 		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
-		accessRoute:  g.answerAccess,
+		accessRoute:  newAccess(g).answer,
 		keepRoute:    g.answerKeep,
 		keepPageID:   g.answerKeepPage,
 		keepLinkID:   g.answerKeepLink,
@@ -55,9 +58,34 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 	return answers
 }
 
-// answerAccess answers what the caller may do.
-func (g *Gateway) answerAccess(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	access, err := g.access(ctx, ex.Caller, ex.Tenant)
+// access says what callers may do. What the policies say is judged for each operation and
+// each price, and remembered for a moment: asking is cheap for whoever asks often.
+type access struct {
+	*Gateway
+
+	judged *lru.Cache[string, judged] // by organisation, team, key and roles
+}
+
+// judged is what the policies of a revision said at a time.
+type judged struct {
+	at         time.Time
+	revision   string
+	operations []reference.Operation
+	prices     []reference.Price
+}
+
+// judgedFor is how long a judgement is shown, maxJudged how many are remembered, some 20
+// kB each.
+const (
+	judgedFor = 10 * time.Second
+	maxJudged = 256
+)
+
+func newAccess(g *Gateway) access { return access{g, must(lru.New[string, judged](maxJudged))} }
+
+// answer answers what the caller may do.
+func (g access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	access, err := g.of(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +104,8 @@ func answerJSON(v any) (*filter.Answer, error) {
 	}, nil
 }
 
-// access collects limits, policies and prices for a caller.
-func (g *Gateway) access(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) (*reference.Access, error) {
+// of collects limits, budgets, policies and prices for a caller.
+func (g access) of(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) (*reference.Access, error) {
 	now := g.current.Load()
 	a := &reference.Access{
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
@@ -93,19 +121,33 @@ func (g *Gateway) access(ctx context.Context, caller *identity.Caller, tenant *f
 		}
 	}
 	addPolicies(a, now.config.entries(caller.Org))
+	j, err := g.judge(ctx, now.engine, a)
+	a.Operations, a.Prices = j.operations, j.prices
+	return a, err
+}
+
+// judge asks the policies about every operation and price for a caller.
+func (g access) judge(ctx context.Context, engine *policies.Engine, a *reference.Access) (j judged, err error) {
+	j = judged{at: g.deps.Now(), prices: []reference.Price{}}
+	j.revision, _ = engine.Revision(a.Org)
+	name := strings.Join(slices.Concat([]string{a.Org, a.Team, a.Key}, a.Roles), "\x00")
+	if known, ok := g.judged.Get(name); ok && known.revision == j.revision && j.at.Sub(known.at) < judgedFor {
+		return known, nil
+	}
 	for _, op := range g.api.Operations() {
-		judged, err := judgedWhatever(ctx, now.engine, op, a, g.deps.Now())
+		one, err := judgedWhatever(ctx, engine, op, a, j.at)
 		if err != nil {
-			return nil, err
+			return j, err
 		}
-		a.Operations = append(a.Operations, judged)
+		j.operations = append(j.operations, one)
 	}
-	if prices, err := g.catalog.Snapshot(ctx, caller.Org); err == nil {
-		if a.Prices, err = pricesFor(ctx, now.engine, prices, a, g.deps.Now()); err != nil {
-			return nil, err
+	if list, err := g.catalog.Snapshot(ctx, a.Org); err == nil {
+		if j.prices, err = pricesFor(ctx, engine, list, a, j.at); err != nil {
+			return j, err
 		}
 	}
-	return a, nil
+	g.judged.Add(name, j)
+	return j, nil
 }
 
 // budgetsFor lists the budgets that a caller's calls are held against.
