@@ -37,8 +37,14 @@ func chromium(t *testing.T) string {
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	p := platform.RunT(t)
+	return serveWith(t, p, `, run_url: "`+p.RunURL+`"`)
+}
+
+// serveWith is serve with settings of the platform.
+func serveWith(t *testing.T, p *platform.Instance, settings string) *httptest.Server {
+	t.Helper()
 	cfg := world.Configuration(t, `
-platform: {base_url: "`+p.URL+`", run_url: "`+p.RunURL+`"}
+platform: {base_url: "`+p.URL+`"`+settings+`}
 redis: {embedded: true}
 orgs:
   - id: acme
@@ -58,6 +64,13 @@ func TestTheV1PageLeadsToTheReference(t *testing.T) {
 	b := openTab(t)
 	b.do(t, chromedp.Navigate(serve(t).URL+"/v1/docs"))
 	b.until(t, `location.pathname === "/docs" && document.querySelectorAll("#v1 .opblock").length >= 30`)
+}
+
+// Where runs are not served, the page does not offer them.
+func TestRunsThatAreNotServed(t *testing.T) {
+	b := openTab(t)
+	b.do(t, chromedp.Navigate(serveWith(t, platform.RunT(t), "").URL+"/docs"))
+	b.until(t, `document.querySelector("#tab-run").hidden && document.querySelectorAll("#v2 .opblock").length >= 50`)
 }
 
 // An error is shown as text: nothing a caller writes into a path becomes markup.

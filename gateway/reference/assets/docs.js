@@ -170,4 +170,6 @@ byId("key-form").addEventListener("submit", async (event) => {
 
 for (const name of Object.keys(tabs)) byId("tab-" + name).addEventListener("click", () => open(name));
 addEventListener("popstate", () => open(current()));
+// A gateway need not serve runs.
+fetch("/docs/run.json", { method: "HEAD" }).then((res) => { byId("tab-run").hidden = !res.ok; });
 open(current());
