@@ -94,10 +94,14 @@ func always(v string) func(string, *Cost) string { return func(string, *Cost) st
 func instant(t time.Time) string                 { return t.UTC().Format("2006-01-02T15:04:05Z") }
 func monthOf(t time.Time) time.Time              { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
+// tagPrefix begins the names of tags that no caller has set, so that they clash with no
+// label (FOCUS 1.2, column Tags).
+const tagPrefix = "tollgate/"
+
 func tags(_ string, c *Cost) string {
 	set := make(map[string]string)
 	maps.Copy(set, c.Labels)
-	for name, value := range map[string]string{"team": c.Team, "key": c.Key} {
+	for name, value := range map[string]string{tagPrefix + "team": c.Team, tagPrefix + "key": c.Key} {
 		if value != "" {
 			set[name] = value
 		}

@@ -71,7 +71,7 @@ func TestWriteFOCUS(t *testing.T) {
 		t.Errorf("BillingPeriodEnd = %s, want %s", got, want)
 	}
 	var tags map[string]string
-	if err := json.Unmarshal([]byte(value(1, "Tags")), &tags); err != nil || tags["team"] != "research" || tags["key"] != "ann" || tags["project"] != "llm" {
+	if err := json.Unmarshal([]byte(value(1, "Tags")), &tags); err != nil || tags["tollgate/team"] != "research" || tags["tollgate/key"] != "ann" || tags["project"] != "llm" || tags["team"] != "mine" {
 		t.Errorf("Tags = %s (%v)", value(1, "Tags"), err)
 	}
 	if got := value(2, "ServiceCategory"); got != "Storage" {
