@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ func query(q *admin.CostQuery, now time.Time) (*spend.Query, error) {
 	tomorrow := spend.Daily.Start(now).AddDate(0, 0, 1)
 	out := &spend.Query{
 		From: q.From, To: q.To, Bucket: spend.Unit(cmp.Or(q.Bucket, string(spend.Daily))), Where: make(map[spend.Dimension][]string),
+		Rates: q.Rates,
 	}
 	if out.To.IsZero() || out.To.After(tomorrow) {
 		out.To = tomorrow
@@ -74,6 +76,9 @@ func (l ledger) History(ctx context.Context, org string, q admin.CostQuery) (*ad
 		out.Rows[i] = admin.Cost{
 			Start: r.Start, End: asked.End(r.Start), Team: r.Item.Team, Key: r.Item.Key, Kind: r.Item.Kind, Resource: r.Item.Resource,
 			Name: r.Item.Name, GPU: r.Item.GPU, DataCenter: r.Item.DataCenter, Decision: r.Item.Decision, Labels: r.Item.Labels.Map(), USD: catalog.Money(r.Micro).String(),
+		}
+		if rate := r.Item.Rate; rate > 0 {
+			out.Rows[i].PerHour, out.Rows[i].Hours = catalog.Money(rate).String(), strconv.FormatFloat(float64(r.Micro)/float64(rate), 'f', 6, 64)
 		}
 	}
 	out.Total = catalog.Money(total).String()

@@ -17,6 +17,8 @@ type CostQuery struct {
 	Bucket   string
 	By       []string
 	Where    map[string][]string
+	// Rates tells what was counted at different rates apart.
+	Rates bool
 }
 
 // byLabel begins the dimensions that are labels.
@@ -50,6 +52,10 @@ type Cost struct {
 	// Labels are those that the costs are grouped by, and with the resource all.
 	Labels map[string]string `json:"labels,omitempty"`
 	USD    string            `json:"usd"`
+	// PerHour is the rate, in USD, and Hours for how long, where rates are told apart and
+	// this one is known; corrections by bills and what costs once have none.
+	PerHour string `json:"perHour,omitempty"`
+	Hours   string `json:"hours,omitempty"`
 }
 
 // Forecasts is what an organisation's scopes are likely to spend.
@@ -148,7 +154,7 @@ func scopesIn(v url.Values) (scopes []string) {
 // export answers with costs in the columns of FOCUS 1.2.
 func (d Deps) export(w http.ResponseWriter, r *http.Request) {
 	v := r.URL.Query()
-	costs, err := d.ask(r.Context(), v, func(q *CostQuery) { q.By = dimensions })
+	costs, err := d.ask(r.Context(), v, func(q *CostQuery) { q.By, q.Rates = dimensions, true })
 	if err != nil {
 		fail(w, err)
 		return

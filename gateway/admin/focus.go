@@ -39,22 +39,22 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	{"CommitmentDiscountStatus", null},
 	{"CommitmentDiscountType", null},
 	{"CommitmentDiscountUnit", null},
-	{"ConsumedQuantity", usd},
-	{"ConsumedUnit", always("USD")},
+	{"ConsumedQuantity", quantity},
+	{"ConsumedUnit", unit},
 	{"ContractedCost", usd},
-	{"ContractedUnitPrice", always("1.0")},
+	{"ContractedUnitPrice", unitPrice},
 	{"EffectiveCost", usd},
 	{"InvoiceId", null},
 	{"InvoiceIssuerName", always(issuer)},
 	{"ListCost", usd},
-	{"ListUnitPrice", always("1.0")},
+	{"ListUnitPrice", unitPrice},
 	{"PricingCategory", always("Standard")},
 	{"PricingCurrency", always("USD")},
-	{"PricingCurrencyContractedUnitPrice", always("1.0")},
+	{"PricingCurrencyContractedUnitPrice", unitPrice},
 	{"PricingCurrencyEffectiveCost", usd},
-	{"PricingCurrencyListUnitPrice", always("1.0")},
-	{"PricingQuantity", usd},
-	{"PricingUnit", always("USD")},
+	{"PricingCurrencyListUnitPrice", unitPrice},
+	{"PricingQuantity", quantity},
+	{"PricingUnit", unit},
 	{"ProviderName", always(issuer)},
 	{"PublisherName", always(issuer)},
 	{"RegionId", func(_ string, c *Cost) string { return c.DataCenter }},
@@ -86,10 +86,24 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 // issuer is who bills.
 const issuer = "Compute Platform"
 
-func null(string, *Cost) string                  { return "" }
-func usd(_ string, c *Cost) string               { return c.USD }
-func account(org string, _ *Cost) string         { return org }
-func sku(_ string, c *Cost) string               { return cmp.Or(c.GPU, c.Kind) }
+func null(string, *Cost) string          { return "" }
+func usd(_ string, c *Cost) string       { return c.USD }
+func account(org string, _ *Cost) string { return org }
+func sku(_ string, c *Cost) string       { return cmp.Or(c.GPU, c.Kind) }
+
+// quantity is for how many hours something was there at one rate. What has no rate, such
+// as runs and corrections by bills, is measured in what it costs.
+func quantity(_ string, c *Cost) string { return cmp.Or(c.Hours, c.USD) }
+
+func unit(_ string, c *Cost) string {
+	if c.Hours != "" {
+		return "Hours"
+	}
+	return "USD"
+}
+
+func unitPrice(_ string, c *Cost) string { return cmp.Or(c.PerHour, "1.0") }
+
 func always(v string) func(string, *Cost) string { return func(string, *Cost) string { return v } }
 func instant(t time.Time) string                 { return t.UTC().Format("2006-01-02T15:04:05Z") }
 func monthOf(t time.Time) time.Time              { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
@@ -131,8 +145,8 @@ func serviceOf(kind string) service {
 }
 
 // WriteFOCUS writes costs by resource and owner as CSV with the columns of FOCUS 1.2.
-// Amounts are in USD with six decimals; what a charge is priced and consumed in is
-// its cost, because rates change within a period.
+// Amounts are in USD with six decimals. Each row is of one rate, and priced and consumed in
+// hours at it.
 func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
 	table := make([][]string, 1+len(rows))
 	for i := range table {

@@ -206,8 +206,14 @@ func differences(hour time.Time, counted []Rollup, bills []Bill, items map[strin
 	sums := make(map[string]int64)
 	for _, r := range counted {
 		if r.Start.Equal(hour) {
-			was[r.Item.Resource] = append(was[r.Item.Resource], r)
+			r.Item.Rate = 0 // bills know none
 			sums[r.Item.Resource] += r.Micro
+			rows := was[r.Item.Resource]
+			if i := slices.IndexFunc(rows, func(known Rollup) bool { return known.Item == r.Item }); i >= 0 {
+				rows[i].Micro += r.Micro
+			} else {
+				was[r.Item.Resource] = append(rows, r)
+			}
 		}
 	}
 	for _, bill := range bills {

@@ -22,6 +22,9 @@ type Item struct {
 	// Decision is that of the call that made the resource.
 	Decision string `json:"decision,omitempty"`
 	Labels   Labels `json:"labels,omitempty"`
+	// Rate is what it cost per hour, in micro-dollars, in a roll-up of time at one rate; 0
+	// in others, and where that is not asked for.
+	Rate int64 `json:"rate,omitempty"`
 }
 
 // maxName bounds what is kept of a name, in bytes.

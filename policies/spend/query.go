@@ -70,7 +70,7 @@ func (i *Item) compare(other *Item) int {
 			return order
 		}
 	}
-	return cmp.Compare(i.Labels, other.Labels)
+	return cmp.Or(cmp.Compare(i.Labels, other.Labels), cmp.Compare(i.Rate, other.Rate))
 }
 
 // Buckets that costs are summed in, in UTC, besides [Hourly] and [Daily].
@@ -89,6 +89,8 @@ type Query struct {
 	// Where keeps what has one of the values in each of the dimensions; "" is what has
 	// none.
 	Where map[Dimension][]string
+	// Rates tells what was counted at different rates apart.
+	Rates bool
 }
 
 // ErrRange means that a query asks for what is not kept, or for nothing.
@@ -156,11 +158,14 @@ func (q *Query) sum(rows []Rollup) []Rollup {
 	sums := make(map[group]int64)
 	for _, r := range rows {
 		item := facts[r.Item.Resource]
-		item.Owner = r.Item.Owner
+		item.Owner, item.Rate = r.Item.Owner, 0
+		if q.Rates {
+			item.Rate = r.Item.Rate
+		}
 		if !q.wants(&item) {
 			continue
 		}
-		var by Item
+		by := Item{Rate: item.Rate}
 		for _, d := range q.By {
 			if name, ok := d.Label(); ok {
 				by.Labels = by.Labels.with(name, item.Labels.Get(name))
@@ -206,7 +211,7 @@ func factsOf(rows []Rollup) map[string]Item {
 	facts := make(map[string]Item)
 	for _, r := range rows {
 		f, next := facts[r.Item.Resource], r.Item
-		next.Owner = Owner{}
+		next.Owner, next.Rate = Owner{}, 0
 		next.Name, next.GPU = cmp.Or(next.Name, f.Name), cmp.Or(next.GPU, f.GPU)
 		next.DataCenter, next.Decision, next.Labels = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision), cmp.Or(next.Labels, f.Labels)
 		facts[next.Resource] = next

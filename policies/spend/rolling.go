@@ -169,7 +169,7 @@ func (r *running) latest() int64 {
 	return at
 }
 
-// accrue returns what the series has cost up to a time, by hour.
+// accrue returns what the series has cost up to a time, by hour and rate.
 func (r *running) accrue(until int64) []Rollup {
 	slices.SortStableFunc(r.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	var out []Rollup
@@ -185,10 +185,12 @@ func (r *running) accrue(until int64) []Rollup {
 			to := min(end, start+hour)
 			micro, rest := cost(rate, to-from, r.Carry)
 			r.Carry = rest
-			if n := len(out); n > 0 && out[n-1].Start.UnixMilli() == start {
+			if n := len(out); n > 0 && out[n-1].Start.UnixMilli() == start && out[n-1].Item.Rate == rate {
 				out[n-1].Micro += micro
 			} else {
-				out = append(out, Rollup{Start: time.UnixMilli(start).UTC(), Item: r.Item, Micro: micro})
+				item := r.Item
+				item.Rate = rate
+				out = append(out, Rollup{Start: time.UnixMilli(start).UTC(), Item: item, Micro: micro})
 			}
 			from = to
 		}
