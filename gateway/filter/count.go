@@ -58,7 +58,7 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	if own || !d.Allowed {
-		ex.Limit = &d
+		ex.Limit, ex.uncounted = &d, d.Degraded
 	}
 	ex.Event.LimitSource, ex.Event.Degraded = string(d.Source), d.Degraded
 	if d.Allowed {

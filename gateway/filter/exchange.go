@@ -200,7 +200,7 @@ type Exchange struct {
 	withheld []string
 	// nested says that the exchange is part of another one, counted that it was taken
 	// from the caller's quotas with that one, and uncounted that the store was away
-	// then.
+	// then. Calls under way at once begin with uncounted: Limit changes as each ends.
 	nested, counted, uncounted bool
 	// slot is its place among what is done at once, nil without one.
 	slot *overload.Slot
@@ -239,7 +239,7 @@ func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params 
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
 	c.Operation, c.Caller, c.Tenant, c.callers, c.Params, c.nested, c.slot = op, caller, ex.Tenant, ex.callers, params, true, ex.slot
 	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
-	c.uncounted = ex.Limit != nil && ex.Limit.Degraded
+	c.uncounted = ex.uncounted
 	c.Out.Whole = true
 	return c
 }
