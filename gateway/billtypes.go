@@ -196,7 +196,7 @@ func (g *Gateway) countedTypes(ctx context.Context, org string, q *billQuestion,
 	if !from.Before(to) {
 		return nil
 	}
-	if err := history.Roll(ctx, org, nil); err != nil {
+	if err := history.Roll(ctx, org); err != nil {
 		return fmt.Errorf("types of what was billed: %w", err)
 	}
 	rows, err := history.Ask(ctx, org, &spend.Query{

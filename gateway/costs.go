@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func (l ledger) History(ctx context.Context, org string, q admin.CostQuery) (*ad
 		return nil, err
 	}
 	history := l.g.books.History
-	if err := history.Roll(ctx, org, nil); err != nil {
+	if err := history.Roll(ctx, org); err != nil {
 		return nil, err
 	}
 	rows, err := history.Ask(ctx, org, asked, now)
@@ -77,8 +78,12 @@ func (l ledger) History(ctx context.Context, org string, q admin.CostQuery) (*ad
 			Start: r.Start, End: asked.End(r.Start), Team: r.Item.Team, Key: r.Item.Key, Kind: r.Item.Kind, Resource: r.Item.Resource,
 			Name: r.Item.Name, GPU: r.Item.GPU, DataCenter: r.Item.DataCenter, Decision: r.Item.Decision, Labels: r.Item.Labels.Map(), USD: catalog.Money(r.Micro).String(),
 		}
-		if rate := r.Item.Rate; rate > 0 {
-			out.Rows[i].PerHour, out.Rows[i].Hours = catalog.Money(rate).String(), strconv.FormatFloat(float64(r.Micro)/float64(rate), 'f', 6, 64)
+		if t := r.Item.Terms; t.Rate > 0 {
+			hours := float64(r.Micro) / float64(t.Rate)
+			out.Rows[i].PerHour, out.Rows[i].Hours, out.Rows[i].GB = catalog.Money(t.Rate).String(), strconv.FormatFloat(hours, 'f', 6, 64), t.GB
+			if t.List > 0 {
+				out.Rows[i].ListPerHour, out.Rows[i].ListUSD = catalog.Money(t.List).String(), catalog.Money(math.Round(hours*float64(t.List))).String()
+			}
 		}
 	}
 	out.Total = catalog.Money(total).String()
@@ -92,7 +97,7 @@ func (l ledger) Forecast(ctx context.Context, org string) (*admin.Forecasts, err
 		return nil, err
 	}
 	history := l.g.books.History
-	if err := history.Roll(ctx, org, nil); err != nil {
+	if err := history.Roll(ctx, org); err != nil {
 		return nil, err
 	}
 	state, err := l.g.ledger.Store.Show(ctx, org)

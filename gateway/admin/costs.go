@@ -56,6 +56,12 @@ type Cost struct {
 	// this one is known; corrections by bills and what costs once have none.
 	PerHour string `json:"perHour,omitempty"`
 	Hours   string `json:"hours,omitempty"`
+	// ListPerHour is the rate on the platform's list, and ListUSD the costs at it, where
+	// something else was agreed.
+	ListPerHour string `json:"listPerHour,omitempty"`
+	ListUSD     string `json:"listUsd,omitempty"`
+	// GB is the size of a network volume.
+	GB int64 `json:"gb,omitempty"`
 }
 
 // Forecasts is what an organisation's scopes are likely to spend.

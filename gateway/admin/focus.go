@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"strconv"
 	"time"
 )
 
@@ -46,13 +47,13 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	{"EffectiveCost", usd},
 	{"InvoiceId", null},
 	{"InvoiceIssuerName", always(issuer)},
-	{"ListCost", usd},
-	{"ListUnitPrice", unitPrice},
+	{"ListCost", func(_ string, c *Cost) string { return cmp.Or(c.ListUSD, c.USD) }},
+	{"ListUnitPrice", listPrice},
 	{"PricingCategory", always("Standard")},
 	{"PricingCurrency", always("USD")},
 	{"PricingCurrencyContractedUnitPrice", unitPrice},
 	{"PricingCurrencyEffectiveCost", usd},
-	{"PricingCurrencyListUnitPrice", unitPrice},
+	{"PricingCurrencyListUnitPrice", listPrice},
 	{"PricingQuantity", quantity},
 	{"PricingUnit", unit},
 	{"ProviderName", always(issuer)},
@@ -91,18 +92,47 @@ func usd(_ string, c *Cost) string       { return c.USD }
 func account(org string, _ *Cost) string { return org }
 func sku(_ string, c *Cost) string       { return cmp.Or(c.GPU, c.Kind) }
 
-// quantity is for how many hours something was there at one rate. What has no rate, such
-// as runs and corrections by bills, is measured in what it costs.
-func quantity(_ string, c *Cost) string { return cmp.Or(c.Hours, c.USD) }
-
-func unit(_ string, c *Cost) string {
-	if c.Hours != "" {
-		return "Hours"
+// quantity is for how many hours something was there at one rate, a network volume with
+// each of its GB. What has no rate, such as runs and corrections by bills, is measured in
+// what it costs.
+func quantity(_ string, c *Cost) string {
+	switch {
+	case c.Hours == "":
+		return c.USD
+	case c.GB > 0:
+		return scaled(c.Hours, float64(c.GB))
 	}
-	return "USD"
+	return c.Hours
 }
 
-func unitPrice(_ string, c *Cost) string { return cmp.Or(c.PerHour, "1.0") }
+func unit(_ string, c *Cost) string {
+	switch {
+	case c.Hours == "":
+		return "USD"
+	case c.GB > 0:
+		return "GB-Hours"
+	}
+	return "Hours"
+}
+
+// unitPrice is the rate that was agreed, listPrice that of the platform's list.
+func unitPrice(_ string, c *Cost) string { return c.perUnit(c.PerHour) }
+func listPrice(_ string, c *Cost) string { return c.perUnit(cmp.Or(c.ListPerHour, c.PerHour)) }
+
+// perUnit is a rate per hour by the unit of the quantity.
+func (c *Cost) perUnit(perHour string) string {
+	if perHour != "" && c.GB > 0 {
+		return scaled(perHour, 1/float64(c.GB))
+	}
+	return cmp.Or(perHour, "1.0")
+}
+
+// scaled multiplies a number of the report, with as many decimals as keep six of a
+// thousand terabytes.
+func scaled(number string, by float64) string {
+	n, _ := strconv.ParseFloat(number, 64) // it was written by us
+	return strconv.FormatFloat(n*by, 'f', 12, 64)
+}
 
 func always(v string) func(string, *Cost) string { return func(string, *Cost) string { return v } }
 func instant(t time.Time) string                 { return t.UTC().Format("2006-01-02T15:04:05Z") }

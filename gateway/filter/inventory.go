@@ -74,6 +74,10 @@ func (r *Reader) measure(ctx context.Context, org string, plan *spend.Plan, it *
 		}
 	}
 	it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
+	if listed := prices.Listed(); listed != prices {
+		a, _ := plan.Footprint(it.Kind, it.Record, workers, listed)
+		it.Listed = a[spend.Burn]
+	}
 	it.Use.Workers, it.Use.Burn = workers, it.Amounts[spend.Burn]
 	if it.Kind == operation.KindEndpoint {
 		active := spend.Active(it.Record, workers, prices)

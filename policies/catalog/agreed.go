@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
@@ -44,7 +45,7 @@ func (p Prices) Apply(l Lists) Lists {
 	if p.Equal(Prices{Runs: p.Runs}) {
 		return l // runs are not on the list
 	}
-	l.Agreed = true
+	l.Listed = &Lists{GPUs: slices.Clone(l.GPUs), CPUs: slices.Clone(l.CPUs), Tiers: l.Tiers}
 	listed := make(map[string]bool)
 	for i := range l.GPUs {
 		g := &l.GPUs[i]

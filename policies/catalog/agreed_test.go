@@ -49,6 +49,12 @@ func TestAgreedPrices(t *testing.T) {
 	if got := s.Standing(operation.KindPod, running); got.Hourly != 1_990_000 {
 		t.Errorf("a pod that runs: %+v, want what was agreed", got)
 	}
+	if got := s.Listed().Standing(operation.KindPod, running); got.Hourly != 2_990_000 {
+		t.Errorf("by the list: %+v, want what the platform says", got)
+	}
+	if got := s.Listed().Price("createPod", operation.VerbCreate, pod("L4", nil)); got.Hourly != 430_001 {
+		t.Errorf("by the list: %+v, want its price", got)
+	}
 	if got := NewSnapshot(Prices{}.Apply(lists()), Rates{}, time.Time{}).Standing(operation.KindPod, running); got.Hourly != 2_990_000 {
 		t.Errorf("without an agreement: %+v, want what the platform says", got)
 	}

@@ -22,7 +22,7 @@ type Snapshot struct {
 	cpuByID  map[string]*CPU
 	pools    map[string][]*GPU
 	rates    Rates
-	agreed   bool
+	listed   *Snapshot
 	fetched  time.Time
 	digest   string
 	poolList []string
@@ -33,7 +33,6 @@ type Snapshot struct {
 func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	s := &Snapshot{
 		tiers:   l.Tiers,
-		agreed:  l.Agreed,
 		gpus:    slices.SortedFunc(slices.Values(l.GPUs), func(a, b GPU) int { return strings.Compare(a.ID, b.ID) }),
 		cpus:    slices.SortedFunc(slices.Values(l.CPUs), func(a, b CPU) int { return strings.Compare(a.ID, b.ID) }),
 		gpuByID: make(map[string]*GPU, len(l.GPUs)),
@@ -41,6 +40,9 @@ func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 		pools:   map[string][]*GPU{},
 		rates:   rates,
 		fetched: fetched,
+	}
+	if l.Listed != nil {
+		s.listed = NewSnapshot(*l.Listed, rates, fetched)
 	}
 	for i := range s.gpus {
 		g := &s.gpus[i]
@@ -58,7 +60,7 @@ func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	}
 	s.nameFlavours()
 	slices.Sort(s.poolList)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v|%+v|%t", s.gpus, s.cpus, s.tiers, rates, s.agreed))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v|%+v|%t", s.gpus, s.cpus, s.tiers, rates, s.listed != nil))
 	s.digest = hex.EncodeToString(sum[:12])
 	return s
 }
@@ -195,6 +197,15 @@ func (s *Snapshot) Lacks(kind, id string) (meant string, lacks bool) {
 		return "", len(s.tiers) > 0
 	}
 	return "", false
+}
+
+// Listed is the platform's own list where other prices were agreed, and else the list
+// itself.
+func (s *Snapshot) Listed() *Snapshot {
+	if s == nil || s.listed == nil {
+		return s
+	}
+	return s.listed
 }
 
 // Fetched is when the list was read from the platform.

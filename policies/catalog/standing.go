@@ -21,7 +21,7 @@ func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
 			return Cost{Known: true, Hourly: perHour(monthly)}
 		}
 		c := s.pod(resource)
-		if rate, err := moneyOf(resource["cost"]); err == nil && rate > 0 && (!s.agreed || !c.Known) {
+		if rate, err := moneyOf(resource["cost"]); err == nil && rate > 0 && (s.listed == nil || !c.Known) {
 			c = Cost{Known: true, Hourly: rate, GPUs: c.GPUs}
 		}
 		return s.withDisks(c, resource, 1)

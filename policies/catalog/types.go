@@ -7,9 +7,10 @@ type Lists struct {
 	// Tiers holds the kind of a network volume whose kind a request leaves out, by
 	// data centre; that of a centre without network volumes is "".
 	Tiers map[string]string
-	// Agreed says that the prices are those agreed with the organisation, which the
-	// platform may not know where it says what a pod costs.
-	Agreed bool
+	// Listed is the platform's own list where the prices are those agreed with the
+	// organisation, which the platform may not know where it says what a pod costs; nil
+	// where nothing was agreed.
+	Listed *Lists
 }
 
 // GPU is one GPU type of the platform's catalog.

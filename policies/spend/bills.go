@@ -206,7 +206,7 @@ func differences(hour time.Time, counted []Rollup, bills []Bill, items map[strin
 	sums := make(map[string]int64)
 	for _, r := range counted {
 		if r.Start.Equal(hour) {
-			r.Item.Rate = 0 // bills know none
+			r.Item.Terms = Terms{} // bills know none
 			sums[r.Item.Resource] += r.Micro
 			rows := was[r.Item.Resource]
 			if i := slices.IndexFunc(rows, func(known Rollup) bool { return known.Item == r.Item }); i >= 0 {

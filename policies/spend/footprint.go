@@ -69,6 +69,9 @@ type Found struct {
 	// GPU and DataCenter are those of [Machine].
 	GPU, DataCenter string
 	Amounts         Amounts
+	// Listed is what it costs per hour on the platform's list, in micro-dollars, 0 where
+	// nothing else was agreed.
+	Listed int64
 	// Priced is false if nothing is known of what it costs.
 	Priced bool
 	// Unread is true of an endpoint whose workers were not listed: there may be more than

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -22,9 +23,26 @@ type Item struct {
 	// Decision is that of the call that made the resource.
 	Decision string `json:"decision,omitempty"`
 	Labels   Labels `json:"labels,omitempty"`
-	// Rate is what it cost per hour, in micro-dollars, in a roll-up of time at one rate; 0
-	// in others, and where that is not asked for.
+	Terms
+}
+
+// Terms are what an item costs per hour, in micro-dollars: of a series, those that the
+// reconciler found last; of a roll-up, those of its time. They are zero where they are not
+// known, in what costs once, and where they are not asked for.
+type Terms struct {
 	Rate int64 `json:"rate,omitempty"`
+	// List is what the platform's list says instead, 0 if that is Rate.
+	List int64 `json:"list,omitempty"`
+	// GB is the size of a network volume.
+	GB int64 `json:"gb,omitempty"`
+}
+
+// at is the terms at a rate: those that are known, or the rate alone.
+func (t Terms) at(rate int64) Terms {
+	if t.Rate == rate {
+		return t
+	}
+	return Terms{Rate: rate}
 }
 
 // maxName bounds what is kept of a name, in bytes.
@@ -156,13 +174,25 @@ type Archive interface {
 type History struct {
 	Archive Archive
 	Keep    Retention
+
+	found sync.Map // by organisation, what Learn was told
+}
+
+// Learn tells what was found of an organisation's resources. That is not to be changed.
+func (h *History) Learn(org string, found map[string]*Found) { h.found.Store(org, found) }
+
+// known is what Learn was told last, nil for nothing.
+func (h *History) known(org string) map[string]*Found {
+	known, _ := h.found.Load(org)
+	found, _ := known.(map[string]*Found)
+	return found
 }
 
 // rollTries bounds how often another gateway may be quicker.
 const rollTries = 5
 
 // RollHours is Roll if an hour has ended since the last time, or something has changed.
-func (h *History) RollHours(ctx context.Context, org string, found map[string]*Found) error {
+func (h *History) RollHours(ctx context.Context, org string) error {
 	at, err := h.Archive.Rolled(ctx, org)
 	if err != nil {
 		return fmt.Errorf("roll up %s: %w", org, err)
@@ -170,18 +200,17 @@ func (h *History) RollHours(ctx context.Context, org string, found map[string]*F
 	if at.Waiting == 0 && !at.Until.Before(Hourly.Start(at.Now)) {
 		return nil
 	}
-	return h.Roll(ctx, org, found)
+	return h.Roll(ctx, org)
 }
 
-// Roll makes the roll-ups of an organisation up to date, in small postings. Found is what
-// is known of resources now; it may be nil.
-func (h *History) Roll(ctx context.Context, org string, found map[string]*Found) error {
+// Roll makes the roll-ups of an organisation up to date, in small postings.
+func (h *History) Roll(ctx context.Context, org string) error {
 	for range rollTries {
 		t, err := h.Archive.Tally(ctx, org)
 		if err != nil {
 			return fmt.Errorf("roll up %s: %w", org, err)
 		}
-		done, err := h.post(ctx, org, newRolling(&t, found))
+		done, err := h.post(ctx, org, newRolling(&t, h.known(org)))
 		if err != nil {
 			return fmt.Errorf("roll up %s: %w", org, err)
 		}
@@ -211,6 +240,7 @@ func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error
 func (i *Item) learn(f *Found) {
 	i.GPU = cmp.Or(f.GPU, i.GPU)
 	i.DataCenter = cmp.Or(f.DataCenter, i.DataCenter)
+	i.Terms = Terms{Rate: f.Amounts[Burn], List: f.Listed, GB: f.Amounts[VolumeGB]}
 }
 
 // Machine returns the type of GPU, or of CPU, that a resource has, and its data

@@ -70,7 +70,7 @@ func (i *Item) compare(other *Item) int {
 			return order
 		}
 	}
-	return cmp.Or(cmp.Compare(i.Labels, other.Labels), cmp.Compare(i.Rate, other.Rate))
+	return cmp.Or(cmp.Compare(i.Labels, other.Labels), cmp.Compare(i.Rate, other.Rate), cmp.Compare(i.List, other.List), cmp.Compare(i.GB, other.GB))
 }
 
 // Buckets that costs are summed in, in UTC, besides [Hourly] and [Daily].
@@ -150,7 +150,7 @@ func (q *Query) start(at time.Time) time.Time {
 
 // sum groups roll-ups.
 func (q *Query) sum(rows []Rollup) []Rollup {
-	facts := factsOf(rows)
+	facts, terms := factsOf(rows)
 	type group struct {
 		start int64
 		item  Item
@@ -158,14 +158,14 @@ func (q *Query) sum(rows []Rollup) []Rollup {
 	sums := make(map[group]int64)
 	for _, r := range rows {
 		item := facts[r.Item.Resource]
-		item.Owner, item.Rate = r.Item.Owner, 0
+		item.Owner = r.Item.Owner
 		if q.Rates {
-			item.Rate = r.Item.Rate
+			item.Terms = terms[rateOf{r.Item.Resource, r.Item.Rate}]
 		}
 		if !q.wants(&item) {
 			continue
 		}
-		by := Item{Rate: item.Rate}
+		by := Item{Terms: item.Terms}
 		for _, d := range q.By {
 			if name, ok := d.Label(); ok {
 				by.Labels = by.Labels.with(name, item.Labels.Get(name))
@@ -202,21 +202,29 @@ func (q *Query) wants(item *Item) bool {
 	return true
 }
 
-// factsOf is what was known last of each resource, without its owner: more is known
-// after its first hour than in it.
-func factsOf(rows []Rollup) map[string]Item {
+// rateOf is a resource at a rate.
+type rateOf struct {
+	resource string
+	rate     int64
+}
+
+// factsOf is what was known last of each resource, without its owner, and of each at each
+// of its rates: more is known after its first hour than in it.
+func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
 	slices.SortFunc(rows, func(a, b Rollup) int {
 		return cmp.Or(a.Start.Compare(b.Start), a.Item.compare(&b.Item), cmp.Compare(a.Item.Name, b.Item.Name), cmp.Compare(a.Item.Decision, b.Item.Decision))
 	})
-	facts := make(map[string]Item)
+	facts, terms = make(map[string]Item), make(map[rateOf]Terms)
 	for _, r := range rows {
 		f, next := facts[r.Item.Resource], r.Item
-		next.Owner, next.Rate = Owner{}, 0
+		next.Owner, next.Terms = Owner{}, Terms{}
 		next.Name, next.GPU = cmp.Or(next.Name, f.Name), cmp.Or(next.GPU, f.GPU)
 		next.DataCenter, next.Decision, next.Labels = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision), cmp.Or(next.Labels, f.Labels)
 		facts[next.Resource] = next
+		at := rateOf{r.Item.Resource, r.Item.Rate}
+		terms[at] = Terms{r.Item.Rate, cmp.Or(r.Item.List, terms[at].List), cmp.Or(r.Item.GB, terms[at].GB)}
 	}
-	return facts
+	return facts, terms
 }
 
 // End is when the bucket that began at a time ends, within the range.

@@ -19,7 +19,7 @@ func TestGroupings(t *testing.T) {
 		store := spend.NewMemory(func() time.Time { return now }, nil)
 		history := &spend.History{Archive: store, Keep: spend.Retention{Hourly: 40, Daily: 400}}
 		roll := func() {
-			if err := history.Roll(t.Context(), org, nil); err != nil {
+			if err := history.Roll(t.Context(), org); err != nil {
 				t.Fatal(err)
 			}
 		}

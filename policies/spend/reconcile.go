@@ -134,7 +134,7 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	if r.Seen != nil && before.Complete {
 		r.Seen(ctx, org, &before)
 	}
-	if err := r.History.RollHours(ctx, org, nil); err != nil {
+	if err := r.History.RollHours(ctx, org); err != nil {
 		return Report{}, err
 	}
 	above, below := split(before.Differences())
@@ -162,7 +162,8 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	if err := p.run(ctx, found); err != nil {
 		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
 	}
-	if err := r.History.RollHours(ctx, org, p.found); err != nil {
+	r.History.Learn(org, p.found)
+	if err := r.History.RollHours(ctx, org); err != nil {
 		return p.report, err
 	}
 	if err := r.prove(ctx, org, below, nil); err != nil {

@@ -189,7 +189,7 @@ func (r *running) accrue(until int64) []Rollup {
 				out[n-1].Micro += micro
 			} else {
 				item := r.Item
-				item.Rate = rate
+				item.Terms = item.at(rate)
 				out = append(out, Rollup{Start: time.UnixMilli(start).UTC(), Item: item, Micro: micro})
 			}
 			from = to

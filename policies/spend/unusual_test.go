@@ -69,7 +69,7 @@ func TestUnusualHours(t *testing.T) {
 					t.Fatalf("Adjust: %t, %v", done, err)
 				}
 				now = now.Add(59 * time.Minute)
-				if err := history.Roll(t.Context(), org, nil); err != nil {
+				if err := history.Roll(t.Context(), org); err != nil {
 					t.Fatal(err)
 				}
 				if state, err = store.Show(t.Context(), org); err != nil {

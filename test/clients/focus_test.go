@@ -36,6 +36,10 @@ func TestFOCUSValidator(t *testing.T) {
 				Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: kind, Resource: "a-" + kind, Name: "a, \"b\"",
 				GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Decision: "01J", USD: "10.322581", PerHour: "0.430108", Hours: "23.999974",
 			},
+			admin.Cost{
+				Start: start, End: start.Add(time.Hour), Kind: kind, Resource: "c-" + kind, USD: "0.008219", PerHour: "0.008219", Hours: "1.000000",
+				ListPerHour: "0.010274", ListUSD: "0.010274", GB: 100,
+			},
 			admin.Cost{Start: start, End: start.Add(time.Hour), Kind: kind, Resource: "b-" + kind, USD: "0.43"},
 		)
 	}

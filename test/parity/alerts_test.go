@@ -249,14 +249,16 @@ func TestStopWhenOver(t *testing.T) {
 	}
 }
 
+// prices is what acme has agreed with the platform.
+func prices(text string) option {
+	return func(d *door) {
+		d.text = strings.Replace(d.text, "- id: acme\n", "- id: acme\n    prices: "+text+"\n", 1)
+	}
+}
+
 // A budget goes by what was agreed with the platform, and by another agreement from
 // the moment it is configured.
 func TestAgreedPrices(t *testing.T) {
-	prices := func(text string) option {
-		return func(d *door) {
-			d.text = strings.Replace(d.text, "- id: acme\n", "- id: acme\n    prices: "+text+"\n", 1)
-		}
-	}
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
 		if got, want := a.Header.Get("X-Tollgate-Cost"), "0.21774"; a.Status != 201 || got != want {

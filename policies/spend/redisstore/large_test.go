@@ -69,7 +69,7 @@ func TestALargeOrganisation(t *testing.T) {
 		t.Errorf("a quiet pass: %.2f commands a resource, %+v, %v", per, r, err)
 	}
 	began := time.Now()
-	if err := reconciler.History.Roll(t.Context(), "acme", nil); err != nil {
+	if err := reconciler.History.Roll(t.Context(), "acme"); err != nil {
 		t.Error(err)
 	}
 	t.Logf("all was rolled up in %s", time.Since(began))

@@ -14,7 +14,7 @@ var keep = spend.Retention{Hourly: 2, Daily: 40}
 
 func (h *harness) roll() {
 	h.Helper()
-	if err := (&spend.History{Archive: h.Store, Keep: keep}).Roll(h.Context(), h.org, nil); err != nil {
+	if err := (&spend.History{Archive: h.Store, Keep: keep}).Roll(h.Context(), h.org); err != nil {
 		h.Fatalf("Roll: %v", err)
 	}
 }

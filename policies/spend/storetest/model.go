@@ -239,7 +239,7 @@ func (m *model) roll(t *rapid.T) {
 	m.T = t
 	m.both(func(s spend.Store) (any, error) {
 		h := spend.History{Archive: s, Keep: spend.Retention{Hourly: 400, Daily: 400}}
-		if err := h.Roll(m.harness.Context(), m.org, nil); err != nil {
+		if err := h.Roll(m.harness.Context(), m.org); err != nil {
 			return nil, err
 		}
 		to := spend.Daily.Start(m.now).Add(spend.Daily.Length())
