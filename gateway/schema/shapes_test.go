@@ -63,7 +63,7 @@ func at(v any, path ...string) any {
 // together, and of all resources together.
 func (d description) shapes() map[string]any {
 	bodies := map[string]*operations.Shape{}
-	all, states := new(operations.Shape), new(operations.Shape)
+	var all, states *operations.Shape
 	read := map[string]bool{}
 	for _, row := range operations.All() {
 		read[row.Object] = true
@@ -73,17 +73,20 @@ func (d description) shapes() map[string]any {
 			id, _ := at(op, "operationId").(string)
 			if body := at(op, "requestBody", "content", "application/json", "schema"); body != nil {
 				bodies[id] = d.shape(body)
-				all = union(all, bodies[id])
+				all = either(all, bodies[id])
 				if row, _ := operations.Of(id); row.Verb.HasAfter() || row.Verb == operations.VerbAction {
-					states = union(states, bodies[id])
+					states = either(states, d.shape(body))
 				}
 			}
 			if response := at(op, "responses", "200", "content", "application/json", "schema"); read[id] {
-				states = union(states, d.shape(response))
+				states = either(states, d.shape(response))
 			}
 		}
 	}
 	bodies[""] = all
+	for _, body := range bodies {
+		untype(body) // those of jobs are anything, under the same names
+	}
 	return map[string]any{"bodies": bodies, "states": states}
 }
 
@@ -117,12 +120,72 @@ func (d description) shape(schema any) *operations.Shape {
 	if items, ok := s["items"]; ok {
 		one.Items = d.shape(items)
 	}
-	return union(out, one)
+	out = union(out, one)
+	out.Types = d.types(s)
+	return out
+}
+
+// untype forgets the types of a value and of its parts.
+func untype(s *operations.Shape) {
+	if s == nil {
+		return
+	}
+	s.Types = nil
+	untype(s.Values)
+	untype(s.Items)
+	for _, m := range s.Members {
+		untype(m)
+	}
+}
+
+// types are the JSON types of a schema's values, none for any.
+func (d description) types(schema any) (out []string) {
+	s, _ := schema.(map[string]any)
+	if ref, ok := s["$ref"].(string); ok {
+		return d.types(at(map[string]any(d), strings.Split(strings.TrimPrefix(ref, "#/"), "/")...))
+	}
+	switch given := s["type"].(type) {
+	case string:
+		return []string{given}
+	case []any:
+		for _, name := range given {
+			out = append(out, name.(string)) //nolint:forcetypeassert // types have names
+		}
+		slices.Sort(out)
+		return out
+	}
+	list, _ := s["allOf"].([]any)
+	for _, part := range list { // each says all it knows
+		if out = d.types(part); out != nil {
+			return out
+		}
+	}
+	for _, of := range []string{"anyOf", "oneOf"} {
+		list, _ := s[of].([]any)
+		for i, part := range list {
+			if types := d.types(part); i == 0 {
+				out = types
+			} else {
+				out = both(out, types)
+			}
+		}
+	}
+	return out
+}
+
+// both are the types of either, none where one of them may be any.
+func both(a, b []string) []string {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // union is the shape of values of either shape.
 func union(a, b *operations.Shape) *operations.Shape {
-	out := &operations.Shape{Values: either(a.Values, b.Values), Items: either(a.Items, b.Items)}
+	out := &operations.Shape{Values: either(a.Values, b.Values), Items: either(a.Items, b.Items), Types: both(a.Types, b.Types)}
 	for _, name := range slices.Sorted(maps.Keys(a.Members)) {
 		if out.Members == nil {
 			out.Members = map[string]*operations.Shape{}

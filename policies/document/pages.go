@@ -69,6 +69,12 @@ func input() []byte {
 	for _, m := range record.Members() {
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
 	}
+	b.WriteString("\n## Resources\n\nWhat `input.resource.current`, `input.resource.after` and `input.resource.template.record` hold, of all kinds of resources together, " +
+		"by the description of the platform's API. Each may be absent or null. Own policies that name " +
+		"members that nothing has, or take members for something of another type, are refused with line and column.\n\n| member | type |\n|---|---|\n")
+	for _, m := range record.StateMembers() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", m.Path, m.Type)
+	}
 	return b.Bytes()
 }
 

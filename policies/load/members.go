@@ -8,16 +8,18 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
-// members reports references of own Rego to members that nothing has: bodies and
-// resources are as the platform's API describes them. OPA's type checker finds them
-// with a schema of the input of its own, because null, which it cannot express beside
-// an object, is compared with objects for good reasons: of what it finds, only such
-// references count. What may be absent is still asked for with object.get.
+// members reports references of own Rego to members that nothing has, and members of
+// resources that are taken for something of another type: bodies and resources are as the
+// platform's API describes them. OPA's type checker finds them with a schema of the input
+// of its own, because null, which it cannot express beside another type, is compared with
+// things for good reasons: what is about null does not count. What may be absent is still
+// asked for with object.get.
 //
 // Members of a body itself may have any name, since those of jobs do. modules are
 // compiled, and changed.
@@ -29,8 +31,15 @@ func (o Own) members(org string, modules map[string]*ast.Module) error {
 	c.Compile(modules)
 	var faults []error
 	for _, e := range c.Errors {
+		if e.Location == nil || o.modules[e.Location.File] == nil {
+			continue
+		}
+		policy, _ := policyOfPackage(o.modules[e.Location.File])
 		d, isRef := e.Details.(*ast.RefErrInvalidDetail)
-		if !isRef || e.Location == nil || o.modules[e.Location.File] == nil {
+		if !isRef {
+			if !moot(e) {
+				faults = append(faults, located(org, e, func(string) string { return policy }))
+			}
 			continue
 		}
 		var known []string
@@ -43,13 +52,27 @@ func (o Own) members(org string, modules map[string]*ast.Module) error {
 		if !ok || slices.Equal(known, slices.Sorted(maps.Keys(operation.AnyBody().Members))) {
 			continue
 		}
-		policy, _ := policyOfPackage(o.modules[e.Location.File])
 		faults = append(faults, &Error{
 			Org: org, Policy: policy, File: e.Location.File, Row: e.Location.Row, Col: e.Location.Col,
 			Message: fmt.Sprintf("%s: %s", strings.TrimPrefix(e.Message, "undefined ref: "), Unknown("member", string(have), known)),
 		})
 	}
 	return errors.Join(faults...)
+}
+
+// moot reports whether a fault is that something is not null, or that an object has not
+// the members of another, as {} has none.
+func moot(e *ast.Error) bool {
+	null := func(t types.Type) bool { return t != nil && types.Contains(t, types.Nl) }
+	switch d := e.Details.(type) {
+	case *ast.UnificationErrDetail:
+		_, left := d.Left.(*types.Object)
+		_, right := d.Right.(*types.Object)
+		return null(d.Left) || null(d.Right) || left && right
+	case *ast.ArgErrDetail:
+		return slices.ContainsFunc(d.Have, null)
+	}
+	return true
 }
 
 // described is the schema of the input with what is known of bodies and resources.

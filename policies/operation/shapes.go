@@ -3,9 +3,11 @@ package operation
 import (
 	_ "embed" // shapes.json
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -18,6 +20,8 @@ type Shape struct {
 	Values *Shape `json:"values,omitempty"`
 	// Items is the shape of the items of a list.
 	Items *Shape `json:"items,omitempty"`
+	// Types are the JSON types that it may have, in order; none where any is possible.
+	Types []string `json:"types,omitempty"`
 }
 
 //go:embed shapes.json
@@ -46,6 +50,22 @@ func AnyBody() *Shape { return shapes().Bodies[""] }
 // States returns the shape of resources, of all kinds together: as they are read, and
 // as they are asked for.
 func States() *Shape { return shapes().States }
+
+// All are the parts of a value of the shape, by path and in its order: dotted, with [] for
+// any item of a list.
+func (s *Shape) All() iter.Seq2[string, *Shape] {
+	return func(yield func(string, *Shape) bool) { s.each("", yield) }
+}
+
+func (s *Shape) each(at string, yield func(string, *Shape) bool) bool {
+	for _, name := range slices.Sorted(maps.Keys(s.Members)) {
+		m, path := s.Members[name], strings.TrimPrefix(at+"."+name, ".")
+		if !yield(path, m) || !m.each(path, yield) {
+			return false
+		}
+	}
+	return s.Items == nil || yield(at+"[]", s.Items) && s.Items.each(at+"[]", yield)
+}
 
 // Has reports whether a value of the shape may have something at a path.
 func (s *Shape) Has(path []string) bool {
@@ -81,7 +101,39 @@ func (s *Shape) HasSome(path []string) bool {
 	return false
 }
 
-// Schema returns a JSON Schema of the members.
+// Typed returns a JSON Schema of what is known of the value, which may be null. Members
+// that are not known are left open: the platform may add some.
+func (s *Shape) Typed() map[string]any {
+	known := s.Types
+	if s.Members != nil && len(known) == 0 {
+		known = []string{"object"}
+	}
+	if len(known) == 0 {
+		return map[string]any{}
+	}
+	types := make([]any, 0, len(known)+1)
+	for _, name := range known {
+		one := map[string]any{"type": name}
+		switch {
+		case name == "object" && s.Members != nil && s.Values == nil:
+			properties := make(map[string]any, len(s.Members))
+			for name, m := range s.Members {
+				properties[name] = m.Typed()
+			}
+			one["properties"] = properties
+		case name == "array" && s.Items != nil:
+			one["items"] = s.Items.Typed()
+		}
+		types = append(types, one)
+	}
+	if !slices.Contains(known, "null") {
+		types = append(types, map[string]any{"type": "null"})
+	}
+	return map[string]any{"anyOf": types}
+}
+
+// Schema returns a JSON Schema of the members and of their types, as far as there is one,
+// in words that OPA's type checker knows: null is not among them.
 func (s *Shape) Schema() map[string]any {
 	switch {
 	case s.Members != nil && s.Values == nil && s.Items == nil:
@@ -92,6 +144,8 @@ func (s *Shape) Schema() map[string]any {
 		return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	case s.Items != nil && s.Members == nil && s.Values == nil:
 		return map[string]any{"type": "array", "items": s.Items.Schema()}
+	case s.Items == nil && s.Values == nil && len(s.Types) == 1:
+		return map[string]any{"type": s.Types[0]}
 	default:
 		return map[string]any{}
 	}

@@ -68,6 +68,30 @@ func TestDirectory(t *testing.T) {
 		{"too many arguments", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if lower(\"a\", \"b\", \"c\")\n"}, []string{
 			"a.rego:3:22: rego_type_error: lower: arity mismatch: have (string, string, string), want (x: string",
 		}},
+		{"a resource's member of another type", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if startswith(input.resource.after.gpu.count, \"8\")\n"}, []string{
+			"a.rego:3:22: policy a: rego_type_error: startswith: invalid argument(s): have (number, string), want (",
+		}},
+		{"compared with another type", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.resource.current.workers.max == \"3\"\n"}, []string{
+			"a.rego:3:22: policy a: rego_type_error: match error: left number, right string",
+		}},
+		{"a resource's member that nothing has", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.resource.after.gpu.cuont > 8\n"}, []string{
+			`a.rego:3:22: policy a: input.resource.after.gpu.cuont: unknown member "cuont", did you mean "count"?`,
+		}},
+		{"what may be null, of several types, or by any name", map[string]string{"a.rego": `package policies.a
+
+deny contains "x" if input.resource.current == null
+
+deny contains "y" if {
+	input.resource.after.gpu == null
+	input.resource.after.cpu[_].id == "a"
+	input.resource.after.env[name] == name
+	input.resource.template.record.ports[0] == "22/tcp"
+	object.get(input.resource.after, "newly", "") == ""
+	input.resource.after.mounts == {}
+	not input.resource.after.mounts.network == []
+	count(input.resource.after.gpu.pools) == 0
+}
+`}, nil},
 		{"a policy of the library", map[string]string{"a.rego": "package policies.roles\n\ndeny contains \"x\" if false\n"}, []string{
 			"a.rego:1:1: policy roles: has the name of a policy of the library",
 		}},

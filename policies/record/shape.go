@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // object is decoded JSON's object.
@@ -225,6 +227,10 @@ func Schema() []byte {
 	s := documentShape.schema(documentShape.doc)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Policy input, version 1"
+	s["$defs"] = object{"state": operation.States().Typed()}
+	for _, m := range resources(s) {
+		m["$ref"] = "#/$defs/state"
+	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		panic("record: " + err.Error()) // strings, lists and maps of them always marshal
@@ -236,11 +242,24 @@ func Schema() []byte {
 // and of resources.
 func Described(body, resource map[string]any) map[string]any {
 	s := documentShape.schema("")
-	of := func(name string) object { return s["properties"].(object)[name].(object)["properties"].(object) } //nolint:forcetypeassert // as documentShape has them
-	of("request")["body"] = body
-	of("resource")["current"], of("resource")["after"] = resource, resource
-	of("resource")["template"].(object)["properties"].(object)["record"] = resource //nolint:forcetypeassert // as above
+	maps.Copy(below(s, "request", "body"), body)
+	for _, m := range resources(s) {
+		maps.Copy(m, resource)
+	}
 	return s
+}
+
+// below is the schema of a member's member, and so on.
+func below(s object, path ...string) object {
+	for _, name := range path {
+		s = s["properties"].(object)[name].(object) //nolint:forcetypeassert // as documentShape has them
+	}
+	return s
+}
+
+// resources are the schemas, in that of the document, of members that are resources.
+func resources(s object) []object {
+	return []object{below(s, "resource", "current"), below(s, "resource", "after"), below(s, "resource", "template", "record")}
 }
 
 func (s *shape) schema(doc string) object {
@@ -275,6 +294,16 @@ type Member struct {
 
 // Members lists the members of the document, each object before its members.
 func Members() []Member { return documentShape.list("") }
+
+// StateMembers lists what is known of the members of resources, of all kinds together, by
+// paths in them; [] stands for any item of a list.
+func StateMembers() []Member {
+	var out []Member
+	for path, s := range operation.States().All() {
+		out = append(out, Member{Path: path, Type: strings.Join(s.Types, " or ")})
+	}
+	return out
+}
 
 func (s *shape) list(at string) []Member {
 	var out []Member
