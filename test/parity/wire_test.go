@@ -180,3 +180,244 @@ func TestASchedulerByGraphQL(t *testing.T) {
 		}
 	})
 }
+
+// A manager of clusters, which calls GraphQL and v1: its check of the credential, a volume,
+// a private image by a registry and a template, a pod with all of them until it can be
+// reached, who uses the volume, a pod for a bid, and the way back.
+func TestAManagerOfClusters(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		ask := func(format string, args ...any) map[string]any {
+			t.Helper()
+			return decodes[map[string]any](t, d, "/graphql", "key_globex", graph{Query: fmt.Sprintf(format, args...)})
+		}
+		myself := func(fields, list string) (out []map[string]any) {
+			t.Helper()
+			me, _ := ask(`query myself { myself { %s } }`, fields)["myself"].(map[string]any)
+			items, ok := me[list].([]any)
+			if !ok {
+				t.Fatalf("%s: %v, want a list", list, me)
+			}
+			for _, item := range items {
+				object, _ := item.(map[string]any)
+				out = append(out, object)
+			}
+			return out
+		}
+		id := func(of any) string {
+			t.Helper()
+			object, _ := of.(map[string]any)
+			text, _ := object["id"].(string)
+			if text == "" {
+				t.Fatalf("%v has no id", of)
+			}
+			return text
+		}
+		pods := func() []map[string]any {
+			t.Helper()
+			return myself(`pods { id containerDiskInGb containerRegistryAuthId costPerHr desiredStatus dockerArgs dockerId env gpuCount imageName lastStatusChange machineId memoryInGb name
+				podType port ports uptimeSeconds vcpuCount volumeInGb volumeMountPath networkVolumeId runtime { ports { ip isIpPublic privatePort publicPort type } } machine { gpuDisplayName } }`, "pods")
+		}
+		if got := pods(); len(got) != 0 {
+			t.Errorf("pods %v before there is one", got)
+		}
+		rest := func(method, path, body string, out any) {
+			t.Helper()
+			a := d.ask(t, request(method, "/v1"+path, "key_globex", body, "Content-Type: application/json"))
+			if err := json.Unmarshal([]byte("["+a.Body+"]"), &[]any{out}); err != nil || a.Status >= 300 {
+				t.Fatalf("%s %s: %d %s (%v)", method, path, a.Status, a.Body, err)
+			}
+		}
+		var volumes []map[string]any
+		if rest("GET", "/networkvolumes", "", &volumes); len(volumes) != 0 {
+			t.Errorf("volumes %v before there is one", volumes)
+		}
+		var made map[string]any
+		rest("POST", "/networkvolumes", `{"dataCenterId": "EU-RO-1", "name": "data", "size": 10}`, &made)
+		volume := id(made)
+		if rest("GET", "/networkvolumes", "", &volumes); len(volumes) != 1 || volumes[0]["name"] != "data" || volumes[0]["dataCenterId"] != "EU-RO-1" || volumes[0]["size"] != 10.0 {
+			t.Errorf("volumes %v, want the one that was made", volumes)
+		}
+		gpu, _ := ask(`query GpuTypes { gpuTypes(input: {id: "NVIDIA L40S"}) { maxGpuCount id displayName manufacturer memoryInGb cudaCores secureCloud communityCloud securePrice communityPrice
+			oneMonthPrice threeMonthPrice oneWeekPrice communitySpotPrice secureSpotPrice lowestPrice(input: {gpuCount: 1}) { minimumBidPrice uninterruptablePrice } } }`)["gpuTypes"].([]any)
+		if first, _ := gpu[0].(map[string]any); len(gpu) != 1 || first["memoryInGb"] != 48.0 {
+			t.Errorf("the type %v, want its memory", gpu)
+		}
+		registry := id(ask(`mutation SaveRegistryAuth { saveRegistryAuth(input: { name: "c-1-registry-auth", username: "u", password: "p" }) { id name } }`)["saveRegistryAuth"])
+		template := id(ask(`mutation { saveTemplate(input: { name: "c-1-docker-login-template", imageName: "ghcr.io/o/img:1", dockerArgs: "", containerDiskInGb: 10, volumeInGb: 0, ports: "", env: [],
+			containerRegistryAuthId: "%s", startSsh: true, isPublic: false, isServerless: false, readme: "" }) { id name imageName dockerArgs containerDiskInGb volumeInGb volumeMountPath ports
+			env { key value } isServerless } }`, registry)["saveTemplate"])
+		if got := myself("podTemplates { name containerRegistryAuthId }", "podTemplates"); len(got) != 1 || got[0]["name"] != "c-1-docker-login-template" || got[0]["containerRegistryAuthId"] != registry {
+			t.Errorf("templates %v, want the one that was made, with its registry", got)
+		}
+		pod := id(ask(`mutation { podFindAndDeployOnDemand(input: { name: "c-1-head", imageName: "ghcr.io/o/img:1", gpuTypeId: "NVIDIA L40S", cloudType: SECURE, startSsh: true, supportPublicIp: true,
+			dataCenterId: "EU-RO-1", countryCode: "RO", gpuCount: 1, volumeInGb: 0, containerDiskInGb: 50, minVcpuCount: 4, minMemoryInGb: 48, dockerArgs: "bash -c 'echo YQ== | base64 --decode > init.sh; bash init.sh'",
+			ports: "22/tcp,8266/http,6380/http", volumeMountPath: "/data", templateId: "%s", networkVolumeId: "%s" }) { id desiredStatus imageName env machineId machine { podHostId } } }`, template, volume)["podFindAndDeployOnDemand"])
+		got := pods()
+		if len(got) != 1 || got[0]["id"] != pod || got[0]["name"] != "c-1-head" || got[0]["desiredStatus"] != "RUNNING" || got[0]["networkVolumeId"] != volume || got[0]["containerRegistryAuthId"] != registry {
+			t.Fatalf("pods %v, want the one that was made, with its volume and its registry", got)
+		}
+		if runtime, ok := got[0]["runtime"].(map[string]any); ok {
+			for _, port := range runtime["ports"].([]any) { //nolint:forcetypeassert // a list where there is a runtime
+				for _, name := range []string{"ip", "isIpPublic", "privatePort", "publicPort"} {
+					if _, there := port.(map[string]any)[name]; !there { //nolint:forcetypeassert // as above
+						t.Errorf("the port %v has no %s", port, name)
+					}
+				}
+			}
+		}
+		a := d.ask(t, request("POST", "/graphql", "key_globex", `{"query":"mutation { podRentInterruptable(input: { name: \"c-2-head\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L40S\", bidPerGpu: 0.3, volumeMountPath: \"/data\", cloudType: SECURE }) { id desiredStatus imageName env machineId machine { podHostId } } }"}`))
+		if a.Status != 200 || !strings.Contains(a.Body, "Spot pods are no longer offered") || strings.Contains(strings.ToLower(a.Body), "forbidden") {
+			t.Errorf("a pod for a bid: %d %s, want an error that is none of the credential", a.Status, a.Body)
+		}
+		ask(`mutation { podTerminate(input: { podId: "%s" }) }`, pod)
+		ask(`mutation {deleteTemplate(templateName: "c-1-docker-login-template")}`)
+		ask(`mutation DeleteRegistryAuth { deleteRegistryAuth(registryAuthId: "%s") }`, registry)
+		rest("DELETE", "/networkvolumes/"+volume, "", &made)
+		if n := len(d.platform.CallsTo("createPod")); n != 1 || len(d.platform.CallsTo("deletePod")) != 1 {
+			t.Errorf("%d pods were made, want one, and one removed", n)
+		}
+	})
+}
+
+// members are what a client with types decodes an object into: names with their types, a
+// question mark before what may be null or absent, and [] before what is a list of it.
+type members map[string]string
+
+// A client with types fails where a member is null or absent that it does not expect to
+// be, or is a fraction where it has an integer: what it decodes of v1.
+var typed = map[string]members{ //nolint:gochecknoglobals // read only
+	"pod": {
+		"id": "string", "name": "?string", "image": "string", "consumerUserId": "string", "machineId": "string", "desiredStatus": "string", "costPerHr": "number",
+		"adjustedCostPerHr": "number", "gpuCount": "?integer", "vcpuCount": "number", "memoryInGb": "number", "containerDiskInGb": "integer", "volumeInGb": "?integer",
+		"volumeMountPath": "?string", "volumeEncrypted": "boolean", "ports": "[]string", "portMappings": "?object", "publicIp": "?string", "env": "object",
+		"dockerEntrypoint": "?[]string", "dockerStartCmd": "?[]string", "interruptible": "boolean", "locked": "boolean", "gpu": "?gpu", "cpuFlavorId": "?string", "templateId": "?string",
+		"networkVolumeId": "?string", "containerRegistryAuthId": "?string", "endpointId": "?string", "slsVersion": "?integer", "lastStartedAt": "?string", "lastStatusChange": "?string",
+		"machine": "?machine", "networkVolume": "?volume",
+	},
+	"gpu": {
+		"id": "string", "count": "integer", "displayName": "string", "securePrice": "number", "communityPrice": "number", "oneMonthPrice": "number", "threeMonthPrice": "number",
+		"sixMonthPrice": "number", "oneWeekPrice": "number", "communitySpotPrice": "number", "secureSpotPrice": "number",
+	},
+	"machine": {
+		"minPodGpuCount": "?integer", "gpuTypeId": "?string", "gpuType": "?gpu", "cpuCount": "?integer", "cpuTypeId": "?string", "location": "string", "dataCenterId": "string",
+		"diskThroughputMBps": "?integer", "maxDownloadSpeedMbps": "?integer", "maxUploadSpeedMbps": "?integer", "supportPublicIp": "boolean", "secureCloud": "boolean", "costPerHr": "number",
+		"currentPricePerGpu": "?number", "gpuAvailable": "?integer", "gpuDisplayName": "?string",
+	},
+	"endpoint": {
+		"id": "string", "name": "?string", "userId": "string", "templateId": "string", "version": "integer", "computeType": "string", "createdAt": "string", "dataCenterIds": "[]string",
+		"env": "?object", "executionTimeoutMs": "integer", "gpuCount": "?integer", "gpuTypeIds": "?[]string", "instanceIds": "?[]string", "idleTimeout": "integer", "networkVolumeId": "?string",
+		"scalerType": "string", "scalerValue": "integer", "workersMax": "integer", "workersMin": "integer", "allowedCudaVersions": "?[]string", "template": "?template", "workers": "?[]pod",
+	},
+	"template": {
+		"id": "string", "name": "string", "imageName": "string", "isPublic": "boolean", "isAcme": "boolean", "isServerless": "boolean", "category": "?string", "containerDiskInGb": "integer",
+		"containerRegistryAuthId": "?string", "dockerEntrypoint": "?[]string", "dockerStartCmd": "?[]string", "earned": "?number", "env": "?object", "ports": "?[]string", "readme": "?string",
+		"runtimeInMin": "?integer", "volumeInGb": "integer", "volumeMountPath": "string",
+	},
+	"volume":   {"id": "string", "name": "string", "size": "integer", "dataCenterId": "string"},
+	"registry": {"id": "string", "name": "string"},
+	"bill": {
+		"amount": "number", "diskSpaceBilledGb": "?integer", "endpointId": "?string", "gpuTypeId": "?string", "podId": "?string", "time": "string", "timeBilledMs": "?integer",
+	},
+}
+
+// fits reports what of a value does not fit a type.
+func fits(at, kind string, v any) (faults []string) {
+	if rest, optional := strings.CutPrefix(kind, "?"); optional {
+		if v == nil {
+			return nil
+		}
+		kind = rest
+	}
+	var ok bool
+	switch list, isList := strings.CutPrefix(kind, "[]"); kind {
+	case "string":
+		_, ok = v.(string)
+	case "boolean":
+		_, ok = v.(bool)
+	case "object":
+		_, ok = v.(map[string]any)
+	case "number", "integer":
+		var n json.Number
+		n, ok = v.(json.Number)
+		if _, err := n.Int64(); kind == "integer" {
+			ok = ok && err == nil
+		}
+	default:
+		if isList {
+			items, is := v.([]any)
+			for i, item := range items {
+				faults = append(faults, fits(fmt.Sprintf("%s[%d]", at, i), list, item)...)
+			}
+			ok = is
+			break
+		}
+		object, is := v.(map[string]any)
+		for name, kind := range typed[kind] {
+			faults = append(faults, fits(at+"."+name, kind, object[name])...)
+		}
+		ok = is && typed[kind] != nil
+	}
+	if !ok {
+		faults = append(faults, fmt.Sprintf("%s is %v, want %s", at, v, kind))
+	}
+	return faults
+}
+
+// A client of v1 with types decodes what every call answers, with a key without roles.
+func TestAClientWithTypes(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d *door) {
+		call := func(method, path, body, kind string) any {
+			t.Helper()
+			a := d.ask(t, request(method, "/v1"+path, "key_globex", body, "Content-Type: application/json"))
+			if a.Status >= 300 {
+				t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Body)
+			}
+			if kind == "" {
+				return nil
+			}
+			var v any
+			decoder := json.NewDecoder(strings.NewReader(a.Body))
+			if decoder.UseNumber(); decoder.Decode(&v) != nil {
+				t.Fatalf("%s %s: %s", method, path, a.Body)
+			}
+			for _, fault := range fits(kind, kind, v) {
+				t.Errorf("%s %s: %s", method, path, fault)
+			}
+			return v
+		}
+		make := func(path, body, kind string) string {
+			t.Helper()
+			object, _ := call("POST", path, body, kind).(map[string]any)
+			id, _ := object["id"].(string)
+			if id == "" {
+				t.Fatalf("%s: %v has no id", path, object)
+			}
+			call("GET", path, "", "[]"+kind)
+			if kind != "registry" {
+				call("PATCH", path+"/"+id, `{"name":"renamed"}`, kind)
+			}
+			call("GET", path+"/"+id, "", kind)
+			return id
+		}
+		registry := make("/containerregistryauth", `{"name":"r","username":"u","password":"p"}`, "registry")
+		volume := make("/networkvolumes", `{"name":"v","size":10,"dataCenterId":"EU-RO-1"}`, "volume")
+		template := make("/templates", `{"name":"t","imageName":"img:1"}`, "template")
+		serverless := make("/templates", `{"name":"s","imageName":"img:1","isServerless":true,"env":{"A":"b"},"containerRegistryAuthId":"`+registry+`"}`, "template")
+		endpoint := make("/endpoints", `{"templateId":"`+serverless+`","name":"e","gpuTypeIds":["NVIDIA L40S"],"workersMin":0,"workersMax":3}`, "endpoint")
+		cpu := make("/endpoints", `{"templateId":"`+serverless+`","computeType":"CPU","cpuFlavorIds":["cpu3c"],"vcpuCount":2}`, "endpoint")
+		pod := make("/pods", `{"name":"p","imageName":"img:1","gpuCount":1,"gpuTypeIds":["NVIDIA L40S"],"dataCenterIds":["EU-RO-1"],"networkVolumeId":"`+volume+`"}`, "pod")
+		small := make("/pods", `{"imageName":"img:1","computeType":"CPU","cpuFlavorIds":["cpu3c"],"vcpuCount":2}`, "pod")
+		call("GET", "/endpoints?includeTemplate=true&includeWorkers=true", "", "[]endpoint")
+		call("GET", "/endpoints/"+endpoint+"?includeTemplate=true&includeWorkers=true", "", "endpoint")
+		call("GET", "/pods?includeMachine=true&includeNetworkVolume=true&includeSavingsPlans=true&includeTemplate=true", "", "[]pod")
+		for _, action := range []string{"stop", "start", "restart", "reset"} {
+			call("POST", "/pods/"+pod+"/"+action, "", "")
+		}
+		for _, what := range []string{"pods", "endpoints", "networkvolumes"} {
+			call("GET", "/billing/"+what, "", "[]bill")
+		}
+		for _, path := range []string{"/pods/" + pod, "/pods/" + small, "/endpoints/" + endpoint, "/endpoints/" + cpu, "/templates/" + serverless, "/templates/" + template, "/networkvolumes/" + volume, "/containerregistryauth/" + registry} {
+			call("DELETE", path, "", "")
+		}
+	}, func(d *door) { d.text = strings.Replace(d.text, "orgs:\n", "legacy: {brand: Acme}\norgs:\n", 1) })
+}

@@ -183,11 +183,16 @@ func (p *shownPod) volumeID() string {
 	return id
 }
 
-// machineMembers writes the machine. Only what v2 tells is in the short form.
+// machineMembers writes the machine. Only what v2 tells is in the short form, and there is
+// less of a pod whose place it does not tell; clients with types need the price and the
+// public address of one that is there.
 func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType, ports []v2.Port) {
 	cloud, centre, full := p.Cloud(), p.DataCenter(), p.machine
-	if full {
+	placed := full || centre != ""
+	if placed {
 		w.number("costPerHr", p.cost())
+	}
+	if full {
 		w.whole("cpuCount", p.VCPUs())
 		w.value("currentPricePerGpu", p.pricePerGPU())
 	}
@@ -222,7 +227,7 @@ func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType, ports []v2.Port)
 	if cloud != "" {
 		w.flag("secureCloud", cloud == "SECURE")
 	}
-	if full {
+	if placed {
 		w.flag("supportPublicIp", cloud == "SECURE" || publicIP(ports) != "")
 	}
 }
