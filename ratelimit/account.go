@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"hash/maphash"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,33 @@ type account struct {
 	local      [Windows]int64
 	localIndex [Windows]int64
 
+	// newer and older are earlier counts of the day, at least a beat apart.
+	newer, older mark
+
 	lastUse tick
+}
+
+// mark is what was counted in a day at some time.
+type mark struct {
+	at         tick
+	day, count int64
+}
+
+// lately returns how many units all gateways charged in one beat before the store was
+// last heard, rounded up: the most that a gateway which is lost may have charged since.
+func (a *account) lately() int64 {
+	since := a.older
+	if since.day == 0 {
+		since = a.newer // the store was heard once so far, or twice in one beat
+	}
+	charged := a.state.Count[Windows-1]
+	if since.day == a.state.Index[Windows-1] {
+		charged -= since.count
+	}
+	if passed := a.told - since.at; passed > Beat {
+		return int64(math.Ceil(float64(charged) * float64(Beat) / float64(passed)))
+	}
+	return charged
 }
 
 // runs reports whether window w of a's state is still running at now, for sure.
@@ -105,6 +132,9 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 		}
 		a.state.Index[w], a.state.Count[w] = s.Index[w], s.Count[w]
 		a.ends[w] = ans.sent + s.Reset(w, ans.now)
+	}
+	if a.newer.day == 0 || ans.got-a.newer.at >= Beat {
+		a.older, a.newer = a.newer, mark{ans.got, a.state.Index[Windows-1], a.state.Count[Windows-1]}
 	}
 }
 

@@ -48,6 +48,8 @@ type Limiter struct {
 	running  atomic.Bool
 	// restarted is set while what the store has lost must be restored.
 	restarted atomic.Bool
+	// deserted is set while what a lost gateway may have charged must be.
+	deserted atomic.Bool
 	// underway is held for reading from before an exchange that may admit until
 	// what it brought is in the book.
 	underway sync.RWMutex

@@ -107,6 +107,9 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 		return known
 	}
 	l.live.Store(int64(max(1, p.Live)))
+	if p.Deserted {
+		l.deserted.Store(true)
+	}
 	if p.Resets != known && known >= 0 {
 		l.doubt()
 	}
@@ -125,6 +128,9 @@ func (l *Limiter) tend(ctx context.Context) {
 			return
 		}
 		l.dropReturns()
+	}
+	if l.deserted.Load() && l.adjust(ctx, l.remembered((*account).lately)) == nil {
+		l.deserted.Store(false)
 	}
 	l.collect()
 	returns := make(map[string][]Adjustment)
@@ -174,18 +180,25 @@ func (l *Limiter) restore(ctx context.Context) error {
 		// be admitted when it lands; it is remembered then.
 		l.underway.Lock()
 		l.underway.Unlock() //nolint:staticcheck // only waited for
-		return l.adjust(ctx, l.remembered())
+		return l.adjust(ctx, l.remembered(nil))
 	})
 }
 
 // remembered is what this gateway knows to have been counted in windows that still run,
 // by the parts of the store that answer: one that comes back later has restarted later.
-func (l *Limiter) remembered() map[string][]Adjustment {
+// more, unless nil, returns units to count on top.
+func (l *Limiter) remembered(more func(*account) int64) map[string][]Adjustment {
 	now := l.tick()
 	all := make(map[string][]Adjustment)
 	l.book.each(func(a *account) bool {
 		if a.storeNow > 0 && a.runs(Windows-1, now) && !l.breakerOf(a.org).open.Load() {
-			all[a.org] = append(all[a.org], Adjustment{Ref: a.ref, State: a.state, Limit: a.limit})
+			adj := Adjustment{Ref: a.ref, State: a.state, Limit: a.limit}
+			if more != nil {
+				for w, units := 0, more(a); w < Windows; w++ {
+					adj.State.Count[w] += units
+				}
+			}
+			all[a.org] = append(all[a.org], adj)
 		}
 		return true
 	})

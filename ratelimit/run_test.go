@@ -202,6 +202,59 @@ func TestRunRestoresWhatTheStoreLost(t *testing.T) {
 	})
 }
 
+// A gateway that is lost together with the store has charged no more, since the others
+// heard the store last, than all had in the beat before. That much is charged once,
+// however many of the others charge it.
+func TestALostGatewaysLastBeatIsCharged(t *testing.T) {
+	bubble(t, func(t *testing.T, store *storetest.Memory) {
+		lost, stopLost := running(t, store, nil, ratelimit.Deps{})
+		a, stopA := running(t, store, nil, ratelimit.Deps{})
+		b, stopB := running(t, store, nil, ratelimit.Deps{})
+		defer stopA()
+		defer stopB()
+		tk := only(ratelimit.Limit{Day: 1000})
+		for range 30 { // 400 units a second, and no clock that anyone shares
+			spin(t, lost, tk, 10, 0)
+			spin(t, a, tk, 1, 0)
+			spin(t, b, tk, 1, 30*time.Millisecond)
+		}
+		spin(t, lost, tk, 100, time.Millisecond)
+		stopLost()
+		store.Forget()
+		store.SetFault(ratelimit.ErrRestarted)
+		time.Sleep(700 * time.Millisecond) // both beat, and hear of it
+		store.SetFault(nil)
+		time.Sleep(time.Second)
+		if got := used(t, store, 2); got != 360 {
+			t.Fatalf("the store counts %d, want the 360 of 460 that living gateways have seen", got)
+		}
+		store.SetDeserted(true)
+		time.Sleep(1100 * time.Millisecond)
+		if got := used(t, store, 2); got < 460 || got > 360+2*12*17 {
+			t.Errorf("the store counts %d, want at least the 460 that were admitted, and no more than two beats on top", got)
+		}
+	})
+}
+
+// Of a gateway that never heard of more than it charged itself, or heard the store once,
+// nothing is charged for one that is lost.
+func TestNothingIsChargedForALostGatewayThatChargedNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, store *storetest.Memory) {
+		early, stopEarly := running(t, store, nil, ratelimit.Deps{})
+		spin(t, early, only(ratelimit.Limit{Day: 1000}), 500, time.Millisecond)
+		stopEarly()
+		time.Sleep(time.Hour)
+		l, stop := running(t, store, nil, ratelimit.Deps{})
+		defer stop()
+		spin(t, l, only(ratelimit.Limit{Day: 1000}), 1, 0)
+		store.SetDeserted(true)
+		time.Sleep(1100 * time.Millisecond)
+		if got := used(t, store, 2); got != 501 {
+			t.Errorf("the store counts %d, want 501", got)
+		}
+	})
+}
+
 // A gateway that ends while the store recovers gives its permits back once: in
 // what it remembers, and not by taking them off that again.
 func TestPermitsOfALostStoreAreNotReturnedTwice(t *testing.T) {

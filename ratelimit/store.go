@@ -62,7 +62,14 @@ type Pulse struct {
 	Live int
 	// Resets is the number of resets so far, of anything.
 	Resets int64
+	// Deserted says that the store has lost counts, and that the pause after it ends
+	// within [LastCall] although a gateway that was alive before has not restored its own.
+	Deserted bool
 }
+
+// LastCall is how long before the end of a pause a gateway that has not restored its
+// counts is taken to be lost. At least one beat of every other one falls into it.
+const LastCall = Beat + Beat/2
 
 // ErrRestarted is wrapped in the error of a Store that has restarted or failed
 // over and may have lost counts. It admits nothing until every gateway has

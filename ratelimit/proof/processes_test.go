@@ -33,9 +33,11 @@ type scene struct {
 	order   order
 	running []*gateway
 	all     []*gateway
-	// killed is how many gateways were, began when the first one started.
-	killed int
-	began  time.Time
+	// killed is how many gateways were, deserted how many of those together with Redis,
+	// began when the first one started.
+	killed   int
+	deserted int
+	began    time.Time
 }
 
 func newScene(t *testing.T, mode ratelimit.Mode, redisArgs ...string) *scene {
@@ -175,8 +177,9 @@ func (s *scene) charged() (charged, held map[string]int64) {
 
 // unseen is the most units of one scope that can be charged without anybody
 // accounting for them: what a gateway had under way when it was killed, which is a
-// call of each caller and, leased, one block, and calls charged to a minute that turned
-// while they were under way, which are made again.
+// call of each caller and, leased, one block; calls charged to a minute that turned
+// while they were under way, which are made again; and what is charged for a gateway that
+// was lost together with Redis, all that was admitted in a beat.
 func (s *scene) unseen() int64 {
 	callers := int64(s.order.Callers)
 	block := int64(0)
@@ -184,7 +187,8 @@ func (s *scene) unseen() int64 {
 		block = callers * int64(ratelimit.DefaultConfig().Lease.Horizon/s.order.Every)
 	}
 	turns := time.Now().Unix()/60 - s.began.Unix()/60
-	return int64(s.killed)*(callers+block) + turns*gateways*callers
+	beat := gateways * callers * int64(ratelimit.Beat/s.order.Every)
+	return int64(s.killed)*(callers+block) + turns*gateways*callers + int64(s.deserted)*beat
 }
 
 // judge compares what was admitted with the quotas and with what was charged: not
@@ -299,6 +303,28 @@ func TestRestartWithoutPersistence(t *testing.T) {
 			s.server.Resume()
 			s.wait(2 * time.Second)
 		}
+		s.waitFor(20 * time.Second)
+		s.stop()
+		s.judge()
+	})
+}
+
+// TestGatewayLostWithRedis kills a Redis that keeps nothing and a gateway at the same
+// instant, so that nobody restores what only that one knew.
+func TestGatewayLostWithRedis(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
+		s := newScene(t, mode)
+		s.order.Forgets = true
+		s.start(gateways)
+		s.waitForAll()
+		s.wait(time.Second)
+		s.server.Kill()
+		s.running[0].kill()
+		s.killed, s.deserted = s.killed+1, s.deserted+1
+		s.running = s.running[1:]
+		s.wait(200 * time.Millisecond)
+		s.server.Resume()
 		s.waitFor(20 * time.Second)
 		s.stop()
 		s.judge()

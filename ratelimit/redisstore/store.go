@@ -193,8 +193,8 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 	if err := s.watch.check(ctx, epoch); err != nil {
 		return ratelimit.Pulse{}, wrap("beat", err)
 	}
-	s.watch.heard(epoch, live.Val(), restored.Val(), within)
 	p := ratelimit.Pulse{Live: len(live.Val())}
+	p.Deserted = s.watch.heard(epoch, live.Val(), restored.Val(), within)
 	if err := resets.Err(); err == nil {
 		if p.Resets, err = resets.Int64(); err != nil {
 			return ratelimit.Pulse{}, wrap("beat", err)

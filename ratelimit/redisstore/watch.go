@@ -156,12 +156,13 @@ func (w *watch) roll() string {
 // heard notes which gateways are alive, having beaten within some time, and in a
 // pause which have restored what they remember. When none is missing, the pause is
 // over, but not before every gateway had the time to make itself heard. Exchanges
-// of before the change still do not count then.
-func (w *watch) heard(epoch int64, alive, restored []string, within time.Duration) {
+// of before the change still do not count then. It reports whether the pause is about
+// to end with one missing.
+func (w *watch) heard(epoch int64, alive, restored []string, within time.Duration) (deserted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.epoch.Load() != epoch {
-		return // of another server
+		return false // of another server
 	}
 	now := w.now()
 	for _, p := range alive {
@@ -172,14 +173,15 @@ func (w *watch) heard(epoch int64, alive, restored []string, within time.Duratio
 			w.deserted.Store(epoch)
 		}
 		maps.DeleteFunc(w.peers, func(_ string, last time.Time) bool { return now.Sub(last) > within })
-		return
+		return false
 	}
 	if w.missing(restored) {
-		return
+		return time.Unix(0, w.until.Load()).Sub(now) <= ratelimit.LastCall
 	}
 	if now.Sub(time.Unix(0, w.since.Load())) >= MinRecovery {
 		w.until.Store(0)
 	}
+	return false
 }
 
 // missing reports whether one of the gateways heard of has not restored what it

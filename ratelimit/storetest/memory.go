@@ -20,6 +20,7 @@ type Memory struct {
 	resets   int64
 	calls    int64
 	fault    error
+	deserted bool
 }
 
 type scopeID struct {
@@ -49,6 +50,13 @@ func (m *Memory) SetFault(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.fault = err
+}
+
+// SetDeserted makes beats tell that a gateway has not restored its counts.
+func (m *Memory) SetDeserted(deserted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deserted = deserted
 }
 
 // Calls returns the number of exchanges so far, of any kind.
@@ -325,7 +333,7 @@ func (m *Memory) Beat(_ context.Context, gateway string, within time.Duration) (
 		return ratelimit.Pulse{}, err
 	}
 	m.gateways[gateway] = now
-	p := ratelimit.Pulse{Resets: m.resets}
+	p := ratelimit.Pulse{Resets: m.resets, Deserted: m.deserted}
 	for _, seen := range m.gateways {
 		if seen > now-within.Milliseconds() {
 			p.Live++
