@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,9 +57,21 @@ type Entry[T any] struct {
 	Record *T
 	// Now is the store's clock, zero in what Entries returns, and Look if there is none.
 	Now time.Time
+	// Was and Version are the version of the organisation's records before and after the
+	// write that made the entry; empty where there was none that changes it, or the reply
+	// to it was lost.
+	Was, Version string
 
 	raw string // as it is stored
 }
+
+const (
+	// changes is the index of the latest changes of the version.
+	changes = "changes"
+	// maxChanges is how many are kept: a gateway that polls each second reads all records
+	// where there were more in a second.
+	maxChanges = 256
+)
 
 // look stands for an entry that no entry is equal to.
 const look = "?"
@@ -130,7 +143,8 @@ func First(text string) string { return "0 " + text }
 
 // replace runs the script, once more if its reply was lost: it can be repeated.
 func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value string, w Write[T]) (Entry[T], bool, error) {
-	keys, args := []string{s.Key(org, old.ID), s.index(org, "")}, []any{old.raw, value, w.Keep.Milliseconds(), "", ""}
+	keys := []string{s.Key(org, old.ID), s.index(org, ""), s.index(org, changes)}
+	args := []any{old.raw, value, w.Keep.Milliseconds(), "", "", maxChanges}
 	if !w.Until.IsZero() {
 		args[3] = w.Until.UnixMilli()
 	}
@@ -152,29 +166,44 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 	if err != nil {
 		return Entry[T]{}, false, Unavailable(err)
 	}
-	if len(list) != 3 {
-		return Entry[T]{}, false, errReply
+	done, have, clock, was, err := parseSwapped(list)
+	if err != nil {
+		return Entry[T]{}, false, err
 	}
-	done, ok := list[0].(int64)
-	have, isText := list[1].(string)
-	clock, isClock := list[2].(string)
-	ms, err := strconv.ParseInt(clock, 10, 64)
-	if !ok || !isText || !isClock || err != nil {
-		return Entry[T]{}, false, errReply
-	}
+	e := Entry[T]{ID: old.ID, Now: clock}
 	switch {
 	case done == 2:
 		return Entry[T]{}, false, ErrFull
 	case done == 0 && again && old.raw != look && valueOf(have) == value:
 		done = 1 // by the try whose reply was lost
-	case done == 1 && value == "":
-		have = ""
 	case done == 1:
-		have = clock + " " + value
+		have = ""
+		if value != "" {
+			have = strconv.FormatInt(clock.UnixMilli(), 10) + " " + value
+		}
+		if w.Version {
+			e.Was, e.Version = was, args[4].(string)
+		}
 	}
-	e := Entry[T]{ID: old.ID, Now: time.UnixMilli(ms).UTC(), raw: have}
+	e.raw = have
 	e.Record, err = decode[T](have)
 	return e, done == 1, err
+}
+
+// parseSwapped reads the reply of the script.
+func parseSwapped(list []any) (done int64, have string, clock time.Time, was string, err error) {
+	if len(list) != 4 {
+		return 0, "", clock, "", errReply
+	}
+	done, isInt := list[0].(int64)
+	have, isText := list[1].(string)
+	now, isClock := list[2].(string)
+	was, isVersion := list[3].(string)
+	ms, err := strconv.ParseInt(now, 10, 64)
+	if !isInt || !isText || !isClock || !isVersion || err != nil {
+		return 0, "", clock, "", errReply
+	}
+	return done, have, time.UnixMilli(ms).UTC(), was, nil
 }
 
 // valueOf is the value of an entry, "" if there is none.
@@ -223,6 +252,59 @@ func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], 
 	if err != nil {
 		return nil, Unavailable(err)
 	}
+	entries, err := s.read(ctx, org, keys)
+	return slices.DeleteFunc(entries, func(e Entry[T]) bool { return e.Record == nil }), err // ended ones
+}
+
+// Changed returns the entries of an organisation that have changed between two versions,
+// those that are gone without a record, and the version that they are of: until, or one
+// that is later. ok is false where that is not known, because there were too many changes
+// or some were made by a gateway that does not list them.
+func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (version string, entries []Entry[T], ok bool, err error) {
+	list, err := s.client.LRange(ctx, s.index(org, changes), 0, -1).Result()
+	if err != nil {
+		return "", nil, false, Unavailable(err)
+	}
+	version, keys := changedKeys(list, since, until)
+	if version == "" {
+		return "", nil, false, nil
+	}
+	entries, err = s.read(ctx, org, keys)
+	return version, entries, err == nil, err
+}
+
+// changedKeys returns the keys of entries that the end of a list of changes names, back to
+// the version since, and the version that it leads to, "" if until or since is not among
+// those on the way.
+func changedKeys(list []string, since, until string) (version string, keys []string) {
+	met := false
+	for i := len(list) - 1; i >= 0; i-- {
+		was, rest, _ := strings.Cut(list[i], " ")
+		after, key, _ := strings.Cut(rest, " ")
+		if i == len(list)-1 {
+			version = after
+		}
+		met = met || after == until
+		keys = append(keys, key)
+		if was == since && met {
+			slices.Sort(keys)
+			return version, slices.Compact(keys)
+		}
+		if i > 0 && !strings.HasPrefix(afterOf(list[i-1]), was+" ") {
+			break // another change came between, which is not listed
+		}
+	}
+	return "", nil
+}
+
+// afterOf is a change without the version before it.
+func afterOf(change string) string {
+	_, rest, _ := strings.Cut(change, " ")
+	return rest
+}
+
+// read returns the entries of keys, those that are gone without a record.
+func (s *Store[T]) read(ctx context.Context, org string, keys []string) ([]Entry[T], error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -230,16 +312,14 @@ func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], 
 	if err != nil {
 		return nil, Unavailable(err)
 	}
-	var entries []Entry[T]
+	entries := make([]Entry[T], len(keys))
 	for i, v := range values {
-		text, _ := v.(string) // ended ones are nil
+		text, _ := v.(string)
 		r, err := decode[T](text)
 		if err != nil {
 			return nil, err
 		}
-		if r != nil {
-			entries = append(entries, Entry[T]{ID: strings.TrimPrefix(keys[i], s.Key(org, "")), Record: r, raw: text})
-		}
+		entries[i] = Entry[T]{ID: strings.TrimPrefix(keys[i], s.Key(org, "")), Record: r, raw: text}
 	}
 	return entries, nil
 }

@@ -303,3 +303,68 @@ func TestUnavailable(t *testing.T) {
 		}
 	}
 }
+
+// What changed between two versions is known as long as every change in between is
+// listed; else all records have to be read.
+func TestChanged(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		s := record.New[string](r.Client, "p:")
+		change := func(id string, text *string) string {
+			t.Helper()
+			have, err := s.Get(t.Context(), "acme", id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, done, err := s.Swap(t.Context(), "acme", have, write{Record: text, Version: true})
+			if err != nil || !done || e.Version == "" {
+				t.Fatalf("write %s: %+v, %t, %v", id, e, done, err)
+			}
+			return e.Version
+		}
+		first := change("a", new("one"))
+		change("b", new("one"))
+		change("a", new("two"))
+		change("b", nil)
+		last := change("c", new("three"))
+		want := func(since, until string, records map[string]string, known bool) {
+			t.Helper()
+			version, entries, ok, err := s.Changed(t.Context(), "acme", since, until)
+			if err != nil || ok != known {
+				t.Fatalf("Changed(%q, %q) = %t, %v, want %t", since, until, ok, err, known)
+			}
+			got := map[string]string{}
+			for _, e := range entries {
+				got[e.ID] = "gone"
+				if e.Record != nil {
+					got[e.ID] = *e.Record
+				}
+			}
+			if known && (version == since || !cmp.Equal(got, records)) {
+				t.Errorf("Changed(%q, %q) = %q, %v, want %v", since, until, version, got, records)
+			}
+		}
+		want(first, last, map[string]string{"a": "two", "b": "gone", "c": "three"}, true)
+		want("", last, map[string]string{"a": "two", "b": "gone", "c": "three"}, true)
+		want(first, first, map[string]string{"a": "two", "b": "gone", "c": "three"}, false) // read before the changes
+		want("another", last, nil, false)
+		want(first, "another", nil, false)
+
+		// A gateway of an earlier version lists nothing.
+		if err := r.Client.Set(t.Context(), "p:{acme}#", "unlisted", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		want(last, "unlisted", nil, false)
+		after := change("d", new("four"))
+		want(last, after, nil, false)
+		want("unlisted", after, map[string]string{"d": "four"}, true)
+
+		for range 300 {
+			change("d", new("five"))
+		}
+		end := change("d", new("six"))
+		want("unlisted", end, nil, false)
+		if n, err := r.Client.LLen(t.Context(), "p:{acme}#changes").Result(); err != nil || n != 256 {
+			t.Errorf("%d changes are kept (%v), want 256", n, err)
+		}
+	})
+}

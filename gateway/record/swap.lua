@@ -1,18 +1,21 @@
 -- Replaces an entry if it is still what the caller has seen.
 --
 -- KEYS  1  the entry: the time it was written in ms, a space, its value
---       2  the version of the entries   3  and on: indexes, which have the keys of
---          entries by when they end
+--       2  the version of the entries
+--       3  the latest changes of the version: the one before, a space, the one after, a
+--          space, the key of the entry
+--       4  and on: indexes, which have the keys of entries by when they end
 -- ARGV  1  the entry as seen, '' for none, '?' to look at it only
 --       2  the new value, '' to delete the entry
 --       3  how long it is kept, in ms, 0 for ever
 --       4  or when it ends, in Unix ms, '' otherwise
 --       5  the new version, '' if it stays
---       6  and on, for each index: how many entries it may have, 0 for any number,
+--       6  how many changes are kept
+--       7  and on, for each index: how many entries it may have, 0 for any number,
 --          -1 if the entry is not in it
 --
 -- Returns {0: it is another, 1: replaced, 2: an index is full; the entry as it was;
--- clock in ms}.
+-- clock in ms; the version there was, '' if it stays}.
 
 local clock = redis.call('TIME')
 local ms = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
@@ -21,11 +24,11 @@ local now, ends = int(ms), '+inf'
 if ARGV[4] ~= '' then ends = ARGV[4] elseif ARGV[3] ~= '0' then ends = int(ms + ARGV[3]) end
 local have = redis.call('GET', KEYS[1]) or ''
 local keeps = ARGV[2] ~= ''
-if have ~= ARGV[1] or keeps and ends ~= '+inf' and tonumber(ends) <= ms then return {0, have, now} end
-for i = 3, #KEYS do
+if have ~= ARGV[1] or keeps and ends ~= '+inf' and tonumber(ends) <= ms then return {0, have, now, ''} end
+for i = 4, #KEYS do
   redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)
   local most = tonumber(ARGV[i + 3])
-  if most > 0 and not redis.call('ZSCORE', KEYS[i], KEYS[1]) and redis.call('ZCARD', KEYS[i]) >= most then return {2, have, now} end
+  if most > 0 and not redis.call('ZSCORE', KEYS[i], KEYS[1]) and redis.call('ZCARD', KEYS[i]) >= most then return {2, have, now, ''} end
 end
 if not keeps then
   redis.call('DEL', KEYS[1])
@@ -34,8 +37,14 @@ elseif ends == '+inf' then
 else
   redis.call('SET', KEYS[1], now .. ' ' .. ARGV[2], 'PX', int(ends - ms))
 end
-if ARGV[5] ~= '' then redis.call('SET', KEYS[2], ARGV[5]) end
-for i = 3, #KEYS do
+local was = ''
+if ARGV[5] ~= '' then
+  was = redis.call('GET', KEYS[2]) or ''
+  redis.call('SET', KEYS[2], ARGV[5])
+  redis.call('RPUSH', KEYS[3], was .. ' ' .. ARGV[5] .. ' ' .. KEYS[1])
+  redis.call('LTRIM', KEYS[3], -tonumber(ARGV[6]), -1)
+end
+for i = 4, #KEYS do
   if keeps and tonumber(ARGV[i + 3]) >= 0 then
     redis.call('ZADD', KEYS[i], ends, KEYS[1])
   else
@@ -48,4 +57,4 @@ for i = 3, #KEYS do
     redis.call('PEXPIRE', KEYS[i], int(tonumber(last) - ms))
   end
 end
-return {1, have, now}
+return {1, have, now, was}
