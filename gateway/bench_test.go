@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
@@ -66,12 +68,17 @@ func canned(w http.ResponseWriter, r *http.Request) {
 
 func benchHandler(b *testing.B) http.Handler {
 	b.Helper()
+	return benchGateway(b, world.Redis(b, redistest.Start(b))).Handler()
+}
+
+func benchGateway(b *testing.B, client redis.UniversalClient) *gateway.Gateway {
+	b.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(canned))
 	b.Cleanup(upstream.Close)
 	cfg := world.Configuration(b, strings.ReplaceAll(benchConfiguration, "UPSTREAM", upstream.URL), map[string]string{"KEY": "pk"})
 	return world.Gateway(b, cfg, gateway.Deps{
-		Redis: world.Redis(b, redistest.Start(b)), Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)), Decisions: unchecked(b),
-	}).Handler()
+		Redis: client, Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)), Decisions: unchecked(b),
+	})
 }
 
 // unchecked is a log of decisions that holds none against their schema, which would

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -57,8 +58,13 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	effective := g.withKeys(cfg)
-	callers, err := g.callers(effective)
+	keys, err := g.directory(cfg)
+	if err != nil {
+		return nil, err
+	}
+	taken := cfg.taken(keys)
+	effective := g.withKeys(cfg, taken)
+	callers, err := g.callers(effective, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +168,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	return &state{
 		config:   effective,
 		file:     cfg,
+		taken:    taken,
 		pipeline: &filter.Pipeline{Chain: chain, Check: check, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
@@ -175,21 +182,25 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 }
 
 // callers compiles who may call.
-func (g *Gateway) callers(cfg *Config) (*filter.Callers, error) {
-	authorities, err := cfg.authorities()
-	if err != nil {
-		return nil, err
-	}
-	directory, err := cfg.directory(g.issuers(cfg), authorities)
-	if err != nil {
-		return nil, err
-	}
+func (g *Gateway) callers(cfg *Config, keys *identity.Directory) (*filter.Callers, error) {
 	tenants, err := newTenants(cfg, g.api, g.runs)
 	if err != nil {
 		return nil, err
 	}
-	good, fail := g.keys.state()
-	return &filter.Callers{Directory: directory, Tenants: tenants, Partial: good.IsZero() && fail != nil}, nil
+	directory, err := keys.With(cfg.madeEntries())
+	if err != nil {
+		return nil, err
+	}
+	return &filter.Callers{Directory: directory, Tenants: tenants, Partial: g.keys.partial()}, nil
+}
+
+// directory returns that of the keys, issuers and authorities of a file.
+func (g *Gateway) directory(cfg *Config) (*identity.Directory, error) {
+	authorities, err := cfg.authorities()
+	if err != nil {
+		return nil, err
+	}
+	return cfg.directory(g.issuers(cfg), authorities)
 }
 
 func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {

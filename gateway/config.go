@@ -272,16 +272,37 @@ func (c *Config) balanced() upstream.Config {
 // directory builds the look-up of callers with keys, and with tokens and certificates.
 func (c *Config) directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
 	var entries []identity.Entry
-	for _, o := range c.Orgs {
-		for _, k := range o.Keys {
-			for _, d := range k.Accepted() {
-				entries = append(entries, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{
-					Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt, Until: d.NotAfter, Addresses: k.Addresses, Used: k.Used,
-				}})
-			}
+	for i := range c.Orgs {
+		o := &c.Orgs[i]
+		entries = slices.Grow(entries, len(o.Keys))
+		for j := range o.Keys {
+			entries = o.Keys[j].entries(entries, o.ID)
 		}
 	}
 	return identity.NewDirectory(entries, issuers, authorities)
+}
+
+// madeEntries are those of the keys made at run time.
+func (c *Config) madeEntries() []identity.Entry {
+	var entries []identity.Entry
+	for i := range c.Orgs {
+		o := &c.Orgs[i]
+		entries = slices.Grow(entries, len(o.Made))
+		for _, k := range o.Made {
+			entries = k.entries(entries, o.ID)
+		}
+	}
+	return entries
+}
+
+// entries adds those of the key to a list.
+func (k *Key) entries(list []identity.Entry, org string) []identity.Entry {
+	for _, d := range k.Accepted() {
+		list = append(list, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{
+			Org: org, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt, Until: d.NotAfter, Addresses: k.Addresses, Used: k.Used,
+		}})
+	}
+	return list
 }
 
 // credentials lists the platform keys by organisation.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -51,9 +52,38 @@ type Org struct {
 	Policies     policies.Config   `yaml:",inline"`
 	Teams        []Team            `yaml:"teams" doc:"its teams"`
 	Keys         []Key             `yaml:"keys" doc:"its callers' keys"`
+	// Made are the keys made at run time that are in force beside Keys.
+	Made []*Key `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued `yaml:"-"`
 	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
+}
+
+// keys are those of the configuration and those made at run time. They must not be
+// changed.
+func (o *Org) keys() iter.Seq[*Key] {
+	return func(yield func(*Key) bool) {
+		for i := range o.Keys {
+			if !yield(&o.Keys[i]) {
+				return
+			}
+		}
+		for _, k := range o.Made {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// key returns the key with an id, nil without one.
+func (o *Org) key(id string) *Key {
+	for k := range o.keys() {
+		if k.ID == id {
+			return k
+		}
+	}
+	return nil
 }
 
 // limits returns the quotas of the organisation, its teams and its keys.
@@ -62,11 +92,11 @@ func (o *Org) limits() map[ratelimit.Ref]ratelimit.Limit {
 	for _, t := range o.Teams {
 		limits[ratelimit.Ref{Kind: ratelimit.KindTeam, ID: t.ID}] = t.Limit
 	}
-	for _, k := range o.Keys {
-		if k.Exempt {
-			k.Limit = ratelimit.Limit{}
+	for k := range o.keys() {
+		ref := ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}
+		if limits[ref] = k.Limit; k.Exempt {
+			limits[ref] = ratelimit.Limit{}
 		}
-		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}] = k.Limit
 	}
 	for _, i := range o.Issued {
 		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: keysOf(i.ID)}] = i.Limit

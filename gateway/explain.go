@@ -140,7 +140,7 @@ func (c *Config) caller(q Question) (*identity.Caller, error) {
 func (c *Config) keyCaller(q Question) (*identity.Caller, error) {
 	var found *identity.Caller
 	for _, o := range c.Orgs {
-		for _, k := range o.Keys {
+		for k := range o.keys() {
 			if k.ID != q.Key || q.Org != "" && q.Org != o.ID {
 				continue
 			}

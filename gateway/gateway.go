@@ -142,6 +142,7 @@ type Gateway struct {
 type state struct {
 	// config is the file's with the keys made at run time beside its own.
 	config, file *Config
+	taken        taken // by the keys of file
 	pipeline     *filter.Pipeline
 	reader       *filter.Reader
 	client       *upstream.Client

@@ -58,7 +58,7 @@ func invalidKey(err error) error {
 
 // createKey makes a key for by. Its secret is random unless a digest is given.
 func (g *Gateway) createKey(ctx context.Context, org string, k Key, by string) (*keyAnswer, error) {
-	now := g.deps.Now().UTC().Truncate(time.Second)
+	created := g.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
 	if k.Digest == (identity.Digest{}) && len(k.Digests) == 0 {
 		secret = identity.NewKey()
@@ -67,7 +67,7 @@ func (g *Gateway) createKey(ctx context.Context, org string, k Key, by string) (
 	if strings.Trim(k.ID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" || len(k.ID) > maxMadeID {
 		return nil, problem.Invalid.Newf("the id of a key made at run time has letters, digits, '-', '_' and '.' alone, and at most %d of them", maxMadeID)
 	}
-	if !k.Expires.IsZero() && !k.Expires.After(now) {
+	if !k.Expires.IsZero() && !k.Expires.After(created) {
 		return nil, problem.Invalid.New("expires is in the past")
 	}
 	if err := invalidKey(k.Validate()); err != nil {
@@ -83,22 +83,14 @@ func (g *Gateway) createKey(ctx context.Context, org string, k Key, by string) (
 	if len(known[org].records) >= maxKeys {
 		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
 	}
-	m, err := madeKey{Key: k, Revision: 1, Created: now, By: by}.recorded()
+	m, err := madeKey{Key: k, Revision: 1, Created: created, By: by}.recorded()
 	if err != nil {
 		return nil, err
 	}
-	file, with := g.current.Load().file, maps.Clone(known)
-	records := maps.Clone(known[org].records)
-	if records == nil {
-		records = make(map[string]madeKey, 1)
-	}
-	records[k.ID] = m
-	if with == nil {
-		with = make(map[string]ring, 1)
-	}
-	with[org] = ring{records: records}
-	taken := file.taken(with)
-	if why := taken.unfit(g.org(org), &k); why != "" {
+	now := g.current.Load()
+	made := now.file.digests(known)
+	m.count(made)
+	if why := now.taken.unfit(g.org(org), &m, made); why != "" {
 		return nil, problem.KeyConflict.New(why)
 	}
 	return g.changeKey(ctx, org, m, secret)
@@ -126,23 +118,23 @@ func (g *Gateway) changeKey(ctx context.Context, org string, m madeKey, secret s
 	case !done:
 		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
 	}
-	g.applyKeys()
+	g.applyKeys(org)
 	return &keyAnswer{Secret: secret, Key: m.record()}, nil
 }
 
 // madeKey returns a key that can be changed at run time.
-func (g *Gateway) madeKey(ctx context.Context, org, id string) (madeKey, error) {
+func (g *Gateway) madeKey(ctx context.Context, org, id string) (m madeKey, err error) {
 	if err := g.freshKeys(ctx); err != nil {
-		return madeKey{}, err
+		return m, err
 	}
-	if o := g.current.Load().file.org(org); o != nil && slices.ContainsFunc(o.Keys, func(k Key) bool { return k.ID == id }) {
-		return madeKey{}, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
+	if g.current.Load().taken.ids[org][id] {
+		return m, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
 	}
-	m, ok := g.keys.ring(org).records[id]
+	known, ok := g.keys.ring(org).records[id]
 	if !ok {
 		return m, noKey(org, id)
 	}
-	return m, nil
+	return *known, nil
 }
 
 func noKey(org, id string) error {
@@ -189,16 +181,15 @@ func (g *Gateway) revokeKey(ctx context.Context, org string, m madeKey, by strin
 
 // listKeys returns the keys made at run time of an organisation, by id.
 func (g *Gateway) listKeys(ctx context.Context, org string) []KeyRecord {
-	known, now := *g.keys.known.Load(), g.deps.Now()
-	file := g.current.Load().file
-	taken := file.taken(known)
+	known, now, current := *g.keys.known.Load(), g.deps.Now(), g.current.Load()
+	made := current.file.digests(known)
 	used, o := g.keys.lastUsed(ctx, org), g.org(org)
 	list := make([]KeyRecord, 0, len(known[org].records))
 	for _, id := range slices.Sorted(maps.Keys(known[org].records)) {
 		m := known[org].records[id]
 		r := m.record()
 		r.Used = used[id]
-		switch why := taken.unfit(o, &m.Key); {
+		switch why := current.taken.unfit(o, m, made); {
 		case !m.Revoked.IsZero():
 			r.State = "revoked"
 		case !m.Expires.IsZero() && !m.Expires.After(now):

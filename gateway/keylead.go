@@ -53,10 +53,10 @@ type lead struct {
 func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
 	if slices.Contains(c.Roles, identity.RoleLead) && c.Team != "" {
 		if o := g.org(c.Org); o != nil {
-			k := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == c.Key })
+			k := o.key(c.Key)
 			t := slices.IndexFunc(o.Teams, func(t Team) bool { return t.ID == c.Team })
-			if k >= 0 && t >= 0 {
-				return &lead{c, o.Keys[k], o.Teams[t], o.labelsOf(o.Keys[k])}, nil
+			if k != nil && t >= 0 {
+				return &lead{c, *k, o.Teams[t], o.labelsOf(k)}, nil
 			}
 		}
 	}

@@ -30,13 +30,35 @@ type madeKey struct {
 
 	text  json.RawMessage // the record
 	entry keystore.Entry  // as it is stored
+	fault string          // what is wrong with the key on its own, "" for nothing
 }
 
 // parseMade reads a record.
-func parseMade(entry keystore.Entry) (madeKey, error) {
-	m := madeKey{text: *entry.Record, entry: entry}
-	err := strictyaml.Decode("record", m.text, &m)
-	return m, err
+func parseMade(entry *keystore.Entry) (*madeKey, error) {
+	m := &madeKey{text: *entry.Record, entry: *entry}
+	if err := strictyaml.Decode("record", m.text, m); err != nil {
+		return m, err
+	}
+	m.judge()
+	return m, nil
+}
+
+// judge notes what is wrong with the key on its own.
+func (m *madeKey) judge() {
+	m.fault = ""
+	if err := m.Validate(); err != nil {
+		m.fault = err.Error()
+	}
+}
+
+// reread reads a record that is most likely that of m, which may be nil.
+func (m *madeKey) reread(entry *keystore.Entry) (*madeKey, error) {
+	if m == nil || string(m.text) != string(*entry.Record) {
+		return parseMade(entry)
+	}
+	same := *m
+	same.entry = *entry
+	return &same, nil
 }
 
 // recorded returns m with its record.
@@ -45,7 +67,15 @@ func (m madeKey) recorded() (madeKey, error) {
 	if m.text, err = json.Marshal(m.record()); err != nil {
 		return m, fmt.Errorf("encode a key: %w", err)
 	}
+	m.judge()
 	return m, nil
+}
+
+// count adds the digests of the key to n.
+func (m *madeKey) count(n map[identity.Digest]int) {
+	for _, d := range m.Secrets() {
+		n[d.Digest]++
+	}
 }
 
 // over reports whether the key ended so long ago that it can be forgotten.

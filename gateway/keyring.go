@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 )
@@ -17,8 +18,8 @@ import (
 const (
 	// keyPoll is how often a gateway looks for changes of keys by others.
 	keyPoll = time.Second
-	// changedHere is the version of what this gateway has changed since it read it, which
-	// is none of the store's: one that forgets at once has none.
+	// changedHere is the version of what this gateway has changed when others had, too,
+	// which is none of the store's: one that forgets at once has none.
 	changedHere = "-"
 	// keyMemory is how long a key is remembered that was revoked or has expired. Its
 	// id is free afterwards.
@@ -45,7 +46,18 @@ type keyring struct {
 // ring is the keys of one organisation.
 type ring struct {
 	version string
-	records map[string]madeKey // by id
+	records map[string]*madeKey // by id; immutable
+}
+
+// with returns a ring of a version in which a record stands, in the place of another one
+// of its id.
+func (r ring) with(version string, m *madeKey) ring {
+	records := maps.Clone(r.records)
+	if records == nil {
+		records = make(map[string]*madeKey, 1)
+	}
+	records[m.ID] = m
+	return ring{version: version, records: records}
 }
 
 // keyUse is the last use of a key, and what the store knows of it, in Unix seconds.
@@ -80,14 +92,15 @@ func (k *keyring) usage(org, id string) *keyUse {
 	return u.(*keyUse)
 }
 
-// refresh reads what has changed in the store, and reports whether anything has.
-func (k *keyring) refresh(ctx context.Context, orgs []string) (changed bool, err error) {
+// refresh reads what has changed in the store. It returns the organisations that have
+// other keys now, and whether anything has changed.
+func (k *keyring) refresh(ctx context.Context, orgs []string) (of []string, changed bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	first := k.good.IsZero() && k.fail == nil
 	defer func() {
 		// Whether the keys were ever read is part of what callers are told.
-		changed = changed || err != nil && first || err == nil && k.good.IsZero() && k.fail != nil
+		changed = len(of) > 0 || err != nil && first || err == nil && k.good.IsZero() && k.fail != nil
 		k.fail = err
 		if err == nil {
 			k.good = k.now()
@@ -95,73 +108,111 @@ func (k *keyring) refresh(ctx context.Context, orgs []string) (changed bool, err
 	}()
 	versions, err := k.store.Versions(ctx, orgs)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	for _, org := range orgs {
 		known := k.ring(org)
 		if versions[org] == known.version {
 			continue
 		}
-		next, err := k.load(ctx, org, known)
+		next, err := k.load(ctx, org, known, versions[org])
 		if err != nil {
-			return changed, err
+			return of, false, err
 		}
-		changed = changed || !maps.EqualFunc(known.records, next.records, func(a, b madeKey) bool { return string(a.text) == string(b.text) })
+		if !maps.EqualFunc(known.records, next.records, func(a, b *madeKey) bool { return a == b || string(a.text) == string(b.text) }) {
+			of = append(of, org)
+		}
 		k.replace(org, next)
 	}
-	return changed, nil
+	return of, false, nil
 }
 
-// load reads the keys of an organisation, drops what is over, and writes back what
-// the store has lost.
-func (k *keyring) load(ctx context.Context, org string, known ring) (ring, error) {
+// load reads the keys of an organisation that have changed, if the store lists them, or
+// else all, drops what is over, and writes back what the store has lost.
+func (k *keyring) load(ctx context.Context, org string, known ring, version string) (ring, error) {
+	if known.version != "" {
+		version, entries, listed, err := k.store.Changed(ctx, org, known.version, version)
+		if err != nil {
+			return known, err
+		}
+		if listed {
+			next := ring{version: version, records: maps.Clone(known.records)}
+			for i := range entries {
+				delete(next.records, entries[i].ID)
+			}
+			return next, k.read(ctx, org, entries, known, &next)
+		}
+	}
 	version, entries, err := k.store.Load(ctx, org)
 	if err != nil {
 		return known, err
 	}
-	next, now := ring{version: version, records: make(map[string]madeKey, len(entries))}, k.now()
-	unread := make(map[string]bool)
-	for id, entry := range entries {
-		m, err := parseMade(entry)
-		switch {
-		case err != nil || m.ID != id:
-			unread[id] = true
-			k.logger.ErrorContext(ctx, "a key made at run time cannot be read and is not accepted", "org", org, "key", id, "error", fmt.Sprint(err))
-		case m.over(now):
-			if _, _, err := k.store.Swap(ctx, org, entry, nil); err != nil {
-				return known, err
-			}
-			if err := k.store.Forget(ctx, org, id); err != nil {
-				return known, err
-			}
-			k.used.Delete(org + "/" + id)
-		default:
-			next.records[id] = m
-		}
+	next := ring{version: version, records: make(map[string]*madeKey, len(entries))}
+	if err := k.read(ctx, org, entries, known, &next); err != nil {
+		return known, err
 	}
-	var lost []string
-	for id, have := range known.records {
-		got, ok := next.records[id]
-		if unread[id] || have.over(now) || ok && !have.later(&got) {
+	return next, k.writeBack(ctx, org, entries, known, &next)
+}
+
+// read enters the records that were found into next. It drops those that are over.
+func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry, known ring, next *ring) error {
+	now := k.now()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Record == nil {
 			continue
 		}
-		old := entries[id]
+		m, err := known.records[entry.ID].reread(entry)
+		switch {
+		case err != nil || m.ID != entry.ID:
+			k.logger.ErrorContext(ctx, "a key made at run time cannot be read and is not accepted", "org", org, "key", entry.ID, "error", fmt.Sprint(err))
+		case m.over(now):
+			if _, _, err := k.store.Swap(ctx, org, *entry, nil); err != nil {
+				return err
+			}
+			if err := k.store.Forget(ctx, org, entry.ID); err != nil {
+				return err
+			}
+			k.used.Delete(org + "/" + entry.ID)
+		default:
+			m.Used = &k.usage(org, entry.ID).seen
+			next.records[entry.ID] = m
+		}
+	}
+	return nil
+}
+
+// writeBack enters into next, and writes, what is known of keys and lacks in all that were
+// found, or was changed since.
+func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.Entry, known ring, next *ring) error {
+	entries := make(map[string]keystore.Entry, len(found))
+	for _, e := range found {
+		entries[e.ID] = e
+	}
+	now, lost := k.now(), []string(nil)
+	for id, have := range known.records {
+		old, stored := entries[id]
+		got, read := next.records[id]
+		if stored && !read || have.over(now) || read && !have.later(got) {
+			continue
+		}
 		old.ID = id
 		entry, done, err := k.store.Swap(ctx, org, old, have.text)
 		if err != nil {
-			return known, err
+			return err
 		}
+		back := *have
 		if done {
-			have.entry = entry
+			back.entry = entry
 		}
-		next.records[id] = have
+		next.records[id] = &back
 		lost = append(lost, id)
 	}
 	if len(lost) > 0 {
 		slices.Sort(lost)
 		k.logger.WarnContext(ctx, "the store had lost changes of keys; they were written back", "org", org, "keys", lost)
 	}
-	return next, nil
+	return nil
 }
 
 // swap replaces the record of a key, which is what is known of it, in the store and
@@ -170,19 +221,21 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.ring(org)
-	old := known.records[next.ID].entry
+	old := keystore.Entry{}
+	if have, ok := known.records[next.ID]; ok {
+		old = have.entry
+	}
 	old.ID = next.ID
 	entry, done, err := k.store.Swap(ctx, org, old, next.text)
 	if err != nil || !done {
 		return false, err
 	}
-	next.entry = entry
-	records := maps.Clone(known.records)
-	if records == nil {
-		records = make(map[string]madeKey, 1)
+	next.entry, next.Used = entry, &k.usage(org, next.ID).seen
+	version := changedHere
+	if entry.Version != "" && entry.Was == known.version {
+		version = entry.Version // and nothing else has changed
 	}
-	records[next.ID] = next
-	k.replace(org, ring{version: changedHere, records: records})
+	k.replace(org, known.with(version, &next))
 	return true, nil
 }
 
@@ -231,6 +284,12 @@ func (k *keyring) state() (good time.Time, err error) {
 	return k.good, k.fail
 }
 
+// partial reports whether there may be keys that were never read.
+func (k *keyring) partial() bool {
+	good, fail := k.state()
+	return good.IsZero() && fail != nil
+}
+
 // failed notes that what is kept beside the keys could not be read.
 func (k *keyring) failed(err error) {
 	k.mu.Lock()
@@ -243,9 +302,9 @@ func (k *keyring) failed(err error) {
 func (g *Gateway) RefreshKeys(ctx context.Context) error {
 	ids := orgs(g.current.Load().config)
 	tokens := g.refreshTokens(ctx)
-	changed, err := g.keys.refresh(ctx, ids)
+	of, changed, err := g.keys.refresh(ctx, ids)
 	if changed {
-		g.applyKeys()
+		g.applyKeys(of...)
 	}
 	if err == nil && tokens != nil {
 		err = tokens
@@ -281,13 +340,14 @@ func (g *Gateway) pollKeys(ctx context.Context) {
 	}
 }
 
-// applyKeys puts the keys now known in force, for every request that starts from now
-// on, and ends the streams of those that are not in force any more.
-func (g *Gateway) applyKeys() {
+// applyKeys puts the keys now known in force, of which those of some organisations have
+// changed, for every request that starts from now on, and ends the streams of those that
+// are not in force any more.
+func (g *Gateway) applyKeys(changed ...string) {
 	g.changing.Lock()
 	now := g.current.Load()
-	cfg := g.withKeys(now.file)
-	callers, err := g.callers(cfg)
+	cfg := g.withKeys(now.file, now.taken)
+	callers, err := g.changedCallers(now.pipeline.Callers, cfg, changed)
 	if err == nil {
 		next, pipeline := *now, *now.pipeline
 		pipeline.Callers = callers
@@ -302,70 +362,86 @@ func (g *Gateway) applyKeys() {
 	g.streams.Recheck()
 }
 
+// changedCallers returns callers with the keys made at run time of cfg in the place of
+// theirs, those of some organisations only being others.
+func (g *Gateway) changedCallers(callers *filter.Callers, cfg *Config, changed []string) (*filter.Callers, error) {
+	directory, err := callers.Directory.With(cfg.madeEntries())
+	if err != nil {
+		return nil, err
+	}
+	next := &filter.Callers{Directory: directory, Tenants: maps.Clone(callers.Tenants), Partial: g.keys.partial()}
+	for _, id := range changed {
+		if o := cfg.org(id); o != nil {
+			if next.Tenants[id], err = o.tenant(g.api, g.runs); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return next, nil
+}
+
 // withKeys returns the configuration of a file with the keys made at run time that
 // are in force beside its own.
-func (g *Gateway) withKeys(file *Config) *Config {
+func (g *Gateway) withKeys(file *Config, of taken) *Config {
 	known := *g.keys.known.Load()
 	if len(known) == 0 {
 		return file
 	}
-	taken := file.taken(known)
+	made := file.digests(known)
 	cfg := *file
 	cfg.Orgs = slices.Clone(file.Orgs)
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		keys := slices.Clip(o.Keys)
-		for _, id := range slices.Sorted(maps.Keys(known[o.ID].records)) {
-			m := known[o.ID].records[id]
-			if m.Revoked.IsZero() && taken.unfit(&file.Orgs[i], &m.Key) == "" {
-				m.Used = &g.keys.usage(o.ID, id).seen
-				keys = append(keys, m.Key)
+		records := known[o.ID].records
+		o.Made = make([]*Key, 0, len(records))
+		for _, m := range records {
+			if m.Revoked.IsZero() && of.unfit(o, m, made) == "" {
+				o.Made = append(o.Made, &m.Key)
 			}
 		}
-		o.Keys = keys
 	}
 	return &cfg
 }
 
-// taken is what keys made at run time must not have.
+// taken is what the keys of a file have, and those made at run time must not.
 type taken struct {
-	// ids are those of the keys of the file, by organisation, where there are keys made
-	// at run time.
+	// ids are by organisation.
 	ids map[string]map[string]bool
-	// digests counts the keys that have each of the digests of keys made at run time.
-	digests map[identity.Digest]int
+	// keys has the digests, and none of keys made at run time.
+	keys *identity.Directory
 }
 
-// taken collects that of a file.
-func (c *Config) taken(known map[string]ring) taken {
-	t := taken{ids: make(map[string]map[string]bool), digests: make(map[identity.Digest]int)}
-	for i := range c.Orgs {
-		for _, m := range known[c.Orgs[i].ID].records {
-			for _, d := range m.Secrets() {
-				if m.Revoked.IsZero() {
-					t.digests[d.Digest]++
-				}
-			}
-		}
-	}
+// taken collects that of a file, of whose keys a directory is given.
+func (c *Config) taken(keys *identity.Directory) taken {
+	t := taken{ids: make(map[string]map[string]bool, len(c.Orgs)), keys: keys}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
-		ids := make(map[string]bool)
+		ids := make(map[string]bool, len(o.Keys))
 		for j := range o.Keys {
 			ids[o.Keys[j].ID] = true
-			for _, d := range o.Keys[j].Secrets() {
-				if t.digests[d.Digest] > 0 {
-					t.digests[d.Digest]++
-				}
-			}
 		}
 		t.ids[o.ID] = ids
 	}
 	return t
 }
 
-// unfit says why a key made at run time is not in force beside the file, "" if it is.
-func (t *taken) unfit(o *Org, k *Key) string {
+// digests counts the keys made at run time of the organisations of a file that have each
+// digest.
+func (c *Config) digests(known map[string]ring) map[identity.Digest]int {
+	n := make(map[identity.Digest]int)
+	for i := range c.Orgs {
+		for _, m := range known[c.Orgs[i].ID].records {
+			if m.Revoked.IsZero() {
+				m.count(n)
+			}
+		}
+	}
+	return n
+}
+
+// unfit says why a key made at run time is not in force beside the file, "" if it is. made
+// counts the digests of all such keys, this one included.
+func (t *taken) unfit(o *Org, k *madeKey, made map[identity.Digest]int) string {
 	switch {
 	case o == nil:
 		return "its organisation is not configured"
@@ -373,11 +449,8 @@ func (t *taken) unfit(o *Org, k *Key) string {
 		return "the configuration has a key of this id"
 	case k.Team != "" && !slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == k.Team }):
 		return fmt.Sprintf("the organisation has no team %q", k.Team)
-	case slices.ContainsFunc(k.Secrets(), func(d Digest) bool { return t.digests[d.Digest] > 1 }):
+	case slices.ContainsFunc(k.Secrets(), func(d Digest) bool { return made[d.Digest] > 1 || t.keys.HasDigest(d.Digest) }):
 		return "another key has the same secret"
 	}
-	if err := k.Validate(); err != nil {
-		return err.Error()
-	}
-	return ""
+	return k.fault
 }

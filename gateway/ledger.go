@@ -219,11 +219,11 @@ func (l ledger) Adopt(ctx context.Context, org, resource, team, key string) (*ad
 	bad := func(format string, args ...any) error {
 		return admin.BadRequestError{Reason: fmt.Sprintf(format, args...)}
 	}
-	if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == key }); i >= 0 {
-		if team != "" && team != o.Keys[i].Team {
-			return nil, bad("key %q is of team %q", key, o.Keys[i].Team)
+	if k := o.key(key); k != nil {
+		if team != "" && team != k.Team {
+			return nil, bad("key %q is of team %q", key, k.Team)
 		}
-		team = o.Keys[i].Team
+		team = k.Team
 	} else if key != "" {
 		return nil, bad("no key %q is configured", key)
 	}

@@ -65,7 +65,7 @@ func (o *Org) quotas() map[ratelimit.Ref]ratelimit.Limit {
 		}
 		switch class.Per {
 		case ratelimit.KindKey:
-			for _, k := range o.Keys {
+			for k := range o.keys() {
 				if !k.Exempt {
 					add(identity.Caller{Key: k.ID})
 				}

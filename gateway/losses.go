@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,8 +115,8 @@ func (g *Gateway) recorded(ctx context.Context, org string, ids []string) map[st
 		if !known {
 			continue
 		}
-		if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == r.Key }); i >= 0 && r.Team == "" {
-			r.Team = o.Keys[i].Team
+		if k := o.key(r.Key); k != nil && r.Team == "" {
+			r.Team = k.Team
 		}
 		all[id] = spend.Owned{
 			Owner: spend.Owner{Team: r.Team, Key: r.Key}, About: spend.About{Operation: r.Operation, Decision: r.Decision, Labels: spend.Labels(r.Labels)},

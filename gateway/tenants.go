@@ -26,45 +26,54 @@ func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, 
 	var errs fault.Found
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		t := &filter.Tenant{
-			ID: o.ID, Limits: o.limits(), Failure: o.Failure.byClass(),
-			Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule), ChangesBodies: o.changesBodies(), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
-			Labels: o.Labels, KeyLabels: o.keyLabels(),
-			ModelPaths: o.ModelPaths,
-			RefuseKeys: o.KeysInBodies.refused(),
-			Unknown:    filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
-		}
-		for j, path := range o.ModelPaths {
-			errs.If(!runs.Operation("modelCall").ValidPathParam("path", path), fmt.Sprintf("orgs[%d].model_paths[%d]", i, j), "must be one segment of a path, of a-z, 0-9 and _, such as responses")
-		}
-		for _, team := range o.Teams {
-			if team.Weight > 0 {
-				t.Weights[team.ID] = team.Weight
-			}
-		}
-		for j, c := range o.Classes {
-			for k, op := range c.Operations {
-				errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "neither the v2 API nor the run interface has an operation %q", op)
-				if t.Classes[op] = append(t.Classes[op], c.class()); len(t.Classes[op]) > maxClasses {
-					errs = append(errs, fault.Errorf(fmt.Sprintf("orgs[%d].classes[%d].operations[%d]", i, j, k), "%s is in more than %d classes", op, maxClasses))
-				}
-			}
-		}
-		for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
-			if s := brownout.New(o.Brownouts, brownout.Dialect(dialect)); s != nil {
-				t.Brownouts[dialect] = s
-			}
-		}
+		t, err := o.tenant(api, runs)
 		tenants[o.ID] = t
+		errs = append(errs, fault.At(fault.Index("orgs", i), err))
 	}
 	return tenants, errors.Join(errs...)
+}
+
+// tenant compiles the organisation. Faults have paths below it.
+func (o *Org) tenant(api, runs *schema.API) (*filter.Tenant, error) {
+	t := &filter.Tenant{
+		ID: o.ID, Limits: o.limits(), Failure: o.Failure.byClass(),
+		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule),
+		ChangesBodies: o.changesBodies(), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
+		Labels: o.Labels, KeyLabels: o.keyLabels(),
+		ModelPaths: o.ModelPaths,
+		RefuseKeys: o.KeysInBodies.refused(),
+		Unknown:    filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
+	}
+	var errs fault.Found
+	for j, path := range o.ModelPaths {
+		errs.If(!runs.Operation("modelCall").ValidPathParam("path", path), fault.Index("model_paths", j), "must be one segment of a path, of a-z, 0-9 and _, such as responses")
+	}
+	for _, team := range o.Teams {
+		if team.Weight > 0 {
+			t.Weights[team.ID] = team.Weight
+		}
+	}
+	for j, c := range o.Classes {
+		for k, op := range c.Operations {
+			at := fault.Index(fault.Index("classes", j)+".operations", k)
+			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "neither the v2 API nor the run interface has an operation %q", op)
+			t.Classes[op] = append(t.Classes[op], c.class())
+			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
+		}
+	}
+	for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
+		if s := brownout.New(o.Brownouts, brownout.Dialect(dialect)); s != nil {
+			t.Brownouts[dialect] = s
+		}
+	}
+	return t, errors.Join(errs...)
 }
 
 // keyLabels are the labels that keys may set which may not set all of the
 // organisation's.
 func (o *Org) keyLabels() map[string][]spend.LabelRule {
 	of := make(map[string][]spend.LabelRule)
-	for _, k := range o.Keys {
+	for k := range o.keys() {
 		if k.Labels != nil {
 			of[k.ID] = o.labelsOf(k)
 		}
@@ -73,7 +82,7 @@ func (o *Org) keyLabels() map[string][]spend.LabelRule {
 }
 
 // labelsOf are the labels that a key may set.
-func (o *Org) labelsOf(k Key) []spend.LabelRule {
+func (o *Org) labelsOf(k *Key) []spend.LabelRule {
 	if k.Labels == nil {
 		return o.Labels
 	}
@@ -84,11 +93,11 @@ func (o *Org) labelsOf(k Key) []spend.LabelRule {
 // labels, search for what is idle and watch for unusual hours, for which the ledger is
 // kept, too.
 func (o *Org) budgets() *spend.Plan {
-	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys))
+	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.Made))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
 	}
-	for _, k := range o.Keys {
+	for k := range o.keys() {
 		keys[k.ID] = k.Budget
 	}
 	for _, i := range o.Issued {

@@ -168,7 +168,9 @@ func Period(from, until time.Time) string {
 // Directory finds callers by key, by token and by certificate. It is immutable and safe
 // for concurrent use.
 type Directory struct {
-	byDigest    map[Digest]entry
+	byDigest map[Digest]entry
+	// made are the entries of With, none of which is in byDigest.
+	made        map[Digest]entry
 	issuers     *Issuers
 	authorities *Authorities
 }
@@ -185,9 +187,20 @@ func (e entry) accepts(now time.Time) bool {
 }
 
 // Has reports whether a text is a key of a caller, accepted now or at another time.
-func (d *Directory) Has(text string) bool {
-	_, has := d.byDigest[DigestOf(text)]
+func (d *Directory) Has(text string) bool { return d.HasDigest(DigestOf(text)) }
+
+// HasDigest is Has for the digest of a text.
+func (d *Directory) HasDigest(digest Digest) bool {
+	_, has := d.entry(digest)
 	return has
+}
+
+func (d *Directory) entry(digest Digest) (entry, bool) {
+	if e, ok := d.byDigest[digest]; ok {
+		return e, true
+	}
+	e, ok := d.made[digest]
+	return e, ok
 }
 
 // Entry is one key of a Directory. A caller may have several.
@@ -203,16 +216,41 @@ type Entry struct {
 // authorities, nil for none. Two entries with the same digest are an error: one key must
 // mean one caller.
 func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (*Directory, error) {
-	d := &Directory{byDigest: make(map[Digest]entry, len(entries)), issuers: issuers, authorities: authorities}
-	for _, e := range entries {
-		if first, ok := d.byDigest[e.Digest]; ok {
+	d := &Directory{issuers: issuers, authorities: authorities}
+	var err error
+	d.byDigest, err = d.index(entries)
+	return d, err
+}
+
+// With returns a Directory of the same entries, issuers and authorities, of which it
+// shares what they remember, and of entries in the place of those of an earlier With.
+func (d *Directory) With(entries []Entry) (*Directory, error) {
+	w := &Directory{byDigest: d.byDigest, issuers: d.issuers, authorities: d.authorities}
+	made, err := w.index(entries)
+	if err != nil {
+		return nil, err
+	}
+	w.made = made
+	return w, nil
+}
+
+// index returns entries by digest.
+func (d *Directory) index(entries []Entry) (map[Digest]entry, error) {
+	index := make(map[Digest]entry, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		first, ok := index[e.Digest]
+		if !ok {
+			first, ok = d.byDigest[e.Digest]
+		}
+		if ok {
 			return nil, fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
 		}
 		caller := e.Caller
 		caller.digest = e.Digest
-		d.byDigest[e.Digest] = entry{from: e.From, caller: &caller}
+		index[e.Digest] = entry{from: e.From, caller: &caller}
 	}
-	return d, nil
+	return index, nil
 }
 
 // Verifier returns what verifies the tokens of the issuers, of which there must be some or
@@ -292,7 +330,7 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	case !wellFormed(key):
 		return nil, ErrUnknown
 	}
-	e, known := d.byDigest[DigestOf(key)]
+	e, known := d.entry(DigestOf(key))
 	switch {
 	case !known && Mistyped(key):
 		return nil, errMistyped
@@ -316,7 +354,7 @@ func (d *Directory) Holds(c *Caller, now time.Time) (until time.Time, ok bool) {
 			return time.Time{}, false
 		}
 	}
-	switch e := d.byDigest[c.digest]; {
+	switch e, _ := d.entry(c.digest); {
 	case c.claims != nil:
 		return earlier(until, c.Until), d.issuers != nil && d.issuers.holds(c, now)
 	case c.digest == Digest{}:

@@ -195,3 +195,56 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// Keys made at run time stand beside the others of a directory, in the place of those made
+// before; none may be one of the others.
+func TestWith(t *testing.T) {
+	entry := func(key, id string) identity.Entry {
+		return identity.Entry{Digest: identity.DigestOf(key), Caller: identity.Caller{Org: "acme", Key: id}}
+	}
+	file, err := identity.NewDirectory([]identity.Entry{entry("key_of_the_file", "file")}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := file.With([]identity.Entry{entry("key_made_first", "first")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := first.With([]identity.Entry{entry("key_made_second", "second")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		d    *identity.Directory
+		key  string
+		want string
+	}{
+		{"the file", file, "key_made_first", ""},
+		{"the first", first, "key_of_the_file", "file"},
+		{"the first", first, "key_made_first", "first"},
+		{"the second", second, "key_of_the_file", "file"},
+		{"the second", second, "key_made_first", ""},
+		{"the second", second, "key_made_second", "second"},
+	} {
+		c, err := tt.d.Find(t.Context(), identity.Credentials{Key: tt.key}, time.Now())
+		if got := err == nil; got != (tt.want != "") || got && c.Key != tt.want {
+			t.Errorf("%s finds %q as %+v, %v, want %q", tt.name, tt.key, c, err, tt.want)
+		}
+		if tt.d.Has(tt.key) != (tt.want != "") {
+			t.Errorf("%s has %q: %t", tt.name, tt.key, tt.d.Has(tt.key))
+		}
+		if c != nil {
+			if _, ok := second.Holds(c, time.Now()); ok != (tt.key != "key_made_first") {
+				t.Errorf("the second holds the caller of %q: %t", tt.key, ok)
+			}
+		}
+	}
+	for name, entries := range map[string][]identity.Entry{
+		"of the file": {entry("key_of_the_file", "again")}, "twice": {entry("key_x_and_x", "x"), entry("key_x_and_x", "y")},
+	} {
+		if _, err := file.With(entries); err == nil {
+			t.Errorf("a key %s is taken", name)
+		}
+	}
+}

@@ -34,22 +34,14 @@ func New(client redis.UniversalClient, prefix string) *Store {
 // all is the index of all records of an organisation.
 const all = "all"
 
-// Load returns the records of an organisation by id. The records are at least as new
-// as the version.
-func (s *Store) Load(ctx context.Context, org string) (version string, records map[string]Entry, err error) {
+// Load returns the records of an organisation. They are at least as new as the version.
+func (s *Store) Load(ctx context.Context, org string) (version string, records []Entry, err error) {
 	versions, err := s.Versions(ctx, []string{org})
 	if err != nil {
 		return "", nil, err
 	}
-	entries, err := s.Entries(ctx, org, all)
-	if err != nil {
-		return "", nil, err
-	}
-	records = make(map[string]Entry, len(entries))
-	for _, e := range entries {
-		records[e.ID] = e
-	}
-	return versions[org], records, nil
+	records, err = s.Entries(ctx, org, all)
+	return versions[org], records, err
 }
 
 // Swap replaces an entry that was read before; nil deletes it. It returns the entry

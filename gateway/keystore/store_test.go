@@ -21,8 +21,8 @@ func texts(t *testing.T, s *keystore.Store, org string) (version string, records
 		t.Fatal(err)
 	}
 	records = make(map[string]string)
-	for id, e := range entries {
-		records[id] = string(*e.Record)
+	for _, e := range entries {
+		records[e.ID] = string(*e.Record)
 	}
 	return version, records
 }
