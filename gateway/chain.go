@@ -123,27 +123,6 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		&filter.Lookup{Finder: finder, Now: g.deps.Now},
 		filter.Share{},
 	}
-	// What a door that sees no answer can do without: old dialects, and what remembers
-	// what was made.
-	check := &filter.Chain{
-		Head: chain.Head,
-		Content: []filter.Filter{
-			filter.Size{Memory: g.bodies, Keyless: g.keyless},
-			filter.Estimate{Run: g.answerEstimate},
-			filter.Local{Answers: g.localAnswers(pages)},
-			filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
-			filter.InLine{},
-		},
-		Call: []filter.Filter{
-			count,
-			filter.OwnKeys{},
-			filter.Labels{},
-			judge,
-			filter.Rebuild{Agent: agent(g.deps.Version)},
-			filter.Verbatim{},
-			filter.Share{},
-		},
-	}
 	ports := filter.Ports{
 		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{deps: g.dialects, next: g.history, late: g.late.Go, pods: &g.pods},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
@@ -169,7 +148,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		config:   effective,
 		file:     cfg,
 		taken:    taken,
-		pipeline: &filter.Pipeline{Chain: chain, Check: check, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
 		runs:     runs,

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
@@ -28,7 +27,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
-	"github.com/tollgate-dev/tollgate/gateway/extproc/extauthz"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
@@ -363,12 +361,11 @@ func (g *Gateway) Handler() http.Handler {
 	}}
 }
 
-// ExtProc returns the Envoy door, with the authorization service, the configuration of
-// Envoys, the rate limit service and health beside it.
+// ExtProc returns the Envoy door, with the configuration of Envoys, the rate limit
+// service and health beside it.
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(g.mutualTLS()...)
 	g.envoys.Register(s)
-	authv3.RegisterAuthorizationServer(s, &extauthz.Server{Pipeline: g.pipeline, Recorder: g.recorder})
 	ratelimitv3.RegisterRateLimitServiceServer(s, rls.New(g.meshTable, g.limiter, g.deps.Now, g.deps.Logger))
 	healthpb.RegisterHealthServer(s, readiness{g: g})
 	return s

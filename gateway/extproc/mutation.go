@@ -17,9 +17,9 @@ import (
 // host it sends to.
 var managed = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true}
 
-// Mutation returns what turns the headers a message has into those it should
+// mutation returns what turns the headers a message has into those it should
 // have: the difference, sorted, so equal exchanges give equal messages.
-func Mutation(have, want http.Header) *extprocv3.HeaderMutation {
+func mutation(have, want http.Header) *extprocv3.HeaderMutation {
 	m := &extprocv3.HeaderMutation{}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if _, keep := want[name]; !keep && !managed[name] {
@@ -57,7 +57,7 @@ func immediate(a *filter.Answer) *extprocv3.ProcessingResponse {
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extprocv3.ImmediateResponse{
 			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)},
-			Headers: Mutation(nil, a.Header),
+			Headers: mutation(nil, a.Header),
 			Body:    a.Body,
 			Details: "tollgate",
 		},

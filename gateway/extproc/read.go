@@ -68,7 +68,7 @@ func withAnswer() *modev3.ProcessingMode {
 
 // inbound reads the request headers message.
 func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter.Inbound, error) {
-	header, pseudo := ReadHeaders(h.Headers)
+	header, pseudo := readHeaders(h.Headers)
 	if pseudo[":method"] == "" { // CONNECT has no path, which is for the chain to judge
 		return filter.Inbound{}, status.Error(codes.InvalidArgument, "request headers without a method")
 	}
@@ -95,9 +95,9 @@ func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter
 	return in, nil
 }
 
-// Traced returns the context of a call of Envoy's with Envoy's span, if it has one. It is
+// traced returns the context of a call of Envoy's with Envoy's span, if it has one. It is
 // believed, as Envoy is with the platform's keys.
-func Traced(ctx context.Context) context.Context {
+func traced(ctx context.Context) context.Context {
 	header := make(http.Header, 2)
 	for _, name := range []string{"traceparent", "tracestate"} {
 		for _, v := range metadata.ValueFromIncomingContext(ctx, name) {
@@ -112,9 +112,9 @@ func attributes(req *extprocv3.ProcessingRequest) map[string]*structpb.Value {
 	return req.GetAttributes()[filterName].GetFields()
 }
 
-// ReadHeaders splits a header map into fields, canonical names, and pseudo
+// readHeaders splits a header map into fields, canonical names, and pseudo
 // headers.
-func ReadHeaders(m *corev3.HeaderMap) (header http.Header, pseudo map[string]string) {
+func readHeaders(m *corev3.HeaderMap) (header http.Header, pseudo map[string]string) {
 	header = make(http.Header, len(m.GetHeaders()))
 	pseudo = make(map[string]string, 4)
 	for _, h := range m.GetHeaders() {

@@ -84,7 +84,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	}
 	in.Received = se.server.Recorder.Now()
 	se.ex = se.pipeline.NewExchange(in)
-	se.ctx, _ = se.server.Recorder.Begin(Traced(ctx), in.Header, in.Peer)
+	se.ctx, _ = se.server.Recorder.Begin(traced(ctx), in.Header, in.Peer)
 	if err := checkFilter(req); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 // Until that is judged the request is stripped bare: were Envoy to forward it
 // without asking again, it would carry no credential to nowhere.
 func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
-	m := Mutation(have, nil)
+	m := mutation(have, nil)
 	set(m, ":path", "/")
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{HeaderMutation: m}},
@@ -152,7 +152,7 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 	want := maps.Clone(ex.Out.Header)
 	want["Authorization"] = []string{auth}
 	se.server.Recorder.Inject(se.ctx, want)
-	common := &extprocv3.CommonResponse{HeaderMutation: Mutation(have, want)}
+	common := &extprocv3.CommonResponse{HeaderMutation: mutation(have, want)}
 	set(common.HeaderMutation, ":path", ex.Out.Target())
 	return wrap(common)
 }
@@ -162,7 +162,7 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 // does what a stage wants whole; everything else passes with its headers filtered
 // and its body unseen.
 func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (*extprocv3.ProcessingResponse, error) {
-	header, pseudo := ReadHeaders(h.Headers)
+	header, pseudo := readHeaders(h.Headers)
 	code, err := strconv.Atoi(pseudo[":status"])
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, "response headers without a status")
@@ -187,7 +187,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	ex.Receive(code, header)
 	if (ex.Out.Whole || code >= http.StatusBadRequest) && !h.EndOfStream {
 		se.phase = awaitResponseBody
-		reply := responseReply(Mutation(header, nil)) // bare, like a request whose body is awaited
+		reply := responseReply(mutation(header, nil)) // bare, like a request whose body is awaited
 		reply.ModeOverride = withAnswer()
 		return reply, nil
 	}
@@ -196,7 +196,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	if !ex.Answer.Relayed || ex.Adopted != "" || ex.Answer.Status >= http.StatusBadRequest {
 		return immediate(ex.Answer), nil
 	}
-	return responseReply(Mutation(header, ex.Answer.Header)), nil
+	return responseReply(mutation(header, ex.Answer.Header)), nil
 }
 
 func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {

@@ -23,14 +23,13 @@ import (
 
 // The doors, as events name them.
 const (
-	DoorHTTP     = "http"
-	DoorExtProc  = "envoy"
-	DoorExtAuthz = "ext_authz"
+	DoorHTTP    = "http"
+	DoorExtProc = "envoy"
 )
 
 // Inbound is a request as a door received it. No filter changes it.
 type Inbound struct {
-	Door   string // DoorHTTP, DoorExtProc or DoorExtAuthz
+	Door   string // DoorHTTP or DoorExtProc
 	Method string
 	// Path and Query are the two halves of the request target, raw. Of a request to
 	// the host name of a load-balanced endpoint, Path is the one that leads there.

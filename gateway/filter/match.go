@@ -50,7 +50,7 @@ func (m Match) find(ex *Exchange) error {
 	switch d := found.Route.Dialect; {
 	case d == route.V2:
 		ex.Operation = m.API.Operation(found.Route.ID)
-	case d.Runs() && (ex.In.Door == DoorExtProc || ex.In.Door == DoorExtAuthz):
+	case d.Runs() && ex.In.Door == DoorExtProc:
 		return problem.Misdirected.New("the run interface is not served through this proxy")
 	case d.Runs():
 		ex.Operation = m.Run.Operation(found.Route.ID)

@@ -164,9 +164,6 @@ type Observer interface {
 // and taken once per exchange.
 type Pipeline struct {
 	Chain *Chain
-	// Check is the chain of requests whose bodies cannot be changed and whose answers
-	// are not seen.
-	Check *Chain
 	Ports Ports
 	// Callers are who may call.
 	Callers *Callers

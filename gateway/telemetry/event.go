@@ -31,8 +31,7 @@ type Event struct {
 	DecisionID string
 	// Revision names the configuration the exchange was judged by.
 	Revision string
-	// Door is "http", "envoy" or "ext_authz", Dialect "v2", "v1", "graphql",
-	// "run" or "chat".
+	// Door is "http" or "envoy", Dialect "v2", "v1", "graphql", "run" or "chat".
 	Door, Dialect string
 	Method        string
 	// Operation is the id of the matched route, "unmatched" without one.

@@ -4,9 +4,11 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 )
 
 // bootstrap is deploy/envoy.yaml, decoded.
@@ -134,4 +136,28 @@ func socket(t *testing.T, addr string) node {
 		t.Fatal(err)
 	}
 	return node{"socket_address": node{"address": host, "port_value": n}}
+}
+
+// documented returns the filter of ext_proc as docs/envoy.md has it.
+func documented(t *testing.T) map[string]any {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/envoy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```yaml\n- name: "+extProcFilter+"\n")
+	text, _, closed := strings.Cut(text, "```")
+	var list []map[string]any
+	if err := yaml.Unmarshal([]byte("- name: "+extProcFilter+"\n"+text), &list); err != nil || !found || !closed || len(list) != 1 {
+		t.Fatalf("docs/envoy.md has no filter %s: %v", extProcFilter, err)
+	}
+	return list[0]
+}
+
+// The filter for meshes that exist is the one that is tested.
+func TestTheDocumentedProcessorIsTheShippedOne(t *testing.T) {
+	want := shipped(t).at("static_resources", "listeners", 0, "filter_chains", 0, "filters", 0, "typed_config", "http_filters", 0)
+	if diff := cmp.Diff(map[string]any(want), documented(t)); diff != "" {
+		t.Errorf("docs/envoy.md differs (-deploy/envoy.yaml +docs):\n%s", diff)
+	}
 }
