@@ -360,7 +360,7 @@ func (c *Config) Validate() error {
 	if _, err := c.directory(nil, nil); err != nil {
 		errs = append(errs, fault.At("orgs", err))
 	}
-	return errors.Join(append(errs, c.validateAdmins(orgs), c.validateIssuers(), c.validateEnvoys(), c.validateRateLimit())...)
+	return errors.Join(append(errs, c.validateAdmins(orgs), c.validateIssuers(), c.validateEnvoys())...)
 }
 
 func (o *Org) validate(at string) []error {

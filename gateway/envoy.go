@@ -15,7 +15,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/rls"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -24,8 +23,11 @@ type Envoy struct {
 	Listen string    `yaml:"listen" doc:"address of the gRPC server for Envoy: verdicts (ext_proc), configuration (xds) and health; empty opens none, and beyond loopback it needs tls" reload:"restart"`
 	TLS    MutualTLS `yaml:"tls" doc:"mutual TLS between Envoy and its gRPC server" reload:"restart"`
 	XDS    XDS       `yaml:"xds" doc:"what Envoys are configured with, see tollgate envoy"`
+}
 
-	RateLimit []rls.Domain `yaml:"ratelimit" doc:"domains of the rate limit service for other services of a mesh" reload:"live"`
+// Retired implements strictyaml.Retirer.
+func (Envoy) Retired() map[string]string {
+	return map[string]string{"ratelimit": "remove it: there is no rate limit service any more, only calls through the gateway are counted"}
 }
 
 // MutualTLS is the encryption of a server whose clients have certificates, too;
@@ -120,15 +122,6 @@ func (c *Config) validateEnvoys() error {
 	}
 	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener")
 	return fault.At("envoy.xds", errors.Join(errs...))
-}
-
-// validateRateLimit reports what is wrong with the domains of the rate limit service.
-func (c *Config) validateRateLimit() error {
-	err := rls.Validate(c.Envoy.RateLimit, func(org string) bool { return c.org(org) != nil })
-	if len(c.Envoy.RateLimit) > 0 && c.Envoy.Listen == "" {
-		err = errors.Join(err, errors.New("needs envoy.listen, where rate limit filters ask"))
-	}
-	return fault.At("envoy.ratelimit", err)
 }
 
 // advertised is where Envoys reach this gateway.

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -35,7 +34,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
-	"github.com/tollgate-dev/tollgate/gateway/rls"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -361,20 +359,13 @@ func (g *Gateway) Handler() http.Handler {
 	}}
 }
 
-// ExtProc returns the Envoy door, with the configuration of Envoys, the rate limit
-// service and health beside it.
+// ExtProc returns the Envoy door, with the configuration of Envoys and health beside
+// it.
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(g.mutualTLS()...)
 	g.envoys.Register(s)
-	ratelimitv3.RegisterRateLimitServiceServer(s, rls.New(g.meshTable, g.limiter, g.deps.Now, g.deps.Logger))
 	healthpb.RegisterHealthServer(s, readiness{g: g})
 	return s
-}
-
-// meshTable is what the rate limit service counts by.
-func (g *Gateway) meshTable() rls.Table {
-	now := g.current.Load()
-	return rls.Table{Domains: now.config.Envoy.RateLimit, Callers: now.pipeline.Callers}
 }
 
 // AdminHandler returns the handler of the admin listener.

@@ -74,7 +74,7 @@ func (o *Org) quotas() map[ratelimit.Ref]ratelimit.Limit {
 			for _, t := range o.Teams {
 				add(identity.Caller{Team: t.ID})
 			}
-		case ratelimit.KindOrg, ratelimit.KindClass, ratelimit.KindDescriptor:
+		case ratelimit.KindOrg, ratelimit.KindClass:
 			add(identity.Caller{})
 		}
 	}

@@ -32,8 +32,6 @@ type Take struct {
 	// Failure overrides the failure policy of the class, for an organisation
 	// that has its own; empty means the configured one.
 	Failure Failure
-	// Each asks for Decision.Each.
-	Each bool
 }
 
 func (t *Take) check() error {
@@ -96,9 +94,6 @@ type Decision struct {
 	// left after this decision, in the order minute, hour, day, and then the windows
 	// of scopes that have a Policy. Empty for exempt callers and open decisions.
 	Windows []Window
-	// Each describes, if the Take asked for it, the limited windows of each of its
-	// limited scopes, in their order and as far as they are known.
-	Each [][]Window
 	// Violated lists every window the call did not fit; empty if Allowed.
 	Violated []Violation
 	// RetryAfter is the time until every violated window has ended, or permits of
@@ -169,10 +164,7 @@ func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source)
 	}
 	for s := range scopes {
 		if scopes[s].Policy != "" {
-			d.Windows = appendWindows(d.Windows, &scopes[s], &views[s], scopes[s].Policy+"-")
-		}
-		if c.each {
-			d.Each = append(d.Each, appendWindows(nil, &scopes[s], &views[s], ""))
+			d.Windows = appendWindows(d.Windows, &scopes[s], &views[s])
 		}
 	}
 	if allowed {
@@ -202,13 +194,12 @@ func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source)
 	return d
 }
 
-// appendWindows appends the limited windows of a scope that are known, their names
-// behind prefix.
-func appendWindows(windows []Window, s *Scope, v *view, prefix string) []Window {
+// appendWindows appends the limited windows that are known of a scope with a policy.
+func appendWindows(windows []Window, s *Scope, v *view) []Window {
 	for w := range Windows {
 		if limit := s.Limit.Quota(w); limit != 0 && v.known[w] {
 			windows = append(windows, Window{
-				Name: prefix + WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]), Size: WindowSize(w), Reset: v.reset[w],
+				Name: s.Policy + "-" + WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]), Size: WindowSize(w), Reset: v.reset[w],
 			})
 		}
 	}

@@ -92,19 +92,18 @@ type ScopeKind string
 
 // The kinds of scope. KindClass is for a class of operations inside one of the
 // others, for example the run submissions of one key to one endpoint; its ID
-// must name both. KindDescriptor is for what other services count.
+// must name both.
 const (
-	KindKey        ScopeKind = "key"
-	KindTeam       ScopeKind = "team"
-	KindOrg        ScopeKind = "org"
-	KindClass      ScopeKind = "class"
-	KindDescriptor ScopeKind = "descriptor"
+	KindKey   ScopeKind = "key"
+	KindTeam  ScopeKind = "team"
+	KindOrg   ScopeKind = "org"
+	KindClass ScopeKind = "class"
 )
 
 // Valid reports whether k is one of the kinds above.
 func (k ScopeKind) Valid() bool {
 	switch k {
-	case KindKey, KindTeam, KindOrg, KindClass, KindDescriptor:
+	case KindKey, KindTeam, KindOrg, KindClass:
 		return true
 	}
 	return false

@@ -121,7 +121,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Decision, error) {
 }
 
 func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
-	c := call{org: t.Org, class: t.Class, failure: t.Failure, cost: max(1, t.Cost), each: t.Each}
+	c := call{org: t.Org, class: t.Class, failure: t.Failure, cost: max(1, t.Cost)}
 	for i := range t.Scopes {
 		if !t.Scopes[i].Limit.Unlimited() {
 			c.limited[c.n] = t.Scopes[i]
@@ -156,7 +156,6 @@ type call struct {
 	class   Class
 	failure Failure
 	cost    int64
-	each    bool
 	// limited are the first n limited scopes.
 	limited [MaxScopes]Scope
 	n       int

@@ -27,6 +27,12 @@ type Enum interface {
 	Values() []string
 }
 
+// Retirer is implemented by sections that had further keys once.
+type Retirer interface {
+	// Retired says of each of them what to do, as a hint.
+	Retired() map[string]string
+}
+
 // plan is what the decoder and the schema know about a Go type.
 type plan struct {
 	typ    reflect.Type
@@ -37,6 +43,8 @@ type plan struct {
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
 	fields []*field
+	// retired are hints for keys that a section has no more.
+	retired map[string]string
 }
 
 type field struct {
@@ -95,6 +103,9 @@ func (p planner) fill(pl *plan) {
 	ptr := reflect.New(t).Interface()
 	if e, ok := ptr.(Enum); ok {
 		pl.values = e.Values()
+	}
+	if r, ok := ptr.(Retirer); ok {
+		pl.retired = r.Retired()
 	}
 	_, pl.text = ptr.(encoding.TextUnmarshaler)
 	_, pl.number = ptr.(NumberUnmarshaler)

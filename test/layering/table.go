@@ -66,11 +66,6 @@ func Table() []Row {
 			Tests:   []string{"gateway/identity", "gateway/upstream"}, // to make exchanges as stages leave them
 			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",
 		},
-		{
-			Package: "gateway/rls/...",
-			May:     []string{"config/fault", "gateway/filter", "gateway/identity", "ratelimit"},
-			Why:     "the rate limit service counts by the tenants and the limiter of the chain, and drives no chain",
-		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",
