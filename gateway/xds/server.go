@@ -74,7 +74,7 @@ func NewServer(deps Deps) (*Server, error) {
 		// Ordered, so that clusters come before what leads to them.
 		cache: cache.NewSnapshotCache(true, byGroup{}, nil),
 	}
-	s.delta = deltav3.NewServer(ctx, s.cache, s)
+	s.delta = deltav3.NewServer(ctx, resubscribed{s.cache}, s)
 	var err error
 	if s.refused, err = deps.Meter.Int64Counter("tollgate.envoy.refusals",
 		metric.WithDescription("Configurations that an Envoy refused.")); err != nil {

@@ -183,6 +183,68 @@ func TestTheFirstConfigurationStays(t *testing.T) {
 	}
 }
 
+// An Envoy that subscribes again to what it was sent is sent it again, once for each time
+// that it asks, and has no more removed than is gone. One that comes from another gateway
+// with what it has is sent the rest.
+func TestResubscribed(t *testing.T) {
+	g := on("127.0.0.1:1")
+	served := snapshot(t, g, gateway("10.0.0.1"))
+	listener, routes := served.GetVersionMap(resource.ListenerType)["callers"], served.GetVersionMap(resource.RouteType)["callers"]
+	for name, tc := range map[string]struct {
+		first, again *discoveryv3.DeltaDiscoveryRequest
+		want         []string
+	}{
+		"by name": {
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.RouteType, ResourceNamesSubscribe: []string{"callers"}},
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.RouteType, ResourceNamesSubscribe: []string{"callers"}}, []string{"callers " + routes},
+		},
+		"all": {
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}},
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}}, []string{"callers " + listener},
+		},
+		"all, of which one is gone": {
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: map[string]string{"old": "1"}},
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}}, []string{"callers " + listener},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, connect := serve(t, g)
+			if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+				t.Fatal(err)
+			}
+			e := connect("edge")
+			e.send(tc.first)
+			e.answer(e.recv(), "")
+			for range 2 {
+				e.send(tc.again)
+				res := e.recv()
+				var got []string
+				for _, r := range res.GetResources() {
+					got = append(got, r.GetName()+" "+r.GetVersion())
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" || len(res.GetRemovedResources()) > 0 {
+					t.Errorf("removed %q, sent (-want +got):\n%s", res.GetRemovedResources(), diff)
+				}
+				e.answer(res, "")
+			}
+		})
+	}
+	t.Run("from another gateway", func(t *testing.T) {
+		s, connect := serve(t, g)
+		if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+			t.Fatal(err)
+		}
+		e := connect("edge")
+		e.send(&discoveryv3.DeltaDiscoveryRequest{
+			TypeUrl: resource.RouteType, ResourceNamesSubscribe: []string{"callers"}, InitialResourceVersions: map[string]string{"callers": routes},
+		})
+		e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType})
+		if res := e.recv(); res.GetTypeUrl() != resource.ListenerType {
+			t.Errorf("%s is sent, which the Envoy has: %v", res.GetTypeUrl(), res)
+		}
+	})
+}
+
 // An Envoy that comes from another gateway keeps its endpoints until this one has
 // heard which gateways are ready.
 func TestNothingIsServedBeforeGatewaysAreKnown(t *testing.T) {

@@ -259,23 +259,29 @@ func status(addr, raw string) int {
 }
 
 // A configuration that Envoy refuses is withdrawn: what is in force stays, callers
-// notice nothing, and an Envoy that starts later gets what stays.
+// notice nothing, and an Envoy that starts later gets what stays. Where nothing was before
+// it, the Envoy serves as soon as it is mended.
 func TestEnvoyRefusesAConfiguration(t *testing.T) {
-	f := newFleet(t, configuration+groups)
-	m := f.run(t, nil)
-	w := &way{platform: f.platform, process: start(t, bootstrapOf(t, edge, m.door))}
-	w.settle(t)
-	good := w.dump(t)
 	elsewhere := strings.Replace(groups, `{id: edge, listen: "127.0.0.1:0"}`, `{id: edge, listen: "203.0.113.7:81"}`, 1) // no address of this machine
-	if err := m.Swap(f.configuration(t, configuration+elsewhere)); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the configuration is withdrawn", func() bool { return strings.Contains(m.logs.String(), "configuration of Envoys withdrawn") })
-	for _, part := range []string{"Envoy refused its configuration", `"type":"Listener"`, "203.0.113.7:81"} {
+	f := newFleet(t, configuration+elsewhere)
+	m := f.run(t, nil)
+	w := &way{platform: f.platform, process: launch(t, bootstrapOf(t, edge, m.door))}
+	until(t, "the first configuration is refused", func() bool { return strings.Contains(m.logs.String(), "Envoy refused its configuration") })
+	for _, part := range []string{`"type":"Listener"`, "203.0.113.7:81"} {
 		if !strings.Contains(m.logs.String(), part) {
 			t.Errorf("the log does not say %q", part)
 		}
 	}
+	if err := m.Swap(f.configuration(t, configuration+groups)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "envoy listens to callers", func() bool { return w.locate(t) })
+	w.settle(t)
+	good := w.dump(t)
+	if err := m.Swap(f.configuration(t, configuration+elsewhere)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the configuration is withdrawn", func() bool { return strings.Contains(m.logs.String(), "configuration of Envoys withdrawn") })
 	if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
 		t.Errorf("status = %d, want 200 as before", got.Status)
 	}

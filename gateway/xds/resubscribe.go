@@ -1,0 +1,53 @@
+package xds
+
+import (
+	"maps"
+
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+)
+
+// resubscribed sends the resources that an Envoy subscribes to again, unchanged or not. An
+// Envoy subscribes again to a resource that it has dropped, such as the routes of a listener
+// that it could not open; the cache by itself takes it to have them still (issues 583 and
+// 1450 of go-control-plane).
+type resubscribed struct{ cache.SnapshotCache }
+
+// CreateDeltaWatch implements cache.ConfigWatcher.
+func (r resubscribed) CreateDeltaWatch(req *cache.DeltaRequest, sub cache.Subscription, value chan cache.DeltaResponse) (func(), error) {
+	if names := req.GetResourceNamesSubscribe(); len(names) > 0 {
+		sub = dropped{sub, versions(sub.ReturnedResources(), names, req.GetInitialResourceVersions())}
+	}
+	return r.SnapshotCache.CreateDeltaWatch(req, sub, value)
+}
+
+// dropped is a subscription of an Envoy that no longer has all it was sent.
+type dropped struct {
+	cache.Subscription
+
+	returned map[string]string
+}
+
+// ReturnedResources implements cache.Subscription.
+func (d dropped) ReturnedResources() map[string]string { return d.returned }
+
+// versions returns the versions that an Envoy was sent, without those of the names that it
+// subscribes to, unless it says that it has them. A resource without a version is sent again
+// if it is there, and removed if it is not.
+func versions(returned map[string]string, names []string, has map[string]string) map[string]string {
+	returned = maps.Clone(returned)
+	forget := func(name string) {
+		if _, sent := returned[name]; sent && has[name] == "" {
+			returned[name] = ""
+		}
+	}
+	for _, name := range names {
+		if name != "*" {
+			forget(name)
+			continue
+		}
+		for every := range returned {
+			forget(every)
+		}
+	}
+	return returned
+}
