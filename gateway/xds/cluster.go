@@ -3,6 +3,7 @@ package xds
 import (
 	"net/netip"
 	"path"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -64,7 +65,7 @@ func gateways(name string) *clusterv3.Cluster {
 		EdsClusterConfig:     &clusterv3.Cluster_EdsClusterConfig{EdsConfig: fromADS()},
 		ConnectTimeout:       seconds(1),
 		LbPolicy:             clusterv3.Cluster_LEAST_REQUEST,
-		CircuitBreakers:      breakers(maxStreams),
+		CircuitBreakers:      budgeted(maxStreams),
 		// A gateway that leaves gets nothing more, though its health checks pass.
 		IgnoreHealthOnHostRemoval: true,
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
@@ -100,11 +101,11 @@ func unreachable() *clusterv3.OutlierDetection {
 	}
 }
 
-// healthCheck asks every second. A gateway that says that it is not ready is
-// believed at once; one that does not answer may be slow, as all of them may be
-// at one time, and is asked again.
+// healthCheck asks a second after the last answer, and waits less than that for it. A
+// gateway that says that it is not ready is believed at once; one that does not answer may
+// be slow, as all of them may be at one time, and is asked again.
 func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
-	h.Timeout, h.Interval, h.NoTrafficInterval = seconds(2), seconds(1), seconds(1)
+	h.Timeout, h.Interval, h.NoTrafficInterval = duration(800*time.Millisecond), seconds(1), seconds(1)
 	h.HealthyThreshold, h.UnhealthyThreshold = number(1), number(3)
 	return h
 }
@@ -144,6 +145,17 @@ func breakers(n uint32) *clusterv3.CircuitBreakers {
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxConnections: number(n), MaxRequests: number(n), MaxPendingRequests: number(n), MaxRetries: number(n),
 	}}}
+}
+
+// budgeted bounds what is sent again, too: where everything is slow, as the platform may
+// be, the second copies of reads are no more than half of what is under way.
+func budgeted(n uint32) *clusterv3.CircuitBreakers {
+	c := breakers(n)
+	t := c.GetThresholds()[0]
+	t.MaxRetries, t.RetryBudget = nil, &clusterv3.CircuitBreakers_Thresholds_RetryBudget{
+		BudgetPercent: &typev3.Percent{Value: 50}, MinRetryConcurrency: number(100),
+	}
+	return c
 }
 
 // http1 has a cluster speak HTTP/1.1, which drops trailers.

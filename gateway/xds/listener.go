@@ -253,7 +253,11 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 		routes = append(routes, g.direct(b, pattern(g.Runs.Paths), unsent))
 	}
 	if g.Topology == InLine {
-		routes = append(routes, g.direct(b, reads(), unanswered), g.direct(b, prefix("/"), unsent))
+		routes = append(routes,
+			g.direct(b, pattern(logs), unanswered),
+			hedged(g.bounded(g.direct(b, reads(), unanswered))),
+			g.bounded(g.direct(b, prefix("/"), unsent)),
+		)
 	} else {
 		routes = append(routes,
 			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}, TypedPerFilterConfig: safely(b)},
@@ -315,6 +319,29 @@ func (g *Group) direct(b *builder, match *routev3.RouteMatch, retryOn string) *r
 	return r
 }
 
+const (
+	// answering is how much longer than a whole call to the platform a gateway may take
+	// to answer, before it is taken to hang.
+	answering = time.Second
+	// patience is how long one gateway is waited for before another is asked as well.
+	patience = 1500 * time.Millisecond
+)
+
+// bounded ends what a gateway that hangs does not answer, with 504.
+func (g *Group) bounded(r *routev3.Route) *routev3.Route {
+	r.GetRoute().Timeout = duration(g.Call + answering)
+	return r
+}
+
+// hedged asks further gateways what the first is slow to answer, and takes the first
+// answer: the platform may be what is slow, so the first one is not given up.
+func hedged(r *routev3.Route) *routev3.Route {
+	a := r.GetRoute()
+	a.RetryPolicy.PerTryTimeout = duration(patience)
+	a.HedgePolicy = &routev3.HedgePolicy{HedgeOnPerTryTimeout: true}
+	return r
+}
+
 // webSockets is direct for paths that WebSockets are opened to, too.
 func (g *Group) webSockets(b *builder, below string) *routev3.Route {
 	r := g.direct(b, prefix(below), unsent)
@@ -339,7 +366,7 @@ func pattern(regex string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: regex}}}
 }
 
-// inLine sends to a gateway, which bounds everything in time by itself.
+// inLine sends to a gateway, which bounds everything in time by itself while it runs.
 func (g *Group) inLine(b *builder, retryOn string) *routev3.RouteAction {
 	cluster := gatewaysName
 	if g.Topology == ExtProc {

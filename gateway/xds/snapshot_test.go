@@ -68,6 +68,7 @@ func TestVersionsFollowContent(t *testing.T) {
 		{"another platform", xds.ExtProc, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, []string{resource.RouteType, resource.ClusterType}},
 		{"another platform, in line", xds.InLine, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, nil},
 		{"a longer call", xds.ExtProc, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.ListenerType, resource.RouteType}},
+		{"a longer call, in line", xds.InLine, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.RouteType}},
 		{
 			"tracing", xds.InLine, func(g *xds.Group) { g.Tracing.URL = "http://collector.example/v1/traces" },
 			[]xds.Gateway{one, two},

@@ -3,8 +3,11 @@ package envoy
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -33,6 +36,7 @@ func TestFleetProof(t *testing.T) {
 		{"a slow network", p.slowNetwork},
 		{"a network that is cut", p.cutNetwork},
 		{"a network that swallows", p.deafNetwork},
+		{"a gateway hangs", p.gatewayHangs},
 		{"a Redis master is killed", p.masterIsKilled},
 	} {
 		if !t.Run(tt.name, func(t *testing.T) {
@@ -233,6 +237,68 @@ func (p *proof) deafNetwork(t *testing.T, l *load) {
 	}()
 	p.settle()
 	l.held(t)
+}
+
+// gatewayHangs stops a gateway whose kernel goes on to accept connections. Another one
+// answers the reads that it was sent; its writes are answered 504 when a call to the
+// platform must have ended.
+func (p *proof) gatewayHangs(t *testing.T, l *load) {
+	p.configure(func(text string) string { return strings.Replace(text, "body: 60s", "body: 60s, call: 8s", 1) })
+	p.reload()
+	e := p.envoys[0]
+	until(t, "the Envoy has the time-out", func() bool {
+		return strings.Contains(e.ask(t, "/config_dump?resource=dynamic_route_configs"), `"timeout": "9s"`)
+	})
+	calls := make([]*caller, 24)
+	for i := range calls {
+		calls[i] = &caller{load: l}
+		defer calls[i].hangUp()
+		if status, err := calls[i].ask(t.Context(), 0, request("GET", "/v2/serverless", "any_of_"+p.orgs[0], "")); status != http.StatusOK {
+			t.Fatalf("before: %d %v", status, err)
+		}
+	}
+	if err := p.members[0].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var held atomic.Int64
+	reads := make([]time.Duration, len(calls))
+	for i, c := range calls {
+		wg.Go(func() {
+			began := time.Now()
+			if i%2 == 0 {
+				status, err := c.ask(t.Context(), 0, request("GET", "/v2/serverless", "any_of_"+p.orgs[0], ""))
+				if status != http.StatusOK {
+					t.Errorf("a read: %d %v", status, err)
+				}
+				reads[i] = time.Since(began)
+				return
+			}
+			status, err := c.ask(t.Context(), 0, request("POST", "/v2/pods", "any_of_"+p.orgs[0], strings.Replace(pod4090, `"a"`, fmt.Sprintf(`"hung-%d"`, i), 1)))
+			if took := time.Since(began); status == http.StatusGatewayTimeout && took >= 9*time.Second {
+				held.Add(1)
+			} else if status != http.StatusCreated {
+				t.Errorf("a write: %d %v after %s", status, err, took)
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("the slowest read took %s", slices.Max(reads))
+	if held.Load() == 0 || held.Load() == int64(len(calls)/2) {
+		t.Errorf("%d of %d writes were answered 504, want those that the gateway was sent", held.Load(), len(calls)/2)
+	}
+	p.healthy(len(p.members) - 1)
+	p.members[0].kill()
+	p.configure(nil)
+	p.members[0].start()
+	p.reload()
+	p.settle()
+	for _, c := range l.take() {
+		// A write that it held when it was killed, and by ext_proc what it had judged, is a 503.
+		if c.method != http.MethodPost && c.addr == e.addr || c.status != http.StatusGatewayTimeout && c.status != http.StatusServiceUnavailable {
+			t.Errorf("lost: %v, want in line only writes, and all of them answered", c)
+		}
+	}
 }
 
 // masterIsKilled takes the master of one organisation: its callers are answered by their
