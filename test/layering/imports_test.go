@@ -18,7 +18,8 @@ const module = "github.com/tollgate-dev/tollgate"
 // pkg is one package of ours as go list tells it, paths below the module.
 type pkg struct {
 	ImportPath, Dir                    string
-	GoFiles, TestGoFiles, XTestGoFiles []string
+	GoFiles, IgnoredGoFiles            []string
+	TestGoFiles, XTestGoFiles          []string
 	Imports, TestImports, XTestImports []string
 }
 

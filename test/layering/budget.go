@@ -1,0 +1,91 @@
+package layering
+
+import "fmt"
+
+// Budget is how large one part of the code may be. The figure says what stands today; a change that makes the part larger either deletes
+// as much or raises the figure, and its commit says why.
+type Budget struct {
+	// Of says what the part is, for those whose change does not fit.
+	Of string
+	// Packages are patterns as in [Row]; the longest that matches a package decides.
+	Packages []string
+	// Lines counts lines of Go outside of tests.
+	Lines int
+}
+
+// BudgetSlack is by how many hundredths a part may be above or below its figure. A part that is further below has its figure lowered.
+const BudgetSlack = 3
+
+// Budgets returns the parts of the product and the emulator. Every package belongs to one, but for those of test/ beside the emulator.
+func Budgets() []Budget {
+	return []Budget{
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 7640},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 8688},
+		{"what is made once, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/record"}, 1162},
+		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore"}, 2136},
+		{"Envoy", []string{"gateway/xds", "gateway/extproc/...", "gateway/rls"}, 3221},
+		{"leaves of the gateway", []string{
+			"gateway/balancer", "gateway/connlimit", "gateway/groupcommit", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
+			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
+		}, 9885},
+		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
+			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin", "gateway/reference",
+		}, 5707},
+		{"policies", []string{"policies/..."}, 14989},
+		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
+		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/redisstore"}, 4856},
+		{"old dialects", []string{"translate/..."}, 15801},
+		{"configuration", []string{"config/..."}, 3057},
+		{"command line", []string{"cmd/tollgate"}, 5978},
+		{"support of tests in folders of the product", []string{
+			"policies/spend/storetest", "ratelimit/proof", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest",
+		}, 4407},
+		{"emulator of the platform", []string{"test/platform/..."}, 10851},
+	}
+}
+
+// BudgetOf returns the part that a package belongs to, given by its path below the module, and false when it has none.
+func BudgetOf(pkg string) (Budget, bool) {
+	var best Budget
+	longest := ""
+	for _, b := range Budgets() {
+		for _, pattern := range b.Packages {
+			if Matches(pattern, pkg) && len(pattern) > len(longest) {
+				best, longest = b, pattern
+			}
+		}
+	}
+	return best, longest != ""
+}
+
+const (
+	// MaxSettings is how many settings docs/configuration.md lists, sections and what holds others not counted.
+	MaxSettings = 408
+	// MaxExchangeFields is how many fields filter.Exchange has.
+	MaxExchangeFields = 55
+	// LargeLines is from which size on a package is listed in [Large], WideImports from how many of our packages in [Wide].
+	LargeLines, WideImports = 5500, 15
+)
+
+// Large lists the packages of more than [LargeLines] lines. No other may become one.
+func Large() []string {
+	return []string{"cmd/tollgate", "gateway", "gateway/filter", "policies/spend", "test/platform"}
+}
+
+// Wide maps the packages that import more than [WideImports] of ours to how many. They gain none, and no other may become one.
+func Wide() map[string]int {
+	return map[string]int{"cmd/tollgate": 30, "gateway": 51, "gateway/filter": 21}
+}
+
+// Hold returns what is wrong with the size of a part that has so many lines, "" for nothing.
+func Hold(b Budget, lines int) string {
+	slack := b.Lines * BudgetSlack / 100
+	switch {
+	case lines > b.Lines+slack:
+		return fmt.Sprintf("%d lines, at most %d: delete as much as you add, or raise the figure in test/layering/budget.go and say why in the commit", lines, b.Lines+slack)
+	case lines < b.Lines-slack:
+		return fmt.Sprintf("%d lines, well below %d: lower the figure to %d in test/layering/budget.go", lines, b.Lines, lines)
+	default:
+		return ""
+	}
+}
