@@ -281,30 +281,32 @@ func (ex *Exchange) Named() any {
 	return ex.Doc
 }
 
-// Record returns a copy that may be kept and shown to operators: it holds no
-// body, header or query, because those hold secrets, and nothing that would
-// retain a configuration.
+// Record returns what explanations read of an exchange, to be kept and shown to
+// operators: no body, header or query, because those hold secrets, and nothing that
+// would retain a configuration. Another field of an exchange is not in its record.
 func (ex *Exchange) Record() *Exchange {
 	r := &struct {
 		ex    Exchange
 		event telemetry.Event
-	}{*ex, *ex.Event}
-	c := &r.ex
-	c.In, c.Out, c.Ports, c.Route, c.Tenant, c.Query = Inbound{Path: clip(ex.In.Path)}, Outbound{}, nil, nil, nil, nil
-	c.Doc, c.named, c.unknown, c.Origin, c.Answer, c.Faults, c.misrouted, c.once, c.grant, c.slot = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
-	c.callers, c.memory, c.hidden = nil, nil, nil
-	c.stages = slices.Clip(ex.stages)
-	c.Event = &r.event
-	c.Event.Agent = clip(c.Event.Agent)
-	if cause := c.Event.Cause; cause != nil {
-		c.Event.Cause = errors.New(clip(cause.Error()))
+	}{event: *ex.Event}
+	r.ex = Exchange{
+		In: Inbound{Path: clip(ex.In.Path)}, Dialect: ex.Dialect, Operation: ex.Operation, Params: ex.Params, Caller: ex.Caller,
+		Limit: ex.Limit, Input: ex.inputForRecord(), Verdict: ex.Verdict, Event: &r.event, Sent: ex.Sent, Adopted: ex.Adopted,
+		labels: ex.labels, foreign: ex.foreign, held: ex.held.forRecord(), withheld: ex.withheld,
+		stages: slices.Clip(ex.stages), call: ex.call,
 	}
-	c.Input = ex.inputForRecord()
-	c.Calls = make([]*Exchange, len(ex.Calls))
+	e := &r.event
+	e.Agent = clip(e.Agent)
+	if cause := e.Cause; cause != nil {
+		e.Cause = errors.New(clip(cause.Error()))
+	}
+	if len(ex.Calls) > 0 {
+		r.ex.Calls = make([]*Exchange, len(ex.Calls))
+	}
 	for i, call := range ex.Calls {
-		c.Calls[i] = call.Record()
+		r.ex.Calls[i] = call.Record()
 	}
-	return c
+	return &r.ex
 }
 
 // inputForRecord is what is kept of what policies saw: the cost and the template, nil

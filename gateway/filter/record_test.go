@@ -1,10 +1,15 @@
 package filter
 
 import (
+	"errors"
 	"net/http"
+	"reflect"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tollgate-dev/tollgate/policies"
 )
@@ -35,5 +40,92 @@ func TestARecordStandsByItself(t *testing.T) {
 	ex.Input = &policies.Input{Cost: policies.Cost{Known: true}}
 	if r := ex.Record(); r.Input != nil {
 		t.Errorf("there is nothing to tell of %+v", r.Input)
+	}
+}
+
+// What is not named here is not kept: a field that is added to the exchange, to its
+// request or to a reservation is lost to explanations until it is added on purpose.
+func TestARecordHasWhatExplanationsReadAndNothingElse(t *testing.T) {
+	ex := newExchange(stagesOfRequest)
+	event := ex.Event
+	fill(t, reflect.ValueOf(ex).Elem())
+	fill(t, reflect.ValueOf(event).Elem())
+	ex.Event, ex.Calls = event, []*Exchange{newExchange(stagesOfCall)}
+	ex.held = new(reservation)
+	fill(t, reflect.ValueOf(ex.held).Elem())
+	r := ex.Record()
+	for _, c := range []struct {
+		name      string
+		got, from any
+		want      []string
+	}{
+		{"exchange", *r, *ex, []string{
+			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Input", "Verdict", "Event", "Sent", "Adopted", "Calls", "labels", "foreign",
+			"held", "withheld", "stages", "call",
+		}},
+		{"request", r.In, ex.In, []string{"Path"}},
+		{"reservation", *r.held, *ex.held, []string{"Reservation", "quote", "kind", "known", "takes"}},
+		{"reservation in the ledger", r.held.Reservation, ex.held.Reservation, []string{"After", "Free", "Waived"}},
+		{"quote", r.held.quote, ex.held.quote, []string{"Refused", "Tightest"}},
+	} {
+		if empty := fields(c.from, true); len(empty) > 0 {
+			t.Errorf("%s: the test has not filled %q", c.name, empty)
+		}
+		if diff := cmp.Diff(c.want, fields(c.got, false), cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("%s: fields of the record (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// fields returns the names of a struct's fields that are zero, or that are not.
+func fields(v any, zero bool) (names []string) {
+	s := reflect.ValueOf(v)
+	for i := range s.NumField() {
+		if s.Field(i).IsZero() == zero {
+			names = append(names, s.Type().Field(i).Name)
+		}
+	}
+	return names
+}
+
+// fill sets every field below v to something. What pointers lead to is zero.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() { //nolint:exhaustive // no field has another
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Field(i)
+			fill(t, reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()) // fields that are not exported, too
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(t, v.Index(i))
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+	case reflect.Interface:
+		for _, some := range []any{errors.New("x"), http.NoBody} {
+			if reflect.TypeOf(some).Implements(v.Type()) {
+				v.Set(reflect.ValueOf(some))
+				return
+			}
+		}
+		t.Fatalf("nothing is known that is a %s", v.Type())
+	default:
+		t.Fatalf("no value is known of a %s", v.Type())
 	}
 }

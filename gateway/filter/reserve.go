@@ -69,6 +69,16 @@ type reservation struct {
 	takes, before spend.Amounts
 }
 
+// forRecord is what Notes reads of a reservation, nil for none.
+func (r *reservation) forRecord() *reservation {
+	if r == nil {
+		return nil
+	}
+	kept := &reservation{kind: r.kind, known: r.known, takes: r.takes, quote: spend.Quote{Refused: r.quote.Refused, Tightest: r.quote.Tightest}}
+	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
+	return kept
+}
+
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }
 
