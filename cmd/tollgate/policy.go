@@ -12,8 +12,8 @@ import (
 )
 
 func newPolicy() *cobra.Command {
-	cmd := group("policy", "Check, test, build, document, measure and replay policies, and audit what there is",
-		newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyBuild(), newPolicyExport(), newPolicyBench(), newPolicyReplay(), newPolicyAudit())
+	cmd := group("policy", "Check, test, build, document and replay policies, and audit what there is",
+		newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyBuild(), newPolicyExport(), newPolicyReplay(), newPolicyAudit())
 	cmd.Long = `Tools for those who write policies. None of them needs a running gateway, a
 platform or secrets, but audit, which reads what an organisation has.`
 	return cmd

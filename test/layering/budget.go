@@ -36,7 +36,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/redisstore"}, 4856},
 		{"old dialects", []string{"translate/..."}, 15801},
 		{"configuration", []string{"config/..."}, 3057},
-		{"command line", []string{"cmd/tollgate"}, 5978},
+		{"command line", []string{"cmd/tollgate"}, 5675},
 		{"support of tests in folders of the product", []string{
 			"policies/spend/storetest", "ratelimit/proof", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest",
 		}, 4407},
@@ -74,7 +74,7 @@ func Large() []string {
 
 // Wide maps the packages that import more than [WideImports] of ours to how many. They gain none, and no other may become one.
 func Wide() map[string]int {
-	return map[string]int{"cmd/tollgate": 30, "gateway": 51, "gateway/filter": 21}
+	return map[string]int{"cmd/tollgate": 28, "gateway": 51, "gateway/filter": 21}
 }
 
 // Hold returns what is wrong with the size of a part that has so many lines, "" for nothing.
