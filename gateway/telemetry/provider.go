@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -79,7 +80,7 @@ func NewProviders(ctx context.Context, cfg Config, of Process) (*Providers, erro
 		registry: prometheus.NewRegistry(),
 		traces:   noop.NewTracerProvider(), // spans that go nowhere cost more than they say
 	}
-	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(of.Version))
 	scraped, err := otelprom.New(otelprom.WithRegisterer(p.registry), otelprom.WithoutScopeInfo())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
@@ -95,6 +96,14 @@ func NewProviders(ctx context.Context, cfg Config, of Process) (*Providers, erro
 	p.metrics = sdkmetric.NewMeterProvider(readers...)
 	p.flush = append(p.flush, p.metrics.Shutdown)
 	return p, nil
+}
+
+// buildInfo is 1, with what was built for its labels.
+func buildInfo(version string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tollgate_build_info", Help: "1, of the version that runs.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	}, func() float64 { return 1 })
 }
 
 // export begins the exports, and returns where metrics are read for them.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -183,6 +184,7 @@ func TestScrapedSeries(t *testing.T) {
 		`tollgate_refusals_total{dialect="v2",kind="forbidden",org="acme",team="research"} 1`,
 		`policy="gpu_count",team="research"} 1`,
 		`tollgate_upstream_duration_seconds_count{operation="createPod",status="0"} 1`,
+		`tollgate_build_info{goversion="` + runtime.Version() + `",version="test"} 1`,
 	} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("no series %s in\n%s", want, w.Body)
