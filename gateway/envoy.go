@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 // Envoy is what Envoys in front connect to, and what they are told.
@@ -49,7 +51,7 @@ func (t MutualTLS) NeedsRestart(old any) bool {
 
 // XDS is the configuration of Envoys.
 type XDS struct {
-	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address under which Envoys reach this gateway; empty is that of listen" reload:"restart"`
+	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address under which Envoys reach this gateway; empty is that of listen or, where listen is 0.0.0.0 or [::], the one from which it reaches Redis" reload:"restart"`
 	Gateways   []PeerGateway `yaml:"gateways" doc:"further gateways, where they do not share a Redis" reload:"live"`
 	PlatformCA string        `yaml:"platform_ca" doc:"file on the Envoys' machines with the authorities of the platform's certificate, for groups with topology ext_proc, and of that of an OTLP receiver without ca" reload:"live"`
 	Secrets    string        `yaml:"secrets" doc:"directory on the Envoys' machines with what tollgate envoy secrets writes, which says where they have their certificates for TLS to gateways; with it they use others at once, without it from their next start" reload:"live"`
@@ -114,8 +116,8 @@ func (c *Config) validateEnvoys() error {
 		errs = append(errs, fault.Errorf("token", "must have at least %d characters", minToken))
 	}
 	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, where their Envoys ask")
-	if addr := c.advertised(); !addr.IsValid() || addr.IsUnspecified() {
-		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: listen does not say it"))
+	if addr := c.advertised(); !addr.IsValid() || addr.IsUnspecified() && c.Redis.Embedded {
+		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: neither listen nor a way to Redis says it"))
 	}
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
 		errs.If(pair != nil && c.peer(pair).Name == "", "groups", "need a DNS name in the certificate of %s", path)
@@ -124,23 +126,50 @@ func (c *Config) validateEnvoys() error {
 	return fault.At("envoy.xds", errors.Join(errs...))
 }
 
-// advertised is where Envoys reach this gateway.
+// advertised is where Envoys reach this gateway, as far as the configuration says
+// it: an unspecified address means that of the route to Redis.
 func (c *Config) advertised() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
 		return c.Envoy.XDS.Advertise
 	}
 	host, _, _ := net.SplitHostPort(c.Listen)
+	if host == "" {
+		return netip.IPv6Unspecified()
+	}
 	addr, _ := netip.ParseAddr(host) // a name is none
 	return addr
 }
 
 // self is this gateway, for Envoys.
-func (c *Config) self(data, door net.Addr) xds.Gateway {
+func (c *Config) self(ctx context.Context, data, door net.Addr) (xds.Gateway, error) {
+	addr := c.advertised()
+	if addr.IsUnspecified() {
+		var err error
+		if addr, err = routeTo(ctx, c.Redis.URL.Reveal()); err != nil {
+			return xds.Gateway{}, fmt.Errorf("the address that Envoys are told: %w", err)
+		}
+	}
 	at := func(a net.Addr) netip.AddrPort {
 		own, _ := netip.ParseAddrPort(a.String()) // a listener on TCP has one
-		return netip.AddrPortFrom(c.advertised(), own.Port())
+		return netip.AddrPortFrom(addr, own.Port())
 	}
-	return xds.Gateway{Data: at(data), Door: at(door)}
+	return xds.Gateway{Data: at(data), Door: at(door)}, nil
+}
+
+// routeTo returns the address from which this machine reaches a Redis: in a
+// container, its own. Nothing is sent.
+func routeTo(ctx context.Context, url string) (netip.Addr, error) {
+	opts, err := redisstore.Options(url)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "udp", opts.Addrs[0])
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	return local.Addr().Unmap(), err
 }
 
 // peers are the gateways that the configuration names.
@@ -208,7 +237,8 @@ func (c *Config) platform() xds.Platform {
 }
 
 // NodeGroup returns what a group of Envoys is told, and the gateways that are
-// known without asking: this one and those that the configuration names.
+// known without asking: those that the configuration names, and this one if its
+// address is there, too.
 func (c *Config) NodeGroup(id string) (xds.Group, []xds.Gateway, error) {
 	groups := c.nodeGroups()
 	i := slices.IndexFunc(groups, func(g xds.Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
@@ -220,6 +250,9 @@ func (c *Config) NodeGroup(id string) (xds.Group, []xds.Gateway, error) {
 		n, _ := strconv.ParseUint(port, 10, 16) // validated
 		return netip.AddrPortFrom(c.advertised(), uint16(n))
 	}
-	self := xds.Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen)}
-	return groups[i], xds.Sorted(append(c.peers(), self)), nil
+	known := c.peers()
+	if !c.advertised().IsUnspecified() {
+		known = append(known, xds.Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen)})
+	}
+	return groups[i], xds.Sorted(known), nil
 }

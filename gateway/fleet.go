@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -73,15 +74,22 @@ func (g *Gateway) mutualTLS() []grpc.ServerOption {
 // runFleet registers this gateway while it is ready, and tells Envoys which ones
 // are. When the registry is away, the gateways heard of last stay: health checks
 // find those that are gone.
-func (g *Gateway) runFleet(ctx context.Context, self xds.Gateway) error {
+func (g *Gateway) runFleet(ctx context.Context, data, door net.Addr) error {
 	registry := xds.Registry{Client: g.deps.Redis, Key: g.current.Load().config.Redis.Prefix.begin("envoy:gateways")}
 	beat := time.NewTicker(xds.Beat)
 	defer beat.Stop()
 	away := false
+	var self xds.Gateway
 	for {
 		cfg := g.current.Load().config
 		if len(cfg.Envoy.XDS.Groups) > 0 {
-			err := g.beat(ctx, registry, self)
+			var err error
+			if self == (xds.Gateway{}) {
+				self, err = cfg.self(ctx, data, door)
+			}
+			if err == nil {
+				err = g.beat(ctx, registry, self)
+			}
 			if away != (err != nil) && ctx.Err() == nil {
 				away = err != nil
 				g.deps.Logger.WarnContext(ctx, "registry of gateways", "answers", !away, "error", fmt.Sprint(err))

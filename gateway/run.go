@@ -73,7 +73,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		})
 		if envoy != nil {
 			both.Go(func() error { return g.serveGRPC(open, over, envoy) })
-			both.Go(func() error { return g.runFleet(open, cfg.self(data.Addr(), envoy.Addr())) })
+			both.Go(func() error { return g.runFleet(open, data.Addr(), envoy.Addr()) })
 		}
 		defer g.drainLedger(over)
 		defer g.drainLate(over)

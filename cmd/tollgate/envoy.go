@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -65,7 +68,7 @@ envoy.xds.token, it has that token in it.
 			if b.Admin, err = netip.ParseAddrPort(adminAddress); err != nil {
 				return fmt.Errorf("--admin: %w", err)
 			}
-			if b.Doors, err = doorsOf(doors, gateways); err != nil {
+			if err := addDoors(&b, doors, gateways); err != nil {
 				return err
 			}
 			if b.Peer.Name != "" && b.Peer.Secrets == "" {
@@ -87,7 +90,7 @@ envoy.xds.token, it has that token in it.
 	f.add(cmd)
 	cmd.Flags().StringVar(&b.Node, "node", "", "name of the Envoy (default: that of this machine; envoy --service-node overrides it)")
 	cmd.Flags().StringVar(&adminAddress, "admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
-	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "address of a gateway's envoy.listen, for each of them (default: those the configuration names)")
+	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or name, and port, of a gateway's envoy.listen, for each of them; a name may stand for several (default: those the configuration names)")
 	addFiles(cmd, &b.Files)
 	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no bound)")
 	return cmd
@@ -139,23 +142,38 @@ when a file is moved into their directories.
 	return cmd
 }
 
-// doorsOf returns the gRPC servers that were named, or those that are known.
-func doorsOf(named []string, known []xds.Gateway) ([]netip.AddrPort, error) {
-	var doors []netip.AddrPort
-	for _, text := range named {
-		door, err := netip.ParseAddrPort(text)
+// addDoors puts the gRPC servers that were given into a bootstrap, or those that are
+// known.
+func addDoors(b *xds.Bootstrap, given []string, known []xds.Gateway) error {
+	for _, text := range given {
+		if door, err := netip.ParseAddrPort(text); err == nil {
+			b.Doors = append(b.Doors, door)
+			continue
+		}
+		host, port, err := net.SplitHostPort(text)
 		if err != nil {
-			return nil, fmt.Errorf("--gateway: %w", err)
+			return fmt.Errorf("--gateway: %w", err)
 		}
-		doors = append(doors, door)
-	}
-	if len(named) == 0 {
-		for _, g := range known {
-			doors = append(doors, g.Door)
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 || !dnsName.MatchString(host) {
+			return fmt.Errorf("--gateway: %q is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082", text)
 		}
+		b.Named = append(b.Named, xds.Named{Host: host, Port: uint16(n)})
 	}
-	return doors, nil
+	if len(given) > 0 {
+		return nil
+	}
+	for _, g := range known {
+		b.Doors = append(b.Doors, g.Door)
+	}
+	if len(b.Doors) == 0 {
+		return errors.New("the configuration does not say where its gateways are: name them with --gateway")
+	}
+	return nil
 }
+
+// dnsName is a name of hosts that is no IP address: its last label has a letter first.
+var dnsName = regexp.MustCompile(`(?i)^([a-z0-9_]([a-z0-9_-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?\.?$`)
 
 func newEnvoySnapshot() *cobra.Command {
 	var f envoyFlags

@@ -24,8 +24,10 @@ type Bootstrap struct {
 	Listen netip.AddrPort
 	// Admin is the admin interface, which shows and changes everything: loopback.
 	Admin netip.AddrPort
-	// Doors are the gRPC servers of gateways.
+	// Doors are the gRPC servers of gateways, Named those that DNS knows: an address
+	// behind a name is found out every few seconds, and each of several is one.
 	Doors []netip.AddrPort
+	Named []Named
 	// Peer is how they are connected to; with TLS and without Peer.Secrets, by Files.
 	Peer  Peer
 	Files Files
@@ -35,6 +37,12 @@ type Bootstrap struct {
 	Connections int64
 	// Heap is the memory, in bytes, near which Envoy sheds load; 0 is no bound.
 	Heap uint64
+}
+
+// Named is a server that DNS knows.
+type Named struct {
+	Host string
+	Port uint16
 }
 
 // Text returns the bootstrap as JSON, which Envoy reads as it does YAML.
@@ -99,10 +107,27 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 		})},
 		LoadAssignment: assignment(bootstrapCluster, c.Doors...),
 	}
+	if len(c.Named) > 0 {
+		cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
+		cluster.DnsLookupFamily = clusterv3.Cluster_ALL // one of a name's addresses may be of a family that gateways do not listen on
+		cluster.LoadAssignment = assigned(bootstrapCluster, c.addresses()...)
+	}
 	if c.Peer.Name != "" {
 		cluster.TransportSocket = b.mutualTLS(c.Peer, true)
 	}
 	return cluster
+}
+
+// addresses are those of gateways, by names and without.
+func (c *Bootstrap) addresses() []*corev3.Address {
+	var all []*corev3.Address
+	for _, n := range c.Named {
+		all = append(all, socket(n.Host, uint32(n.Port)))
+	}
+	for _, d := range c.Doors {
+		all = append(all, socket(d.Addr().String(), uint32(d.Port())))
+	}
+	return all
 }
 
 // closed answers 503 where callers connect, while the listener they want is not

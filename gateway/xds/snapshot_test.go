@@ -185,6 +185,7 @@ func TestBootstrap(t *testing.T) {
 		"with TLS": {func(b *xds.Bootstrap) {
 			b.Peer, b.Files = xds.Peer{Name: "g.example"}, xds.Files{Certificate: "/c", Key: "/k", CA: "/a"}
 		}, []string{`"tollgate_client"`, `"/a"`}, nil},
+		"by names":   {func(b *xds.Bootstrap) { b.Named = []xds.Named{{Host: "tollgate-envoy", Port: 8082}} }, []string{`"STRICT_DNS"`, `"tollgate-envoy"`, `"10.0.0.2"`}, nil},
 		"admin port": {func(b *xds.Bootstrap) { b.Admin = netip.MustParseAddrPort("127.0.0.1:9") }, []string{`"port_value": 9`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

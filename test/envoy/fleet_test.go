@@ -294,6 +294,19 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 	}
 }
 
+// An Envoy finds gateways by a name, one of whose addresses, that of IPv6, leads
+// nowhere here.
+func TestAnEnvoyFindsGatewaysByName(t *testing.T) {
+	f := newFleet(t, configuration+groups)
+	m := f.run(t, nil)
+	b := decoded(t, xds.Bootstrap{
+		Node: "e1", Group: edge, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Connections: 1000,
+		Named: []xds.Named{{Host: "localhost", Port: m.door.Port()}},
+	})
+	w := &way{platform: f.platform, process: start(t, b)}
+	w.settle(t)
+}
+
 // An Envoy that starts before any gateway answers 503, and serves as soon as there
 // is one.
 func TestAnEnvoyThatStartsFirst(t *testing.T) {
