@@ -355,7 +355,7 @@ func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.Load().config
 	return readiness{g: g, door: &reverseproxy.Handler{
 		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
-		Release: wire.Release, Certificates: callersCertificate,
+		Release: wire.Release, Certificates: callersCertificate, Excess: excess,
 	}}
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -235,6 +236,7 @@ func (g *Gateway) serveHTTP(ctx, over context.Context, l net.Listener, h http.Ha
 // counted, and logged once a minute at most: they come in floods.
 func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *Config) net.Listener {
 	bounds := cfg.Connections
+	bounds.Spare = spareConnections
 	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses)
 	if cfg.TLS.Pair == nil { // before a handshake there is nothing to say
 		bounds.Answer = refusal
@@ -249,12 +251,32 @@ func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *Config) net.
 	return connlimit.NewListener(l, bounds)
 }
 
-// refusal is what a connection is sent that is one too many.
-func refusal(full bool) []byte {
-	p := problem.RateLimited.New("too many connections from this address")
-	if full {
-		p = problem.Overloaded.New("too many connections")
+// spareConnections are those over a bound that are heard all the same, for stops and
+// deletes.
+const spareConnections = 64
+
+// excess returns the refusal of a request whose connection is one too many.
+func excess(r *http.Request) error {
+	c, _ := r.Context().Value(connection{}).(net.Conn)
+	if encrypted, ok := c.(*tls.Conn); ok {
+		c = encrypted.NetConn()
 	}
+	if over, full := connlimit.Excess(c); over {
+		return tooMany(full).With("Retry-After", "1")
+	}
+	return nil
+}
+
+func tooMany(full bool) *problem.Problem {
+	if full {
+		return problem.Overloaded.New("too many connections")
+	}
+	return problem.RateLimited.New("too many connections from this address")
+}
+
+// refusal is what a connection is sent that is one too many and sends no request in time.
+func refusal(full bool) []byte {
+	p := tooMany(full)
 	body := p.JSON()
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
 		p.Status, http.StatusText(p.Status), problem.ContentType, len(body), body)

@@ -2,7 +2,6 @@ package connlimit
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -21,8 +20,13 @@ type Config struct {
 	// Exempt lists addresses that PerAddress does not hold for: load balancers, which
 	// all callers come through. Total holds for them, too.
 	Exempt []netip.Prefix `yaml:"-"`
-	// Refused is told of each connection that is refused, from the goroutine that
-	// accepts; it may be nil.
+	// Spare is how many connections over a bound are returned all the same, an eighth of
+	// them from one address at most. Such a connection must send the head of a request
+	// within a second, and whoever serves it asks Excess whether to refuse that. 0 is
+	// none.
+	Spare int `yaml:"-"`
+	// Refused is told of each connection that is refused here, from several goroutines;
+	// it may be nil.
 	Refused func(client net.Addr) `yaml:"-"`
 	// Answer returns what a connection that is refused is sent before it is closed:
 	// full if there are too many in all, else from its address. Nil sends nothing.
@@ -58,14 +62,15 @@ type listener struct {
 	cfg Config
 	// answering has an element for each refused connection that is being answered.
 	answering chan struct{}
+	spares    spares
 
 	mu    sync.Mutex
 	total int
 	open  map[netip.Addr]int // connections by address; none is 0
 }
 
-// Accept implements net.Listener. It returns connections within the bounds and
-// closes all others.
+// Accept implements net.Listener. It returns connections within the bounds, with the spare
+// ones, and closes all others.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -77,25 +82,28 @@ func (l *listener) Accept() (net.Conn, error) {
 		if ok {
 			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.leave(addr) })}, nil
 		}
-		if l.cfg.Refused != nil {
-			l.cfg.Refused(c.RemoteAddr())
+		if s := l.spare(c, addr, full); s != nil {
+			return s, nil
 		}
+		l.tell(c)
 		l.refuse(c, full)
 	}
 }
 
-// refuse answers a connection and closes it. What it has sent is read first: with
-// that unread, closing would reset the connection, and its answer with it.
+func (l *listener) tell(c net.Conn) {
+	if l.cfg.Refused != nil {
+		l.cfg.Refused(c.RemoteAddr())
+	}
+}
+
+// refuse answers a connection, if few are being answered, and closes it.
 func (l *listener) refuse(c net.Conn, full bool) {
 	if l.cfg.Answer != nil {
 		select {
 		case l.answering <- struct{}{}:
 			go func() {
 				defer func() { <-l.answering }()
-				_ = c.SetDeadline(time.Now().Add(answerTime))
-				if _, err := c.Write(l.cfg.Answer(full)); err == nil && closeWrite(c) == nil {
-					_, _ = io.CopyN(io.Discard, c, maxUnread)
-				}
+				l.say(c, full)
 				_ = c.Close()
 			}()
 			return

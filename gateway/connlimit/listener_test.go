@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,6 +47,8 @@ type fake struct {
 
 func (c *fake) RemoteAddr() net.Addr { return c.peer }
 func (c *fake) Close() error         { c.closed++; return nil }
+
+func (*fake) SetReadDeadline(time.Time) error { return nil }
 
 // accepted lists the peers whose connections were handed out.
 func accepted(t *testing.T, l net.Listener) (conns []net.Conn, peers []string) {

@@ -29,8 +29,12 @@ type Admit struct {
 // Name implements Filter.
 func (Admit) Name() string { return "admit" }
 
-// Request refuses with 503 what has waited in vain.
+// Request refuses with 503 what has waited in vain, and what has come over a connection
+// too many, unless a caller ends or lessens by it what costs.
 func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
+	if err := f.excess(ex); err != nil {
+		return err
+	}
 	gate := ex.Ports.Gate
 	if gate == nil || ex.slot != nil {
 		return nil
@@ -49,6 +53,19 @@ func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
 		return problem.Overloaded.New("the gateway has more to do than it can; try again").With("Retry-After", "1")
 	}
 	return err
+}
+
+// excess refuses a request over a connection too many, unless a caller lowers costs by it,
+// or its body has yet to say so.
+func (f Admit) excess(ex *Exchange) error {
+	if ex.In.Excess == nil {
+		return nil
+	}
+	p, known := f.priority(ex)
+	if ex.Caller == nil || p != overload.Lower && (known || f.Body) {
+		return ex.In.Excess
+	}
+	return nil
 }
 
 // Response gives the slot back; a stream goes on without one.

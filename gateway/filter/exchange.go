@@ -55,6 +55,9 @@ type Inbound struct {
 	// Certificates are the caller's own, whose key it has proven to have, and those that it
 	// was sent with; nil without one, and where a door cannot know.
 	Certificates []*x509.Certificate
+	// Excess is the refusal of a request whose connection is over a bound; nil for others.
+	// Admit returns it, but not for what lowers costs.
+	Excess error
 	// Received is when the request arrived.
 	Received time.Time
 }

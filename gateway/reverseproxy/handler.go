@@ -30,6 +30,9 @@ type Handler struct {
 	// Certificates returns the certificate by which a caller's connection is encrypted, and
 	// those it was sent with; required.
 	Certificates func(r *http.Request) []*x509.Certificate
+	// Excess returns the refusal of a request whose connection is over a bound, nil for
+	// others; required. Such a connection ends with its answer.
+	Excess func(r *http.Request) error
 	// BodyTimeout bounds the time a caller may take to send its body,
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
@@ -52,6 +55,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, _ = h.Recorder.Begin(ctx, r.Header, ex.In.Peer)
 
+	if ex.In.Excess != nil {
+		w.Header().Set("Connection", "close")
+	}
 	h.receive(w, r, ex)
 	done := p.Run(ctx, ex)
 	defer done()
@@ -80,7 +86,7 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
-	in.Peer, in.Certificates = h.Peer(r.RemoteAddr, r.Header), h.Certificates(r)
+	in.Peer, in.Certificates, in.Excess = h.Peer(r.RemoteAddr, r.Header), h.Certificates(r), h.Excess(r)
 	return in
 }
 

@@ -71,6 +71,54 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
+// TestMoneyCanBeEndedOverABound: of an address over its connections, stops and deletes
+// with a right key go on, in any dialect, and nothing else does.
+func TestMoneyCanBeEndedOverABound(t *testing.T) {
+	t.Parallel()
+	s := open(t, holding(1))
+	hoard := s.dial(t)
+	defer func() { _ = hoard.Close() }()
+	if _, err := hoard.Write([]byte(request("GET", "/v2/pods", k1, "", "Connection: keep-alive"))); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(hoard), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	s.recorder.take()
+	ends := 0
+	for _, tc := range []struct {
+		method, target, key, body string
+		status                    int
+	}{
+		{"DELETE", "/v2/pods/pod1", k1, "", 204},
+		{"POST", "/v2/pods/pod1/action", k1, `{"action":"stop"}`, 201}, // as the platform here answers all posts
+		{"POST", "/v1/pods/pod1/stop", k1, "", 200},
+		{"POST", "/graphql", k1, `{"query":"mutation { podTerminate(input: {podId: \"pod1\"}) }"}`, 200},
+		{"DELETE", "/v2/pods/pod1", "key_of_nobody", "", 401},
+		{"POST", "/v2/pods/pod1/action", k1, `{"action":"start"}`, 429},
+		{"POST", "/graphql", k1, `{"query":"mutation { podResume(input: {podId: \"pod1\"}) { id } }"}`, 429},
+		{"POST", "/v2/pods", k1, allowed, 429},
+		{"GET", "/v2/pods/pod1", k1, "", 429},
+		{"GET", "/docs", "", "", 429},
+	} {
+		if a := s.ask(t, request(tc.method, tc.target, tc.key, tc.body)); a.Status != tc.status || !a.Last {
+			t.Errorf("%s %s %s: %d %s, want %d", tc.method, tc.target, tc.body, a.Status, a.Body, tc.status)
+		}
+	}
+	for _, c := range s.recorder.take() {
+		if c.Method == http.MethodDelete || strings.Contains(c.Body, `"stop"`) {
+			ends++
+		} else if c.Method != http.MethodGet {
+			t.Errorf("%s %s %s has reached the platform", c.Method, c.Target, c.Body)
+		}
+	}
+	if ends != 4 {
+		t.Errorf("%d stops and deletes have reached the platform, want 4", ends)
+	}
+}
+
 // TestHoardedConnections: an address that holds all the connections it may gets no
 // more, the ones it has go on, and each it gives up makes room for another.
 func TestHoardedConnections(t *testing.T) {
