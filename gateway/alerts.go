@@ -140,7 +140,7 @@ func (g *Gateway) stopPod(ctx context.Context, org, id string) (spend.Amounts, e
 		return g.current.Load().reader.StopPod(ctx, org, id, prices)
 	}
 	seq, err := g.audit.Intent(audit.Record{
-		Org: org, Who: "gateway", Operation: "podAction", Kind: string(operation.KindPod), Verb: string(operation.VerbStop), Resource: id,
+		Org: org, Who: "gateway", Operation: "podAction", Kind: string(operation.KindPod), Verb: string(operation.VerbStop), Resource: id, Lowers: true,
 	})
 	if err != nil {
 		return spend.Amounts{}, err

@@ -64,6 +64,9 @@ type Record struct {
 	Carried string `json:"carried,omitempty"`
 	// Revision is the configuration's.
 	Revision string `json:"revision,omitempty"`
+	// Lowers says that the change ends or lessens what costs money: its intent may use
+	// the room that is kept for such.
+	Lowers bool `json:"-"`
 }
 
 // line is a line of the file.
@@ -108,6 +111,7 @@ func Open(cfg Config, now func() time.Time, logger *slog.Logger) (*Log, error) {
 	if l.file, err = decisionlog.OpenFile(*cfg.File); err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
+	l.file.Reserve(reserve)
 	text, whole := bytes.CutSuffix(end, []byte("\n"))
 	for i, text := range slices.Backward(bytes.Split(text, []byte("\n"))) {
 		if len(end) == 0 {
@@ -128,12 +132,16 @@ func Open(cfg Config, now func() time.Time, logger *slog.Logger) (*Log, error) {
 	}
 	if len(end) > 0 && !whole {
 		logger.Warn("the last line of the audit log is incomplete", "file", cfg.File.Path)
-		if err := l.file.WriteLines([]byte("\n")); err != nil {
+		if err := l.file.WriteReserved([]byte("\n")); err != nil {
 			return nil, errors.Join(fmt.Errorf("audit log: %w", err), l.file.Close())
 		}
 	}
 	return l, nil
 }
+
+// reserve is the room that a full disk has for stops, deletes and the results of what
+// is under way, in bytes: some 1,000 changes.
+const reserve = 1 << 20
 
 // maxLine bounds a line, in bytes.
 const maxLine = 64 << 10
@@ -170,7 +178,8 @@ func sum(text []byte) string {
 }
 
 // Intent writes what is about to be done and returns the number of its line. An
-// error means that it must not be done.
+// error means that it must not be done. A disk that is full has room kept for what
+// lowers costs, and for results.
 func (l *Log) Intent(r Record) (seq int64, err error) { return l.write(Intent, 0, r) }
 
 // Result writes what became of an intent.
@@ -193,7 +202,11 @@ func (l *Log) write(phase Phase, of int64, r Record) (int64, error) {
 		err = fmt.Errorf("a line of %d bytes", len(text))
 	}
 	if err == nil {
-		err = l.file.WriteLines(append(text, '\n'))
+		write := l.file.WriteLines
+		if r.Lowers || phase == Result {
+			write = l.file.WriteReserved
+		}
+		err = write(append(text, '\n'))
 	}
 	if err == nil && l.sync && phase == Intent {
 		err = l.file.Sync()

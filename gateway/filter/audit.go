@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -33,6 +34,7 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	r := audit.Record{
 		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Subject: ex.Caller.Subject, Peer: ex.In.Peer, Dialect: ex.Event.Dialect,
 		Operation: ex.Operation.ID, Kind: string(row.Kind), Verb: string(verb), Resource: ex.Params["id"],
+		Lowers: Urgency(verb) == overload.Lower,
 	}
 	if after, ok := ex.Input.Resource.After.(map[string]any); ok {
 		r.Name, _ = after["name"].(string)

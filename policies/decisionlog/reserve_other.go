@@ -1,0 +1,13 @@
+//go:build !linux
+
+package decisionlog
+
+import (
+	"errors"
+	"os"
+)
+
+// allocate is for Linux only.
+func allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
+
+func noRoom(error) bool { return false }
