@@ -51,9 +51,11 @@ func (g *Gateway) openAudit(cfg *Audit) (err error) {
 	}()
 	receivers := make(map[string]audit.Receiver)
 	if cfg.OTLP.Endpoint != "" {
-		if receivers["otlp"], err = newAuditRecords(&cfg.OTLP, g.deps.Providers); err != nil {
+		records, err := newAuditRecords(&cfg.OTLP, g.deps.Providers)
+		if err != nil {
 			return err
 		}
+		receivers["otlp"], g.records = records, records
 	}
 	if cfg.Webhook.URL != "" {
 		sender, err := webhook.New(&cfg.Webhook, g.deps.Now)
@@ -102,7 +104,16 @@ func (g *Gateway) shipAudit(ctx context.Context) (stop func()) {
 	for _, s := range g.shippers {
 		group.Go(func() { s.Run(run) })
 	}
-	return func() { cancel(); group.Wait() }
+	return func() {
+		cancel()
+		group.Wait()
+		if g.records == nil {
+			return
+		}
+		if err := g.records.exporter.Shutdown(context.WithoutCancel(ctx)); err != nil {
+			g.deps.Logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
+		}
+	}
 }
 
 // auditEvents delivers lines to a webhook, one by one. A line that comes twice has the

@@ -125,6 +125,7 @@ type Gateway struct {
 	shippers   []*audit.Shipper
 	envoys     *xds.Server
 	current    atomic.Pointer[state]
+	records    *auditRecords // of the shipper by OTLP, nil without
 	swapped    chan struct{} // tells Run of a new state
 	status     *admin.Status
 

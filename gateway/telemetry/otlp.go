@@ -23,9 +23,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Receiver is an OTLP/HTTP receiver. The zero Receiver is none.
+// Receiver is an OTLP receiver. The zero Receiver is none.
 type Receiver struct {
-	Endpoint string                       `yaml:"endpoint" doc:"URL of the OTLP/HTTP receiver, to which /v1/traces, /v1/metrics and /v1/logs are added; empty exports nothing"`
+	Endpoint string                       `yaml:"endpoint" doc:"URL of the OTLP receiver, to which HTTP adds /v1/traces, /v1/metrics and /v1/logs; empty exports nothing"`
+	Protocol Protocol                     `yaml:"protocol" doc:"http or grpc; without it grpc if the endpoint has port 4317, else http"`
 	Headers  map[string]strictyaml.Secret `yaml:"headers" doc:"headers that exports carry, such as authorization"`
 	CA       strictyaml.Secret            `yaml:"ca" doc:"authorities of the receiver's certificate in PEM, instead of those of the system"`
 
@@ -38,6 +39,7 @@ func (r *Receiver) Validate() error {
 	var errs fault.Found
 	u, err := url.Parse(r.Endpoint)
 	errs.If(r.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https"), "endpoint", "must be an http or https URL")
+	r.validateProtocol(&errs)
 	for name, value := range r.Headers {
 		errs.If(!httpguts.ValidHeaderFieldName(name), fault.Key("headers", name), "is not the name of a header")
 		errs.If(!httpguts.ValidHeaderFieldValue(value.Reveal()), fault.Key("headers", name), "has characters that no header may have")
@@ -100,9 +102,9 @@ func (r *Receiver) address(s signal) string {
 	return u.JoinPath("v1", string(s)).String()
 }
 
-// Traces returns where the receiver takes spans, "" for no receiver.
+// Traces returns where the receiver takes spans over HTTP, "" if it does not.
 func (r *Receiver) Traces() string {
-	if r.Endpoint == "" {
+	if r.Endpoint == "" || r.grpc() {
 		return ""
 	}
 	return r.address(traces)
@@ -120,6 +122,9 @@ func (r *Receiver) headers() map[string]string {
 const exportTimeout = 5 * time.Second
 
 func (r *Receiver) spans(ctx context.Context) (sdktrace.SpanExporter, error) {
+	if r.grpc() {
+		return r.grpcSpans(ctx)
+	}
 	c, err := r.tls()
 	if err != nil {
 		return nil, err
@@ -128,13 +133,21 @@ func (r *Receiver) spans(ctx context.Context) (sdktrace.SpanExporter, error) {
 		otlptracehttp.WithHeaders(r.headers()), otlptracehttp.WithTLSClientConfig(c))
 }
 
-func (r *Receiver) metrics(ctx context.Context, every time.Duration) (sdkmetric.Reader, error) {
+func (r *Receiver) metrics(ctx context.Context) (sdkmetric.Exporter, error) {
+	if r.grpc() {
+		return r.grpcMetrics(ctx)
+	}
 	c, err := r.tls()
 	if err != nil {
 		return nil, err
 	}
-	e, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(r.address(metrics)), otlpmetrichttp.WithTimeout(exportTimeout),
+	return otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(r.address(metrics)), otlpmetrichttp.WithTimeout(exportTimeout),
 		otlpmetrichttp.WithHeaders(r.headers()), otlpmetrichttp.WithTLSClientConfig(c))
+}
+
+// reader reads metrics for the receiver now and then.
+func (r *Receiver) reader(ctx context.Context, every time.Duration) (sdkmetric.Reader, error) {
+	e, err := r.metrics(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -144,14 +157,21 @@ func (r *Receiver) metrics(ctx context.Context, every time.Duration) (sdkmetric.
 // Logs returns an exporter of log records. It tries each batch once, so that its caller
 // decides what becomes of one that fails.
 func (r *Receiver) Logs(ctx context.Context) (sdklog.Exporter, error) {
-	c, err := r.tls()
-	if err != nil {
-		return nil, err
-	}
-	e, err := otlploghttp.New(ctx, otlploghttp.WithEndpointURL(r.address(logs)), otlploghttp.WithTimeout(exportTimeout),
-		otlploghttp.WithHeaders(r.headers()), otlploghttp.WithTLSClientConfig(c), otlploghttp.WithRetry(otlploghttp.RetryConfig{}))
+	e, err := r.logs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("otlp: %w", err)
 	}
 	return e, nil
+}
+
+func (r *Receiver) logs(ctx context.Context) (sdklog.Exporter, error) {
+	if r.grpc() {
+		return r.grpcLogs(ctx)
+	}
+	c, err := r.tls()
+	if err != nil {
+		return nil, err
+	}
+	return otlploghttp.New(ctx, otlploghttp.WithEndpointURL(r.address(logs)), otlploghttp.WithTimeout(exportTimeout),
+		otlploghttp.WithHeaders(r.headers()), otlploghttp.WithTLSClientConfig(c), otlploghttp.WithRetry(otlploghttp.RetryConfig{}))
 }

@@ -17,12 +17,24 @@ import (
 // An exchange arrives as a span, as a point of a metric and as a record of the log,
 // which has the ids of the trace; by TLS, with the headers that are configured.
 func TestExports(t *testing.T) {
-	r := otlptest.New(t)
-	r.StartTLS()
+	t.Run("http", func(t *testing.T) {
+		r := otlptest.New(t)
+		r.StartTLS()
+		testExports(t, r, telemetry.Receiver{Endpoint: r.URL})
+	})
+	t.Run("grpc", func(t *testing.T) {
+		r := otlptest.New(t)
+		r.StartTLS()
+		addr := r.ServeGRPC(t, &r.TLS.Certificates[0])
+		testExports(t, r, telemetry.Receiver{Endpoint: "https://" + addr, Protocol: telemetry.ProtocolGRPC})
+	})
+}
+
+func testExports(t *testing.T, r *otlptest.Receiver, to telemetry.Receiver) {
+	t.Helper()
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw}))
-	cfg := telemetry.Config{SampleRatio: 1, OTLP: telemetry.OTLP{Metrics: time.Hour, Logs: true, Receiver: telemetry.Receiver{
-		Endpoint: r.URL, CA: strictyaml.NewSecret(ca), Headers: map[string]strictyaml.Secret{"Authorization": strictyaml.NewSecret("Bearer of-tests")},
-	}}}
+	to.CA, to.Headers = strictyaml.NewSecret(ca), map[string]strictyaml.Secret{"Authorization": strictyaml.NewSecret("Bearer of-tests")}
+	cfg := telemetry.Config{SampleRatio: 1, OTLP: telemetry.OTLP{Metrics: time.Hour, Logs: true, Receiver: to}}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +89,29 @@ func TestReceiverFaults(t *testing.T) {
 		"certificate: needs key beside":   {Key: secret},
 		"endpoint: must be https with":    {Endpoint: "http://collector", CA: secret},
 		"certificate: failed to find an":  {Certificate: secret, Key: secret},
+		"protocol: must be http or grpc":  {Protocol: "udp"},
+		"endpoint: must name a port":      {Endpoint: "http://collector", Protocol: telemetry.ProtocolGRPC},
+		"endpoint: must have no path":     {Endpoint: "http://collector:4317/v1/traces"},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("Validate = %v, want %q", err, want)
+		}
+	}
+}
+
+// The port of OTLP/gRPC is spoken to by gRPC without another word.
+func TestTheProtocolIsThatOfThePort(t *testing.T) {
+	for want, r := range map[string]telemetry.Receiver{
+		"":                                {Endpoint: "http://collector:4317"},
+		"http://collector:4318/v1/traces": {Endpoint: "http://collector:4318"},
+		"http://collector:4317/v1/traces": {Endpoint: "http://collector:4317", Protocol: telemetry.ProtocolHTTP},
+		"https://collector/v1/traces":     {Endpoint: "https://collector"},
+	} {
+		if err := r.Validate(); err != nil {
+			t.Errorf("%s: %v", r.Endpoint, err)
+		}
+		if got := r.Traces(); got != want {
+			t.Errorf("%s by %q takes spans over HTTP at %q, want %q", r.Endpoint, r.Protocol, got, want)
 		}
 	}
 }

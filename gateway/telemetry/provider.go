@@ -29,7 +29,7 @@ import (
 
 // Config says where telemetry goes.
 type Config struct {
-	OTLP    OTLP    `yaml:"otlp" doc:"export by OTLP over HTTP"`
+	OTLP    OTLP    `yaml:"otlp" doc:"export by OTLP"`
 	Context Context `yaml:"context" doc:"trace contexts of callers, and for the platform"`
 	// SampleRatio is the share of exchanges traced, 0 to 1.
 	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01"`
@@ -126,7 +126,7 @@ func (p *Providers) export(ctx context.Context, cfg *Config) (readers []sdkmetri
 	if cfg.OTLP.Metrics == 0 {
 		return nil, nil
 	}
-	pushed, err := cfg.OTLP.metrics(ctx, cfg.OTLP.Metrics)
+	pushed, err := cfg.OTLP.reader(ctx, cfg.OTLP.Metrics)
 	if err != nil {
 		return nil, err
 	}

@@ -101,13 +101,17 @@ func (r *Receiver) takeLogs(body []byte) error {
 	if err := proto.Unmarshal(body, &m); err != nil {
 		return err
 	}
+	r.addLogs(&m)
+	return nil
+}
+
+func (r *Receiver) addLogs(m *collogs.ExportLogsServiceRequest) {
 	for _, of := range m.ResourceLogs {
 		r.resource = of.Resource
 		for _, s := range of.ScopeLogs {
 			r.logs = append(r.logs, s.LogRecords...)
 		}
 	}
-	return nil
 }
 
 func (r *Receiver) takeMetrics(body []byte) error {
@@ -115,6 +119,11 @@ func (r *Receiver) takeMetrics(body []byte) error {
 	if err := proto.Unmarshal(body, &m); err != nil {
 		return err
 	}
+	r.addMetrics(&m)
+	return nil
+}
+
+func (r *Receiver) addMetrics(m *colmetrics.ExportMetricsServiceRequest) {
 	for _, of := range m.ResourceMetrics {
 		r.resource = of.Resource
 		for _, s := range of.ScopeMetrics {
@@ -123,7 +132,6 @@ func (r *Receiver) takeMetrics(body []byte) error {
 			}
 		}
 	}
-	return nil
 }
 
 func (r *Receiver) takeTraces(body []byte) error {
@@ -131,13 +139,17 @@ func (r *Receiver) takeTraces(body []byte) error {
 	if err := proto.Unmarshal(body, &m); err != nil {
 		return err
 	}
+	r.addTraces(&m)
+	return nil
+}
+
+func (r *Receiver) addTraces(m *coltraces.ExportTraceServiceRequest) {
 	for _, of := range m.ResourceSpans {
 		r.resource = of.Resource
 		for _, s := range of.ScopeSpans {
 			r.spans = append(r.spans, s.Spans...)
 		}
 	}
-	return nil
 }
 
 // Header returns the headers of the last export that was taken.
