@@ -86,6 +86,18 @@ func TestBalancerIsValid(t *testing.T) {
 	runTool(t, "envoy", "--mode", "validate", "--log-level", "error", "-c", "deploy/compose/envoy.yaml")
 }
 
+// The Envoy that compose.yaml starts is the one that the tests run.
+func TestEnvoyIsOfTheVersionTested(t *testing.T) {
+	t.Parallel()
+	version := regexp.MustCompile(`(?m)^envoy_version=(\S+)$`).FindStringSubmatch(read(t, ".ci/install-tools"))
+	if version == nil {
+		t.Fatal("install-tools names no version of Envoy")
+	}
+	if got, want := parse(t).Services["envoy"].Image, "envoyproxy/envoy:v"+version[1]; got != want {
+		t.Errorf("compose.yaml starts %s, want %s", got, want)
+	}
+}
+
 func TestPrometheusIsConfigured(t *testing.T) {
 	t.Parallel()
 	alerts, err := filepath.Abs(root + "deploy/monitoring/alerts.yaml")
