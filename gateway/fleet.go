@@ -75,7 +75,8 @@ func (g *Gateway) mutualTLS() []grpc.ServerOption {
 // are. When the registry is away, the gateways heard of last stay: health checks
 // find those that are gone.
 func (g *Gateway) runFleet(ctx context.Context, data, door net.Addr) error {
-	registry := xds.Registry{Client: g.deps.Redis, Key: g.current.Load().config.Redis.Prefix.begin("envoy:gateways")}
+	prefix := g.current.Load().config.Redis.Prefix
+	registry := xds.Registry{Client: g.deps.Redis, Key: prefix.begin("envoy:gateways"), Reports: prefix.begin("envoy:nodes")}
 	beat := time.NewTicker(xds.Beat)
 	defer beat.Stop()
 	away := false
@@ -125,5 +126,13 @@ func (g *Gateway) beat(ctx context.Context, registry xds.Registry, self xds.Gate
 	if !ready {
 		gateways = slices.DeleteFunc(gateways, func(other xds.Gateway) bool { return other == self })
 	}
-	return g.envoys.SetGateways(xds.Sorted(gateways))
+	if err := g.envoys.SetGateways(xds.Sorted(gateways)); err != nil {
+		return err
+	}
+	others, err := registry.Share(ctx, self, g.envoys.Report())
+	if err != nil {
+		return err
+	}
+	g.envoys.SetReports(others)
+	return nil
 }

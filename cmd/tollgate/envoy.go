@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -259,8 +260,11 @@ func newEnvoyStatus() *cobra.Command {
 	var c *adminClient
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the Envoys that are connected to a gateway, and what they refused",
-		Args:  cobra.NoArgs,
+		Short: "Show the groups of Envoys, those connected to a gateway, and what they refused",
+		Long: `Shows each group of Envoys, with how many are connected to all gateways and to
+this one, and what an Envoy refused that none has taken since; then the Envoys that
+are connected to this gateway, with the versions that they have.`,
+		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return showEnvoys(cmd.Context(), c, cmd.OutOrStdout())
 		}),
@@ -270,8 +274,28 @@ func newEnvoyStatus() *cobra.Command {
 }
 
 func showEnvoys(ctx context.Context, c *adminClient, w io.Writer) error {
-	var answer struct{ Nodes []xds.Node }
+	var answer struct {
+		Groups []xds.GroupStatus
+		Nodes  []xds.Node
+	}
 	if err := c.do(ctx, http.MethodGet, "/admin/envoy", &answer); err != nil {
+		return err
+	}
+	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
+	for _, g := range answer.Groups {
+		since, why := "", ""
+		if r := g.Refused; r != nil {
+			since, why = r.Since.UTC().Format(time.RFC3339), r.Type+" by "+oneLine(r.Node)+": "+oneLine(r.Reason)
+			if r.Withdrawn {
+				why = "withdrawn, " + why
+			}
+		}
+		groups.add(g.Group, g.Nodes, g.Here, since, why)
+	}
+	if err := groups.print(w); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
 	t := sheet{{"node", "group", "envoy", "resources", "served", "accepted", "refused"}}
@@ -279,10 +303,13 @@ func showEnvoys(ctx context.Context, c *adminClient, w io.Writer) error {
 		for _, r := range n.Resources {
 			refused := ""
 			if r.Refused != "" {
-				refused = r.Refused + ": " + strings.ReplaceAll(r.Reason, "\n", " ")
+				refused = r.Refused + ": " + oneLine(r.Reason)
 			}
-			t.add(n.ID, n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
+			t.add(oneLine(n.ID), n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
 		}
 	}
 	return t.print(w)
 }
+
+// oneLine is what an Envoy said, in a row of a table.
+func oneLine(text string) string { return strings.ReplaceAll(printable(text), "\n", " ") }

@@ -120,7 +120,7 @@ func (d Deps) handler(routes []route) http.Handler {
 
 func (d Deps) status(*http.Request) (any, error) {
 	report := d.Status.Report()
-	report.Policies = d.Policies()
+	report.Policies, report.Envoys = d.Policies(), d.Envoys.Groups()
 	return report, nil
 }
 

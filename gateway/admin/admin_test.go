@@ -176,6 +176,10 @@ func TestLimits(t *testing.T) {
 // envoys has one node in one group.
 type envoys struct{}
 
+func (envoys) Groups() []xds.GroupStatus {
+	return []xds.GroupStatus{{Group: "edge", Nodes: 3, Here: 1, Refused: &xds.Refusal{Node: "e1", Reason: "cannot bind", Withdrawn: true}}}
+}
+
 func (envoys) Nodes() []xds.Node { return []xds.Node{{ID: "e1", Group: "edge", Version: "1.40.0"}} }
 
 func (envoys) Served(group string) (map[string]string, []xds.Gateway, error) {
@@ -188,6 +192,7 @@ func (envoys) Served(group string) (map[string]string, []xds.Gateway, error) {
 func TestEnvoys(t *testing.T) {
 	for target, want := range map[string]string{
 		"/admin/envoy":                     `200 "id": "e1"`,
+		"/admin/status":                    `200 "reason": "cannot bind"`,
 		"/admin/envoy/snapshot?group=edge": `200 "Listener callers": "{}"`,
 		"/admin/envoy/snapshot?group=x":    `400 no node group`,
 	} {

@@ -8,6 +8,8 @@ import (
 
 // Envoys knows what Envoys are served and what they make of it.
 type Envoys interface {
+	// Groups lists the groups that are configured, with what is known of all gateways.
+	Groups() []xds.GroupStatus
 	// Nodes lists those that are connected to this gateway.
 	Nodes() []xds.Node
 	// Served returns the resources a group is served, by type and name, and the
@@ -15,9 +17,10 @@ type Envoys interface {
 	Served(group string) (map[string]string, []xds.Gateway, error)
 }
 
-// nodeList is the Envoys as they are answered.
-type nodeList struct {
-	Nodes []xds.Node `json:"nodes"`
+// envoyList is the Envoys as they are answered.
+type envoyList struct {
+	Groups []xds.GroupStatus `json:"groups"`
+	Nodes  []xds.Node        `json:"nodes"`
 }
 
 // EnvoySnapshot is what a group of Envoys is served.
@@ -26,8 +29,8 @@ type EnvoySnapshot struct {
 	Gateways  []xds.Gateway     `json:"gateways"`
 }
 
-func (d Deps) envoyNodes(*http.Request) (any, error) {
-	return nodeList{d.Envoys.Nodes()}, nil
+func (d Deps) envoys(*http.Request) (any, error) {
+	return envoyList{d.Envoys.Groups(), d.Envoys.Nodes()}, nil
 }
 
 func (d Deps) envoySnapshot(r *http.Request) (any, error) {

@@ -3,6 +3,8 @@ package admin
 import (
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // Status is what is known about the configuration in force. It is safe for
@@ -30,6 +32,8 @@ type Report struct {
 	Restart []string `json:"restart,omitempty"`
 	// Policies lists the organisations' policies; the caller of Report adds them.
 	Policies []PolicyStatus `json:"policies,omitempty"`
+	// Envoys lists their groups; the caller of Report adds them.
+	Envoys []xds.GroupStatus `json:"envoys,omitempty"`
 }
 
 // PolicyStatus is how an organisation's policies are doing.

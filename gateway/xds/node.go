@@ -11,8 +11,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	deltav3 "github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc/peer"
 )
 
@@ -28,6 +26,8 @@ type node struct {
 // acceptance is what became of one type of resources at a node.
 type acceptance struct {
 	sent map[string]string // versions by nonce, until they are answered
+	// brought are the versions of the resources that it came with, by name.
+	brought map[string]string
 	// accepted and refused are the last versions that were; reason says why the
 	// latest was not, "" if it was.
 	accepted, refused, reason string
@@ -68,6 +68,9 @@ func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscov
 		s.deps.Logger.Info("Envoy connected", "node", n.id, "group", n.group, "version", n.version, "peer", n.address)
 	}
 	t := n.of(req.GetTypeUrl())
+	if has := req.GetInitialResourceVersions(); len(has) > 0 {
+		t.brought = has
+	}
 	version, answered := t.sent[req.GetResponseNonce()]
 	if !answered {
 		return nil
@@ -78,20 +81,8 @@ func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscov
 		return nil
 	}
 	t.accepted, t.reason = version, ""
+	s.review()
 	return nil
-}
-
-// refuse notes that a node has refused a version, with mu held.
-func (s *Server) refuse(n *node, typeURL, version, reason string) {
-	t := n.of(typeURL)
-	t.refused, t.reason = version, cmp.Or(reason, "no reason given")
-	s.refused.Add(context.Background(), 1, //nolint:forbidigo // no request is at hand
-		metric.WithAttributes(attribute.String("group", n.group), attribute.String("type", short(typeURL))))
-	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL), "version", version, "reason", t.reason)
-	select {
-	case s.withdrawn <- struct{}{}:
-	default: // it is known already
-	}
 }
 
 // OnStreamDeltaResponse implements the callbacks of go-control-plane.
@@ -146,7 +137,7 @@ func (s *Server) Nodes() []Node {
 		}
 		shown := Node{ID: n.id, Group: n.group, Version: n.version, Address: n.address, Since: n.since}
 		for typeURL, t := range n.types {
-			r := Resource{Type: short(typeURL), Serving: s.version(n.group, typeURL), Accepted: t.accepted, Reason: t.reason}
+			r := Resource{Type: short(typeURL), Serving: s.version(n.group, typeURL), Accepted: s.accepted(n, t, typeURL), Reason: t.reason}
 			if t.reason != "" {
 				r.Refused = t.refused
 			}

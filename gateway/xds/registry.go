@@ -3,6 +3,7 @@ package xds
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -26,6 +27,8 @@ const (
 type Registry struct {
 	Client redis.UniversalClient
 	Key    string
+	// Reports is the key of a hash with what gateways know of their Envoys.
+	Reports string
 }
 
 // Join says that self is ready and returns all gateways that are, in order.
@@ -63,6 +66,53 @@ func (r Registry) exchange(ctx context.Context, say func(redis.Pipeliner, time.T
 		}
 	}
 	return Sorted(gateways), nil
+}
+
+// dated is a Report as it is written, with the time of the clock of Redis in ms.
+type dated struct {
+	At int64 `json:"at"`
+	Report
+}
+
+// Share says what self knows of its Envoys and returns what other gateways know.
+func (r Registry) Share(ctx context.Context, self Gateway, own Report) ([]Report, error) {
+	now, err := r.Client.Time(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	text, err := json.Marshal(dated{now.UnixMilli(), own})
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	var all *redis.MapStringStringCmd
+	_, err = r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.HSet(ctx, r.Reports, self.String(), text)
+		p.PExpire(ctx, r.Reports, registered)
+		all = p.HGetAll(ctx, r.Reports)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	var reports []Report
+	var gone []string
+	for name, text := range all.Val() {
+		var told dated
+		switch err := json.Unmarshal([]byte(text), &told); {
+		case name == self.String():
+		case err != nil || told.At <= now.Add(-registered).UnixMilli():
+			gone = append(gone, name)
+		default:
+			reports = append(reports, told.Report)
+		}
+	}
+	if len(gone) == 0 {
+		return reports, nil
+	}
+	if err := r.Client.HDel(ctx, r.Reports, gone...).Err(); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	return reports, nil
 }
 
 // Sorted returns gateways in order, each once.

@@ -58,12 +58,15 @@ type Server struct {
 	gateways []Gateway
 	known    bool            // that gateways are all that are ready
 	nodes    map[int64]*node // by stream
+	others   []Report        // of other gateways
 }
 
 // placed is a group with what came before it.
 type placed struct {
 	// now is in force, before the last one that no Envoy refused; nil at first.
 	now, before *Group
+	// refused is what its Envoys have not taken, nil if they have.
+	refused *Refusal
 }
 
 // NewServer returns a Server without groups.
@@ -80,25 +83,43 @@ func NewServer(deps Deps) (*Server, error) {
 		metric.WithDescription("Configurations that an Envoy refused.")); err != nil {
 		return nil, fmt.Errorf("xds: %w", err)
 	}
-	nodes, err := deps.Meter.Int64ObservableGauge("tollgate.envoy.nodes", metric.WithDescription("Envoys connected to this gateway."))
-	if err != nil {
-		return nil, fmt.Errorf("xds: %w", err)
-	}
-	ready, err := deps.Meter.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways that Envoys are sent to."))
-	if err != nil {
-		return nil, fmt.Errorf("xds: %w", err)
-	}
-	if _, err = deps.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		connected, gateways := s.count()
-		for group, n := range connected {
-			o.ObserveInt64(nodes, n, metric.WithAttributes(attribute.String("group", group)))
-		}
-		o.ObserveInt64(ready, gateways)
-		return nil
-	}, nodes, ready); err != nil {
+	if err := s.observe(deps.Meter); err != nil {
 		return nil, fmt.Errorf("xds: %w", err)
 	}
 	return s, nil
+}
+
+// observe has a meter read how the Envoys of each group are doing.
+func (s *Server) observe(m metric.Meter) error {
+	nodes, err := m.Int64ObservableGauge("tollgate.envoy.nodes", metric.WithDescription("Envoys connected to this gateway."))
+	if err != nil {
+		return err
+	}
+	ready, err := m.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways that Envoys are sent to."))
+	if err != nil {
+		return err
+	}
+	behind, err := m.Int64ObservableGauge("tollgate.envoy.refused", metric.WithDescription("1 while Envoys of this gateway lack what is configured, because one refused it."))
+	if err != nil {
+		return err
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		r := s.Report()
+		for group, n := range r.Nodes {
+			of := metric.WithAttributes(attribute.String("group", group))
+			o.ObserveInt64(nodes, n, of)
+			refused := int64(0)
+			if _, found := r.Refused[group]; found {
+				refused = 1
+			}
+			o.ObserveInt64(behind, refused, of)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		o.ObserveInt64(ready, int64(len(s.gateways)))
+		return nil
+	}, nodes, ready, behind)
+	return err
 }
 
 // Register adds the service to a gRPC server.
@@ -141,6 +162,10 @@ func (s *Server) SetGroups(groups []Group) error {
 			if reflect.DeepEqual(old.now, p.now) {
 				p.before = old.before
 			}
+			if old.refused != nil {
+				tried := *old.refused
+				tried.Withdrawn, p.refused = false, &tried
+			}
 		}
 		next[groups[i].ID] = p
 	}
@@ -179,6 +204,7 @@ func (s *Server) serve() error {
 			return fmt.Errorf("node group %s: %w", id, err)
 		}
 	}
+	s.review()
 	return nil
 }
 
@@ -202,6 +228,9 @@ func (s *Server) Withdraw() error {
 	for id := range bad {
 		if p := s.groups[id]; p != nil && p.before != nil {
 			p.now, p.before = p.before, nil
+			if p.refused != nil {
+				p.refused.Withdrawn = true
+			}
 			s.deps.Logger.Error("configuration of Envoys withdrawn, the one before it stays", "group", id)
 		}
 	}
@@ -215,21 +244,6 @@ func (s *Server) version(group, typeURL string) string {
 		return ""
 	}
 	return snapshot.GetVersion(typeURL)
-}
-
-func (s *Server) count() (nodes map[string]int64, gateways int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	nodes = make(map[string]int64)
-	for id := range s.groups {
-		nodes[id] = 0
-	}
-	for _, n := range s.nodes {
-		if n.group != "" {
-			nodes[n.group]++
-		}
-	}
-	return nodes, int64(len(s.gateways))
 }
 
 // Served returns what a group is served, as [Render] writes it, with the gateways

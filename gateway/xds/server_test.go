@@ -3,6 +3,7 @@ package xds_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric/noop"
 	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
@@ -162,6 +164,109 @@ func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, texts); diff != "" || len(gateways) != 1 {
 		t.Errorf("with gateways %v is served (-want +got):\n%s", gateways, diff)
+	}
+}
+
+// What an Envoy refused is told of its group until all its Envoys have what is configured,
+// which may be what they had before.
+func TestARefusalIsToldUntilItIsMended(t *testing.T) {
+	good, bad, mended := on("127.0.0.1:1"), on("127.0.0.1:2"), on("127.0.0.1:3")
+	for name, mend := range map[string]struct {
+		group xds.Group
+		asks  bool // that Envoys are sent something
+	}{"another configuration": {mended, true}, "the one before": {good, false}} {
+		t.Run(name, func(t *testing.T) {
+			s, connect := serve(t, good)
+			if err := s.SetGateways(nil); err != nil {
+				t.Fatal(err)
+			}
+			told := func() string {
+				t.Helper()
+				groups := s.Groups()
+				if len(groups) != 1 || groups[0].Nodes != 1 || groups[0].Here != 1 {
+					t.Fatalf("groups = %+v, want one with an Envoy", groups)
+				}
+				r := groups[0].Refused
+				if r == nil {
+					return ""
+				}
+				return fmt.Sprintf("%s %s %s %t", r.Node, r.Type, r.Reason, r.Withdrawn)
+			}
+			want := func(step, text string) {
+				t.Helper()
+				if got := told(); got != text {
+					t.Errorf("%s: told %q, want %q", step, got, text)
+				}
+			}
+			e := connect("edge")
+			e.subscribe(resource.ListenerType)
+			for _, reason := range []string{"cannot bind", "cannot bind, still"} {
+				if err := s.SetGroups([]xds.Group{bad}); err != nil {
+					t.Fatal(err)
+				}
+				e.answer(e.recv(), reason)
+				<-s.Withdrawn()
+				want("refused", "e1 Listener "+reason+" false")
+				if err := s.Withdraw(); err != nil {
+					t.Fatal(err)
+				}
+				e.answer(e.recv(), "")
+				e.subscribe(resource.ClusterType) // what was answered before is heard
+				want("withdrawn", "e1 Listener "+reason+" true")
+			}
+			if err := s.SetGroups([]xds.Group{mend.group}); err != nil {
+				t.Fatal(err)
+			}
+			if mend.asks {
+				e.answer(e.recv(), "")
+				e.subscribe(resource.RouteType)
+			}
+			want("mended", "")
+		})
+	}
+}
+
+// An Envoy that comes from another gateway has what it brings along, if that is served.
+func TestWhatAnEnvoyBringsAlongIsAccepted(t *testing.T) {
+	g := on("127.0.0.1:1")
+	served := snapshot(t, g, gateway("10.0.0.1"))
+	for name, tc := range map[string]struct{ version, want string }{
+		"the same": {served.GetVersionMap(resource.ListenerType)["callers"], served.GetVersion(resource.ListenerType)},
+		"another":  {"1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, connect := serve(t, g)
+			if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+				t.Fatal(err)
+			}
+			e := connect("edge")
+			e.send(&discoveryv3.DeltaDiscoveryRequest{
+				TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: map[string]string{"callers": tc.version},
+			})
+			e.recv() // at least what is gone, nothing
+			if got := s.Nodes()[0].Resources[0].Accepted; got != tc.want {
+				t.Errorf("accepted = %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Groups count the Envoys of all gateways, and tell of the oldest refusal.
+func TestGroupsOfAllGateways(t *testing.T) {
+	edge, mesh := on("127.0.0.1:1"), on("127.0.0.1:2")
+	mesh.ID = "mesh"
+	s, _ := serve(t, edge, mesh)
+	at := func(minute int) xds.Refusal {
+		return xds.Refusal{Since: time.Date(2026, 11, 21, 10, minute, 0, 0, time.UTC), Node: fmt.Sprint("e", minute)}
+	}
+	s.SetReports([]xds.Report{
+		{Nodes: map[string]int64{"edge": 2, "gone": 1}, Refused: map[string]xds.Refusal{"edge": at(7), "gone": at(1)}},
+		{Nodes: map[string]int64{"edge": 3}, Refused: map[string]xds.Refusal{"edge": at(5)}},
+	})
+	oldest := at(5)
+	want := []xds.GroupStatus{{Group: "edge", Nodes: 5, Refused: &oldest}, {Group: "mesh"}}
+	if diff := cmp.Diff(want, s.Groups(), cmpopts.IgnoreUnexported(xds.Refusal{})); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 }
 
@@ -331,5 +436,41 @@ func TestRegistry(t *testing.T) {
 	store.Close()
 	if _, err := r.Join(t.Context(), one); err == nil {
 		t.Error("a registry that is away gives no error")
+	}
+}
+
+// Gateways hear of each other's Envoys, of one that says nothing more for five seconds.
+func TestRegistryShares(t *testing.T) {
+	store := miniredis.RunT(t)
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	client := redis.NewClient(&redis.Options{Addr: store.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	r := xds.Registry{Client: client, Reports: "tollgate:envoy:nodes"}
+	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
+	has := func(n int64) xds.Report { return xds.Report{Nodes: map[string]int64{"edge": n}} }
+	for i, step := range []struct {
+		after time.Duration
+		self  xds.Gateway
+		own   xds.Report
+		want  []xds.Report
+	}{
+		{0, one, has(1), nil},
+		{time.Second, two, has(2), []xds.Report{has(1)}},
+		{time.Second, one, has(3), []xds.Report{has(2)}},
+		{4 * time.Second, two, has(4), []xds.Report{has(3)}},
+		{5 * time.Second, two, has(5), nil},
+	} {
+		now = now.Add(step.after)
+		store.SetTime(now)
+		got, err := r.Share(t.Context(), step.self, step.own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("step %d: reports (-want +got):\n%s", i, diff)
+		}
+	}
+	if fields, err := client.HKeys(t.Context(), r.Reports).Result(); err != nil || len(fields) != 1 {
+		t.Errorf("fields = %q, %v, want that of the second gateway", fields, err)
 	}
 }

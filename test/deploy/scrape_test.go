@@ -64,7 +64,13 @@ func scrape(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	at := func(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
-	ofListeners := fmt.Sprintf(`tls: {certificate: {file: %[1]s}, key: {file: %[1]s}}`, certificate(t))
+	pair := certificate(t)
+	ofListeners := fmt.Sprintf(`tls: {certificate: {file: %[1]s}, key: {file: %[1]s}}`, pair)
+	envoys := fmt.Sprintf(`envoy:
+  listen: 127.0.0.1:0
+  tls: {certificate: {file: %[1]s}, key: {file: %[1]s}, ca: {env: MESH}}
+  xds: {groups: [{id: edge, topology: ext_proc, listen: "127.0.0.1:10000"}]}
+`, pair)
 	mesh := world.NewAuthority(t, "mesh", time.Now())
 	path := configure(t, at(data), at(admin)+", "+ofListeners, platform.RunT(t).URL, fmt.Sprintf(`    limits: {minute: 1000}
     budget: {pods: 100}
@@ -73,7 +79,7 @@ func scrape(t *testing.T) map[string][]string {
 certificates: {authorities: [{id: mesh, ca: {env: MESH}, crl: {env: REVOKED}, orgs: [acme], role: viewer}]}
 decisions: {file: {path: %s}}
 audit: {file: {path: %s}, otlp: {endpoint: "http://127.0.0.1:1"}}
-%s`, ofListeners, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), settings))
+%s`, ofListeners, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), envoys+settings))
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", path)
 	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "MESH="+mesh.PEM(), "REVOKED="+mesh.Revoked(t, time.Now().Add(time.Hour)))
 	start(t, cmd).wait(t, `"msg":"serving"`)

@@ -3,6 +3,7 @@ package envoy
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strconv"
@@ -272,11 +273,15 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 			t.Errorf("the log does not say %q", part)
 		}
 	}
+	if r := m.refusal(t); r == nil || r.Withdrawn || r.Node != "envoy-edge" || !strings.Contains(r.Reason, "203.0.113.7:81") {
+		t.Errorf("the refusal is told as %+v, want one that leaves the group with nothing", r)
+	}
 	if err := m.Swap(f.configuration(t, configuration+groups)); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "envoy listens to callers", func() bool { return w.locate(t) })
 	w.settle(t)
+	until(t, "the refusal is over", func() bool { return m.refusal(t) == nil })
 	good := w.dump(t)
 	if err := m.Swap(f.configuration(t, configuration+elsewhere)); err != nil {
 		t.Fatal(err)
@@ -284,6 +289,9 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 	until(t, "the configuration is withdrawn", func() bool { return strings.Contains(m.logs.String(), "configuration of Envoys withdrawn") })
 	if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
 		t.Errorf("status = %d, want 200 as before", got.Status)
+	}
+	if r := m.refusal(t); r == nil || !r.Withdrawn {
+		t.Errorf("the refusal is told as %+v, want one that was withdrawn", r)
 	}
 	later := &way{platform: f.platform, process: start(t, bootstrapOf(t, edge, m.door))}
 	later.settle(t)
@@ -305,6 +313,20 @@ func TestAnEnvoyFindsGatewaysByName(t *testing.T) {
 	})
 	w := &way{platform: f.platform, process: start(t, b)}
 	w.settle(t)
+}
+
+// refusal is what the admin listener tells of the group edge, nil for nothing.
+func (m *member) refusal(t *testing.T) *xds.Refusal {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/admin/status", http.NoBody)
+	r.Host = "127.0.0.1"
+	m.AdminHandler().ServeHTTP(w, r)
+	var status struct{ Envoys []xds.GroupStatus }
+	if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || len(status.Envoys) == 0 || status.Envoys[0].Group != edge {
+		t.Fatalf("/admin/status: %d %s, %v", w.Code, w.Body, err)
+	}
+	return status.Envoys[0].Refused
 }
 
 // An Envoy that starts before any gateway answers 503, and serves as soon as there
