@@ -2,12 +2,15 @@ package layering_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/layering"
@@ -26,33 +29,41 @@ type pkg struct {
 // list returns all packages.
 func list(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json", "./...")
-	cmd.Dir = "../.."
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	all, err := packages()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, stderr.String())
-	}
-	var all []pkg
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p pkg
-		err := d.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatalf("read the output of go list: %v", err)
-		}
-		p.ImportPath = strings.TrimPrefix(p.ImportPath, module+"/")
-		p.Imports, p.TestImports, p.XTestImports = ours(p.Imports), ours(p.TestImports), ours(p.XTestImports)
-		all = append(all, p)
+		t.Fatal(err)
 	}
 	if len(all) < 10 {
 		t.Fatalf("go list found %d packages only", len(all))
 	}
 	return all
 }
+
+// packages asks go list, once for all tests: it takes seconds.
+var packages = sync.OnceValues(func() ([]pkg, error) {
+	cmd := exec.CommandContext(context.Background(), "go", "list", "-json", "./...")
+	cmd.Dir = "../.."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.String())
+	}
+	var all []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the output of go list: %w", err)
+		}
+		p.ImportPath = strings.TrimPrefix(p.ImportPath, module+"/")
+		p.Imports, p.TestImports, p.XTestImports = ours(p.Imports), ours(p.TestImports), ours(p.XTestImports)
+		all = append(all, p)
+	}
+})
 
 func ours(imports []string) []string {
 	var own []string
@@ -103,9 +114,9 @@ func TestEmulatorIsImportedByTheCommandAndTestsOnly(t *testing.T) {
 func TestTableIsSound(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	packages := list(t)
+	all := list(t)
 	exists := func(pattern string) bool {
-		return slices.ContainsFunc(packages, func(p pkg) bool { return layering.Matches(pattern, p.ImportPath) })
+		return slices.ContainsFunc(all, func(p pkg) bool { return layering.Matches(pattern, p.ImportPath) })
 	}
 	for _, row := range layering.Table() {
 		for _, pattern := range slices.Concat([]string{row.Package}, row.May, row.Tests) {
