@@ -284,9 +284,9 @@ func (ex *Exchange) Named() any {
 	return ex.Doc
 }
 
-// Record returns what explanations read of an exchange, to be kept and shown to
-// operators: no body, header or query, because those hold secrets, and nothing that
-// would retain a configuration. Another field of an exchange is not in its record.
+// Record returns an exchange with the fields that explanations read and no others. It
+// may be kept and shown to operators: it has no body, header or query, because those
+// hold secrets, and retains no configuration.
 func (ex *Exchange) Record() *Exchange {
 	r := &struct {
 		ex    Exchange

@@ -43,9 +43,9 @@ func TestARecordStandsByItself(t *testing.T) {
 	}
 }
 
-// What is not named here is not kept: a field that is added to the exchange, to its
-// request or to a reservation is lost to explanations until it is added on purpose.
-func TestARecordHasWhatExplanationsReadAndNothingElse(t *testing.T) {
+// A record keeps the fields named here and no others: explanations lose a new field of
+// the exchange, its request or a reservation until Record copies it.
+func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 	ex := newExchange(stagesOfRequest)
 	event := ex.Event
 	fill(t, reflect.ValueOf(ex).Elem())
@@ -88,7 +88,7 @@ func fields(v any, zero bool) (names []string) {
 	return names
 }
 
-// fill sets every field below v to something. What pointers lead to is zero.
+// fill sets every field below v to something. Pointers lead to zero values.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() { //nolint:exhaustive // no field has another

@@ -69,7 +69,7 @@ type reservation struct {
 	takes, before spend.Amounts
 }
 
-// forRecord is what Notes reads of a reservation, nil for none.
+// forRecord returns a reservation with the fields that Notes reads, nil for nil.
 func (r *reservation) forRecord() *reservation {
 	if r == nil {
 		return nil

@@ -54,7 +54,7 @@ func TestPartsKeepToTheirBudgets(t *testing.T) {
 	}
 }
 
-// The finder of complaints itself, and the table: a part has one row, and its patterns name packages that exist.
+// The judge of sizes itself, and the table: a part has one row, and its patterns name packages that exist.
 func TestBudgetsAreSound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestBudgetsAreSound(t *testing.T) {
 	}
 }
 
-// Settings are for users: who, what, how much. How it is done is a constant.
+// Settings are for users and say who, what and how much. How the gateway does it is a constant.
 func TestSettingsKeepToTheirNumber(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/configuration.md")
@@ -118,7 +118,7 @@ func TestSettingsKeepToTheirNumber(t *testing.T) {
 	exact(t, "settings in docs/configuration.md", n, "MaxSettings", layering.MaxSettings)
 }
 
-// What one stage notes for another belongs to a part of the exchange, not to the exchange.
+// A note of one stage to another belongs to a part of the exchange, not to the exchange.
 func TestExchangeKeepsToItsFields(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -79,12 +79,12 @@ func TestNothingHappensAtImport(t *testing.T) {
 }
 
 // Bytes from callers are decoded by gateway/strictjson. encoding/json takes duplicate and case-variant names, and a field named by one
-// reader of the request and overwritten for the next is how rules are dodged. On the path of requests is every package that imports the
-// chain, and what the chain hands a caller's bytes to.
+// reader of the request and overwritten for the next is how rules are dodged. The path of requests is every package that imports the chain,
+// and the packages that the chain hands a caller's bytes to.
 func TestRequestPathDecodesJSONStrictly(t *testing.T) {
 	t.Parallel()
 	handed := []string{"gateway/filter", "gateway/identity", "gateway/route"}
-	// Files that read back what this gateway or another has written to Redis.
+	// Files that read records back that a gateway has written to Redis.
 	own := map[string]bool{"gateway/archiver.go": true, "gateway/billed.go": true, "gateway/billtypes.go": true}
 	for _, p := range list(t) {
 		if strings.HasPrefix(p.ImportPath, "test/") || !slices.Contains(handed, p.ImportPath) && !slices.Contains(p.Imports, "gateway/filter") {

@@ -1,14 +1,14 @@
 package layering
 
-// Order is a pair of places in the chain of gateway/chain.go whose order matters. A stage is written as its part and the type of its filter,
-// Call.Judge; Call.* is every stage of the part that the row does not name itself. Responses run backwards.
+// Order lists stages of gateway/chain.go that must stand before others. The name of a stage is its part and the type of its filter:
+// Call.Judge. Call.* stands for every stage of the part that the row does not name. Responses run backwards.
 type Order struct {
 	Before, After []string
-	// Why is told to those who turn them round.
+	// Why is the reason, for the failure of the test.
 	Why string
 }
 
-// Orders returns the pairs.
+// Orders returns the rows.
 func Orders() []Order {
 	return []Order{
 		{[]string{"Content.Size"}, []string{"Content.Decode"}, "a body is bounded before it is decoded"},
