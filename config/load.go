@@ -106,6 +106,7 @@ func parse(name string, data []byte, src Sources, in Inputs) (*Loaded, error) {
 	_, _ = sum.Write(data) // a hash takes everything
 	more, missing := l.readKeys(filepath.Dir(name), l.Inputs.reading(src.ReadFile), sum)
 	form = append(form, more...)
+	hint(form)
 	later := errors.Join(missing, l.resolve(src))
 	l.complete(filepath.Dir(name))
 	if !src.WithoutSecrets {

@@ -52,6 +52,9 @@ func validate(c *gateway.Config, demoKeys bool) error {
 	} {
 		errs = append(errs, fault.At(path, err))
 	}
+	if c.Instance != "" {
+		errs = append(errs, fault.At("instance", ratelimit.CheckGateway(c.Instance)))
+	}
 	if c.Platform.RunURL != "" {
 		errs = append(errs, fault.At("platform.run_url", baseURL(c.Platform.RunURL, c.Platform.AllowInsecure)))
 	}

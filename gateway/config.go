@@ -42,6 +42,8 @@ type Config struct {
 
 	PublicBalancedURL string `yaml:"public_lb_url" doc:"where callers reach load-balanced endpoints by host name, with {id} for the endpoint's id: https://{id}.lb.example; empty has them below public_url alone" reload:"live"`
 
+	Instance string `yaml:"instance" doc:"the name of this gateway among those that share the store; it must be unique; empty is the host's name and a random suffix" reload:"restart"`
+
 	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only a proxy on the same host or a trusted network may reach it" reload:"restart"`
 	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
 	Envoy    Envoy    `yaml:"envoy" doc:"Envoy in front"`

@@ -61,8 +61,8 @@ type Deps struct {
 	Providers *telemetry.Providers
 	Now       func() time.Time
 	Version   string
-	// Instance names the gateway among those that share the store, unless
-	// limits.gateway does; empty is a random name.
+	// Instance names the gateway among those that share the store, unless the
+	// configuration does; empty is a random name.
 	Instance string
 	// Stdout is where a decision log on standard output goes; nil has none.
 	Stdout io.Writer
@@ -180,7 +180,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g.accounts = spendstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
 	g.accounts.Now = deps.Now
 	g.accounts.Watch(g.store.Server())
-	g.name = cmp.Or(limits.Gateway, deps.Instance, rand.Text())
+	g.name = cmp.Or(cfg.Instance, deps.Instance, rand.Text())
 	limits.Gateway = g.name
 	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{
 		Store: proving{g.store, g}, Clock: clock(deps.Now), Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),

@@ -30,7 +30,7 @@ const answering = 10 * time.Second
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
 func (g *Gateway) newLedger(cfg *Config) {
-	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Limits.Gateway, g.deps.Instance)}
+	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
 	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
 	store := g.accounts
 	history := &spend.History{Archive: store, Keep: cfg.Spend.History}

@@ -19,10 +19,15 @@ type Config struct {
 
 // Limits bound what evaluations may use.
 type Limits struct {
-	Deadline     time.Duration `yaml:"deadline" doc:"bounds one decision, waiting for a free place included; past it the call is refused"`
-	Concurrency  int           `yaml:"concurrency" doc:"bounds the evaluations that run at once. Where there are several organisations, one may have half of them, rounded up, so that none can keep the others waiting; 0 is twice the number of cores"`
-	Remember     int           `yaml:"remember" doc:"how many verdicts are kept per organisation, of single policies and of all together, where that is sound. 0 keeps none"`
-	MaxMutations int           `yaml:"max_mutations" doc:"bounds the changes one decision may ask for"`
+	Deadline time.Duration `yaml:"deadline" doc:"bounds one decision, waiting for a free place included; past it the call is refused"`
+	Remember int           `yaml:"remember" doc:"how many verdicts are kept per organisation, of single policies and of all together, where that is sound. 0 keeps none"`
+
+	// Concurrency bounds the evaluations that run at once. Where there are several
+	// organisations, one may have half of them, rounded up, so that none can keep the
+	// others waiting; 0 is twice the number of cores.
+	Concurrency int `yaml:"-"`
+	// MaxMutations bounds the changes one decision may ask for.
+	MaxMutations int `yaml:"-"`
 }
 
 // DefaultLimits are the limits used where nothing is said.

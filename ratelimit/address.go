@@ -13,10 +13,15 @@ import (
 // AddressConfig is how callers that are not known are slowed down, by the attempts
 // that something takes.
 type AddressConfig struct {
-	Rate       int64 `yaml:"rate" doc:"how many an address has per minute in the long run"`
-	Burst      int64 `yaml:"burst" doc:"how many it has at once"`
-	Addresses  int   `yaml:"addresses" doc:"the largest number remembered, about 100 bytes each. With more, the ones with the fewest attempts are forgotten"`
-	IPv6Prefix int   `yaml:"ipv6_prefix" doc:"the length of the prefix that counts as one address, since one host commonly has a whole network"`
+	Rate  int64 `yaml:"rate" doc:"how many an address has per minute in the long run"`
+	Burst int64 `yaml:"burst" doc:"how many it has at once"`
+
+	// Addresses is the largest number remembered, about 100 bytes each. With more, the
+	// ones with the fewest attempts are forgotten.
+	Addresses int `yaml:"-"`
+	// IPv6Prefix is the length of the prefix that counts as one address, since one host
+	// commonly has a whole network.
+	IPv6Prefix int `yaml:"-"`
 }
 
 // DefaultAddressConfig returns the defaults.

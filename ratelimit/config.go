@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -45,17 +46,21 @@ func (f Failure) Valid() bool {
 }
 
 // Config is how a Limiter counts. Quotas are not part of it: they come with
-// each call. Start from [DefaultConfig].
+// each call. Start from [DefaultConfig]. Fields that a file cannot set are for tests
+// and simulations.
 type Config struct {
 	Mode     Mode          `yaml:"mode" doc:"exact or leased"`
 	Timeout  time.Duration `yaml:"timeout" doc:"bounds one exchange with the store; connecting has a time of its own"`
-	Gateway  string        `yaml:"gateway" doc:"the name of this gateway among those sharing the store; it must be unique; empty is a random one"`
 	Gateways int           `yaml:"gateways" doc:"the largest number of gateways expected to share the store; the failure policy local gives each that part of a quota"`
 	Failure  FailureConfig `yaml:"failure" doc:"the failure policy per class"`
-	Commit   CommitConfig  `yaml:"commit" doc:"how exact calls travel together"`
 	Lease    LeaseConfig   `yaml:"lease" doc:"how permits are leased; used by mode leased only"`
-	Breaker  BreakerConfig `yaml:"breaker" doc:"when to stop asking a store that does not answer"`
-	Memory   MemoryConfig  `yaml:"memory" doc:"what a gateway remembers"`
+
+	// Gateway is the name of this gateway among those sharing the store; it must be
+	// unique; empty is a random one.
+	Gateway string        `yaml:"-"`
+	Commit  CommitConfig  `yaml:"-"`
+	Breaker BreakerConfig `yaml:"-"`
+	Memory  MemoryConfig  `yaml:"-"`
 }
 
 // FailureConfig is the failure policy for each class of call.
@@ -64,32 +69,53 @@ type FailureConfig struct {
 	Write Failure `yaml:"write" doc:"for calls that change or cost something: closed, local or open"`
 }
 
-// CommitConfig bounds group commit.
+// CommitConfig bounds group commit: exact calls that wait at the same instant travel
+// together.
 type CommitConfig struct {
-	Flights int `yaml:"flights" doc:"how many exchanges may be under way at once (per group of organisations). More shortens the wait behind a slow exchange, fewer make larger groups"`
-	Batch   int `yaml:"batch" doc:"the largest number of calls in one exchange"`
+	// Flights is how many exchanges may be under way at once (per group of
+	// organisations). More shortens the wait behind a slow exchange, fewer make larger
+	// groups.
+	Flights int
+	// Batch is the largest number of calls in one exchange.
+	Batch int
 }
 
-// LeaseConfig bounds leased permits.
+// LeaseConfig bounds leased permits; mode leased alone uses it.
 type LeaseConfig struct {
-	Horizon time.Duration `yaml:"horizon" doc:"how far ahead a gateway provides for: a block covers what was used in that time lately"`
-	Max     int64         `yaml:"max" doc:"the largest block of one window, in units"`
-	Share   int           `yaml:"share" doc:"the part of what is left in a window that all live gateways together may hold. Near the end of a quota blocks therefore shrink to nothing and every call is counted exactly" unit:"percent"`
-	Idle    time.Duration `yaml:"idle" doc:"how long permits may lie unused before they are returned"`
-	Margin  time.Duration `yaml:"margin" doc:"taken off the end of a window, against clocks that do not run at quite the same rate"`
+	Horizon time.Duration `yaml:"horizon" doc:"how far ahead a gateway provides for: a block covers what was used in that time lately. Set 2s where Redis is more than 50 ms away"`
+
+	// Max is the largest block of one window, in units.
+	Max int64 `yaml:"-"`
+	// Share is the part of what is left in a window, in percent, that all live gateways
+	// together may hold. Near the end of a quota blocks therefore shrink to nothing and
+	// every call is counted exactly.
+	Share int `yaml:"-"`
+	// Idle is how long permits may lie unused before they are returned.
+	Idle time.Duration `yaml:"-"`
+	// Margin is taken off the end of a window, against clocks that do not run at quite
+	// the same rate.
+	Margin time.Duration `yaml:"-"`
 }
 
 // BreakerConfig says when a store is taken to be down.
 type BreakerConfig struct {
-	Failures    int           `yaml:"failures" doc:"the number of exchanges that must fail in a row"`
-	Cooldown    time.Duration `yaml:"cooldown" doc:"the time until one exchange is tried again; it doubles while that fails, up to max_cooldown, and is spread by up to a quarter so that gateways do not come back together"`
-	MaxCooldown time.Duration `yaml:"max_cooldown" doc:"the longest cooldown"`
+	// Failures is the number of exchanges that must fail in a row.
+	Failures int
+	// Cooldown is the time until one exchange is tried again. It doubles while that
+	// fails, up to MaxCooldown, and is spread by up to a quarter so that gateways do not
+	// come back together.
+	Cooldown, MaxCooldown time.Duration
 }
 
 // MemoryConfig bounds what a gateway remembers of the store's answers.
 type MemoryConfig struct {
-	Scopes  int           `yaml:"scopes" doc:"the largest number of scopes remembered, of all organisations together, about 400 bytes each"`
-	Refusal time.Duration `yaml:"refusal" doc:"how long a window that was full is taken to be full still, without asking again; 0 is until the window ends in mode exact, or an operator resets it, and 1s in mode leased, where other gateways return permits"`
+	// Scopes is the largest number of scopes remembered, of all organisations together,
+	// about 400 bytes each.
+	Scopes int
+	// Refusal is how long a window that was full is taken to be full still, without
+	// asking again; 0 is until the window ends in mode exact, or an operator resets it,
+	// and a second in mode leased, where other gateways return permits.
+	Refusal time.Duration
 }
 
 // DefaultConfig returns the defaults.
@@ -109,6 +135,14 @@ func DefaultConfig() Config {
 	}
 }
 
+// CheckGateway refuses what cannot be the name of a gateway.
+func CheckGateway(name string) error {
+	if strings.Contains(name, "|") {
+		return fmt.Errorf("must not contain |, got %q", name)
+	}
+	return CheckID(name)
+}
+
 // Validate reports every fault, each with the path of its field below the
 // configuration of the limiter.
 func (c Config) Validate() error {
@@ -116,9 +150,7 @@ func (c Config) Validate() error {
 	f.If(c.Mode != ModeExact && c.Mode != ModeLeased, "mode", "must be exact or leased, got %q", c.Mode)
 	fault.Between(&f, "timeout", c.Timeout, time.Millisecond, time.Minute)
 	if c.Gateway != "" {
-		err := CheckID(c.Gateway)
-		f.If(err != nil, "gateway", "%v", err)
-		f.If(strings.Contains(c.Gateway, "|"), "gateway", "must not contain |, got %q", c.Gateway)
+		f = append(f, fault.At("gateway", CheckGateway(c.Gateway)))
 	}
 	fault.Between(&f, "gateways", c.Gateways, 1, 10_000)
 	f.If(!c.Failure.Read.Valid(), "failure.read", "must be closed, local or open, got %q", c.Failure.Read)

@@ -15,9 +15,13 @@ import (
 
 // UpstreamConfig is how the platform's own limits are respected.
 type UpstreamConfig struct {
-	Enabled   bool          `yaml:"enabled" doc:"turns it on"`
-	Threshold int           `yaml:"threshold" doc:"the part of a quota below which what is left is shared among teams" unit:"percent"`
-	Active    time.Duration `yaml:"active" doc:"how long after its latest call a team still has its part kept for it"`
+	Enabled bool `yaml:"enabled" doc:"turns it on"`
+
+	// Threshold is the part of a quota, in percent, below which what is left is shared
+	// among teams.
+	Threshold int `yaml:"-"`
+	// Active is how long after its latest call a team still has its part kept for it.
+	Active time.Duration `yaml:"-"`
 }
 
 // DefaultUpstreamConfig returns the defaults.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -188,10 +187,10 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 // as configured, or after the machine it runs on.
 func instance(cfg *gateway.Config) string {
 	host, err := os.Hostname()
-	if err != nil || ratelimit.CheckID(host) != nil || strings.Contains(host, "|") {
+	if err != nil || ratelimit.CheckGateway(host) != nil {
 		host = "tollgate"
 	}
-	return cmp.Or(cfg.Limits.Gateway, host+"-"+rand.Text()[:8])
+	return cmp.Or(cfg.Instance, host+"-"+rand.Text()[:8])
 }
 
 // redisLog writes what the Redis client logs. Failures of calls are reported

@@ -18,9 +18,14 @@ type Config struct {
 	JWKS       string        `yaml:"jwks_url" doc:"address of the issuer's keys, a JSON Web Key Set; empty is where its discovery document says, <url>/.well-known/openid-configuration"`
 	Audiences  []string      `yaml:"audiences,required" doc:"values of the claim aud of which a token must have one: what the issuer calls this gateway"`
 	Algorithms []Algorithm   `yaml:"algorithms" doc:"algorithms that its tokens may be signed with; absent is RS256, PS256, ES256 and EdDSA"`
-	Skew       time.Duration `yaml:"skew" doc:"difference between the issuer's clock and this one that is borne, at most 5m; 0 is 30s"`
 	MaxAge     time.Duration `yaml:"max_age" doc:"age from which a token is refused although it has not expired; 0 is 24h"`
-	Refresh    time.Duration `yaml:"refresh" doc:"how often the issuer's keys are read, besides when a token has an unknown one: a key that it has withdrawn is accepted that long; 0 is 15m"`
+
+	// Skew is the difference between the issuer's clock and this one that is accepted, at
+	// most 5 m; 0 is 30 s.
+	Skew time.Duration `yaml:"-"`
+	// Refresh is how often the issuer's keys are read, besides when a token has an
+	// unknown one: a key that it has withdrawn is accepted that long; 0 is 15 m.
+	Refresh time.Duration `yaml:"-"`
 }
 
 // Algorithm is a signature algorithm of RFC 7518 or RFC 8037.

@@ -17,9 +17,10 @@ type Config struct {
 
 	Open int `yaml:"open" doc:"requests under way, those that wait included, without runs and streams; 0 is one for each MiB of half the memory that it may use, and 10000 without a limit" unit:"requests"`
 
-	Waiting int `yaml:"waiting" doc:"requests that wait for one of these places; 0 has none wait" unit:"requests"`
-
-	Wait time.Duration `yaml:"wait" doc:"how long one waits at most before it is refused with 503"`
+	// Waiting is how many requests wait for one of these places; 0 has none wait.
+	Waiting int `yaml:"-"`
+	// Wait is how long one waits at most before it is refused with 503.
+	Wait time.Duration `yaml:"-"`
 }
 
 // DefaultConfig returns the bounds that are right unless measured otherwise.

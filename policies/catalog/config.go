@@ -14,11 +14,17 @@ const hoursPerMonth = 730
 
 // Config is how price lists are kept.
 type Config struct {
-	Refresh time.Duration `yaml:"refresh" doc:"how old a list may get before it is read again"`
-	MaxAge  time.Duration `yaml:"max_age" doc:"how old a list may be and still be believed; beyond it every price is unknown and what costs is refused"`
-	Timeout time.Duration `yaml:"timeout" doc:"bounds one read of a list"`
-	Retry   time.Duration `yaml:"retry" doc:"the least time between two failing reads of one organisation's list"`
-	Storage Storage       `yaml:"storage" doc:"the rates the platform's catalog does not list"`
+	Storage Storage `yaml:"storage" doc:"the rates the platform's catalog does not list"`
+
+	// Refresh is how old a list may get before it is read again.
+	Refresh time.Duration `yaml:"-"`
+	// MaxAge is how old a list may be and still be believed. Beyond it every price is
+	// unknown and calls that cost money are refused.
+	MaxAge time.Duration `yaml:"-"`
+	// Timeout bounds one read of a list.
+	Timeout time.Duration `yaml:"-"`
+	// Retry is the least time between two failing reads of one organisation's list.
+	Retry time.Duration `yaml:"-"`
 }
 
 // Storage is the price of storage in USD per GB and month of 730 hours. An

@@ -15,10 +15,14 @@ type Config struct {
 	Service       *Service          `yaml:"service" doc:"posts them to an HTTP service"`
 	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/name); * stands for any one member or item. The value is replaced by '***'"`
 	Inputs        bool              `yaml:"inputs" doc:"records the inputs of jobs, and the messages and prompts sent to language models, which are hidden otherwise"`
-	Buffer        int               `yaml:"buffer" doc:"how many events may wait" unit:"events"`
-	BufferBytes   int64             `yaml:"buffer_bytes" doc:"size of the bodies in waiting events together, as they were sent; in memory they take a few times that" unit:"bytes"`
 	SampleAllowed float64           `yaml:"sample_allowed" doc:"the share of decisions without anything to say that are recorded, 0 to 1; denials, warnings, shadow results, exceptions, changes and errors always are"`
 	Labels        map[string]string `yaml:"labels" doc:"put on every event"`
+
+	// Buffer is how many events may wait.
+	Buffer int `yaml:"-"`
+	// BufferBytes is the size of the bodies in waiting events together, as they were
+	// sent; in memory they take a few times that.
+	BufferBytes int64 `yaml:"-"`
 }
 
 // File is a log file of this package's own.
@@ -31,11 +35,15 @@ type File struct {
 // Service is an HTTP service that takes batches as OPA sends them: a gzipped
 // JSON array, posted.
 type Service struct {
-	URL       string        `yaml:"url" doc:"the whole address, e.g. https://logs.example/logs"`
-	TokenFile string        `yaml:"token_file" doc:"holds a bearer token, read for every batch"`
-	Batch     int           `yaml:"batch" doc:"the most events in one post; 0 is 500" unit:"events"`
-	Delay     time.Duration `yaml:"delay" doc:"how long an event may wait for others; 0 is 5s"`
-	Timeout   time.Duration `yaml:"timeout" doc:"bounds one post; 0 is 10s"`
+	URL       string `yaml:"url" doc:"the whole address, e.g. https://logs.example/logs"`
+	TokenFile string `yaml:"token_file" doc:"holds a bearer token, read for every batch"`
+
+	// Batch is the most events in one post; 0 is 500.
+	Batch int `yaml:"-"`
+	// Delay is how long an event may wait for others; 0 is 5 s.
+	Delay time.Duration `yaml:"-"`
+	// Timeout bounds one post; 0 is 10 s.
+	Timeout time.Duration `yaml:"-"`
 }
 
 // DefaultConfig records everything nowhere: name a sink.

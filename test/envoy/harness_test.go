@@ -64,7 +64,7 @@ const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
 log: {level: debug}
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {timeout: 10s}
 timeouts: {lookup: 0s}
 policies: {deadline: 10s}

@@ -72,7 +72,7 @@ func playPage(t *testing.T, topology string) {
 		t.Fatal(err)
 	}
 	// A machine that is busy with other tests takes longer over a verdict than callers wait.
-	patient := "overload: {wait: 1m}\nlimits: {timeout: 10s}\npolicies: {deadline: 10s}\n" +
+	patient := "overload: {working: 10000}\nlimits: {timeout: 10s}\npolicies: {deadline: 10s}\n" +
 		strings.Replace(string(config), "{id: edge,", "{id: edge, topology: "+topology+",", 1)
 	ports := freePorts(t)
 	dir := t.TempDir()

@@ -188,7 +188,7 @@ func (p *proof) file(m *instance) string {
 admin: {listen: "127.0.0.1:0"}
 platform: {base_url: %q}
 redis: {url: {env: REDIS_URL}}
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {timeout: 5s}
 policies: {deadline: 10s}
 timeouts: {lookup: 0s, body: 60s}

@@ -43,10 +43,9 @@ const (
 const configuration = `
 platform: {PLATFORM}
 redis: {embedded: true}
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {timeout: 10s, anonymous: {burst: BURST}}
 policies: {deadline: 10s}
-catalog: {refresh: 1h}
 LEGACY
 connections: {per_address: PERADDRESS}
 timeouts: {body: BODYTIMEOUT, write: WRITETIMEOUT, drain: 1s}

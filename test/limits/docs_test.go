@@ -44,7 +44,6 @@ func TestTheExampleIsGood(t *testing.T) {
 func TestEverySettingIsDocumented(t *testing.T) {
 	want := make(map[string]string)
 	settings(reflect.ValueOf(gateway.Default().Limits), "", want)
-	want["gateway"] = "random"
 	got := make(map[string]string)
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)` \\| `?([^`|]+?)`? \\| [^|]+\\|$").FindAllStringSubmatch(document(t), -1) {
 		if _, ok := want[m[1]]; ok {
@@ -65,6 +64,7 @@ func settings(v reflect.Value, path string, into map[string]string) {
 		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 		at := path + name
 		switch {
+		case name == "-":
 		case name == "":
 			settings(v.Field(i), path, into)
 		case field.Type.Kind() == reflect.Struct:

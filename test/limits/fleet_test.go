@@ -74,7 +74,7 @@ func configuration(upstream, store, mode string, keys ...string) string {
 admin: {listen: "127.0.0.1:0"}
 platform: {base_url: %q}
 redis: %s
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {mode: %s, timeout: 5s}
 policies: {deadline: 10s}
 orgs:

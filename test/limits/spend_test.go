@@ -50,7 +50,7 @@ func newSpenders(t *testing.T, n int) *spenders {
 admin: {listen: "127.0.0.1:0"}
 platform: {base_url: %q}
 redis: {url: {env: REDIS_URL}}
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {timeout: 5s}
 policies: {deadline: 10s}
 timeouts: {call: 1s, response: 1s}

@@ -40,7 +40,7 @@ const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
 log: {level: debug}
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {timeout: 10s}
 policies: {deadline: 10s}
 orgs:
@@ -85,7 +85,9 @@ type door struct {
 	// upstream is where calls go: the platform's address unless a test says
 	// otherwise. text is the configuration.
 	upstream, text string
-	providers      *telemetry.Providers
+	// adjust sets what a file cannot; nil for nothing.
+	adjust    func(*gateway.Config)
+	providers *telemetry.Providers
 	// clock is the gateway's; the platform has its own.
 	clock *platform.Clock
 	// lefts counts the callers that have left before they were answered.
@@ -156,6 +158,9 @@ func (d *door) open(t *testing.T) {
 func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	t.Helper()
 	cfg := load(t, d.text, d.upstream)
+	if d.adjust != nil {
+		d.adjust(&cfg)
+	}
 	d.providers = world.Providers(t, cfg.Telemetry)
 	return world.Gateway(t, cfg, gateway.Deps{
 		Redis: world.Redis(t, d.redis.Addr()), Providers: d.providers, Now: d.clock.Now, Logger: d.logs.Logger(),

@@ -223,7 +223,7 @@ func TestLostCreatesAreFound(t *testing.T) {
 
 // briefly gives requests a second.
 func briefly(d *door) {
-	d.text = strings.Replace(d.text, "log:", "v1: {budget: 1s, volume_budget: 1s}\ngraphql: {create_budget: 1s, create_timeout: 1s, timeout: 1s}\ntimeouts: {lookup: 1s}\nlog:", 1)
+	d.text = strings.Replace(d.text, "log:", "v1: {budget: 1s, volume_budget: 1s}\ngraphql: {create_timeout: 1s, timeout: 1s}\ntimeouts: {lookup: 1s}\nlog:", 1)
 }
 
 // TestRepeatsFindLostCreates: what is not found while the request's time lasts is

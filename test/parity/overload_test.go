@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -58,7 +59,8 @@ func holding(t *testing.T) (_ option, release func()) {
 // the words of their dialect, and what lowers cost passes in all of them.
 func TestOverload(t *testing.T) {
 	bound := func(d *door) {
-		d.text = strings.Replace(d.text, "overload: {wait: 1m}", "overload: {open: 10, waiting: 0}", 1)
+		d.text = strings.Replace(d.text, "overload: {working: 10000}", "overload: {open: 10}", 1)
+		d.adjust = func(c *gateway.Config) { c.Overload.Waiting = 0 }
 	}
 	for _, name := range []string{"http", "envoy"} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func TestAGraphQLCreateThatOutlivesItsRequest(t *testing.T) {
 		}
 	}
 	brief := func(d *door) {
-		d.text = strings.Replace(d.text, "log:", "graphql: {create_budget: 1s, create_timeout: 1s}\nlog:", 1)
+		d.text = strings.Replace(d.text, "log:", "graphql: {create_timeout: 1s}\nlog:", 1)
 	}
 	d := openDoor(t, "http", brief, between(t, func(*door, *http.Request) {}, hold))
 	const create = `mutation { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`

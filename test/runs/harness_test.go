@@ -28,7 +28,7 @@ const configuration = `
 platform: {base_url: "PLATFORM", run_url: "RUNS"}
 redis: {embedded: true}
 log: {level: debug}
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {timeout: 10s}
 policies: {deadline: 10s}
 orgs:

@@ -41,7 +41,7 @@ admin: {listen: %s, token: {env: ADMIN_TOKEN}}
 platform: {base_url: %q, run_url: %q}
 redis: {url: {env: REDIS_URL}}
 log: {level: error}
-overload: {wait: 1m}
+overload: {working: 10000}
 limits: {timeout: 10s}
 policies: {deadline: 10s}
 decisions: {keep: 50}

@@ -132,7 +132,7 @@ func TestConfig(t *testing.T) {
 	if err := graphql.DefaultConfig().Validate(); err != nil {
 		t.Errorf("the defaults are invalid: %v", err)
 	}
-	bad := graphql.Config{CreateBudget: time.Hour, CreateTimeout: time.Minute}
+	bad := graphql.Config{CreateTimeout: time.Minute}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("a bad configuration is valid")

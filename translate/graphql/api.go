@@ -125,7 +125,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
 	if op.creates {
-		budget, timeout = a.cfg.CreateBudget, a.cfg.CreateTimeout
+		budget, timeout = min(a.cfg.CreateBudget, a.cfg.CreateTimeout), a.cfg.CreateTimeout
 	}
 	m := &meter{next: call, most: a.cfg.Limits.Calls}
 	x := &exchange{

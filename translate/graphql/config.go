@@ -12,10 +12,14 @@ import (
 // DefaultConfig: the zero value has no limits that a document could meet.
 type Config struct {
 	Introspection bool          `yaml:"introspection" doc:"answers __schema and __type. Off, they are refused with 'GraphQL introspection is not allowed'"`
-	CreateBudget  time.Duration `yaml:"create_budget" doc:"how long after its arrival a request that creates a pod or a cluster still starts a new attempt at placing it"`
 	CreateTimeout time.Duration `yaml:"create_timeout" doc:"ends a request that creates a pod or a cluster, attempt under way included"`
 	Timeout       time.Duration `yaml:"timeout" doc:"ends every other request"`
-	Limits        Limits        `yaml:"limits" doc:"bounds one request"`
+
+	// CreateBudget is how long after its arrival a request that creates a pod or a
+	// cluster still starts a new attempt at placing it, within CreateTimeout.
+	CreateBudget time.Duration `yaml:"-"`
+	// Limits bounds one request.
+	Limits Limits `yaml:"-"`
 	// Legacy are the settings that both dialects share.
 	Legacy legacy.Config `yaml:"-"`
 }
@@ -23,16 +27,25 @@ type Config struct {
 // Limits bounds what one request may ask for. Every refusal names the limit.
 // Counts are taken after fragments are expanded.
 type Limits struct {
-	Document      int `yaml:"document" doc:"the longest query document" unit:"bytes"`
-	Tokens        int `yaml:"tokens" doc:"the most lexical tokens in a document, comments included"`
-	Depth         int `yaml:"depth" doc:"the deepest nesting of fields. Introspection fields have their own, fixed bound of 16, which the usual tools need"`
-	Fields        int `yaml:"fields" doc:"the most fields one operation may select"`
-	Aliases       int `yaml:"aliases" doc:"the most fields given another name"`
-	Directives    int `yaml:"directives" doc:"the most directives in a document"`
-	Values        int `yaml:"values" doc:"the most values in arguments: literals, and what variables hold, members and items each counted, a variable once for every type it is used as. Comparing the arguments of fields that share a name counts too"`
-	RootMutations int `yaml:"root_mutations" doc:"the most root fields of a mutation. Whatever it says, at most one of them may cost money"`
-	Calls         int `yaml:"calls" doc:"the most v2 calls one request may make"`
-	Response      int `yaml:"response" doc:"the longest response" unit:"bytes"`
+	// Document is the longest query document, in bytes, and Tokens the most lexical
+	// tokens in it, comments included.
+	Document, Tokens int
+	// Depth is the deepest nesting of fields. Introspection fields have their own, fixed
+	// bound of 16, which the usual tools need.
+	Depth int
+	// Fields is the most fields one operation may select, Aliases the most of them given
+	// another name, and Directives the most directives in a document.
+	Fields, Aliases, Directives int
+	// Values is the most values in arguments: literals, and what variables hold, members
+	// and items each counted, a variable once for every type it is used as. Comparing
+	// the arguments of fields that share a name counts too.
+	Values int
+	// RootMutations is the most root fields of a mutation. Whatever it says, at most one
+	// of them may cost money.
+	RootMutations int
+	// Calls is the most v2 calls one request may make, Response the longest response, in
+	// bytes.
+	Calls, Response int
 }
 
 // DefaultConfig returns the settings of an installation that sets nothing.
@@ -60,7 +73,6 @@ func (c Config) Validate() error {
 	}{{"create_budget", c.CreateBudget}, {"create_timeout", c.CreateTimeout}, {"timeout", c.Timeout}} {
 		faults.If(d.value <= 0, d.name, "%v: want more than 0", d.value)
 	}
-	faults.If(c.CreateBudget > c.CreateTimeout, "create_budget", "%v: want at most create_timeout, %v", c.CreateBudget, c.CreateTimeout)
 	return errors.Join(append(faults, c.Limits.validate()...)...)
 }
 

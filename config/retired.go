@@ -1,0 +1,62 @@
+package config
+
+import (
+	"regexp"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+)
+
+// constant is the hint for most of them.
+const constant = "it is a constant now: delete it"
+
+// retired maps the paths of former settings to the hints for files that still have them. [] stands for each entry of a list.
+func retired() map[string]string {
+	return map[string]string{
+		"admin.issuers[].refresh":          constant,
+		"admin.issuers[].skew":             constant,
+		"catalog.max_age":                  constant,
+		"catalog.refresh":                  constant,
+		"catalog.retry":                    constant,
+		"catalog.timeout":                  constant,
+		"decisions.buffer":                 constant,
+		"decisions.buffer_bytes":           constant,
+		"decisions.service.batch":          constant,
+		"decisions.service.delay":          constant,
+		"decisions.service.timeout":        constant,
+		"graphql.create_budget":            constant,
+		"graphql.limits":                   constant,
+		"issuers[].refresh":                constant,
+		"issuers[].skew":                   constant,
+		"legacy.keyless.limit.addresses":   constant,
+		"legacy.keyless.limit.ipv6_prefix": constant,
+		"limits.anonymous.addresses":       constant,
+		"limits.anonymous.ipv6_prefix":     constant,
+		"limits.breaker":                   constant,
+		"limits.commit":                    constant,
+		"limits.fair_share.active":         constant,
+		"limits.fair_share.threshold":      constant,
+		"limits.gateway":                   "it is instance now, at the top of the file",
+		"limits.lease.idle":                constant,
+		"limits.lease.margin":              constant,
+		"limits.lease.max":                 constant,
+		"limits.lease.share":               constant,
+		"limits.memory":                    constant,
+		"overload.wait":                    constant,
+		"overload.waiting":                 constant,
+		"policies.concurrency":             constant,
+		"policies.max_mutations":           constant,
+	}
+}
+
+// place finds the number of an entry in a path.
+var place = regexp.MustCompile(`\[\d+\]`)
+
+// hint replaces the hints of unknown keys that are former settings.
+func hint(form strictyaml.Errors) {
+	hints := retired()
+	for i := range form {
+		if text, ok := hints[place.ReplaceAllString(form[i].Path, "[]")]; ok {
+			form[i].Hint = text
+		}
+	}
+}

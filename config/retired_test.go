@@ -1,0 +1,44 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway"
+)
+
+// A file that still has a former setting is refused, and the fault has its line and the hint. No former setting is a setting again.
+func TestRetiredSettingsAreTold(t *testing.T) {
+	for _, s := range strictyaml.Settings(gateway.Default()) {
+		if _, ok := retired()[s.Path]; ok {
+			t.Errorf("%s is a setting", s.Path)
+		}
+	}
+	for path, want := range retired() {
+		text := "1"
+		parts := strings.Split(path, ".")
+		for i := len(parts) - 1; i >= 0; i-- {
+			name, list := strings.CutSuffix(parts[i], "[]")
+			if list {
+				text = "[" + text + "]"
+			}
+			if text = name + ": " + text; i > 0 {
+				text = "{" + text + "}"
+			}
+		}
+		_, err := Parse("x.yaml", []byte(text+"\n"), Sources{})
+		faults, _ := errors.AsType[strictyaml.Errors](err)
+		found := false
+		for _, f := range faults {
+			if regexp.MustCompile(`\[0\]`).ReplaceAllString(f.Path, "[]") == path {
+				found = f.Message == "unknown key" && f.Hint == want && f.Line == 1
+			}
+		}
+		if !found {
+			t.Errorf("%s: %v\nwant an unknown key at %s with the hint %q", text, err, path, want)
+		}
+	}
+}
