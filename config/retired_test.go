@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -33,7 +32,7 @@ func TestRetiredSettingsAreTold(t *testing.T) {
 		faults, _ := errors.AsType[strictyaml.Errors](err)
 		found := false
 		for _, f := range faults {
-			if regexp.MustCompile(`\[0\]`).ReplaceAllString(f.Path, "[]") == path {
+			if place.ReplaceAllString(f.Path, "[]") == path {
 				found = f.Message == "unknown key" && f.Hint == want && f.Line == 1
 			}
 		}

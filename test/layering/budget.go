@@ -64,8 +64,10 @@ const (
 	MaxSettings = 363
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 55
-	// Packages with more lines than LargeLines are listed in [Large], those with more imports of ours than WideImports in [Wide].
-	LargeLines, WideImports = 5500, 15
+	// LargeLines is the number of lines above which a package is listed in [Large].
+	LargeLines = 5500
+	// WideImports is the number of imports of ours above which a package is listed in [Wide].
+	WideImports = 15
 )
 
 // Large lists the packages of more than [LargeLines] lines. No other may become one.
