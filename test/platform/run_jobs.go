@@ -184,6 +184,7 @@ func (x *exchange) endpointHealth() (reply, error) {
 	b = appendInt(append(b, `,"initializing":`...), counts[workerInitializing])
 	b = appendInt(append(b, `,"ready":`...), counts[workerIdle]+counts[workerRunning])
 	b = appendInt(append(b, `,"throttled":`...), counts[workerThrottled])
+	b = appendInt(append(b, `,"unhealthy":`...), counts[workerUnhealthy])
 	return ok(append(b, `}}`...)), nil
 }
 
