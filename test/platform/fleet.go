@@ -156,7 +156,7 @@ func (w *worker) free(at time.Time) { w.Status, w.Job, w.IdleSince = workerIdle,
 func (s *Server) scheduleLocked(a *account, e *endpoint, at time.Time) {
 	e.forget(at)
 	s.replaceStaleLocked(e)
-	s.assignLocked(e, at)
+	s.assignLocked(a, e, at)
 	target := e.target(at)
 	if a.funds.Dry {
 		target = 0
@@ -189,7 +189,7 @@ func (s *Server) replaceStaleLocked(e *endpoint) {
 }
 
 // assignLocked gives queued jobs to idle workers, first come first served.
-func (s *Server) assignLocked(e *endpoint, at time.Time) {
+func (s *Server) assignLocked(a *account, e *endpoint, at time.Time) {
 	for _, w := range e.Fleet {
 		if w.Status != workerIdle {
 			continue
@@ -198,7 +198,7 @@ func (s *Server) assignLocked(e *endpoint, at time.Time) {
 		if i < 0 {
 			return
 		}
-		e.Active[i].startOn(w, at, s.timing.Job)
+		s.startLocked(a, e, e.Active[i], w, at)
 	}
 }
 

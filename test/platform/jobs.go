@@ -1,7 +1,9 @@
 package platform
 
 import (
+	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 )
@@ -47,6 +49,10 @@ type job struct {
 	Delivered int     // chunks handed out by stream
 	Public    bool    // a public model's generation
 	Cost      float64 // USD, of a generation
+	Calls     bool    // a worker runs the function that its input carries
+
+	result *callResult        // of the function, once it is there
+	stop   context.CancelFunc // ends the function's run; nil without one
 }
 
 // jobScript is what the input asks the emulated handler to do, in its member
@@ -107,16 +113,28 @@ func (j *job) final() bool {
 
 // startOn gives the job to a worker at an instant and settles how it will end.
 func (j *job) startOn(w *worker, at time.Time, usual time.Duration) {
-	took := usual
-	if j.Script.Delay != nil {
-		took = *j.Script.Delay
-	}
+	took := j.takes(usual)
 	j.Status, j.Started, j.Worker, j.Tries = jobRunning, at, w.ID, j.Tries+1
 	j.Ends = at.Add(min(took, j.ExecTimeout))
 	if j.Expires.Before(j.Ends) {
 		j.Ends = j.Expires
 	}
 	w.Job, w.Status = j.ID, workerRunning
+}
+
+// takes is how long the handler takes. A function's run is over once its answer is
+// there.
+func (j *job) takes(usual time.Duration) time.Duration {
+	switch {
+	case j.result != nil:
+		return 0
+	case j.Calls:
+		return math.MaxInt64
+	case j.Script.Delay != nil:
+		return *j.Script.Delay
+	default:
+		return usual
+	}
 }
 
 // outcome is how the running job's end finds it.
@@ -131,12 +149,9 @@ const (
 
 // ending is the outcome of a running job at its end.
 func (j *job) ending(usual time.Duration) outcome {
-	took := usual
-	if j.Script.Delay != nil {
-		took = *j.Script.Delay
-	}
+	took := j.takes(usual)
 	switch {
-	case j.Tries <= j.Script.Crashes:
+	case j.Tries <= j.Script.Crashes, j.Calls && j.stop == nil: // with the emulator, which has been started anew
 		return lost
 	case !j.Ends.Before(j.Expires) && j.Started.Add(took).After(j.Expires):
 		return expired
@@ -150,6 +165,9 @@ func (j *job) ending(usual time.Duration) outcome {
 // finish stores the result of a handler that returned or raised, and tells the
 // state it leaves the job in.
 func (j *job) finish() (status string) {
+	if j.result != nil {
+		return j.finishCall()
+	}
 	if j.Script.Error != "" {
 		j.Error = j.Script.Error
 		return jobFailed
@@ -169,6 +187,7 @@ func (j *job) finish() (status string) {
 func (j *job) requeue(at time.Time) {
 	j.Status, j.Queued, j.Started, j.Ends = jobQueued, at, time.Time{}, time.Time{}
 	j.Worker, j.Output, j.Error, j.Delivered = "", nil, "", 0
+	j.abandon()
 }
 
 // job finds a job whose result is still kept.
@@ -197,6 +216,7 @@ func (e *endpoint) end(j *job, status string, at time.Time) {
 
 // leave takes a job out of those that are active.
 func (e *endpoint) leave(j *job) {
+	j.abandon()
 	if i := slices.Index(e.Active, j); i >= 0 {
 		e.Active = slices.Delete(e.Active, i, i+1)
 	}

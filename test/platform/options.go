@@ -64,6 +64,9 @@ type Options struct {
 	// and the same calls give the same identifiers.
 	Seed uint64
 
+	// Worker runs the functions that endpoints are sent; the zero value runs none.
+	Worker Worker
+
 	// Logger gets one debug record per call and the emulator's own faults; nil
 	// discards them.
 	Logger *slog.Logger

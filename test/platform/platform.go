@@ -17,18 +17,19 @@ const maxBody = 102_400
 
 // Server is an emulated platform. It is an http.Handler for the REST API;
 // RunHandler and ControlHandler are its other faces. It is safe for concurrent
-// use and starts no goroutine of its own.
+// use, and starts goroutines for nothing but the functions of Options.Worker.
 type Server struct {
-	opts   Options
-	timing Timing
-	listed *Catalog // as it was given
-	clock  *Clock
-	log    *slog.Logger
-	calls  *recorder
-	faults *faults
-	rest   *surface
-	runURL string                           // empty is the address each call was made to
-	keys   map[[sha256.Size]byte]credential // never changes
+	opts      Options
+	timing    Timing
+	listed    *Catalog // as it was given
+	clock     *Clock
+	log       *slog.Logger
+	calls     *recorder
+	faults    *faults
+	rest      *surface
+	functions *functions                       // nil runs none
+	runURL    string                           // empty is the address each call was made to
+	keys      map[[sha256.Size]byte]credential // never changes
 
 	life context.Context //nolint:containedctx // ends with Close, and every open stream with it
 	end  context.CancelFunc
@@ -61,6 +62,10 @@ func New(opts Options) (*Server, error) {
 		keys:     map[[sha256.Size]byte]credential{},
 		rand:     rand.New(rand.NewPCG(opts.Seed, 1)),
 	}
+	var err error
+	if s.functions, err = newFunctions(opts.Worker); err != nil {
+		return nil, err
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if s.clock == nil {
 		s.clock = RealClock()
@@ -78,7 +83,6 @@ func New(opts Options) (*Server, error) {
 	if s.listed = opts.Catalog.clone(); opts.Catalog == nil {
 		s.listed = DefaultCatalog()
 	}
-	var err error
 	if s.catalog, err = newCatalog(s.listed); err != nil {
 		return nil, err
 	}
@@ -106,10 +110,13 @@ func (s *Server) serve(on *surface, w http.ResponseWriter, r *http.Request) {
 // Clock returns the emulator's clock.
 func (s *Server) Clock() *Clock { return s.clock }
 
-// Close ends open streams and writes what is to be kept. The server must not be
+// Close ends open streams and functions that run, and writes what is to be kept. The server must not be
 // used afterwards.
 func (s *Server) Close() error {
 	s.end()
+	if s.functions != nil {
+		s.functions.running.Wait()
+	}
 	return s.closeStore()
 }
 

@@ -173,6 +173,9 @@ func (x *exchange) parseJob(sync bool) (*job, error) {
 	if len(c.errs) > 0 {
 		return nil, badRequest("the request is not a job", c.errs...)
 	}
+	if j.Calls, err = x.calls(j.Input); err != nil {
+		return nil, err
+	}
 	j.ExecTimeout = time.Duration(exec) * time.Millisecond
 	j.Expires = time.Time{}.Add(time.Duration(ttl) * time.Millisecond) // relative until it is submitted
 	return j, nil

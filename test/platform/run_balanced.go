@@ -45,8 +45,8 @@ func (s *Server) balancedHost(host string) string {
 	return ""
 }
 
-// balanced answers a request as the worker behind an endpoint would: with what
-// it was asked.
+// balanced answers a request as the worker behind an endpoint would: with the result
+// of the function that it carries, or else with the request itself.
 func (x *exchange) balanced() (reply, error) {
 	id, _, _ := strings.Cut(x.host, ".")
 	x.params = []string{id}
@@ -75,6 +75,11 @@ func (x *exchange) balanced() (reply, error) {
 	w.IdleSince = x.now
 	if strings.EqualFold(x.header.Get("Upgrade"), "websocket") {
 		return reply{status: http.StatusSwitchingProtocols, instead: x.echo}, nil
+	}
+	if input, calls, err := x.executes(); err != nil {
+		return reply{}, err
+	} else if calls {
+		return x.executeLocked(input, e, w), nil
 	}
 	b := appendText([]byte(`{"method":`), x.method)
 	b = appendText(append(b, `,"path":`...), x.path)

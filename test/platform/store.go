@@ -166,6 +166,9 @@ func (s *Server) recount(a *account) {
 		e.jobs = map[string]*job{}
 		for _, j := range slices.Concat(e.Active, e.Done) {
 			e.jobs[j.ID] = j
+			if j.Calls && j.Status == jobRunning { // what ran it has ended
+				j.Ends, e.NextAt = s.clock.Now(), s.clock.Now()
+			}
 		}
 		for _, w := range e.Fleet {
 			s.catalog.takeLocked(w.Holds, w.Takes)
