@@ -15,6 +15,9 @@ const (
 	maxBalanced = 30 << 20
 )
 
+// maxExecution is the longest run of a job.
+const maxExecution = 7 * 24 * time.Hour
+
 // runRoutes is every operation of the run interface.
 func runRoutes() []route {
 	get, post := http.MethodGet, http.MethodPost
@@ -159,7 +162,7 @@ func (x *exchange) parseJob(sync bool) (*job, error) {
 	} else if f.has("input") {
 		c.add("$.input", "expected object, but got %s", kind(j.Input))
 	}
-	const week = 7 * 24 * 3600 * 1000
+	const week = int64(maxExecution / time.Millisecond)
 	exec, ttl := int64(0), int64(24*3600*1000)
 	if p, ok := typed[map[string]any](f, "policy", "object"); ok {
 		policy := fields{c: &c, at: "$.policy", m: p}
@@ -185,10 +188,19 @@ func (x *exchange) parseJob(sync bool) (*job, error) {
 func (x *exchange) submitLocked(e *endpoint, j *job) {
 	x.identifyJobLocked(j)
 	if j.ExecTimeout == 0 {
-		j.ExecTimeout = time.Duration(max(e.Timeout, 1)) * time.Millisecond
+		j.ExecTimeout = e.execTimeout()
 	}
 	e.enqueue(j)
 	x.s.scheduleLocked(x.acct, e, x.now)
+}
+
+// execTimeout is how long a job may run that does not say; an endpoint's 0 is the most
+// that a job can ask for.
+func (e *endpoint) execTimeout() time.Duration {
+	if e.Timeout == 0 {
+		return maxExecution
+	}
+	return time.Duration(max(e.Timeout, 1)) * time.Millisecond
 }
 
 func (x *exchange) identifyJobLocked(j *job) {

@@ -112,6 +112,15 @@ func TestJobOutcomes(t *testing.T) {
 	}
 }
 
+func TestEndpointWithoutTimeout(t *testing.T) {
+	j := newJobs(t, strings.Replace(queueEndpoint, `"type"`, `"timeout":0,"type"`, 1))
+	id := j.ask(200, "POST", "/run", `{"input":{"emulator":{"delay_ms":600000}}}`).text("id")
+	j.Clock().Advance(20 * time.Minute)
+	if got := j.status(id); got != "COMPLETED" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestJobExpiresInTheQueue(t *testing.T) {
 	j := newJobs(t, strings.Replace(queueEndpoint, `"name"`, `"workers":{"max":0},"name"`, 1))
 	id := j.ask(200, "POST", "/run", `{"input":{},"policy":{"ttl":10000}}`).text("id")
