@@ -15,6 +15,9 @@
 // asked for. A clock may follow real time, run fast, or stand still until
 // [Clock.Advance] is called.
 //
+// Functions that an emulator with a [Worker] runs are the exception: they take real
+// time, and a job is over when its function is.
+//
 // # Use
 //
 //	func TestSomething(t *testing.T) {
