@@ -22,9 +22,9 @@ func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 7640},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 8688},
-		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/record"}, 1162},
+		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/record"}, 1242},
 		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore"}, 2136},
-		{"Envoy", []string{"gateway/xds", "gateway/extproc/...", "gateway/rls"}, 3221},
+		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 2820},
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/groupcommit", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
@@ -41,7 +41,7 @@ func Budgets() []Budget {
 		{"support of tests in folders of the product", []string{
 			"policies/spend/storetest", "ratelimit/proof", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest",
 		}, 4407},
-		{"emulator of the platform", []string{"test/platform/..."}, 10851},
+		{"emulator of the platform", []string{"test/platform/..."}, 11215},
 	}
 }
 
@@ -61,7 +61,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 363
+	MaxSettings = 355
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 55
 	// LargeLines is the number of lines above which a package is listed in [Large].
@@ -77,7 +77,7 @@ func Large() []string {
 
 // Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
 func Wide() map[string]int {
-	return map[string]int{"cmd/tollgate": 28, "gateway": 51, "gateway/filter": 21}
+	return map[string]int{"cmd/tollgate": 28, "gateway": 49, "gateway/filter": 21}
 }
 
 // Hold returns what is wrong with the size of a part that has so many lines, "" for nothing.
