@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"code.dny.dev/ssrf"
 	"github.com/go-json-experiment/json"
+
+	"github.com/tollgate-dev/tollgate/gateway/egress"
 )
 
 const (
@@ -73,17 +74,9 @@ func host(text string) string {
 
 // configured asks any host, public only those with a public address.
 var (
-	configured = newClient(&net.Dialer{Timeout: timeout})
-	public     = newClient(&net.Dialer{Timeout: timeout, Control: ssrf.New(ssrf.WithAnyPort()).Safe})
+	configured = egress.NewClient(nil, timeout)
+	public     = egress.NewClient(ssrf.New(ssrf.WithAnyPort()).Safe, timeout)
 )
-
-// newClient returns a client that follows no redirect.
-func newClient(d *net.Dialer) *http.Client {
-	return &http.Client{
-		Transport:     &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, DisableCompression: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
 
 // get reads one document.
 func get(ctx context.Context, client *http.Client, from string) ([]byte, error) {

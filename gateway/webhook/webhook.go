@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/egress"
 )
 
 // Config is one receiver.
@@ -101,17 +101,9 @@ func New(c *Config, now func() time.Time) (*Sender, error) {
 		}
 	}
 	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
-	return &Sender{
-		url: c.URL, format: c.Format, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(),
-		client: &http.Client{
-			Timeout: attemptTimeout,
-			Transport: &http.Transport{ // without a proxy, which would dial past the guard
-				DialContext:       (&net.Dialer{Control: guard.Safe}).DialContext,
-				DisableKeepAlives: true,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}, nil
+	client := egress.NewClient(guard.Safe, attemptTimeout)
+	client.Timeout = attemptTimeout
+	return &Sender{url: c.URL, format: c.Format, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(), client: client}, nil
 }
 
 // event is what a receiver gets.

@@ -1,0 +1,85 @@
+package egress
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// Guard returns an error for an address that must not be dialled. It is the Control of a
+// net.Dialer, and called without a connection for one that a proxy would dial.
+type Guard func(network, address string, c syscall.RawConn) error
+
+// handshakeTimeout bounds that of TLS, with a proxy, too.
+const handshakeTimeout = 10 * time.Second
+
+// NewClient returns a client that follows no redirect and keeps no connection. guard may
+// be nil; a request has the bound of its context, and dial bounds its connection.
+func NewClient(guard Guard, dial time.Duration) *http.Client {
+	return newClient(guard, dial, nil)
+}
+
+func newClient(guard Guard, dial time.Duration, c *tls.Config) *http.Client {
+	t := &transport{guard: guard, direct: newTransport(&net.Dialer{Timeout: dial, Control: guard}, c), proxied: newTransport(&net.Dialer{Timeout: dial}, c)}
+	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return proxyOf(r.URL) }
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func newTransport(d *net.Dialer, c *tls.Config) *http.Transport {
+	return &http.Transport{
+		DialContext: d.DialContext, TLSClientConfig: c, TLSHandshakeTimeout: handshakeTimeout,
+		DisableKeepAlives: true, DisableCompression: true,
+	}
+}
+
+// proxyOf returns the proxy for a URL, nil for none: there is none for loopback.
+func proxyOf(u *url.URL) (*url.URL, error) { return httpproxy.FromEnvironment().ProxyFunc()(u) }
+
+type transport struct {
+	guard           Guard
+	direct, proxied *http.Transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	proxy, err := proxyOf(r.URL)
+	if err == nil && proxy == nil {
+		return t.direct.RoundTrip(r)
+	}
+	if err == nil {
+		err = t.judge(r.URL)
+	}
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as a RoundTripper must
+		}
+		return nil, err
+	}
+	return t.proxied.RoundTrip(r)
+}
+
+// judge has the guard judge the address in a URL, if there is one.
+func (t *transport) judge(u *url.URL) error {
+	addr, err := netip.ParseAddr(u.Hostname())
+	if err != nil || t.guard == nil {
+		return nil
+	}
+	addr = addr.Unmap().WithZone("")
+	network, port := "tcp4", u.Port()
+	if addr.Is6() {
+		network = "tcp6"
+	}
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return t.guard(network, net.JoinHostPort(addr.String(), port), nil)
+}
