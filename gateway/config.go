@@ -3,6 +3,7 @@ package gateway
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -208,7 +209,7 @@ type Decisions struct {
 
 // Log is the log on standard error.
 type Log struct {
-	Level  LogLevel  `yaml:"level" doc:"least level written"`
+	Level  LogLevel  `yaml:"level" doc:"least level written" reload:"live"`
 	Format LogFormat `yaml:"format" doc:"form of a line"`
 }
 
@@ -217,6 +218,15 @@ type LogLevel string
 
 // Values lists the levels.
 func (LogLevel) Values() []string { return []string{"debug", "info", "warn", "error"} }
+
+// Level returns the level that a valid LogLevel names.
+func (l LogLevel) Level() slog.Level {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l)); err != nil {
+		return slog.LevelInfo // the configuration admits only known levels
+	}
+	return level
+}
 
 // LogFormat is the form of log lines.
 type LogFormat string

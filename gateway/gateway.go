@@ -56,8 +56,10 @@ import (
 type Deps struct {
 	// Redis counts and remembers. It must not retry by itself; redisstore.Options
 	// makes one that does not.
-	Redis     redis.UniversalClient
-	Logger    *slog.Logger
+	Redis  redis.UniversalClient
+	Logger *slog.Logger
+	// LogLevel is set to the level of each configuration that is put in force; nil is not.
+	LogLevel  *slog.LevelVar
 	Providers *telemetry.Providers
 	Now       func() time.Time
 	Version   string
@@ -278,6 +280,9 @@ func (g *Gateway) Swap(cfg Config) error {
 	old := g.current.Swap(next)
 	g.issuerKeys.Keep(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart)
+	if g.deps.LogLevel != nil {
+		g.deps.LogLevel.Set(cfg.Log.Level.Level())
+	}
 	if g.audit != nil {
 		if err := g.audit.Loaded(cfg.Revision); err != nil {
 			g.deps.Logger.Error("the audit log cannot be written", "error", err)

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -131,4 +132,25 @@ func get(g *gateway.Gateway, path string) string {
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil)
 	g.AdminHandler().ServeHTTP(w, r)
 	return w.Body.String()
+}
+
+// The level of the log is that of the configuration in force; one with a fault leaves it.
+func TestTheLevelOfTheLogIsReloaded(t *testing.T) {
+	cfg := gateway.Default()
+	cfg.Platform.BaseURL, cfg.Redis.Embedded = "http://127.0.0.1:1", true
+	level := new(slog.LevelVar)
+	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr()), LogLevel: level})
+	for _, want := range []slog.Level{slog.LevelDebug, slog.LevelError, slog.LevelInfo} {
+		cfg.Log.Level = gateway.LogLevel(strings.ToLower(want.String()))
+		if err := g.Swap(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := level.Level(); got != want {
+			t.Errorf("the level is %s, want %s", got, want)
+		}
+	}
+	cfg.Log.Level, cfg.Platform.BaseURL = "debug", "none"
+	if err := g.Swap(cfg); err == nil || level.Level() != slog.LevelInfo {
+		t.Errorf("Swap = %v with level %s, want an error and %s", err, level.Level(), slog.LevelInfo)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -110,7 +111,7 @@ func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) err
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return front(ctx) })
 	group.Go(func() error {
-		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log), sockets: open})
+		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log, new(slog.LevelVar)), sockets: open})
 	})
 	return group.Wait()
 }

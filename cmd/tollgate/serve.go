@@ -57,10 +57,11 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	logger := newLogger(stderr, loaded.Config.Log)
+	level := new(slog.LevelVar)
+	logger := newLogger(stderr, loaded.Config.Log, level)
 	warn(loaded, logger)
 	return runGateway(ctx, loaded, runOptions{
-		logger: logger, stdout: stdout, sockets: inherited,
+		logger: logger, level: level, stdout: stdout, sockets: inherited,
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
 			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs {
 				notifyManager(logger, reloading())
@@ -101,6 +102,8 @@ func reload(g *gateway.Gateway, path string, logger *slog.Logger) config.Inputs 
 // runOptions is what differs between serve and demo.
 type runOptions struct {
 	logger *slog.Logger
+	// level is that of logger, which reloads change; nil stays.
+	level *slog.LevelVar
 	// stdout is where a decision log on standard output goes.
 	stdout io.Writer
 	// sockets are used instead of the configured addresses if not nil.
@@ -153,7 +156,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	}
 	defer stop()
 	g, err := gateway.New(loaded.Config, gateway.Deps{
-		Redis: client, Logger: o.logger, Providers: providers, Now: time.Now, Version: version(), Instance: instance, Stdout: o.stdout,
+		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: time.Now, Version: version(), Instance: instance, Stdout: o.stdout,
 		Data: o.data, Admin: o.admin, Envoy: o.envoy,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})
@@ -234,11 +237,9 @@ func dialRedis(url string, timeout time.Duration) (redis.UniversalClient, error)
 	return redis.NewUniversalClient(opts), nil
 }
 
-func newLogger(w io.Writer, c gateway.Log) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // the configuration admits only known levels
-	}
+// newLogger returns a logger whose level can be changed.
+func newLogger(w io.Writer, c gateway.Log, level *slog.LevelVar) *slog.Logger {
+	level.Set(c.Level.Level())
 	opts := &slog.HandlerOptions{Level: level}
 	if c.Format == "text" {
 		return slog.New(slog.NewTextHandler(w, opts))
