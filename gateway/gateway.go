@@ -125,9 +125,9 @@ type Gateway struct {
 	decisions  *decisionlog.Log // nil when they are logged nowhere
 	audit      *audit.Log       // nil when changes are recorded nowhere
 	shippers   []*audit.Shipper
+	records    *auditRecords // of the shipper by OTLP, nil without
 	envoys     *xds.Server
 	current    atomic.Pointer[state]
-	records    *auditRecords // of the shipper by OTLP, nil without
 	swapped    chan struct{} // tells Run of a new state
 	status     *admin.Status
 

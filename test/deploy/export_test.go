@@ -82,17 +82,31 @@ func auditBodies(r *otlptest.Receiver) (bodies []string) {
 // What a gateway records while its receiver of OTLP is away arrives from the next
 // process, in files that were put aside, too: each line as it stands in the file, so that
 // the chain of what arrived is whole. The webhook has it all meanwhile. The log and
-// metrics arrive likewise.
+// metrics arrive likewise, by either protocol.
 func TestExportsOfTheProgram(t *testing.T) {
 	t.Parallel()
-	receiver, hook := otlptest.RunT(t), newAuditHook(t)
+	t.Run("http", func(t *testing.T) {
+		t.Parallel()
+		receiver := otlptest.RunT(t)
+		testExportsOfTheProgram(t, receiver, `endpoint: "`+receiver.URL+`"`)
+	})
+	t.Run("grpc", func(t *testing.T) {
+		t.Parallel()
+		receiver := otlptest.New(t)
+		testExportsOfTheProgram(t, receiver, `protocol: grpc, endpoint: "http://`+receiver.ServeGRPC(t, nil)+`"`)
+	})
+}
+
+func testExportsOfTheProgram(t *testing.T, receiver *otlptest.Receiver, otlp string) {
+	t.Helper()
+	hook := newAuditHook(t)
 	receiver.Answer(http.StatusServiceUnavailable)
 	data, admin := world.Listen(t), world.Listen(t)
 	addr := data.Addr().String()
 	log := filepath.Join(t.TempDir(), "audit.log")
-	path := configure(t, addr, admin.Addr().String(), platform.RunT(t).URL, settings+fmt.Sprintf(`telemetry: {sample_ratio: 1, otlp: {endpoint: "%[1]s", metrics: 1s, logs: true}}
-audit: {file: {path: %[2]s, max_bytes: 2000, keep: 50}, otlp: {endpoint: "%[1]s"}, webhook: {url: "%[3]s", secret: {env: AUDIT_SECRET}, networks: [127.0.0.0/8]}}
-`, receiver.URL, log, hook.URL))
+	path := configure(t, addr, admin.Addr().String(), platform.RunT(t).URL, settings+fmt.Sprintf(`telemetry: {sample_ratio: 1, otlp: {%[1]s, metrics: 1s, logs: true}}
+audit: {file: {path: %[2]s, max_bytes: 2000, keep: 50}, otlp: {%[1]s}, webhook: {url: "%[3]s", secret: {env: AUDIT_SECRET}, networks: [127.0.0.0/8]}}
+`, otlp, log, hook.URL))
 	for _, l := range []io.Closer{data, admin} {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
