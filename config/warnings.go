@@ -25,6 +25,9 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	var errs fault.Found
 	errs.If(c.Legacy.Known() == "", "legacy", "brand is not set, and the platform's address does not tell its name: strict clients of the retired interfaces look for it in is<Brand> of templates")
 	errs.If(c.Timeouts.Response > c.Timeouts.Call, "timeouts.response", "%s is more than timeouts.call (%s), which ends the wait", c.Timeouts.Response, c.Timeouts.Call)
+	if most := descriptors(); most > 0 {
+		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
+	}
 	errs = append(errs, fault.At("decisions", errors.Join(c.Decisions.Warnings()...)))
 	errs = append(errs, warnAdmin(&c.Admin, now)...)
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt} {

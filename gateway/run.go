@@ -35,6 +35,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
+	adminListener = connlimit.NewReserved(adminListener, adminReserve)
 	var envoy net.Listener
 	if g.deps.Envoy != nil || cfg.Envoy.Listen != "" {
 		if envoy, err = listen(g.deps.Envoy, cfg.Envoy.Listen); err != nil {
@@ -250,6 +251,10 @@ func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *Config) net.
 	}
 	return connlimit.NewListener(l, bounds)
 }
+
+// adminReserve is how many connections of the admin listener have descriptors in reserve:
+// probes and scrapes are answered when there are no others.
+const adminReserve = 4
 
 // spareConnections are those over a bound that are heard all the same, for stops and
 // deletes.

@@ -46,7 +46,8 @@ func serve(t *testing.T, first, config string, env ...string) (p *process, addr 
 }
 
 // A gateway that has no descriptors left takes no connections until it has some again.
-// What it still serves it judges and records, and it does not end.
+// What it still serves it judges and records, probes and scrapes are answered, and it does
+// not end. That it may have fewer connections than are configured, it says at its start.
 func TestDescriptorsRunOut(t *testing.T) {
 	t.Parallel()
 	upstream := platform.RunT(t)
@@ -70,6 +71,18 @@ func TestDescriptorsRunOut(t *testing.T) {
 		idle = append(idle, world.Dial(t, addr))
 	}
 	p.wait(t, "too many open files")
+	if !strings.Contains(p.written(), "connections.total: 10000 connections take as many descriptors, and this process may have 64") {
+		t.Errorf("the log does not tell of too few descriptors:\n%s", p.written())
+	}
+	_, rest, _ := strings.Cut(p.written(), `"admin":"`)
+	adminAddr, _, _ := strings.Cut(rest, `"`)
+	for range 3 {
+		for _, path := range []string{"/livez", "/metrics"} {
+			if a := world.Ask(t, adminAddr, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"); a.Status != http.StatusOK {
+				t.Errorf("%s without descriptors: status %d %s, want 200", path, a.Status, a.Body)
+			}
+		}
+	}
 	told := int64(1)
 	for range 10 {
 		if got := ask("wrong_key_of_ours"); got != http.StatusUnauthorized {
