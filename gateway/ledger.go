@@ -35,13 +35,17 @@ func (g *Gateway) newLedger(cfg *Config) {
 	store := g.accounts
 	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
 	alerts, passes := g.newAlerts(store, history), newPasses(g.meter(), g.deps.Now, 2*cfg.Spend.Reconcile)
+	balances := newBalances(g.meter(), g.deps.Now, 2*cfg.Spend.Reconcile, g.plan)
 	g.perils, g.notices, g.keeper = store.Perils, store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
 	images := g.newImages(store)
 	remembered := images.Remember(store)
 	reconciler := &spend.Reconciler{
 		Store: remembered, Images: images, Repaired: passes.repaired, List: g.inventory, Get: g.resource, Claim: filter.ClaimFor(g.intents), Job: g.job, Lock: store.Lock, Logger: g.deps.Logger,
-		History:  history,
-		Seen:     alerts.Look,
+		History: history,
+		Seen: func(ctx context.Context, org string, s *spend.State) {
+			balances.saw(org, s)
+			alerts.Look(ctx, org, s)
+		},
 		Bills:    &spend.Bills{Store: store, Notices: store, List: g.bills, After: cfg.Spend.Bills, Keep: cfg.Spend.History},
 		Enforcer: g.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + answering, Unresolved: cfg.Spend.Unresolved,
 		Done: func(ctx context.Context, org string, r spend.Report) {

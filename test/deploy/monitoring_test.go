@@ -79,7 +79,7 @@ func TestMetricsAskedForExist(t *testing.T) {
 	t.Parallel()
 	scraped := scrape(t)
 	// By the prefixes of our metrics and of those of Go and the process.
-	selector := regexp.MustCompile(`\b((?:tollgate|go|process)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
+	selector := regexp.MustCompile(`\b((?:tollgate|go|process)_[a-zA-Z0-9_]+)(?:\{([^}]*)\})?`)
 	matcher := regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
 	grouping := regexp.MustCompile(`(?:by|on|label_values)\s*\(([^)]*)\)`)
 	used := regexp.MustCompile(`(?:\$labels\.|\{\{)([a-z_]+)`)

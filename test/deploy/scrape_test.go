@@ -137,7 +137,7 @@ func ask(t *testing.T, method, url, key, body string) (status int, text string) 
 // labels reads the text format of Prometheus. Series of one name may differ in
 // their labels; all count.
 func labels(text string) map[string][]string {
-	series := regexp.MustCompile(`(?m)^([a-z_][a-z0-9_]*)(?:\{(.*)\})? \S+$`)
+	series := regexp.MustCompile(`(?m)^([a-z_][a-zA-Z0-9_]*)(?:\{(.*)\})? \S+$`)
 	label := regexp.MustCompile(`([a-z_]+)="(?:[^"\\]|\\.)*"`)
 	found := map[string]map[string]bool{}
 	for _, m := range series.FindAllStringSubmatch(text, -1) {

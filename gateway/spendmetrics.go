@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// balances measures what organisations and their teams spend, and how full their budgets
+// are, as the latest pass over their ledgers found them when it began. Keys are left out,
+// which can be many.
+type balances struct {
+	now   func() time.Time
+	valid time.Duration
+	plan  func(org string) *spend.Plan // nil for none
+
+	mu   sync.Mutex // guards last
+	last map[string]balance
+}
+
+// balance is what was found of an organisation, and when.
+type balance struct {
+	at   time.Time
+	rows []balanceRow
+}
+
+// balanceRow is that of the organisation or a team.
+type balanceRow struct {
+	scope   []attribute.KeyValue
+	burn    float64
+	budgets []spend.Fullness
+}
+
+func newBalances(m metric.Meter, now func() time.Time, valid time.Duration, plan func(org string) *spend.Plan) *balances {
+	b := &balances{now: now, valid: valid, plan: plan, last: make(map[string]balance)}
+	burn := must(m.Float64ObservableGauge("tollgate.spend.burn", metric.WithUnit("USD"),
+		metric.WithDescription("What resources cost per hour.")))
+	limit := must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Ceilings of budgets, in USD or in number.")))
+	used := must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("What is used of them.")))
+	reserved := must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("What is reserved of them.")))
+	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, row := range b.current() {
+			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))
+			for _, f := range row.budgets {
+				of := metric.WithAttributes(append(row.scope[:len(row.scope):len(row.scope)], attribute.String("budget", spend.CeilingName(f.Index)))...)
+				o.ObserveFloat64(limit, amountOf(f.Index, f.Limit), of)
+				o.ObserveFloat64(used, amountOf(f.Index, f.Used), of)
+				o.ObserveFloat64(reserved, amountOf(f.Index, f.Reserved), of)
+			}
+		}
+		return nil
+	}, burn, limit, used, reserved))
+	return b
+}
+
+// saw takes what a pass found.
+func (b *balances) saw(org string, s *spend.State) {
+	plan := b.plan(org)
+	if plan == nil {
+		return
+	}
+	found := slices.Clone(s.Balances)
+	if !slices.ContainsFunc(found, func(of spend.Balance) bool { return of.Scope.Kind == spend.KindOrg }) {
+		found = append(found, spend.Balance{Scope: spend.Scope{Kind: spend.KindOrg}}) // it has spent nothing yet
+	}
+	var rows []balanceRow
+	for i := range found {
+		of := &found[i]
+		if of.Scope.Kind == spend.KindKey {
+			continue
+		}
+		rows = append(rows, balanceRow{
+			scope:   []attribute.KeyValue{attribute.String("org", org), attribute.String("team", of.Scope.ID)},
+			burn:    float64(of.Committed[spend.Burn]) / microUSD,
+			budgets: plan.Fullness(of, s),
+		})
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last[org] = balance{b.now(), rows}
+}
+
+// current returns what was found lately.
+func (b *balances) current() (rows []balanceRow) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for org, found := range b.last {
+		if b.now().Sub(found.at) > b.valid {
+			delete(b.last, org)
+			continue
+		}
+		rows = append(rows, found.rows...)
+	}
+	return rows
+}
+
+// microUSD is how many of the ledger's amounts are a dollar.
+const microUSD = 1e6
+
+// amountOf is an amount of a ceiling, in dollars or in number.
+func amountOf(ceiling int, n int64) float64 {
+	if spend.IsMoney(ceiling) {
+		return float64(n) / microUSD
+	}
+	return float64(n)
+}
