@@ -176,8 +176,8 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	}
 	for _, r := range alerts(t) {
 		names = append(names, r.Alert)
-		if want := "docs/runbooks.md#" + strings.ToLower(r.Alert); r.Annotations["runbook"] != want {
-			t.Errorf("%s has the runbook %q, want %q", r.Alert, r.Annotations["runbook"], want)
+		if want := "https://github.com/tollgate-dev/tollgate/blob/main/docs/runbooks.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+			t.Errorf("%s has the runbook %q, want %q", r.Alert, r.Annotations["runbook_url"], want)
 		}
 		if r.Annotations["summary"] == "" {
 			t.Errorf("%s has no summary", r.Alert)
