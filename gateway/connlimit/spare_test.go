@@ -79,13 +79,13 @@ func TestSpareConnections(t *testing.T) {
 		}
 		_ = late.Close()
 
-		client, heard := p.accept(t, l)
+		sender, heard := p.accept(t, l)
 		if over, full := connlimit.Excess(heard); !over || full {
 			t.Errorf("Excess = %t, %t, want over the bound of its address", over, full)
 		}
 		go func() {
 			<-time.After(time.Hour)
-			_, _ = io.WriteString(client, "x")
+			_, _ = io.WriteString(sender, "x")
 		}()
 		if n, err := heard.Read(make([]byte, 1)); n != 1 || err != nil {
 			t.Errorf("after an hour: %d bytes, %v; want one", n, err)
