@@ -24,7 +24,7 @@ type balances struct {
 	last map[string]balance
 }
 
-// balance is what was found of an organisation, and when.
+// balance is the finding of a pass over one ledger.
 type balance struct {
 	at   time.Time
 	rows []balanceRow
@@ -40,10 +40,10 @@ type balanceRow struct {
 func newBalances(m metric.Meter, now func() time.Time, valid time.Duration, plan func(org string) *spend.Plan) *balances {
 	b := &balances{now: now, valid: valid, plan: plan, last: make(map[string]balance)}
 	burn := must(m.Float64ObservableGauge("tollgate.spend.burn", metric.WithUnit("USD"),
-		metric.WithDescription("What resources cost per hour.")))
+		metric.WithDescription("Cost per hour of running resources.")))
 	limit := must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Ceilings of budgets, in USD or in number.")))
-	used := must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("What is used of them.")))
-	reserved := must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("What is reserved of them.")))
+	used := must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Used part of each ceiling.")))
+	reserved := must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("Reserved part of each ceiling.")))
 	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))
@@ -59,7 +59,7 @@ func newBalances(m metric.Meter, now func() time.Time, valid time.Duration, plan
 	return b
 }
 
-// saw takes what a pass found.
+// saw takes the state that a pass found.
 func (b *balances) saw(org string, s *spend.State) {
 	plan := b.plan(org)
 	if plan == nil {
@@ -86,7 +86,7 @@ func (b *balances) saw(org string, s *spend.State) {
 	b.last[org] = balance{b.now(), rows}
 }
 
-// current returns what was found lately.
+// current returns the rows of recent passes.
 func (b *balances) current() (rows []balanceRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
