@@ -80,7 +80,11 @@ func (c *Bootstrap) Text() (string, error) {
 // control is how gateways are asked for configuration.
 func (c *Bootstrap) control() *corev3.GrpcService {
 	s := &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: bootstrapCluster},
+		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
+			ClusterName: bootstrapCluster,
+			// Without a bound, an Envoy whose gateways were all away asks again after up to 30 s.
+			RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{BaseInterval: duration(500 * time.Millisecond), MaxInterval: seconds(2)}},
+		},
 	}}
 	if c.Token != "" {
 		s.InitialMetadata = []*corev3.HeaderValue{{Key: tokenHeader, Value: bearer + c.Token}}
@@ -144,6 +148,8 @@ func (c *Bootstrap) closed(b *builder) *listenerv3.Listener {
 			Name: "envoy.filters.network.http_connection_manager",
 			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(&managerv3.HttpConnectionManager{
 				StatPrefix:                "closed",
+				LocalReplyConfig:          localReplies(),
+				PreserveExternalRequestId: true,
 				CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{MaxRequestsPerConnection: number(1)},
 				HttpFilters: []*managerv3.HttpFilter{{
 					Name:       "envoy.filters.http.router",

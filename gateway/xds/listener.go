@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // listeners are where callers connect.
@@ -120,7 +121,7 @@ func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionMa
 		XffNumTrustedHops:             g.TrustedHops,
 		SkipXffAppend:                 g.Topology == ExtProc && !g.Runs.served(), // which has an attribute for it
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{removeHeaders(b, remove)},
-		GenerateRequestId:             no(),
+		GenerateRequestId:             wrapperspb.Bool(g.Topology == InLine), // which is adopted there
 		PreserveExternalRequestId:     true,
 		NormalizePath:                 no(),
 		PathWithEscapedSlashesAction:  managerv3.HttpConnectionManager_KEEP_UNCHANGED,
@@ -143,6 +144,9 @@ func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionMa
 		RouteSpecifier: &managerv3.HttpConnectionManager_Rds{Rds: &managerv3.Rds{
 			ConfigSource: fromADS(), RouteConfigName: listenerName,
 		}},
+	}
+	if g.Topology == InLine { // by ext_proc, what gateways refuse is a local reply, too
+		m.LocalReplyConfig = localReplies()
 	}
 	if g.Tracing.on() {
 		g.trace(b, m)

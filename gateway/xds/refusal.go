@@ -62,7 +62,7 @@ func (s *Server) review() {
 // taken reports whether all Envoys of a group, and at least one, have what it is served of
 // a type, with mu held.
 func (s *Server) taken(group, typeURL string) bool {
-	served, any := s.version(group, typeURL), false
+	served, found := s.version(group, typeURL), false
 	for _, n := range s.nodes {
 		if n.group != group {
 			continue
@@ -71,9 +71,9 @@ func (s *Server) taken(group, typeURL string) bool {
 		if t == nil || t.reason != "" || s.accepted(n, t, typeURL) != served {
 			return false
 		}
-		any = true
+		found = true
 	}
-	return any && served != ""
+	return found && served != ""
 }
 
 // accepted is the version of a type that a node has, with mu held: the last one that it

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -350,21 +351,44 @@ func TestAnEnvoyThatStartsFirst(t *testing.T) {
 			until(t, "envoy answers", func() bool { return status(w.addr, request("GET", "/", "", "")) > 0 })
 			calls := w.sent(func() {
 				for _, raw := range []string{
-					request("GET", "/v2/pods", "key_research", ""), request("POST", "/v2/pods", "key_research", pod4090), request("GET", "/", "", ""),
+					request("GET", "/v2/pods", "key_research", "", "X-Request-Id: id-1"), request("POST", "/v2/pods", "key_research", pod4090, "X-Request-Id: id-1"),
 				} {
-					if got := w.send(t, raw); got.Status != 503 {
-						t.Errorf("status = %d, want 503: %s", got.Status, got.Body)
-					}
+					checkUnavailable(t, w.send(t, raw), `"id-1"`)
 				}
+				checkUnavailable(t, w.send(t, request("GET", "/", "", "")), `"[0-9a-f-]{36}"`)
 			})
 			if len(calls) > 0 {
 				t.Errorf("requests reached the platform: %+v", calls)
 			}
-			f.run(t, &member{data: free(), door: door})
+			m := f.run(t, &member{data: free(), door: door})
 			w.settle(t)
 			if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
 				t.Errorf("status = %d, want 200 with a gateway: %s", got.Status, got.Body)
 			}
+			m.end()
+			got := w.send(t, request("GET", "/v2/pods", "key_research", "", "X-Request-Id: id-2"))
+			if group == edge {
+				checkUnavailable(t, got, `"id-2"`)
+			} else if got.Status != 503 {
+				t.Errorf("status = %d, want 503 without a gateway: %s", got.Status, got.Body)
+			}
+			if got := w.send(t, "GET /v2/pods HTTP/1.1\r\nContent-Length: x\r\n\r\n"); group == edge && !strings.Contains(got.Body, `"status":400`) {
+				t.Errorf("a request that cannot be read: %d %s, want a problem", got.Status, got.Body)
+			}
 		})
+	}
+}
+
+// checkUnavailable checks a 503 of Envoy's own, with the id that its request has.
+func checkUnavailable(t *testing.T, a answer, id string) {
+	t.Helper()
+	want := regexp.MustCompile(`^\{"detail":"no gateway answered; [^"]*","request_id":` + id + `,"status":503,"title":"Service Unavailable"\}\n?$`)
+	if a.Status != 503 || !want.MatchString(a.Body) {
+		t.Errorf("answer = %d %s, want 503 and %s", a.Status, a.Body, want)
+	}
+	for name, want := range map[string]string{"Content-Type": `application/problem\+json`, "Retry-After": "2", "X-Request-Id": strings.Trim(id, `"`)} {
+		if got := a.Header.Values(name); len(got) != 1 || !regexp.MustCompile("^"+want+"$").MatchString(got[0]) {
+			t.Errorf("%s = %q, want %s", name, got, want)
+		}
 	}
 }

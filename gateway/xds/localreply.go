@@ -1,0 +1,67 @@
+package xds
+
+import (
+	"net/http"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// requestID is the id of a request in what Envoy itself answers, bounded like that of a
+// gateway.
+const requestID = "%REQ(X-REQUEST-ID):128%"
+
+// localReplies words what Envoy answers by itself as gateways do (RFC 9457). Envoy's own
+// words name hosts and connections.
+func localReplies() *managerv3.LocalReplyConfig {
+	c := &managerv3.LocalReplyConfig{BodyFormat: problem(&structpb.Struct{Fields: map[string]*structpb.Value{
+		"title": structpb.NewStringValue("Bad Request"), "detail": structpb.NewStringValue("the request cannot be read"),
+	}})}
+	for _, r := range []struct {
+		status        int
+		title, detail string
+	}{
+		{http.StatusNotFound, "Not Found", "nothing is served there"},
+		{http.StatusRequestTimeout, "Request Timeout", "the request did not arrive in time"},
+		{http.StatusRequestEntityTooLarge, "Content Too Large", "the body is too large"},
+		{http.StatusBadGateway, "Bad Gateway", "no answer of a gateway could be read; look before you repeat a change"},
+		{http.StatusServiceUnavailable, "Service Unavailable", "no gateway answered; look before you repeat a change"},
+		{http.StatusGatewayTimeout, "Gateway Timeout", "no gateway answered in time; look before you repeat a change"},
+	} {
+		m := &managerv3.ResponseMapper{
+			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
+				StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: &accesslogv3.ComparisonFilter{
+					Op: accesslogv3.ComparisonFilter_EQ, Value: &corev3.RuntimeUInt32{DefaultValue: uint32(r.status), RuntimeKey: "tollgate.none"},
+				}},
+			}},
+			BodyFormatOverride: problem(&structpb.Struct{Fields: map[string]*structpb.Value{
+				"title": structpb.NewStringValue(r.title), "detail": structpb.NewStringValue(r.detail),
+			}}),
+			HeadersToAdd: []*corev3.HeaderValueOption{replaced("x-request-id", requestID)},
+		}
+		if r.status == http.StatusServiceUnavailable {
+			m.HeadersToAdd = append(m.HeadersToAdd, replaced("retry-after", "2"))
+		}
+		c.Mappers = append(c.Mappers, m)
+	}
+	return c
+}
+
+// problem is the form of a problem with these members.
+func problem(of *structpb.Struct) *corev3.SubstitutionFormatString {
+	of.Fields["status"] = structpb.NewStringValue("%RESPONSE_CODE%")
+	of.Fields["request_id"] = structpb.NewStringValue(requestID)
+	return &corev3.SubstitutionFormatString{
+		Format:      &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: of},
+		ContentType: "application/problem+json", OmitEmptyValues: true,
+	}
+}
+
+func replaced(name, value string) *corev3.HeaderValueOption {
+	return &corev3.HeaderValueOption{
+		Header:       &corev3.HeaderValue{Key: name, Value: value},
+		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+	}
+}
