@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -74,6 +75,7 @@ type NodeGroup struct {
 	TLS         TLS            `yaml:"tls" doc:"encryption of that listener, with HTTP/2"`
 	HTTP3       bool           `yaml:"http3" doc:"also listen for HTTP/3, on the UDP port of the same number; needs tls"`
 	TrustedHops int            `yaml:"trusted_hops" doc:"proxies before its Envoys that add the caller's address to X-Forwarded-For" unit:"proxies"`
+	AccessLog   string         `yaml:"access_log" doc:"file on the Envoys' machines that gets their access log, by its absolute path; empty is standard output"`
 }
 
 // defaultNotice is longer than Envoys take to hear that a gateway leaves: two
@@ -101,6 +103,7 @@ func (c *Config) validateEnvoys() error {
 		errs.If(seen[g.ID], at+".id", "group %q is already defined", g.ID)
 		seen[g.ID] = true
 		errs.If(g.TrustedHops < 0, at+".trusted_hops", "must not be negative")
+		errs.If(g.AccessLog != "" && !path.IsAbs(g.AccessLog), at+".access_log", "must be an absolute path, on the Envoys' machines")
 		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "needs tls")
 		if needs := groups[i].ThroughData(); needs != "" && len(c.Balancers.Addresses) == 0 {
 			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
@@ -187,7 +190,7 @@ func (c *Config) nodeGroups() []xds.Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = xds.Group{
 			ID: g.ID, Topology: cmp.Or(g.Topology, xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, Data: c.peer(c.TLS.Pair), Door: c.peer(c.Envoy.TLS.Pair), Platform: c.platform(), Runs: c.throughEnvoy(), Tracing: c.tracing(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Data: c.peer(c.TLS.Pair), Door: c.peer(c.Envoy.TLS.Pair), Platform: c.platform(), Runs: c.throughEnvoy(), Tracing: c.tracing(), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())

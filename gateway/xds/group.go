@@ -45,6 +45,10 @@ type Group struct {
 	// HTTP3 adds a listener for HTTP/3, on the UDP port of Listen; it needs a certificate.
 	HTTP3 bool
 
+	// AccessLog is the file on Envoy's machine that gets the access log, "" for standard
+	// output.
+	AccessLog string
+
 	// Data and Door are how Envoy connects to the HTTP door and to the gRPC server.
 	Data, Door Peer
 	// Platform is where requests go in the topology ExtProc.

@@ -10,6 +10,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	filev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
@@ -139,7 +140,7 @@ func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionMa
 		RequestTimeout:             duration(g.body()),
 		StreamIdleTimeout:          duration(g.idle()),
 		ServerHeaderTransformation: managerv3.HttpConnectionManager_PASS_THROUGH,
-		AccessLog:                  []*accesslogv3.AccessLog{accessLog(b)},
+		AccessLog:                  []*accesslogv3.AccessLog{g.accessLog(b)},
 		HttpFilters:                g.filters(b),
 		RouteSpecifier: &managerv3.HttpConnectionManager_Rds{Rds: &managerv3.Rds{
 			ConfigSource: fromADS(), RouteConfigName: listenerName,
@@ -206,7 +207,7 @@ func removeHeaders(b *builder, prefixes []string) *corev3.TypedExtensionConfig {
 }
 
 // accessLog holds neither headers of requests nor paths: a query can hold a key.
-func accessLog(b *builder) *accesslogv3.AccessLog {
+func (g *Group) accessLog(b *builder) *accesslogv3.AccessLog {
 	fields := make(map[string]*structpb.Value)
 	for name, value := range map[string]string{
 		"time":        "%START_TIME%",
@@ -225,14 +226,17 @@ func accessLog(b *builder) *accesslogv3.AccessLog {
 	} {
 		fields[name] = structpb.NewStringValue(value)
 	}
-	return &accesslogv3.AccessLog{
-		Name: "envoy.access_loggers.stdout",
-		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: b.pack(&streamv3.StdoutAccessLog{
-			AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
-				Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}},
-			}},
-		})},
+	format := &corev3.SubstitutionFormatString{Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}}}
+	if g.AccessLog != "" {
+		return logger(b, "envoy.access_loggers.file", &filev3.FileAccessLog{
+			Path: g.AccessLog, AccessLogFormat: &filev3.FileAccessLog_LogFormat{LogFormat: format},
+		})
 	}
+	return logger(b, "envoy.access_loggers.stdout", &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: format}})
+}
+
+func logger(b *builder, name string, config proto.Message) *accesslogv3.AccessLog {
+	return &accesslogv3.AccessLog{Name: name, ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: b.pack(config)}}
 }
 
 // streamLife is how long a log stream lives that is out of tollgate's hands: its

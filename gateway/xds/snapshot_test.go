@@ -69,6 +69,7 @@ func TestVersionsFollowContent(t *testing.T) {
 		{"another platform, in line", xds.InLine, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, nil},
 		{"a longer call", xds.ExtProc, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.ListenerType, resource.RouteType}},
 		{"a longer call, in line", xds.InLine, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.RouteType}},
+		{"an access log in a file", xds.InLine, func(g *xds.Group) { g.AccessLog = "/var/log/envoy/access.log" }, []xds.Gateway{one, two}, []string{resource.ListenerType}},
 		{
 			"tracing", xds.InLine, func(g *xds.Group) { g.Tracing.URL = "http://collector.example/v1/traces" },
 			[]xds.Gateway{one, two},

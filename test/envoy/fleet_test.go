@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -277,7 +279,9 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 	if r := m.refusal(t); r == nil || r.Withdrawn || r.Node != "envoy-edge" || !strings.Contains(r.Reason, "203.0.113.7:81") {
 		t.Errorf("the refusal is told as %+v, want one that leaves the group with nothing", r)
 	}
-	if err := m.Swap(f.configuration(t, configuration+groups)); err != nil {
+	log := filepath.Join(t.TempDir(), "access.log")
+	mended := strings.Replace(groups, `{id: edge, listen: "127.0.0.1:0"`, `{id: edge, listen: "127.0.0.1:0", access_log: `+strconv.Quote(log), 1)
+	if err := m.Swap(f.configuration(t, configuration+mended)); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "envoy listens to callers", func() bool { return w.locate(t) })
@@ -300,6 +304,10 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 		if got := w.dump(t); !sameListener(good, got) {
 			t.Errorf("%s has another listener than before", name)
 		}
+	}
+	w.end() // which writes what Envoy holds
+	if text, err := os.ReadFile(log); err != nil || !strings.Contains(string(text), `"status":401`) {
+		t.Errorf("access log = %s, %v, want the first answers", text, err)
 	}
 }
 
