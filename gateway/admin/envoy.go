@@ -8,7 +8,7 @@ import (
 
 // Envoys knows what Envoys are served and what they make of it.
 type Envoys interface {
-	// Groups lists the groups that are configured, with what is known of all gateways.
+	// Groups lists the groups that are configured, as all gateways see them.
 	Groups() []xds.GroupStatus
 	// Nodes lists those that are connected to this gateway.
 	Nodes() []xds.Node

@@ -147,8 +147,8 @@ func breakers(n uint32) *clusterv3.CircuitBreakers {
 	}}}
 }
 
-// budgeted bounds what is sent again, too: where everything is slow, as the platform may
-// be, the second copies of reads are no more than half of what is under way.
+// budgeted bounds repeated requests, too: with a slow platform, second copies of reads are
+// no more than half of all requests under way.
 func budgeted(n uint32) *clusterv3.CircuitBreakers {
 	c := breakers(n)
 	t := c.GetThresholds()[0]

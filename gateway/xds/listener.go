@@ -335,14 +335,14 @@ const (
 	patience = 1500 * time.Millisecond
 )
 
-// bounded ends what a gateway that hangs does not answer, with 504.
+// bounded ends a request that a gateway does not answer, with 504.
 func (g *Group) bounded(r *routev3.Route) *routev3.Route {
 	r.GetRoute().Timeout = duration(g.Call + answering)
 	return r
 }
 
-// hedged asks further gateways what the first is slow to answer, and takes the first
-// answer: the platform may be what is slow, so the first one is not given up.
+// hedged sends a request on to further gateways while the first is slow to answer, and
+// takes the first answer. The platform may be the slow part, so no gateway is given up.
 func hedged(r *routev3.Route) *routev3.Route {
 	a := r.GetRoute()
 	a.RetryPolicy.PerTryTimeout = duration(patience)

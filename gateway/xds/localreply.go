@@ -9,12 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// requestID is the id of a request in what Envoy itself answers, bounded like that of a
-// gateway.
+// requestID is the id of a request in Envoy's own errors, bounded as gateways bound it.
 const requestID = "%REQ(X-REQUEST-ID):128%"
 
-// localReplies words what Envoy answers by itself as gateways do (RFC 9457). Envoy's own
-// words name hosts and connections.
+// localReplies words Envoy's own errors as gateways word theirs (RFC 9457). Envoy's words
+// name hosts and connections.
 func localReplies() *managerv3.LocalReplyConfig {
 	c := &managerv3.LocalReplyConfig{BodyFormat: problem(&structpb.Struct{Fields: map[string]*structpb.Value{
 		"title": structpb.NewStringValue("Bad Request"), "detail": structpb.NewStringValue("the request cannot be read"),

@@ -58,13 +58,13 @@ func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscov
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.nodes[stream]
-	if said := req.GetNode(); said != nil && n.group == "" {
-		if s.groups[said.GetCluster()] == nil {
-			s.deps.Logger.Warn("Envoy of an unknown node group refused", "node", said.GetId(), "group", said.GetCluster(), "peer", n.address)
-			return errGroup(said.GetCluster())
+	if told := req.GetNode(); told != nil && n.group == "" {
+		if s.groups[told.GetCluster()] == nil {
+			s.deps.Logger.Warn("Envoy of an unknown node group refused", "node", said(told.GetId()), "group", said(told.GetCluster()), "peer", n.address)
+			return errGroup(said(told.GetCluster()))
 		}
-		v := said.GetUserAgentBuildVersion().GetVersion()
-		n.id, n.group, n.version = said.GetId(), said.GetCluster(), fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
+		v := told.GetUserAgentBuildVersion().GetVersion()
+		n.id, n.group, n.version = said(told.GetId()), told.GetCluster(), fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
 		s.deps.Logger.Info("Envoy connected", "node", n.id, "group", n.group, "version", n.version, "peer", n.address)
 	}
 	t := n.of(req.GetTypeUrl())

@@ -5,14 +5,15 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Refusal is a configuration that an Envoy did not take. It lasts until all Envoys of its
-// group that are connected have what is configured.
+// Refusal is a configuration that an Envoy did not take. It lasts until all connected
+// Envoys of its group have taken the configuration in force.
 type Refusal struct {
 	// Since is when the first was refused of those that none has been taken after.
 	Since time.Time `json:"since"`
@@ -21,17 +22,26 @@ type Refusal struct {
 	Type    string `json:"type"`
 	Version string `json:"version"`
 	Reason  string `json:"reason"`
-	// Withdrawn says that the group has what it had before. Otherwise there was nothing,
-	// or the configuration is being tried.
+	// Withdrawn says that the group keeps its configuration from before. Otherwise there was
+	// none, or the refused one is being tried.
 	Withdrawn bool `json:"withdrawn"`
 
 	typeURL string
 }
 
+// maxSaid bounds what is kept of an Envoy's words, in bytes: they go to the log, to Redis and
+// to other gateways.
+const maxSaid = 1000
+
+// said is what is kept of an Envoy's words.
+func said(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")
+}
+
 // refuse notes that a node has refused a version, with mu held.
 func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	t := n.of(typeURL)
-	t.refused, t.reason = version, cmp.Or(reason, "no reason given")
+	t.refused, t.reason = version, cmp.Or(said(reason), "no reason given")
 	s.refused.Add(context.Background(), 1, //nolint:forbidigo // no request is at hand
 		metric.WithAttributes(attribute.String("group", n.group), attribute.String("type", short(typeURL))))
 	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL), "version", version, "reason", t.reason)
@@ -48,8 +58,8 @@ func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	}
 }
 
-// review ends the refusals of groups whose Envoys all have what is configured, with mu
-// held.
+// review ends the refusals of groups whose Envoys have all taken the configuration, with
+// mu held.
 func (s *Server) review() {
 	for id, p := range s.groups {
 		if p.refused != nil && !p.refused.Withdrawn && s.taken(id, p.refused.typeURL) {
@@ -59,8 +69,8 @@ func (s *Server) review() {
 	}
 }
 
-// taken reports whether all Envoys of a group, and at least one, have what it is served of
-// a type, with mu held.
+// taken reports whether all Envoys of a group, and at least one, have the version of a type
+// that the group is served, with mu held.
 func (s *Server) taken(group, typeURL string) bool {
 	served, found := s.version(group, typeURL), false
 	for _, n := range s.nodes {
@@ -89,11 +99,11 @@ func (s *Server) accepted(n *node, t *acceptance, typeURL string) string {
 	return snapshot.GetVersion(typeURL)
 }
 
-// Report is what a gateway knows of the Envoys that are connected to it.
+// Report is the state of the Envoys that are connected to one gateway.
 type Report struct {
 	// Nodes counts them by group.
 	Nodes map[string]int64 `json:"nodes"`
-	// Refused holds what they have not taken, by group.
+	// Refused holds the refusals in force, by group.
 	Refused map[string]Refusal `json:"refused,omitempty"`
 }
 
@@ -130,8 +140,7 @@ type GroupStatus struct {
 	// this one.
 	Nodes int64 `json:"nodes"`
 	Here  int64 `json:"here"`
-	// Refused is what an Envoy has not taken, at whatever gateway; the oldest, if there are
-	// several.
+	// Refused is the refusal in force at any gateway; the oldest, if there are several.
 	Refused *Refusal `json:"refused,omitempty"`
 }
 

@@ -65,7 +65,7 @@ type Server struct {
 type placed struct {
 	// now is in force, before the last one that no Envoy refused; nil at first.
 	now, before *Group
-	// refused is what its Envoys have not taken, nil if they have.
+	// refused is the refusal in force, nil without one.
 	refused *Refusal
 }
 

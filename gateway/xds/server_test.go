@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,8 +168,8 @@ func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 	}
 }
 
-// What an Envoy refused is told of its group until all its Envoys have what is configured,
-// which may be what they had before.
+// A group's refusal stays until all its Envoys have taken a configuration, which may be the
+// one from before.
 func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 	good, bad, mended := on("127.0.0.1:1"), on("127.0.0.1:2"), on("127.0.0.1:3")
 	for name, mend := range map[string]struct {
@@ -200,18 +201,19 @@ func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 			}
 			e := connect("edge")
 			e.subscribe(resource.ListenerType)
-			for _, reason := range []string{"cannot bind", "cannot bind, still"} {
+			for _, reason := range []string{"cannot bind", strings.Repeat("too long ", 1000)} {
 				if err := s.SetGroups([]xds.Group{bad}); err != nil {
 					t.Fatal(err)
 				}
 				e.answer(e.recv(), reason)
 				<-s.Withdrawn()
+				reason = reason[:min(len(reason), 1000)]
 				want("refused", "e1 Listener "+reason+" false")
 				if err := s.Withdraw(); err != nil {
 					t.Fatal(err)
 				}
 				e.answer(e.recv(), "")
-				e.subscribe(resource.ClusterType) // what was answered before is heard
+				e.subscribe(resource.ClusterType) // the answer before it is heard
 				want("withdrawn", "e1 Listener "+reason+" true")
 			}
 			if err := s.SetGroups([]xds.Group{mend.group}); err != nil {
@@ -226,7 +228,8 @@ func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 	}
 }
 
-// An Envoy that comes from another gateway has what it brings along, if that is served.
+// An Envoy that comes from another gateway has accepted the resources that it brings
+// along, if they are served.
 func TestWhatAnEnvoyBringsAlongIsAccepted(t *testing.T) {
 	g := on("127.0.0.1:1")
 	served := snapshot(t, g, gateway("10.0.0.1"))
@@ -243,7 +246,7 @@ func TestWhatAnEnvoyBringsAlongIsAccepted(t *testing.T) {
 			e.send(&discoveryv3.DeltaDiscoveryRequest{
 				TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: map[string]string{"callers": tc.version},
 			})
-			e.recv() // at least what is gone, nothing
+			e.recv()
 			if got := s.Nodes()[0].Resources[0].Accepted; got != tc.want {
 				t.Errorf("accepted = %q, want %q", got, tc.want)
 			}
@@ -288,9 +291,9 @@ func TestTheFirstConfigurationStays(t *testing.T) {
 	}
 }
 
-// An Envoy that subscribes again to what it was sent is sent it again, once for each time
-// that it asks, and has no more removed than is gone. One that comes from another gateway
-// with what it has is sent the rest.
+// An Envoy that subscribes again to a resource is sent it again, once for each time that it
+// asks, and nothing is removed that is there. One that comes from another gateway is not
+// sent the resources that it says it has.
 func TestResubscribed(t *testing.T) {
 	g := on("127.0.0.1:1")
 	served := snapshot(t, g, gateway("10.0.0.1"))
