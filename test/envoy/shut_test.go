@@ -137,7 +137,10 @@ func (d *dump) openRoutes(group, cluster string) []string {
 		if on := retry["retry_on"]; on != nil && (!direct || !retries(r, on)) {
 			found = append(found, fmt.Sprintf("a route retries on %v", on))
 		}
-		for _, key := range []string{"typed_per_filter_config", "request_mirror_policies", "internal_redirect_policy", "hedge_policy"} {
+		if to["hedge_policy"] != nil && (group != edge || !strings.Contains(fmt.Sprint(object(r, "match")["headers"]), "GET|HEAD")) {
+			found = append(found, "a route of changes has hedge_policy")
+		}
+		for _, key := range []string{"typed_per_filter_config", "request_mirror_policies", "internal_redirect_policy"} {
 			if (object(r)[key] != nil || to[key] != nil) && (key != "typed_per_filter_config" || to["cluster"] != httpDoor && !overrides(r)) {
 				found = append(found, "a route has "+key)
 			}
@@ -182,6 +185,9 @@ func TestTheDoorIsShut(t *testing.T) {
 				"retries": func(d *dump) { object(d.routes[0], "route")["retry_policy"] = map[string]any{"retry_on": "5xx"} },
 				"retries of creates": func(d *dump) {
 					object(d.routes[len(d.routes)-1], "route")["retry_policy"] = map[string]any{"retry_on": unanswered}
+				},
+				"second copies of creates": func(d *dump) {
+					object(d.routes[len(d.routes)-1], "route")["hedge_policy"] = map[string]any{"hedge_on_per_try_timeout": true}
 				},
 				"headers of callers": func(d *dump) { delete(d.manager, "early_header_mutation_extensions") },
 			} {
