@@ -112,7 +112,13 @@ func objects(t *testing.T, text string) (all []map[string]any) {
 // are not named are faults.
 func validate(t *testing.T, place string, object map[string]any) {
 	t.Helper()
-	dir := schemas(t)
+	if object["kind"] == "HTTPRoute" {
+		if err := routeFault(t, object); err != nil {
+			t.Errorf("%s: HTTPRoute: %#v", place, err)
+		}
+		return
+	}
+	dir := schemas(t, "kubernetes-schemas-*")
 	kind, version := strings.ToLower(object["kind"].(string)), object["apiVersion"].(string)
 	group, v, found := strings.Cut(version, "/")
 	suffix := "-" + version
@@ -139,10 +145,10 @@ func validate(t *testing.T, place string, object map[string]any) {
 	}
 }
 
-// schemas returns the directory with the schemas of Kubernetes.
-func schemas(t *testing.T) string {
+// schemas returns the directory of .tools with schemas of Kubernetes.
+func schemas(t *testing.T, name string) string {
 	t.Helper()
-	found, err := filepath.Glob(root + ".tools/kubernetes-schemas-*")
+	found, err := filepath.Glob(root + ".tools/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

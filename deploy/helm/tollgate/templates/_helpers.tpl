@@ -13,6 +13,42 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- define "tollgate.config" -}}
+{{- $config := .Values.config | fromYaml }}
+{{- with $config.Error }}{{ fail (printf "config is no YAML: %s" .) }}{{ end }}
+{{- $config | toJson }}
+{{- end }}
+
+{{/* The port of an address in the configuration. On loopback nobody but the container itself would reach it. */}}
+{{- define "tollgate.port" -}}
+{{- if regexMatch "^(127\\.[0-9.]+|localhost|\\[(::1|::ffff:127\\.[0-9.]+)\\]):" (lower .address) }}
+{{- fail (printf "%s is %s in config: nothing reaches a pod on loopback, so write 0.0.0.0 and the port" .setting .address) }}
+{{- end }}
+{{- regexFind "[0-9]+$" .address | required (printf "%s has no port in config: %s" .setting .address) }}
+{{- end }}
+
+{{- define "tollgate.dataPort" -}}
+{{- $config := include "tollgate.config" . | fromJson }}
+{{- include "tollgate.port" (dict "setting" "listen" "address" ($config.listen | default "127.0.0.1:8080")) }}
+{{- end }}
+
+{{- define "tollgate.adminPort" -}}
+{{- $config := include "tollgate.config" . | fromJson }}
+{{- include "tollgate.port" (dict "setting" "admin.listen" "address" (dig "admin" "listen" "127.0.0.1:8081" $config)) }}
+{{- end }}
+
+{{/* The port of the gRPC server for Envoys, empty without one. */}}
+{{- define "tollgate.envoyPort" -}}
+{{- $config := include "tollgate.config" . | fromJson }}
+{{- with dig "envoy" "listen" "" $config }}{{ include "tollgate.port" (dict "setting" "envoy.listen" "address" .) }}{{ end }}
+{{- end }}
+
+{{/* How the kubelet and Prometheus ask the admin listener. */}}
+{{- define "tollgate.adminScheme" -}}
+{{- $config := include "tollgate.config" . | fromJson }}
+{{- if dig "admin" "tls" "certificate" "" $config }}https{{ else }}http{{ end }}
+{{- end }}
+
 {{- define "tollgate.image" -}}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
