@@ -14,6 +14,16 @@ import (
 // when it was read. The zero Inputs is of no configuration.
 type Inputs struct {
 	seen map[string]digest
+	// skip reports whether a directory below an input is left out; nil leaves none out.
+	skip func(name string) bool
+}
+
+// Tree returns the inputs of a program that reads a directory: everything below it but
+// the directories whose names are to be skipped.
+func Tree(dir string, skip func(name string) bool) Inputs {
+	in := Inputs{skip: skip}
+	in.add(dir, in.digestOf(dir))
+	return in
 }
 
 // digest stands for the content of an input.
@@ -39,13 +49,13 @@ func (in *Inputs) reading(readFile func(string) ([]byte, error)) func(string) ([
 }
 
 // directory makes a directory one of the inputs.
-func (in *Inputs) directory(path string) { in.add(path, digestOf(path)) }
+func (in *Inputs) directory(path string) { in.add(path, in.digestOf(path)) }
 
 // look returns the same inputs as they are now.
 func (in Inputs) look() Inputs {
-	var now Inputs
+	now := Inputs{skip: in.skip}
 	for path := range in.seen {
-		now.add(path, digestOf(path))
+		now.add(path, in.digestOf(path))
 	}
 	return now
 }
@@ -68,6 +78,9 @@ func (in Inputs) directories() []string {
 			continue
 		}
 		_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
+			if in.skips(target, name, d) {
+				return filepath.SkipDir
+			}
 			if err == nil && d.IsDir() {
 				dirs = append(dirs, name)
 			}
@@ -77,9 +90,14 @@ func (in Inputs) directories() []string {
 	return dirs
 }
 
+// skips reports whether a directory below an input is left out.
+func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
+	return in.skip != nil && name != root && d != nil && d.IsDir() && in.skip(d.Name())
+}
+
 // digestOf is that of a file's content, or of the names, sizes and times of what is
 // below a directory. An input that cannot be read differs from any that can.
-func digestOf(path string) digest {
+func (in Inputs) digestOf(path string) digest {
 	target, err := filepath.EvalSymlinks(path) // WalkDir follows no link, not even the first
 	if err != nil {
 		return contentOf(nil, err)
@@ -88,7 +106,10 @@ func digestOf(path string) digest {
 		return contentOf(os.ReadFile(target))
 	}
 	h := sha256.New()
-	_ = filepath.WalkDir(target, func(name string, _ fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
+		if in.skips(target, name, d) {
+			return filepath.SkipDir
+		}
 		var stat fs.FileInfo
 		if err == nil {
 			stat, err = os.Stat(name)

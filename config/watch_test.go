@@ -208,3 +208,50 @@ func TestWatchInANoisyDirectory(t *testing.T) {
 	w.write("acme.key", "pk-2")
 	w.next("a secret", "")
 }
+
+// A tree is watched without the directories that are skipped, however they change.
+func TestTree(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".state/a")
+	tree := func() config.Inputs {
+		return config.Tree(dir, func(name string) bool { return strings.HasPrefix(name, ".") })
+	}
+	told := make(chan []string, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	in := tree()
+	go func() {
+		defer close(ended)
+		config.Watch(ctx, in, nil, slog.New(slog.DiscardHandler), func() config.Inputs {
+			now := tree()
+			found, err := filepath.Glob(filepath.Join(dir, "below", "*"))
+			if err != nil {
+				t.Error(err)
+			}
+			told <- found
+			return now
+		})
+	}()
+	write(".state/b")
+	write("below/c.py")
+	if got := <-told; len(got) != 1 { // not of .state/b before it
+		t.Errorf("told of %v", got)
+	}
+	write(".state/c")
+	write("below/d.py")
+	if got := <-told; len(got) != 2 {
+		t.Errorf("told of %v", got)
+	}
+	cancel()
+	<-ended
+}
