@@ -20,8 +20,14 @@ func Table() []Row {
 	return []Row{
 		{
 			Package: "cmd/tollgate/...",
-			May:     []string{"config/...", "gateway/...", "policies/...", "ratelimit/...", "translate/...", "test/platform/..."},
+			May:     []string{"cmd/tollgate/dev", "config/...", "gateway/...", "policies/...", "ratelimit/...", "translate/...", "test/platform/..."},
 			Why:     "the command puts everything together; of the test tree it has the emulator, for demo and platform, and nothing else",
+		},
+		{
+			Package: "cmd/tollgate/dev/...",
+			May:     []string{"config", "config/strictyaml", "gateway/reference"},
+			Tests:   []string{"gateway", "test/world"}, // the gateway that it is a client of
+			Why:     "a client of the gateway like any other: it shares the watcher of files, the reader of YAML and the viewer of /docs, and no rule",
 		},
 		{
 			Package: "config",

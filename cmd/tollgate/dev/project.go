@@ -1,0 +1,205 @@
+package dev
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Project is what a directory serves. Files with faults are among the faults only.
+type Project struct {
+	// Dir is the directory, absolute and without links.
+	Dir string
+	// Python is the version of the interpreter that read it, empty without one.
+	Python    string
+	Endpoints []*Endpoint
+	// Modules holds the local modules that functions import, by path.
+	Modules map[string]string
+	// Faults are those that keep files from being served.
+	Faults []Fault
+}
+
+// Fault is something wrong in a file. Line is 0 if it is about the file as a whole.
+type Fault struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+func (f Fault) String() string {
+	switch {
+	case f.File == "":
+		return f.Text
+	case f.Line == 0:
+		return f.File + ": " + f.Text
+	default:
+		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
+	}
+}
+
+// Endpoint is one endpoint of a project.
+type Endpoint struct {
+	// File is relative to the project, with slashes; Prefix begins its routes.
+	File, Prefix string
+	Line         int    `json:"line"`
+	Config       Config `json:"options"`
+	// Toolkit is the package whose workers run the functions.
+	Toolkit string `json:"toolkit"`
+	// Client endpoints are images, or exist: calls are passed on as they are.
+	Client    bool        `json:"client"`
+	Functions []*Function `json:"functions"`
+}
+
+// Config is the configuration of an endpoint, by the names that it has in a file.
+type Config struct {
+	Name               string   `json:"name" yaml:"name"`
+	ID                 string   `json:"id" yaml:"id"`
+	Image              string   `json:"image" yaml:"image"`
+	GPU                []string `json:"gpu" yaml:"gpu"`
+	GPUCount           int      `json:"gpu_count" yaml:"gpu_count"`
+	CPU                []string `json:"cpu" yaml:"cpu"`
+	Workers            []int    `json:"workers" yaml:"workers"`
+	IdleTimeout        int      `json:"idle_timeout" yaml:"idle_timeout"`
+	Dependencies       []string `json:"dependencies" yaml:"dependencies"`
+	SystemDependencies []string `json:"system_dependencies" yaml:"system_dependencies"`
+	// Env is not part of what makes a configuration another one.
+	Env map[string]string `json:"env" yaml:"env"`
+	// ExecutionTimeout is in milliseconds, 0 for the platform's own.
+	ExecutionTimeout int      `json:"execution_timeout_ms" yaml:"execution_timeout_ms"`
+	ScalerType       string   `json:"scaler_type" yaml:"scaler_type"`
+	ScalerValue      int      `json:"scaler_value" yaml:"scaler_value"`
+	Template         Template `json:"template" yaml:"template"`
+	PythonVersion    string   `json:"python_version" yaml:"python_version"`
+	Accelerate       bool     `json:"accelerate_downloads" yaml:"accelerate_downloads"`
+	FlashBoot        bool     `json:"flashboot" yaml:"flashboot"`
+	Volumes          []string `json:"volume" yaml:"volume"`
+	DataCenters      []string `json:"datacenter" yaml:"datacenter"`
+	MinCUDA          string   `json:"min_cuda_version" yaml:"min_cuda_version"`
+}
+
+// Template is what a template may set.
+type Template struct {
+	Disk int               `json:"containerDiskInGb" yaml:"containerDiskInGb"`
+	Env  map[string]string `json:"env" yaml:"env"`
+}
+
+// defaults are a configuration that says nothing.
+func defaults() Config {
+	return Config{GPUCount: 1, Workers: []int{0, 1}, IdleTimeout: 60, ScalerValue: 4, Accelerate: true, FlashBoot: true}
+}
+
+// Function is a function of an endpoint, or of an image a job or a route.
+type Function struct {
+	Name     string            `json:"name"`
+	Class    string            `json:"class"`
+	Line     int               `json:"line"`
+	Summary  string            `json:"summary"`
+	Params   []Param           `json:"params"`
+	Variadic bool              `json:"variadic"`
+	Source   string            `json:"source"`
+	Modules  map[string]string `json:"modules"`
+	Method   string            `json:"method"`
+	Path     string            `json:"path"`
+}
+
+// Param is a parameter of a function.
+type Param struct {
+	Name     string          `json:"name"`
+	Schema   json.RawMessage `json:"schema"`
+	Required bool            `json:"required"`
+	Default  json.RawMessage `json:"default,omitempty"`
+}
+
+// UnmarshalJSON reads an endpoint over the defaults.
+func (e *Endpoint) UnmarshalJSON(raw []byte) error {
+	type plain Endpoint
+	e.Config = defaults()
+	return json.Unmarshal(raw, (*plain)(e))
+}
+
+// balanced endpoints have routes, others take jobs.
+func (e *Endpoint) balanced() bool { return e.Functions[0].Method != "" }
+
+// name is that of the endpoint here; at the platform live- is before it.
+func (e *Endpoint) name() string { return cmp.Or(e.Config.Name, e.Config.ID) }
+
+// livePrefix begins the name of each endpoint that the server makes.
+const livePrefix = "live-"
+
+// endpointName is what a name may be: part of one at the platform, and of a line.
+var endpointName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// parameter is a segment of a path that stands for any.
+var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// finish finds what concerns several endpoints, and takes those out whose files have
+// faults.
+func (p *Project) finish() {
+	names, paths := map[string]*Endpoint{}, map[string]*Endpoint{}
+	for _, e := range p.Endpoints {
+		if other := names[e.Config.Name]; other != nil && e.Config.Name != "" {
+			p.fault(e.File, e.Line, "the name %s is taken by %s:%d", e.Config.Name, other.File, other.Line)
+		}
+		names[e.Config.Name] = e
+		for _, r := range p.routesOf(e) {
+			key := r.Method + " " + parameter.ReplaceAllString(r.Path, "{}")
+			if other := paths[key]; other != nil {
+				p.fault(e.File, r.Function.Line, "%s %s is a route of %s:%d already", r.Method, r.Path, other.File, other.Line)
+			}
+			paths[key] = e
+		}
+	}
+	broken := map[string]bool{}
+	for _, f := range p.Faults {
+		broken[f.File] = true
+	}
+	p.Endpoints = slices.DeleteFunc(p.Endpoints, func(e *Endpoint) bool { return broken[e.File] })
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+}
+
+func (p *Project) fault(file string, line int, format string, args ...any) {
+	p.Faults = append(p.Faults, Fault{File: file, Line: line, Text: fmt.Sprintf(format, args...)})
+}
+
+// Route is what the server serves of a function.
+type Route struct {
+	Method, Path string
+	Endpoint     *Endpoint
+	Function     *Function
+}
+
+// Routes are those of all endpoints, in order.
+func (p *Project) Routes() []Route {
+	var all []Route
+	for _, e := range p.Endpoints {
+		all = append(all, p.routesOf(e)...)
+	}
+	return all
+}
+
+func (p *Project) routesOf(e *Endpoint) []Route {
+	jobs := 0 // of the file
+	for _, other := range p.Endpoints {
+		if other.Prefix == e.Prefix && !other.balanced() {
+			jobs += len(other.Functions)
+		}
+	}
+	routes := make([]Route, len(e.Functions))
+	for i, f := range e.Functions {
+		routes[i] = Route{Method: http.MethodPost, Path: e.Prefix + "/runsync", Endpoint: e, Function: f}
+		switch {
+		case e.balanced():
+			routes[i].Method, routes[i].Path = f.Method, e.Prefix+f.Path
+		case jobs > 1:
+			routes[i].Path = e.Prefix + "/" + f.Name + "/runsync"
+		}
+	}
+	return routes
+}
+
+// prefixOf begins the routes of a file.
+func prefixOf(file string) string { return "/" + strings.TrimSuffix(file, ".py") }

@@ -1,0 +1,215 @@
+package dev
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+)
+
+// Bounds of what is read of a project, and of the children that read.
+const (
+	maxFiles     = 2000
+	maxFileSize  = 1 << 20
+	maxFunctions = 1000
+	maxModules   = 8388608 // bytes of the local modules of one function
+	maxOutput    = 64 << 20
+	readPatience = 30 * time.Second
+	wirePatience = 20 * time.Second
+)
+
+// Python runs the embedded programs; the zero Python runs none.
+type Python struct{ path string }
+
+// FindPython finds python3 in PATH, and what that starts if it is a script that finds
+// another. It is the zero Python if there is none.
+func FindPython(ctx context.Context) Python {
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		return Python{}
+	}
+	p := Python{path: path}
+	if out, err := p.run(ctx, readPatience, nil, "import sys; print(sys.executable)"); err == nil && filepath.IsAbs(strings.TrimSpace(string(out))) {
+		p.path = strings.TrimSpace(string(out))
+	}
+	return p
+}
+
+// Path is the interpreter's, empty if there is none.
+func (p Python) Path() string { return p.path }
+
+// run runs a program with next to nothing of the environment, bounded in time and output.
+func (p Python) run(ctx context.Context, patience time.Duration, input []byte, program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.path, append([]string{"-I", "-c", program}, args...)...)          //nolint:gosec // the program is embedded, the interpreter that of PATH
+	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, os.TempDir() // interpreters may be found by scripts
+	cmd.Stdin = bytes.NewReader(input)
+	cmd.WaitDelay = time.Second
+	out, faults := &bounded{left: maxOutput}, &bounded{left: 1 << 16}
+	cmd.Stdout, cmd.Stderr = out, faults
+	if err := cmd.Run(); err != nil {
+		said := strings.TrimSpace(faults.String())
+		return nil, fmt.Errorf("python3: %s", cmp.Or(said[strings.LastIndexByte(said, '\n')+1:], err.Error()))
+	}
+	return out.Bytes(), nil
+}
+
+// bounded is a buffer that takes no more than it has left.
+type bounded struct {
+	bytes.Buffer
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left < 0 {
+		return 0, errors.New("too much output")
+	}
+	return b.Buffer.Write(p)
+}
+
+// Read reads a project. A project with faults is no error: it has the faults.
+func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("project: %w", err)
+	}
+	project := &Project{Dir: dir}
+	if err := project.manifest(); err != nil {
+		return nil, err
+	}
+	if p.path != "" {
+		if err := p.source(ctx, project); err != nil {
+			return nil, fmt.Errorf("read %s: %w", dir, err)
+		}
+	}
+	project.finish()
+	return project, nil
+}
+
+// source reads the Python files.
+func (p Python) source(ctx context.Context, project *Project) error {
+	out, err := p.run(ctx, readPatience, nil, readProgram, project.Dir,
+		strconv.Itoa(maxFiles), strconv.Itoa(maxFileSize), strconv.Itoa(maxFunctions), strconv.Itoa(maxModules))
+	if err != nil {
+		return err
+	}
+	var found struct {
+		Python string
+		Files  []struct {
+			Path      string
+			Endpoints []*Endpoint
+		}
+		Modules map[string]string
+		Faults  []Fault
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return err
+	}
+	project.Python, project.Modules = found.Python, found.Modules
+	project.Faults = append(project.Faults, found.Faults...)
+	for _, f := range found.Files {
+		for _, e := range f.Endpoints {
+			e.File, e.Prefix = f.Path, prefixOf(f.Path)
+			project.Endpoints = append(project.Endpoints, e)
+		}
+	}
+	return nil
+}
+
+// manifestName is the file that describes endpoints without Python.
+const manifestName = "tollgate-dev.yaml"
+
+// described is an endpoint of the manifest: an image, or one that exists, with routes if
+// it is load-balanced.
+type described struct {
+	Config `yaml:",inline"`
+	Routes []string `yaml:"routes"`
+}
+
+// SetDefaults makes entries of the manifest begin with the defaults.
+func (d *described) SetDefaults() { d.Config = defaults() }
+
+// manifest reads tollgate-dev.yaml, if there is one. It follows no link out of the
+// project.
+func (p *Project) manifest() error {
+	root, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return fmt.Errorf("project: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	data, err := root.ReadFile(manifestName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("project: %w", err)
+	}
+	var content struct {
+		Endpoints []described `yaml:"endpoints,required"`
+	}
+	positions, err := strictyaml.Load(manifestName, data, &content)
+	if faults, ok := errors.AsType[strictyaml.Errors](err); ok {
+		for _, f := range faults {
+			p.fault(manifestName, f.Line, "%s", strings.TrimPrefix(f.Path+": "+f.Message, ": "))
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, d := range content.Endpoints {
+		_, line, _ := positions.Of(fmt.Sprintf("endpoints[%d]", i))
+		p.entry(&d, line)
+	}
+	return nil
+}
+
+// route is a route of an image, such as GET /models.
+var route = regexp.MustCompile(`^(GET|POST|PUT|DELETE|PATCH) ((?:/[A-Za-z0-9_~{}-][A-Za-z0-9._~{}-]*)+)$`)
+
+// entry takes an endpoint of the manifest.
+func (p *Project) entry(d *described, line int) {
+	e := &Endpoint{File: manifestName, Line: line, Config: d.Config, Client: true}
+	e.Prefix = "/" + e.name()
+	c := &d.Config
+	switch {
+	case (c.ID == "") == (c.Image == ""):
+		p.fault(manifestName, line, "an endpoint of this file requires an image or an id, and not both")
+	case !endpointName.MatchString(e.name()):
+		p.fault(manifestName, line, "an endpoint requires a name of letters, digits, ., _ and -")
+	case len(c.GPU) > 0 && len(c.CPU) > 0:
+		p.fault(manifestName, line, "cpu and gpu exclude each other")
+	case len(c.Workers) != 2 || c.Workers[0] < 0 || c.Workers[1] < max(c.Workers[0], 1):
+		p.fault(manifestName, line, "workers: want the least and the most, which is 1 at least")
+	}
+	for _, written := range d.Routes {
+		parts := route.FindStringSubmatch(written)
+		if parts == nil {
+			p.fault(manifestName, line, "routes: %q is no route such as GET /models", written)
+			continue
+		}
+		e.Functions = append(e.Functions, &Function{Name: written, Line: line, Method: parts[1], Path: parts[2]})
+	}
+	if len(d.Routes) == 0 {
+		e.Functions = []*Function{{Name: e.name(), Line: line}}
+	}
+	if len(e.Functions) > 0 {
+		p.Endpoints = append(p.Endpoints, e)
+	}
+}
