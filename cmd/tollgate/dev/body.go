@@ -1,0 +1,186 @@
+package dev
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// gpuType is what the price list says of a type of GPU.
+type gpuType struct {
+	ID   string  `json:"id"`
+	Pool *string `json:"pool"`
+}
+
+// kind is what cannot be changed of an endpoint that is made, and says which worker
+// image it has.
+func (e *Endpoint) kind() string {
+	gpu := len(e.Config.CPU) == 0
+	switch {
+	case e.balanced() && gpu:
+		return "lb"
+	case e.balanced():
+		return "lb-cpu"
+	case gpu:
+		return "gpu"
+	default:
+		return "cpu"
+	}
+}
+
+// image returns the endpoint's own image, the worker image that is set for its kind, or
+// the toolkit's for a version of Python.
+func (e *Endpoint) image(images map[string]string, python string) string {
+	kind := e.kind()
+	if own := cmp.Or(e.Config.Image, images[kind]); own != "" {
+		return own
+	}
+	repository := strings.Replace(e.Toolkit, "_", "/", 1)
+	if kind != "gpu" {
+		repository += "-" + kind
+	}
+	version := cmp.Or(e.Config.PythonVersion, python)
+	if !slices.Contains([]string{"3.10", "3.11", "3.12", "3.13"}, version) {
+		version = "3.12" // workers have no other
+	}
+	return repository + ":py" + version + "-latest"
+}
+
+// digest tells configurations apart. The environment is not part of it.
+func (e *Endpoint) digest(image string) string {
+	c := e.Config
+	c.Env, c.Template.Env = nil, nil
+	text, err := json.Marshal([]any{e.kind(), image, c})
+	if err != nil {
+		panic(err) // it is made of strings and numbers
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// defaultTimeout is the platform's own limit for one job, in milliseconds.
+const defaultTimeout = 300000
+
+// body is the endpoint as a create of the API has it. A change sends the same, so all
+// that it could take away is said.
+func (e *Endpoint) body(image string, types []gpuType) (map[string]any, error) {
+	c := &e.Config
+	env := maps.Clone(c.Template.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, c.Env)
+	workers := map[string]any{"min": c.Workers[0], "max": c.Workers[1], "idleTimeout": c.IdleTimeout}
+	body := map[string]any{
+		"name": livePrefix + e.name(), "type": "QUEUE", "image": image, "flashboot": "OFF", "env": env, "workers": workers,
+		"scaling":       map[string]any{"type": "QUEUE_DELAY", "queueDelay": c.ScalerValue},
+		"timeout":       cmp.Or(c.ExecutionTimeout, defaultTimeout),
+		"dataCenterIds": append([]string{}, c.DataCenters...), "networkVolumes": append([]string{}, c.Volumes...),
+	}
+	if c.FlashBoot {
+		body["flashboot"] = "FLASHBOOT"
+	}
+	if e.balanced() || c.ScalerType == "REQUEST_COUNT" {
+		body["scaling"] = map[string]any{"type": "REQUEST_COUNT", "requestCount": c.ScalerValue}
+	}
+	if e.balanced() {
+		body["type"] = "LOAD_BALANCER"
+	} else if c.ScalerType == "REQUEST_COUNT" {
+		delete(workers, "idleTimeout") // the platform refuses it there
+	}
+	if len(c.CPU) > 0 {
+		return body, c.onCPU(body)
+	}
+	body["disk"] = cmp.Or(c.Template.Disk, 64)
+	var err error
+	body["gpu"], err = c.onGPU(types)
+	return body, err
+}
+
+// onCPU adds what endpoints on CPUs have: they run in one data centre, and their disk
+// goes by their size. The platform's API has no shape with one CPU: two are taken.
+func (c *Config) onCPU(body map[string]any) error {
+	var shapes []map[string]any
+	disk := 0
+	for _, name := range c.CPU {
+		parts := strings.Split(name, "-")
+		n, err := strconv.Atoi(parts[min(1, len(parts)-1)])
+		if err != nil {
+			return fmt.Errorf("cpu: %s is no shape such as cpu3c-2-4", name)
+		}
+		n = max(n, 2)
+		size := 10 * n
+		if parts[0] == "cpu5c" {
+			size = 15 * n
+		}
+		if disk == 0 || size < disk {
+			disk = size
+		}
+		shapes = append(shapes, map[string]any{"id": parts[0], "vcpuCount": n})
+	}
+	body["cpu"], body["disk"] = shapes, cmp.Or(c.Template.Disk, disk)
+	if len(c.DataCenters) == 0 {
+		body["dataCenterIds"] = []string{"EU-RO-1"}
+	}
+	return nil
+}
+
+// folded is a name without what spellings of one thing differ by.
+func folded(name string) string {
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToUpper(name))
+}
+
+// onGPU is the selection of GPUs: pools, and of those that only single types are named
+// of, all other types excluded.
+func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
+	var pools, excluded []string
+	whole, named := map[string]bool{}, map[string]bool{}
+	wanted := c.GPU
+	if len(wanted) == 0 {
+		wanted = []string{"ANY"}
+	}
+	for _, name := range wanted {
+		found := false
+		for _, t := range types {
+			if t.Pool == nil {
+				continue
+			}
+			isPool := folded(name) == "ANY" || folded(name) == folded(*t.Pool)
+			if !isPool && folded(name) != folded(t.ID) {
+				continue
+			}
+			found, named[t.ID] = true, true
+			whole[*t.Pool] = whole[*t.Pool] || isPool
+			if !slices.Contains(pools, *t.Pool) {
+				pools = append(pools, *t.Pool)
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("gpu: the price list has neither a pool %s nor a type of a pool", shortened(name))
+		}
+	}
+	for _, t := range types {
+		if t.Pool != nil && slices.Contains(pools, *t.Pool) && !whole[*t.Pool] && !named[t.ID] {
+			excluded = append(excluded, t.ID)
+		}
+	}
+	gpu := map[string]any{"pools": pools, "count": c.GPUCount, "minCudaVersion": cmp.Or(c.MinCUDA, "12.8")}
+	if len(excluded) > 0 {
+		gpu["excludedTypes"] = excluded
+	}
+	return gpu, nil
+}
+
+// shortened is text for a message.
+func shortened(s string) string {
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "..."
+	}
+	return s
+}

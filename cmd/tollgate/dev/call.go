@@ -1,0 +1,339 @@
+package dev
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// failure is a call whose function failed.
+type failure struct{ text string }
+
+func (f *failure) Error() string { return f.text }
+
+// badInput is a fault of a call's input.
+type badInput struct{ text string }
+
+func (b *badInput) Error() string { return b.text }
+
+// ErrSlow means that a call took longer than its endpoint allows.
+var ErrSlow = errors.New("no result in time")
+
+// job is the platform's answer about a job.
+type job struct {
+	ID     string          `json:"id"`
+	Status string          `json:"status"`
+	Output json.RawMessage `json:"output"`
+	Error  any             `json:"error"`
+}
+
+func (j *job) final() bool {
+	switch j.Status {
+	case "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT":
+		return true
+	default:
+		return false
+	}
+}
+
+// result is what a worker answers of a function.
+type result struct {
+	Success *bool           `json:"success"`
+	Result  *string         `json:"result"`
+	JSON    json.RawMessage `json:"json_result"`
+	Error   string          `json:"error"`
+	Stdout  string          `json:"stdout"`
+}
+
+// patience is how long a job may take from the first ready worker.
+func (e *Endpoint) patience() time.Duration {
+	return time.Duration(cmp.Or(e.Config.ExecutionTimeout, 60000)) * time.Millisecond
+}
+
+// Job runs a function, or an image, as a job and returns its id and its output as JSON.
+func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawMessage) (id string, output json.RawMessage, err error) {
+	if !r.Endpoint.Client {
+		if input, err = s.payload(ctx, p, r, incoming{Job: true, Input: input}); err != nil {
+			return "", nil, err
+		}
+	}
+	var done *job
+	err = s.attempt(ctx, p, r.Endpoint, func(ctx context.Context, endpoint string) (err error) {
+		done, err = s.run(ctx, r.Endpoint, endpoint, input)
+		return err
+	})
+	switch {
+	case err != nil:
+		return "", nil, err
+	case done.Status != "COMPLETED":
+		text, _ := done.Error.(string)
+		return done.ID, nil, &failure{cmp.Or(text, "the job is "+done.Status)}
+	case r.Endpoint.Client:
+		return done.ID, done.Output, nil
+	}
+	output, err = s.decode(ctx, r.Endpoint, done.Output)
+	return done.ID, output, err
+}
+
+// Balanced runs a function of a load-balanced endpoint and returns its result.
+func (s *Session) Balanced(ctx context.Context, p *Project, r *Route, in incoming) (json.RawMessage, error) {
+	payload, err := s.payload(ctx, p, r, in)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.Forward(ctx, p, r.Endpoint, http.MethodPost, "/execute", nil, payload)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.status >= http.StatusBadRequest:
+		return nil, refusalOf(a)
+	}
+	return s.decode(ctx, r.Endpoint, a.body)
+}
+
+// Forward sends a request to a load-balanced endpoint and returns what it answers.
+func (s *Session) Forward(ctx context.Context, p *Project, e *Endpoint, method, path string, header http.Header, body []byte) (a *answer, err error) {
+	err = s.attempt(ctx, p, e, func(ctx context.Context, endpoint string) (err error) {
+		for {
+			a, err = s.gateway.send(ctx, method, "/lb/"+url.PathEscape(endpoint)+path, header, body)
+			switch {
+			case err != nil:
+				return err
+			case a.status == http.StatusNotFound && bytes.Contains(a.body, []byte(`"decision"`)):
+				return refusalOf(a) // the gateway's own: the endpoint is gone
+			case a.status < http.StatusInternalServerError || !bytes.Contains(a.body, []byte("no workers available")):
+				return nil
+			}
+		}
+	})
+	return a, err
+}
+
+// incoming is a call as it came: a job's input, or what a route was asked.
+type incoming struct {
+	Job   bool              `json:"job"`
+	Input json.RawMessage   `json:"input,omitempty"`
+	Body  string            `json:"body"`
+	Query url.Values        `json:"query"`
+	Path  map[string]string `json:"path"`
+}
+
+// payload is what a worker is sent to run a function. The arguments are held against
+// the function's parameters.
+func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming) (json.RawMessage, error) {
+	f, c := r.Function, &r.Endpoint.Config
+	given, err := json.Marshal(struct {
+		incoming
+		Name     string  `json:"name"`
+		Params   []Param `json:"params"`
+		Variadic bool    `json:"variadic"`
+	}{in, f.Name, f.Params, f.Variadic})
+	if err != nil {
+		return nil, &badInput{"input: " + err.Error()}
+	}
+	raw, err := s.wire(ctx, "encode", given)
+	if err != nil {
+		return nil, err
+	}
+	var encoded struct {
+		Fault  string
+		Kwargs map[string]string
+	}
+	if err := json.Unmarshal(raw, &encoded); err != nil || encoded.Fault != "" {
+		return nil, errors.Join(err, &badInput{encoded.Fault})
+	}
+	modules := map[string]string{}
+	for name, path := range f.Modules {
+		modules[name] = p.Modules[path]
+	}
+	request := map[string]any{
+		"args": []string{}, "kwargs": encoded.Kwargs, "modules": modules,
+		"dependencies": append([]string{}, c.Dependencies...), "system_dependencies": append([]string{}, c.SystemDependencies...),
+		"accelerate_downloads": c.Accelerate, "serialization_format": "cloudpickle", "execution_type": "function",
+	}
+	if f.Class == "" {
+		request["function_name"], request["function_code"] = f.Name, f.Source
+	} else {
+		request["execution_type"], request["class_name"], request["class_code"], request["method_name"] = "class", f.Class, f.Source, f.Name
+		request["constructor_args"], request["constructor_kwargs"] = []string{}, map[string]string{}
+		request["instance_id"], request["create_new_instance"] = f.Class+"_"+r.Endpoint.digest(f.Source)[:8], false
+	}
+	raw, err = json.Marshal(request)
+	if len(raw) > maxPayload {
+		return nil, &Refusal{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call has at most %d MiB, with its source", maxPayload>>20)}
+	}
+	return raw, err
+}
+
+// wire has the other program encode or decode a value.
+func (s *Session) wire(ctx context.Context, how string, given json.RawMessage) (json.RawMessage, error) {
+	if s.python.path == "" {
+		return nil, errors.New("no python3 in PATH: only endpoints that are images can be called")
+	}
+	select {
+	case s.child <- struct{}{}:
+		defer func() { <-s.child }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return s.python.run(ctx, wirePatience, given, wireProgram, how)
+}
+
+// decode makes JSON of what a worker answered.
+func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessage) (json.RawMessage, error) {
+	var r result
+	if err := json.Unmarshal(output, &r); err != nil || r.Success == nil {
+		return nil, fmt.Errorf("the worker runs no functions: it answers %s", shortened(string(output)))
+	}
+	for line := range strings.Lines(r.Stdout) {
+		s.say("%s%s | %s", livePrefix, e.name(), printable(strings.TrimRight(line, "\r\n")))
+	}
+	switch {
+	case !*r.Success:
+		return nil, &failure{cmp.Or(r.Error, "the function failed")}
+	case r.Result != nil:
+		pickled, err := json.Marshal(*r.Result)
+		if err != nil {
+			return nil, err
+		}
+		value, err := s.wire(ctx, "decode", pickled)
+		if err != nil {
+			return nil, fmt.Errorf("the result cannot be read: %w", err)
+		}
+		return value, nil
+	case len(r.JSON) > 0:
+		return r.JSON, nil
+	default:
+		return json.RawMessage("null"), nil
+	}
+}
+
+// printable is a line of a worker without what terminals obey.
+func printable(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, line)
+}
+
+// attempt makes a call to an endpoint that is there. An endpoint that was removed behind
+// the session's back is made again, once.
+func (s *Session) attempt(ctx context.Context, p *Project, e *Endpoint, call func(ctx context.Context, endpoint string) error) error {
+	for again := false; ; again = true {
+		id, err := s.Endpoint(ctx, e, p.Python)
+		if err != nil {
+			return err
+		}
+		err = s.timed(ctx, e, id, call)
+		if status(err) != http.StatusNotFound || again || e.Config.ID != "" {
+			return err
+		}
+		s.forget(e.name(), id)
+	}
+}
+
+// timed bounds a call: by the endpoint's own patience from the first ready worker, and
+// before by that for cold starts, which it tells of.
+func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(ctx context.Context, endpoint string) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-ended:
+			return
+		case <-time.After(quiet):
+		}
+		if s.ready(ctx, e, id) != nil {
+			cancel(fmt.Errorf("%w: no worker within %s", ErrSlow, s.set.Cold))
+			return
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		case <-time.After(e.patience()):
+			cancel(fmt.Errorf("%w: %s from the first ready worker; execution_timeout_ms of the endpoint allows more", ErrSlow, e.patience()))
+		}
+	}()
+	err := call(ctx, id)
+	close(ended)
+	cancel(nil)
+	<-done
+	return err
+}
+
+// quiet is how long a call goes without a question about its workers, and pace the pause
+// between two.
+const (
+	quiet = 2 * time.Second
+	pace  = 5 * time.Second
+)
+
+// ready returns when an endpoint has a worker that is up, and says what it waits for.
+func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.set.Cold)
+	defer cancel()
+	var waited time.Duration
+	for {
+		var found struct {
+			Summary struct{ Running, Idle, Initializing, Throttled, Unhealthy int }
+		}
+		err := s.gateway.call(ctx, http.MethodGet, "/v2/serverless/"+url.PathEscape(id)+"/workers", nil, nil, &found)
+		w := found.Summary
+		switch {
+		case err == nil && w.Running+w.Idle > 0:
+			return nil
+		case err == nil:
+			s.say("%s%s: waiting for a worker for %s (initializing %d, without room %d, unhealthy %d)", livePrefix, e.name(), quiet+waited, w.Initializing, w.Throttled, w.Unhealthy)
+		case ctx.Err() == nil:
+			s.say("%s%s: waiting for a worker; %v", livePrefix, e.name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return ctx.Err()
+			}
+			return nil // the call has ended
+		case <-time.After(pace):
+			waited += pace
+		}
+	}
+}
+
+// run runs a job to its end. A job that takes too long is cancelled where its id is
+// known, and ends by its own policy where not.
+func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.RawMessage) (*job, error) {
+	patience, base := e.patience(), "/v2/"+url.PathEscape(id)
+	wait := min(max(patience, time.Second), 5*time.Minute)
+	body := map[string]any{"input": input, "policy": map[string]any{
+		"executionTimeout": max(patience, 5*time.Second).Milliseconds(),
+		"ttl":              max(patience+s.set.Cold, 10*time.Second).Milliseconds(),
+	}}
+	var j job
+	err := s.gateway.call(ctx, http.MethodPost, fmt.Sprintf("%s/runsync?wait=%d", base, wait.Milliseconds()), nil, body, &j)
+	for err == nil && !j.final() {
+		select {
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-time.After(pace):
+			err = s.gateway.call(ctx, http.MethodGet, base+"/status/"+url.PathEscape(j.ID), nil, nil, &j)
+		}
+	}
+	if err != nil && j.ID != "" {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removePatience)
+		defer cancel()
+		err = errors.Join(err, s.gateway.call(ctx, http.MethodPost, base+"/cancel/"+url.PathEscape(j.ID), nil, nil, nil))
+	}
+	return &j, err
+}

@@ -1,0 +1,193 @@
+package dev
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Gateway is a developer's access to a gateway.
+type Gateway struct {
+	// URL is the gateway's address, without a slash at its end; Key is the developer's.
+	URL, Key string
+	// HTTP makes the calls.
+	HTTP *http.Client
+}
+
+// Refusal is an answer that is not what was asked for.
+type Refusal struct {
+	Status   int
+	Detail   string
+	Approval *struct{ ID string }
+	Decision string
+}
+
+func (r *Refusal) Error() string {
+	text := fmt.Sprintf("%s (%d)", cmp.Or(r.Detail, http.StatusText(r.Status)), r.Status)
+	judged := r.Status == http.StatusForbidden || r.Status == http.StatusPaymentRequired
+	if judged && r.Approval == nil && r.Decision != "" {
+		text += "; it cannot be approved as it is: 'tollgate explain " + r.Decision + "' tells an operator more"
+	}
+	return text
+}
+
+// status returns the HTTP status of a refusal, 0 for any other error.
+func status(err error) int {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r.Status
+	}
+	return 0
+}
+
+// maxAnswer bounds an answer, maxPayload what a worker is sent.
+const (
+	maxAnswer  = 32 << 20
+	maxPayload = 10 << 20
+)
+
+// answer is a response that was read.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send makes one call and reads what it answers, whatever that is.
+func (g *Gateway) send(ctx context.Context, method, path string, header http.Header, body []byte) (*answer, error) {
+	req, err := http.NewRequestWithContext(ctx, method, g.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header.Clone()
+	}
+	req.Header.Set("Authorization", "Bearer "+g.Key)
+	if len(body) > 0 && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := g.HTTP.Do(req)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return nil, fmt.Errorf("gateway %s: %w", g.URL, cmp.Or(context.Cause(ctx), err))
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("gateway %s: %w", g.URL, cmp.Or(context.Cause(ctx), err))
+	case len(raw) > maxAnswer:
+		return nil, fmt.Errorf("gateway %s: an answer of more than %d MiB", g.URL, maxAnswer>>20)
+	}
+	return &answer{status: res.StatusCode, header: res.Header, body: raw}, nil
+}
+
+// call is send for JSON. What is not a success is a *Refusal.
+func (g *Gateway) call(ctx context.Context, method, path string, header http.Header, body, into any) error {
+	var raw []byte
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	a, err := g.send(ctx, method, path, header, raw)
+	switch {
+	case err != nil:
+		return err
+	case a.status >= http.StatusBadRequest:
+		return refusalOf(a)
+	case into == nil:
+		return nil
+	}
+	if err := json.Unmarshal(a.body, into); err != nil {
+		return fmt.Errorf("gateway %s: %s %s: %w", g.URL, method, path, err)
+	}
+	return nil
+}
+
+// refusalOf reads a problem of the REST API, or an error of the run interface.
+func refusalOf(a *answer) *Refusal {
+	var said struct {
+		Refusal
+		Error  any
+		Errors []string
+	}
+	if json.Unmarshal(a.body, &said) != nil {
+		said.Detail = shortened(strings.TrimSpace(string(a.body)))
+	}
+	said.Refusal.Status = a.status
+	if text, ok := said.Error.(string); ok {
+		said.Detail = cmp.Or(said.Detail, text)
+	}
+	said.Detail = strings.TrimSpace(said.Detail + " " + strings.Join(said.Errors, "; "))
+	return &said.Refusal
+}
+
+// record is what is read of an endpoint at the platform.
+type record struct{ ID, Name string }
+
+// there asks whether an endpoint exists. Ids lead to endpoints of that name alone,
+// whoever wrote the file that they are of.
+func (g *Gateway) there(ctx context.Context, name, id string) (bool, error) {
+	var r record
+	err := g.call(ctx, http.MethodGet, "/v2/serverless/"+url.PathEscape(id), nil, nil, &r)
+	if status(err) == http.StatusNotFound {
+		return false, nil
+	}
+	return strings.HasPrefix(r.Name, livePrefix+name), err
+}
+
+// remove deletes an endpoint; one that is gone already is no error.
+func (g *Gateway) remove(ctx context.Context, id string) error {
+	err := g.call(ctx, http.MethodDelete, "/v2/serverless/"+url.PathEscape(id), nil, nil, nil)
+	if status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// quote is what a call would cost at most, in USD, and leave of budgets.
+type quote struct {
+	hourly, monthly float64
+	budgets         []budget
+	refusal         string
+}
+
+type budget struct {
+	Budget       string
+	Limit, After float64
+}
+
+// estimate asks what would become of a call, without making it.
+func (g *Gateway) estimate(ctx context.Context, method, path string, header http.Header, body any) (quote, error) {
+	header.Set("Tollgate-Dry-Run", "true")
+	var e struct {
+		Detail string
+		Calls  []struct {
+			Cost struct {
+				Hourly  float64 `json:"usd_per_hour"`
+				Monthly float64 `json:"usd_per_month"`
+			}
+			Budgets []budget
+		}
+	}
+	if err := g.call(ctx, method, path, header, body, &e); err != nil {
+		return quote{}, err
+	}
+	q := quote{refusal: e.Detail}
+	for _, c := range e.Calls {
+		q.hourly += c.Cost.Hourly
+		q.monthly += c.Cost.Monthly
+		q.budgets = append(q.budgets, c.Budgets...)
+	}
+	return q, nil
+}

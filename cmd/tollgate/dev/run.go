@@ -1,0 +1,190 @@
+package dev
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config"
+)
+
+// Options are what a server goes by, besides its session.
+type Options struct {
+	// Host is the address that is bound, Listener what was opened on it.
+	Host     string
+	Listener net.Listener
+	// Reload has the server follow changes of the directory.
+	Reload Switch
+	// Provision makes all endpoints at once.
+	Provision Switch
+	// Remove removes what the session rented at its end.
+	Remove Switch
+	// Ask is read for an answer where many endpoints are about to be made; nil asks
+	// nobody, and takes it as Agreed says.
+	Ask    *bufio.Reader
+	Agreed Switch
+	Logger *slog.Logger
+}
+
+// Switch is something that is on or off.
+type Switch bool
+
+// Run serves a project until ctx ends, and says then what it leaves behind.
+func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
+	if len(p.Faults) > 0 {
+		for _, f := range p.Faults {
+			s.say("%s", f)
+		}
+		return fmt.Errorf("%s has %d faults", p.Dir, len(p.Faults))
+	}
+	if len(p.Endpoints) == 0 {
+		return fmt.Errorf("%s has no endpoint, in a Python file or in %s", p.Dir, manifestName)
+	}
+	hosts, err := Hosts(o.Host, o.Listener.Addr())
+	if err != nil {
+		return err
+	}
+	server, err := NewServer(s, p, hosts)
+	if err != nil {
+		return err
+	}
+	if ip, err := netip.ParseAddr(o.Host); o.Host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		s.say("Warning: %s is not loopback. This server asks for no key: who reaches it rents on yours.", o.Host)
+	}
+	s.greet(p, hosts[0])
+	if o.Provision {
+		if err := s.all(ctx, p, o); err != nil {
+			return err
+		}
+	}
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.Guard(running) })
+	if o.Reload {
+		group.Go(func() error { s.follow(running, server, p, o.Logger); return nil })
+	}
+	web := &http.Server{Handler: server, ReadHeaderTimeout: 5 * time.Second}
+	group.Go(func() error {
+		<-running.Done()
+		return web.Close()
+	})
+	group.Go(func() error {
+		if err := web.Serve(o.Listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	err = group.Wait()
+	if o.Remove {
+		s.RemoveAll(context.WithoutCancel(ctx))
+	}
+	s.Leftovers()
+	return err
+}
+
+// greet lists the routes.
+func (s *Session) greet(p *Project, host string) {
+	t := tabwriter.NewWriter(s.set.Out, 0, 0, 2, ' ', 0)
+	for _, r := range p.Routes() {
+		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", r.Method, r.Path, r.Endpoint.name(), printable(r.summary())) // Flush reports
+	}
+	_ = t.Flush() // as say
+	s.say("\n  docs  http://%s/docs\n  stop  Ctrl-C\n", host)
+}
+
+// Many endpoints are made at once only if that is confirmed.
+const (
+	many   = 5
+	atOnce = 3
+)
+
+// all makes all endpoints. Those that cannot be are tried again at their first call.
+func (s *Session) all(ctx context.Context, p *Project, o Options) error {
+	if n := len(p.Endpoints); n > many && !o.Agreed {
+		if o.Ask == nil {
+			return fmt.Errorf("--auto-provision would make %d endpoints: say --yes, or run it in a terminal", n)
+		}
+		s.say("Make %d endpoints? [y/N]", n)
+		line, err := o.Ask.ReadString('\n')
+		if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+			return errors.New("nothing is made")
+		}
+	}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, e := range p.Endpoints {
+		group.Go(func() error {
+			_, _ = s.Endpoint(ctx, e, p.Python) // it is said
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// follow turns the server to the project as it becomes.
+func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger *slog.Logger) {
+	tree := func() config.Inputs {
+		return config.Tree(p.Dir, func(name string) bool {
+			return strings.HasPrefix(name, ".") || name == "__pycache__" || name == "node_modules"
+		})
+	}
+	config.Watch(ctx, tree(), nil, logger, func() config.Inputs {
+		now := tree()
+		next, err := s.python.Read(ctx, p.Dir)
+		if err != nil {
+			s.say("The project cannot be read, and stays as it was: %v", err)
+			return now
+		}
+		server.Serve(next)
+		s.say("Reloaded: %d routes.", len(next.Routes()))
+		for _, f := range next.Faults {
+			s.say("%s", f)
+		}
+		return now
+	})
+}
+
+// Standing is an endpoint of the project as it is at its gateway.
+type Standing struct {
+	Name   string    `json:"name"`
+	ID     string    `json:"id"`
+	Status string    `json:"status"` // Active, Inactive if it is gone, or Unknown
+	Hourly float64   `json:"usd_per_hour"`
+	Made   time.Time `json:"made"`
+	// Gateway is where it was made; Elsewhere if that is not the session's.
+	Gateway   string `json:"gateway"`
+	Elsewhere bool   `json:"-"`
+}
+
+// List looks at all endpoints of the project.
+func (s *Session) List(ctx context.Context) ([]Standing, error) {
+	all, err := s.state.Read()
+	list := []Standing{}
+	for gateway, names := range sorted(all) {
+		for name, e := range sorted(names) {
+			if e.Key == "" {
+				continue
+			}
+			found := Standing{Name: livePrefix + name, ID: e.ID, Status: "Unknown", Hourly: e.Hourly, Made: e.Made, Gateway: gateway, Elsewhere: gateway != s.gateway.URL}
+			if !found.Elsewhere && e.ID != "" {
+				switch there, err := s.gateway.there(ctx, name, e.ID); {
+				case err == nil && there:
+					found.Status = "Active"
+				case err == nil:
+					found.Status = "Inactive"
+				}
+			}
+			list = append(list, found)
+		}
+	}
+	return list, err
+}

@@ -1,0 +1,305 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tollgate-dev/tollgate/gateway/reference"
+)
+
+// Server serves a project. It may be given another while it serves.
+type Server struct {
+	session *Session
+	hosts   []string
+	origin  *http.CrossOriginProtection
+	files   map[string]reference.File
+	now     atomic.Pointer[site]
+}
+
+// site is a project as it is served. It never changes.
+type site struct {
+	project *Project
+	routes  []Route
+	openapi []byte
+}
+
+// NewServer returns a server that answers for the hosts alone, each with its port.
+func NewServer(s *Session, p *Project, hosts []string) (*Server, error) {
+	files, err := explorer()
+	if err != nil {
+		return nil, err
+	}
+	server := &Server{session: s, hosts: hosts, origin: http.NewCrossOriginProtection(), files: files}
+	server.Serve(p)
+	return server, nil
+}
+
+// Serve turns to a project. Calls under way keep the one they have.
+func (s *Server) Serve(p *Project) {
+	s.now.Store(&site{project: p, routes: p.Routes(), openapi: openAPI(p)})
+}
+
+// Hosts are the names by which a browser may reach a listener: of one that is on every
+// address, all addresses of this machine.
+func Hosts(host string, addr net.Addr) ([]string, error) {
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return nil, err
+	}
+	names := []string{host, "localhost", "127.0.0.1", "::1"}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		all, err := net.InterfaceAddrs()
+		if err != nil {
+			return nil, fmt.Errorf("addresses of this machine: %w", err)
+		}
+		for _, a := range all {
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				names = append(names, p.Addr().String())
+			}
+		}
+	}
+	hosts := make([]string, len(names))
+	for i, name := range names {
+		hosts[i] = net.JoinHostPort(name, port)
+	}
+	return hosts, nil
+}
+
+// ServeHTTP answers a developer, or a page of this server. It asks for no credentials,
+// so requests by other names of this machine and from other pages are refused, reads
+// included: a route may rent.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
+		fail(w, http.StatusMisdirectedRequest, fmt.Sprintf("this server answers for %s alone", strings.Join(s.hosts, ", ")))
+		return
+	}
+	site := s.now.Load()
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		if s.own(w, r, site) {
+			return
+		}
+	}
+	unsafe := r.Clone(r.Context())
+	unsafe.Method = http.MethodPost
+	if err := s.origin.Check(unsafe); err != nil {
+		fail(w, http.StatusForbidden, "calls from pages of other origins are refused")
+		return
+	}
+	route, args, allowed := site.match(r.Method, r.URL.EscapedPath())
+	if route == nil {
+		s.unknown(w, r, site, allowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPayload))
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a body has at most %d MiB", maxPayload>>20))
+		return
+	}
+	s.call(w, r, site, route, args, body)
+}
+
+// own serves what the server has itself, and reports whether it did.
+func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
+	file, ok := s.files[r.URL.Path]
+	switch {
+	case ok:
+		maps.Copy(w.Header(), file.Header)
+		_, _ = w.Write(file.Body())
+	case r.URL.Path == "/":
+		write(w, http.StatusOK, map[string]string{"message": "tollgate dev", "docs": reference.Path})
+	case r.URL.Path == "/ping":
+		write(w, http.StatusOK, map[string]string{"status": "healthy"})
+	case r.URL.Path == "/openapi.json":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(site.openapi)
+	default:
+		return false
+	}
+	return true
+}
+
+// unknown answers for a path without a route.
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, allowed []string) {
+	for _, f := range site.project.Faults {
+		if f.File == manifestName || strings.HasPrefix(r.URL.Path, prefixOf(f.File)+"/") {
+			fail(w, http.StatusServiceUnavailable, f.String())
+			return
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		fail(w, http.StatusMethodNotAllowed, "this path is for "+strings.Join(allowed, ", "))
+		return
+	}
+	fail(w, http.StatusNotFound, "no route; /openapi.json has those that there are")
+}
+
+// call runs a route and writes what comes of it.
+func (s *Server) call(w http.ResponseWriter, r *http.Request, site *site, route *Route, inPath map[string]string, body []byte) {
+	var value any
+	var err error
+	switch {
+	case !route.Endpoint.balanced():
+		value, err = s.job(r.Context(), site.project, route, body)
+	case route.Endpoint.Client:
+		s.forward(w, r, site, route, body)
+		return
+	default:
+		in := incoming{Body: string(body), Path: inPath}
+		if r.Method == http.MethodGet {
+			in.Query = r.URL.Query()
+		}
+		value, err = s.session.Balanced(r.Context(), site.project, route, in)
+	}
+	if err != nil {
+		s.failed(w, err)
+		return
+	}
+	write(w, http.StatusOK, value)
+}
+
+// job runs a job whose input is in its wrapper. A function without parameters needs none.
+func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte) (any, error) {
+	f := route.Function
+	var wrapper map[string]json.RawMessage
+	input, err := json.RawMessage("{}"), error(nil)
+	if len(bytes.TrimSpace(body)) > 0 {
+		err = json.Unmarshal(body, &wrapper)
+	}
+	wrapped, ok := wrapper["input"]
+	if ok {
+		input = wrapped
+	}
+	if err != nil || !ok && (len(wrapper) > 0 || len(f.Params) > 0 || route.Endpoint.Client) {
+		names := make([]string, len(f.Params))
+		for i, p := range f.Params {
+			names[i] = fmt.Sprintf("%q: ...", p.Name)
+		}
+		return nil, &badInput{`body: want the wrapper "input" around the arguments: {"input": {` + strings.Join(names, ", ") + "}}"}
+	}
+	id, output, err := s.session.Job(ctx, p, route, input)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"id": id, "status": "COMPLETED", "output": output}, nil
+}
+
+// forward passes a request on to an image, and its answer back.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, route *Route, body []byte) {
+	path := strings.TrimPrefix(r.URL.EscapedPath(), route.Endpoint.Prefix)
+	if r.URL.RawQuery != "" {
+		path += "?" + r.URL.RawQuery
+	}
+	header := http.Header{}
+	for _, name := range []string{"Content-Type", "Accept"} {
+		if v := r.Header.Get(name); v != "" {
+			header.Set(name, v)
+		}
+	}
+	a, err := s.session.Forward(r.Context(), site.project, route.Endpoint, r.Method, path, header, body)
+	if err != nil {
+		s.failed(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", a.header.Get("Content-Type"))
+	w.Header().Set("Content-Security-Policy", "sandbox") // an image's page is not this server's
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
+}
+
+// failed writes the error of a call.
+func (s *Server) failed(w http.ResponseWriter, err error) {
+	code := http.StatusBadGateway
+	switch {
+	case isA[*badInput](err):
+		code = http.StatusBadRequest
+	case isA[*failure](err):
+		code = http.StatusInternalServerError
+	case errors.Is(err, ErrSlow):
+		code = http.StatusGatewayTimeout
+	case status(err) != 0:
+		code = status(err)
+	}
+	fail(w, code, err.Error())
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func fail(w http.ResponseWriter, code int, text string) {
+	write(w, code, map[string]string{"error": text})
+}
+
+func write(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		code = http.StatusBadGateway
+		out.Reset()
+		out.WriteString(`{"error":"the result is no JSON"}`)
+	}
+	w.WriteHeader(code)
+	_, _ = w.Write(out.Bytes())
+}
+
+// match finds the route of a request, and the parameters in its path. Routes without
+// parameters win. Without a route it returns the methods that the path has.
+func (s *site) match(method, path string) (found *Route, args map[string]string, allowed []string) {
+	best := -1
+	for i := range s.routes {
+		r := &s.routes[i]
+		values, ok := r.fits(path)
+		if !ok {
+			continue
+		}
+		if r.Method != method {
+			allowed = append(allowed, r.Method)
+			continue
+		}
+		if literal := len(parameter.ReplaceAllString(r.Path, "")); literal > best {
+			found, args, best = r, values, literal
+		}
+	}
+	slices.Sort(allowed)
+	return found, args, slices.Compact(allowed)
+}
+
+// fits reports whether a path, as it is escaped, is one of the route's.
+func (r *Route) fits(path string) (map[string]string, bool) {
+	want, got := strings.Split(r.Path, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return nil, false
+	}
+	args := map[string]string{}
+	for i := range want {
+		name := parameter.FindStringSubmatch(want[i])
+		switch {
+		case name == nil && want[i] == got[i]:
+		case name != nil && got[i] != "":
+			value, err := unescape(got[i])
+			if err != nil {
+				return nil, false
+			}
+			args[name[1]] = value
+		default:
+			return nil, false
+		}
+	}
+	return args, true
+}

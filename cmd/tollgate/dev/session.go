@@ -1,0 +1,290 @@
+package dev
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Settings are what a session goes by.
+type Settings struct {
+	// User labels what is rented; empty for no label.
+	User string
+	// Images are worker images by kind (gpu, cpu, lb, lb-cpu), before the toolkit's.
+	Images map[string]string
+	// MaxUSD bounds what the session may rent, 0 for no bound.
+	MaxUSD float64
+	// Emulated says that what is rented ends with the session.
+	Emulated bool
+	// Cold bounds how long a call waits for a worker.
+	Cold time.Duration
+	// Now is the clock, Out is told what happens.
+	Now func() time.Time
+	Out io.Writer
+}
+
+// Session makes the endpoints that calls require, once whoever races for them. It is
+// safe for concurrent use.
+type Session struct {
+	gateway *Gateway
+	state   *State
+	python  Python
+	set     Settings
+	child   chan struct{} // a place for each child that may run at once
+	kick    chan struct{} // what is rented has changed
+
+	mu      sync.Mutex
+	flights map[string]*flight
+	rented  map[string]rental
+	ended   float64 // USD that rentals of the past may have cost
+	over    bool    // the bound is reached
+}
+
+// flight is the making of an endpoint, under way or done.
+type flight struct {
+	digest string
+	done   chan struct{}
+	id     string
+	err    error
+}
+
+// NewSession returns a session that has rented nothing.
+func NewSession(g *Gateway, s *State, p Python, set Settings) *Session {
+	return &Session{
+		gateway: g, state: s, python: p, set: set, child: make(chan struct{}, 4), kick: make(chan struct{}, 1),
+		flights: map[string]*flight{}, rented: map[string]rental{},
+	}
+}
+
+// say tells the developer something, on a line of its own.
+func (s *Session) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // nobody reads it where that fails
+}
+
+// Endpoint returns the id of an endpoint that is as e says, which it makes, changes or
+// takes over if it has to. Making it outlives the caller, since others may wait too.
+func (s *Session) Endpoint(ctx context.Context, e *Endpoint, python string) (string, error) {
+	if e.Config.ID != "" {
+		return e.Config.ID, nil
+	}
+	image := e.image(s.set.Images, python)
+	digest := e.digest(image)
+	for {
+		f, err := s.flight(ctx, e, image, digest)
+		if err != nil {
+			return "", err
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+		if f.err != nil || f.digest == digest {
+			return f.id, f.err
+		}
+		s.forget(e.name(), f.id) // it is as another configuration has it
+	}
+}
+
+// provisionPatience bounds the calls that make an endpoint.
+const provisionPatience = 3 * time.Minute
+
+// flight returns the making of an endpoint, which it begins if nobody has.
+func (s *Session) flight(ctx context.Context, e *Endpoint, image, digest string) (*flight, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil, s.overError()
+	}
+	if f := s.flights[e.name()]; f != nil {
+		return f, nil
+	}
+	f := &flight{digest: digest, done: make(chan struct{})}
+	s.flights[e.name()] = f
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), provisionPatience)
+		defer cancel()
+		f.id, f.err = s.ensure(ctx, e, image, digest)
+		close(f.done)
+		if f.err != nil {
+			s.say("%s%s: %v", livePrefix, e.name(), f.err)
+			s.forget(e.name(), f.id) // the next call tries again
+		}
+	}()
+	return f, nil
+}
+
+// forget has the next call look at an endpoint anew, if it is still that one.
+func (s *Session) forget(name, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.flights[name]; f != nil {
+		select {
+		case <-f.done:
+			if f.id == id {
+				delete(s.flights, name)
+			}
+		default:
+		}
+	}
+}
+
+// ensure makes the endpoint what e says.
+func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string) (string, error) {
+	var list struct{ Gpus []gpuType }
+	if len(e.Config.CPU) == 0 {
+		if err := s.gateway.call(ctx, http.MethodGet, "/v2/catalog/gpus", nil, nil, &list); err != nil {
+			return "", fmt.Errorf("price list: %w", err)
+		}
+	}
+	body, err := e.body(image, list.Gpus)
+	if err != nil {
+		return "", err
+	}
+	entry, there, err := s.standing(ctx, e.name())
+	switch {
+	case err != nil:
+		return "", err
+	case there && entry.Kind != e.kind():
+		s.say("%s%s is of another kind now: it is removed and made anew", livePrefix, e.name())
+		if err := s.Remove(ctx, e.name()); err != nil {
+			return "", err
+		}
+	case there && entry.Digest == digest:
+		s.say("%s%s is there already, as configured", livePrefix, e.name())
+		s.rent(e.name(), entry)
+		return entry.ID, nil
+	case there:
+		delete(body, "type")
+		entry.Digest = digest
+		return entry.ID, s.update(ctx, e, entry, body)
+	}
+	return s.create(ctx, e, &Entry{Digest: digest, Kind: e.kind()}, body)
+}
+
+// standing returns what is remembered of an endpoint, and whether it is there. A create
+// that was cut off is sent again: the gateway answers with what the first one made.
+func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, error) {
+	all, err := s.state.Read()
+	if err != nil {
+		return nil, false, err
+	}
+	entry := all.in(s.gateway.URL)[name]
+	if entry == nil || entry.Key == "" {
+		return nil, false, nil
+	}
+	if entry.ID == "" {
+		s.say("%s%s: an earlier create was cut off; asking what became of it", livePrefix, name)
+		if _, err := s.submit(ctx, name, entry); err != nil {
+			return nil, false, err
+		}
+	}
+	there, err := s.gateway.there(ctx, name, entry.ID)
+	return entry, there, err
+}
+
+// create makes the endpoint. What is about to be sent is written down before.
+func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body map[string]any) (string, error) {
+	q, err := s.quote(ctx, e, http.MethodPost, "/v2/serverless", body)
+	if err != nil {
+		return "", err
+	}
+	if entry.Body, err = json.Marshal(body); err != nil {
+		return "", err
+	}
+	entry.Labels = s.header().Get(labelsHeader)
+	entry.Hourly, entry.Made, entry.Emulated = q.hourly, s.set.Now().UTC(), s.set.Emulated
+	err = s.state.Change(func(all entries) {
+		if old := all.in(s.gateway.URL)[e.name()]; old != nil {
+			entry.Generation = old.Generation + 1
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.state.project, s.gateway.URL, e.name(), entry.Body, entry.Generation))
+		entry.Key = "dev-" + hex.EncodeToString(sum[:])
+		all.in(s.gateway.URL)[e.name()] = entry
+	})
+	if err != nil {
+		return "", err
+	}
+	replayed, err := s.submit(ctx, e.name(), entry)
+	if err != nil {
+		return "", err
+	}
+	if replayed { // made by a session whose state is lost; the endpoint may be, too
+		there, err := s.gateway.there(ctx, e.name(), entry.ID)
+		if err != nil {
+			return "", err
+		}
+		if !there {
+			return s.create(ctx, e, &Entry{Digest: entry.Digest, Kind: entry.Kind}, body)
+		}
+	}
+	s.say("%s%s is made: %s", livePrefix, e.name(), entry.ID)
+	s.rent(e.name(), entry)
+	return entry.ID, nil
+}
+
+// submit sends an entry's create and keeps the id. It reports whether the gateway
+// answered as before. A definite refusal ends the entry.
+func (s *Session) submit(ctx context.Context, name string, entry *Entry) (replayed bool, err error) {
+	header := http.Header{"Idempotency-Key": {entry.Key}}
+	if entry.Labels != "" {
+		header.Set(labelsHeader, entry.Labels)
+	}
+	a, err := s.gateway.send(ctx, http.MethodPost, "/v2/serverless", header, entry.Body)
+	if err != nil {
+		return false, err
+	}
+	switch a.status {
+	case http.StatusOK, http.StatusCreated:
+	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity:
+		return false, errors.Join(refusalOf(a), s.state.end(s.gateway.URL, name))
+	default:
+		return false, refusalOf(a)
+	}
+	var made record
+	if err := json.Unmarshal(a.body, &made); err != nil || made.ID == "" {
+		return false, fmt.Errorf("gateway %s: a create was answered without an id", s.gateway.URL)
+	}
+	entry.ID, entry.Body = made.ID, nil
+	return a.header.Get("Idempotent-Replayed") == "true", s.state.put(s.gateway.URL, name, entry)
+}
+
+// update changes the endpoint.
+func (s *Session) update(ctx context.Context, e *Endpoint, entry *Entry, body map[string]any) error {
+	path := "/v2/serverless/" + entry.ID
+	q, err := s.quote(ctx, e, http.MethodPatch, path, body)
+	if err != nil {
+		return err
+	}
+	if err := s.gateway.call(ctx, http.MethodPatch, path, nil, body, nil); err != nil {
+		return err
+	}
+	entry.Hourly = q.hourly
+	s.say("%s%s is changed: %s", livePrefix, e.name(), entry.ID)
+	s.rent(e.name(), entry)
+	return s.state.put(s.gateway.URL, e.name(), entry)
+}
+
+// Remove deletes an endpoint of the project and forgets it.
+func (s *Session) Remove(ctx context.Context, name string) error {
+	entry, there, err := s.standing(ctx, name)
+	if err == nil && entry == nil {
+		err = errors.New("this directory has no such endpoint at this gateway")
+	}
+	if err == nil && there {
+		err = s.gateway.remove(ctx, entry.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("%s%s: %w", livePrefix, name, err)
+	}
+	s.forget(name, entry.ID)
+	s.giveUp(name)
+	return s.state.end(s.gateway.URL, name)
+}

@@ -1,0 +1,182 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// labelsHeader says what is rented for whom.
+const labelsHeader = "X-Tollgate-Labels"
+
+// header is that of what rents something.
+func (s *Session) header() http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := http.Header{}
+	if s.set.User != "" {
+		h.Set(labelsHeader, "dev="+s.set.User)
+	}
+	return h
+}
+
+// quote asks what a change of an endpoint would cost, and says so before it is made. What
+// the session's bound has no room for is refused. Where the organisation has no label
+// dev, nothing is labelled.
+func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, body map[string]any) (quote, error) {
+	q, err := s.gateway.estimate(ctx, method, path, s.header(), body)
+	if strings.Contains(fmt.Sprint(q.refusal, err), labelsHeader) && s.set.User != "" {
+		s.say("The organisation takes no label dev from this key: what is rented has none.")
+		s.mu.Lock()
+		s.set.User = ""
+		s.mu.Unlock()
+		q, err = s.gateway.estimate(ctx, method, path, s.header(), body)
+	}
+	if err != nil {
+		return q, err
+	}
+	line := fmt.Sprintf("%s%s: at most %.4g USD an hour, %.2f a month, with workers %d", livePrefix, e.name(), q.hourly, q.monthly, e.Config.Workers[1])
+	for _, b := range q.budgets {
+		if strings.Contains(b.Budget, " per_") {
+			line += fmt.Sprintf("; %s then has %.4g of %.4g USD left", b.Budget, max(b.Limit-b.After, 0), b.Limit)
+		}
+	}
+	s.say("%s", line)
+	return q, s.room(e, q)
+}
+
+// room refuses what the session's bound has no room for.
+func (s *Session) room(e *Endpoint, q quote) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spent, rate := s.spent()
+	left := s.set.MaxUSD - spent
+	switch {
+	case s.set.MaxUSD == 0:
+		return nil
+	case s.over || left <= 0:
+		return s.overError()
+	}
+	if rate += q.hourly - s.rented[e.name()].hourly; rate > 0 {
+		lasts := time.Duration(min(left/rate, 1e5) * float64(time.Hour)).Round(time.Second)
+		s.say("--max-usd has %.4g of %.4g USD left: %s with every worker running", left, s.set.MaxUSD, lasts)
+	}
+	return nil
+}
+
+// overError is the refusal of what the session's bound has no room for.
+func (s *Session) overError() error {
+	return &Refusal{Status: http.StatusPaymentRequired, Detail: fmt.Sprintf("this session may have cost the %.4g USD of --max-usd: it rents nothing more", s.set.MaxUSD)}
+}
+
+// rental is an endpoint of the session, and what it costs at most.
+type rental struct {
+	id     string
+	hourly float64
+	since  time.Time
+}
+
+// rent counts what an endpoint costs from now on.
+func (s *Session) rent(name string, entry *Entry) {
+	s.giveUp(name)
+	s.mu.Lock()
+	s.rented[name] = rental{id: entry.ID, hourly: entry.Hourly, since: s.set.Now()}
+	s.mu.Unlock()
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// giveUp ends the count of an endpoint.
+func (s *Session) giveUp(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.rented[name]; ok {
+		s.ended += r.hourly * s.set.Now().Sub(r.since).Hours()
+		delete(s.rented, name)
+	}
+}
+
+// spent is what the session may have cost until now, and costs an hour: every worker
+// that its endpoints may have is taken to run all the time.
+func (s *Session) spent() (usd, rate float64) {
+	usd = s.ended
+	for _, r := range s.rented {
+		usd += r.hourly * s.set.Now().Sub(r.since).Hours()
+		rate += r.hourly
+	}
+	return usd, rate
+}
+
+// removePatience bounds a removal, and the pause before it is tried again.
+const removePatience = 20 * time.Second
+
+// Guard removes the session's endpoints when they may have cost what the session may,
+// until ctx ends.
+func (s *Session) Guard(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		spent, rate := s.spent()
+		s.mu.Unlock()
+		wait := 24 * time.Hour
+		if left := s.set.MaxUSD - spent; s.set.MaxUSD > 0 && rate > 0 {
+			wait = min(wait, max(time.Duration(left/rate*float64(time.Hour)), 0))
+		}
+		if s.set.MaxUSD > 0 && rate > 0 && wait < time.Millisecond {
+			s.mu.Lock()
+			s.over = true
+			s.mu.Unlock()
+			s.say("This session may have cost the %.4g USD of --max-usd: its endpoints are removed.", s.set.MaxUSD)
+			wait = removePatience
+			if s.RemoveAll(ctx) {
+				continue
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.kick:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// RemoveAll removes what the session rented, and reports whether nothing is left.
+func (s *Session) RemoveAll(ctx context.Context) bool {
+	s.mu.Lock()
+	names := slices.Sorted(maps.Keys(s.rented))
+	s.mu.Unlock()
+	all := true
+	for _, name := range names {
+		ctx, cancel := context.WithTimeout(ctx, removePatience)
+		err := s.Remove(ctx, name)
+		cancel()
+		if err != nil {
+			s.say("%v", err)
+			all = false
+			continue
+		}
+		s.say("%s%s is removed", livePrefix, name)
+	}
+	return all
+}
+
+// Leftovers says what still is there and costs, where that does not end with the session.
+func (s *Session) Leftovers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.set.Emulated {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.rented)) {
+		s.say("%s%s (%s) is still there: at most %.4g USD an hour while its workers run.", livePrefix, name, s.rented[name].id, s.rented[name].hourly)
+	}
+	if len(s.rented) > 0 {
+		s.say("'tollgate dev undeploy --all' removes it; 'tollgate dev --rm' does so at its end.")
+	}
+}

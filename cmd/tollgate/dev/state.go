@@ -1,0 +1,214 @@
+package dev
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// State is what a project remembers of its endpoints, in .tollgate/dev.json. Every look
+// reads the file anew and every change rewrites it whole, under a lock, so processes can
+// share it. It follows no link out of the project.
+type State struct {
+	root    *os.Root
+	project string
+}
+
+// Entry is an endpoint that was made, or is being made.
+type Entry struct {
+	// ID is the platform's; empty while the create's answer is not known.
+	ID string `json:"id,omitempty"`
+	// Key, Labels and Body are the create: sent again, they make nothing twice.
+	Key    string          `json:"key"`
+	Labels string          `json:"labels,omitempty"`
+	Body   json.RawMessage `json:"body,omitempty"`
+	// Generation is that of the key: it grows when an endpoint of the name is to be
+	// made anew.
+	Generation int `json:"generation"`
+	// Digest and Kind are of the configuration that the endpoint has.
+	Digest string `json:"digest"`
+	Kind   string `json:"kind"`
+	// Hourly is the most that it costs an hour, in USD.
+	Hourly float64 `json:"hourly"`
+	// Emulated endpoints end with their gateway.
+	Emulated bool      `json:"emulated,omitempty"`
+	Made     time.Time `json:"made"`
+}
+
+// entries are the endpoints by gateway and name.
+type entries map[string]map[string]*Entry
+
+// sorted yields a map in the order of its keys.
+func sorted[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}
+
+// in returns those of a gateway, which may be added to.
+func (e entries) in(gateway string) map[string]*Entry {
+	if e[gateway] == nil {
+		e[gateway] = map[string]*Entry{}
+	}
+	return e[gateway]
+}
+
+// Names of the files.
+const (
+	stateDir  = ".tollgate"
+	stateFile = stateDir + "/dev.json"
+	newFile   = stateDir + "/dev.json.new"
+	lockFile  = stateDir + "/dev.lock"
+	serveFile = stateDir + "/serve.lock"
+)
+
+// OpenState opens the state of a project. owner tells users and machines apart: the
+// state of another's directory, as a checkout may hold, is refused.
+func OpenState(dir, owner string) (*State, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("project: %w", err)
+	}
+	sum := sha256.Sum256([]byte(owner + "\x00" + dir))
+	s := &State{root: root, project: hex.EncodeToString(sum[:])}
+	err = root.Mkdir(stateDir, 0o700)
+	if err == nil {
+		err = root.WriteFile(stateDir+"/.gitignore", []byte("*\n"), 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, errors.Join(fmt.Errorf("state: %w", err), root.Close())
+	}
+	return s, nil
+}
+
+// Close gives the directory up.
+func (s *State) Close() error { return s.root.Close() }
+
+// ErrServed means that another process serves the directory.
+var ErrServed = errors.New("another 'tollgate dev' serves this directory; stop it first")
+
+// Serve holds the directory for one server until release is called.
+func (s *State) Serve() (release func() error, err error) {
+	release, err = s.lock(serveFile, syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, ErrServed
+	}
+	return release, err
+}
+
+func (s *State) lock(name string, how int) (release func() error, err error) {
+	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), how); err != nil {
+		return nil, errors.Join(fmt.Errorf("state: lock %s: %w", name, err), f.Close())
+	}
+	return f.Close, nil
+}
+
+// Read returns what is remembered.
+func (s *State) Read() (entries, error) {
+	data, err := s.root.ReadFile(stateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return entries{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	var kept struct {
+		Project  string
+		Gateways entries
+	}
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return nil, fmt.Errorf("state: %s: %w", stateFile, err)
+	}
+	if kept.Project != s.project {
+		return nil, fmt.Errorf("state: %s was written in another directory or by another user; remove it if its endpoints are not yours", stateFile)
+	}
+	for _, all := range kept.Gateways {
+		for name, e := range all {
+			if e == nil || !endpointName.MatchString(name) {
+				return nil, fmt.Errorf("state: %s: %q is no endpoint", stateFile, name)
+			}
+		}
+	}
+	if kept.Gateways == nil {
+		kept.Gateways = entries{}
+	}
+	return kept.Gateways, nil
+}
+
+// Change changes what is remembered. The file is replaced as a whole, and is on the
+// disk when Change returns.
+func (s *State) Change(change func(entries)) (err error) {
+	release, err := s.lock(lockFile, syscall.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	all, err := s.Read()
+	if err != nil {
+		return err
+	}
+	change(all)
+	data, err := json.MarshalIndent(map[string]any{"project": s.project, "gateways": all}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	f, err := s.root.OpenFile(newFile, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = s.root.Rename(newFile, stateFile)
+	}
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	return nil
+}
+
+// put remembers an endpoint.
+func (s *State) put(gateway, name string, e *Entry) error {
+	return s.Change(func(all entries) { all.in(gateway)[name] = e })
+}
+
+// end forgets an endpoint but for its generation, which its successor continues.
+func (s *State) end(gateway, name string) error {
+	return s.Change(func(all entries) {
+		if e := all.in(gateway)[name]; e != nil {
+			*e = Entry{Generation: e.Generation, Emulated: e.Emulated}
+		}
+	})
+}
+
+// Drop forgets what was made at an emulator, which is gone with it. What was made at a
+// real gateway of that address stays, and is an error: it must not be taken for other.
+func (s *State) Drop(gateway string) error {
+	var kept error
+	err := s.Change(func(all entries) {
+		maps.DeleteFunc(all[gateway], func(_ string, e *Entry) bool { return e.Emulated })
+		if len(all[gateway]) == 0 {
+			delete(all, gateway)
+		} else {
+			kept = fmt.Errorf("state: this directory has endpoints at a gateway %s that is no emulator's; undeploy them first", gateway)
+		}
+	})
+	return errors.Join(err, kept)
+}
