@@ -22,7 +22,13 @@ import (
 )
 
 // demoFlags are what the demo can be told on the command line.
-type demoFlags struct{ listen, admin, platform, redis, envoy string }
+type demoFlags struct {
+	listen, admin, platform, redis, envoy string
+	// worker runs the functions that endpoints are sent.
+	worker platform.Worker
+	// greet says where everything is.
+	greet func(data, admin, emulator string) error
+}
 
 func newDemo() *cobra.Command {
 	var f demoFlags
@@ -37,6 +43,7 @@ an Envoy from PATH in front, which the gateway configures. TOLLGATE_BRAND is the
 platform's name as clients of the retired interfaces spell it (legacy.brand).`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			f.greet = func(data, admin, emulator string) error { return greet(cmd.OutOrStdout(), data, admin, emulator) }
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
@@ -63,7 +70,7 @@ func demoAccounts() []platform.Account {
 func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if f.platform == "" {
-		emulator, err := newEmulator(platform.Options{Accounts: demoAccounts()})
+		emulator, err := newEmulator(platform.Options{Accounts: demoAccounts(), Worker: f.worker})
 		if err != nil {
 			return err
 		}
@@ -105,7 +112,7 @@ func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := greet(stdout, data.Addr().String(), admin.Addr().String(), f.platform); err != nil {
+	if err := f.greet(data.Addr().String(), admin.Addr().String(), f.platform); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -84,7 +84,7 @@ Try it without any account:  tollgate demo`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newCheck(), newDemo(), newPlatform(), newKeys(), newTokens(), newLimits(), newSpend(), newApprovals(), newAudit(), newBilling(), newExplain(), newDecisions(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion())
+	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newTokens(), newLimits(), newSpend(), newApprovals(), newAudit(), newBilling(), newExplain(), newDecisions(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion())
 	return root
 }
 

@@ -82,11 +82,26 @@ tail -n +3 audit.log > rest; mv rest audit.log
 // pages are those whose commands are run, by name, and what stands before each.
 func pages() map[string]string {
 	return map[string]string{
-		"quickstart": "", "budgets": "",
+		"quickstart": "", "budgets": "", "dev": developed,
 		"approvals": installed, "graphql": installed, "identity": installed, "keys": installed, "operations": installed,
 		"repeats": installed, "upgrade": installed, "v1": installed,
 	}
 }
+
+// developed is what stands before the page of tollgate dev: its example, and commands that
+// find the ports there are.
+const developed = `
+cp -r "$EXAMPLES" docs
+mv bin/tollgate bin/built
+top=$PWD gateway=127.0.0.1:8080 server=127.0.0.1:8888
+tollgate() {
+  case "$1 $2" in
+    "dev --platform") command built "$@" --gateway http://$gateway --port ${server##*:} ;;
+    "dev "*) command built "$@" --gateway http://$gateway ;;
+    *) command built "$@" --admin $(sed -n 's/^admin *//p' "$top/dev.log") ;;
+  esac
+}
+`
 
 // demonstrated is what stands before the README: the demo runs. Commands ask the
 // listeners that it has here.
@@ -161,7 +176,7 @@ func runPage(t *testing.T, page, before string) {
 	t.Helper()
 	const separator = "\x00"
 	text := before + separator + read(t, page)
-	for _, port := range []string{"8080", "8081", "8082", "8083", "8090"} {
+	for _, port := range []string{"8080", "8081", "8082", "8083", "8090", "8888"} {
 		free, err := redistest.FreePort()
 		if err != nil {
 			t.Fatal(err)
@@ -180,6 +195,10 @@ func runPage(t *testing.T, page, before string) {
 	if err := os.Symlink(binary(t), filepath.Join(checkout, "bin/tollgate")); err != nil {
 		t.Fatal(err)
 	}
+	examples, err := filepath.Abs(root + "docs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	const mark = "---- exit "
 	var script strings.Builder
 	script.WriteString("set -m 2> /dev/null; make() { test -e Makefile || test \"$1\" = build; }; trap 'kill $(jobs -p) 2> /dev/null' EXIT\n")
@@ -190,7 +209,7 @@ func runPage(t *testing.T, page, before string) {
 		fmt.Fprintf(&script, "%secho \"%s$?\"\n", s.command, mark)
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script.String())
-	cmd.Dir, cmd.Env = checkout, append(os.Environ(), "TMPDIR="+t.TempDir(), "PATH="+filepath.Join(checkout, "bin")+":"+os.Getenv("PATH"))
+	cmd.Dir, cmd.Env = checkout, append(os.Environ(), "EXAMPLES="+examples, "TMPDIR="+t.TempDir(), "PATH="+filepath.Join(checkout, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v", err)

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/dev"
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// devFlags are what 'tollgate dev' can be told on the command line.
+type devFlags struct {
+	gateway, keyEnv, keyFile string
+	platform, host           string
+	port                     int
+	reload, noReload         bool
+	provision, yes, remove   bool
+	images                   map[string]string
+	maxUSD                   float64
+	cold                     time.Duration
+	output                   output
+	all, stale               bool
+}
+
+func newDev() *cobra.Command {
+	var f devFlags
+	cmd := &cobra.Command{
+		Use:   "dev [DIR]",
+		Short: "Serve the functions of a directory, which run on the platform",
+		Long: `Serves the functions of a directory's Python files on a local port and runs their
+bodies on the platform, through a gateway. What that rents is judged, priced and
+owned there like all else, and stays until it is removed. The files are read, and
+nothing of them is run on this machine. Without python3 the endpoints are those of
+tollgate-dev.yaml, which are images. See docs/dev.md.
+
+Try it without any account:  tollgate dev --platform emulator DIR`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
+	}
+	p := cmd.PersistentFlags()
+	p.StringVar(&f.gateway, "gateway", "http://127.0.0.1:8080", "address of the gateway, with --platform emulator the one it listens on; TOLLGATE_GATEWAY is another default")
+	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds your key, in the environment or in .env of the directory")
+	p.StringVar(&f.keyFile, "key-file", "", "file that holds your key if no variable does (default tollgate/key in the user's configuration directory)")
+	flags := cmd.Flags()
+	flags.StringVar(&f.platform, "platform", "", "'emulator' runs a gateway and an emulator of the platform beside the server")
+	flags.StringVar(&f.host, "host", "localhost", "address to serve on")
+	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; the next free one if it is taken")
+	flags.BoolVar(&f.reload, "reload", true, "follow changes of the files")
+	flags.BoolVar(&f.noReload, "no-reload", false, "serve the files as they are at the start")
+	flags.BoolVar(&f.provision, "auto-provision", false, "make all endpoints at the start; above five it asks")
+	flags.BoolVar(&f.yes, "yes", false, "make any number of endpoints without asking")
+	flags.BoolVar(&f.remove, "rm", false, "remove at the end what the session rented")
+	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's")
+	flags.Float64Var(&f.maxUSD, "max-usd", 0, "the most that the session may cost if every worker runs; its endpoints are removed then")
+	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")
+	list := &cobra.Command{
+		Use: "list [DIR]", Short: "List the endpoints that the server of a directory has made", Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return f.output.check() },
+		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.list(cmd, args) }),
+	}
+	f.output.flag(list)
+	undeploy := &cobra.Command{
+		Use: "undeploy [NAME]", Short: "Remove endpoints that the server of this directory has made", Args: cobra.MaximumNArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
+	}
+	undeploy.Flags().BoolVar(&f.all, "all", false, "remove all of them")
+	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget those that are gone")
+	cmd.AddCommand(list, undeploy)
+	return cmd
+}
+
+// serve serves a directory.
+func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
+	if f.platform != "" && f.platform != "emulator" {
+		return fmt.Errorf("--platform %s: expected emulator", f.platform)
+	}
+	for kind := range f.images {
+		if kinds := []string{"gpu", "cpu", "lb", "lb-cpu"}; !slices.Contains(kinds, kind) {
+			return fmt.Errorf("--worker-image %s: expected %s", kind, strings.Join(kinds, ", "))
+		}
+	}
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	python := dev.FindPython(ctx)
+	project, err := python.Read(ctx, directory(args))
+	if err != nil {
+		return err
+	}
+	state, err := openState(project.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+	release, err := state.Serve()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	listener, err := listenNear(net.JoinHostPort(f.host, strconv.Itoa(f.port)), out)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // the server has closed it
+	access := &dev.Gateway{HTTP: new(http.Client)}
+	if f.platform == "emulator" {
+		stack, stop, err := startStack(ctx, demoFlags{listen: f.gateway, worker: platform.Worker{Python: python.Path()}}, out, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, state.Drop(stack.URL), stop()) }()
+		if access = stack; state.Drop(stack.URL) != nil {
+			return state.Drop(stack.URL)
+		}
+	} else if access, err = f.access(cmd, project.Dir); err != nil {
+		return err
+	}
+	session := dev.NewSession(access, state, python, dev.Settings{
+		User: labelOf(userName()), Images: f.images, MaxUSD: f.maxUSD, Emulated: f.platform != "", Cold: f.cold, Now: time.Now, Out: out,
+	})
+	options := dev.Options{
+		Host: f.host, Listener: listener, Reload: dev.Switch(f.reload && !f.noReload), Provision: dev.Switch(f.provision), Remove: dev.Switch(f.remove),
+		Agreed: dev.Switch(f.yes), Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
+	}
+	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
+		options.Ask = bufio.NewReader(in)
+	}
+	return session.Run(ctx, project, options)
+}
+
+// directory is the argument of a command, or the directory that it runs in.
+func directory(args []string) string {
+	if len(args) == 0 {
+		return "."
+	}
+	return args[0]
+}
+
+// openState opens the state of a directory for this user of this machine.
+func openState(dir string) (*dev.State, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	return dev.OpenState(dir, userName()+"@"+host)
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}
+
+// labelOf is a user's name as labels may have it, empty if nothing is left.
+func labelOf(name string) string {
+	name = regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(name, "-")
+	return strings.TrimLeft(name[:min(len(name), 63)], "._-")
+}
+
+// isTerminal reports whether a question can be answered.
+func isTerminal(f *os.File) bool {
+	stat, err := f.Stat()
+	return err == nil && stat.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+}
+
+// access finds the gateway and the developer's key: in the environment, in .env, in a
+// file.
+func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) {
+	address := f.gateway
+	if set := os.Getenv("TOLLGATE_GATEWAY"); set != "" && !cmd.Flags().Changed("gateway") {
+		address = set
+	}
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return nil, fmt.Errorf("--gateway %s: expected an address such as https://tollgate.example", address)
+	}
+	key := os.Getenv(f.keyEnv)
+	if key == "" {
+		if key, err = dotEnv(dir, f.keyEnv); err != nil {
+			return nil, err
+		}
+	}
+	file := f.keyFile
+	if base, err := os.UserConfigDir(); file == "" && err == nil {
+		file = filepath.Join(base, "tollgate", "key")
+	}
+	if key == "" && file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil && (f.keyFile != "" || !errors.Is(err, os.ErrNotExist)) {
+			return nil, fmt.Errorf("key file: %w", err)
+		}
+		key = strings.TrimSpace(string(text))
+	}
+	if key == "" {
+		return nil, fmt.Errorf("no key: set %s, or write it into .env of the directory or into %s", f.keyEnv, file)
+	}
+	return &dev.Gateway{URL: strings.TrimSuffix(address, "/"), Key: key, HTTP: new(http.Client)}, nil
+}
+
+// dotEnv reads one variable of .env, which may not be a link out of the directory.
+// Nothing else of the file is used.
+func dotEnv(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	text, err := root.ReadFile(".env")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
+		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == name {
+			return strings.Trim(strings.TrimSpace(value), `"'`), nil
+		}
+	}
+	return "", nil
+}
+
+// client is a session that serves nothing, for a directory.
+func (f *devFlags) client(cmd *cobra.Command, dir string) (*dev.Session, func() error, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	access, err := f.access(cmd, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := openState(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := dev.NewSession(access, state, dev.Python{}, dev.Settings{Now: time.Now, Out: cmd.OutOrStdout()})
+	return s, state.Close, nil
+}
+
+func (f *devFlags) list(cmd *cobra.Command, args []string) (err error) {
+	s, done, err := f.client(cmd, directory(args))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	all, err := s.List(cmd.Context())
+	if err != nil {
+		return err
+	}
+	t := sheet{{"name", "id", "status", "usd/h at most", "made", "gateway"}}
+	for _, e := range all {
+		t.add(e.Name, e.ID, e.Status, fmt.Sprintf("%.4g", e.Hourly), e.Made.Format(time.RFC3339), e.Gateway)
+	}
+	return f.output.write(cmd.OutOrStdout(), all, t)
+}
+
+func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
+	if (len(args) == 1) == (f.all || f.stale) || f.all && f.stale {
+		return errors.New("name one endpoint, or say --all or --cleanup-stale")
+	}
+	s, done, err := f.client(cmd, ".")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	all, err := s.List(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var faults []error
+	found := false
+	for _, e := range all {
+		name := strings.TrimPrefix(e.Name, "live-")
+		if len(args) == 1 && strings.TrimPrefix(args[0], "live-") != name || f.stale && e.Status != "Inactive" || e.Elsewhere {
+			continue
+		}
+		found = true
+		if err := s.Remove(cmd.Context(), name); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is removed\n", e.Name); err != nil {
+			return err
+		}
+	}
+	if len(args) == 1 && !found {
+		return fmt.Errorf("%s: this directory has no such endpoint at this gateway", args[0])
+	}
+	return errors.Join(faults...)
+}
+
+// startStack runs a gateway at an address, or at the next free port, over an emulator of
+// the platform, as the demo does, until stop is called.
+func startStack(ctx context.Context, f demoFlags, stdout, stderr io.Writer) (access *dev.Gateway, stop func() error, err error) {
+	parsed, err := url.Parse(f.listen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--gateway: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	f.listen, f.admin = parsed.Host, net.JoinHostPort(parsed.Hostname(), "8081")
+	f.greet = func(data, admin, emulator string) error {
+		_, err := fmt.Fprintf(stdout, "gateway   http://%s\nadmin     http://%s\nplatform  %s (the emulator)\n", data, admin, emulator)
+		ready <- "http://" + data
+		return err
+	}
+	go func() { ended <- demo(ctx, f, stdout, stderr) }()
+	stop = func() error {
+		cancel()
+		return <-ended
+	}
+	key := os.Getenv("TOLLGATE_KEY")
+	if !slices.Contains(config.DemoKeys(), key) {
+		key = "tg_demo_research"
+	}
+	select {
+	case data := <-ready:
+		return &dev.Gateway{URL: data, Key: key, HTTP: new(http.Client)}, stop, nil
+	case err := <-ended:
+		cancel()
+		return nil, nil, err
+	}
+}
