@@ -26,7 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// devFlags are what 'tollgate dev' can be told on the command line.
+// devFlags are the options of 'tollgate dev'.
 type devFlags struct {
 	gateway, keyEnv, keyFile string
 	platform, host           string

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// gpuType is what the price list says of a type of GPU.
+// gpuType is a type of GPU in the price list.
 type gpuType struct {
 	ID   string  `json:"id"`
 	Pool *string `json:"pool"`
 }
 
-// kind is what cannot be changed of an endpoint that is made, and says which worker
-// image it has.
+// kind tells queues from load balancers, and GPUs from CPUs: a change cannot alter it, and
+// each has a worker image.
 func (e *Endpoint) kind() string {
 	gpu := len(e.Config.CPU) == 0
 	switch {
@@ -103,7 +103,7 @@ func (e *Endpoint) body(image string, types []gpuType) (map[string]any, error) {
 	return body, err
 }
 
-// onCPU adds what endpoints on CPUs have: they run in one data centre, and their disk
+// onCPU adds the settings of endpoints on CPUs: they run in one data centre, and their disk
 // goes by their size. The platform's API has no shape with one CPU: two are taken.
 func (c *Config) onCPU(body map[string]any) error {
 	var shapes []map[string]any
@@ -131,7 +131,8 @@ func (c *Config) onCPU(body map[string]any) error {
 	return nil
 }
 
-// folded is a name without what spellings of one thing differ by.
+// folded is a name in capitals, with underscores: the toolkit and the price list spell it
+// differently.
 func folded(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToUpper(name))
 }

@@ -43,7 +43,7 @@ func (j *job) final() bool {
 	}
 }
 
-// result is what a worker answers of a function.
+// result is a worker's answer about a function.
 type result struct {
 	Success *bool           `json:"success"`
 	Result  *string         `json:"result"`
@@ -98,7 +98,7 @@ func (s *Session) Balanced(ctx context.Context, p *Project, r *Route, in incomin
 	return s.decode(ctx, r.Endpoint, a.body)
 }
 
-// Forward sends a request to a load-balanced endpoint and returns what it answers.
+// Forward sends a request to a load-balanced endpoint and returns the answer.
 func (s *Session) Forward(ctx context.Context, p *Project, e *Endpoint, method, path string, header http.Header, body []byte) (a *answer, err error) {
 	err = s.attempt(ctx, p, e, func(ctx context.Context, endpoint string) (err error) {
 		for {
@@ -116,7 +116,7 @@ func (s *Session) Forward(ctx context.Context, p *Project, e *Endpoint, method, 
 	return a, err
 }
 
-// incoming is a call as it came: a job's input, or what a route was asked.
+// incoming is a call as it came: a job's input, or a route's body, query and path.
 type incoming struct {
 	Job   bool              `json:"job"`
 	Input json.RawMessage   `json:"input,omitempty"`
@@ -125,7 +125,7 @@ type incoming struct {
 	Path  map[string]string `json:"path"`
 }
 
-// payload is what a worker is sent to run a function. The arguments are held against
+// payload is the request by which a worker runs a function. The arguments are held against
 // the function's parameters.
 func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming) (json.RawMessage, error) {
 	f, c := r.Function, &r.Endpoint.Config
@@ -186,7 +186,7 @@ func (s *Session) wire(ctx context.Context, how string, given json.RawMessage) (
 	return s.python.run(ctx, wirePatience, given, wireProgram, how)
 }
 
-// decode makes JSON of what a worker answered.
+// decode makes JSON of a worker's answer.
 func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessage) (json.RawMessage, error) {
 	var r result
 	if err := json.Unmarshal(output, &r); err != nil || r.Success == nil {
@@ -215,7 +215,7 @@ func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessag
 	}
 }
 
-// printable is a line of a worker without what terminals obey.
+// printable is a line of a worker without control characters.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
@@ -280,7 +280,7 @@ const (
 	pace  = 5 * time.Second
 )
 
-// ready returns when an endpoint has a worker that is up, and says what it waits for.
+// ready returns when an endpoint has a worker that is up, and reports on the wait.
 func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.set.Cold)
 	defer cancel()

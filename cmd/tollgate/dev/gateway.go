@@ -21,7 +21,7 @@ type Gateway struct {
 	HTTP *http.Client
 }
 
-// Refusal is an answer that is not what was asked for.
+// Refusal is an answer with an error status.
 type Refusal struct {
 	Status   int
 	Detail   string
@@ -46,7 +46,7 @@ func status(err error) int {
 	return 0
 }
 
-// maxAnswer bounds an answer, maxPayload what a worker is sent.
+// maxAnswer bounds an answer, maxPayload a worker's request.
 const (
 	maxAnswer  = 32 << 20
 	maxPayload = 10 << 20
@@ -59,7 +59,7 @@ type answer struct {
 	body   []byte
 }
 
-// send makes one call and reads what it answers, whatever that is.
+// send makes one call and reads the answer, errors included.
 func (g *Gateway) send(ctx context.Context, method, path string, header http.Header, body []byte) (*answer, error) {
 	req, err := http.NewRequestWithContext(ctx, method, g.URL+path, bytes.NewReader(body))
 	if err != nil {
@@ -90,7 +90,7 @@ func (g *Gateway) send(ctx context.Context, method, path string, header http.Hea
 	return &answer{status: res.StatusCode, header: res.Header, body: raw}, nil
 }
 
-// call is send for JSON. What is not a success is a *Refusal.
+// call is send for JSON. An error status is a *Refusal.
 func (g *Gateway) call(ctx context.Context, method, path string, header http.Header, body, into any) error {
 	var raw []byte
 	if body != nil {
@@ -132,11 +132,11 @@ func refusalOf(a *answer) *Refusal {
 	return &said.Refusal
 }
 
-// record is what is read of an endpoint at the platform.
+// record has the members of an endpoint that are read.
 type record struct{ ID, Name string }
 
-// there asks whether an endpoint exists. Ids lead to endpoints of that name alone,
-// whoever wrote the file that they are of.
+// there asks whether an endpoint exists. An id that the state
+// file has for another endpoint's name does not count.
 func (g *Gateway) there(ctx context.Context, name, id string) (bool, error) {
 	var r record
 	err := g.call(ctx, http.MethodGet, "/v2/serverless/"+url.PathEscape(id), nil, nil, &r)
@@ -155,7 +155,7 @@ func (g *Gateway) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// quote is what a call would cost at most, in USD, and leave of budgets.
+// quote is the most that a call would cost, in USD, and the budgets after it.
 type quote struct {
 	hourly, monthly float64
 	budgets         []budget
@@ -167,7 +167,7 @@ type budget struct {
 	Limit, After float64
 }
 
-// estimate asks what would become of a call, without making it.
+// estimate asks for the outcome of a call without making it.
 func (g *Gateway) estimate(ctx context.Context, method, path string, header http.Header, body any) (quote, error) {
 	header.Set("Tollgate-Dry-Run", "true")
 	var e struct {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Project is what a directory serves. Files with faults are among the faults only.
+// Project holds the endpoints of a directory. Files with faults are among the faults only.
 type Project struct {
 	// Dir is the directory, absolute and without links.
 	Dir string
@@ -66,7 +66,7 @@ type Config struct {
 	IdleTimeout        int      `json:"idle_timeout" yaml:"idle_timeout"`
 	Dependencies       []string `json:"dependencies" yaml:"dependencies"`
 	SystemDependencies []string `json:"system_dependencies" yaml:"system_dependencies"`
-	// Env is not part of what makes a configuration another one.
+	// Env alone does not make a configuration another one.
 	Env map[string]string `json:"env" yaml:"env"`
 	// ExecutionTimeout is in milliseconds, 0 for the platform's own.
 	ExecutionTimeout int      `json:"execution_timeout_ms" yaml:"execution_timeout_ms"`
@@ -81,7 +81,7 @@ type Config struct {
 	MinCUDA          string   `json:"min_cuda_version" yaml:"min_cuda_version"`
 }
 
-// Template is what a template may set.
+// Template holds the settings of a template.
 type Template struct {
 	Disk int               `json:"containerDiskInGb" yaml:"containerDiskInGb"`
 	Env  map[string]string `json:"env" yaml:"env"`
@@ -130,14 +130,14 @@ func (e *Endpoint) name() string { return cmp.Or(e.Config.Name, e.Config.ID) }
 // livePrefix begins the name of each endpoint that the server makes.
 const livePrefix = "live-"
 
-// endpointName is what a name may be: part of one at the platform, and of a line.
+// endpointName matches names that may be part of one at the platform, and of a line.
 var endpointName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // parameter is a segment of a path that stands for any.
 var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// finish finds what concerns several endpoints, and takes those out whose files have
-// faults.
+// finish finds names and routes that two endpoints share, and removes the endpoints of
+// files with faults.
 func (p *Project) finish() {
 	names, paths := map[string]*Endpoint{}, map[string]*Endpoint{}
 	for _, e := range p.Endpoints {
@@ -165,7 +165,7 @@ func (p *Project) fault(file string, line int, format string, args ...any) {
 	p.Faults = append(p.Faults, Fault{File: file, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
-// Route is what the server serves of a function.
+// Route leads to a function.
 type Route struct {
 	Method, Path string
 	Endpoint     *Endpoint

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Bounds of what is read of a project, and of the children that read.
+// Bounds of a project, and of the children that read it.
 const (
 	maxFiles     = 2000
 	maxFileSize  = 1 << 20
@@ -33,8 +33,7 @@ const (
 // Python runs the embedded programs; the zero Python runs none.
 type Python struct{ path string }
 
-// FindPython finds python3 in PATH, and what that starts if it is a script that finds
-// another. It is the zero Python if there is none.
+// FindPython finds python3 in PATH, and the interpreter behind it if that is a script. It is the zero Python if there is none.
 func FindPython(ctx context.Context) Python {
 	path, err := exec.LookPath("python3")
 	if err != nil {

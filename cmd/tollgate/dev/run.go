@@ -18,16 +18,16 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// Options are what a server goes by, besides its session.
+// Options are a server's settings, besides those of its session.
 type Options struct {
-	// Host is the address that is bound, Listener what was opened on it.
+	// Host is the address that is bound, Listener the socket on it.
 	Host     string
 	Listener net.Listener
 	// Reload has the server follow changes of the directory.
 	Reload Switch
 	// Provision makes all endpoints at once.
 	Provision Switch
-	// Remove removes what the session rented at its end.
+	// Remove removes the session's endpoints at its end.
 	Remove Switch
 	// Ask is read for an answer where many endpoints are about to be made; nil asks
 	// nobody, and takes it as Agreed says.
@@ -39,7 +39,7 @@ type Options struct {
 // Switch is something that is on or off.
 type Switch bool
 
-// Run serves a project until ctx ends, and says then what it leaves behind.
+// Run serves a project until ctx ends, and then lists the endpoints that stay.
 func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	if len(p.Faults) > 0 {
 		for _, f := range p.Faults {

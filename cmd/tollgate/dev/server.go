@@ -109,7 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.call(w, r, site, route, args, body)
 }
 
-// own serves what the server has itself, and reports whether it did.
+// own serves the pages of the server itself, and reports whether it did.
 func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
 	file, ok := s.files[r.URL.Path]
 	switch {
@@ -145,7 +145,7 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, all
 	fail(w, http.StatusNotFound, "no route; /openapi.json has those that there are")
 }
 
-// call runs a route and writes what comes of it.
+// call runs a route and writes the result.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, site *site, route *Route, inPath map[string]string, body []byte) {
 	var value any
 	var err error

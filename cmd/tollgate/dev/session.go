@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// Settings are what a session goes by.
+// Settings are those of a session.
 type Settings struct {
-	// User labels what is rented; empty for no label.
+	// User is the label of the session's endpoints; empty for none.
 	User string
 	// Images are worker images by kind (gpu, cpu, lb, lb-cpu), before the toolkit's.
 	Images map[string]string
-	// MaxUSD bounds what the session may rent, 0 for no bound.
+	// MaxUSD bounds the session's costs, 0 for no bound.
 	MaxUSD float64
-	// Emulated says that what is rented ends with the session.
+	// Emulated says that endpoints end with the session.
 	Emulated bool
 	// Cold bounds how long a call waits for a worker.
 	Cold time.Duration
-	// Now is the clock, Out is told what happens.
+	// Now is the clock, Out the developer's console.
 	Now func() time.Time
 	Out io.Writer
 }
 
-// Session makes the endpoints that calls require, once whoever races for them. It is
+// Session makes the endpoints that calls require, once for calls that race. It is
 // safe for concurrent use.
 type Session struct {
 	gateway *Gateway
@@ -38,7 +38,7 @@ type Session struct {
 	python  Python
 	set     Settings
 	child   chan struct{} // a place for each child that may run at once
-	kick    chan struct{} // what is rented has changed
+	kick    chan struct{} // the set of rented endpoints has changed
 
 	mu      sync.Mutex
 	flights map[string]*flight
@@ -136,7 +136,7 @@ func (s *Session) forget(name, id string) {
 	}
 }
 
-// ensure makes the endpoint what e says.
+// ensure brings the endpoint to the state that e describes.
 func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string) (string, error) {
 	var list struct{ Gpus []gpuType }
 	if len(e.Config.CPU) == 0 {
@@ -169,8 +169,8 @@ func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string)
 	return s.create(ctx, e, &Entry{Digest: digest, Kind: e.kind()}, body)
 }
 
-// standing returns what is remembered of an endpoint, and whether it is there. A create
-// that was cut off is sent again: the gateway answers with what the first one made.
+// standing returns the entry of an endpoint, and whether the endpoint exists. A create that
+// was cut off is sent again: the gateway answers with the endpoint of the first one.
 func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, error) {
 	all, err := s.state.Read()
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, erro
 	return entry, there, err
 }
 
-// create makes the endpoint. What is about to be sent is written down before.
+// create makes the endpoint. The request is written down before it is sent.
 func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body map[string]any) (string, error) {
 	q, err := s.quote(ctx, e, http.MethodPost, "/v2/serverless", body)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// labelsHeader says what is rented for whom.
+// labelsHeader carries the labels of an endpoint.
 const labelsHeader = "X-Tollgate-Labels"
 
-// header is that of what rents something.
+// header is that of a call that rents.
 func (s *Session) header() http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,9 +24,9 @@ func (s *Session) header() http.Header {
 	return h
 }
 
-// quote asks what a change of an endpoint would cost, and says so before it is made. What
-// the session's bound has no room for is refused. Where the organisation has no label
-// dev, nothing is labelled.
+// quote asks for the price of a change and prints it before the change is made. A change
+// that passes the session's bound is refused. Where the organisation has no label dev,
+// nothing is labelled.
 func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, body map[string]any) (quote, error) {
 	q, err := s.gateway.estimate(ctx, method, path, s.header(), body)
 	if strings.Contains(fmt.Sprint(q.refusal, err), labelsHeader) && s.set.User != "" {
@@ -49,7 +49,7 @@ func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, b
 	return q, s.room(e, q)
 }
 
-// room refuses what the session's bound has no room for.
+// room refuses a change that passes the session's bound.
 func (s *Session) room(e *Endpoint, q quote) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,19 +68,19 @@ func (s *Session) room(e *Endpoint, q quote) error {
 	return nil
 }
 
-// overError is the refusal of what the session's bound has no room for.
+// overError is the refusal of a session whose bound is reached.
 func (s *Session) overError() error {
 	return &Refusal{Status: http.StatusPaymentRequired, Detail: fmt.Sprintf("this session may have cost the %.4g USD of --max-usd: it rents nothing more", s.set.MaxUSD)}
 }
 
-// rental is an endpoint of the session, and what it costs at most.
+// rental is an endpoint of the session, and the most that it costs.
 type rental struct {
 	id     string
 	hourly float64
 	since  time.Time
 }
 
-// rent counts what an endpoint costs from now on.
+// rent counts the costs of an endpoint from now on.
 func (s *Session) rent(name string, entry *Entry) {
 	s.giveUp(name)
 	s.mu.Lock()
@@ -102,7 +102,7 @@ func (s *Session) giveUp(name string) {
 	}
 }
 
-// spent is what the session may have cost until now, and costs an hour: every worker
+// spent is the most that the session has cost until now, and costs an hour: every worker
 // that its endpoints may have is taken to run all the time.
 func (s *Session) spent() (usd, rate float64) {
 	usd = s.ended
@@ -116,8 +116,8 @@ func (s *Session) spent() (usd, rate float64) {
 // removePatience bounds a removal, and the pause before it is tried again.
 const removePatience = 20 * time.Second
 
-// Guard removes the session's endpoints when they may have cost what the session may,
-// until ctx ends.
+// Guard removes the session's endpoints when their costs may have reached the bound, until
+// ctx ends.
 func (s *Session) Guard(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -146,7 +146,7 @@ func (s *Session) Guard(ctx context.Context) error {
 	}
 }
 
-// RemoveAll removes what the session rented, and reports whether nothing is left.
+// RemoveAll removes the session's endpoints, and reports whether all are gone.
 func (s *Session) RemoveAll(ctx context.Context) bool {
 	s.mu.Lock()
 	names := slices.Sorted(maps.Keys(s.rented))
@@ -166,7 +166,7 @@ func (s *Session) RemoveAll(ctx context.Context) bool {
 	return all
 }
 
-// Leftovers says what still is there and costs, where that does not end with the session.
+// Leftovers lists the endpoints that outlive the session, with their costs.
 func (s *Session) Leftovers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// State is what a project remembers of its endpoints, in .tollgate/dev.json. Every look
+// State is a project's memory of its endpoints, in .tollgate/dev.json. Every look
 // reads the file anew and every change rewrites it whole, under a lock, so processes can
 // share it. It follows no link out of the project.
 type State struct {
@@ -120,7 +120,7 @@ func (s *State) lock(name string, how int) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// Read returns what is remembered.
+// Read returns the entries.
 func (s *State) Read() (entries, error) {
 	data, err := s.root.ReadFile(stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +152,7 @@ func (s *State) Read() (entries, error) {
 	return kept.Gateways, nil
 }
 
-// Change changes what is remembered. The file is replaced as a whole, and is on the
+// Change changes the entries. The file is replaced as a whole, and is on the
 // disk when Change returns.
 func (s *State) Change(change func(entries)) (err error) {
 	release, err := s.lock(lockFile, syscall.LOCK_EX)
@@ -189,7 +189,7 @@ func (s *State) put(gateway, name string, e *Entry) error {
 	return s.Change(func(all entries) { all.in(gateway)[name] = e })
 }
 
-// end forgets an endpoint but for its generation, which its successor continues.
+// end forgets an endpoint, except for its generation, which its successor continues.
 func (s *State) end(gateway, name string) error {
 	return s.Change(func(all entries) {
 		if e := all.in(gateway)[name]; e != nil {
@@ -198,8 +198,8 @@ func (s *State) end(gateway, name string) error {
 	})
 }
 
-// Drop forgets what was made at an emulator, which is gone with it. What was made at a
-// real gateway of that address stays, and is an error: it must not be taken for other.
+// Drop forgets the endpoints of an emulator, which are gone with it. Endpoints of a real
+// gateway at that address stay, and are an error: the emulator would replace them.
 func (s *State) Drop(gateway string) error {
 	var kept error
 	err := s.Change(func(all entries) {
