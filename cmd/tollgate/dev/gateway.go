@@ -128,7 +128,9 @@ func refusalOf(a *answer) *Refusal {
 	if text, ok := said.Error.(string); ok {
 		said.Detail = cmp.Or(said.Detail, text)
 	}
-	said.Detail = strings.TrimSpace(said.Detail + " " + strings.Join(said.Errors, "; "))
+	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // others say it all in the detail
+		said.Detail = strings.TrimSpace(said.Detail + " " + strings.Join(said.Errors, "; "))
+	}
 	return &said.Refusal
 }
 
