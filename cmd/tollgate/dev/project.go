@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/config"
 )
 
 // Project holds the endpoints of a directory. Files with faults are among the faults only.
@@ -21,6 +23,8 @@ type Project struct {
 	Modules map[string]string
 	// Faults are those that keep files from being served.
 	Faults []Fault
+	// inputs are the files as they were before they were read.
+	inputs config.Inputs
 }
 
 // Fault is something wrong in a file. Line is 0 if it is about the file as a whole.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
@@ -88,7 +89,7 @@ func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("project: %w", err)
 	}
-	project := &Project{Dir: dir}
+	project := &Project{Dir: dir, inputs: config.Tree(dir, skipped)}
 	if err := project.manifest(); err != nil {
 		return nil, err
 	}
@@ -99,6 +100,11 @@ func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 	}
 	project.finish()
 	return project, nil
+}
+
+// skipped reports whether directories of a name are not watched.
+func skipped(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "__pycache__" || name == "node_modules"
 }
 
 // source reads the Python files.

@@ -132,13 +132,8 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 
 // follow turns the server to the project as it becomes.
 func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger *slog.Logger) {
-	tree := func() config.Inputs {
-		return config.Tree(p.Dir, func(name string) bool {
-			return strings.HasPrefix(name, ".") || name == "__pycache__" || name == "node_modules"
-		})
-	}
-	config.Watch(ctx, tree(), nil, logger, func() config.Inputs {
-		now := tree()
+	config.Watch(ctx, p.inputs, nil, logger, func() config.Inputs {
+		now := config.Tree(p.Dir, skipped)
 		next, err := s.python.Read(ctx, p.Dir)
 		if err != nil {
 			s.say("The project cannot be read, and stays as it was: %v", err)
@@ -149,7 +144,7 @@ func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger
 		for _, f := range next.Faults {
 			s.say("%s", f)
 		}
-		return now
+		return next.inputs
 	})
 }
 
