@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +19,8 @@ func TestRetiredSettingsAreTold(t *testing.T) {
 	}
 	for path, want := range retired() {
 		text := "1"
-		parts := strings.Split(path, ".")
-		for i := len(parts) - 1; i >= 0; i-- {
-			name, list := strings.CutSuffix(parts[i], "[]")
+		for i, part := range slices.Backward(strings.Split(path, ".")) {
+			name, list := strings.CutSuffix(part, "[]")
 			if list {
 				text = "[" + text + "]"
 			}

@@ -25,6 +25,7 @@ func BenchmarkMakeKey(b *testing.B) {
 		here, there := benchGateway(b, client), benchGateway(b, client)
 		n := 0
 		create := func(b *testing.B) {
+			b.Helper()
 			n++
 			w := httptest.NewRecorder()
 			spec := url.QueryEscape(fmt.Sprintf(`{"id":"made-%d","limits":{"minute":60}}`, n))
@@ -34,6 +35,7 @@ func BenchmarkMakeKey(b *testing.B) {
 			}
 		}
 		refresh := func(b *testing.B) {
+			b.Helper()
 			if err := there.RefreshKeys(b.Context()); err != nil {
 				b.Fatal(err)
 			}

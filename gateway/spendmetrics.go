@@ -48,7 +48,7 @@ func newBalances(m metric.Meter, now func() time.Time, valid time.Duration, plan
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))
 			for _, f := range row.budgets {
-				of := metric.WithAttributes(append(row.scope[:len(row.scope):len(row.scope)], attribute.String("budget", spend.CeilingName(f.Index)))...)
+				of := metric.WithAttributes(append(slices.Clip(row.scope), attribute.String("budget", spend.CeilingName(f.Index)))...)
 				o.ObserveFloat64(limit, amountOf(f.Index, f.Limit), of)
 				o.ObserveFloat64(used, amountOf(f.Index, f.Used), of)
 				o.ObserveFloat64(reserved, amountOf(f.Index, f.Reserved), of)

@@ -118,16 +118,17 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it
-	access := &dev.Gateway{HTTP: new(http.Client)}
+	var access *dev.Gateway
 	if f.platform == "emulator" {
 		stack, stop, err := startStack(ctx, demoFlags{listen: f.gateway, worker: platform.Worker{Python: python.Path()}}, out, cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, state.Drop(stack.URL), stop()) }()
-		if access = stack; state.Drop(stack.URL) != nil {
-			return state.Drop(stack.URL)
+		if err := state.Drop(stack.URL); err != nil {
+			return err
 		}
+		access = stack
 	} else if access, err = f.access(cmd, project.Dir); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *transport) judge(u *url.URL) error {
 	addr, err := netip.ParseAddr(u.Hostname())
 	if err != nil || t.guard == nil {
-		return nil
+		return nil //nolint:nilerr // a name is the proxy's to resolve
 	}
 	addr = addr.Unmap().WithZone("")
 	network, port := "tcp4", u.Port()

@@ -278,8 +278,8 @@ func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (versi
 // those on the way.
 func changedKeys(list []string, since, until string) (version string, keys []string) {
 	met := false
-	for i := len(list) - 1; i >= 0; i-- {
-		was, rest, _ := strings.Cut(list[i], " ")
+	for i, change := range slices.Backward(list) {
+		was, rest, _ := strings.Cut(change, " ")
 		after, key, _ := strings.Cut(rest, " ")
 		if i == len(list)-1 {
 			version = after

@@ -304,15 +304,18 @@ func TestResubscribed(t *testing.T) {
 	}{
 		"by name": {
 			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.RouteType, ResourceNamesSubscribe: []string{"callers"}},
-			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.RouteType, ResourceNamesSubscribe: []string{"callers"}}, []string{"callers " + routes},
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.RouteType, ResourceNamesSubscribe: []string{"callers"}},
+			[]string{"callers " + routes},
 		},
 		"all": {
 			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}},
-			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}}, []string{"callers " + listener},
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}},
+			[]string{"callers " + listener},
 		},
 		"all, of which one is gone": {
 			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: map[string]string{"old": "1"}},
-			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}}, []string{"callers " + listener},
+			&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNamesSubscribe: []string{"*"}},
+			[]string{"callers " + listener},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

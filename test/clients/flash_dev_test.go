@@ -117,7 +117,7 @@ func TestFlashDev(t *testing.T) {
 }
 
 // A refusal of the gateway is in the console of flash dev, and in its server's answer.
-func TestFlashDevRefusals(t *testing.T) {
+func TestFlashDevRefusals(t *testing.T) { //nolint:tparallel // one stack, which one toolkit uses at a time
 	t.Parallel()
 	python := installed(t, "runpod-flash-1.21.0/bin/python")
 	s, env := newDevStack(t, python)

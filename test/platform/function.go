@@ -136,7 +136,7 @@ func (f *functions) call(ctx context.Context, input []byte, env map[string]strin
 	defer stop(nil)
 	printed.full = func() { stop(fmt.Errorf("the function printed more than %d bytes", maxPrinted)) }
 
-	cmd := exec.CommandContext(ctx, f.path, "-I", "-B", "-u", "-c", functionScript, //nolint:gosec // the interpreter that an operator named
+	cmd := exec.CommandContext(ctx, f.path, "-I", "-B", "-u", "-c", functionScript,
 		left, strconv.FormatInt(f.Memory, 10), strconv.Itoa(maxProcesses))
 	cmd.Dir = own
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + own, "TMPDIR=" + own}

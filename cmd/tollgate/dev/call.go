@@ -18,10 +18,10 @@ type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
 
-// badInput is a fault of a call's input.
-type badInput struct{ text string }
+// inputError is a fault of a call's input.
+type inputError struct{ text string }
 
-func (b *badInput) Error() string { return b.text }
+func (b *inputError) Error() string { return b.text }
 
 // ErrSlow means that a call took longer than its endpoint allows.
 var ErrSlow = errors.New("no result in time")
@@ -136,7 +136,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 		Variadic bool    `json:"variadic"`
 	}{in, f.Name, f.Params, f.Variadic})
 	if err != nil {
-		return nil, &badInput{"input: " + err.Error()}
+		return nil, &inputError{"input: " + err.Error()}
 	}
 	raw, err := s.wire(ctx, "encode", given)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 		Kwargs map[string]string
 	}
 	if err := json.Unmarshal(raw, &encoded); err != nil || encoded.Fault != "" {
-		return nil, errors.Join(err, &badInput{encoded.Fault})
+		return nil, errors.Join(err, &inputError{encoded.Fault})
 	}
 	modules := map[string]string{}
 	for name, path := range f.Modules {
@@ -167,7 +167,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 	}
 	raw, err = json.Marshal(request)
 	if len(raw) > maxPayload {
-		return nil, &Refusal{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call has at most %d MiB, with its source", maxPayload>>20)}
+		return nil, &RefusalError{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call has at most %d MiB, with its source", maxPayload>>20)}
 	}
 	return raw, err
 }

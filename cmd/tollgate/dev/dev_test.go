@@ -209,7 +209,7 @@ def patch(a: int, b: int = 1): return a + b
 )
 
 // The statements of the platform's specification about the toolkit's server.
-func TestStatements(t *testing.T) {
+func TestStatements(t *testing.T) { //nolint:tparallel // each part goes by what those before it made
 	t.Parallel()
 	s := newStack(t, "labels: [{name: dev}]")
 	dir := write(t, map[string]string{"q.py": queue, "deep/c.py": classes, "w.py": web, ".env": "TOLLGATE_KEY=x\nPRIVATE=y\n"})
@@ -356,7 +356,7 @@ func TestRefusalsNameThePolicy(t *testing.T) {
 
 // A browser can neither be led here by another name nor call from another page, reads
 // included.
-func TestHostileBrowsers(t *testing.T) {
+func TestHostileBrowsers(t *testing.T) { //nolint:tparallel // parts of one server, each of a moment
 	t.Parallel()
 	s := newStack(t, "")
 	d := s.serve(t, write(t, map[string]string{"w.py": web}))

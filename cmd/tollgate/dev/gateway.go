@@ -21,15 +21,15 @@ type Gateway struct {
 	HTTP *http.Client
 }
 
-// Refusal is an answer with an error status.
-type Refusal struct {
+// RefusalError is an answer with an error status.
+type RefusalError struct {
 	Status   int
 	Detail   string
 	Approval *struct{ ID string }
 	Decision string
 }
 
-func (r *Refusal) Error() string {
+func (r *RefusalError) Error() string {
 	text := fmt.Sprintf("%s (%d)", cmp.Or(r.Detail, http.StatusText(r.Status)), r.Status)
 	judged := r.Status == http.StatusForbidden || r.Status == http.StatusPaymentRequired
 	if judged && r.Approval == nil && r.Decision != "" {
@@ -40,7 +40,7 @@ func (r *Refusal) Error() string {
 
 // status returns the HTTP status of a refusal, 0 for any other error.
 func status(err error) int {
-	if r, ok := errors.AsType[*Refusal](err); ok {
+	if r, ok := errors.AsType[*RefusalError](err); ok {
 		return r.Status
 	}
 	return 0
@@ -61,7 +61,7 @@ type answer struct {
 
 // send makes one call and reads the answer, errors included.
 func (g *Gateway) send(ctx context.Context, method, path string, header http.Header, body []byte) (*answer, error) {
-	req, err := http.NewRequestWithContext(ctx, method, g.URL+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, g.URL+path, bytes.NewReader(body)) //nolint:gosec // the developer names the gateway
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (g *Gateway) send(ctx context.Context, method, path string, header http.Hea
 	if len(body) > 0 && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := g.HTTP.Do(req)
+	res, err := g.HTTP.Do(req) //nolint:gosec // the developer names the gateway
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
@@ -90,7 +90,7 @@ func (g *Gateway) send(ctx context.Context, method, path string, header http.Hea
 	return &answer{status: res.StatusCode, header: res.Header, body: raw}, nil
 }
 
-// call is send for JSON. An error status is a *Refusal.
+// call is send for JSON. An error status is a *RefusalError.
 func (g *Gateway) call(ctx context.Context, method, path string, header http.Header, body, into any) error {
 	var raw []byte
 	if body != nil {
@@ -115,23 +115,23 @@ func (g *Gateway) call(ctx context.Context, method, path string, header http.Hea
 }
 
 // refusalOf reads a problem of the REST API, or an error of the run interface.
-func refusalOf(a *answer) *Refusal {
+func refusalOf(a *answer) *RefusalError {
 	var said struct {
-		Refusal
+		RefusalError
 		Error  any
 		Errors []string
 	}
 	if json.Unmarshal(a.body, &said) != nil {
 		said.Detail = shortened(strings.TrimSpace(string(a.body)))
 	}
-	said.Refusal.Status = a.status
+	said.RefusalError.Status = a.status
 	if text, ok := said.Error.(string); ok {
 		said.Detail = cmp.Or(said.Detail, text)
 	}
 	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // others say it all in the detail
 		said.Detail = strings.TrimSpace(said.Detail + " " + strings.Join(said.Errors, "; "))
 	}
-	return &said.Refusal
+	return &said.RefusalError
 }
 
 // record has the members of an endpoint that are read.

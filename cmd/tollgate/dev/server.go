@@ -186,7 +186,7 @@ func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte)
 		for i, p := range f.Params {
 			names[i] = fmt.Sprintf("%q: ...", p.Name)
 		}
-		return nil, &badInput{`body: want the wrapper "input" around the arguments: {"input": {` + strings.Join(names, ", ") + "}}"}
+		return nil, &inputError{`body: want the wrapper "input" around the arguments: {"input": {` + strings.Join(names, ", ") + "}}"}
 	}
 	id, output, err := s.session.Job(ctx, p, route, input)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, rou
 func (s *Server) failed(w http.ResponseWriter, err error) {
 	code := http.StatusBadGateway
 	switch {
-	case isA[*badInput](err):
+	case isA[*inputError](err):
 		code = http.StatusBadRequest
 	case isA[*failure](err):
 		code = http.StatusInternalServerError

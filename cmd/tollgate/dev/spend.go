@@ -39,13 +39,13 @@ func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, b
 	if err != nil {
 		return q, err
 	}
-	line := fmt.Sprintf("%s%s: at most %.4g USD an hour, %.2f a month, with workers %d", livePrefix, e.name(), q.hourly, q.monthly, e.Config.Workers[1])
+	line := []string{fmt.Sprintf("%s%s: at most %.4g USD an hour, %.2f a month, with workers %d", livePrefix, e.name(), q.hourly, q.monthly, e.Config.Workers[1])}
 	for _, b := range q.budgets {
 		if strings.Contains(b.Budget, " per_") {
-			line += fmt.Sprintf("; %s then has %.4g of %.4g USD left", b.Budget, max(b.Limit-b.After, 0), b.Limit)
+			line = append(line, fmt.Sprintf("%s then has %.4g of %.4g USD left", b.Budget, max(b.Limit-b.After, 0), b.Limit))
 		}
 	}
-	s.say("%s", line)
+	s.say("%s", strings.Join(line, "; "))
 	return q, s.room(e, q)
 }
 
@@ -70,7 +70,7 @@ func (s *Session) room(e *Endpoint, q quote) error {
 
 // overError is the refusal of a session whose bound is reached.
 func (s *Session) overError() error {
-	return &Refusal{Status: http.StatusPaymentRequired, Detail: fmt.Sprintf("this session may have cost the %.4g USD of --max-usd: it rents nothing more", s.set.MaxUSD)}
+	return &RefusalError{Status: http.StatusPaymentRequired, Detail: fmt.Sprintf("this session may have cost the %.4g USD of --max-usd: it rents nothing more", s.set.MaxUSD)}
 }
 
 // rental is an endpoint of the session, and the most that it costs.
