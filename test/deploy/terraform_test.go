@@ -204,7 +204,7 @@ func TestTerraformChartRenders(t *testing.T) {
 			"repository": cty.StringVal("images.example/tollgate"), "digest": cty.StringVal("sha256:" + strings.Repeat("0", 64)),
 		}),
 		"max_replicas": cty.NumberIntVal(1),
-		"config":       cty.StringVal("listen: 0.0.0.0:8080\n"),
+		"config":       cty.StringVal("listen: 0.0.0.0:8080\nadmin: {listen: 0.0.0.0:8081}\n"),
 		"redis_url":    cty.StringVal("redis://redis:6379/0"),
 		"secrets":      cty.MapValEmpty(cty.String),
 	})
