@@ -118,6 +118,10 @@ func (in Inputs) digestOf(path string) digest {
 			_, _ = fmt.Fprintf(h, "%q %q\n", name, err) // a hash takes everything
 			return nil
 		}
+		if stat.IsDir() { // its times and size change with entries that are skipped, too
+			_, _ = fmt.Fprintf(h, "%q %s\n", name, stat.Mode())
+			return nil
+		}
 		_, _ = fmt.Fprintf(h, "%q %d %d %s\n", name, stat.Size(), stat.ModTime().UnixNano(), stat.Mode())
 		return nil
 	})

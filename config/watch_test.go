@@ -243,8 +243,9 @@ func TestTree(t *testing.T) {
 		})
 	}()
 	write(".state/b")
+	write(".new/a")
 	write("below/c.py")
-	if got := <-told; len(got) != 1 { // not of .state/b before it
+	if got := <-told; len(got) != 1 { // not of what is skipped, before it
 		t.Errorf("told of %v", got)
 	}
 	write(".state/c")

@@ -69,9 +69,11 @@ func Hosts(host string, addr net.Addr) ([]string, error) {
 			}
 		}
 	}
-	hosts := make([]string, len(names))
-	for i, name := range names {
-		hosts[i] = net.JoinHostPort(name, port)
+	var hosts []string
+	for _, name := range names {
+		if h := net.JoinHostPort(name, port); !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
 	}
 	return hosts, nil
 }
