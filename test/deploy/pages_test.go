@@ -201,7 +201,7 @@ func runPage(t *testing.T, page, before string) {
 	}
 	const mark = "---- exit "
 	var script strings.Builder
-	script.WriteString("set -m 2> /dev/null; make() { test -e Makefile || test \"$1\" = build; }; trap 'kill $(jobs -p) 2> /dev/null' EXIT\n")
+	script.WriteString("set -m 2> /dev/null; make() { test -e Makefile || test \"$1\" = build; }; trap 'for job in $(jobs -p); do kill -- -$job; done 2> /dev/null' EXIT\n") // a job may be a function, with the program below it
 	before, text, _ = strings.Cut(text, separator)
 	all := steps(text)
 	fmt.Fprintf(&script, "%s\necho \"%sbefore\"\n", before, mark)
