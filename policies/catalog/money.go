@@ -81,14 +81,21 @@ func moneyOf(v any) (Money, error) {
 }
 
 // String is the amount in dollars with no more decimals than it needs, e.g.
-// "0.44". It is a JSON number.
+// "0.44" or "-0.05". It is a JSON number.
 func (m Money) String() string {
-	whole, frac := m/microPerUSD, m%microPerUSD
-	if frac == 0 {
-		return strconv.FormatInt(int64(whole), 10)
+	whole := strconv.FormatInt(int64(m/microPerUSD), 10)
+	frac := m % microPerUSD
+	switch {
+	case frac == 0:
+		return whole
+	case frac < 0:
+		frac = -frac
+		if m > -microPerUSD {
+			whole = "-0"
+		}
 	}
 	digits := strconv.FormatInt(int64(frac)+microPerUSD, 10)[1:]
-	return strconv.FormatInt(int64(whole), 10) + "." + strings.TrimRight(digits, "0")
+	return whole + "." + strings.TrimRight(digits, "0")
 }
 
 // times multiplies without overflow; ok is false when the product is out of
