@@ -79,6 +79,18 @@ head -n 2 audit.log > audit.log.1
 tail -n +3 audit.log > rest; mv rest audit.log
 `
 
+// ended makes what a page starts end with it. A job may be a function, with the program
+// below it, which may write to the page's directory until it is gone: all of its group is
+// waited for.
+const ended = `
+set -m 2> /dev/null
+trap 'for job in $(jobs -p); do
+  kill -- -$job
+  for i in {1..200}; do kill -0 -- -$job || break; sleep 0.05; done
+  kill -9 -- -$job
+done 2> /dev/null' EXIT
+`
+
 // pages are those whose commands are run, by name, and what stands before each.
 func pages() map[string]string {
 	return map[string]string{
@@ -201,7 +213,7 @@ func runPage(t *testing.T, page, before string) {
 	}
 	const mark = "---- exit "
 	var script strings.Builder
-	script.WriteString("set -m 2> /dev/null; make() { test -e Makefile || test \"$1\" = build; }; trap 'for job in $(jobs -p); do kill -- -$job; done 2> /dev/null' EXIT\n") // a job may be a function, with the program below it
+	script.WriteString(ended + "make() { test -e Makefile || test \"$1\" = build; }\n")
 	before, text, _ = strings.Cut(text, separator)
 	all := steps(text)
 	fmt.Fprintf(&script, "%s\necho \"%sbefore\"\n", before, mark)
