@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // Sources is where a configuration's secrets come from.
@@ -170,7 +170,7 @@ func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum
 // account_changes and roles are in force unless they are listed, and run_webhooks
 // where the run interface is served.
 func (l *Loaded) complete(dir string) {
-	for _, file := range []*decisionlog.File{l.Config.Decisions.File, l.Config.Audit.File} {
+	for _, file := range []*logfile.File{l.Config.Decisions.File, l.Config.Audit.File} {
 		if file != nil {
 			file.Path = beside(dir, file.Path)
 		}
@@ -200,7 +200,7 @@ func (l *Loaded) complete(dir string) {
 // places reports files that cannot be written because of the directory they are in.
 func (l *Loaded) places() error {
 	var errs fault.Found
-	for path, file := range map[string]*decisionlog.File{"decisions.file.path": l.Config.Decisions.File, "audit.file.path": l.Config.Audit.File} {
+	for path, file := range map[string]*logfile.File{"decisions.file.path": l.Config.Decisions.File, "audit.file.path": l.Config.Audit.File} {
 		if file == nil || file.Path == "" {
 			continue
 		}

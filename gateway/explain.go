@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -207,7 +208,7 @@ func (d decisions) Log(ctx context.Context, w io.Writer, org string, since time.
 	if file == nil {
 		return admin.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
 	}
-	return file.Copy(ctx, w, org, since)
+	return decisionlog.Copy(ctx, file, w, org, since)
 }
 
 // orgs are the configured organisations, or the one of an id.

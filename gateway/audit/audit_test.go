@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 func at() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
 
-func open(t *testing.T, file decisionlog.File) *audit.Log {
+func open(t *testing.T, file logfile.File) *audit.Log {
 	t.Helper()
 	l, err := audit.Open(audit.Config{File: &file}, at, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -60,7 +60,7 @@ func verify(t *testing.T, files ...string) (*audit.Chain, error) {
 // Whatever is done to a line, or to their order, shows.
 func TestVerify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := open(t, decisionlog.File{Path: path})
+	l := open(t, logfile.File{Path: path})
 	for i := range 3 {
 		change(t, l, fmt.Sprint("pod-", i))
 	}
@@ -106,7 +106,7 @@ func TestVerify(t *testing.T) {
 // A log goes on behind what was written before: by another process, into another
 // file, and after a crash in the middle of a line.
 func TestTheChainGoesOn(t *testing.T) {
-	file := decisionlog.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1200, Keep: 20}
+	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1200, Keep: 20}
 	for i := range 4 {
 		l := open(t, file)
 		for j := range 3 {
@@ -159,7 +159,7 @@ func TestTheChainGoesOn(t *testing.T) {
 // A crash in the first line of a file leaves no whole line in it: the chain goes on from
 // the file before.
 func TestACrashInTheFirstLine(t *testing.T) {
-	file := decisionlog.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1 << 20, Keep: 20}
+	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1 << 20, Keep: 20}
 	l := open(t, file)
 	change(t, l, "before")
 	if err := l.Close(); err != nil {
@@ -188,7 +188,7 @@ func TestACrashInTheFirstLine(t *testing.T) {
 // Writers take turns.
 func TestWritersTakeTurns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := open(t, decisionlog.File{Path: path})
+	l := open(t, logfile.File{Path: path})
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
@@ -208,7 +208,7 @@ func TestAFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
-	l := open(t, decisionlog.File{Path: "/dev/full"})
+	l := open(t, logfile.File{Path: "/dev/full"})
 	if seq, err := l.Intent(audit.Record{}); err == nil || seq != 0 {
 		t.Errorf("Intent = %d, %v, want an error", seq, err)
 	}

@@ -2,13 +2,13 @@ package audit
 
 import (
 	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // Config is the audit section.
 type Config struct {
-	File *decisionlog.File `yaml:"file" doc:"writes a line before and after each change, one JSON object per line; what cannot be written is not carried out. A gateway has a file of its own"`
-	Sync bool              `yaml:"sync" doc:"waits until an intent is on the disk before the change is made"`
+	File *logfile.File `yaml:"file" doc:"writes a line before and after each change, one JSON object per line; what cannot be written is not carried out. A gateway has a file of its own"`
+	Sync bool          `yaml:"sync" doc:"waits until an intent is on the disk before the change is made"`
 }
 
 // Validate reports every fault, each with its path below the section.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // Line is a line of the log as it stands in the file. Of one that a crash left
@@ -37,7 +37,7 @@ type position struct {
 // follower reads the lines of a log while it is written and its files are put aside. It
 // is not safe for concurrent use.
 type follower struct {
-	cfg decisionlog.File
+	cfg logfile.File
 	at  position
 	// lost counts lines whose file was gone before they were read.
 	lost int64

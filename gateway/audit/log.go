@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // Phase is what a line says of a change.
@@ -84,12 +84,12 @@ type line struct {
 
 // Log writes lines. It is safe for concurrent use. Use Open.
 type Log struct {
-	config decisionlog.File
+	config logfile.File
 	sync   bool
 	now    func() time.Time
 
 	mu       sync.Mutex // guards what follows
-	file     *decisionlog.RotatingFile
+	file     *logfile.Writer
 	seq      int64  // of the last line
 	head     string // its sum
 	shippers []*Shipper
@@ -108,7 +108,7 @@ func Open(cfg Config, now func() time.Time, logger *slog.Logger) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
-	if l.file, err = decisionlog.OpenFile(*cfg.File); err != nil {
+	if l.file, err = logfile.Open(*cfg.File); err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
 	l.file.Reserve(reserve)

@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // adoption is the operation by which an admin gives a resource another owner.
@@ -30,7 +30,7 @@ func Makers(org string, files ...string) (map[string]Record, error) {
 }
 
 // Files are the names of a log, the oldest first. Not all need be there.
-func Files(f *decisionlog.File) []string {
+func Files(f *logfile.File) []string {
 	names := make([]string, 0, f.Kept()+1)
 	for n := f.Kept(); n >= 0; n-- {
 		names = append(names, f.Aside(n))

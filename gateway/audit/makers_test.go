@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // The log says who made what, and to whom an admin gave it; what failed, what belongs to
 // others and what was only changed says nothing.
 func TestMakers(t *testing.T) {
-	file := decisionlog.File{Path: filepath.Join(t.TempDir(), "audit.log")}
+	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log")}
 	l, err := audit.Open(audit.Config{File: &file}, at, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

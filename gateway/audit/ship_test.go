@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // shelf is a receiver that takes some lines of each delivery, unless it is away.
@@ -79,7 +79,7 @@ func ship(t *testing.T, l *audit.Log, r audit.Receiver) (s *audit.Shipper, stop 
 // a time: over files that are put aside, over restarts, and after an absence.
 func TestShipping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		file := decisionlog.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1500, Keep: 50}
+		file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1500, Keep: 50}
 		receiver := &shelf{most: 3}
 		for i := range 4 {
 			l := open(t, file)
@@ -116,7 +116,7 @@ func TestShipping(t *testing.T) {
 // it; a position that is of another log begins anew.
 func TestShippingFromWhatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		file := decisionlog.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1500, Keep: 1}
+		file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1500, Keep: 1}
 		l := open(t, file)
 		receiver := &shelf{most: 1000}
 		change(t, l, "first")
@@ -159,7 +159,7 @@ func TestShippingFromWhatIsThere(t *testing.T) {
 func TestAReceiverThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		l := open(t, decisionlog.File{Path: filepath.Join(dir, "audit.log")})
+		l := open(t, logfile.File{Path: filepath.Join(dir, "audit.log")})
 		if err := os.Mkdir(filepath.Join(dir, "audit.log.shelf.new"), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // Config is the decision_log section.
 type Config struct {
-	File          *File             `yaml:"file" doc:"writes events to a file, one JSON object per line"`
+	File          *logfile.File     `yaml:"file" doc:"writes events to a file, one JSON object per line"`
 	Stdout        bool              `yaml:"stdout" doc:"writes them to standard output"`
 	Service       *Service          `yaml:"service" doc:"posts them to an HTTP service"`
 	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/name); * stands for any one member or item. The value is replaced by '***'"`
@@ -23,13 +24,6 @@ type Config struct {
 	// BufferBytes is the size of the bodies in waiting events together, as they were
 	// sent; in memory they take a few times that.
 	BufferBytes int64 `yaml:"-"`
-}
-
-// File is a log file of this package's own.
-type File struct {
-	Path     string `yaml:"path" doc:"where it is; its directory must exist"`
-	MaxBytes int64  `yaml:"max_bytes" doc:"size at which it is rotated; 0 is 100 MB" unit:"bytes"`
-	Keep     int    `yaml:"keep" doc:"how many rotated files are kept, as path.1, path.2 and so on; 0 is 5" unit:"files"`
 }
 
 // Service is an HTTP service that takes batches as OPA sends them: a gzipped
@@ -79,13 +73,4 @@ func (c Config) Warnings() []error {
 		out.If(err == nil && !masksSomething(path), fault.Index("mask", i), "no event has %s", m)
 	}
 	return out
-}
-
-// Validate reports every fault, each with its path below the section.
-func (f File) Validate() error {
-	var errs fault.Found
-	errs.If(f.Path == "", "path", "is required")
-	errs.If(f.MaxBytes < 0, "max_bytes", "must not be negative, got %d", f.MaxBytes)
-	errs.If(f.Keep < 0, "keep", "must not be negative, got %d", f.Keep)
-	return errors.Join(errs...)
 }

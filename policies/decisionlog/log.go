@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // Deps are the live things a Log needs.
@@ -93,7 +95,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 		l.sinks = append(l.sinks, &streamSink{w: deps.Stdout})
 	}
 	if cfg.File != nil {
-		f, err := OpenFile(*cfg.File)
+		f, err := logfile.Open(*cfg.File)
 		if err != nil {
 			return nil, fmt.Errorf("decision log: %w", err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -233,7 +234,7 @@ func TestFileRotates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.log")
 	for i := range 4 { // each run is one batch
 		cfg := decisionlog.DefaultConfig()
-		cfg.File = &decisionlog.File{Path: path, MaxBytes: 1, Keep: 2}
+		cfg.File = &logfile.File{Path: path, MaxBytes: 1, Keep: 2}
 		l := newLog(t, cfg, decisionlog.Deps{})
 		run(t, l, func() { l.Record(event(fmt.Sprintf("d%d", i))) })
 	}
@@ -253,7 +254,7 @@ func TestFileRotates(t *testing.T) {
 func TestFileIsFollowed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.log")
 	cfg := decisionlog.DefaultConfig()
-	cfg.File = &decisionlog.File{Path: path, MaxBytes: 2000, Keep: 1}
+	cfg.File = &logfile.File{Path: path, MaxBytes: 2000, Keep: 1}
 	l := newLog(t, cfg, decisionlog.Deps{})
 	begin := time.Now()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -330,7 +331,7 @@ func TestFailuresAreCounted(t *testing.T) {
 func TestConfigFaults(t *testing.T) {
 	cfg := decisionlog.Config{
 		Buffer: 0, BufferBytes: 0, SampleAllowed: 2, Mask: []string{"input", "/other"},
-		File: &decisionlog.File{MaxBytes: -1, Keep: -1}, Service: &decisionlog.Service{URL: "ftp://x", Batch: -1},
+		File: &logfile.File{MaxBytes: -1, Keep: -1}, Service: &decisionlog.Service{URL: "ftp://x", Batch: -1},
 	}
 	want := []string{
 		"buffer: must be positive, got 0", "buffer_bytes: must be positive, got 0", "sample_allowed: must be between 0 and 1, got 2",

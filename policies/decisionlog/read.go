@@ -4,21 +4,21 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // maxLine bounds one event of a file, in bytes.
 const maxLine = 32 << 20
 
-// Copy writes the events of an organisation that a log file and those put aside hold, and
+// Copy writes the events of an organisation that a log and the files put aside hold, and
 // that are no older than since, oldest first, as they are: one JSON object per line. What
 // is no event is left out. The file may be written and put aside meanwhile.
-func (f File) Copy(ctx context.Context, w io.Writer, org string, since time.Time) error {
-	files, err := f.all()
+func Copy(ctx context.Context, f *logfile.File, w io.Writer, org string, since time.Time) error {
+	files, err := f.Open()
 	defer func() {
 		for _, file := range files {
 			_ = file.Close()
@@ -46,36 +46,6 @@ func (f File) Copy(ctx context.Context, w io.Writer, org string, since time.Time
 		}
 	}
 	return nil
-}
-
-// all opens the file and those put aside, oldest first. The newest is opened first: what
-// is put aside meanwhile is met again, and known.
-func (f File) all() (files []*os.File, err error) {
-	var known []os.FileInfo
-	for n := range f.Kept() + 1 {
-		file, err := os.Open(f.Aside(n))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return files, err
-		}
-		info, err := file.Stat()
-		for _, other := range known {
-			if err == nil && os.SameFile(info, other) {
-				err = os.ErrExist
-			}
-		}
-		if err != nil {
-			_ = file.Close()
-			if errors.Is(err, os.ErrExist) {
-				continue
-			}
-			return files, err
-		}
-		known, files = append(known, info), append([]*os.File{file}, files...)
-	}
-	return files, nil
 }
 
 // wanted reports whether a line is an event of an organisation and no older than since.

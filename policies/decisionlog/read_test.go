@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // What a log holds is read over all its files, oldest first, of one organisation and time.
 func TestCopyOfALog(t *testing.T) {
-	f := decisionlog.File{Path: filepath.Join(t.TempDir(), "log"), Keep: 3}
+	f := logfile.File{Path: filepath.Join(t.TempDir(), "log"), Keep: 3}
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	event := func(n int, org string) string {
 		return fmt.Sprintf(`{"decision_id":"d%d","timestamp":%q,"custom":{"org":%q}}`+"\n", n, at.Add(time.Duration(n)*time.Hour).Format(time.RFC3339Nano), org)
@@ -36,12 +37,12 @@ func TestCopyOfALog(t *testing.T) {
 		{"other", 0, ""},
 	} {
 		var got strings.Builder
-		if err := f.Copy(t.Context(), &got, tt.org, at.Add(tt.since)); err != nil || got.String() != tt.want {
+		if err := decisionlog.Copy(t.Context(), &f, &got, tt.org, at.Add(tt.since)); err != nil || got.String() != tt.want {
 			t.Errorf("%s since %s: %v\n%swant\n%s", tt.org, tt.since, err, got.String(), tt.want)
 		}
 	}
 	var got strings.Builder
-	if err := (decisionlog.File{Path: filepath.Join(t.TempDir(), "none")}).Copy(t.Context(), &got, "acme", at); err != nil || got.Len() > 0 {
+	if err := decisionlog.Copy(t.Context(), &logfile.File{Path: filepath.Join(t.TempDir(), "none")}, &got, "acme", at); err != nil || got.Len() > 0 {
 		t.Errorf("no file: %q, %v", got.String(), err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // lines joins events, one per line.
@@ -41,7 +43,7 @@ func (s *streamSink) write(_ context.Context, events [][]byte) error {
 func (*streamSink) Close() error { return nil }
 
 // fileSink writes to a file of its own.
-type fileSink struct{ *RotatingFile }
+type fileSink struct{ *logfile.Writer }
 
 func (fileSink) name() string { return "file" }
 

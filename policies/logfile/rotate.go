@@ -1,15 +1,14 @@
-package decisionlog
+package logfile
 
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 )
 
-// RotatingFile is a file of lines that is put aside when it is full. When another
+// Writer writes a file of lines that is put aside when it is full. When another
 // program has done so, it begins a new one. It is not safe for concurrent use.
-type RotatingFile struct {
+type Writer struct {
 	cfg  File
 	f    *os.File
 	size int64
@@ -18,15 +17,15 @@ type RotatingFile struct {
 	reserve, allocated int64
 }
 
-// OpenFile opens a file to write on where it ends, or creates it.
-func OpenFile(cfg File) (*RotatingFile, error) {
+// Open opens a file to write on where it ends, or creates it.
+func Open(cfg File) (*Writer, error) {
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 100_000_000)
 	cfg.Keep = cfg.Kept()
-	r := &RotatingFile{cfg: cfg}
+	r := &Writer{cfg: cfg}
 	return r, r.open()
 }
 
-func (r *RotatingFile) open() error {
+func (r *Writer) open() error {
 	f, err := os.OpenFile(r.cfg.Path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -41,11 +40,11 @@ func (r *RotatingFile) open() error {
 
 // Reserve keeps room for n bytes behind the end of the file, which only WriteReserved
 // uses, if the file system can: a disk that is full has it still. Readers do not see it.
-func (r *RotatingFile) Reserve(n int64) { r.reserve = n }
+func (r *Writer) Reserve(n int64) { r.reserve = n }
 
 // WriteLines writes whole lines. What was written of them when it fails is taken
 // back, as far as the file lets it. It fails where only the reserve has room for them.
-func (r *RotatingFile) WriteLines(text []byte) error {
+func (r *Writer) WriteLines(text []byte) error {
 	err := r.follow()
 	if err == nil {
 		err = r.keepReserve(len(text))
@@ -61,7 +60,7 @@ func (r *RotatingFile) WriteLines(text []byte) error {
 
 // WriteReserved is WriteLines for lines that may use up the reserve. While there is
 // nothing but that, the file is not put aside.
-func (r *RotatingFile) WriteReserved(text []byte) error {
+func (r *Writer) WriteReserved(text []byte) error {
 	if err := r.follow(); err != nil {
 		return err
 	}
@@ -75,14 +74,14 @@ func (r *RotatingFile) WriteReserved(text []byte) error {
 }
 
 // full reports whether the file has to be put aside before n bytes are written.
-func (r *RotatingFile) full(n int) bool { return r.size > 0 && r.size+int64(n) > r.cfg.MaxBytes }
+func (r *Writer) full(n int) bool { return r.size > 0 && r.size+int64(n) > r.cfg.MaxBytes }
 
 // ahead is how much more room is taken than is needed, in bytes, so that few writes wait
 // for it.
 const ahead = 16 << 10
 
 // keepReserve makes sure that there is room for n bytes and the reserve.
-func (r *RotatingFile) keepReserve(n int) error {
+func (r *Writer) keepReserve(n int) error {
 	want := int64(n) + r.reserve
 	if r.reserve == 0 || r.size+want <= r.allocated {
 		return nil
@@ -103,7 +102,7 @@ func (r *RotatingFile) keepReserve(n int) error {
 	return nil
 }
 
-func (r *RotatingFile) append(text []byte) error {
+func (r *Writer) append(text []byte) error {
 	n, err := r.f.Write(text)
 	if err != nil && n > 0 {
 		err = errors.Join(err, r.f.Truncate(r.size))
@@ -114,10 +113,10 @@ func (r *RotatingFile) append(text []byte) error {
 }
 
 // Sync waits until what was written is on the disk.
-func (r *RotatingFile) Sync() error { return r.f.Sync() }
+func (r *Writer) Sync() error { return r.f.Sync() }
 
 // follow opens the file anew if Path no longer names the one that is open.
-func (r *RotatingFile) follow() error {
+func (r *Writer) follow() error {
 	open, err := r.f.Stat()
 	if err != nil {
 		return errors.Join(err, r.open()) // it could not be opened before
@@ -133,7 +132,7 @@ func (r *RotatingFile) follow() error {
 }
 
 // rotate renames Path to Path.1, that to Path.2, and so on; the last goes.
-func (r *RotatingFile) rotate() error {
+func (r *Writer) rotate() error {
 	var err error
 	if r.reserve > 0 {
 		err = r.f.Truncate(r.size) // its reserve becomes that of the next file
@@ -151,15 +150,4 @@ func (r *RotatingFile) rotate() error {
 }
 
 // Close closes the file.
-func (r *RotatingFile) Close() error { return r.f.Close() }
-
-// Kept is how many files are kept that were put aside.
-func (f File) Kept() int { return cmp.Or(f.Keep, 5) }
-
-// Aside is the name of the file after it was put aside n times.
-func (f File) Aside(n int) string {
-	if n == 0 {
-		return f.Path
-	}
-	return fmt.Sprintf("%s.%d", f.Path, n)
-}
+func (r *Writer) Close() error { return r.f.Close() }

@@ -1,4 +1,4 @@
-package decisionlog_test
+package logfile_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
 // blocks returns how much of the disk a file has, in bytes.
@@ -28,8 +28,8 @@ func blocks(t *testing.T, name string) int64 {
 // file.
 func TestReserve(t *testing.T) {
 	const reserve, line = 1 << 20, 1 << 10
-	cfg := decisionlog.File{Path: filepath.Join(t.TempDir(), "log"), MaxBytes: 3 * line}
-	f, err := decisionlog.OpenFile(cfg)
+	cfg := logfile.File{Path: filepath.Join(t.TempDir(), "log"), MaxBytes: 3 * line}
+	f, err := logfile.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package decisionlog
+package logfile
 
 import (
 	"errors"
