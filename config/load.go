@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Sources is where a configuration's secrets come from.
@@ -61,7 +61,7 @@ func (l *Loaded) ofOrgs(err error) error {
 		}
 		return errors.Join(errs...)
 	}
-	f, ok := errors.AsType[*load.Error](err)
+	f, ok := errors.AsType[*section.Error](err)
 	i := -1
 	if ok {
 		i = slices.IndexFunc(l.Config.Orgs, func(o gateway.Org) bool { return o.ID == f.Org })

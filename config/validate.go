@@ -228,7 +228,7 @@ func validateOrg(o *gateway.Org, demoKeys bool) error {
 			errs.If(name != "" && !demoKeys, fault.Index("keys", i)+".sha256", "is the documented demo key %s, which anyone can use", name)
 		}
 	}
-	return errors.Join(append(errs, o.Policies.Validate(), o.Policies.Check(names))...)
+	return errors.Join(append(errs, policies.Validate(&o.Policies), policies.Check(&o.Policies, names))...)
 }
 
 // loopback reports whether an address is on loopback; malformed ones are a fault of

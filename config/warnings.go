@@ -11,6 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -28,7 +30,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
 	}
-	errs = append(errs, fault.At("decisions", errors.Join(c.Decisions.Warnings()...)))
+	errs = append(errs, fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...)))
 	errs = append(errs, warnAdmin(&c.Admin, now)...)
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt} {
 		for i, p := range prefixes {
@@ -77,7 +79,7 @@ func warnOrg(o *gateway.Org, now time.Time) []error {
 		teams = append(teams, t.ID)
 	}
 	errs := fault.Found{
-		errors.Join(o.Policies.Warnings(now, teams)...), fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
+		errors.Join(policies.Warnings(&o.Policies, now, teams)...), fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
 	}
 	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "is the credential itself, so that runs carry a key that can do everything")
 	errs.If(o.Alerts.Thresholds != nil && !o.Budgeted(), "alerts.thresholds", "are of budgets, and there is none")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -85,7 +86,7 @@ func benchGateway(b *testing.B, client redis.UniversalClient) *gateway.Gateway {
 // be most of what is measured.
 func unchecked(t testing.TB) *decisionlog.Log {
 	t.Helper()
-	l, err := decisionlog.New(decisionlog.DefaultConfig(), decisionlog.Deps{})
+	l, err := decisionlog.New(section.DefaultDecisionLog(), decisionlog.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -201,7 +201,7 @@ type Keyless struct {
 
 // Decisions says where decisions are logged and how long they are remembered.
 type Decisions struct {
-	decisionlog.Config `yaml:",inline"`
+	section.DecisionLog `yaml:",inline"`
 
 	Keep   int            `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
 	Shared archive.Config `yaml:"shared" doc:"what is kept in Redis, to be explained by any gateway"`
@@ -250,8 +250,8 @@ func Default() Config {
 			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,
 			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},
-		Policies:  policies.DefaultLimits(),
-		Decisions: Decisions{Config: decisionlog.DefaultConfig(), Keep: 1000, Shared: archive.DefaultConfig()},
+		Policies:  section.DefaultLimits(),
+		Decisions: Decisions{DecisionLog: section.DefaultDecisionLog(), Keep: 1000, Shared: archive.DefaultConfig()},
 		Spend:     spend.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: telemetry.Config{SampleRatio: 0.01},

@@ -18,11 +18,11 @@ import (
 // openDecisions opens the decision log, if it has anywhere to go, and the memory
 // of the latest exchanges.
 func (g *Gateway) openDecisions(cfg *Config) error {
-	if d := cfg.Decisions.Config; d.File == nil && !d.Stdout && d.Service == nil {
+	if d := cfg.Decisions.DecisionLog; d.File == nil && !d.Stdout && d.Service == nil {
 		return nil
 	}
 	var err error
-	g.decisions, err = decisionlog.New(cfg.Decisions.Config, decisionlog.Deps{Stdout: g.deps.Stdout, Logger: g.deps.Logger})
+	g.decisions, err = decisionlog.New(cfg.Decisions.DecisionLog, decisionlog.Deps{Stdout: g.deps.Stdout, Logger: g.deps.Logger})
 	if err != nil {
 		return err
 	}

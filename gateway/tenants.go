@@ -133,7 +133,7 @@ func (o *Org) inFlight(org *spend.Budget, teams map[string]spend.Budget) {
 		}
 	}
 	for _, e := range o.Policies.Policies {
-		if e.Policy != policy || e.Mode.OrDefault() != load.ModeEnforce || e.Approvable || len(e.Roles)+len(e.ExceptRoles) > 0 {
+		if e.Policy != policy || e.Mode.OrDefault() != policies.ModeEnforce || e.Approvable || len(e.Roles)+len(e.ExceptRoles) > 0 {
 			continue
 		}
 		if len(e.Teams)+len(e.ExceptTeams) == 0 {

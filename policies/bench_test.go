@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // benchPolicies are in the order they are added; none refuses the call.
@@ -85,7 +86,7 @@ func BenchmarkLoad(b *testing.B) {
 	orgs := map[string]policies.Config{"acme": {Policies: benchPolicies()}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := policies.NewEngine(policies.DefaultLimits(), orgs, policies.Deps{}); err != nil {
+		if _, err := policies.NewEngine(section.DefaultLimits(), orgs, policies.Deps{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	sdktest "github.com/open-policy-agent/opa/v1/sdk/test"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // denyAbove is a policy that refuses more than the given number of GPUs.
@@ -118,7 +119,7 @@ func (s *bundleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // unhurried are limits under which the first decision is in time on a busy machine.
 func unhurried() policies.Limits {
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = 10 * time.Second
 	return limits
 }

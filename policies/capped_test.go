@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // cappedEnv tells the test binary that it runs as the capped process.
@@ -120,7 +121,7 @@ func TestCapped(t *testing.T) {
 	if os.Getenv(cappedEnv) == "" {
 		t.Skip("run by TestGreedyRego")
 	}
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline, limits.Concurrency = 200*time.Millisecond, 1
 	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`)
 	for name, rego := range greedy() {
@@ -173,7 +174,7 @@ deny contains message if {
 	some message in [concat("", [x]) | some x in ["nested"]]
 }
 `
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = 10 * time.Second
 	e, err := ownEngine(t, limits, rego)
 	if err != nil {
@@ -265,7 +266,7 @@ o8 := {k: o7 | some k in ks}
 			fmt.Fprintf(&rego, "deny contains \"x\" if {\n\tinput.request.path == %q\n\ttype_name(%s) == \"x\"\n}\n\n", paths[expr], expr)
 		}
 	}
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := ownEngine(t, limits, rego.String())
 	if err != nil {
@@ -303,7 +304,7 @@ func TestWithinBounds(t *testing.T) {
 	} {
 		fmt.Fprintf(&tests, "deny contains `%s` if not holds_%d\n\nholds_%[2]d if %[1]s\n\n", expr, tests.Len())
 	}
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := ownEngine(t, limits, `package policies.mine
 

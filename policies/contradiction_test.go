@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // What contradicts itself, or can never do anything, is a fault of the section.
@@ -45,13 +46,13 @@ func TestContradictions(t *testing.T) {
 			"bundle.url: must be https: http is for loopback addresses only",
 		},
 	} {
-		if err := tc.cfg.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := policies.Validate(&tc.cfg); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 	for _, url := range []string{"http://127.0.0.1:8080/a", "http://[::1]/a", "http://localhost/a", "https://bundles.example/a"} {
 		cfg := policies.Config{Bundle: &policies.Bundle{URL: url, AllowUnsigned: true}}
-		if err := cfg.Validate(); err != nil {
+		if err := policies.Validate(&cfg); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -71,7 +72,7 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 // Own Rego that can never say what its authors mean is a fault when it is
 // loaded, with its place.
 func TestOwnRegoThatIsWrong(t *testing.T) {
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	load := func(rego string, entries ...policies.Entry) error {
 		dir := t.TempDir()
 		write(t, dir, "mine.rego", rego)

@@ -19,7 +19,7 @@
 // An entrypoint is generated per organisation that calls the library's
 // functions with the configured parameters as constants:
 //
-//	engine, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+//	engine, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
 //		"acme": {Policies: []policies.Entry{{
 //			Policy: "gpu_allow_list",
 //			Params: map[string]any{"gpus": []any{"NVIDIA L4"}},

@@ -86,7 +86,7 @@ type orgState struct {
 
 // NewEngine compiles and prepares every organisation. An organisation without
 // policies must be there too, with a zero Config. Its error joins all faults,
-// each a *load.Error.
+// each a *section.Error.
 func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error) {
 	if err := limits.Validate(); err != nil {
 		return nil, fmt.Errorf("policy limits: %w", err)

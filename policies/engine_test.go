@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // decode reads JSON as the gateway does: numbers stay text.
@@ -79,7 +80,7 @@ func call(tb testing.TB, id, after string) *policies.Input {
 
 func newEngine(tb testing.TB, cfg policies.Config) *policies.Engine {
 	tb.Helper()
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = 10 * time.Second // the machine may be busy
 	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	if err != nil {
@@ -254,7 +255,7 @@ func TestNewEngineLocatesFaults(t *testing.T) {
 	write(t, dir, "bad.rego", "package policies.bad\n\ndeny contains \"x\" if http.send({})\n")
 	write(t, dir, "worse.rego", "package policies.worse\n\ndeny if {\n")
 	write(t, dir, "mine.rego", "package tollgate.entrypoint\n\ndecision := {}\n")
-	_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+	_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
 		"acme": {Policies: []policies.Entry{
 			{Policy: "gpu_alow_list"},
 			{Policy: "gpu_count", Params: map[string]any{"max_per_pods": 1}},
@@ -305,7 +306,7 @@ func write(tb testing.TB, dir, name, text string) {
 func TestRatchetsNeedResources(t *testing.T) {
 	for policy, fine := range map[string]bool{"disk": true, "images": true, "naming": true, "roles": false, "kill_switch": false, "operations": false, "account_changes": false} {
 		params := map[string]map[string]any{"disk": {"max_gb": 1}, "naming": {"pattern": "x"}, "operations": {"deny": []any{"createPod"}}}[policy]
-		_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{
+		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
 			"acme": {Policies: []policies.Entry{{Policy: policy, Ratchet: true, Params: params}}},
 		}, policies.Deps{})
 		if fine != (err == nil) || err != nil && !strings.Contains(err.Error(), "policies[0].ratchet: the policy judges calls") {

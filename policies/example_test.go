@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 func ExampleEngine_Decide() {
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = 10 * time.Second
 	engine, err := policies.NewEngine(limits, map[string]policies.Config{
 		"acme": {Policies: []policies.Entry{{

@@ -11,25 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
-
-// Exception allows some callers what a policy refuses, for a time and for a
-// reason. It is an object of its own, never a hole in a policy: a decision
-// names it, and it ends by itself.
-type Exception struct {
-	ID            string           `yaml:"id" doc:"its name in decisions and logs, unique in the organisation"`
-	Policy        string           `yaml:"policy" doc:"the policy it overrides"`
-	Teams         []string         `yaml:"teams" doc:"callers of these teams it is for; teams, keys or roles must name someone"`
-	Keys          []string         `yaml:"keys" doc:"ids of the keys it is for"`
-	Roles         []string         `yaml:"roles" doc:"callers with one of these roles it is for"`
-	Operations    []string         `yaml:"operations" doc:"operations it is for; empty is all"`
-	Where         map[string][]any `yaml:"where" doc:"narrows the shape of the call: a pointer into the state after the call (or into the body, where there is none) and the values it may have there. All must hold"`
-	MaxUSDPerHour string           `yaml:"max_usd_per_hour" doc:"the most the call may cost per hour, e.g. '5'"`
-	From          time.Time        `yaml:"from" doc:"when it begins, RFC 3339; empty is at once"`
-	Until         time.Time        `yaml:"until" doc:"when it has ended, RFC 3339"`
-	Reason        string           `yaml:"reason" doc:"why it was granted"`
-	GrantedBy     string           `yaml:"granted_by" doc:"who granted it"`
-}
 
 // Excepted is a violation that an exception lifted.
 type Excepted struct {
@@ -41,8 +24,8 @@ type Excepted struct {
 	Reason, GrantedBy string
 }
 
-// validate reports the faults of an exception, each with its path.
-func (x Exception) validate(path string) []error {
+// validateException reports the faults of one, each with its path.
+func validateException(x *Exception, path string) []error {
 	var errs fault.Found
 	for _, f := range []struct{ name, value string }{
 		{"id", x.ID}, {"policy", x.Policy}, {"reason", x.Reason}, {"granted_by", x.GrantedBy},
@@ -81,7 +64,7 @@ func (x Exception) validate(path string) []error {
 
 // nowhere reports the pointers to what neither a resource nor the body of one of the
 // operations has. Jobs may have anything.
-func (x Exception) nowhere() []error {
+func nowhere(x *Exception) []error {
 	var out fault.Found
 	bodies := []*operation.Shape{operation.States(), operation.AnyBody()}
 	for _, id := range x.Operations {
@@ -103,7 +86,7 @@ func validateExceptions(list []Exception) []error {
 	seen := map[string]bool{}
 	for i, x := range list {
 		path := fault.Index("exceptions", i)
-		errs = append(errs, x.validate(path)...)
+		errs = append(errs, validateException(&x, path)...)
 		errs.If(x.ID != "" && seen[x.ID], path+".id", "%q is used twice", x.ID)
 		seen[x.ID] = true
 	}
@@ -113,7 +96,7 @@ func validateExceptions(list []Exception) []error {
 // lifted reports exceptions from policies that are not in force. own lists the
 // organisation's own policies; with the scope WithOwn they are not known yet, and
 // only names of the library are judged.
-func (c Config) lifted(own []string, scope load.Scope) []error {
+func lifted(c *Config, own []string, scope load.Scope) []error {
 	var inForce []string
 	for _, e := range c.Policies {
 		inForce = append(inForce, e.Policy)
@@ -220,9 +203,9 @@ func (d *Decision) except(list []exception, in *Input) {
 func prepareExceptions(org string, cfg Config, own []string) ([]exception, error) {
 	list := cfg.Exceptions
 	var faults []error
-	for _, err := range append(validateExceptions(list), cfg.lifted(own, load.LibraryOnly)...) {
+	for _, err := range append(validateExceptions(list), lifted(&cfg, own, load.LibraryOnly)...) {
 		for _, f := range fault.List(err) {
-			faults = append(faults, &load.Error{Org: org, Path: f.Path, Message: f.Err.Error()})
+			faults = append(faults, &section.Error{Org: org, Path: f.Path, Message: f.Err.Error()})
 		}
 	}
 	if len(faults) > 0 {
@@ -232,7 +215,7 @@ func prepareExceptions(org string, cfg Config, own []string) ([]exception, error
 	for _, x := range list {
 		prepared, err := prepareException(x)
 		if err != nil {
-			return nil, &load.Error{Org: org, Policy: x.Policy, Message: "exception " + x.ID + ": " + err.Error()}
+			return nil, &section.Error{Org: org, Policy: x.Policy, Message: "exception " + x.ID + ": " + err.Error()}
 		}
 		out = append(out, prepared)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 func h100() policies.Exception {
@@ -105,7 +106,7 @@ func TestExceptionFaults(t *testing.T) {
 			Operations: []string{"fly"}, Where: map[string][]any{"gpu": {func() {}}}, MaxUSDPerHour: "-1",
 		}, {ID: "x", Policy: "p", Keys: []string{"k"}, Until: noon(), Reason: "r", GrantedBy: "g"},
 	}}
-	err := cfg.Validate()
+	err := policies.Validate(&cfg)
 	if err == nil {
 		t.Fatal("got no error")
 	}
@@ -135,10 +136,10 @@ func TestExceptionsFromOwnPolicies(t *testing.T) {
 	cfg := policies.Config{Directory: dir, Exceptions: []policies.Exception{x}}
 	newEngine(t, cfg)
 	cfg.Exceptions[0].Policy = "mien"
-	if err := cfg.Validate(); err != nil {
+	if err := policies.Validate(&cfg); err != nil {
 		t.Errorf("without reading files: %v", err)
 	}
-	_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
+	_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	const want = `org acme: exceptions[0].policy: unknown policy "mien", did you mean "mine"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

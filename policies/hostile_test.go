@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // ownEngine loads one Rego policy of an organisation's own.
@@ -50,7 +51,7 @@ func TestHostileRegoAtLoad(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ownEngine(t, policies.DefaultLimits(), "package policies.mine\n\n"+tt.rego+"\n")
+			_, err := ownEngine(t, section.DefaultLimits(), "package policies.mine\n\n"+tt.rego+"\n")
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "mine.rego:") {
 				t.Errorf("got %v, want a located error about %s", err, tt.want)
 			}
@@ -108,7 +109,7 @@ deny contains "x" if {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			limits := policies.DefaultLimits()
+			limits := section.DefaultLimits()
 			limits.Deadline = 10 * time.Second
 			if errors.Is(tt.want, policies.ErrDeadline) {
 				limits.Deadline = 200 * time.Millisecond
@@ -188,7 +189,7 @@ func TestDepthIsTheEvaluationsOwn(t *testing.T) {
 	defer func() { close(leave); <-left }()
 	<-there
 
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := ownEngine(t, limits, `package policies.mine
 
@@ -223,7 +224,7 @@ deny contains "x" if {
 	concat("", [a, b, c, d, e, f, g, h]) == "none"
 }
 `)
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline, limits.Concurrency = 2*time.Second, 1
 	e, err := policies.NewEngine(limits, map[string]policies.Config{
 		"hostile": {Directory: dir}, "acme": demo(),
@@ -257,7 +258,7 @@ deny contains "x" if {
 }
 `)
 	hostile := policies.Config{Directory: dir}
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline, limits.Concurrency = time.Hour, 3 // nothing ends by itself
 	for _, tt := range []struct {
 		name string

@@ -52,7 +52,7 @@ func TestExamplesCompile(t *testing.T) {
 				t.Error("no example in the METADATA")
 			}
 			cfg := policies.Config{Policies: []policies.Entry{{Policy: p.Name, Params: p.Example}}}
-			if err := cfg.Validate(); err != nil {
+			if err := policies.Validate(&cfg); err != nil {
 				t.Error(err)
 			}
 			newEngine(t, cfg)

@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // fenced lists the code blocks of a language in the manual.
@@ -37,7 +38,7 @@ func TestManualYAML(t *testing.T) {
 			t.Errorf("%v\n%s", err, block)
 			continue
 		}
-		if err := cfg.Validate(); err != nil {
+		if err := policies.Validate(&cfg); err != nil {
 			t.Errorf("%v\n%s", err, block)
 		}
 	}
@@ -46,7 +47,7 @@ func TestManualYAML(t *testing.T) {
 // TestManualRego: what the manual shows can be loaded, and works.
 func TestManualRego(t *testing.T) {
 	for _, block := range fenced(t, "rego") {
-		limits := policies.DefaultLimits()
+		limits := section.DefaultLimits()
 		limits.Deadline = 1e10
 		e, err := ownEngine(t, limits, block)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // everything switches the whole library on, each policy with its example. The
@@ -46,7 +47,7 @@ func without(cfg policies.Config, names ...string) policies.Config {
 
 func engineRemembering(tb testing.TB, size int, cfg policies.Config) *policies.Engine {
 	tb.Helper()
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline, limits.Remember = 10*time.Second, size
 	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // fine is a policy with nothing wrong.
@@ -39,7 +40,7 @@ func TestMisplacedRego(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "fine.rego", fine)
 			write(t, dir, "mine.rego", tt.rego)
-			_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{})
+			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v\nwant a fault with %s", err, tt.want)
 			}
@@ -79,7 +80,7 @@ many if input.request.settles
 	write(t, dir, "lib.rego", "package lib.gpu\n\ndear if input.resource.after.gpu.count > 2\n\nmodes := {\"deny\": 1}\n\nlevels.warn := 2\n")
 	write(t, dir, "parts.rego", "package policies.mine.parts\n\nfew if input.resource.after.gpu.count < 9\n")
 	write(t, dir, "mine_test.rego", "package policies.mine_test\n\ntest_x if true\n")
-	if _, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{}); err != nil {
+	if _, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{}); err != nil {
 		t.Error(err)
 	}
 	w, err := load.ReadWorkspace(dir)
@@ -102,7 +103,7 @@ func TestDirectoriesWithoutPolicies(t *testing.T) {
 			for file, text := range files {
 				write(t, dir, file, text)
 			}
-			_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{})
+			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{})
 			if err == nil || !strings.Contains(err.Error(), dir+": org acme: holds no policy") {
 				t.Errorf("got %v, want a fault of the directory", err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 const ownRego = `package policies.team_rules
@@ -126,7 +127,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			{Policy: "disk", Params: map[string]any{"max_gb": 10 * max}},
 		}}}
 	}
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = 1e10
 	e, err := policies.NewEngine(limits, set(1), policies.Deps{})
 	if err != nil {

@@ -1,30 +1,36 @@
 package policies
 
 import (
-	"github.com/tollgate-dev/tollgate/policies/bundle"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // What an organisation's section is made of.
 type (
+	// Config is one organisation's section.
+	Config = section.Config
+	// Limits bound what evaluations may use.
+	Limits = section.Limits
+	// Exception allows some callers what a policy refuses, for a time and for a reason.
+	Exception = section.Exception
 	// Entry switches one policy on.
-	Entry = load.Entry
+	Entry = section.Entry
 	// Mode says what happens when a policy finds a violation.
-	Mode = load.Mode
+	Mode = section.Mode
 	// Bundle says where an organisation's own Rego comes from as an OPA bundle.
-	Bundle = bundle.Config
+	Bundle = section.Bundle
 	// BundleKey verifies the signatures of bundles.
-	BundleKey = bundle.Key
+	BundleKey = section.BundleKey
 	// Names are what a section may refer to besides policies.
 	Names = load.Names
 )
 
 // The modes.
 const (
-	ModeEnforce = load.ModeEnforce
-	ModeWarn    = load.ModeWarn
-	ModeShadow  = load.ModeShadow
+	ModeEnforce = section.ModeEnforce
+	ModeWarn    = section.ModeWarn
+	ModeShadow  = section.ModeShadow
 )
 
 // What a call is judged by.

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // ErrPending is returned by Decide for an organisation whose bundle has not
@@ -74,16 +75,16 @@ func ofRego(err error) bool {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !ofRego(e) })
 	}
-	f, ok := errors.AsType[*load.Error](err)
+	f, ok := errors.AsType[*section.Error](err)
 	return ok && f.Path == ""
 }
 
 // own finds an organisation's own Rego: from its directory, from the bundle it
 // had already, or from what was persisted of it.
 func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
-	if faults := fault.List(cfg.Bundle.Validate()); len(faults) > 0 {
+	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
 		f := faults[0]
-		return nil, load.Own{}, &load.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
+		return nil, load.Own{}, &section.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
 	}
 	if cfg.Bundle == nil {
 		mine, err := load.ReadDirectory(org, cfg.Directory)
@@ -93,12 +94,12 @@ func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
 		return nil, mine, err
 	}
 	if cfg.Directory != "" {
-		return nil, load.Own{}, &load.Error{Org: org, Message: "directory and bundle cannot both be given"}
+		return nil, load.Own{}, &section.Error{Org: org, Message: "directory and bundle cannot both be given"}
 	}
-	s := e.sources[org].Follows(*cfg.Bundle)
+	s := e.sources[org].Follows(bundle.Config(*cfg.Bundle))
 	if s == nil {
 		var err error
-		if s, err = bundle.Open(org, *cfg.Bundle); err != nil {
+		if s, err = bundle.Open(org, bundle.Config(*cfg.Bundle)); err != nil {
 			return nil, load.Own{}, err
 		}
 	}
@@ -117,7 +118,7 @@ func (e *Engine) dropped(org string, cfg Config, next load.Own) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return &load.Error{
+	return &section.Error{
 		Org: org, File: cfg.Directory, Path: "rego",
 		Message: "lacks what was in force: policies." + strings.Join(lost, ", policies.") + "; rego_may_drop takes it all the same",
 	}

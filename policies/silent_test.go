@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // seedBodies are states after a call, with the members that policies read.
@@ -125,23 +126,23 @@ func (c *chooser) input(tb testing.TB) *policies.Input {
 
 // silentEntries are all policies of the library, with parameters of several kinds and for
 // some callers only.
-func silentEntries(tb testing.TB) []load.Entry {
+func silentEntries(tb testing.TB) []section.Entry {
 	tb.Helper()
 	lib, err := load.Library()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var out []load.Entry
+	var out []section.Entry
 	for _, p := range lib {
-		out = append(out, load.Entry{Policy: p.Name, Params: p.Example}, load.Entry{Policy: p.Name, Params: p.Example, Teams: []string{"research"}, ExceptRoles: []string{"admin"}})
+		out = append(out, section.Entry{Policy: p.Name, Params: p.Example}, section.Entry{Policy: p.Name, Params: p.Example, Teams: []string{"research"}, ExceptRoles: []string{"admin"}})
 	}
 	return append(append(out, benchPolicies()...),
-		load.Entry{Policy: "env_rules", Params: map[string]any{"required": []any{"A"}, "max": 1, "credential_patterns": []any{"^p"}}},
-		load.Entry{Policy: "gpu_allow_list", Params: map[string]any{"by_offer": map[string]any{"SERVERLESS": []any{"NVIDIA L4"}}}},
-		load.Entry{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1, "max_per_resource": 4}, Roles: []string{"operator", "x"}},
-		load.Entry{Policy: "images", Params: map[string]any{"allow": []any{"docker.io/library", "localhost:5000"}, "deny_latest": true, "require_digest": true}},
-		load.Entry{Policy: "ports", Params: map[string]any{"deny": []any{"22/tcp"}, "max": 1}, ExceptTeams: []string{"platform"}},
-		load.Entry{Policy: "storage", Params: map[string]any{"allow_persistent": true, "max_persistent_gb": 5, "volumes": []any{"v1"}, "volume_types": []any{"STANDARD"}}},
+		section.Entry{Policy: "env_rules", Params: map[string]any{"required": []any{"A"}, "max": 1, "credential_patterns": []any{"^p"}}},
+		section.Entry{Policy: "gpu_allow_list", Params: map[string]any{"by_offer": map[string]any{"SERVERLESS": []any{"NVIDIA L4"}}}},
+		section.Entry{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1, "max_per_resource": 4}, Roles: []string{"operator", "x"}},
+		section.Entry{Policy: "images", Params: map[string]any{"allow": []any{"docker.io/library", "localhost:5000"}, "deny_latest": true, "require_digest": true}},
+		section.Entry{Policy: "ports", Params: map[string]any{"deny": []any{"22/tcp"}, "max": 1}, ExceptTeams: []string{"platform"}},
+		section.Entry{Policy: "storage", Params: map[string]any{"allow_persistent": true, "max_persistent_gb": 5, "volumes": []any{"v1"}, "volume_types": []any{"STANDARD"}}},
 	)
 }
 
@@ -239,7 +240,7 @@ func FuzzSilent(f *testing.F) {
 // its number, is refused like anything else.
 func TestNoCredentialIsMissed(t *testing.T) {
 	const key = "AKIAABCDEFGHIJKLMNOP"
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": {Policies: []policies.Entry{{Policy: "env_rules"}}}}, policies.Deps{})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -178,7 +178,7 @@ func build(ctx context.Context, loaded *config.Loaded) (g *gateway.Gateway, clos
 		return nil, closeStore, err
 	}
 	cfg := loaded.Config
-	cfg.Decisions.Config, cfg.Audit.File = decisionlog.DefaultConfig(), nil // nothing is written
+	cfg.Decisions.DecisionLog, cfg.Audit.File = section.DefaultDecisionLog(), nil // nothing is written
 	g, err = gateway.New(cfg, gateway.Deps{
 		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(),
 	})

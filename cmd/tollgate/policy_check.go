@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/policycheck"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 func newPolicyCheck() *cobra.Command {
@@ -79,7 +80,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	if err != nil {
 		return faulty(cmd, path, err)
 	}
-	var faults []*load.Error
+	var faults []*section.Error
 	entries := 0
 	for _, o := range loaded.Config.Orgs {
 		entries += len(o.Policies.Policies)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/replay"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // policyReplay is the command line of `policy replay`.
@@ -168,7 +169,7 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 func (p *policyReplay) engine(isDir bool) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
 	if isDir && p.config == "" {
-		limits := policies.DefaultLimits()
+		limits := section.DefaultLimits()
 		unhurried(&limits)
 		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: p.policies}}, policies.Deps{})
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // What a bundle may weigh.
@@ -30,11 +31,11 @@ const (
 // parse reads and verifies a bundle.
 func (b *Config) parse(org string, raw []byte) (load.Own, string, error) {
 	if err := checkArchive(raw); err != nil {
-		return load.Own{}, "", &load.Error{Org: org, Message: "bundle: " + err.Error()}
+		return load.Own{}, "", &section.Error{Org: org, Message: "bundle: " + err.Error()}
 	}
 	verify, err := b.verification()
 	if err != nil {
-		return load.Own{}, "", &load.Error{Org: org, Message: err.Error()}
+		return load.Own{}, "", &section.Error{Org: org, Message: err.Error()}
 	}
 	r := opabundle.NewCustomReader(opabundle.NewTarballLoaderWithBaseURL(bytes.NewReader(raw), "")).
 		WithProcessAnnotations(true).WithCapabilities(sandbox.Capabilities()).WithRegoVersion(ast.RegoV1).
@@ -96,9 +97,9 @@ func checkArchive(raw []byte) error {
 func ownOf(org, digest string, b *opabundle.Bundle) (load.Own, error) {
 	switch {
 	case b.Type() == opabundle.DeltaBundleType:
-		return load.Own{}, &load.Error{Org: org, Message: "bundle: delta bundles cannot be verified, send whole ones"}
+		return load.Own{}, &section.Error{Org: org, Message: "bundle: delta bundles cannot be verified, send whole ones"}
 	case len(b.WasmModules) > 0 || len(b.Wasm) > 0 || len(b.PlanModules) > 0:
-		return load.Own{}, &load.Error{Org: org, Message: "bundle: compiled policies are not taken, send Rego"}
+		return load.Own{}, &section.Error{Org: org, Message: "bundle: compiled policies are not taken, send Rego"}
 	}
 	rego := make(map[string]string, len(b.Modules))
 	for _, m := range b.Modules {
@@ -115,7 +116,7 @@ func (b *Config) admit(org string, last, next load.Own) error {
 	}
 	have := next.Policies()
 	refuse := func(what string) error {
-		return &load.Error{Org: org, Message: "bundle: " + what + "; bundle.may_drop takes it all the same"}
+		return &section.Error{Org: org, Message: "bundle: " + what + "; bundle.may_drop takes it all the same"}
 	}
 	if len(have) == 0 {
 		return refuse("holds no policy, " + load.WhatIsAPolicy)

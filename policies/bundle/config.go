@@ -13,31 +13,14 @@ import (
 	"github.com/open-policy-agent/opa/v1/keys"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Config says where an organisation's own Rego comes from as an OPA bundle.
-type Config struct {
-	URL           string        `yaml:"url" doc:"where the bundle is polled: https, or http on a loopback address; one of url and file is required"`
-	File          string        `yaml:"file" doc:"a bundle on disk, looked at as often"`
-	Poll          time.Duration `yaml:"poll" doc:"the time between looks; a tenth more or less is added by chance, and failures double it up to ten times; 0 is 1m"`
-	Timeout       time.Duration `yaml:"timeout" doc:"bounds one download; 0 is 30s"`
-	TokenFile     string        `yaml:"token_file" doc:"holds a bearer token for url, read at every look"`
-	Key           *Key          `yaml:"key" doc:"verifies the bundle's signature. Required unless allow_unsigned"`
-	AllowUnsigned bool          `yaml:"allow_unsigned" doc:"takes bundles without looking at signatures"`
-	Persist       string        `yaml:"persist" doc:"a file that keeps the last good bundle for the next start"`
-	MayDrop       bool          `yaml:"may_drop" doc:"takes a bundle that holds no policy, or that lacks one the last good bundle had. Without it such a bundle is refused, since policies are switched on by being there. What an entry or an exception names must be there in any case"`
-}
-
-// Key verifies signatures.
-type Key struct {
-	ID        string `yaml:"id" doc:"the key's name; a signature may name it"`
-	File      string `yaml:"file" doc:"holds the public key in PEM, or the secret of an HMAC"`
-	Algorithm string `yaml:"algorithm" doc:"the signature's algorithm, such as ES256; empty is RS256"`
-	Scope     string `yaml:"scope" doc:"must equal the signature's"`
-}
+// Config is the bundle section, which knows how it is fetched and verified.
+type Config section.Bundle
 
 // Validate reports the faults of the section; nil has none.
-func (b *Config) Validate() error {
+func Validate(b *section.Bundle) error {
 	if b == nil {
 		return nil
 	}

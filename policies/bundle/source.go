@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Source follows one organisation's bundle. It may be used from several
@@ -42,7 +43,7 @@ func Open(org string, cfg Config) (*Source, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		kept, err = load.Own{}, nil // nothing persisted yet
 	} else if err != nil && cfg.File == "" {
-		s.err = &load.Error{Org: org, File: cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
+		s.err = &section.Error{Org: org, File: cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
 		kept, err = load.Own{}, nil
 	}
 	s.persisted = kept.Digest()
@@ -55,8 +56,8 @@ func Open(org string, cfg Config) (*Source, error) {
 		}
 	}
 	if err != nil {
-		if _, isLocated := errors.AsType[*load.Error](err); !isLocated {
-			err = &load.Error{Org: org, Message: "bundle: " + err.Error()}
+		if _, isLocated := errors.AsType[*section.Error](err); !isLocated {
+			err = &section.Error{Org: org, Message: "bundle: " + err.Error()}
 		}
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (s *Source) Unfit(err error) error {
 		return err
 	}
 	s.mine, s.revision, s.have = load.Own{}, "", false
-	s.err = &load.Error{Org: s.org, File: s.cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
+	s.err = &section.Error{Org: s.org, File: s.cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
 	return nil
 }
 
@@ -114,7 +115,7 @@ func (s *Source) Follows(cfg Config) *Source {
 
 // samePlace reports whether two sections get their bundle from the same place.
 func samePlace(a, b Config) bool {
-	var ka, kb Key
+	var ka, kb section.BundleKey
 	if a.Key != nil {
 		ka = *a.Key
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/logfile"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Deps are the live things a Log needs.
@@ -82,7 +83,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 	}
 	l := &Log{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), ring: make([]*Event, cfg.Buffer)}
 	for _, m := range slices.Concat(builtinMasks(cfg.Inputs), commandMasks(), cfg.Mask) {
-		path, err := parseMask(m)
+		path, err := section.ParseMask(m)
 		if err != nil {
 			return nil, fmt.Errorf("decision log: mask: %w", err)
 		}

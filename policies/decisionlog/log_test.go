@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,7 +61,7 @@ func run(t *testing.T, l *decisionlog.Log, record func()) {
 	}
 }
 
-func newLog(t *testing.T, cfg decisionlog.Config, deps decisionlog.Deps) *decisionlog.Log {
+func newLog(t *testing.T, cfg section.DecisionLog, deps decisionlog.Deps) *decisionlog.Log {
 	t.Helper()
 	l, err := decisionlog.New(cfg, deps)
 	if err != nil {
@@ -70,7 +71,7 @@ func newLog(t *testing.T, cfg decisionlog.Config, deps decisionlog.Deps) *decisi
 }
 
 func TestEventFormat(t *testing.T) {
-	cfg := decisionlog.DefaultConfig()
+	cfg := section.DefaultDecisionLog()
 	cfg.Stdout, cfg.Labels, cfg.Mask = true, map[string]string{"id": "gw1"}, []string{"/input/request/body/name"}
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -114,7 +115,7 @@ func TestEventFormat(t *testing.T) {
 }
 
 func TestErrorsAndUnfitInputs(t *testing.T) {
-	cfg := decisionlog.DefaultConfig()
+	cfg := section.DefaultDecisionLog()
 	cfg.Stdout = true
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -131,7 +132,7 @@ func TestErrorsAndUnfitInputs(t *testing.T) {
 
 // TestRecordNeverWaits: with nobody writing, the oldest events go.
 func TestRecordNeverWaits(t *testing.T) {
-	cfg := decisionlog.DefaultConfig()
+	cfg := section.DefaultDecisionLog()
 	cfg.Stdout, cfg.Buffer = true, 4
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -174,7 +175,7 @@ func TestRecordIsBoundedInBytes(t *testing.T) {
 		"of no bytes": {[]int64{100, 0, 0}, []string{"d0", "d1", "d2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := decisionlog.DefaultConfig()
+			cfg := section.DefaultDecisionLog()
 			cfg.Stdout, cfg.BufferBytes = true, 100
 			var out bytes.Buffer
 			l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -208,7 +209,7 @@ func TestRecordIsBoundedInBytes(t *testing.T) {
 }
 
 func TestSampling(t *testing.T) {
-	cfg := decisionlog.DefaultConfig()
+	cfg := section.DefaultDecisionLog()
 	cfg.Stdout, cfg.SampleAllowed = true, 0.5
 	draws := []float64{0.4, 0.6, 0.5}
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: io.Discard, Random: func() float64 {
@@ -233,7 +234,7 @@ func TestSampling(t *testing.T) {
 func TestFileRotates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.log")
 	for i := range 4 { // each run is one batch
-		cfg := decisionlog.DefaultConfig()
+		cfg := section.DefaultDecisionLog()
 		cfg.File = &logfile.File{Path: path, MaxBytes: 1, Keep: 2}
 		l := newLog(t, cfg, decisionlog.Deps{})
 		run(t, l, func() { l.Record(event(fmt.Sprintf("d%d", i))) })
@@ -253,7 +254,7 @@ func TestFileRotates(t *testing.T) {
 // beginning.
 func TestFileIsFollowed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.log")
-	cfg := decisionlog.DefaultConfig()
+	cfg := section.DefaultDecisionLog()
 	cfg.File = &logfile.File{Path: path, MaxBytes: 2000, Keep: 1}
 	l := newLog(t, cfg, decisionlog.Deps{})
 	begin := time.Now()
@@ -317,7 +318,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestFailuresAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := decisionlog.DefaultConfig()
+		cfg := section.DefaultDecisionLog()
 		cfg.Stdout = true
 		l := newLog(t, cfg, decisionlog.Deps{Stdout: brokenWriter{}})
 		run(t, l, func() { l.Record(event("d")) })
@@ -329,9 +330,9 @@ func TestFailuresAreCounted(t *testing.T) {
 }
 
 func TestConfigFaults(t *testing.T) {
-	cfg := decisionlog.Config{
+	cfg := section.DecisionLog{
 		Buffer: 0, BufferBytes: 0, SampleAllowed: 2, Mask: []string{"input", "/other"},
-		File: &logfile.File{MaxBytes: -1, Keep: -1}, Service: &decisionlog.Service{URL: "ftp://x", Batch: -1},
+		File: &logfile.File{MaxBytes: -1, Keep: -1}, Service: &section.Service{URL: "ftp://x", Batch: -1},
 	}
 	want := []string{
 		"buffer: must be positive, got 0", "buffer_bytes: must be positive, got 0", "sample_allowed: must be between 0 and 1, got 2",

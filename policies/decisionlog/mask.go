@@ -2,7 +2,6 @@ package decisionlog
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // hidden replaces what is masked.
@@ -63,7 +63,7 @@ func Masked(given any) any {
 	var whole any = map[string]any{"input": map[string]any{"request": map[string]any{"body": given}}}
 	var masked []string
 	for _, p := range builtinMasks(false) {
-		if path, err := parseMask(p); err == nil { // they are pointers
+		if path, err := section.ParseMask(p); err == nil { // they are pointers
 			whole = mask(whole, path, "", &masked)
 		}
 	}
@@ -72,21 +72,6 @@ func Masked(given any) any {
 		whole = m[name]
 	}
 	return whole
-}
-
-// parseMask reads a pointer whose parts may be *.
-func parseMask(p string) ([]string, error) {
-	if p == "" || p[0] != '/' {
-		return nil, fmt.Errorf("%q is not a pointer", p)
-	}
-	parts := strings.Split(p[1:], "/")
-	if parts[0] != "input" && parts[0] != "result" {
-		return nil, fmt.Errorf("%q is neither below /input nor below /result", p)
-	}
-	for i, s := range parts {
-		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-	}
-	return parts, nil
 }
 
 // masksSomething reports whether an event may have something at a path. What is

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // collector stands for the service: it keeps the ids of each batch it takes.
@@ -67,8 +68,8 @@ func (c *collector) log(batch int) *decisionlog.Log {
 	if err := os.WriteFile(token, []byte("tok\n"), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	cfg := decisionlog.DefaultConfig()
-	cfg.Service = &decisionlog.Service{URL: "http://decisions.test", TokenFile: token, Batch: batch}
+	cfg := section.DefaultDecisionLog()
+	cfg.Service = &section.Service{URL: "http://decisions.test", TokenFile: token, Batch: batch}
 	return newLog(c.t, cfg, decisionlog.Deps{HTTPClient: &http.Client{Transport: c}})
 }
 

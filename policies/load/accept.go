@@ -44,7 +44,7 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Prog
 			return nil, fmt.Errorf("parameters: %w", err)
 		}
 		call.quick = quick{rule: p.Rule(call.from + "." + call.Rule), params: ast.NewTerm(params)}
-		if len(call.Entry.guard()) > 0 {
+		if len(guard(&call.Entry)) > 0 {
 			call.quick.guard = p.Rule(fmt.Sprintf("%s.applies_%d", entryPackage, i))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // answers reports own rules whose type is none that an answer can have, which
@@ -35,7 +36,7 @@ func (o Own) answers(org string, c *ast.Compiler) error {
 				t = f.Result()
 			}
 			if wrong := wrongAnswer(rule, t); wrong != "" {
-				faults = append(faults, &Error{
+				faults = append(faults, &section.Error{
 					Org: org, Policy: name, File: file, Row: r.Location.Row, Col: r.Location.Col, Message: rule + " " + wrong,
 				})
 			}
@@ -91,7 +92,7 @@ func (o Own) constants(org string) error {
 		m := o.modules[file]
 		policy, _ := policyOfPackage(m)
 		fault := func(at *ast.Location, err error) {
-			faults = append(faults, &Error{Org: org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: err.Error()})
+			faults = append(faults, &section.Error{Org: org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: err.Error()})
 		}
 		compare := func(terms []*ast.Term, at *ast.Location) {
 			if len(terms) < 3 || !slices.Contains([]string{"equal", "eq", "neq", "internal.member_2"}, terms[0].String()) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/accept"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Compiled is an organisation's policies, ready to be evaluated. It never
@@ -47,7 +48,7 @@ type Compiled struct {
 // Section is what is compiled for one organisation.
 type Section struct {
 	Org     string
-	Entries []Entry
+	Entries []section.Entry
 	Own     Own
 	// DocURL is put before the name of a policy's page.
 	DocURL string
@@ -73,7 +74,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	}
 	source, err := link(calls)
 	if err != nil {
-		return nil, &Error{Org: org, Message: err.Error()}
+		return nil, &section.Error{Org: org, Message: err.Error()}
 	}
 	modules := mine.beside(lib, files)
 	entry, err := ast.ParseModuleWithOpts(entryFile, source, ast.ParserOptions{RegoVersion: ast.RegoV1})
@@ -92,7 +93,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	}
 	program, err := programOf(ctx, c, calls)
 	if err != nil {
-		return nil, &Error{Org: org, Message: err.Error()}
+		return nil, &section.Error{Org: org, Message: err.Error()}
 	}
 	sandbox.Bind(c.Modules)
 	queries := make([]ast.Body, len(calls))
@@ -178,13 +179,13 @@ func plan(lib *library, s *Section) (*planner, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.mine)) {
 		if lib.policy(name) != nil {
 			at := p.mine[name].at
-			p.faults = append(p.faults, &Error{
+			p.faults = append(p.faults, &section.Error{
 				Org: s.Org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the name of a policy of the library",
 			})
 			continue
 		}
-		if !slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Policy == name }) {
-			p.own("policies", Entry{Policy: name}, p.mine[name])
+		if !slices.ContainsFunc(s.Entries, func(e section.Entry) bool { return e.Policy == name }) {
+			p.own("policies", section.Entry{Policy: name}, p.mine[name])
 		}
 	}
 	return p, errors.Join(p.faults...)

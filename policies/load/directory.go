@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // maxDirectoryBytes bounds what a policy directory may hold.
@@ -23,19 +25,19 @@ func ReadDirectory(org, dir string) (Own, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Own{}, &Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
+		return Own{}, &section.Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
 	}
 	defer func() { _ = root.Close() }()
 	files, err := readFiles(root.FS(), isPolicyFile)
 	if err != nil {
-		return Own{}, &Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
+		return Own{}, &section.Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
 	}
 	o, err := parseOwn(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
 	if err == nil {
 		err = o.misplaced(org)
 	}
 	if err == nil && len(o.policies()) == 0 {
-		err = &Error{Org: org, File: dir, Path: "rego", Message: "holds no policy, " + WhatIsAPolicy}
+		err = &section.Error{Org: org, File: dir, Path: "rego", Message: "holds no policy, " + WhatIsAPolicy}
 	}
 	return o, err
 }
@@ -91,7 +93,7 @@ func parseOwn(org string, shown func(string) string, files map[string][]byte) (O
 		file := shown(name)
 		if !strings.HasSuffix(name, ".rego") {
 			if err := o.addData(name, text); err != nil {
-				faults = append(faults, &Error{Org: org, File: file, Message: err.Error()})
+				faults = append(faults, &section.Error{Org: org, File: file, Message: err.Error()})
 			}
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Value is a text among the parameters of an entry whose schema names a format.
@@ -21,7 +22,7 @@ type Value struct {
 }
 
 // Values lists such texts of the entries of the library's policies.
-func Values(entries []Entry) []Value {
+func Values(entries []section.Entry) []Value {
 	var out []Value
 	for i, e := range entries {
 		p, ok := Lookup(e.Policy)
@@ -39,7 +40,7 @@ func Values(entries []Entry) []Value {
 
 // Warnings reports parameters that cannot mean what they say and yet do no harm, or
 // that leave a policy nothing to let pass. Each has its path below the section.
-func Warnings(entries []Entry) []error {
+func Warnings(entries []section.Entry) []error {
 	var out []error
 	for i, e := range entries {
 		if p, ok := Lookup(e.Policy); ok {

@@ -9,46 +9,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
-
-// Error is one fault found while an organisation's policies were loaded.
-type Error struct {
-	// Org is the organisation; "" for a fault of the library.
-	Org string
-	// Policy is the policy at fault, as far as known.
-	Policy string
-	// File, Row and Col locate the fault; Row is 0 when it has no line.
-	File     string
-	Row, Col int
-	// Path is the setting at fault, below the organisation's section; "" for a
-	// fault of its Rego. With a File it is the setting that names the file.
-	Path string
-	// Message says what is wrong.
-	Message string
-}
-
-// Error is the fault on one line, location first.
-func (e *Error) Error() string {
-	var b strings.Builder
-	if e.File != "" {
-		b.WriteString(e.File)
-		if e.Row > 0 {
-			fmt.Fprintf(&b, ":%d:%d", e.Row, e.Col)
-		}
-		b.WriteString(": ")
-	}
-	if e.Org != "" {
-		fmt.Fprintf(&b, "org %s: ", e.Org)
-	}
-	if e.Policy != "" {
-		fmt.Fprintf(&b, "policy %s: ", e.Policy)
-	}
-	if e.Path != "" && e.File == "" {
-		b.WriteString(e.Path + ": ")
-	}
-	b.WriteString(e.Message)
-	return b.String()
-}
 
 // Located turns a fault of OPA's parser or compiler, which holds several,
 // into located ones.
@@ -62,13 +24,13 @@ func located(org string, err error, policyOf func(file string) string) error {
 	if !errors.As(err, &all) {
 		one, ok := errors.AsType[*ast.Error](err)
 		if !ok {
-			return &Error{Org: org, Message: err.Error()}
+			return &section.Error{Org: org, Message: err.Error()}
 		}
 		all = ast.Errors{one}
 	}
 	out := make([]error, 0, len(all))
 	for _, e := range all {
-		le := &Error{Org: org, Message: e.Code + ": " + e.Message + wanted(e)}
+		le := &section.Error{Org: org, Message: e.Code + ": " + e.Message + wanted(e)}
 		if name, undefined := strings.CutPrefix(e.Message, "undefined function "); undefined {
 			if text, off := sandbox.Explain(name); off {
 				le.Message = e.Code + ": " + text

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/rego"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Policy describes one policy of the library.
@@ -94,8 +95,8 @@ func Known(policy string) bool {
 
 // OfLibrary returns the entries without those that only an organisation's own
 // Rego can resolve.
-func OfLibrary(entries []Entry) []Entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return policyName.MatchString(e.Policy) && !Known(e.Policy) })
+func OfLibrary(entries []section.Entry) []section.Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e section.Entry) bool { return policyName.MatchString(e.Policy) && !Known(e.Policy) })
 }
 
 func readLibrary(files fs.FS) (*library, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // entryFile and entryPackage are those of the generated entrypoint.
@@ -18,7 +19,7 @@ const (
 // Call is one call of the entrypoint: a policy switched on with constant
 // parameters, or a rule of the organisation's own Rego.
 type Call struct {
-	Entry Entry
+	Entry section.Entry
 	// Rule is violations, mutations, deny, warn or mutate.
 	Rule string
 	// Doc is where the policy is explained; "" for the organisation's own.
@@ -49,7 +50,7 @@ func link(calls []Call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		guard := c.Entry.guard()
+		guard := guard(&c.Entry)
 		if len(guard) == 0 {
 			fmt.Fprintf(&b, "\nc%d := %s\n", i, expr)
 			continue
@@ -74,7 +75,7 @@ func (c Call) expression() (string, error) {
 
 // guard is the condition under which an entry applies to a caller, as lines of
 // a rule body; nil for "always".
-func (e Entry) guard() []string {
+func guard(e *section.Entry) []string {
 	var g []string
 	if len(e.Teams) > 0 {
 		g = append(g, "input.caller.team in "+setOf(e.Teams))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // members reports references of own Rego to members that nothing has, and members of
@@ -52,7 +53,7 @@ func (o Own) members(org string, modules map[string]*ast.Module) error {
 		if !ok || slices.Equal(known, slices.Sorted(maps.Keys(operation.AnyBody().Members))) {
 			continue
 		}
-		faults = append(faults, &Error{
+		faults = append(faults, &section.Error{
 			Org: org, Policy: policy, File: e.Location.File, Row: e.Location.Row, Col: e.Location.Col,
 			Message: fmt.Sprintf("%s: %s", strings.TrimPrefix(e.Message, "undefined ref: "), Unknown("member", string(have), known)),
 		})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // WhatIsAPolicy is said where none was found.
@@ -60,7 +62,7 @@ func (o Own) misplaced(org string) error {
 }
 
 func (p *placement) fault(file string, at *ast.Location, policy, message string) {
-	p.faults = append(p.faults, &Error{Org: p.org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: message})
+	p.faults = append(p.faults, &section.Error{Org: p.org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: message})
 }
 
 // outside reports rules with the name of an answer in a package that is no

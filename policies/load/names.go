@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Names are what an organisation's section may refer to besides policies. A
@@ -17,7 +18,7 @@ type Names struct {
 
 // CheckNames reports every name in the entries that does not exist, each fault
 // with its path below the section.
-func CheckNames(entries []Entry, known Names) []error {
+func CheckNames(entries []section.Entry, known Names) []error {
 	lib, err := loadLibrary()
 	if err != nil {
 		return []error{err}

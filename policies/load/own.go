@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Own is an organisation's own Rego and data, from a directory or a bundle. The
@@ -49,12 +50,12 @@ func Parse(org, digest string, rego map[string]string, data map[string]any) (Own
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		if name == reservedRoot {
-			faults = append(faults, &Error{Org: org, Message: "data.tollgate is reserved for the library"})
+			faults = append(faults, &section.Error{Org: org, Message: "data.tollgate is reserved for the library"})
 			continue
 		}
 		v, err := record.Plain(data[name])
 		if err != nil {
-			faults = append(faults, &Error{Org: org, Message: "data." + name + ": " + err.Error()})
+			faults = append(faults, &section.Error{Org: org, Message: "data." + name + ": " + err.Error()})
 		}
 		o.data[name] = v
 	}
@@ -124,10 +125,10 @@ func (o *Own) addModule(org, file, text string) error {
 		return Located(org, err)
 	}
 	if m == nil {
-		return &Error{Org: org, File: file, Message: "the file is empty"}
+		return &section.Error{Org: org, File: file, Message: "the file is empty"}
 	}
 	if name := packageName(m) + "."; strings.HasPrefix(name, supportPackage) {
-		return &Error{
+		return &section.Error{
 			Org: org, File: file, Row: m.Package.Location.Row, Col: m.Package.Location.Col,
 			Message: "package " + packageName(m) + " is reserved for the library; use policies.<name>",
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // planner collects the calls of an organisation and the faults met.
@@ -78,13 +79,13 @@ func defines(m *ast.Module, name string, function bool) bool {
 // fault records what is wrong with the organisation's section.
 func (p *planner) fault(policy string, err error) {
 	for _, f := range fault.List(err) {
-		p.faults = append(p.faults, &Error{Org: p.org, Policy: policy, Path: f.Path, Message: f.Err.Error()})
+		p.faults = append(p.faults, &section.Error{Org: p.org, Policy: policy, Path: f.Path, Message: f.Err.Error()})
 	}
 }
 
 // entry adds the calls of one configured policy.
-func (p *planner) entry(path string, e Entry) {
-	if faults := e.validate(path); len(faults) > 0 {
+func (p *planner) entry(path string, e section.Entry) {
+	if faults := validate(&e, path); len(faults) > 0 {
 		p.fault("", errors.Join(faults...))
 		return
 	}
@@ -110,7 +111,7 @@ func (p *planner) entry(path string, e Entry) {
 }
 
 // own adds the calls of one of the organisation's own policies.
-func (p *planner) own(path string, e Entry, mine ownPolicy) {
+func (p *planner) own(path string, e section.Entry, mine ownPolicy) {
 	params, err := mine.params(&e)
 	if err != nil {
 		p.fault(e.Policy, fault.At(path+".params", err))
@@ -122,7 +123,7 @@ func (p *planner) own(path string, e Entry, mine ownPolicy) {
 }
 
 // params are the parameters of an entry, held against the METADATA.
-func (mine ownPolicy) params(e *Entry) (map[string]any, error) {
+func (mine ownPolicy) params(e *section.Entry) (map[string]any, error) {
 	if mine.custom == nil {
 		v, err := record.Plain(orEmpty(e.Params))
 		object, _ := v.(map[string]any)

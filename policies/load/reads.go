@@ -8,6 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // readsOf finds what each call can come to read of the input, and returns what all
@@ -37,7 +38,7 @@ func ratchets(org string, calls []Call) error {
 	for _, c := range calls {
 		judges := func(other Call) bool { return other.path == c.path && other.Reads.Touches("resource", "after") }
 		if c.Entry.Ratchet && !slices.ContainsFunc(calls, judges) {
-			faults = append(faults, &Error{
+			faults = append(faults, &section.Error{
 				Org: org, Policy: c.Entry.Policy, Path: c.path + ".ratchet", Message: "the policy judges calls, not what becomes of resources",
 			})
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 
 	"github.com/tollgate-dev/tollgate/policies/rego"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Workspace is an organisation's Rego as its authors have it: a directory with
@@ -33,14 +34,14 @@ func ReadWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{mine: newOwn()}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return w, &Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
+		return w, &section.Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
 	}
 	defer func() { _ = root.Close() }()
 	files, err := readFiles(root.FS(), func(base string) bool {
 		return isPolicyFile(base) || strings.HasSuffix(base, ".rego")
 	})
 	if err != nil {
-		return w, &Error{File: dir, Path: "rego", Message: err.Error()}
+		return w, &section.Error{File: dir, Path: "rego", Message: err.Error()}
 	}
 	mine, err := parseOwn("", func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
 	w.mine = mine
@@ -161,7 +162,7 @@ func (w *Workspace) Policies() ([]OwnPolicy, error) {
 		}
 		p.Files = append(p.Files, file)
 		if err := p.describe(m); err != nil {
-			faults = append(faults, &Error{
+			faults = append(faults, &section.Error{
 				Policy: name, File: file, Row: m.Package.Location.Row, Col: m.Package.Location.Col, Message: "METADATA: " + err.Error(),
 			})
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Report is what a check found besides faults.
@@ -23,7 +24,7 @@ type Report struct {
 }
 
 // Directory checks the Rego and data below dir. Its error joins every fault,
-// each a *load.Error, in the order of their places. Faults of compiling
+// each a *section.Error, in the order of their places. Faults of compiling
 // are found when all files can be parsed.
 func Directory(dir string) (*Report, error) {
 	w, err := load.ReadWorkspace(dir)
@@ -32,7 +33,7 @@ func Directory(dir string) (*Report, error) {
 	report := &Report{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
-		_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"": {Directory: dir}}, policies.Deps{})
+		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"": {Directory: dir}}, policies.Deps{})
 		faults = append(faults, Faults(err)...)
 	}
 	own, err := w.Policies()
@@ -41,32 +42,32 @@ func Directory(dir string) (*Report, error) {
 	return report, Join(faults)
 }
 
-// Faults takes a joined error apart. What is no *load.Error becomes one
+// Faults takes a joined error apart. What is no *section.Error becomes one
 // without a place.
-func Faults(err error) []*load.Error {
+func Faults(err error) []*section.Error {
 	if err == nil {
 		return nil
 	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var out []*load.Error
+		var out []*section.Error
 		for _, e := range many.Unwrap() {
 			out = append(out, Faults(e)...)
 		}
 		return out
 	}
-	if f, ok := errors.AsType[*load.Error](err); ok {
-		return []*load.Error{f}
+	if f, ok := errors.AsType[*section.Error](err); ok {
+		return []*section.Error{f}
 	}
-	return []*load.Error{{Message: err.Error()}}
+	return []*section.Error{{Message: err.Error()}}
 }
 
 // Join sorts faults by place, leaves out those found twice, and joins them; nil
 // for none.
-func Join(faults []*load.Error) error {
-	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *load.Error) int {
+func Join(faults []*section.Error) error {
+	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *section.Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Message, b.Message))
 	})
-	faults = slices.CompactFunc(faults, func(a, b *load.Error) bool {
+	faults = slices.CompactFunc(faults, func(a, b *section.Error) bool {
 		return a.File == b.File && a.Row == b.Row && a.Col == b.Col && a.Message == b.Message
 	})
 	out := make([]error, len(faults))
@@ -84,8 +85,8 @@ func formatted(name, text string) (want string, ok bool) {
 
 // unformatted reports files that are not formatted, at the first line that
 // differs.
-func unformatted(w *load.Workspace) []*load.Error {
-	var out []*load.Error
+func unformatted(w *load.Workspace) []*section.Error {
+	var out []*section.Error
 	sources := w.Sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		want, ok := formatted(name, sources[name])
@@ -93,7 +94,7 @@ func unformatted(w *load.Workspace) []*load.Error {
 			continue
 		}
 		row, line := firstDifference(want, sources[name])
-		out = append(out, &load.Error{
+		out = append(out, &section.Error{
 			File: name, Row: row, Col: 1, Message: fmt.Sprintf("rego_format: not formatted, want %q here", line),
 		})
 	}

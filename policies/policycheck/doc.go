@@ -3,7 +3,7 @@
 // tests included, what is not formatted, and what the engine would not take.
 //
 // It reads and reports; only Format writes files. Every fault is a
-// *load.Error, so it has a file, row and column wherever there is one.
+// *section.Error, so it has a file, row and column wherever there is one.
 //
 //	report, err := policycheck.Directory("policies/acme")
 package policycheck

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/policytest"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -183,7 +183,7 @@ func TestRunRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := policytest.Run(t.Context(), directory(t, map[string]string{tt.file: tt.rego + "\n"}), policytest.Options{})
-			if f, ok := errors.AsType[*load.Error](err); !ok || !strings.Contains(f.Error(), tt.want) {
+			if f, ok := errors.AsType[*section.Error](err); !ok || !strings.Contains(f.Error(), tt.want) {
 				t.Errorf("got %v, want a fault at %s", err, tt.want)
 			}
 		})

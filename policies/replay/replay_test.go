@@ -21,13 +21,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/replay"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func engine(tb testing.TB, orgs map[string]policies.Config) *policies.Engine {
 	tb.Helper()
-	limits := policies.DefaultLimits()
+	limits := section.DefaultLimits()
 	limits.Deadline = 10 * time.Second // the machine may be busy
 	e, err := policies.NewEngine(limits, orgs, policies.Deps{})
 	if err != nil {
@@ -96,7 +97,7 @@ func pods(tb testing.TB) []*policies.Input {
 func logOf(tb testing.TB, e *policies.Engine, masks []string, calls ...*policies.Input) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	cfg := decisionlog.DefaultConfig()
+	cfg := section.DefaultDecisionLog()
 	cfg.Stdout, cfg.Mask = true, masks
 	l, err := decisionlog.New(cfg, decisionlog.Deps{Stdout: &out})
 	if err != nil {

@@ -108,11 +108,12 @@ func Table() []Row {
 		{
 			Package: "policies",
 			May: []string{
-				"config/fault", "policies/bundle", "policies/catalog", "policies/effective", "policies/load", "policies/operation", "policies/record", "policies/sandbox",
+				"config/fault", "policies/bundle", "policies/catalog", "policies/effective", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
 			},
 			Why: "the engine is a library of its own: it imports its parts, and of ours nothing else but faults",
 		},
 		{Package: "policies/accept", Tests: []string{"policies/sandbox"}, Why: "a leaf: what runs plans of Rego knows no policy"},
+		{Package: "policies/section", May: []string{"config/fault", "policies/logfile"}, Why: "a leaf: what the configuration says, without an engine"},
 		{Package: "policies/logfile", May: []string{"config/fault"}, Why: "a leaf: lines in files that rotate"},
 		leaf("policies/operation", "a leaf: what is known of each operation"),
 		leaf("policies/rego", "a leaf: the library's files"),
@@ -122,10 +123,10 @@ func Table() []Row {
 		{Package: "policies/record", May: []string{"config/fault", "policies/catalog", "policies/operation"}, Why: "what a policy may know is data: it knows no policy"},
 		{
 			Package: "policies/load",
-			May:     []string{"config/fault", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox"},
+			May:     []string{"config/fault", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
-		{Package: "policies/bundle", May: []string{"config/fault", "policies/load", "policies/sandbox"}, Why: "a bundle is one way to get what is loaded"},
+		{Package: "policies/bundle", May: []string{"config/fault", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/...",
@@ -151,7 +152,7 @@ func Table() []Row {
 		leaf("test/layering", "it reads the code and does not run it"),
 		{
 			Package: "test/world/...",
-			May:     []string{"config", "gateway/...", "policies/decisionlog", "policies/record", "ratelimit/redisstore"},
+			May:     []string{"config", "gateway/...", "policies/decisionlog", "policies/record", "policies/section", "ratelimit/redisstore"},
 			Why:     "what tests of the whole gateway stand on knows neither a platform nor a case: those are each test's own",
 		},
 		{

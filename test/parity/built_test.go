@@ -82,7 +82,7 @@ func TestABuiltBundleIsTaken(t *testing.T) {
 		"not signed":    {bundle.Signing{}, public, "missing .signatures.json"},
 	} {
 		section := &policies.Bundle{File: built(tt.sign), Key: &policies.BundleKey{ID: "k1", File: tt.key, Algorithm: "ES256"}}
-		_, err := policies.NewEngine(policies.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: section}}, policies.Deps{})
+		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: section}}, policies.Deps{})
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", name, err, tt.says)
 		}

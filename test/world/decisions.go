@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // inputSchema is what is published for the inputs of policies.
@@ -26,7 +27,7 @@ func logged(t testing.TB) *decisionlog.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := decisionlog.DefaultConfig()
+	cfg := section.DefaultDecisionLog()
 	cfg.Stdout = true
 	log, err := decisionlog.New(cfg, decisionlog.Deps{Stdout: inputs{t, schema}})
 	if err != nil {
