@@ -45,6 +45,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/metrics"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate"
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
@@ -85,51 +86,52 @@ const keylessMemory = 16 << 20
 
 // Gateway is a running tollgate.
 type Gateway struct {
-	deps       Deps
-	name       string // among those that share the store
-	api        *schema.API
-	runs       *schema.API    // of the run interface
-	bodies     *filter.Memory // of the run interface
-	keyless    *filter.Memory // of callers without a key
-	webSockets *semaphore.Weighted
-	gate       *overload.Gate
-	recorder   *telemetry.Recorder
-	store      *redisstore.Store
-	scripts    *groupcommit.Client // what travels together to Redis
-	accounts   *spendstore.Store   // of the ledger
-	limiter    *ratelimit.Limiter
-	guard      *filter.Guard
-	attempts   *ratelimit.AddressLimiter // wrong admin tokens
-	shares     *ratelimit.Upstream
-	catalog    *catalog.Catalog
-	dialects   translate.Deps
-	late       lingering // creates that outlived their requests
-	ledger     *spend.Ledger
-	intents    *once.Desk
-	outbox     *spend.Outbox    // the ledger's store
-	pods       backlog[podNote] // for v1's bills
-	approvals  *approval.Store
-	archive    *archiver // nil without one
-	keys       *keyring
-	issuerKeys *oidc.Keys
-	tokens     *revokedTokens
-	books      *spend.Loop                                 // keeps the ledger in line with the platform
-	images     *spend.Watch                                // what is remembered of ledgers
-	perils     func(ctx context.Context) ([]string, error) // why the store may lose the ledger
-	notices    spend.Notices
-	keeper     *spend.Keeper
-	usage      *usage.Recorder
-	usageStore *usage.Store
-	history    *explain.History
-	streams    *filter.Streams
-	decisions  *decisionlog.Log // nil when they are logged nowhere
-	audit      *audit.Log       // nil when changes are recorded nowhere
-	shippers   []*audit.Shipper
-	records    *auditRecords // of the shipper by OTLP, nil without
-	envoys     *xds.Server
-	current    atomic.Pointer[state]
-	swapped    chan struct{} // tells Run of a new state
-	status     *admin.Status
+	deps         Deps
+	name         string // among those that share the store
+	api          *schema.API
+	runs         *schema.API    // of the run interface
+	bodies       *filter.Memory // of the run interface
+	keyless      *filter.Memory // of callers without a key
+	webSockets   *semaphore.Weighted
+	gate         *overload.Gate
+	recorder     *telemetry.Recorder
+	store        *redisstore.Store
+	scripts      *groupcommit.Client // what travels together to Redis
+	accounts     *spendstore.Store   // of the ledger
+	limiter      *ratelimit.Limiter
+	limitMetrics *metrics.Instruments
+	guard        *filter.Guard
+	attempts     *ratelimit.AddressLimiter // wrong admin tokens
+	shares       *ratelimit.Upstream
+	catalog      *catalog.Catalog
+	dialects     translate.Deps
+	late         lingering // creates that outlived their requests
+	ledger       *spend.Ledger
+	intents      *once.Desk
+	outbox       *spend.Outbox    // the ledger's store
+	pods         backlog[podNote] // for v1's bills
+	approvals    *approval.Store
+	archive      *archiver // nil without one
+	keys         *keyring
+	issuerKeys   *oidc.Keys
+	tokens       *revokedTokens
+	books        *spend.Loop                                 // keeps the ledger in line with the platform
+	images       *spend.Watch                                // what is remembered of ledgers
+	perils       func(ctx context.Context) ([]string, error) // why the store may lose the ledger
+	notices      spend.Notices
+	keeper       *spend.Keeper
+	usage        *usage.Recorder
+	usageStore   *usage.Store
+	history      *explain.History
+	streams      *filter.Streams
+	decisions    *decisionlog.Log // nil when they are logged nowhere
+	audit        *audit.Log       // nil when changes are recorded nowhere
+	shippers     []*audit.Shipper
+	records      *auditRecords // of the shipper by OTLP, nil without
+	envoys       *xds.Server
+	current      atomic.Pointer[state]
+	swapped      chan struct{} // tells Run of a new state
+	status       *admin.Status
 
 	changing sync.Mutex // held while current is swapped; guards what follows
 	started  *Config    // of the process: what requires a restart is compared with it
@@ -184,9 +186,13 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g.accounts.Watch(g.store.Server())
 	g.name = cmp.Or(cfg.Instance, deps.Instance, rand.Text())
 	limits.Gateway = g.name
-	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{
-		Store: proving{g.store, g}, Clock: clock(deps.Now), Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit"),
-	})
+	if g.limitMetrics, err = metrics.New(deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit")); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{Store: proving{g.store, g}, Clock: clock(deps.Now), Logger: deps.Logger, Timed: g.limitMetrics.Timed})
+	if err == nil {
+		err = g.limitMetrics.Follow(g.limiter)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}

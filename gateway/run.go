@@ -84,7 +84,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error {
 		return g.serveHTTP(watch, over, g.encrypted(adminListener, ofAdmin, ofNone), g.AdminHandler())
 	})
-	group.Go(func() error { return background(g.limiter.Run(limit)) })
+	group.Go(func() error {
+		defer g.limitMetrics.Stop()
+		return background(g.limiter.Run(limit))
+	})
 	group.Go(func() error { return g.intents.Run(limit) })
 	group.Go(func() error { return background(g.outbox.Run(limit)) })
 	group.Go(func() error {

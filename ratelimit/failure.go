@@ -110,7 +110,8 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 
 // exchanged notes how an exchange with a part of the store went.
 func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took time.Duration, err error) {
-	l.counts.exchanged(ctx, calls, took, err)
+	l.counts.exchanged(calls, err)
+	l.timed(ctx, took)
 	if errors.Is(err, ErrRestarted) {
 		// The store answers; what it needs is what gateways remember.
 		l.restarted.Store(true)

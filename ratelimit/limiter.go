@@ -9,9 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 )
 
 // Deps are the live things a Limiter works with.
@@ -23,8 +20,8 @@ type Deps struct {
 	// Logger hears of the store going away and coming back, once each. Nil
 	// discards.
 	Logger *slog.Logger
-	// Meter gets the metrics described in docs/ratelimits.md. Nil: none.
-	Meter metric.Meter
+	// Timed is told how long each exchange with the store took. Nil: nobody is.
+	Timed func(context.Context, time.Duration)
 }
 
 // Limiter decides whether calls fit their quotas. It is safe for concurrent use
@@ -39,6 +36,7 @@ type Limiter struct {
 	book     *book
 	breakers breakers
 	counts   counters
+	timed    func(context.Context, time.Duration)
 
 	// live is how many gateways share the store, as last heard.
 	live atomic.Int64
@@ -79,11 +77,11 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	if deps.Meter == nil {
-		deps.Meter = noop.Meter{}
+	if deps.Timed == nil {
+		deps.Timed = func(context.Context, time.Duration) {}
 	}
 	l := &Limiter{
-		config: config, store: deps.Store, clock: deps.Clock, logger: deps.Logger,
+		config: config, store: deps.Store, clock: deps.Clock, logger: deps.Logger, timed: deps.Timed,
 		base:     deps.Clock.Now(),
 		book:     newBook(config.Memory.Scopes),
 		renewals: make(chan renewal, renewalQueue),
@@ -92,9 +90,6 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	l.live.Store(1)
 	l.breakers.config, l.breakers.changed = config.Breaker, l.changed
 	l.commit = newCommit(l.store, config, l.tick, l.exchanged)
-	if err := l.counts.register(deps.Meter, l); err != nil {
-		return nil, fmt.Errorf("ratelimit: metrics: %w", err)
-	}
 	return l, nil
 }
 

@@ -34,7 +34,6 @@ const (
 func (l *Limiter) Run(ctx context.Context) error {
 	beat := time.NewTicker(Beat)
 	defer beat.Stop()
-	defer l.counts.unregister()
 	l.running.Store(true)
 	defer l.running.Store(false)
 	resets := l.beat(ctx, -1) // at once: others wait for those they know, should the store restart

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
@@ -409,71 +407,6 @@ func limiterWith(t *testing.T, store ratelimit.Store, change func(*ratelimit.Con
 		t.Fatal(err)
 	}
 	return l
-}
-
-func TestMetrics(t *testing.T) {
-	clock := newManual()
-	store := storetest.NewMemory(clock.Now)
-	reader := metric.NewManualReader()
-	provider := metric.NewMeterProvider(metric.WithReader(reader))
-	l := limiterWith(t, store, func(*ratelimit.Config) {}, ratelimit.Deps{Clock: clock, Meter: provider.Meter("test")})
-	drive(t, l, clock, only(ratelimit.Limit{Minute: 3}), 5, time.Millisecond)
-	take(t, l, ratelimit.Take{Org: "exempt"})
-	store.SetFault(errors.New("away"))
-	if _, err := l.Take(t.Context(), ratelimit.Take{Org: "org_b", Scopes: only(ratelimit.Limit{Day: 1}).Scopes}); err == nil {
-		t.Fatal("a write passed without the store")
-	}
-	got := collect(t, reader)
-	want := map[string]float64{
-		"decisions class=read outcome=admitted source=redis":    3,
-		"decisions class=read outcome=refused source=memory":    2,
-		"decisions class=write outcome=admitted source=none":    1,
-		"decisions class=write outcome=unavailable source=none": 1,
-		"gateways":        1,
-		"held":            0,
-		"scopes":          1,
-		"store.away":      0,
-		"store.calls":     4,
-		"store.duration":  4,
-		"store.errors":    1,
-		"store.exchanges": 4,
-		"store.restarts":  0,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
-}
-
-// collect returns all data points by name and attributes.
-func collect(t *testing.T, reader *metric.ManualReader) map[string]float64 {
-	t.Helper()
-	var rm metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &rm); err != nil {
-		t.Fatal(err)
-	}
-	got := make(map[string]float64)
-	for _, scope := range rm.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			name := strings.TrimPrefix(m.Name, "tollgate.ratelimit.")
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					key := name
-					for _, kv := range p.Attributes.ToSlice() {
-						key += " " + string(kv.Key) + "=" + kv.Value.AsString()
-					}
-					got[key] = float64(p.Value)
-				}
-			case metricdata.Gauge[int64]:
-				got[name] = float64(data.DataPoints[0].Value)
-			case metricdata.Histogram[float64]:
-				got[name] = float64(data.DataPoints[0].Count)
-			default:
-				t.Errorf("%s has data of type %T", m.Name, m.Data)
-			}
-		}
-	}
-	return got
 }
 
 func TestMemoryIsBounded(t *testing.T) {

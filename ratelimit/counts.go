@@ -1,0 +1,138 @@
+package ratelimit
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// counters are the numbers behind [Counts]. Decisions are counted with plain
+// atomics and read when they are asked for, because recording a measurement
+// costs more than deciding.
+type counters struct {
+	// decisions, by class, source and outcome.
+	decisions [2][len(sourceList)][2]atomic.Int64
+	failed    [2]atomic.Int64
+	calls     atomic.Int64
+	carried   atomic.Int64
+	errors    atomic.Int64
+	restarts  atomic.Int64
+}
+
+// sourceList has the sources in the order of the counters.
+var sourceList = [...]Source{SourceNone, SourceRedis, SourceLease, SourceMemory, SourceLocal, SourceOpen}
+
+func sourceIndex(s Source) int {
+	switch s {
+	case SourceRedis:
+		return 1
+	case SourceLease:
+		return 2
+	case SourceMemory:
+		return 3
+	case SourceLocal:
+		return 4
+	case SourceOpen:
+		return 5
+	case SourceNone:
+	}
+	return 0
+}
+
+func classIndex(c Class) int {
+	if c == ClassRead {
+		return 0
+	}
+	return 1
+}
+
+// decided counts one decision.
+func (n *counters) decided(t *Take, d *Decision, err error) {
+	class := classIndex(t.Class)
+	if err != nil {
+		if errors.Is(err, ErrUnavailable) {
+			n.failed[class].Add(1)
+		}
+		return
+	}
+	outcome := 0
+	if d.Allowed {
+		outcome = 1
+	}
+	n.decisions[class][sourceIndex(d.Source)][outcome].Add(1)
+}
+
+// exchanged counts one exchange with the store that carried so many calls.
+func (n *counters) exchanged(calls int, err error) {
+	n.calls.Add(1)
+	n.carried.Add(int64(calls))
+	switch {
+	case errors.Is(err, ErrRestarted):
+		n.restarts.Add(1)
+	case err != nil:
+		n.errors.Add(1)
+	}
+}
+
+// DecisionCount is how many decisions had an outcome.
+type DecisionCount struct {
+	Class  Class
+	Source Source
+	// Outcome is "admitted", "refused" or "unavailable".
+	Outcome string
+	Count   int64
+}
+
+// Counts are the numbers of a Limiter since it was made, for metrics.
+type Counts struct {
+	// Decisions lists the outcomes that there were.
+	Decisions []DecisionCount
+	// Exchanges with the store carried Calls; Failed of them failed, and Restarts were
+	// refused because the store had restarted.
+	Exchanges, Calls, Failed, Restarts int64
+	// Away is set while the store is not asked because it does not answer.
+	Away bool
+	// Gateways share the store, as last heard.
+	Gateways int64
+	// Scopes are remembered, and Held permits of the current minute leased and not yet spent.
+	Scopes, Held int64
+}
+
+// Counts returns the numbers as they are.
+func (l *Limiter) Counts() Counts {
+	n := &l.counts
+	c := Counts{
+		Decisions: n.outcomes(), Exchanges: n.calls.Load(), Calls: n.carried.Load(), Failed: n.errors.Load(), Restarts: n.restarts.Load(),
+		Away: l.breakers.away.Load() > 0, Gateways: l.live.Load(),
+	}
+	c.Scopes, c.Held = l.totals()
+	return c
+}
+
+func (n *counters) outcomes() (all []DecisionCount) {
+	add := func(count int64, class Class, source Source, outcome string) {
+		if count > 0 {
+			all = append(all, DecisionCount{class, source, outcome, count})
+		}
+	}
+	for c, class := range [...]Class{ClassRead, ClassWrite} {
+		for s, source := range sourceList {
+			add(n.decisions[c][s][0].Load(), class, source, "refused")
+			add(n.decisions[c][s][1].Load(), class, source, "admitted")
+		}
+		add(n.failed[c].Load(), class, SourceNone, "unavailable")
+	}
+	return all
+}
+
+// totals returns the number of scopes remembered and of permits held.
+func (l *Limiter) totals() (known, held int64) {
+	now := l.tick()
+	l.book.each(func(a *account) bool {
+		known++
+		if a.runs(0, now) {
+			held += a.held[0]
+		}
+		return true
+	})
+	return known, held
+}
