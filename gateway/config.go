@@ -372,7 +372,7 @@ func (c *Config) Validate() error {
 	if _, err := c.directory(nil, nil); err != nil {
 		errs = append(errs, fault.At("orgs", err))
 	}
-	return errors.Join(append(errs, c.validateAdmins(orgs), c.validateIssuers(), c.validateEnvoys())...)
+	return errors.Join(append(errs, c.validateIssuers())...)
 }
 
 func (o *Org) validate(at string) []error {

@@ -44,8 +44,8 @@ func (i Isolation) HidesUnowned() bool { return i.Unowned == "" && i.applies() }
 
 // applies reports whether anything is kept apart.
 func (i Isolation) applies() bool {
-	c := i.compiled()
-	return c.Applies()
+	narrow := func(r Reach) bool { return r == "team" || r == "key" }
+	return narrow(i.Read) || narrow(cmp.Or(i.Change, i.Read))
 }
 
 func (i Isolation) compiled() filter.Isolation {

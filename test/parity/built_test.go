@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
+	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // What tollgate builds of a directory a gateway takes: signed with a key it has, and with
@@ -81,8 +82,8 @@ func TestABuiltBundleIsTaken(t *testing.T) {
 		"another's key": {bundle.Signing{Key: private, ID: "k1"}, stranger, "invalid ECDSA signature"},
 		"not signed":    {bundle.Signing{}, public, "missing .signatures.json"},
 	} {
-		section := &policies.Bundle{File: built(tt.sign), Key: &policies.BundleKey{ID: "k1", File: tt.key, Algorithm: "ES256"}}
-		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: section}}, policies.Deps{})
+		given := &policies.Bundle{File: built(tt.sign), Key: &policies.BundleKey{ID: "k1", File: tt.key, Algorithm: "ES256"}}
+		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: given}}, policies.Deps{})
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", name, err, tt.says)
 		}
