@@ -2,10 +2,10 @@ package config
 
 import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // Schema returns the JSON Schema of the file, for editors.
 func Schema() ([]byte, error) {
-	return strictyaml.Schema(gateway.Default(), strictyaml.SchemaOptions{Title: "tollgate configuration"})
+	return strictyaml.Schema(settings.Default(), strictyaml.SchemaOptions{Title: "tollgate configuration"})
 }

@@ -55,7 +55,7 @@ func files(t *testing.T, pattern string) []string {
 func TestGoodFiles(t *testing.T) {
 	for _, name := range files(t, "*.good.yaml") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			if _, err := config.Load(name, sources(t)); err != nil {
+			if _, err := config.Load(name, sources(t), nil); err != nil {
 				t.Errorf("Load: %v", err)
 			}
 		})
@@ -75,7 +75,7 @@ func TestBadFiles(t *testing.T) {
 			if !ok {
 				t.Fatalf("the first line is %q, want # want: ...", first)
 			}
-			_, err = config.Load(name, sources(t))
+			_, err = config.Load(name, sources(t), nil)
 			if err == nil {
 				t.Fatal("err = nil, want the fault")
 			}
@@ -93,7 +93,7 @@ func TestBadFiles(t *testing.T) {
 }
 
 func TestAFullFileIsReadWhole(t *testing.T) {
-	l, err := config.Load("testdata/full.good.yaml", sources(t))
+	l, err := config.Load("testdata/full.good.yaml", sources(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestTheRevisionNamesTheContent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := config.Parse("x.yaml", append(data, extra...), sources(t))
+		l, err := config.Parse("x.yaml", append(data, extra...), sources(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ orgs:
     exceptions:
       - {id: x, policy: mien, teams: [research], until: 2099-01-01T00:00:00Z, reason: r, granted_by: ada}
 `
-	loaded, err := config.Parse("tollgate.yaml", []byte(strings.ReplaceAll(file, "DIR", dir)), sources(t))
+	loaded, err := config.Parse("tollgate.yaml", []byte(strings.ReplaceAll(file, "DIR", dir)), sources(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ orgs:
   - {id: other, credential: {env: OTHER_KEY}, policies: [{policy: read_only}]}
   - {id: own, credential: {env: ACME_KEY}, policies: [{policy: account_changes, mode: shadow}, {policy: roles, mode: warn}]}
 `
-	loaded, err := config.Parse("tollgate.yaml", []byte(file), sources(t))
+	loaded, err := config.Parse("tollgate.yaml", []byte(file), sources(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ orgs: [{id: acme, credential: {env: KEY}}]
 		for _, listen := range []string{"0.0.0.0:8081", "127.0.0.1:8081"} {
 			_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, listen), config.Sources{Env: func(name string) (string, bool) {
 				return map[string]string{"TOKEN": token, "KEY": "pk-1"}[name], true
-			}})
+			}}, nil)
 			if fine != (err == nil) {
 				t.Errorf("%q on %s: err = %v, want fine %t", token, listen, err, fine)
 			}
@@ -269,7 +269,7 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 		{"http://10.0.0.7:9000", true, true},
 		{"ftp://10.0.0.7", true, false},
 	} {
-		_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.base, tc.insecure), sources(t))
+		_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.base, tc.insecure), sources(t), nil)
 		if tc.fine != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "tollgate.yaml:1:22: platform.base_url: ") {
 			t.Errorf("%s (insecure %t): err = %v, want fine %t, with its place", tc.base, tc.insecure, err, tc.fine)
 		}
@@ -284,7 +284,7 @@ tls: {certificate: {file: /absent/chain.pem}, key: {file: /absent/key.pem}}
 admin: {listen: "0.0.0.0:8081", token: {env: ABSENT}, tls: {certificate: {env: ABSENT}, key: {env: ABSENT}}}
 orgs: [{id: acme, credential: {env: ABSENT}}]
 `
-	if _, err := config.Parse("tollgate.yaml", []byte(file), config.Sources{WithoutSecrets: true}); err != nil {
+	if _, err := config.Parse("tollgate.yaml", []byte(file), config.Sources{WithoutSecrets: true}, nil); err != nil {
 		t.Errorf("Parse: %v", err)
 	}
 }
@@ -297,13 +297,13 @@ func TestGoodFilesNeedNoSecrets(t *testing.T) {
 		ReadFile:       os.ReadFile,
 	}
 	for _, name := range files(t, "*.good.yaml") {
-		if _, err := config.Load(name, nothing); err != nil {
+		if _, err := config.Load(name, nothing, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ofSecrets := []string{"testdata/missing_secret.bad.yaml", "testdata/shared_account.bad.yaml", "testdata/shared_run_account.bad.yaml", "testdata/short_admin_token.bad.yaml"}
 	for _, name := range files(t, "*.bad.yaml") {
-		if _, err := config.Load(name, nothing); (err == nil) != slices.Contains(ofSecrets, name) {
+		if _, err := config.Load(name, nothing, nil); (err == nil) != slices.Contains(ofSecrets, name) {
 			t.Errorf("%s: err = %v", name, err)
 		}
 	}

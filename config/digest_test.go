@@ -15,7 +15,7 @@ func TestDigestsNeedNoQuotes(t *testing.T) {
 			`platform: {base_url: "http://127.0.0.1:1"}`, "redis: {embedded: true}", "orgs:", "  - id: acme",
 			"    credential: {env: ACME_KEY}", "    keys:", "      - {id: a, sha256: " + string(first) + digest + "}", "",
 		}, "\n")
-		if _, err := config.Parse("test.yaml", []byte(text), sources(t)); err != nil {
+		if _, err := config.Parse("test.yaml", []byte(text), sources(t), nil); err != nil {
 			t.Errorf("a digest that begins with %c: %v", first, err)
 		}
 	}

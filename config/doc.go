@@ -2,7 +2,7 @@
 // with secrets referred to and never written down.
 //
 // Every fault is reported at once, each with file, line, column and full path.
-// Defaults are in one place, Default. Load ends with a gateway.Config; whatever
+// Defaults are in one place, Default. Load ends with a settings.Config; whatever
 // only shows when the configuration is compiled (a policy that does not
 // compile, a route that clashes) is gateway's to find, and Locate gives such
 // faults their place in the file too.

@@ -46,7 +46,7 @@ func TestFaultsOfKeyFilesHaveTheirPlace(t *testing.T) {
   digests:
     - {sha256: `+identity.DigestOf("tg_live_0004").String()+`, not_before: 2026-12-02T00:00:00Z, not_after: 2026-12-01T00:00:00Z}
 `)
-	_, err := config.Load(path, config.Sources{Env: sources(t).Env})
+	_, err := config.Load(path, config.Sources{Env: sources(t).Env}, nil)
 	faults, _ := errors.AsType[strictyaml.Errors](err)
 	file := strings.TrimSuffix(path, "tollgate.yaml") + "keys.yaml"
 	want := []string{
@@ -70,7 +70,7 @@ func TestAMissingKeyFileIsAFault(t *testing.T) {
 	if err := os.Remove(strings.TrimSuffix(path, "tollgate.yaml") + "keys.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Load(path, config.Sources{Env: sources(t).Env}); err == nil || !strings.Contains(err.Error(), "tollgate.yaml:8:17: orgs[0].key_files[0]: open ") {
+	if _, err := config.Load(path, config.Sources{Env: sources(t).Env}, nil); err == nil || !strings.Contains(err.Error(), "tollgate.yaml:8:17: orgs[0].key_files[0]: open ") {
 		t.Errorf("err = %v, want the place that names the file", err)
 	}
 }
@@ -79,14 +79,14 @@ func TestAMissingKeyFileIsAFault(t *testing.T) {
 // among what is watched.
 func TestKeyFilesAreInputs(t *testing.T) {
 	path := written(t, "- {id: a, sha256: "+identity.DigestOf("tg_live_0001").String()+"}\n")
-	before, err := config.Load(path, config.Sources{Env: sources(t).Env})
+	before, err := config.Load(path, config.Sources{Env: sources(t).Env}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(strings.TrimSuffix(path, "tollgate.yaml")+"keys.yaml", []byte("[]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	after, err := config.Load(path, config.Sources{Env: sources(t).Env})
+	after, err := config.Load(path, config.Sources{Env: sources(t).Env}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

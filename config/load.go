@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -35,18 +35,28 @@ type Sources struct {
 	WithoutSecrets bool
 }
 
+// Judge says of a configuration what only the engines know. Paths are those of the file.
+type Judge interface {
+	// Faults reports what cannot be.
+	Faults(c *settings.Config) error
+	// Warnings reports what is no fault and yet does nothing.
+	Warnings(c *settings.Config, now time.Time) error
+}
+
 // Loaded is a configuration that was read, with what is needed to place later
 // faults.
 type Loaded struct {
 	// Config is the configuration, its secrets resolved, its paths absolute or
 	// relative to the working directory.
-	Config gateway.Config
+	Config settings.Config
 	// Inputs is what it was read from.
 	Inputs    Inputs
 	positions *strictyaml.Positions
+	judge     Judge
 }
 
-// Locate gives faults found later (by gateway.New) their place in the file.
+// Locate gives faults found later, by what is made from the configuration, their place in
+// the file.
 func (l *Loaded) Locate(err error) error {
 	return strictyaml.Locate(l.positions, l.ofOrgs(err))
 }
@@ -64,7 +74,7 @@ func (l *Loaded) ofOrgs(err error) error {
 	f, ok := errors.AsType[*section.Error](err)
 	i := -1
 	if ok {
-		i = slices.IndexFunc(l.Config.Orgs, func(o gateway.Org) bool { return o.ID == f.Org })
+		i = slices.IndexFunc(l.Config.Orgs, func(o settings.Org) bool { return o.ID == f.Org })
 	}
 	if i < 0 || f.Path == "" {
 		return err
@@ -76,26 +86,27 @@ func (l *Loaded) ofOrgs(err error) error {
 	return fault.Errorf(path, "%s", f.Message)
 }
 
-// Load reads the file at path.
-func Load(path string, src Sources) (*Loaded, error) {
+// Load reads the file at path. Without a judge, nil, only what the settings say by
+// themselves is judged.
+func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 	var in Inputs
 	data, err := in.reading(os.ReadFile)(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return parse(path, data, src, in)
+	return parse(path, data, src, judge, in)
 }
 
 // Parse reads a configuration from memory. name is used in faults, and
 // relative directories are taken from where it is. All faults found are
 // joined in the error.
-func Parse(name string, data []byte, src Sources) (*Loaded, error) {
-	return parse(name, data, src, Inputs{})
+func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) {
+	return parse(name, data, src, judge, Inputs{})
 }
 
 // parse is Parse; in is what was read so far.
-func parse(name string, data []byte, src Sources, in Inputs) (*Loaded, error) {
-	l := &Loaded{Config: gateway.Default(), Inputs: in}
+func parse(name string, data []byte, src Sources, judge Judge, in Inputs) (*Loaded, error) {
+	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge}
 	var err error
 	l.positions, err = strictyaml.Survey(name, data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
@@ -114,6 +125,9 @@ func parse(name string, data []byte, src Sources, in Inputs) (*Loaded, error) {
 	}
 	l.Config.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
 	later = errors.Join(later, validate(&l.Config, src.DemoKeys), l.Config.Validate())
+	if judge != nil {
+		later = errors.Join(later, judge.Faults(&l.Config))
+	}
 	if form != nil || later != nil {
 		return nil, l.merge(form, later)
 	}
@@ -131,7 +145,7 @@ func (l *Loaded) resolve(src Sources) error {
 		errs = append(errs, strictyaml.ResolveSecrets(c, src.Env, l.Inputs.reading(src.ReadFile)))
 	}
 	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
-	listeners := map[string]*gateway.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
+	listeners := map[string]*settings.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
 	for i := range c.Envoy.XDS.Groups {
 		listeners[fault.Index("envoy.xds.groups", i)+".tls"] = &c.Envoy.XDS.Groups[i].TLS
 	}
@@ -186,8 +200,8 @@ func (l *Loaded) complete(dir string) {
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
 		for _, name := range unlisted {
-			if !slices.ContainsFunc(p.Policies, func(e policies.Entry) bool { return e.Policy == name }) {
-				p.Policies = append(slices.Clip(p.Policies), policies.Entry{Policy: name}) // last, so that the places of faults stay
+			if !slices.ContainsFunc(p.Policies, func(e section.Entry) bool { return e.Policy == name }) {
+				p.Policies = append(slices.Clip(p.Policies), section.Entry{Policy: name}) // last, so that the places of faults stay
 			}
 		}
 		if p.Directory != "" {

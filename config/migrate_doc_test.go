@@ -21,7 +21,7 @@ func TestTheBrownoutsOfTheManual(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/migrate.md shows no configuration")
 	}
-	l, err := config.Parse("migrate.md", []byte(text), sources(t))
+	l, err := config.Parse("migrate.md", []byte(text), sources(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

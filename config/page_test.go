@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // docsHead begins the page that describes the settings.
@@ -30,7 +30,7 @@ func docs() string {
 	var b strings.Builder
 	b.WriteString(docsHead)
 	single := true // the settings outside sections share a table
-	for _, s := range strictyaml.Settings(gateway.Default()) {
+	for _, s := range strictyaml.Settings(settings.Default()) {
 		if section := s.Type == "" || s.Type == "list"; section && !strings.Contains(s.Path, ".") {
 			fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n%s", s.Path, upper(s.Doc), docsTable)
 			single = false

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // AdminURL returns the address, as scheme and host, at which a gateway on this host
@@ -26,7 +26,7 @@ func AdminURL(path string) (string, error) {
 			TLS    any
 		}
 	}
-	file.Admin.Listen = gateway.Default().Admin.Listen
+	file.Admin.Listen = settings.Default().Admin.Listen
 	if err := yaml.Unmarshal(data, &file); err != nil {
 		return "", fmt.Errorf("read configuration: %s: %w", path, err)
 	}

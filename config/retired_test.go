@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // A file that still has a former setting is refused, and the fault has its line and the hint. No former setting is a setting again.
 func TestRetiredSettingsAreTold(t *testing.T) {
-	for _, s := range strictyaml.Settings(gateway.Default()) {
+	for _, s := range strictyaml.Settings(settings.Default()) {
 		if _, ok := retired()[s.Path]; ok {
 			t.Errorf("%s is a setting", s.Path)
 		}
@@ -28,7 +28,7 @@ func TestRetiredSettingsAreTold(t *testing.T) {
 				text = "{" + text + "}"
 			}
 		}
-		_, err := Parse("x.yaml", []byte(text+"\n"), Sources{})
+		_, err := Parse("x.yaml", []byte(text+"\n"), Sources{}, nil)
 		faults, _ := errors.AsType[strictyaml.Errors](err)
 		found := false
 		for _, f := range faults {

@@ -85,7 +85,7 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 		l, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.section), config.Sources{Env: func(name string) (string, bool) {
 			v, ok := values[name]
 			return v, ok
-		}})
+		}}, nil)
 		switch {
 		case tc.want == "" && err != nil:
 			t.Errorf("%s: %v", tc.section, err)

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -28,7 +27,7 @@ const (
 )
 
 // validate reports the faults of each section by itself.
-func validate(c *gateway.Config, demoKeys bool) error {
+func validate(c *settings.Config, demoKeys bool) error {
 	var errs fault.Found
 	for path, err := range map[string]error{
 		"limits":               errors.Join(c.Limits.Validate(), redisstore.Config{Recovery: c.Limits.Recovery}.Validate()),
@@ -103,7 +102,7 @@ func validate(c *gateway.Config, demoKeys bool) error {
 }
 
 // validateListeners reports addresses that cannot be listened on, or not beside another.
-func validateListeners(c *gateway.Config) []error {
+func validateListeners(c *settings.Config) []error {
 	var errs fault.Found
 	type listener struct {
 		path, host string
@@ -144,9 +143,9 @@ func overlap(a, b string) bool {
 }
 
 // mutual parses a certificate with its key and the authority of its clients.
-func mutual(t *gateway.MutualTLS) error {
+func mutual(t *settings.MutualTLS) error {
 	var err error
-	if t.Pair, err = pair(&gateway.TLS{Certificate: t.Certificate, Key: t.Key}); err != nil {
+	if t.Pair, err = pair(&settings.TLS{Certificate: t.Certificate, Key: t.Key}); err != nil {
 		return err
 	}
 	if t.CA.IsZero() != t.Certificate.IsZero() {
@@ -163,7 +162,7 @@ func mutual(t *gateway.MutualTLS) error {
 
 // pair parses a certificate with its key, nil without any. That a certificate has
 // expired is no fault: the configuration must be changeable all the same.
-func pair(t *gateway.TLS) (*tls.Certificate, error) {
+func pair(t *settings.TLS) (*tls.Certificate, error) {
 	switch {
 	case t.Certificate.IsZero() && t.Key.IsZero():
 		return nil, nil
@@ -191,12 +190,10 @@ func baseURL(address string, allowInsecure bool) error {
 	return errors.New("must be https: platform keys would travel unencrypted (platform.allow_insecure: true if the network is trusted)")
 }
 
-func validateOrg(o *gateway.Org, demoKeys bool) error {
-	names := policies.Names{Roles: identity.Role("").Values()}
+func validateOrg(o *settings.Org, demoKeys bool) error {
 	errs := fault.Found{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("idle", o.Idle.Validate()), fault.At("prices", o.Prices.Validate())}
 	for i, t := range o.Teams {
 		at := fault.Index("teams", i)
-		names.Teams = append(names.Teams, t.ID)
 		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()), fault.At(at+".over", t.Over.Validate()))
 		errs.If(t.Weight < 0, at+".weight", "must not be negative")
 	}
@@ -222,13 +219,12 @@ func validateOrg(o *gateway.Org, demoKeys bool) error {
 		errs.If(refuses, at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window)
 	}
 	for i, k := range o.Keys {
-		names.Keys = append(names.Keys, k.ID)
 		for _, d := range k.Accepted() {
 			name := demo[d.Digest]
 			errs.If(name != "" && !demoKeys, fault.Index("keys", i)+".sha256", "is the documented demo key %s, which anyone can use", name)
 		}
 	}
-	return errors.Join(append(errs, policies.Validate(&o.Policies), policies.Check(&o.Policies, names))...)
+	return errors.Join(errs...)
 }
 
 // loopback reports whether an address is on loopback; malformed ones are a fault of

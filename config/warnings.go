@@ -4,16 +4,12 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // leastVaried is the least number of different characters in a token that is not
@@ -30,7 +26,6 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
 	}
-	errs = append(errs, fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...)))
 	errs = append(errs, warnAdmin(&c.Admin, now)...)
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt} {
 		for i, p := range prefixes {
@@ -39,14 +34,12 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	}
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		errs.If(o.Budgeted() && c.Redis.Embedded, at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what")
-		for j, e := range o.Policies.Policies {
-			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
-				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
-		}
 		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 			at+".run_credential", "is for what platform.run_url and platform.lb_url serve, and neither is set")
 		errs = append(errs, fault.At(at, errors.Join(warnOrg(o, now)...)))
+	}
+	if l.judge != nil {
+		errs = append(errs, l.judge.Warnings(c, now))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
 	out := make([]error, len(found))
@@ -59,7 +52,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 // past reports whether what ends at a time, zero for never, has ended.
 func past(now, end time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
-func warnAdmin(a *gateway.Admin, now time.Time) []error {
+func warnAdmin(a *settings.Admin, now time.Time) []error {
 	var errs fault.Found
 	token := []rune(a.Token.Reveal())
 	slices.Sort(token)
@@ -73,16 +66,11 @@ func warnAdmin(a *gateway.Admin, now time.Time) []error {
 	return errs
 }
 
-func warnOrg(o *gateway.Org, now time.Time) []error {
-	var teams []string
-	for _, t := range o.Teams {
-		teams = append(teams, t.ID)
-	}
+func warnOrg(o *settings.Org, now time.Time) []error {
 	errs := fault.Found{
-		errors.Join(policies.Warnings(&o.Policies, now, teams)...), fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
+		fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
 	}
 	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "is the credential itself, so that runs carry a key that can do everything")
-	errs.If(o.Alerts.Thresholds != nil && !o.Budgeted(), "alerts.thresholds", "are of budgets, and there is none")
 	for i, b := range o.Brownouts {
 		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: nothing is refused")
 	}

@@ -35,7 +35,7 @@ func watch(t *testing.T, before func(w *watched)) *watched {
 	w.write("acme.key", "pk-1")
 	w.write("rego/mine.rego", "package policies.mine\n")
 	load := func() (config.Inputs, error) {
-		l, err := config.Load(filepath.Join(w.dir, "tollgate.yaml"), config.Sources{})
+		l, err := config.Load(filepath.Join(w.dir, "tollgate.yaml"), config.Sources{}, nil)
 		if err != nil {
 			return config.Inputs{}, err
 		}

@@ -12,45 +12,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
-
-// Alerts says who is told that a budget is nearly used up, what else is told, and when.
-type Alerts struct {
-	Thresholds []int64        `yaml:"thresholds" doc:"shares of a budget that are told of when they are reached, each once in a period of the budget, a day where it has none; absent is 50, 80 and 100" unit:"percent"`
-	Unusual    spend.Unusual  `yaml:"unusual" doc:"hours that cost many times their usual"`
-	Exceptions time.Duration  `yaml:"exceptions" doc:"how long before its end an exception to a policy is told of, once; 0 is 72h"`
-	Webhook    webhook.Config `yaml:"webhook" doc:"receiver of alerts, beside the log and the metrics; without url there is none"`
-
-	KeepSecret strictyaml.Secret `yaml:"keep_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), by which whoever has one keeps the resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
-}
-
-// minKeepSecret is the least length of a key of links, in bytes.
-const minKeepSecret = 24
-
-// Validate reports every fault, each with its path below the section.
-func (a *Alerts) Validate() error {
-	errs := fault.Found{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
-	errs.If(a.Exceptions < 0, "exceptions", "must not be negative")
-	errs.If(a.KeepSecret.Resolved() && len(a.KeepSecret.Reveal()) < minKeepSecret, "keep_secret", "must have at least %d bytes", minKeepSecret)
-	for i, percent := range a.Thresholds {
-		errs.If(percent < 1 || percent > 100, fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100")
-	}
-	return errors.Join(errs...)
-}
-
-func (a *Alerts) thresholds() []int64 {
-	if a.Thresholds == nil {
-		return []int64{50, 80, 100}
-	}
-	return a.Thresholds
-}
 
 // newAlerts tells of budgets that reach a threshold and of unusual hours: by a line of
 // the log, a count and a webhook.
@@ -105,13 +73,13 @@ func (g *Gateway) tellUnusual(ctx context.Context, a *spend.Alert) error {
 // plan returns the budgets of an organisation, nil for none.
 func (g *Gateway) plan(org string) *spend.Plan {
 	if o := g.org(org); o != nil {
-		return o.budgets()
+		return planOf(o)
 	}
 	return nil
 }
 
 // org returns the configuration of an organisation, nil for none.
-func (g *Gateway) org(id string) *Org { return g.current.Load().config.org(id) }
+func (g *Gateway) org(id string) *settings.Org { return g.current.Load().config.Org(id) }
 
 // newEnforcer stops pods of budgets that are passed and idle ones, and tells of it
 // like of a threshold. What could not be delivered is in the log.

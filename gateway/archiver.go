@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // archiver writes explanations into the archive, behind the answers they explain.
@@ -34,13 +35,13 @@ const (
 )
 
 // newHistory makes the memory of exchanges, and the archive if there is one.
-func (g *Gateway) newHistory(cfg *Config) {
+func (g *Gateway) newHistory(cfg *settings.Config) {
 	if cfg.Decisions.Shared.For == 0 {
 		g.history = explain.NewHistory(cfg.Decisions.Keep, nil)
 		return
 	}
 	a := &archiver{
-		store: archive.New(g.deps.Redis, cfg.Redis.Prefix.decisions(), cfg.Decisions.Shared),
+		store: archive.New(g.deps.Redis, cfg.Redis.Prefix.Decisions(), cfg.Decisions.Shared),
 		chain: func() *filter.Chain { return g.pipeline().Chain }, logger: g.deps.Logger,
 	}
 	a.backlog.write, a.backlog.late, a.backlog.pause = a.writeAll, g.late.Go, behind

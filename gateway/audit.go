@@ -25,7 +25,7 @@ func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error)
 	if err != nil {
 		return nil, err
 	}
-	list, err := now.reader.Resources(ctx, org, cmp.Or(o.budgets(), new(spend.Plan)), operation.Owned, prices)
+	list, err := now.reader.Resources(ctx, org, cmp.Or(planOf(o), new(spend.Plan)), operation.Owned, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error)
 	}
 	reason := "the organisation has neither budgets nor isolation: no ledger is kept"
 	var owners []spend.Owner
-	if o.Budgeted() {
+	if Budgeted(o) {
 		reason = ""
 		if owners, err = g.ledger.Owners(ctx, org, ids); err != nil {
 			reason, owners = err.Error(), nil

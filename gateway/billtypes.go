@@ -184,7 +184,7 @@ func (g *Gateway) presentTypes(ctx context.Context, org string, q *billQuestion,
 // countedTypes tells what the ledger counted of what is gone: of endpoints their pool,
 // if that has several types.
 func (g *Gateway) countedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
-	if o := g.org(org); o == nil || !o.Budgeted() {
+	if o := g.org(org); o == nil || !Budgeted(o) {
 		return nil
 	}
 	history, now := g.books.History, g.deps.Now()

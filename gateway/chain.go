@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -27,11 +28,11 @@ import (
 func agent(version string) string { return "tollgate/" + version }
 
 // compile turns a configuration into what the doors use.
-func (g *Gateway) compile(cfg *Config) (*state, error) {
+func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := errors.Join(cfg.Validate(), covered(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
 		return nil, err
 	}
-	client, err := upstream.New(cfg.upstream(), cfg.credentials())
+	client, err := upstream.New(upstreamOf(cfg), credentialsOf(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken := cfg.taken(keys)
+	taken := takenBy(cfg, keys)
 	effective := g.withKeys(cfg, taken)
 	callers, err := g.callers(effective, keys)
 	if err != nil {
@@ -81,7 +82,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	names := map[route.Dialect]filter.Namer{route.GraphQL: gql}
 	admit := filter.Admit{Names: names, Urgency: urgency(moves(first))}
 	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + answering, Unresolved: g.started.Spend.Unresolved}
-	addresses := filter.Addresses{Public: cfg.publicRuns(), Balanced: cfg.publicBalanced()}
+	addresses := filter.Addresses{Public: publicRuns(cfg), Balanced: publicBalanced(cfg)}
 	made := &filter.Once{Finder: finder, Addresses: addresses}
 	chain := new(filter.Chain)
 
@@ -140,7 +141,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 	for _, o := range cfg.Orgs {
 		zones[o.ID] = o.Zone
 	}
-	admins, err := cfg.Admin.directory()
+	admins, err := admins(&cfg.Admin)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 		config:   effective,
 		file:     cfg,
 		taken:    taken,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.balancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: balancedDomain(cfg), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
 		runs:     runs,
@@ -161,12 +162,12 @@ func (g *Gateway) compile(cfg *Config) (*state, error) {
 }
 
 // callers compiles who may call.
-func (g *Gateway) callers(cfg *Config, keys *identity.Directory) (*filter.Callers, error) {
+func (g *Gateway) callers(cfg *settings.Config, keys *identity.Directory) (*filter.Callers, error) {
 	tenants, err := newTenants(cfg, g.api, g.runs)
 	if err != nil {
 		return nil, err
 	}
-	directory, err := keys.With(cfg.madeEntries())
+	directory, err := keys.With(cfg.MadeEntries())
 	if err != nil {
 		return nil, err
 	}
@@ -174,15 +175,15 @@ func (g *Gateway) callers(cfg *Config, keys *identity.Directory) (*filter.Caller
 }
 
 // directory returns that of the keys, issuers and authorities of a file.
-func (g *Gateway) directory(cfg *Config) (*identity.Directory, error) {
-	authorities, err := cfg.authorities()
+func (g *Gateway) directory(cfg *settings.Config) (*identity.Directory, error) {
+	authorities, err := authoritiesOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return cfg.directory(g.issuers(cfg), authorities)
+	return cfg.Directory(g.issuers(cfg), authorities)
 }
 
-func (g *Gateway) newEngine(cfg *Config) (*policies.Engine, error) {
+func (g *Gateway) newEngine(cfg *settings.Config) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {
 		section := o.Policies
@@ -208,7 +209,7 @@ func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming
 }
 
 // newTranslators builds the legacy dialects.
-func newTranslators(cfg *Config, deps translate.Deps) (*v1.API, graphqlDoor, error) {
+func newTranslators(cfg *settings.Config, deps translate.Deps) (*v1.API, graphqlDoor, error) {
 	rest, gql := cfg.V1, cfg.GraphQL
 	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
 	first, err := v1.New(rest, deps)

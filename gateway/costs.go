@@ -104,7 +104,7 @@ func (l ledger) Forecast(ctx context.Context, org string) (*admin.Forecasts, err
 	if err != nil {
 		return nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, o.budgets(), &state)
+	outlooks, err := history.Outlooks(ctx, org, planOf(o), &state)
 	if err != nil {
 		return nil, err
 	}

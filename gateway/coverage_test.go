@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -110,10 +111,10 @@ func TestGapsAreFound(t *testing.T) {
 // Envoys send every operation of the run interface through the HTTP door, and none of
 // the API past the filter.
 func TestEnvoysKnowTheRunInterface(t *testing.T) {
-	cfg := gateway.Default()
+	cfg := settings.Default()
 	cfg.Platform.RunURL, cfg.Platform.BalancedURL = "https://run.platform.example", "https://{id}.run.platform.example"
-	cfg.Envoy.XDS.Groups = []gateway.NodeGroup{{ID: "edge"}}
-	g, _, err := cfg.NodeGroup("edge")
+	cfg.Envoy.XDS.Groups = []settings.NodeGroup{{ID: "edge"}}
+	g, _, err := gateway.NodeGroup(&cfg, "edge")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -17,7 +18,7 @@ import (
 
 // openDecisions opens the decision log, if it has anywhere to go, and the memory
 // of the latest exchanges.
-func (g *Gateway) openDecisions(cfg *Config) error {
+func (g *Gateway) openDecisions(cfg *settings.Config) error {
 	if d := cfg.Decisions.DecisionLog; d.File == nil && !d.Stdout && d.Service == nil {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (g *Gateway) policyStatus() []admin.PolicyStatus {
 			out[i].Fault = s.Err.Error()
 		}
 		if o := g.org(s.Org); o != nil {
-			out[i].Unlisted = o.unlisted(g.catalog.Last(s.Org))
+			out[i].Unlisted = unlisted(o, g.catalog.Last(s.Org))
 		}
 	}
 	return out
@@ -107,7 +108,7 @@ func (g *Gateway) policyStatus() []admin.PolicyStatus {
 
 // unlisted tells which names in an organisation's policies a list of the platform's
 // catalog, nil if none was read, does not have.
-func (o *Org) unlisted(list *catalog.Snapshot) []string {
+func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 	var out []string
 	for _, v := range load.Values(o.Policies.Policies) {
 		if meant, lacks := list.Lacks(v.Format, v.Text); lacks {
@@ -122,8 +123,8 @@ func (o *Org) unlisted(list *catalog.Snapshot) []string {
 }
 
 // tellUnlisted logs the same.
-func (g *Gateway) tellUnlisted(o *Org, list *catalog.Snapshot) {
-	for _, line := range o.unlisted(list) {
+func (g *Gateway) tellUnlisted(o *settings.Org, list *catalog.Snapshot) {
+	for _, line := range unlisted(o, list) {
 		g.deps.Logger.Warn("a policy names what the platform does not have", "org", o.ID, "parameter", line)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // Where listen is every address, Envoys are told the one from which Redis is
@@ -21,9 +22,9 @@ func TestEnvoysAreToldAnAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &Config{Listen: tc.listen, Redis: Redis{URL: strictyaml.NewSecret(tc.redis)}}
+			c := &settings.Config{Listen: tc.listen, Redis: settings.Redis{URL: strictyaml.NewSecret(tc.redis)}}
 			c.Envoy.XDS.Advertise, _ = netip.ParseAddr(tc.advertise) // the zero Addr is none
-			got, err := c.self(t.Context(), &net.TCPAddr{IP: net.IPv6zero, Port: 8080}, &net.TCPAddr{IP: net.IPv4zero, Port: 8082})
+			got, err := selfOf(t.Context(), c, &net.TCPAddr{IP: net.IPv6zero, Port: 8080}, &net.TCPAddr{IP: net.IPv4zero, Port: 8082})
 			if err != nil {
 				t.Fatal(err)
 			}

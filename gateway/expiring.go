@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
@@ -51,7 +52,7 @@ func (g *Gateway) watchExceptions(ctx context.Context) error {
 
 // tellExpiring tells of the exceptions of an organisation that end soon, once for each
 // end they are given. What could not be delivered is told again at the next look.
-func (g *Gateway) tellExpiring(ctx context.Context, o *Org) error {
+func (g *Gateway) tellExpiring(ctx context.Context, o *settings.Org) error {
 	const prefix, kind = "exception:", "exception.expiring"
 	noticed, err := g.notices.Noticed(ctx, o.ID)
 	if err != nil {

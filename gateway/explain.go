@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
@@ -57,7 +58,7 @@ func (g *Gateway) ExplainOffline(ctx context.Context, q Question) (*explain.Repo
 
 func (g *Gateway) explain(ctx context.Context, q Question, offline bool) (*explain.Report, error) {
 	now := g.current.Load()
-	caller, err := now.config.caller(q)
+	caller, err := callerOf(now.config, q)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (g *Gateway) dryRun(now *state) (*explain.DryRun, error) {
 	return &explain.DryRun{
 		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.ledger.Store.Show, Approval: g.approvals.Get, Entries: now.config.entries, Decide: now.engine.Decide, Now: g.deps.Now,
+		Ledger: g.ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return entriesOf(now.config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
 	}, nil
 }
 
@@ -125,23 +126,23 @@ func (q *Question) request() (filter.Inbound, error) {
 }
 
 // caller finds who a question is about.
-func (c *Config) caller(q Question) (*identity.Caller, error) {
+func callerOf(c *settings.Config, q Question) (*identity.Caller, error) {
 	if q.Key != "" {
-		return c.keyCaller(q)
+		return keyCaller(c, q)
 	}
-	if c.org(q.Org) == nil {
+	if c.Org(q.Org) == nil {
 		return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
-	if q.Team != "" && !c.hasTeam(q.Org, q.Team) {
+	if q.Team != "" && !c.HasTeam(q.Org, q.Team) {
 		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %q has no team %q", q.Org, q.Team)}
 	}
 	return &identity.Caller{Org: q.Org, Team: q.Team, Roles: q.Roles}, nil
 }
 
-func (c *Config) keyCaller(q Question) (*identity.Caller, error) {
+func keyCaller(c *settings.Config, q Question) (*identity.Caller, error) {
 	var found *identity.Caller
 	for _, o := range c.Orgs {
-		for k := range o.keys() {
+		for k := range o.AllKeys() {
 			if k.ID != q.Key || q.Org != "" && q.Org != o.ID {
 				continue
 			}
@@ -158,8 +159,8 @@ func (c *Config) keyCaller(q Question) (*identity.Caller, error) {
 }
 
 // entries lists the policies an organisation has switched on.
-func (c *Config) entries(org string) []policies.Entry {
-	if o := c.org(org); o != nil {
+func entriesOf(c *settings.Config, org string) []policies.Entry {
+	if o := c.Org(org); o != nil {
 		return o.Policies.Policies
 	}
 	return nil

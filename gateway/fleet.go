@@ -76,7 +76,7 @@ func (g *Gateway) mutualTLS() []grpc.ServerOption {
 // find those that are gone.
 func (g *Gateway) runFleet(ctx context.Context, data, door net.Addr) error {
 	prefix := g.current.Load().config.Redis.Prefix
-	registry := xds.Registry{Client: g.deps.Redis, Key: prefix.begin("envoy:gateways"), Reports: prefix.begin("envoy:nodes")}
+	registry := xds.Registry{Client: g.deps.Redis, Key: prefix.Of("envoy:gateways"), Reports: prefix.Of("envoy:nodes")}
 	beat := time.NewTicker(xds.Beat)
 	defer beat.Stop()
 	away := false
@@ -86,7 +86,7 @@ func (g *Gateway) runFleet(ctx context.Context, data, door net.Addr) error {
 		if len(cfg.Envoy.XDS.Groups) > 0 {
 			var err error
 			if self == (xds.Gateway{}) {
-				self, err = cfg.self(ctx, data, door)
+				self, err = selfOf(ctx, cfg, data, door)
 			}
 			if err == nil {
 				err = g.beat(ctx, registry, self)
@@ -122,7 +122,7 @@ func (g *Gateway) beat(ctx context.Context, registry xds.Registry, self xds.Gate
 	if err != nil {
 		return err
 	}
-	gateways = append(gateways, cfg.peers()...)
+	gateways = append(gateways, peersOf(cfg)...)
 	if !ready {
 		gateways = slices.DeleteFunc(gateways, func(other xds.Gateway) bool { return other == self })
 	}

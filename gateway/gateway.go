@@ -35,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
@@ -133,8 +134,8 @@ type Gateway struct {
 	swapped      chan struct{} // tells Run of a new state
 	status       *admin.Status
 
-	changing sync.Mutex // held while current is swapped; guards what follows
-	started  *Config    // of the process: what requires a restart is compared with it
+	changing sync.Mutex       // held while current is swapped; guards what follows
+	started  *settings.Config // of the process: what requires a restart is compared with it
 	closed   bool
 	bundles  string // directory of bundles that are persisted nowhere else, "" before the first
 }
@@ -142,7 +143,7 @@ type Gateway struct {
 // state is one compiled configuration. It is immutable.
 type state struct {
 	// config is the file's with the keys made at run time beside its own.
-	config, file *Config
+	config, file *settings.Config
 	taken        taken // by the keys of file
 	pipeline     *filter.Pipeline
 	reader       *filter.Reader
@@ -157,7 +158,7 @@ type state struct {
 }
 
 // New compiles cfg. It neither dials nor listens; Run does.
-func New(cfg Config, deps Deps) (*Gateway, error) {
+func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g := &Gateway{deps: deps, api: deps.API, swapped: make(chan struct{}, 1), status: new(admin.Status)}
 	var err error
 	if g.api == nil {
@@ -176,12 +177,12 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.recorder.Context = cfg.Telemetry.Context
-	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.limits(), Recovery: cfg.Limits.Recovery}); err != nil {
+	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	g.scripts = groupcommit.New(deps.Redis)
 	limits := cfg.Limits.Config
-	g.accounts = spendstore.New(g.scripts, cfg.Redis.Prefix.spend(), g.zone)
+	g.accounts = spendstore.New(g.scripts, cfg.Redis.Prefix.Spend(), g.zone)
 	g.accounts.Now = deps.Now
 	g.accounts.Watch(g.store.Server())
 	g.name = cmp.Or(cfg.Instance, deps.Instance, rand.Text())
@@ -223,9 +224,9 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
-	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.keys()), deps.Now, deps.Logger)
-	g.tokens = newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, cfg.Redis.Prefix.tokens()), g.issuerKeys, deps.Now)
-	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.approvals())
+	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.Keys()), deps.Now, deps.Logger)
+	g.tokens = newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, cfg.Redis.Prefix.Tokens()), g.issuerKeys, deps.Now)
+	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.Approvals())
 	if err := g.openAudit(&cfg.Audit); err != nil {
 		return nil, err
 	}
@@ -258,7 +259,7 @@ func (c clock) Now() time.Time { return c() }
 
 // Swap compiles cfg and, if that succeeds, puts it in force for every request
 // that starts from now on. On an error the old configuration stays.
-func (g *Gateway) Swap(cfg Config) error {
+func (g *Gateway) Swap(cfg settings.Config) error {
 	g.changing.Lock()
 	defer g.changing.Unlock()
 	if g.closed {
@@ -277,7 +278,7 @@ func (g *Gateway) Swap(cfg Config) error {
 	}
 	next, err := g.compile(&cfg)
 	if err == nil {
-		err = g.envoys.SetGroups(cfg.nodeGroups())
+		err = g.envoys.SetGroups(nodeGroups(&cfg))
 	}
 	if err != nil {
 		g.status.Failed(g.deps.Now(), err)
@@ -403,7 +404,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},
-		Shapes:    admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: KeyRecord{}, Made: keyAnswer{}},
+		Shapes:    admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: settings.KeyRecord{}, Made: keyAnswer{}},
 	})
 }
 
@@ -456,7 +457,7 @@ func (g *Gateway) closeAudit() {
 	}
 }
 
-func orgs(cfg *Config) []string {
+func orgs(cfg *settings.Config) []string {
 	ids := make([]string, len(cfg.Orgs))
 	for i, o := range cfg.Orgs {
 		ids[i] = o.ID

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -148,12 +149,12 @@ func (g *Gateway) keepLink(org, id string) string {
 		return ""
 	}
 	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(g.deps.Now().Add(keepLinkTime).Unix(), 10)}}
-	q.Set("signature", o.keepSignature(q))
+	q.Set("signature", keepSignature(o, q))
 	return strings.TrimSuffix(cfg.PublicURL, "/") + keepPath + "?" + q.Encode()
 }
 
 // keepSignature signs the other members of a link.
-func (o *Org) keepSignature(q url.Values) string {
+func keepSignature(o *settings.Org, q url.Values) string {
 	mac := hmac.New(sha256.New, []byte(o.Alerts.KeepSecret.Reveal()))
 	mac.Write([]byte(keepPath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
@@ -169,7 +170,7 @@ func (g *Gateway) readKeepLink(q url.Values) (org, id string, expires time.Time,
 		}
 	}
 	o := g.org(q.Get("org"))
-	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(o.keepSignature(q)), []byte(q.Get("signature"))) {
+	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(keepSignature(o, q)), []byte(q.Get("signature"))) {
 		return "", "", expires, bad
 	}
 	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)

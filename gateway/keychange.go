@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // Bounds of what is made at run time.
@@ -25,14 +26,14 @@ const (
 
 // keyAnswer is a key that was made, or got another secret, which nothing shows again.
 type keyAnswer struct {
-	Secret string    `json:"secret,omitempty"`
-	Key    KeyRecord `json:"key"`
+	Secret string             `json:"secret,omitempty"`
+	Key    settings.KeyRecord `json:"key"`
 }
 
 // parseKey reads the specification of a key, which has the members that a key has in
 // the configuration.
-func parseKey(spec string) (Key, error) {
-	var k Key
+func parseKey(spec string) (settings.Key, error) {
+	var k settings.Key
 	if len(spec) > maxSpec {
 		return k, problem.Invalid.Newf("the specification of a key has more than %d bytes", maxSpec)
 	}
@@ -57,7 +58,7 @@ func invalidKey(err error) error {
 }
 
 // createKey makes a key for by. Its secret is random unless a digest is given.
-func (g *Gateway) createKey(ctx context.Context, org string, k Key, by string) (*keyAnswer, error) {
+func (g *Gateway) createKey(ctx context.Context, org string, k settings.Key, by string) (*keyAnswer, error) {
 	created := g.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
 	if k.Digest == (identity.Digest{}) && len(k.Digests) == 0 {
@@ -88,7 +89,7 @@ func (g *Gateway) createKey(ctx context.Context, org string, k Key, by string) (
 		return nil, err
 	}
 	now := g.current.Load()
-	made := now.file.digests(known)
+	made := digestsOf(now.file, known)
 	m.count(made)
 	if why := now.taken.unfit(g.org(org), &m, made); why != "" {
 		return nil, problem.KeyConflict.New(why)
@@ -180,11 +181,11 @@ func (g *Gateway) revokeKey(ctx context.Context, org string, m madeKey, by strin
 }
 
 // listKeys returns the keys made at run time of an organisation, by id.
-func (g *Gateway) listKeys(ctx context.Context, org string) []KeyRecord {
+func (g *Gateway) listKeys(ctx context.Context, org string) []settings.KeyRecord {
 	known, now, current := *g.keys.known.Load(), g.deps.Now(), g.current.Load()
-	made := current.file.digests(known)
+	made := digestsOf(current.file, known)
 	used, o := g.keys.lastUsed(ctx, org), g.org(org)
-	list := make([]KeyRecord, 0, len(known[org].records))
+	list := make([]settings.KeyRecord, 0, len(known[org].records))
 	for _, id := range slices.Sorted(maps.Keys(known[org].records)) {
 		m := known[org].records[id]
 		r := m.record()
@@ -206,9 +207,9 @@ func (g *Gateway) listKeys(ctx context.Context, org string) []KeyRecord {
 
 // configuredKeys returns the keys that an organisation has in the configuration, in its
 // order.
-func (g *Gateway) configuredKeys(org string) []KeyRecord {
-	o, now := g.current.Load().file.org(org), g.deps.Now()
-	list := make([]KeyRecord, 0, len(o.Keys))
+func (g *Gateway) configuredKeys(org string) []settings.KeyRecord {
+	o, now := g.current.Load().file.Org(org), g.deps.Now()
+	list := make([]settings.KeyRecord, 0, len(o.Keys))
 	for i := range o.Keys {
 		k := &o.Keys[i]
 		r := k.Record()

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -44,8 +45,8 @@ func keyRoutes() []route.Route {
 // lead is a caller that may manage keys of its team, with the bounds of what it makes.
 type lead struct {
 	caller *identity.Caller
-	key    Key
-	team   Team
+	key    settings.Key
+	team   settings.Team
 	labels []spend.LabelRule // that it may set
 }
 
@@ -53,10 +54,10 @@ type lead struct {
 func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
 	if slices.Contains(c.Roles, identity.RoleLead) && c.Team != "" {
 		if o := g.org(c.Org); o != nil {
-			k := o.key(c.Key)
-			t := slices.IndexFunc(o.Teams, func(t Team) bool { return t.ID == c.Team })
+			k := o.Key(c.Key)
+			t := slices.IndexFunc(o.Teams, func(t settings.Team) bool { return t.ID == c.Team })
 			if k != nil && t >= 0 {
-				return &lead{c, *k, o.Teams[t], o.labelsOf(k)}, nil
+				return &lead{c, *k, o.Teams[t], labelsOf(o, k)}, nil
 			}
 		}
 	}
@@ -65,7 +66,7 @@ func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
 
 // bound returns a key that is asked for, with the lead's own bounds where it names
 // none. It refuses one that could do more than the lead or its team.
-func (l *lead) bound(k Key) (Key, error) {
+func (l *lead) bound(k settings.Key) (settings.Key, error) {
 	var errs fault.Found
 	if k.Team = cmp.Or(k.Team, l.caller.Team); k.Team != l.caller.Team {
 		errs.Add("team", "must be the lead's own, %q", l.caller.Team)
@@ -151,7 +152,7 @@ func (g *Gateway) answerKeys(ctx context.Context, ex *filter.Exchange) (*filter.
 	}
 	switch ex.Route.ID {
 	case listKeysID:
-		list := slices.DeleteFunc(g.listKeys(ctx, ex.Caller.Org), func(r KeyRecord) bool { return r.Team != l.caller.Team })
+		list := slices.DeleteFunc(g.listKeys(ctx, ex.Caller.Org), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
 		return answerJSON(map[string]any{"keys": list})
 	case makeKeyID:
 		return g.leadCreates(ctx, ex, l)

@@ -3,21 +3,18 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
-	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // madeKey is a key made at run time. A record of one is the JSON of a [KeyRecord],
 // which is read as YAML, of which it is a part.
 type madeKey struct {
-	Key `yaml:",inline"`
+	settings.Key `yaml:",inline"`
 
 	// Revision counts the changes of the key.
 	Revision int64 `yaml:"revision"`
@@ -97,95 +94,9 @@ func (m *madeKey) later(other *madeKey) bool {
 	return m.Revision > other.Revision
 }
 
-// KeyRecord is a key as it is shown and stored, without any secret. Its members are
-// those of the configuration, and what is known of a key made at run time besides.
-type KeyRecord struct {
-	ID        string           `json:"id"`
-	Team      string           `json:"team,omitempty"`
-	Roles     []identity.Role  `json:"roles,omitempty"`
-	Owner     string           `json:"owner,omitempty"`
-	Expires   time.Time        `json:"expires,omitzero"`
-	Addresses []netip.Prefix   `json:"addresses,omitempty"`
-	Limits    map[string]int64 `json:"limits,omitempty"`
-	Budget    map[string]any   `json:"budget,omitempty"`
-	Labels    []string         `json:"labels,omitzero"` // [] is none, absent all
-	Exempt    bool             `json:"exempt,omitempty"`
-	Digests   []DigestRecord   `json:"digests,omitempty"`
-
-	Revision  int64     `json:"revision,omitempty"`
-	Created   time.Time `json:"created,omitzero"`
-	By        string    `json:"by,omitempty"`
-	Revoked   time.Time `json:"revoked,omitzero"`
-	RevokedBy string    `json:"revoked_by,omitempty"`
-
-	// Used is when the key was last used, to a few minutes; zero for never, or not for
-	// long, and for keys of the configuration. State is "in force", "revoked", "expired", or why it is not in force. Both
-	// are shown and not stored.
-	Used  time.Time `json:"used,omitzero"`
-	State string    `json:"state,omitempty"`
-}
-
-// DigestRecord is a secret of a key and when it is accepted.
-type DigestRecord struct {
-	SHA256    string    `json:"sha256"`
-	NotBefore time.Time `json:"not_before,omitzero"`
-	NotAfter  time.Time `json:"not_after,omitzero"`
-}
-
-// Record returns the key as the configuration says it, in JSON.
-func (k *Key) Record() KeyRecord {
-	r := KeyRecord{
-		ID: k.ID, Team: k.Team, Roles: k.Roles, Owner: k.Owner, Expires: k.Expires.UTC(), Addresses: k.Addresses,
-		Limits: limitRecord(k.Limit), Budget: budgetRecord(k.Budget), Labels: k.Labels, Exempt: k.Exempt,
-	}
-	if k.Digest != (identity.Digest{}) || len(k.Digests) > 0 {
-		for _, d := range k.Secrets() {
-			r.Digests = append(r.Digests, DigestRecord{SHA256: d.Digest.String(), NotBefore: d.NotBefore.UTC(), NotAfter: d.NotAfter.UTC()})
-		}
-	}
-	return r
-}
-
 // record is what is stored.
-func (m *madeKey) record() KeyRecord {
+func (m *madeKey) record() settings.KeyRecord {
 	r := m.Record()
 	r.Revision, r.Created, r.By, r.Revoked, r.RevokedBy = m.Revision, m.Created.UTC(), m.By, m.Revoked.UTC(), m.RevokedBy
 	return r
-}
-
-func limitRecord(l ratelimit.Limit) map[string]int64 {
-	m := make(map[string]int64)
-	for w := range ratelimit.Windows {
-		if q := l.Quota(w); q != 0 {
-			m[ratelimit.WindowName(w)] = q
-		}
-	}
-	return m
-}
-
-func budgetRecord(b spend.Budget) map[string]any {
-	m := make(map[string]any)
-	for i, limit := range b.Limits() {
-		if limit != 0 {
-			m[spend.CeilingName(i)] = json.Number(spend.AmountText(i, limit))
-		}
-	}
-	if b.Approvable {
-		m["approvable"] = true
-	}
-	return m
-}
-
-// Rotated returns the secrets of a key that gets another one: what is accepted now ends
-// with the overlap, and what has ended is left out.
-func (k *Key) Rotated(next identity.Digest, now time.Time, overlap time.Duration) []Digest {
-	digests := slices.DeleteFunc(slices.Clone(k.Secrets()), func(d Digest) bool { return !d.NotAfter.IsZero() && !d.NotAfter.After(now) })
-	end := now.Add(overlap)
-	digests = slices.DeleteFunc(digests, func(d Digest) bool { return overlap <= 0 || !d.NotBefore.Before(end) })
-	for i, d := range digests {
-		if d.NotAfter.IsZero() || d.NotAfter.After(end) {
-			digests[i].NotAfter = end
-		}
-	}
-	return append(digests, Digest{Digest: next})
 }

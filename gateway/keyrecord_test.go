@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // What is configured of a key is recorded: a setting that a record loses is lifted when
@@ -20,8 +20,8 @@ func TestRecordsOfKeysLoseNothing(t *testing.T) {
 		}
 		return list
 	}
-	recorded := names(reflect.TypeFor[gateway.KeyRecord](), "json")
-	for _, name := range names(reflect.TypeFor[gateway.Key](), "yaml") {
+	recorded := names(reflect.TypeFor[settings.KeyRecord](), "json")
+	for _, name := range names(reflect.TypeFor[settings.Key](), "yaml") {
 		if name != "sha256" && !slices.Contains(recorded, name) { // sha256 is one of the digests
 			t.Errorf("%s is not recorded", name)
 		}

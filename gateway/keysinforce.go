@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // applyKeys puts the keys now known in force, of which those of some organisations have
@@ -33,15 +34,15 @@ func (g *Gateway) applyKeys(changed ...string) {
 
 // changedCallers returns callers with the keys made at run time of cfg in the place of
 // theirs, those of some organisations only being others.
-func (g *Gateway) changedCallers(callers *filter.Callers, cfg *Config, changed []string) (*filter.Callers, error) {
-	directory, err := callers.Directory.With(cfg.madeEntries())
+func (g *Gateway) changedCallers(callers *filter.Callers, cfg *settings.Config, changed []string) (*filter.Callers, error) {
+	directory, err := callers.Directory.With(cfg.MadeEntries())
 	if err != nil {
 		return nil, err
 	}
 	next := &filter.Callers{Directory: directory, Tenants: maps.Clone(callers.Tenants), Partial: g.keys.partial()}
 	for _, id := range changed {
-		if o := cfg.org(id); o != nil {
-			if next.Tenants[id], err = o.tenant(g.api, g.runs); err != nil {
+		if o := cfg.Org(id); o != nil {
+			if next.Tenants[id], err = tenantOf(o, g.api, g.runs); err != nil {
 				return nil, err
 			}
 		}
@@ -51,18 +52,18 @@ func (g *Gateway) changedCallers(callers *filter.Callers, cfg *Config, changed [
 
 // withKeys returns the configuration of a file with the keys made at run time that
 // are in force beside its own.
-func (g *Gateway) withKeys(file *Config, of taken) *Config {
+func (g *Gateway) withKeys(file *settings.Config, of taken) *settings.Config {
 	known := *g.keys.known.Load()
 	if len(known) == 0 {
 		return file
 	}
-	made := file.digests(known)
+	made := digestsOf(file, known)
 	cfg := *file
 	cfg.Orgs = slices.Clone(file.Orgs)
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		records := known[o.ID].records
-		o.Made = make([]*Key, 0, len(records))
+		o.Made = make([]*settings.Key, 0, len(records))
 		for _, m := range records {
 			if m.Revoked.IsZero() && of.unfit(o, m, made) == "" {
 				o.Made = append(o.Made, &m.Key)
@@ -81,7 +82,7 @@ type taken struct {
 }
 
 // taken collects that of a file, of whose keys a directory is given.
-func (c *Config) taken(keys *identity.Directory) taken {
+func takenBy(c *settings.Config, keys *identity.Directory) taken {
 	t := taken{ids: make(map[string]map[string]bool, len(c.Orgs)), keys: keys}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
@@ -96,7 +97,7 @@ func (c *Config) taken(keys *identity.Directory) taken {
 
 // digests counts the keys made at run time of the organisations of a file that have each
 // digest.
-func (c *Config) digests(known map[string]ring) map[identity.Digest]int {
+func digestsOf(c *settings.Config, known map[string]ring) map[identity.Digest]int {
 	n := make(map[identity.Digest]int)
 	for i := range c.Orgs {
 		for _, m := range known[c.Orgs[i].ID].records {
@@ -110,15 +111,15 @@ func (c *Config) digests(known map[string]ring) map[identity.Digest]int {
 
 // unfit says why a key made at run time is not in force beside the file, "" if it is. made
 // counts the digests of all such keys, this one included.
-func (t *taken) unfit(o *Org, k *madeKey, made map[identity.Digest]int) string {
+func (t *taken) unfit(o *settings.Org, k *madeKey, made map[identity.Digest]int) string {
 	switch {
 	case o == nil:
 		return "its organisation is not configured"
 	case t.ids[o.ID][k.ID]:
 		return "the configuration has a key of this id"
-	case k.Team != "" && !slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == k.Team }):
+	case k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }):
 		return fmt.Sprintf("the organisation has no team %q", k.Team)
-	case slices.ContainsFunc(k.Secrets(), func(d Digest) bool { return made[d.Digest] > 1 || t.keys.HasDigest(d.Digest) }):
+	case slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return made[d.Digest] > 1 || t.keys.HasDigest(d.Digest) }):
 		return "another key has the same secret"
 	}
 	return k.fault

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -29,9 +30,9 @@ const answering = 10 * time.Second
 
 // newLedger makes the ledger of spending and what keeps it in line with the
 // platform.
-func (g *Gateway) newLedger(cfg *Config) {
+func (g *Gateway) newLedger(cfg *settings.Config) {
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
-	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
+	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
 	store := g.accounts
 	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
 	alerts, passes := g.newAlerts(store, history), newPasses(g.meter(), g.deps.Now, 2*cfg.Spend.Reconcile)
@@ -65,7 +66,7 @@ func (g *Gateway) newLedger(cfg *Config) {
 }
 
 // newOutbox makes what delivers settlements to a store.
-func (g *Gateway) newOutbox(cfg *Config, store spend.Store, self spend.Holder) {
+func (g *Gateway) newOutbox(cfg *settings.Config, store spend.Store, self spend.Holder) {
 	g.outbox = spend.NewOutbox(store, self)
 	g.outbox.Now, g.outbox.Logger, g.outbox.Orgs, g.outbox.Doubt = g.deps.Now, g.deps.Logger, g.budgeted, g.books.Kick
 	g.outbox.Released = g.didRelease
@@ -81,9 +82,9 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 		return nil, err
 	}
 	now, kinds, plan := g.current.Load(), spend.Counts, new(spend.Plan)
-	if o := now.config.org(org); o != nil {
-		plan = cmp.Or(o.budgets(), plan)
-		if o.Isolation.applies() {
+	if o := now.config.Org(org); o != nil {
+		plan = cmp.Or(planOf(o), plan)
+		if o.Isolation.Applies() {
 			kinds = operation.Owned
 		}
 	}
@@ -120,7 +121,7 @@ func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 func (g *Gateway) budgeted() []string {
 	var ids []string
 	for _, o := range g.current.Load().config.Orgs {
-		if o.Budgeted() {
+		if Budgeted(&o) {
 			ids = append(ids, o.ID)
 		}
 	}
@@ -131,12 +132,12 @@ func (g *Gateway) budgeted() []string {
 type ledger struct{ g *Gateway }
 
 // check refuses organisations without budgets.
-func (l ledger) check(org string) (*Org, error) {
+func (l ledger) check(org string) (*settings.Org, error) {
 	o := l.g.org(org)
 	if o == nil {
 		return nil, admin.ErrNoOrg
 	}
-	if !o.Budgeted() {
+	if !Budgeted(o) {
 		return nil, admin.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return o, nil
@@ -157,7 +158,7 @@ func (l ledger) Show(ctx context.Context, org string) (*admin.Ledger, error) {
 		return nil, err
 	}
 	out := &admin.Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []admin.Balance{}, Resources: []admin.Resource{}, Holds: []admin.Hold{}}
-	outlooks, err := l.g.books.History.Outlooks(ctx, org, o.budgets(), &state)
+	outlooks, err := l.g.books.History.Outlooks(ctx, org, planOf(o), &state)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (l ledger) Adopt(ctx context.Context, org, resource, team, key string) (*ad
 	bad := func(format string, args ...any) error {
 		return admin.BadRequestError{Reason: fmt.Sprintf(format, args...)}
 	}
-	if k := o.key(key); k != nil {
+	if k := o.Key(key); k != nil {
 		if team != "" && team != k.Team {
 			return nil, bad("key %q is of team %q", key, k.Team)
 		}
@@ -234,7 +235,7 @@ func (l ledger) Adopt(ctx context.Context, org, resource, team, key string) (*ad
 	switch {
 	case resource == "" || team == "" && key == "":
 		return nil, bad("name a resource, and a team or a key")
-	case team != "" && !slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team }):
+	case team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == team }):
 		return nil, bad("no team %q is configured", team)
 	}
 	to := spend.Owner{Team: team, Key: key}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
 // newUsage makes what notes the calls of retired interfaces.
-func (g *Gateway) newUsage(prefix Prefix) error {
-	g.usageStore = usage.NewStore(g.deps.Redis, prefix.usage())
+func (g *Gateway) newUsage(prefix settings.Prefix) error {
+	g.usageStore = usage.NewStore(g.deps.Redis, prefix.Usage())
 	var err error
 	g.usage, err = usage.NewRecorder(usage.Deps{
 		Writer: g.usageStore, Now: g.deps.Now, Logger: g.deps.Logger,

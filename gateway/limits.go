@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -29,7 +30,7 @@ func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
 	for _, s := range states {
 		counted[s.Scope] = true
 	}
-	for ref, limit := range o.quotas() {
+	for ref, limit := range quotas(o) {
 		if !counted[ref] {
 			states = append(states, ratelimit.Uncounted(ref, limit, l.g.deps.Now())...)
 		}
@@ -52,20 +53,20 @@ func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
 
 // quotas are the quotas of all scopes that are known before they are counted. The keys
 // of an issuer, which share a setting, are not.
-func (o *Org) quotas() map[ratelimit.Ref]ratelimit.Limit {
-	quotas := o.limits()
+func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
+	quotas := o.Limits()
 	for _, i := range o.Issued {
-		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: keysOf(i.ID)})
+		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.KeysOf(i.ID)})
 	}
 	for _, c := range o.Classes {
-		class := c.class()
+		class := classOf(c)
 		add := func(caller identity.Caller) {
 			s := class.Scope(&caller)
 			quotas[s.Ref()] = s.Limit
 		}
 		switch class.Per {
 		case ratelimit.KindKey:
-			for k := range o.keys() {
+			for k := range o.AllKeys() {
 				if !k.Exempt {
 					add(identity.Caller{Key: k.ID})
 				}

@@ -115,7 +115,7 @@ func (g *Gateway) recorded(ctx context.Context, org string, ids []string) map[st
 		if !known {
 			continue
 		}
-		if k := o.key(r.Key); k != nil && r.Team == "" {
+		if k := o.Key(r.Key); k != nil && r.Team == "" {
 			r.Team = k.Team
 		}
 		all[id] = spend.Owned{

@@ -120,7 +120,7 @@ func (g access) of(ctx context.Context, caller *identity.Caller, tenant *filter.
 			}
 		}
 	}
-	addPolicies(a, now.config.entries(caller.Org))
+	addPolicies(a, entriesOf(now.config, caller.Org))
 	j, err := g.judge(ctx, now.engine, a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -37,16 +38,16 @@ func leaves(v reflect.Value, path string, visit func(path string, v reflect.Valu
 
 // whole are the structs that change as one.
 var whole = map[reflect.Type]bool{
-	reflect.TypeFor[gateway.TLS](): true, reflect.TypeFor[gateway.MutualTLS](): true, reflect.TypeFor[strictyaml.Secret](): true, reflect.TypeFor[netip.Addr](): true,
+	reflect.TypeFor[settings.TLS](): true, reflect.TypeFor[settings.MutualTLS](): true, reflect.TypeFor[strictyaml.Secret](): true, reflect.TypeFor[netip.Addr](): true,
 }
 
 // change gives a setting another value.
 func change(v reflect.Value) {
 	switch {
-	case v.Type() == reflect.TypeFor[gateway.TLS]():
-		v.Set(reflect.ValueOf(gateway.TLS{Pair: new(tls.Certificate)}))
-	case v.Type() == reflect.TypeFor[gateway.MutualTLS]():
-		v.Set(reflect.ValueOf(gateway.MutualTLS{Pair: new(tls.Certificate)}))
+	case v.Type() == reflect.TypeFor[settings.TLS]():
+		v.Set(reflect.ValueOf(settings.TLS{Pair: new(tls.Certificate)}))
+	case v.Type() == reflect.TypeFor[settings.MutualTLS]():
+		v.Set(reflect.ValueOf(settings.MutualTLS{Pair: new(tls.Certificate)}))
 	case v.Type() == reflect.TypeFor[netip.Addr]():
 		v.Set(reflect.ValueOf(netip.MustParseAddr("127.0.0.9")))
 	case v.Type() == reflect.TypeFor[strictyaml.Secret]():
@@ -72,10 +73,10 @@ func change(v reflect.Value) {
 // named in the log and by the admin listener.
 func TestChangesThatRequireARestartAreNamed(t *testing.T) {
 	reload := make(map[string]string)
-	for _, s := range strictyaml.Settings(gateway.Default()) {
+	for _, s := range strictyaml.Settings(settings.Default()) {
 		reload[s.Path] = s.Reload
 	}
-	cfg := gateway.Default()
+	cfg := settings.Default()
 	cfg.Platform.BaseURL, cfg.Redis.Embedded = "http://127.0.0.1:1", true
 	logs := new(world.Buffer)
 	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr()), Logger: logs.Logger()})
@@ -136,12 +137,12 @@ func get(g *gateway.Gateway, path string) string {
 
 // The level of the log is that of the configuration in force; one with a fault leaves it.
 func TestTheLevelOfTheLogIsReloaded(t *testing.T) {
-	cfg := gateway.Default()
+	cfg := settings.Default()
 	cfg.Platform.BaseURL, cfg.Redis.Embedded = "http://127.0.0.1:1", true
 	level := new(slog.LevelVar)
 	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr()), LogLevel: level})
 	for _, want := range []slog.Level{slog.LevelDebug, slog.LevelError, slog.LevelInfo} {
-		cfg.Log.Level = gateway.LogLevel(strings.ToLower(want.String()))
+		cfg.Log.Level = settings.LogLevel(strings.ToLower(want.String()))
 		if err := g.Swap(cfg); err != nil {
 			t.Fatal(err)
 		}

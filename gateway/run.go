@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
@@ -62,8 +63,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		g.status.Serving(false)
-		g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.notice().String(), "drain", cfg.Timeouts.Drain.String())
-		time.AfterFunc(cfg.notice(), closeDoors)
+		g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.Notice().String(), "drain", cfg.Timeouts.Drain.String())
+		time.AfterFunc(cfg.Notice(), closeDoors)
 		return nil
 	})
 	group.Go(func() error {
@@ -238,7 +239,7 @@ func (g *Gateway) serveHTTP(ctx, over context.Context, l net.Listener, h http.Ha
 
 // bounded makes a listener hold no more connections than it may. Refusals are
 // counted, and logged once a minute at most: they come in floods.
-func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *Config) net.Listener {
+func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *settings.Config) net.Listener {
 	bounds := cfg.Connections
 	bounds.Spare = spareConnections
 	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses)

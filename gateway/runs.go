@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -26,16 +27,16 @@ type runs struct {
 	paths            bool // of model servers are served that organisations name
 }
 
-func (g *Gateway) newRuns(cfg *Config) (r runs, err error) {
+func (g *Gateway) newRuns(cfg *settings.Config) (r runs, err error) {
 	r.api, r.batches = g.runs, cfg.Run.Batches
-	r.paths = slices.ContainsFunc(cfg.Orgs, func(o Org) bool { return len(o.ModelPaths) > 0 })
+	r.paths = slices.ContainsFunc(cfg.Orgs, func(o settings.Org) bool { return len(o.ModelPaths) > 0 })
 	if cfg.Platform.RunURL != "" {
-		if r.client, err = upstream.New(cfg.runs(), cfg.runCredentials()); err != nil {
+		if r.client, err = upstream.New(runsOf(cfg), runCredentials(cfg)); err != nil {
 			return r, err
 		}
 	}
 	if cfg.Platform.BalancedURL != "" {
-		r.balanced, err = upstream.New(cfg.balanced(), cfg.runCredentials())
+		r.balanced, err = upstream.New(balancedOf(cfg), runCredentials(cfg))
 	}
 	return r, err
 }
@@ -51,7 +52,7 @@ func (r runs) close() {
 
 // publicRuns is where callers reach the run interface; "" when it is not served, or
 // the place is not known.
-func (c *Config) publicRuns() string {
+func publicRuns(c *settings.Config) string {
 	if c.Platform.RunURL == "" {
 		return ""
 	}
@@ -60,7 +61,7 @@ func (c *Config) publicRuns() string {
 
 // publicBalanced is where callers reach a load-balanced endpoint, with {id} for its
 // id; "" when these are not served, or the place is not known.
-func (c *Config) publicBalanced() string {
+func publicBalanced(c *settings.Config) string {
 	switch {
 	case c.Platform.BalancedURL == "":
 		return ""
@@ -74,7 +75,7 @@ func (c *Config) publicBalanced() string {
 
 // balancedDomain is what the host names of load-balanced endpoints end with, from
 // the dot behind the endpoint's id; "" when they have none.
-func (c *Config) balancedDomain() string {
+func balancedDomain(c *settings.Config) string {
 	u, err := url.Parse(strings.Replace(c.PublicBalancedURL, "{id}", "", 1))
 	if err != nil {
 		return "" // a fault of its own
@@ -87,14 +88,14 @@ func (c *Config) balancedDomain() string {
 const runPaths = `/v2/[^/]+/(run|runsync|status|status-sync|stream|cancel|retry|purge-queue|health|requests|batch|openai)(/.*)?`
 
 // throughEnvoy is the run interface as Envoys are told of it.
-func (c *Config) throughEnvoy() xds.Runs {
+func runsThroughEnvoy(c *settings.Config) xds.Runs {
 	var r xds.Runs
 	if c.Platform.RunURL != "" {
 		r.Paths = runPaths
 	}
 	if c.Platform.BalancedURL != "" {
 		r.Balanced = filter.BalancedPath
-		if domain := c.balancedDomain(); domain != "" {
+		if domain := balancedDomain(c); domain != "" {
 			r.Domain = "*" + domain
 		}
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -21,28 +24,28 @@ import (
 const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
 
 // newTenants compiles the organisations, by id.
-func newTenants(cfg *Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
+func newTenants(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
 	tenants := make(map[string]*filter.Tenant, len(cfg.Orgs))
 	var errs fault.Found
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		t, err := o.tenant(api, runs)
+		t, err := tenantOf(o, api, runs)
 		tenants[o.ID] = t
 		errs = append(errs, fault.At(fault.Index("orgs", i), err))
 	}
 	return tenants, errors.Join(errs...)
 }
 
-// tenant compiles the organisation. Faults have paths below it.
-func (o *Org) tenant(api, runs *schema.API) (*filter.Tenant, error) {
+// tenantOf compiles the organisation. Faults have paths below it.
+func tenantOf(o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Limits: o.limits(), Failure: o.Failure.byClass(),
+		ID: o.ID, Limits: o.Limits(), Failure: o.Failure.ByClass(),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule),
-		ChangesBodies: o.changesBodies(), Budgets: o.budgets(), Runs: o.Prices.Runs, Isolation: o.Isolation.compiled(),
-		Labels: o.Labels, KeyLabels: o.keyLabels(),
+		ChangesBodies: changesBodies(o), Budgets: planOf(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
+		Labels: o.Labels, KeyLabels: keyLabels(o),
 		ModelPaths: o.ModelPaths,
-		RefuseKeys: o.KeysInBodies.refused(),
-		Unknown:    filter.Unknown{Members: o.Unknown.Members.forwards(), Reads: o.Unknown.Reads.forwards()},
+		RefuseKeys: o.KeysInBodies.Refused(),
+		Unknown:    filter.Unknown{Members: o.Unknown.Members.Forwards(), Reads: o.Unknown.Reads.Forwards()},
 	}
 	var errs fault.Found
 	for j, path := range o.ModelPaths {
@@ -57,7 +60,7 @@ func (o *Org) tenant(api, runs *schema.API) (*filter.Tenant, error) {
 		for k, op := range c.Operations {
 			at := fault.Index(fault.Index("classes", j)+".operations", k)
 			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "neither the v2 API nor the run interface has an operation %q", op)
-			t.Classes[op] = append(t.Classes[op], c.class())
+			t.Classes[op] = append(t.Classes[op], classOf(c))
 			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
 		}
 	}
@@ -71,47 +74,47 @@ func (o *Org) tenant(api, runs *schema.API) (*filter.Tenant, error) {
 
 // keyLabels are the labels that keys may set which may not set all of the
 // organisation's.
-func (o *Org) keyLabels() map[string][]spend.LabelRule {
+func keyLabels(o *settings.Org) map[string][]spend.LabelRule {
 	of := make(map[string][]spend.LabelRule)
-	for k := range o.keys() {
+	for k := range o.AllKeys() {
 		if k.Labels != nil {
-			of[k.ID] = o.labelsOf(k)
+			of[k.ID] = labelsOf(o, k)
 		}
 	}
 	return of
 }
 
 // labelsOf are the labels that a key may set.
-func (o *Org) labelsOf(k *Key) []spend.LabelRule {
+func labelsOf(o *settings.Org, k *settings.Key) []spend.LabelRule {
 	if k.Labels == nil {
 		return o.Labels
 	}
 	return slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
-// budgets is what the organisation may spend, nil without any budget, isolation,
+// planOf is what the organisation may spend, nil without any budget, isolation,
 // labels, search for what is idle and watch for unusual hours, for which the ledger is
 // kept, too.
-func (o *Org) budgets() *spend.Plan {
+func planOf(o *settings.Org) *spend.Plan {
 	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.Made))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
 	}
-	for k := range o.keys() {
+	for k := range o.AllKeys() {
 		keys[k.ID] = k.Budget
 	}
 	for _, i := range o.Issued {
-		keys[keysOf(i.ID)] = i.Budget
+		keys[settings.KeysOf(i.ID)] = i.Budget
 	}
 	budget := o.Budget
-	o.inFlight(&budget, teams)
+	inFlight(o, &budget, teams)
 	plan := spend.NewPlan(budget, teams, keys, o.Horizon)
-	if plan == nil && (o.Isolation.applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0) {
+	if plan == nil && (o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0) {
 		plan = new(spend.Plan)
 	}
 	if plan != nil {
 		plan.Endpoints, plan.Runs, plan.Idle, plan.Unusual = o.Endpoints, o.Runs, o.Idle, o.Alerts.Unusual
-		plan.Thresholds, plan.OverOrg, plan.OverTeams = o.Alerts.thresholds(), o.Over, make(map[string]spend.Over)
+		plan.Thresholds, plan.OverOrg, plan.OverTeams = o.Alerts.Shares(), o.Over, make(map[string]spend.Over)
 		for _, t := range o.Teams {
 			plan.OverTeams[t.ID] = t.Over
 		}
@@ -122,7 +125,7 @@ func (o *Org) budgets() *spend.Plan {
 // inFlight makes ceilings of the entries of the policy gpu_in_flight that refuse
 // whoever of their teams calls: the ledger holds them when calls race, which a
 // policy, judging one call by what was counted before, cannot.
-func (o *Org) inFlight(org *spend.Budget, teams map[string]spend.Budget) {
+func inFlight(o *settings.Org, org *spend.Budget, teams map[string]spend.Budget) {
 	const policy = "gpu_in_flight"
 	if slices.ContainsFunc(o.Policies.Exceptions, func(x policies.Exception) bool { return x.Policy == policy }) {
 		return
@@ -149,14 +152,26 @@ func (o *Org) inFlight(org *spend.Budget, teams map[string]spend.Budget) {
 }
 
 // Budgeted reports whether a ledger is kept for the organisation.
-func (o *Org) Budgeted() bool { return o.budgets() != nil }
+func Budgeted(o *settings.Org) bool { return planOf(o) != nil }
 
 // changesBodies reports whether the policies of an organisation may change
 // bodies: those of the library that do, and any of its own.
-func (o *Org) changesBodies() bool {
+func changesBodies(o *settings.Org) bool {
 	return o.Policies.Directory != "" || o.Policies.Bundle != nil ||
 		slices.ContainsFunc(o.Policies.Policies, func(e policies.Entry) bool {
 			p, ok := load.Lookup(e.Policy)
 			return ok && p.Mutates
 		})
+}
+
+func classOf(c settings.Class) filter.Class {
+	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, settings.Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
+}
+
+func isolationOf(i settings.Isolation) filter.Isolation {
+	c := filter.Isolation{Read: filter.Reach(i.Read), Change: filter.Reach(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
+	if len(c.Exempt) == 0 {
+		c.Exempt = []identity.Role{identity.RoleAdmin}
+	}
+	return c
 }

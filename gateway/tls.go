@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
@@ -19,7 +20,7 @@ import (
 // the certificate then in force, and asks for one of the caller if signers has any
 // authorities. Whether that is accepted is judged with each request, not here: it may be
 // revoked while the connection is open, and a refusal is to be an answer.
-func (g *Gateway) encrypted(l net.Listener, pick func(*Config) *tls.Certificate, signers func(*state) *x509.CertPool) net.Listener {
+func (g *Gateway) encrypted(l net.Listener, pick func(*settings.Config) *tls.Certificate, signers func(*state) *x509.CertPool) net.Listener {
 	if pick(g.current.Load().config) == nil {
 		return l
 	}
@@ -62,8 +63,8 @@ func callersCertificate(r *http.Request) []*x509.Certificate {
 	return nil
 }
 
-func ofData(c *Config) *tls.Certificate  { return c.TLS.Pair }
-func ofAdmin(c *Config) *tls.Certificate { return c.Admin.TLS.Pair }
+func ofData(c *settings.Config) *tls.Certificate  { return c.TLS.Pair }
+func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
 // measureCertificates makes metrics of how long the certificates in force last, and the
 // revocation lists of callers' certificates.
@@ -78,7 +79,7 @@ func (g *Gateway) measureCertificates() {
 		if now == nil {
 			return nil
 		}
-		for listener, pick := range map[string]func(*Config) *tls.Certificate{"data": ofData, "admin": ofAdmin} {
+		for listener, pick := range map[string]func(*settings.Config) *tls.Certificate{"data": ofData, "admin": ofAdmin} {
 			if c := pick(now.config); c != nil && c.Leaf != nil {
 				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(g.deps.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
 			}

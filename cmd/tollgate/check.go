@@ -105,7 +105,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if !ok && c.format != "text" {
 		return fmt.Errorf("--format %s: expected text, json, sarif, github", c.format)
 	}
-	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets})
+	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, gateway.Judge{})
 	if err == nil {
 		var g *gateway.Gateway
 		if g, err = compile(ctx, loaded); g != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
@@ -56,11 +57,11 @@ envoy.xds.token, it has that token in it.
   tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.Load(f.path, config.Sources{})
+			loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
 			if err != nil {
 				return err
 			}
-			group, gateways, err := loaded.Config.NodeGroup(f.group)
+			group, gateways, err := gateway.NodeGroup(&loaded.Config, f.group)
 			if err != nil {
 				return err
 			}
@@ -188,11 +189,11 @@ without private keys. With --diff, prints what would change if a running gateway
 took this configuration, and exits with 1 if something would.`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.Load(f.path, config.Sources{})
+			loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
 			if err != nil {
 				return err
 			}
-			group, gateways, err := loaded.Config.NodeGroup(f.group)
+			group, gateways, err := gateway.NodeGroup(&loaded.Config, f.group)
 			if err != nil {
 				return err
 			}

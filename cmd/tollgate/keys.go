@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 func newKeys() *cobra.Command {
@@ -58,21 +59,21 @@ its sha256 or digests. The file is not changed.`,
 }
 
 // findKey returns the key that a configuration has under ORG/KEY.
-func findKey(path, name string) (gateway.Key, error) {
+func findKey(path, name string) (settings.Key, error) {
 	org, id, err := cutKey(name)
 	if err != nil {
-		return gateway.Key{}, err
+		return settings.Key{}, err
 	}
-	loaded, err := config.Load(path, config.Sources{WithoutSecrets: true})
+	loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, gateway.Judge{})
 	if err != nil {
-		return gateway.Key{}, err
+		return settings.Key{}, err
 	}
 	for _, o := range loaded.Config.Orgs {
-		if i := slices.IndexFunc(o.Keys, func(k gateway.Key) bool { return k.ID == id }); o.ID == org && i >= 0 {
+		if i := slices.IndexFunc(o.Keys, func(k settings.Key) bool { return k.ID == id }); o.ID == org && i >= 0 {
 			return o.Keys[i], nil
 		}
 	}
-	return gateway.Key{}, fmt.Errorf("%s has no key %s", path, name)
+	return settings.Key{}, fmt.Errorf("%s has no key %s", path, name)
 }
 
 // cutKey reads ORG/KEY.
@@ -86,7 +87,7 @@ func cutKey(name string) (org, id string, err error) {
 
 // rotate prints a new secret for a key, and all its digests from now on: those whose
 // time has passed are left out, and the others end with the overlap at the latest.
-func rotate(w io.Writer, k gateway.Key, now time.Time, overlap time.Duration) error {
+func rotate(w io.Writer, k settings.Key, now time.Time, overlap time.Duration) error {
 	key := identity.NewKey()
 	var lines strings.Builder
 	lines.WriteString("digests:\n")
@@ -120,7 +121,7 @@ and when each of their secrets is accepted.`,
 			if path == "" {
 				return listMade(cmd, c, args[0], asJSON)
 			}
-			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true})
+			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, gateway.Judge{})
 			if err != nil {
 				return err
 			}
@@ -133,7 +134,7 @@ and when each of their secrets is accepted.`,
 }
 
 // listKeys prints each digest of each key, and whether it is accepted at now.
-func listKeys(w io.Writer, orgs []gateway.Org, now time.Time) error {
+func listKeys(w io.Writer, orgs []settings.Org, now time.Time) error {
 	t := sheet{{"org", "team", "key", "sha-256", "accepted", "now"}}
 	for _, o := range orgs {
 		for _, k := range o.Keys {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 func newKeysImport(c *adminClient) *cobra.Command {
@@ -62,7 +62,7 @@ func readKeys(name string, data []byte) ([]importedKey, error) {
 	if strings.EqualFold(filepath.Ext(name), ".csv") {
 		return readCSV(name, string(data))
 	}
-	var keys []gateway.Key
+	var keys []settings.Key
 	if err := new(strictyaml.Positions).Extend(name, data, "", &keys); err != nil {
 		return nil, err
 	}

@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // madeKey is a key as the admin API answers it.
 type madeKey struct {
 	Secret string
-	Key    gateway.KeyRecord
+	Key    settings.KeyRecord
 }
 
 // keySpec is the command line of a new key.
@@ -163,7 +163,7 @@ func newKeysRevoke(c *adminClient) *cobra.Command {
 
 func listMade(cmd *cobra.Command, c *adminClient, org string, asJSON bool) error {
 	var answer struct {
-		Keys []gateway.KeyRecord `json:"keys"`
+		Keys []settings.KeyRecord `json:"keys"`
 	}
 	if err := c.do(cmd.Context(), http.MethodGet, "/admin/keys?"+url.Values{"org": {org}}.Encode(), &answer); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/v1/export"
@@ -46,13 +47,13 @@ secrets of the configuration only redis.url must be there.`,
 
 // storeOf returns where the gateways of a configuration that has an organisation
 // keep what they share.
-func storeOf(file, org string) (gateway.Redis, error) {
-	loaded, err := config.Load(file, config.Sources{WithoutSecrets: true})
+func storeOf(file, org string) (settings.Redis, error) {
+	loaded, err := config.Load(file, config.Sources{WithoutSecrets: true}, gateway.Judge{})
 	if err != nil {
-		return gateway.Redis{}, err
+		return settings.Redis{}, err
 	}
 	store := loaded.Config.Redis
-	if !slices.ContainsFunc(loaded.Config.Orgs, func(o gateway.Org) bool { return o.ID == org }) {
+	if !slices.ContainsFunc(loaded.Config.Orgs, func(o settings.Org) bool { return o.ID == org }) {
 		return store, fmt.Errorf("--org: %s has no organisation %q", file, org)
 	}
 	if store.Embedded {
@@ -67,7 +68,7 @@ func storeOf(file, org string) (gateway.Redis, error) {
 // importTimeout bounds a whole import.
 const importTimeout = 10 * time.Minute
 
-func importExport(ctx context.Context, store gateway.Redis, org, path string, stdout, stderr io.Writer) error {
+func importExport(ctx context.Context, store settings.Redis, org, path string, stdout, stderr io.Writer) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
@@ -78,7 +79,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 		x := new(explain.Audit)
 		return x, p.client.do(ctx, http.MethodGet, "/admin/audit?"+url.Values{"org": {org}}.Encode(), x)
 	}
-	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true})
+	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, gateway.Judge{})
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -46,7 +47,7 @@ policies it names; a configuration with a fault never replaces the one in force.
 
 func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	tuneHeap()
-	loaded, err := config.Load(path, config.Sources{})
+	loaded, err := config.Load(path, config.Sources{}, gateway.Judge{})
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 // it was read from.
 func reload(g *gateway.Gateway, path string, logger *slog.Logger) config.Inputs {
 	g.Reopen()
-	loaded, err := config.Load(path, config.Sources{})
+	loaded, err := config.Load(path, config.Sources{}, gateway.Judge{})
 	if err != nil {
 		g.Rejected(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
@@ -188,7 +189,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 
 // instance names this process among the gateways that share a store, and in the log:
 // as configured, or after the machine it runs on.
-func instance(cfg *gateway.Config) string {
+func instance(cfg *settings.Config) string {
 	host, err := os.Hostname()
 	if err != nil || ratelimit.CheckGateway(host) != nil {
 		host = "tollgate"
@@ -206,7 +207,7 @@ func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 }
 
 // openRedis opens the shared store, or the embedded one.
-func openRedis(f *gateway.Config) (client redis.UniversalClient, stop func(), err error) {
+func openRedis(f *settings.Config) (client redis.UniversalClient, stop func(), err error) {
 	if f.Redis.Embedded {
 		m := miniredis.NewMiniRedis()
 		if err := m.StartAddr("127.0.0.1:0"); err != nil {
@@ -238,7 +239,7 @@ func dialRedis(url string, timeout time.Duration) (redis.UniversalClient, error)
 }
 
 // newLogger returns a logger whose level can be changed.
-func newLogger(w io.Writer, c gateway.Log, level *slog.LevelVar) *slog.Logger {
+func newLogger(w io.Writer, c settings.Log, level *slog.LevelVar) *slog.Logger {
 	level.Set(c.Level.Level())
 	opts := &slog.HandlerOptions{Level: level}
 	if c.Format == "text" {

@@ -11,7 +11,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // sockets are the listeners that a service manager opened for this process; nil
@@ -21,7 +21,7 @@ type sockets struct{ data, admin, envoy net.Listener }
 // inheritSockets takes over the sockets that systemd passed (sd_listen_fds(3)). They
 // are named data, admin and envoy, and have the address that the configuration
 // says, by which it was judged.
-func inheritSockets(c *gateway.Config) (s sockets, err error) {
+func inheritSockets(c *settings.Config) (s sockets, err error) {
 	passed, err := activation.ListenersWithNames()
 	if err != nil {
 		return s, fmt.Errorf("socket activation: %w", err)

@@ -27,9 +27,6 @@ const (
 	ExtProc Topology = "ext_proc"
 )
 
-// Values lists the topologies.
-func (Topology) Values() []string { return []string{string(InLine), string(ExtProc)} }
-
 // Group is what Envoys of one node group are told. It is data: everything they
 // need to know of tollgate's configuration.
 type Group struct {

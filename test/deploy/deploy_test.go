@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
 )
 
 const root = "../../"
@@ -69,7 +70,7 @@ func loadText(t *testing.T, text string, environment map[string]string) *config.
 			value, ok := environment[name]
 			return value, ok
 		},
-	})
+	}, gateway.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}

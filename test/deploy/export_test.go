@@ -104,7 +104,7 @@ func testExportsOfTheProgram(t *testing.T, receiver *otlptest.Receiver, otlp str
 	data, admin := world.Listen(t), world.Listen(t)
 	addr := data.Addr().String()
 	log := filepath.Join(t.TempDir(), "audit.log")
-	path := configure(t, addr, admin.Addr().String(), platform.RunT(t).URL, settings+fmt.Sprintf(`telemetry: {sample_ratio: 1, otlp: {%[1]s, metrics: 1s, logs: true}}
+	path := configure(t, addr, admin.Addr().String(), platform.RunT(t).URL, forTests+fmt.Sprintf(`telemetry: {sample_ratio: 1, otlp: {%[1]s, metrics: 1s, logs: true}}
 audit: {file: {path: %[2]s, max_bytes: 2000, keep: 50}, otlp: {%[1]s}, webhook: {url: "%[3]s", secret: {env: AUDIT_SECRET}, networks: [127.0.0.0/8]}}
 `, otlp, log, hook.URL))
 	for _, l := range []io.Closer{data, admin} {

@@ -207,9 +207,9 @@ func (l *traffic) finish() []string {
 	return l.lost
 }
 
-// settings of the tests' gateways: notice is longer than callers pause, and nothing
+// forTests are the settings of the tests' gateways: notice is longer than callers pause, and nothing
 // takes longer than draining.
-const settings = "redis: {embedded: true}\ntimeouts: {notice: 300ms, drain: 10s}\n"
+const forTests = "redis: {embedded: true}\ntimeouts: {notice: 300ms, drain: 10s}\n"
 
 func TestRestartLosesNothing(t *testing.T) {
 	t.Parallel()
@@ -234,7 +234,7 @@ func TestRestartLosesNothing(t *testing.T) {
 			t.Parallel()
 			upstream := platform.RunT(t)
 			data, admin := listen(t), listen(t)
-			m := newManager(t, configure(t, data.Addr().String(), admin.Addr().String(), upstream.URL, settings),
+			m := newManager(t, configure(t, data.Addr().String(), admin.Addr().String(), upstream.URL, forTests),
 				map[string]*net.TCPListener{"data": data, "admin": admin})
 			first := m.start(t)
 			m.expect(t, "READY=1")
@@ -265,7 +265,7 @@ func created(upstream *platform.Instance) (n int64) {
 func TestReloadIsNotified(t *testing.T) {
 	t.Parallel()
 	data, admin := listen(t), listen(t)
-	m := newManager(t, configure(t, data.Addr().String(), admin.Addr().String(), "http://127.0.0.1:1", settings),
+	m := newManager(t, configure(t, data.Addr().String(), admin.Addr().String(), "http://127.0.0.1:1", forTests),
 		map[string]*net.TCPListener{"data": data, "admin": admin})
 	p := m.start(t)
 	m.expect(t, "READY=1")
@@ -288,7 +288,7 @@ func TestForeignSocketsAreRefused(t *testing.T) {
 		{"another address", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "127.0.0.2", 1), "the configuration says listen"},
 		{"all addresses", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "", 1), "the configuration says listen"},
 	} {
-		m := newManager(t, configure(t, tc.data, "127.0.0.1:0", "http://127.0.0.1:1", settings), map[string]*net.TCPListener{tc.socket: l})
+		m := newManager(t, configure(t, tc.data, "127.0.0.1:0", "http://127.0.0.1:1", forTests), map[string]*net.TCPListener{tc.socket: l})
 		cmd := m.command(t)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), tc.want) {
@@ -311,7 +311,7 @@ func TestSocketActivation(t *testing.T) {
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	upstream := platform.RunT(t)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), activate, "--listen="+addr, "--fdname=data", "--setenv=ACME_KEY="+platform.DefaultKey,
-		binary(t), "serve", "-c", configure(t, addr, "127.0.0.1:0", upstream.URL, settings))
+		binary(t), "serve", "-c", configure(t, addr, "127.0.0.1:0", upstream.URL, forTests))
 	p := start(t, cmd)
 	p.wait(t, "Listening on")
 	if got := world.Ask(t, addr, world.Request(http.MethodGet, "/v2/pods", callerKey, "")); got.Status != http.StatusOK {

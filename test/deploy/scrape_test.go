@@ -79,7 +79,7 @@ func scrape(t *testing.T) map[string][]string {
 certificates: {authorities: [{id: mesh, ca: {env: MESH}, crl: {env: REVOKED}, orgs: [acme], role: viewer}]}
 decisions: {file: {path: %s}}
 audit: {file: {path: %s}, otlp: {endpoint: "http://127.0.0.1:1"}}
-%s`, ofListeners, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), envoys+settings))
+%s`, ofListeners, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), envoys+forTests))
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", path)
 	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "MESH="+mesh.PEM(), "REVOKED="+mesh.Revoked(t, time.Now().Add(time.Hour)))
 	start(t, cmd).wait(t, `"msg":"serving"`)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // installUnits writes the units to where a package would put them, below root; the
@@ -74,7 +74,7 @@ func TestServiceIsHardened(t *testing.T) {
 func TestUnitsFitTheGateway(t *testing.T) {
 	t.Parallel()
 	service := read(t, "deploy/systemd/tollgate.service")
-	limits := gateway.Default().Timeouts
+	limits := settings.Default().Timeouts
 	stop, err := strconv.Atoi(regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(service)[1])
 	if err != nil {
 		t.Fatal(err)

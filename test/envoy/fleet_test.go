@@ -17,6 +17,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -43,7 +44,7 @@ envoy:
 type fleet struct {
 	platform *platform.Instance
 	store    *miniredis.Miniredis
-	cfg      gateway.Config
+	cfg      settings.Config
 	// wrap stands between gateways that are started and their gRPC listener; nil is nothing.
 	wrap func(net.Listener) net.Listener
 }
@@ -66,7 +67,7 @@ func newFleet(t *testing.T, text string) *fleet {
 	return f
 }
 
-func (f *fleet) configuration(t *testing.T, text string) gateway.Config {
+func (f *fleet) configuration(t *testing.T, text string) settings.Config {
 	t.Helper()
 	_, port, _ := strings.Cut(strings.TrimPrefix(f.platform.RunURL, "http://"), ":")
 	return world.Configuration(t, strings.NewReplacer("PLATFORM", f.platform.URL, "RUNS", f.platform.RunURL, "LBPORT", port).Replace(text), map[string]string{

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
@@ -40,7 +40,7 @@ echo played
 // What docs/envoy.md says to type, in at most ten lines, gives two Envoys before two
 // gateways; either gateway can be killed or stopped, and a loop of curl sees nothing.
 func TestThePage(t *testing.T) {
-	for _, topology := range xds.Topology("").Values() {
+	for _, topology := range settings.Topology("").Values() {
 		t.Run(topology, func(t *testing.T) { playPage(t, topology) })
 	}
 }

@@ -30,7 +30,7 @@ func preface(t *testing.T, version byte, from string) string {
 }
 
 // slowing has wrong keys slow their address down soon.
-func slowing(s *settings) { s.burst = 20 }
+func slowing(s *setup) { s.burst = 20 }
 
 // guess fails often enough, from where raw says it comes, that the next wrong key from
 // there is slowed down.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -82,13 +83,13 @@ type site struct {
 	logs        *world.Buffer
 	metrics     http.Handler
 	gateway     *gateway.Gateway
-	config      gateway.Config
+	config      settings.Config
 }
 
 // option changes what a site is made of.
-type option func(*settings)
+type option func(*setup)
 
-type settings struct {
+type setup struct {
 	platform     http.Handler
 	bodyTimeout  string
 	writeTimeout string
@@ -102,42 +103,42 @@ type settings struct {
 }
 
 // answering replaces what the platform says to calls.
-func answering(h http.HandlerFunc) option { return func(s *settings) { s.platform = h } }
+func answering(h http.HandlerFunc) option { return func(s *setup) { s.platform = h } }
 
 // bodyWithin bounds how long a body may take.
-func bodyWithin(d time.Duration) option { return func(s *settings) { s.bodyTimeout = d.String() } }
+func bodyWithin(d time.Duration) option { return func(s *setup) { s.bodyTimeout = d.String() } }
 
 // writeWithin bounds how long a caller may take for a part of an answer.
-func writeWithin(d time.Duration) option { return func(s *settings) { s.writeTimeout = d.String() } }
+func writeWithin(d time.Duration) option { return func(s *setup) { s.writeTimeout = d.String() } }
 
 // holding bounds how many connections an address may hold.
-func holding(n int) option { return func(s *settings) { s.perAddress = strconv.Itoa(n) } }
+func holding(n int) option { return func(s *setup) { s.perAddress = strconv.Itoa(n) } }
 
 // keyless has callers without a key served as the organisation acme.
 func keyless() option {
-	return func(s *settings) {
+	return func(s *setup) {
 		s.legacy = "legacy: {keyless: {org: acme, limit: {rate: 100000, burst: 100000}}}"
 	}
 }
 
 // behind has the gateway believe load balancers.
-func behind(c balancer.Config) option { return func(s *settings) { s.balancers = c } }
+func behind(c balancer.Config) option { return func(s *setup) { s.balancers = c } }
 
 // calling has the gateway call the platform by a name, with a transport.
 func calling(name, transport string) option {
-	return func(s *settings) { s.name, s.transport = name, transport }
+	return func(s *setup) { s.name, s.transport = name, transport }
 }
 
 // encrypted has the listeners speak TLS.
 func encrypted(data, admin *tls.Certificate) option {
-	return func(s *settings) { s.data, s.admin = data, admin }
+	return func(s *setup) { s.data, s.admin = data, admin }
 }
 
 // open starts a site and waits until it has read the price lists, so that every
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := settings{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1", transport: "lean"}
+	set := setup{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1", transport: "lean"}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -148,7 +149,7 @@ func open(t *testing.T, opts ...option) *site {
 }
 
 // run serves a gateway until the test ends.
-func (s *site) run(t *testing.T, set settings) {
+func (s *site) run(t *testing.T, set setup) {
 	t.Helper()
 	text := strings.NewReplacer(
 		"PLATFORM", fmt.Sprintf("base_url: \"http://%s:%s\", allow_insecure: true, transport: %s", set.name, port(s.recorder.addr), set.transport), "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,

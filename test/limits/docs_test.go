@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 func document(t *testing.T) string {
@@ -30,7 +31,7 @@ func TestTheExampleIsGood(t *testing.T) {
 	text := m[1] + "platform: {base_url: \"http://127.0.0.1:1\"}\n"
 	loaded, err := config.Parse("example.yaml", []byte(text), config.Sources{Env: func(name string) (string, bool) {
 		return map[string]string{"REDIS_URL": "redis://127.0.0.1:6379", "ACME_KEY": credential}[name], true
-	}})
+	}}, gateway.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestTheExampleIsGood(t *testing.T) {
 // with the configuration.
 func TestEverySettingIsDocumented(t *testing.T) {
 	want := make(map[string]string)
-	settings(reflect.ValueOf(gateway.Default().Limits), "", want)
+	table(reflect.ValueOf(settings.Default().Limits), "", want)
 	got := make(map[string]string)
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)` \\| `?([^`|]+?)`? \\| [^|]+\\|$").FindAllStringSubmatch(document(t), -1) {
 		if _, ok := want[m[1]]; ok {
@@ -57,8 +58,8 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// settings lists the settings below v by their paths, with their values.
-func settings(v reflect.Value, path string, into map[string]string) {
+// table lists the settings below v by their paths, with their values.
+func table(v reflect.Value, path string, into map[string]string) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
@@ -66,9 +67,9 @@ func settings(v reflect.Value, path string, into map[string]string) {
 		switch {
 		case name == "-":
 		case name == "":
-			settings(v.Field(i), path, into)
+			table(v.Field(i), path, into)
 		case field.Type.Kind() == reflect.Struct:
-			settings(v.Field(i), at+".", into)
+			table(v.Field(i), at+".", into)
 		default:
 			into[at] = fmt.Sprint(v.Field(i).Interface())
 		}

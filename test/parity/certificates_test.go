@@ -20,6 +20,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -111,7 +112,7 @@ func inPEM(kind string, der []byte) string {
 }
 
 // config reads the configuration, with other secrets.
-func (c *certified) config(t *testing.T, others map[string]string) gateway.Config {
+func (c *certified) config(t *testing.T, others map[string]string) settings.Config {
 	t.Helper()
 	maps.Copy(c.env, others)
 	env := maps.Clone(c.env)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -333,7 +333,7 @@ func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 		}
 	}, func(d *door) {
 		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", "limits: {timeout: 10s, fair_share: {enabled: true}}", 1)
-		d.adjust = func(c *gateway.Config) { c.Limits.FairShare.Threshold = 50 }
+		d.adjust = func(c *settings.Config) { c.Limits.FairShare.Threshold = 50 }
 	})
 }
 

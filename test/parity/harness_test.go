@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/test/envoytest"
 	"github.com/tollgate-dev/tollgate/test/platform"
@@ -86,7 +87,7 @@ type door struct {
 	// otherwise. text is the configuration.
 	upstream, text string
 	// adjust sets what a file cannot; nil for nothing.
-	adjust    func(*gateway.Config)
+	adjust    func(*settings.Config)
 	providers *telemetry.Providers
 	// clock is the gateway's; the platform has its own.
 	clock *platform.Clock
@@ -168,7 +169,7 @@ func newGateway(t *testing.T, d *door) *gateway.Gateway {
 }
 
 // load reads a configuration text with the tests' secrets.
-func load(t *testing.T, text, upstream string) gateway.Config {
+func load(t *testing.T, text, upstream string) settings.Config {
 	t.Helper()
 	return world.Configuration(t, strings.ReplaceAll(text, "PLATFORM", upstream), map[string]string{
 		"ACME": "pk-acme-" + canary, "GLOBEX": "pk-globex-" + canary, "WRONG": "pk-wrong-" + canary,

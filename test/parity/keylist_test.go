@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // Operators see the keys of the configuration beside those made at run time; a lead sees
@@ -19,7 +19,7 @@ func TestKeysOfTheConfigurationAreListed(t *testing.T) {
 		d.make(t, `{"id":"made","team":"research"}`)
 		states := func(body, member string) map[string]string {
 			t.Helper()
-			var answer struct{ Keys []gateway.KeyRecord }
+			var answer struct{ Keys []settings.KeyRecord }
 			if err := json.Unmarshal([]byte(body), &answer); err != nil {
 				t.Fatalf("%s: %v", body, err)
 			}

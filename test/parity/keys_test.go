@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -51,10 +51,10 @@ func (d *door) make(t *testing.T, spec string) (secret string) {
 }
 
 // record returns what the admin API shows of a key.
-func (d *door) record(t *testing.T, id string) gateway.KeyRecord {
+func (d *door) record(t *testing.T, id string) settings.KeyRecord {
 	t.Helper()
 	status, body := d.operate(t, "GET", "", url.Values{"org": {"acme"}})
-	var answer struct{ Keys []gateway.KeyRecord }
+	var answer struct{ Keys []settings.KeyRecord }
 	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != http.StatusOK {
 		t.Fatalf("list: %d %s, %v", status, body, err)
 	}
@@ -64,7 +64,7 @@ func (d *door) record(t *testing.T, id string) gateway.KeyRecord {
 		}
 	}
 	t.Fatalf("no key %s is listed: %s", id, body)
-	return gateway.KeyRecord{}
+	return settings.KeyRecord{}
 }
 
 // expect asks for pods with a key.
@@ -226,12 +226,12 @@ func TestTheFileWins(t *testing.T) {
 	d := openDoor(t, "http")
 	secret := d.make(t, `{"id":"ci","team":"platform"}`)
 	for name, change := range map[string]struct {
-		change func(k *gateway.Key)
+		change func(k *settings.Key)
 		state  string
 		file   int // what the file's key is answered with the made one's secret
 	}{
-		"id":     {func(k *gateway.Key) { k.ID, k.Digest = "ci", identity.DigestOf("the_file_has_it") }, "not in force: the configuration has a key of this id", 401},
-		"secret": {func(k *gateway.Key) { k.ID, k.Digest = "other", identity.DigestOf(secret) }, "not in force: another key has the same secret", 200},
+		"id":     {func(k *settings.Key) { k.ID, k.Digest = "ci", identity.DigestOf("the_file_has_it") }, "not in force: the configuration has a key of this id", 401},
+		"secret": {func(k *settings.Key) { k.ID, k.Digest = "other", identity.DigestOf(secret) }, "not in force: another key has the same secret", 200},
 	} {
 		next := load(t, d.text, d.upstream)
 		k := next.Orgs[0].Keys[1]

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -60,7 +60,7 @@ func holding(t *testing.T) (_ option, release func()) {
 func TestOverload(t *testing.T) {
 	bound := func(d *door) {
 		d.text = strings.Replace(d.text, "overload: {working: 10000}", "overload: {open: 10}", 1)
-		d.adjust = func(c *gateway.Config) { c.Overload.Waiting = 0 }
+		d.adjust = func(c *settings.Config) { c.Overload.Waiting = 0 }
 	}
 	for _, name := range []string{"http", "envoy"} {
 		t.Run(name, func(t *testing.T) {

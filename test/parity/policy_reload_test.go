@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -28,7 +29,7 @@ func only(gpu string) string {
 }
 
 // reconfigured is the configuration of a door with other policies.
-func reconfigured(t *testing.T, d *door, policies string) gateway.Config {
+func reconfigured(t *testing.T, d *door, policies string) settings.Config {
 	t.Helper()
 	other := &door{}
 	under(policies)(other)
@@ -41,7 +42,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	const callers, swaps = 4, 40
 	gpus := []string{"NVIDIA L4", "NVIDIA GeForce RTX 4090"}
 	eachDoor(t, func(t *testing.T, d *door) {
-		configs := []gateway.Config{reconfigured(t, d, only(gpus[0])), reconfigured(t, d, only(gpus[1]))}
+		configs := []settings.Config{reconfigured(t, d, only(gpus[0])), reconfigured(t, d, only(gpus[1]))}
 		broken := reconfigured(t, d, only(gpus[0]))
 		broken.Orgs[0].Policies.Policies[0].Params = map[string]any{"gpus": "everything"}
 		broken.Revision = "broken"

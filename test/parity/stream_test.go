@@ -6,30 +6,30 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // An open log stream ends when what allowed it is withdrawn, and only then. In
 // the Envoy door the stream is Envoy's own, so this is the HTTP door's promise.
 func TestWithdrawnStreamsAreCut(t *testing.T) {
-	newKey := func(c *gateway.Config, org int) { c.Orgs[org].Keys[0].Digest = identity.DigestOf("another_key") }
+	newKey := func(c *settings.Config, org int) { c.Orgs[org].Keys[0].Digest = identity.DigestOf("another_key") }
 	for name, tc := range map[string]struct {
-		change func(t *testing.T, d *door, c *gateway.Config)
+		change func(t *testing.T, d *door, c *settings.Config)
 		cut    bool
 	}{
-		"the key is removed": {func(_ *testing.T, _ *door, c *gateway.Config) { c.Orgs[0].Keys = c.Orgs[0].Keys[1:] }, true},
-		"the key is another": {func(_ *testing.T, _ *door, c *gateway.Config) { newKey(c, 0) }, true},
-		"the key changes hands": {func(_ *testing.T, _ *door, c *gateway.Config) {
+		"the key is removed": {func(_ *testing.T, _ *door, c *settings.Config) { c.Orgs[0].Keys = c.Orgs[0].Keys[1:] }, true},
+		"the key is another": {func(_ *testing.T, _ *door, c *settings.Config) { newKey(c, 0) }, true},
+		"the key changes hands": {func(_ *testing.T, _ *door, c *settings.Config) {
 			c.Orgs[0].Keys[0].Team = "platform"
 		}, true},
-		"a role is taken": {func(_ *testing.T, _ *door, c *gateway.Config) { c.Orgs[0].Keys[0].Roles = nil }, true},
-		"other policies": {func(t *testing.T, d *door, c *gateway.Config) {
+		"a role is taken": {func(_ *testing.T, _ *door, c *settings.Config) { c.Orgs[0].Keys[0].Roles = nil }, true},
+		"other policies": {func(t *testing.T, d *door, c *settings.Config) {
 			*c = reconfigured(t, d, only("NVIDIA L4"))
 		}, true},
-		"nothing of it":              {func(*testing.T, *door, *gateway.Config) {}, false},
-		"another organisation's key": {func(_ *testing.T, _ *door, c *gateway.Config) { newKey(c, 1) }, false},
-		"a quota":                    {func(_ *testing.T, _ *door, c *gateway.Config) { c.Orgs[0].Keys[0].Limit.Minute = 7 }, false},
+		"nothing of it":              {func(*testing.T, *door, *settings.Config) {}, false},
+		"another organisation's key": {func(_ *testing.T, _ *door, c *settings.Config) { newKey(c, 1) }, false},
+		"a quota":                    {func(_ *testing.T, _ *door, c *settings.Config) { c.Orgs[0].Keys[0].Limit.Minute = 7 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := openDoor(t, "http")

@@ -271,7 +271,7 @@ func TestLeavingEndsTheStream(t *testing.T) {
 // TestSlowReadersAreBounded: a caller that stops reading is let go.
 func TestSlowReadersAreBounded(t *testing.T) {
 	given, ended := make(chan string), make(chan error, 1)
-	r := newRig(t, settings("timeouts: {write: 200ms}"), upstream(t, events(given, ended)))
+	r := newRig(t, top("timeouts: {write: 200ms}"), upstream(t, events(given, ended)))
 	open(t, r)
 	long := "data: " + strings.Repeat("x", 1<<20) + "\n\n"
 	for {
@@ -303,7 +303,7 @@ func TestStreamsThatBreakOff(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, settings("timeouts: {run: 300ms}"), upstream(t, tc))
+			r := newRig(t, top("timeouts: {run: 300ms}"), upstream(t, tc))
 			_, body := open(t, r)
 			got, err := io.ReadAll(body)
 			if string(got) != "data: 1\n\n" || err == nil {
@@ -329,7 +329,7 @@ func TestNoAnswer(t *testing.T) {
 		"401":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, 502},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, settings("timeouts: {run: 300ms}"), upstream(t, tc.h))
+			r := newRig(t, top("timeouts: {run: 300ms}"), upstream(t, tc.h))
 			a := r.ask(t, "POST", "/v2/llm/openai/v1/chat/completions", "key_research", hello)
 			if e, _ := decoded(t, a.Body)["error"].(map[string]any); a.Status != tc.status || e["type"] != "server_error" {
 				t.Errorf("chat: %d %s, want %d", a.Status, a.Body, tc.status)

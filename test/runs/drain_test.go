@@ -30,7 +30,7 @@ func (r *rig) drain(t *testing.T, end func()) (ended chan struct{}) {
 // a whole one.
 func TestDrainLetsStreamsFinish(t *testing.T) {
 	given, ended := make(chan string), make(chan error, 1)
-	r := newRig(t, settings("timeouts: {drain: 1m}"), upstream(t, events(given, ended)))
+	r := newRig(t, top("timeouts: {drain: 1m}"), upstream(t, events(given, ended)))
 	end := r.run(t)
 	_, body := open(t, r)
 	given <- "data: 1\n\n"
@@ -55,7 +55,7 @@ func TestDrainLetsStreamsFinish(t *testing.T) {
 // looks whole.
 func TestDrainCutsLateStreams(t *testing.T) {
 	given, ended := make(chan string), make(chan error, 1)
-	r := newRig(t, settings("timeouts: {drain: 300ms}"), upstream(t, events(given, ended)))
+	r := newRig(t, top("timeouts: {drain: 300ms}"), upstream(t, events(given, ended)))
 	end := r.run(t)
 	_, body := open(t, r)
 	given <- "data: 1\n\n"
@@ -74,7 +74,7 @@ func TestDrainCutsLateStreams(t *testing.T) {
 
 // TestDrainOfWebSockets: they go on until the time to finish is over.
 func TestDrainOfWebSockets(t *testing.T) {
-	r := newRig(t, emulated(t), settings("timeouts: {drain: 2s}"))
+	r := newRig(t, emulated(t), top("timeouts: {drain: 2s}"))
 	end := r.run(t)
 	conn, _, err := r.dial(t, "/lb/"+r.balanced(t)+"/socket", "")
 	if err != nil {

@@ -54,7 +54,7 @@ func (r *rig) examples(t *testing.T, target string) []example {
 // What the reference offers to try passes as it is: each operation with a body has an
 // example, which the platform carries out.
 func TestExamplesOfTheReferencePass(t *testing.T) {
-	r := newRig(t, settings("run: {batches: true}"), func(r *rig) {
+	r := newRig(t, top("run: {batches: true}"), func(r *rig) {
 		r.text = strings.Replace(strings.Replace(r.text, "POLICIES", "model_paths: [responses]", 1), "roles: [operator], limits: {minute: 600}", "roles: [admin], limits: {minute: 600}", 1)
 	})
 	ids := make(map[string]string) // by the path of the collection

@@ -111,7 +111,7 @@ func TestFaultsGiveBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var platform atomic.Pointer[http.HandlerFunc]
 			platform.Store(&tc.platform)
-			r := newRig(t, settings("run: {memory: 20971521}\ntimeouts: {run: 300ms, write: 300ms}"),
+			r := newRig(t, top("run: {memory: 20971521}\ntimeouts: {run: 300ms, write: 300ms}"),
 				upstream(t, func(w http.ResponseWriter, r *http.Request) { (*platform.Load())(w, r) }))
 			before := goleak.IgnoreCurrent()
 			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.addr)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -65,8 +66,8 @@ func policies(lines string) option {
 	return func(r *rig) { r.text = strings.Replace(r.text, "POLICIES", lines, 1) }
 }
 
-// settings are lines at the top of the configuration.
-func settings(lines string) option {
+// top is lines at the top of the configuration.
+func top(lines string) option {
 	return func(r *rig) { r.text = lines + "\n" + r.text }
 }
 
@@ -101,7 +102,7 @@ func newRig(t *testing.T, opts ...option) *rig {
 }
 
 // configuration reads the configuration as it is now.
-func (r *rig) configuration(t *testing.T) gateway.Config {
+func (r *rig) configuration(t *testing.T) settings.Config {
 	t.Helper()
 	text := strings.NewReplacer("PLATFORM", r.platform.URL, "RUNS", r.runs, "POLICIES", "policies: []").Replace(r.text)
 	return world.Configuration(t, text, map[string]string{"ACME": "pk-acme-" + canary, "ACME_JOBS": "pk-runs-" + canary})

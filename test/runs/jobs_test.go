@@ -156,7 +156,7 @@ func TestSizes(t *testing.T) {
 // TestMemoryIsBounded: bodies beyond the memory for them are refused before they
 // are read, and the memory comes back.
 func TestMemoryIsBounded(t *testing.T) {
-	r := newRig(t, settings("run: {memory: 21000000}"))
+	r := newRig(t, top("run: {memory: 21000000}"))
 	base := "/v2/" + r.endpoint(t)
 	big := `{"input":{"x":"` + strings.Repeat("x", 9<<20) + `"}}`
 	first := world.Dial(t, r.addr)

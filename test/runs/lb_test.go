@@ -25,7 +25,7 @@ func balancedAt(t *testing.T, address string) option {
 
 // TestLoadBalancedEndpoints: a record's address leads to the worker.
 func TestLoadBalancedEndpoints(t *testing.T) {
-	r := newRig(t, settings(`public_url: "https://gateway.test"`), func(r *rig) { balancedAt(t, r.platform.RunURL)(r) })
+	r := newRig(t, top(`public_url: "https://gateway.test"`), func(r *rig) { balancedAt(t, r.platform.RunURL)(r) })
 	made := r.want(t, 201, "POST", "/v2/serverless", `{"name":"web","image":"i","type":"LOAD_BALANCER","gpu":{"pools":["ADA_24"]},"workers":{"min":1,"max":1},"scaling":{"type":"REQUEST_COUNT","requestCount":4}}`)
 	urls, _ := made["requestUrls"].(map[string]any)
 	base, _ := urls["base"].(string)

@@ -16,7 +16,7 @@ import (
 // Runs of public models are held against budgets by the prices that the platform
 // publishes, by every route, and cost what the platform says in the end.
 func TestPublicModelsAreHeldAgainstBudgets(t *testing.T) {
-	r := newRig(t, settings("run: {batches: true}"), policies("budget: {per_day: 0.6}"))
+	r := newRig(t, top("run: {batches: true}"), policies("budget: {per_day: 0.6}"))
 	const lora = `{"input":{"prompt":"p","image":"https://a.test/i.png","duration":%s}}`
 	for _, tt := range []struct {
 		target, body  string
@@ -138,7 +138,7 @@ func TestModelsOfUnknownPrice(t *testing.T) {
 // dearest run.
 func TestRunCostGoesByPublishedPrices(t *testing.T) {
 	var calls atomic.Int64
-	r := newRig(t, settings("run: {batches: true}"), policies("policies: [{policy: run_cost, params: {max_usd_per_run: 0.3}}]"),
+	r := newRig(t, top("run: {batches: true}"), policies("policies: [{policy: run_cost, params: {max_usd_per_run: 0.3}}]"),
 		upstream(t, answering(&calls, func(string) (int, string) { return 200, `{"id":"job-1","status":"IN_QUEUE"}` })))
 	for _, tt := range []struct {
 		target, body string

@@ -218,7 +218,7 @@ func TestClass(t *testing.T) {
 func TestSecretsStayHidden(t *testing.T) {
 	for _, inputs := range []bool{false, true} {
 		file := filepath.Join(t.TempDir(), "decisions.log")
-		r := newRig(t, settings(fmt.Sprintf("decisions: {file: {path: %q}, inputs: %t}", file, inputs)))
+		r := newRig(t, top(fmt.Sprintf("decisions: {file: {path: %q}, inputs: %t}", file, inputs)))
 		end := world.Run(t, r.gateway)
 		base := "/v2/" + r.endpoint(t)
 		a := r.ask(t, "POST", base+"/run", "key_research", `{"input":{"text":"private words"},"webhook":"https://hooks.example/SECRET1",
@@ -253,7 +253,7 @@ func TestSecretsStayHidden(t *testing.T) {
 
 // TestAddresses: records of endpoints name the gateway, and what they name works.
 func TestAddresses(t *testing.T) {
-	r := newRig(t, settings(`public_url: "https://gateway.test"`))
+	r := newRig(t, top(`public_url: "https://gateway.test"`))
 	id := r.endpoint(t)
 	list, _ := r.want(t, 200, "GET", "/v2/serverless", "")["endpoints"].([]any)
 	first, _ := list[0].(map[string]any)

@@ -54,7 +54,7 @@ var bodies = map[string]string{
 // TestRoutesOfTheReference: each route reaches the platform as itself, and each
 // operation that the gateway describes is among them.
 func TestRoutesOfTheReference(t *testing.T) {
-	r := newRig(t, emulated(t), settings("run: {batches: true}"), policies("policies: []\n    model_paths: [responses]"))
+	r := newRig(t, emulated(t), top("run: {batches: true}"), policies("policies: []\n    model_paths: [responses]"))
 	ids := strings.NewReplacer("ID", r.endpoint(t), "LB", r.balanced(t))
 	for line := range strings.Lines(strings.TrimSpace(reference)) {
 		f := strings.Fields(line)
@@ -87,7 +87,7 @@ func TestRoutesOfTheReference(t *testing.T) {
 // TestBatches: jobs are collected, run together, and read; without the setting there
 // are none.
 func TestBatches(t *testing.T) {
-	r := newRig(t, settings("run: {batches: true}"), policies(`policies: [{policy: run_limits, params: {max_tokens: 100}}, {policy: run_safety, params: {models: []}}]`))
+	r := newRig(t, top("run: {batches: true}"), policies(`policies: [{policy: run_limits, params: {max_tokens: 100}}, {policy: run_safety, params: {models: []}}]`))
 	base := "/v2/" + r.endpoint(t) + "/batch"
 	made := r.want(t, 200, "POST", base, `[{"input":{"n":1,"enable_safety_checker":false}}]`)
 	one := base + "/" + fmt.Sprint(made["id"])

@@ -4,17 +4,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // TestLongWaits: a caller may wait as long as the platform lets it, whatever bounds
 // other calls have. The clock of the emulator and the gateway's bounds are a hundredth
 // of what they are by default.
 func TestLongWaits(t *testing.T) {
-	if d := gateway.Default().Timeouts.Run; d < 5*time.Minute+10*time.Second {
+	if d := settings.Default().Timeouts.Run; d < 5*time.Minute+10*time.Second {
 		t.Fatalf("timeouts.run is %v, too short for the longest wait", d)
 	}
-	r := newRig(t, settings("timeouts: {connect: 1s, response: 600ms, call: 900ms, run: 3300ms, body: 1s, write: 300ms}"))
+	r := newRig(t, top("timeouts: {connect: 1s, response: 600ms, call: 900ms, run: 3300ms, body: 1s, write: 300ms}"))
 	base := "/v2/" + r.endpoint(t)
 	slow := `{"input":{"emulator":{"delay_ms":285000}}}`
 	if got := r.want(t, 200, "POST", base+"/runsync?wait=300000", slow); got["status"] != "COMPLETED" {

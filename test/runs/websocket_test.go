@@ -69,7 +69,7 @@ func emulated(t *testing.T) option {
 	t.Helper()
 	return func(r *rig) {
 		balancedAt(t, r.platform.RunURL)(r)
-		settings(`public_lb_url: "https://{id}.lb.gateway.test"`)(r)
+		top(`public_lb_url: "https://{id}.lb.gateway.test"`)(r)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestWebSocketsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := []option{emulated(t)}
 			if tc.text != "" {
-				opts = append(opts, settings(tc.text))
+				opts = append(opts, top(tc.text))
 			}
 			r := newRig(t, opts...)
 			conn, _, err := r.dial(t, "/lb/"+r.balanced(t)+"/socket", "")
@@ -327,7 +327,7 @@ func TestWebSocketsEnd(t *testing.T) {
 
 // TestWebSocketsAreBounded: one too many is 503, and room comes back.
 func TestWebSocketsAreBounded(t *testing.T) {
-	r := newRig(t, emulated(t), settings("run: {websockets: 1}"))
+	r := newRig(t, emulated(t), top("run: {websockets: 1}"))
 	target := "/lb/" + r.balanced(t) + "/socket"
 	first, _, err := r.dial(t, target, "")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
@@ -29,12 +30,12 @@ var digest = regexp.MustCompile(`SHA256\((\w+)\)`)
 
 // Configuration reads the text of a configuration file in which SHA256(key) stands
 // for the digest of that key. The secrets are its environment.
-func Configuration(t testing.TB, text string, secrets map[string]string) gateway.Config {
+func Configuration(t testing.TB, text string, secrets map[string]string) settings.Config {
 	t.Helper()
 	text = Digests(text)
 	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{
 		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
-	})
+	}, gateway.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ var description = sync.OnceValues(schema.Load)
 // Providers the gateway has its own, without Now the machine's clock, and without a
 // Logger it logs nowhere. What is decided must be fit for the decision log: without
 // Decisions, an input that is not of the schema published for it fails the test. What listens, if anything, is up to the caller; see [Run].
-func Gateway(t testing.TB, cfg gateway.Config, deps gateway.Deps) *gateway.Gateway {
+func Gateway(t testing.TB, cfg settings.Config, deps gateway.Deps) *gateway.Gateway {
 	t.Helper()
 	if deps.Providers == nil {
 		deps.Providers = Providers(t, cfg.Telemetry)

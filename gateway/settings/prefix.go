@@ -1,4 +1,4 @@
-package gateway
+package settings
 
 import (
 	"cmp"
@@ -15,33 +15,33 @@ const DefaultPrefix Prefix = "tollgate:"
 
 // Validate refuses what would spread the keys of an organisation over a Redis
 // Cluster, see ratelimit.CheckID.
-func (p Prefix) Validate() error { return ratelimit.CheckID(p.limits()) }
+func (p Prefix) Validate() error { return ratelimit.CheckID(p.Limits()) }
 
 // Legacy begins the keys of what the retired interfaces remember.
-func (p Prefix) Legacy() string { return p.begin("legacy") }
+func (p Prefix) Legacy() string { return p.Of("legacy") }
 
-func (p Prefix) limits() string { return p.begin("rl:") }
+func (p Prefix) Limits() string { return p.Of("rl:") }
 
 // usage begins the keys of who calls the retired interfaces.
-func (p Prefix) usage() string { return p.begin("usage") }
+func (p Prefix) Usage() string { return p.Of("usage") }
 
 // spend begins the keys of the ledger.
-func (p Prefix) spend() string { return p.begin("spend:") }
+func (p Prefix) Spend() string { return p.Of("spend:") }
 
 // repeats begins the keys of calls that must not be made twice.
-func (p Prefix) repeats() string { return p.begin("once:") }
+func (p Prefix) Repeats() string { return p.Of("once:") }
 
 // approvals begins the keys of requests for approval.
-func (p Prefix) approvals() string { return p.begin("approvals:") }
+func (p Prefix) Approvals() string { return p.Of("approvals:") }
 
 // decisions begins the keys of explanations of what was decided.
-func (p Prefix) decisions() string { return p.begin("decisions:") }
+func (p Prefix) Decisions() string { return p.Of("decisions:") }
 
 // keys begins the keys of callers' keys that were made at run time.
-func (p Prefix) keys() string { return p.begin("keys:") }
+func (p Prefix) Keys() string { return p.Of("keys:") }
 
 // tokens begins the keys of tokens of issuers that were revoked. No organisation's keys
 // begin so: those have a brace there.
-func (p Prefix) tokens() string { return p.begin("keys:tokens:") }
+func (p Prefix) Tokens() string { return p.Of("keys:tokens:") }
 
-func (p Prefix) begin(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }
+func (p Prefix) Of(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

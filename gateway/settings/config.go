@@ -1,9 +1,10 @@
-package gateway
+package settings
 
 import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,7 +20,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -58,7 +58,7 @@ type Config struct {
 
 	Overload  overload.Config  `yaml:"overload" doc:"bounds on what is done at once; see operations.md" reload:"restart"`
 	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
-	Policies  policies.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
+	Policies  section.Limits   `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
 	Decisions Decisions        `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
 	Audit     Audit            `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
 	Spend     spend.Config     `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
@@ -99,38 +99,6 @@ type Admin struct {
 	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
 
 	Issuers []admin.Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens are those of admins; give them an audience that no caller's token has" reload:"live"`
-}
-
-// directory builds the look-up of admins with tokens of their own.
-func (a *Admin) directory() (*admin.Directory, error) {
-	return admin.NewDirectory(a.Token.Reveal(), a.Admins)
-}
-
-// validateAdmins reports admins of unknown organisations, and tokens that are keys.
-func (c *Config) validateAdmins(orgs map[string]bool) error {
-	admins, err := c.Admin.directory()
-	if err != nil {
-		return fault.At("admin", err)
-	}
-	var errs fault.Found
-	for i, a := range c.Admin.Admins {
-		errs.If(a.Org != "" && !orgs[a.Org], fault.Index("admin.admins", i)+".org", "no organisation %q is defined", a.Org)
-	}
-	ids, urls := make(map[string]bool), make(map[string]bool)
-	for n := range c.Admin.Issuers {
-		i, at := &c.Admin.Issuers[n], fault.Index("admin.issuers", n)
-		errs = append(errs, fault.At(at, i.Validate()))
-		errs.If(ids[i.ID], at+".id", "issuer %q is already defined", i.ID)
-		errs.If(urls[i.URL], at+".url", "another issuer has the same")
-		errs.If(i.Org != "" && !orgs[i.Org], at+".org", "no organisation %q is defined", i.Org)
-		ids[i.ID], urls[i.URL] = true, true
-	}
-	for i, o := range c.Orgs {
-		for j, k := range o.Keys {
-			errs.If(slices.ContainsFunc(k.Secrets(), func(d Digest) bool { return admins.Knows(d.Digest) }), fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Platform says where the platform is.
@@ -264,83 +232,30 @@ func Default() Config {
 	}
 }
 
-// upstream is where the platform is, for its client.
-func (c *Config) upstream() upstream.Config {
-	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256, Transport: c.Platform.Transport}
-}
-
-// runs is where the run interface is, for its client.
-func (c *Config) runs() upstream.Config {
-	return upstream.Config{BaseURL: c.Platform.RunURL, Timeout: c.Timeouts.Run, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 512, Transport: c.Platform.Transport}
-}
-
-// balanced is where load-balanced endpoints are, for their client.
-func (c *Config) balanced() upstream.Config {
-	r := c.runs()
-	r.BaseURL = strings.Replace(c.Platform.BalancedURL, "{id}", "id", 1)
-	return r
-}
-
 // directory builds the look-up of callers with keys, and with tokens and certificates.
-func (c *Config) directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
+func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
 	var entries []identity.Entry
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
 		entries = slices.Grow(entries, len(o.Keys))
 		for j := range o.Keys {
-			entries = o.Keys[j].entries(entries, o.ID)
+			entries = o.Keys[j].Entries(entries, o.ID)
 		}
 	}
 	return identity.NewDirectory(entries, issuers, authorities)
 }
 
 // madeEntries are those of the keys made at run time.
-func (c *Config) madeEntries() []identity.Entry {
+func (c *Config) MadeEntries() []identity.Entry {
 	var entries []identity.Entry
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
 		entries = slices.Grow(entries, len(o.Made))
 		for _, k := range o.Made {
-			entries = k.entries(entries, o.ID)
+			entries = k.Entries(entries, o.ID)
 		}
 	}
 	return entries
-}
-
-// entries adds those of the key to a list.
-func (k *Key) entries(list []identity.Entry, org string) []identity.Entry {
-	for _, d := range k.Accepted() {
-		list = append(list, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{
-			Org: org, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt, Until: d.NotAfter, Addresses: k.Addresses, Used: k.Used,
-		}})
-	}
-	return list
-}
-
-// credentials lists the platform keys by organisation.
-func (c *Config) credentials() map[string]upstream.Credential {
-	m := make(map[string]upstream.Credential, len(c.Orgs))
-	for _, o := range c.Orgs {
-		if o.Credential.Resolved() {
-			m[o.ID] = upstream.NewCredential(o.Credential.Reveal())
-		}
-	}
-	return m
-}
-
-// runCredentials lists those for the run interface and for load-balanced endpoints.
-func (c *Config) runCredentials() map[string]upstream.Credential {
-	m := c.credentials()
-	for _, o := range c.Orgs {
-		if o.RunCredential.IsZero() {
-			continue
-		}
-		delete(m, o.ID) // which is not sent there, whatever becomes of the other
-		if o.RunCredential.Resolved() {
-			m[o.ID] = upstream.NewCredential(o.RunCredential.Reveal())
-		}
-	}
-	return m
 }
 
 // Validate reports what cannot be seen in one section alone. Paths are those
@@ -369,56 +284,128 @@ func (c *Config) Validate() error {
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
 		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
 	}
-	if _, err := c.directory(nil, nil); err != nil {
+	if _, err := c.Directory(nil, nil); err != nil {
 		errs = append(errs, fault.At("orgs", err))
 	}
 	return errors.Join(append(errs, c.validateIssuers())...)
 }
 
-func (o *Org) validate(at string) []error {
-	var errs fault.Found
-	check := func(path, id string) {
-		if err := ratelimit.CheckID(id); err != nil {
-			errs = append(errs, fault.At(path, err))
-		}
-	}
-	check(at+".id", o.ID)
-	if err := o.Isolation.Validate(); err != nil {
-		errs = append(errs, fault.At(at+".isolation", err))
-	}
-	errs.If(o.Isolation.applies() && o.Unknown.Members.forwards(), at+".unknown.members", "cannot be forwarded beside isolation: whose ids they name is not known")
-	labels := make(map[string]bool, len(o.Labels))
-	for i, l := range o.Labels {
-		path := fault.Index(at+".labels", i)
-		errs = append(errs, fault.At(path, l.Validate()))
-		errs.If(labels[l.Name], path+".name", "label %q is already defined", l.Name)
-		labels[l.Name] = true
-	}
-	teams := make(map[string]bool)
-	for i, t := range o.Teams {
-		path := fault.Index(at+".teams", i) + ".id"
-		check(path, t.ID)
-		errs.If(teams[t.ID], path, "team %q is already defined", t.ID)
-		teams[t.ID] = true
-	}
-	keys := make(map[string]bool, len(o.Keys))
-	for i, k := range o.Keys {
-		path := fault.Index(at+".keys", i)
-		errs.If(keys[k.ID], path+".id", "key %q is already defined", k.ID)
-		keys[k.ID] = true
-		errs.If(k.Team != "" && !teams[k.Team], path+".team", "organisation %q has no team %q", o.ID, k.Team)
-		for j, name := range k.Labels {
-			errs.If(!labels[name], path+fault.Index(".labels", j), "organisation %q has no label %q", o.ID, name)
-		}
-		errs = append(errs, fault.At(path, k.Validate()))
-	}
-	return errs
-}
-
 // org returns an organisation by its id, nil if it is not configured.
-func (c *Config) org(id string) *Org {
+func (c *Config) Org(id string) *Org {
 	if i := slices.IndexFunc(c.Orgs, func(o Org) bool { return o.ID == id }); i >= 0 {
 		return &c.Orgs[i]
 	}
 	return nil
+}
+
+// notice is how long a gateway serves on after it was told to stop.
+func (c *Config) Notice() time.Duration {
+	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
+		return defaultNotice
+	}
+	return c.Timeouts.Notice
+}
+
+// advertised is where Envoys reach this gateway, as far as the configuration says
+// it: an unspecified address means that of the route to Redis.
+func (c *Config) Advertised() netip.Addr {
+	if c.Envoy.XDS.Advertise.IsValid() {
+		return c.Envoy.XDS.Advertise
+	}
+	host, _, _ := net.SplitHostPort(c.Listen)
+	if host == "" {
+		return netip.IPv6Unspecified()
+	}
+	addr, _ := netip.ParseAddr(host) // a name is none
+	return addr
+}
+
+// AssignIssued gives each organisation the issuers and authorities that speak for it.
+func (c *Config) AssignIssued() {
+	for n := range c.Orgs {
+		o := &c.Orgs[n]
+		o.Issued = nil
+		for _, i := range c.Issuers {
+			if slices.Contains(i.Orgs, o.ID) {
+				o.Issued = append(o.Issued, Issued{i.ID, i.Limit, i.Budget})
+			}
+		}
+		for _, a := range c.Certificates.Authorities {
+			if slices.Contains(a.Orgs, o.ID) {
+				o.Issued = append(o.Issued, Issued{a.ID, a.Limit, a.Budget})
+			}
+		}
+	}
+}
+
+// hasTeam reports whether an organisation has a team.
+func (c *Config) HasTeam(org, team string) bool {
+	o := c.Org(org)
+	return o != nil && slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team })
+}
+
+// validateIssuers reports what is wrong with issuers and authorities, on their own and
+// beside the organisations.
+func (c *Config) validateIssuers() error {
+	var errs fault.Found
+	ids, urls := make(map[string]bool), make(map[string]bool)
+	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *spend.Budget) {
+		errs = append(errs, fault.At(at+".limits", limit.Validate()), fault.At(at+".budget", budget.Validate()), fault.At(at, c.validateMapping(m)))
+		errs.If(ids[id], at+".id", "issuer %q is already defined", id)
+		ids[id] = true
+	}
+	for n := range c.Issuers {
+		i, at := &c.Issuers[n], fault.Index("issuers", n)
+		errs = append(errs, fault.At(at, i.Validate()))
+		issued(at, i.ID, &i.Mapping, &i.Limit, &i.Budget)
+		errs.If(urls[i.URL], at+".url", "another issuer has the same")
+		urls[i.URL] = true
+	}
+	for n := range c.Certificates.Authorities {
+		a, at := &c.Certificates.Authorities[n], fault.Index("certificates.authorities", n)
+		errs = append(errs, fault.At(at, a.Validate()))
+		issued(at, a.ID, &a.Mapping, &a.Limit, &a.Budget)
+	}
+	for n, o := range c.Orgs {
+		for m, k := range o.Keys {
+			if issuer, _, found := strings.Cut(k.ID, ":"); found && ids[issuer] {
+				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id", "begins as the ids of the callers of issuer %q do", issuer))
+			}
+		}
+	}
+	return errors.Join(append(errs, fault.At("certificates", c.validateCertificates()))...)
+}
+
+// validateCertificates reports certificates that no listener asks for.
+func (c *Config) validateCertificates() error {
+	switch n := len(c.Certificates.Authorities); {
+	case n == 0 && c.Certificates.Required:
+		return fault.Errorf("required", "needs authorities")
+	case n > 0 && c.TLS.Certificate.IsZero():
+		return fault.Errorf("authorities", "need tls, without which the data listener asks for no certificates")
+	case c.Certificates.Required && c.Envoy.Listen != "":
+		return fault.Errorf("required", "cannot be held through envoy.listen: an Envoy does not tell what certificate its caller has")
+	}
+	return nil
+}
+
+// validateMapping reports organisations, teams and labels that there are not.
+func (c *Config) validateMapping(m *identity.Mapping) error {
+	var errs fault.Found
+	for n, org := range m.Orgs {
+		errs.If(c.Org(org) == nil, fault.Index("orgs", n), "no organisation %q is defined", org)
+	}
+	known := func(team string) bool {
+		return slices.ContainsFunc(m.Orgs, func(org string) bool { return c.HasTeam(org, team) })
+	}
+	errs.If(m.Team != "" && !known(m.Team), "team", "none of its organisations has a team %q", m.Team)
+	for value, team := range m.Teams {
+		errs.If(!known(team), fault.Key("teams", value), "none of its organisations has a team %q", team)
+	}
+	for name := range m.Labels {
+		for _, o := range c.Orgs {
+			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r spend.LabelRule) bool { return r.Name == name }), fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -1,28 +1,57 @@
-package gateway
+package settings
 
 import (
-	"cmp"
-	"errors"
 	"iter"
 	"maps"
-	"net/netip"
-	"slices"
-	"strings"
-	"sync/atomic"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
+
+func (o *Org) validate(at string) []error {
+	var errs fault.Found
+	check := func(path, id string) {
+		if err := ratelimit.CheckID(id); err != nil {
+			errs = append(errs, fault.At(path, err))
+		}
+	}
+	check(at+".id", o.ID)
+	if err := o.Isolation.Validate(); err != nil {
+		errs = append(errs, fault.At(at+".isolation", err))
+	}
+	errs.If(o.Isolation.Applies() && o.Unknown.Members.Forwards(), at+".unknown.members", "cannot be forwarded beside isolation: whose ids they name is not known")
+	labels := make(map[string]bool, len(o.Labels))
+	for i, l := range o.Labels {
+		path := fault.Index(at+".labels", i)
+		errs = append(errs, fault.At(path, l.Validate()))
+		errs.If(labels[l.Name], path+".name", "label %q is already defined", l.Name)
+		labels[l.Name] = true
+	}
+	teams := make(map[string]bool)
+	for i, t := range o.Teams {
+		path := fault.Index(at+".teams", i) + ".id"
+		check(path, t.ID)
+		errs.If(teams[t.ID], path, "team %q is already defined", t.ID)
+		teams[t.ID] = true
+	}
+	keys := make(map[string]bool, len(o.Keys))
+	for i, k := range o.Keys {
+		path := fault.Index(at+".keys", i)
+		errs.If(keys[k.ID], path+".id", "key %q is already defined", k.ID)
+		keys[k.ID] = true
+		errs.If(k.Team != "" && !teams[k.Team], path+".team", "organisation %q has no team %q", o.ID, k.Team)
+		for j, name := range k.Labels {
+			errs.If(!labels[name], path+fault.Index(".labels", j), "organisation %q has no label %q", o.ID, name)
+		}
+		errs = append(errs, fault.At(path, k.Validate()))
+	}
+	return errs
+}
 
 // Org is one organisation.
 type Org struct {
@@ -49,7 +78,7 @@ type Org struct {
 	Labels       []spend.LabelRule `yaml:"labels" doc:"labels that callers may set on what they make with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
 	Classes      []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts    []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
-	Policies     policies.Config   `yaml:",inline"`
+	Policies     section.Config    `yaml:",inline"`
 	Teams        []Team            `yaml:"teams" doc:"its teams"`
 	Keys         []Key             `yaml:"keys" doc:"its callers' keys"`
 	// Made are the keys made at run time that are in force beside Keys.
@@ -61,7 +90,7 @@ type Org struct {
 
 // keys are those of the configuration and those made at run time. They must not be
 // changed.
-func (o *Org) keys() iter.Seq[*Key] {
+func (o *Org) AllKeys() iter.Seq[*Key] {
 	return func(yield func(*Key) bool) {
 		for i := range o.Keys {
 			if !yield(&o.Keys[i]) {
@@ -77,8 +106,8 @@ func (o *Org) keys() iter.Seq[*Key] {
 }
 
 // key returns the key with an id, nil without one.
-func (o *Org) key(id string) *Key {
-	for k := range o.keys() {
+func (o *Org) Key(id string) *Key {
+	for k := range o.AllKeys() {
 		if k.ID == id {
 			return k
 		}
@@ -87,19 +116,19 @@ func (o *Org) key(id string) *Key {
 }
 
 // limits returns the quotas of the organisation, its teams and its keys.
-func (o *Org) limits() map[ratelimit.Ref]ratelimit.Limit {
+func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 	limits := map[ratelimit.Ref]ratelimit.Limit{{Kind: ratelimit.KindOrg, ID: o.ID}: o.Limit}
 	for _, t := range o.Teams {
 		limits[ratelimit.Ref{Kind: ratelimit.KindTeam, ID: t.ID}] = t.Limit
 	}
-	for k := range o.keys() {
+	for k := range o.AllKeys() {
 		ref := ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}
 		if limits[ref] = k.Limit; k.Exempt {
 			limits[ref] = ratelimit.Limit{}
 		}
 	}
 	for _, i := range o.Issued {
-		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: keysOf(i.ID)}] = i.Limit
+		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: KeysOf(i.ID)}] = i.Limit
 	}
 	return limits
 }
@@ -122,8 +151,8 @@ type Unknown struct {
 // Warnings says what passes of it.
 func (u Unknown) Warnings() []error {
 	var out fault.Found
-	out.If(u.Members.forwards(), "members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them")
-	out.If(u.Reads.forwards(), "reads", "every key may read what this build does not know: policies judge it as operation unknownRead")
+	out.If(u.Members.Forwards(), "members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them")
+	out.If(u.Reads.Forwards(), "reads", "every key may read what this build does not know: policies judge it as operation unknownRead")
 	return out
 }
 
@@ -133,7 +162,7 @@ type KeysInBodies string
 // Values lists what can be done.
 func (KeysInBodies) Values() []string { return []string{"remove", "refuse"} }
 
-func (k KeysInBodies) refused() bool { return k == "refuse" }
+func (k KeysInBodies) Refused() bool { return k == "refuse" }
 
 // Handling says whether something passes.
 type Handling string
@@ -142,7 +171,7 @@ type Handling string
 func (Handling) Values() []string { return []string{"refuse", "forward"} }
 
 // forwards reports whether it passes.
-func (h Handling) forwards() bool { return h == "forward" }
+func (h Handling) Forwards() bool { return h == "forward" }
 
 // Failure overrides the failure policies of the limits.
 type Failure struct {
@@ -151,7 +180,7 @@ type Failure struct {
 }
 
 // byClass returns the overrides there are.
-func (f Failure) byClass() map[ratelimit.Class]ratelimit.Failure {
+func (f Failure) ByClass() map[ratelimit.Class]ratelimit.Failure {
 	m := map[ratelimit.Class]ratelimit.Failure{ratelimit.ClassRead: f.Read, ratelimit.ClassWrite: f.Write}
 	maps.DeleteFunc(m, func(_ ratelimit.Class, f ratelimit.Failure) bool { return f == "" })
 	return m
@@ -166,83 +195,8 @@ type Class struct {
 	Limit      ratelimit.Limit `yaml:"limits,required" doc:"quotas of the class"`
 }
 
-func (c Class) class() filter.Class {
-	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
-}
-
 // Per says whose calls share a quota.
 type Per string
 
 // Values lists what a quota can be shared by.
 func (Per) Values() []string { return []string{"key", "team", "org"} }
-
-// Key is one key of a caller.
-type Key struct {
-	ID      string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
-	Team    string          `yaml:"team" doc:"team the caller belongs to"`
-	Digest  identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
-	Digests []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
-	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
-	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
-	Budget  spend.Budget    `yaml:"budget" doc:"what the key may spend"`
-	Labels  []string        `yaml:"labels" doc:"names of those labels of the organisation that the caller may set; absent is all, [] none"`
-	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
-
-	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the key is accepted from, such as 10.0.0.0/8; none is everywhere"`
-	Expires   time.Time      `yaml:"expires" doc:"when the key ceases to be accepted, whatever its digests say, RFC 3339; absent is never"`
-	Owner     string         `yaml:"owner" doc:"who answers for the key, for people to read; at most 200 bytes"`
-
-	// Used is where the last use of a key made at run time is noted, nil for others.
-	Used *atomic.Int64 `yaml:"-"`
-}
-
-// maxOwner bounds what is written of an owner, in bytes.
-const maxOwner = 200
-
-// Digest is one of the secrets of a key, with the time in which it is accepted.
-type Digest struct {
-	Digest    identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
-	NotBefore time.Time       `yaml:"not_before" doc:"when it begins to be accepted, RFC 3339; absent is always"`
-	NotAfter  time.Time       `yaml:"not_after" doc:"when it ceases to be accepted, RFC 3339; absent is never"`
-}
-
-// Secrets lists the digests of a key as they are configured.
-func (k *Key) Secrets() []Digest {
-	if len(k.Digests) > 0 {
-		return k.Digests
-	}
-	return []Digest{{Digest: k.Digest}}
-}
-
-// Accepted lists the digests of a key, each with the time in which it is accepted.
-func (k *Key) Accepted() []Digest {
-	digests := slices.Clone(k.Secrets())
-	for i, d := range digests {
-		if !k.Expires.IsZero() && (d.NotAfter.IsZero() || d.NotAfter.After(k.Expires)) {
-			digests[i].NotAfter = k.Expires
-		}
-	}
-	return digests
-}
-
-// Validate reports what is wrong with a key on its own.
-func (k *Key) Validate() error {
-	errs := fault.Found{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()), fault.At("budget", k.Budget.Validate())}
-	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
-		errs = append(errs, errors.New("needs either sha256 or digests"))
-	}
-	errs.If(len(k.Owner) > maxOwner || !printable(k.Owner), "owner", "must be at most %d bytes of printable characters", maxOwner)
-	for i, p := range k.Addresses {
-		errs.If(p != p.Masked(), fault.Index("addresses", i), "has bits behind its length: %s means %s", p, p.Masked())
-	}
-	errs.If(k.Team == "" && slices.Contains(k.Roles, identity.RoleLead), "roles", "a lead needs a team")
-	for i, d := range k.Digests {
-		errs.If(!d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter), fault.Index("digests", i)+".not_after", "must be later than not_before")
-	}
-	return errors.Join(errs...)
-}
-
-// printable reports whether a string can be shown in a line of a terminal.
-func printable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
-}

@@ -1,11 +1,10 @@
-package gateway
+package settings
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
@@ -40,18 +39,10 @@ func (i Isolation) Validate() error {
 
 // HidesUnowned reports whether what the ledger knows no maker of is kept from callers
 // although the configuration does not say so.
-func (i Isolation) HidesUnowned() bool { return i.Unowned == "" && i.applies() }
+func (i Isolation) HidesUnowned() bool { return i.Unowned == "" && i.Applies() }
 
 // applies reports whether anything is kept apart.
-func (i Isolation) applies() bool {
+func (i Isolation) Applies() bool {
 	narrow := func(r Reach) bool { return r == "team" || r == "key" }
 	return narrow(i.Read) || narrow(cmp.Or(i.Change, i.Read))
-}
-
-func (i Isolation) compiled() filter.Isolation {
-	c := filter.Isolation{Read: filter.Reach(i.Read), Change: filter.Reach(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
-	if len(c.Exempt) == 0 {
-		c.Exempt = []identity.Role{identity.RoleAdmin}
-	}
-	return c
 }

@@ -1,0 +1,42 @@
+package settings
+
+import (
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Issuer is an issuer whose tokens identify callers, and what each of these may do.
+type Issuer struct {
+	identity.Issuer `yaml:",inline"`
+
+	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
+	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
+}
+
+// Certificates says which certificates identify callers.
+type Certificates struct {
+	Required    bool        `yaml:"required" doc:"refuse whoever has no certificate that is accepted, a key or token or not; of a caller with both, they must be of the same organisation"`
+	Authorities []Authority `yaml:"authorities" doc:"who signs them"`
+}
+
+// Authority is an authority whose certificates identify callers, and what each of these
+// may do.
+type Authority struct {
+	identity.Authority `yaml:",inline"`
+
+	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
+	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
+}
+
+// Issued is what an organisation's callers may do, each of them, whose ids begin as those
+// of an issuer or authority do.
+type Issued struct {
+	ID     string
+	Limit  ratelimit.Limit
+	Budget spend.Budget
+}
+
+// keysOf is the id under which the quotas and the budget of each caller of an issuer are
+// kept, whose own ids begin so.
+func KeysOf(issuer string) string { return issuer + ":" }

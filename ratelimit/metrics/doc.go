@@ -1,0 +1,3 @@
+// Package metrics tells OpenTelemetry what a limiter counts; docs/ratelimits.md says what
+// the metrics mean.
+package metrics
