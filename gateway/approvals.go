@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
@@ -45,12 +46,12 @@ func (a approvals) Grant(ctx context.Context, org string, given admin.Approval) 
 	return a.answer(ctx, org, given, func(next *approval.Record) error {
 		length := cmp.Or(given.For, grantTime)
 		if length <= 0 || length > maxGrant {
-			return admin.BadRequestError{Reason: fmt.Sprintf("for: must be positive and at most %s", maxGrant)}
+			return row.Bad("for", "must be positive and at most %s", maxGrant)
 		}
 		most := cmp.Or(given.MaxUSD, next.USD)
 		if most != "" {
 			if _, err := catalog.ParseMoney(most); err != nil {
-				return admin.BadRequestError{Reason: fmt.Sprintf("max_usd: %q is not an amount of USD", most)}
+				return row.Bad("max_usd", "%q is not an amount of USD", most)
 			}
 		}
 		next.State, next.Until, next.Answer.MaxUSD = approval.Granted, next.Answer.At.Add(length), most
@@ -73,7 +74,7 @@ func (a approvals) answer(ctx context.Context, org string, given admin.Approval,
 	case a.g.org(org) == nil:
 		return nil, admin.ErrNoOrg
 	case given.By == "" || len(given.By) > maxAnswerer || len(given.Reason) > maxReason:
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("by: say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)}
+		return nil, row.Bad("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
 	}
 	e, err := a.g.approvals.Find(ctx, org, given.ID)
 	if errors.Is(err, approval.ErrNone) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {

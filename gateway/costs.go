@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -32,14 +32,11 @@ func query(q *admin.CostQuery, now time.Time) (*spend.Query, error) {
 	if out.From.IsZero() {
 		out.From = spend.Daily.Start(out.To.Add(-time.Second)).AddDate(0, 0, 1-recent)
 	}
-	if buckets := []spend.Unit{spend.Hourly, spend.Daily, spend.Monthly, spend.Total}; !slices.Contains(buckets, out.Bucket) {
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("bucket=%s: expected hour, day, month or total", q.Bucket)}
-	}
 	dimensions := spend.Dimension.Values("")
 	for _, name := range q.By {
 		d := spend.Dimension(name)
 		if label, ok := d.Label(); !slices.Contains(dimensions, d) && (!ok || label == "") {
-			return nil, admin.BadRequestError{Reason: fmt.Sprintf("by=%s: expected team, key, kind, resource, gpu, dc or label:NAME", name)}
+			return nil, row.Bad("by", "%q: expected team, key, kind, resource, gpu, dc or label:NAME", name)
 		}
 		out.By = append(out.By, d)
 	}

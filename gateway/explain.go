@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -207,7 +208,7 @@ func (d decisions) Log(ctx context.Context, w io.Writer, org string, since time.
 	}
 	file := d.g.started.Decisions.File
 	if file == nil {
-		return admin.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
+		return row.Refusal{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
 	}
 	return decisionlog.Copy(ctx, file, w, org, since)
 }

@@ -404,7 +404,8 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},
-		Shapes:    admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: settings.KeyRecord{}, Made: keyAnswer{}},
+		Shapes:    adminShapes(),
+		Orgs:      g.tenants,
 	})
 }
 

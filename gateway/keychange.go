@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -237,7 +238,7 @@ func refused(err error) error {
 	if !ok {
 		return err
 	}
-	return admin.RefusedError{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
+	return row.Refusal{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
 }
 
 // List implements admin.Keys.

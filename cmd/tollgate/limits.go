@@ -147,9 +147,9 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 	if err != nil {
 		return nil, err
 	}
-	var problem struct{ Error string }
-	if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
-		problem.Error = res.Status
+	var problem struct{ Detail string }
+	if json.Unmarshal(body, &problem) != nil || problem.Detail == "" {
+		problem.Detail = res.Status
 	}
-	return nil, errors.New(problem.Error)
+	return nil, errors.New(problem.Detail)
 }

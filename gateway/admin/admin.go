@@ -1,15 +1,14 @@
 package admin
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
@@ -44,6 +43,8 @@ type Deps struct {
 	Policies  func() []PolicyStatus
 	Decisions Decisions
 	Shapes    Shapes
+	// Orgs lists the organisations that are configured.
+	Orgs func() []row.Tenant
 }
 
 // Limits shows and resets quotas. Both return ErrNoOrg for an organisation that
@@ -84,44 +85,29 @@ type BadRequestError struct{ Reason string }
 // Error implements error.
 func (e BadRequestError) Error() string { return e.Reason }
 
-// RefusedError is why a request is not carried out, with the status that says so.
-type RefusedError struct {
-	Status int
-	Reason string
-}
-
-// Error implements error.
-func (e RefusedError) Error() string { return e.Reason }
-
 // probeTimeout bounds how long a readiness probe waits for the store.
 const probeTimeout = 3 * time.Second
 
 // New returns the handler of the admin listener.
-func New(d Deps) http.Handler { return d.handler(d.routes()) }
+func New(d Deps) http.Handler { return d.handler(d.Rows()) }
 
-func (d Deps) handler(routes []route) http.Handler {
+func (d Deps) handler(rows []row.Row) http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range routes {
-		h := r.handle
+	for _, r := range rows {
+		h := r.Handle
 		if h == nil {
-			h = r.respond
+			h = d.answered(&r)
 		}
-		if r.changes {
+		if r.Changes {
 			h = d.recorded(h)
 		}
-		if r.role != anyone {
+		if r.Role != row.Anyone {
 			h = d.guarded(&r, h)
 		}
-		mux.HandleFunc(r.pattern, h)
+		mux.HandleFunc(r.Pattern, h)
 	}
 	// Pages of other sites cannot make a browser change anything here.
 	return http.NewCrossOriginProtection().Handler(mux)
-}
-
-func (d Deps) status(*http.Request) (any, error) {
-	report := d.Status.Report()
-	report.Policies, report.Envoys = d.Policies(), d.Envoys.Groups()
-	return report, nil
 }
 
 // ready answers 200 when a configuration is in force, the listeners are open, the
@@ -152,48 +138,42 @@ func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, probed{stands, report.Revision})
 }
 
-func (d Deps) limits(r *http.Request) (any, error) {
-	windows, err := d.Limits.Show(r.Context(), r.URL.Query().Get("org"))
+// scoped are parameters that name an organisation.
+type scoped struct {
+	Org row.Org `query:"org,required" doc:"id of an organisation"`
+}
+
+func (d Deps) status(context.Context, row.Scope, row.None) (Report, error) {
+	report := d.Status.Report()
+	report.Policies, report.Envoys = d.Policies(), d.Envoys.Groups()
+	return report, nil
+}
+
+func (d Deps) orgs(_ context.Context, s row.Scope, _ row.None) (orgList, error) {
+	return orgList{s.Visible()}, nil
+}
+
+// orgList and windowList are lists as they are answered.
+type orgList struct {
+	Orgs []row.Tenant `json:"orgs"`
+}
+
+type windowList struct {
+	Windows []Window `json:"windows"`
+}
+
+func (d Deps) limits(ctx context.Context, _ row.Scope, p scoped) (windowList, error) {
+	windows, err := d.Limits.Show(ctx, string(p.Org))
 	return windowList{windows}, err
 }
 
-func (d Deps) reset(r *http.Request) (any, error) {
-	return nil, d.Limits.Reset(r.Context(), r.URL.Query().Get("org"), r.URL.Query().Get("scope"))
+// resetting says which windows are emptied.
+type resetting struct {
+	scoped
+
+	Scope string `query:"scope" doc:"key:ID, team:ID, org:ID or class:ID; absent is the whole organisation"`
 }
 
-// respond answers with what the route returns, or why it does not.
-func (r *route) respond(w http.ResponseWriter, req *http.Request) {
-	v, err := r.do(req)
-	switch {
-	case err != nil:
-		fail(w, err)
-	case v == nil:
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		write(w, cmp.Or(r.status, http.StatusOK), v)
-	}
-}
-
-func fail(w http.ResponseWriter, err error) {
-	if errors.Is(err, ErrNoOrg) {
-		write(w, http.StatusNotFound, problem{"name a configured organisation: org=ID"})
-		return
-	}
-	if bad, ok := errors.AsType[BadRequestError](err); ok {
-		write(w, http.StatusBadRequest, problem{bad.Reason})
-		return
-	}
-	if refused, ok := errors.AsType[RefusedError](err); ok {
-		write(w, refused.Status, problem{refused.Reason})
-		return
-	}
-	write(w, http.StatusServiceUnavailable, problem{"the shared store does not answer"})
-}
-
-func write(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // the prober left
+func (d Deps) reset(ctx context.Context, _ row.Scope, p resetting) (row.Nothing, error) {
+	return row.Nothing{}, d.Limits.Reset(ctx, string(p.Org), p.Scope)
 }

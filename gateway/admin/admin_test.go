@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -32,8 +33,12 @@ func deps(token string, probe error) admin.Deps {
 
 		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
 		Decisions: history{},
+		Orgs:      func() []row.Tenant { return tenants },
 	}
 }
+
+// tenants are the organisations of tests. Those that are away have stores that do not answer.
+var tenants = []row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}, {ID: "away"}, {ID: "none"}}
 
 // directory has the admin of the shared token, if there is one.
 func directory(token string, accounts ...admin.Account) *admin.Directory {
@@ -153,7 +158,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{"GET", "/admin/limits?org=acme", "", 200},
 		{"GET", "/admin/limits?org=nobody", "", 404},
-		{"GET", "/admin/limits", "", 404},
+		{"GET", "/admin/limits", "", 400},
 		{"POST", "/admin/limits/reset?org=acme", "", 204},
 		{"POST", "/admin/limits/reset?org=acme&scope=key:ann", "", 204},
 		{"POST", "/admin/limits/reset?org=acme&scope=nonsense", "", 400},

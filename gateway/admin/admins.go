@@ -9,38 +9,16 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
-
-// Role is what an admin may do.
-type Role string
-
-// The roles. Every admin is a viewer.
-const (
-	// RoleViewer reads.
-	RoleViewer Role = "viewer"
-	// RoleOperator runs the gateway: counts, owners, idle resources, profiles.
-	RoleOperator Role = "operator"
-	// RoleApprover answers requests for approval.
-	RoleApprover Role = "approver"
-	// RoleAdmin has every role, and alone manages callers' keys.
-	RoleAdmin Role = "admin"
-
-	// anyone is the role of routes that require no token.
-	anyone Role = ""
-)
-
-// Values lists the roles.
-func (Role) Values() []string {
-	return []string{string(RoleViewer), string(RoleOperator), string(RoleApprover), string(RoleAdmin)}
-}
 
 // Account is an admin of the configuration.
 type Account struct {
 	Name    string          `yaml:"name,required" doc:"short name, which the audit log, the log and grants of approvals show"`
 	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys create makes both"`
-	Roles   []Role          `yaml:"roles,required" doc:"what the admin may do: a viewer reads, an operator resets limits and changes owners and what is idle, an approver answers requests for approval, an admin does all of it and manages keys"`
+	Roles   []row.Role      `yaml:"roles,required" doc:"what the admin may do: a viewer reads, an operator resets limits and changes owners and what is idle, an approver answers requests for approval, an admin does all of it and manages keys"`
 	Org     string          `yaml:"org" doc:"organisation that the admin is bound to; empty is all of them and the gateway itself"`
 	Expires time.Time       `yaml:"expires" doc:"when the token ceases to be accepted, RFC 3339; absent is never"`
 }
@@ -62,57 +40,29 @@ func (a *Account) Validate() error {
 	var errs fault.Found
 	errs.If(a.Name == "" || len(a.Name) > maxName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name", "must have letters, digits, '-', '_', '.' and '@' alone, and at most %d of them", maxName)
 	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved: the audit log uses it", a.Name)
-	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(Role("").Values(), ", "))
+	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(row.Role("").Values(), ", "))
 	return errors.Join(errs...)
 }
 
-// Admin is who asks.
-type Admin struct {
-	// Name is that of the account.
-	Name string
-	// Org is the organisation that the admin is bound to, "" for none.
-	Org   string
-	roles []Role
-	// unnamed admins have the shared token, or none.
-	unnamed bool
-}
-
-// has reports whether the admin has a role.
-func (a *Admin) has(r Role) bool {
-	return r == RoleViewer || slices.Contains(a.roles, r) || slices.Contains(a.roles, RoleAdmin)
-}
-
-// signs returns the name that an answer is recorded under. Admins without a name of
-// their own give one.
-func (a *Admin) signs(given string) (string, error) {
-	if a.unnamed {
-		return given, nil
-	}
-	if given != "" && given != a.Name {
-		return "", BadRequestError{Reason: "by: the token is that of " + a.Name}
-	}
-	return a.Name, nil
-}
-
 // author returns who makes or withdraws a key, for its record.
-func (a *Admin) author() string {
-	if a.unnamed {
+func author(s row.Scope) string {
+	if s.Unnamed {
 		return sharedName
 	}
-	return a.Name
+	return s.Name
 }
 
-// adminKey is the key of the Admin in the context of a request.
-type adminKey struct{}
+// scopeKey is the key of the Scope in the context of a request.
+type scopeKey struct{}
 
 // asking returns who makes a request that passed the guard.
-func asking(r *http.Request) *Admin {
-	a, _ := r.Context().Value(adminKey{}).(*Admin)
-	return a
+func asking(r *http.Request) row.Scope {
+	s, _ := r.Context().Value(scopeKey{}).(row.Scope)
+	return s
 }
 
-func (a *Admin) attach(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), adminKey{}, a))
+func attach(r *http.Request, s row.Scope) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), scopeKey{}, s))
 }
 
 // Directory finds admins by their tokens. It is immutable and safe for concurrent use.
@@ -124,7 +74,7 @@ type Directory struct {
 
 // entry is an admin, and until when the token is accepted; zero is without an end.
 type entry struct {
-	admin   *Admin
+	admin   row.Scope
 	expires time.Time
 }
 
@@ -134,7 +84,7 @@ func NewDirectory(token string, accounts []Account) (*Directory, error) {
 	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
 	names := make(map[string]bool, len(accounts))
 	if token != "" {
-		d.byDigest[identity.DigestOf(token)] = entry{admin: &Admin{Name: sharedName, roles: []Role{RoleAdmin}, unnamed: true}}
+		d.byDigest[identity.DigestOf(token)] = entry{admin: row.Scope{Name: sharedName, Roles: []row.Role{row.Admin}, Unnamed: true}}
 	}
 	for i, a := range accounts {
 		if names[a.Name] {
@@ -144,7 +94,7 @@ func NewDirectory(token string, accounts []Account) (*Directory, error) {
 		if first, ok := d.byDigest[a.Digest]; ok {
 			return nil, fault.Errorf(fault.Index("admins", i)+".sha256", "is the token of %s, too", first.admin.Name)
 		}
-		d.byDigest[a.Digest] = entry{&Admin{Name: a.Name, Org: a.Org, roles: a.Roles}, a.Expires}
+		d.byDigest[a.Digest] = entry{row.Scope{Name: a.Name, Org: a.Org, Roles: a.Roles}, a.Expires}
 	}
 	return d, nil
 }
@@ -165,16 +115,18 @@ var errUnknown = errors.New("an admin token is required")
 // token that cannot be judged, errNoRole or errNoName for one whose holder is no admin,
 // and any other for one that is not accepted. The look-up is by digest, so its time does
 // not reveal how close a guess came.
-func (d *Directory) Find(ctx context.Context, token string, now time.Time) (*Admin, error) {
+func (d *Directory) Find(ctx context.Context, token string, now time.Time) (row.Scope, error) {
 	if len(d.issuers) > 0 && oidc.Looks(token) {
 		return d.issued(ctx, token)
 	}
 	e, ok := d.byDigest[identity.DigestOf(token)]
 	if !ok || !e.expires.IsZero() && !now.Before(e.expires) {
-		return nil, errUnknown
+		return row.Scope{}, errUnknown
 	}
 	return e.admin, nil
 }
 
 // openAdmin is who asks where no token is required.
-func openAdmin() *Admin { return &Admin{Name: openName, roles: []Role{RoleAdmin}, unnamed: true} }
+func openAdmin() row.Scope {
+	return row.Scope{Name: openName, Roles: []row.Role{row.Admin}, Unnamed: true}
+}

@@ -11,23 +11,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
 // account has a token of its name.
-func account(name, org string, roles ...admin.Role) admin.Account {
+func account(name, org string, roles ...row.Role) admin.Account {
 	return admin.Account{Name: name, Digest: identity.DigestOf("token-of-" + name), Roles: roles, Org: org}
 }
 
 // What is more than reading, by the role it requires. A route that is not here
 // requires a viewer, or nothing.
-var beyondReading = map[admin.Role][]string{
-	admin.RoleOperator: {
+var beyondReading = map[row.Role][]string{
+	row.Operator: {
 		"GET /admin/decisions/log", "GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
 		"POST /admin/limits/reset", "POST /admin/spend/adopt", "POST /admin/spend/holds/release", "POST /admin/spend/keep", "POST /admin/spend/reconcile",
 	},
-	admin.RoleApprover: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
-	admin.RoleAdmin:    {"POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/tokens/revoke"},
+	row.Approver: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
+	row.Admin:    {"POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/tokens/revoke"},
 }
 
 // Each role is admitted to each route that requires it, of the organisation it is bound
@@ -35,18 +36,18 @@ var beyondReading = map[admin.Role][]string{
 func TestRolesByRoute(t *testing.T) {
 	d := deps("the-shared-token", nil)
 	var accounts []admin.Account
-	for _, role := range admin.Role("").Values() {
-		accounts = append(accounts, account("all-"+role, "", admin.Role(role)), account("acme-"+role, "acme", admin.Role(role)))
+	for _, role := range row.Role("").Values() {
+		accounts = append(accounts, account("all-"+role, "", row.Role(role)), account("acme-"+role, "acme", row.Role(role)))
 	}
 	d.Admins = func() *admin.Directory { return directory("the-shared-token", accounts...) }
 	routes, h := admin.Routes(d, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
-	listed := make(map[admin.Role][]string)
+	listed := make(map[row.Role][]string)
 	for _, rt := range routes {
 		name := rt.Method + " " + rt.Path
-		if rt.Role != "" && rt.Role != admin.RoleViewer {
+		if rt.Role != "" && rt.Role != row.Viewer {
 			listed[rt.Role] = append(listed[rt.Role], name)
 		}
-		if rt.Changes && (rt.Role == "" || rt.Role == admin.RoleViewer) {
+		if rt.Changes && (rt.Role == "" || rt.Role == row.Viewer) {
 			t.Errorf("%s changes something, and viewers may ask it", name)
 		}
 		refused := http.StatusUnauthorized
@@ -62,7 +63,7 @@ func TestRolesByRoute(t *testing.T) {
 			t.Errorf("%s with the shared token: %d, want 200", name, w.Code)
 		}
 		for _, a := range accounts {
-			may := rt.Role == "" || rt.Role == admin.RoleViewer || slices.Contains(a.Roles, rt.Role) || slices.Contains(a.Roles, admin.RoleAdmin)
+			may := rt.Role == "" || rt.Role == row.Viewer || slices.Contains(a.Roles, rt.Role) || slices.Contains(a.Roles, row.Admin)
 			want := map[bool]int{true: 200, false: 403}[may && (a.Org == "" || rt.Org)]
 			if w := ask(h, rt.Method, rt.Path, "192.0.2.1:1", "token-of-"+a.Name); w.Code != want {
 				t.Errorf("%s as %s: %d %s, want %d", name, a.Name, w.Code, w.Body, want)
@@ -80,7 +81,7 @@ func TestRolesByRoute(t *testing.T) {
 // Who is bound to an organisation names it or none, however the request spells it.
 func TestAdminsOfAnOrganisation(t *testing.T) {
 	d := deps("", nil)
-	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", admin.RoleAdmin)) }
+	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", row.Admin)) }
 	_, h := admin.Routes(d, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
 	for query, want := range map[string]string{
 		"": "200 acme", "?org=acme": "200 acme", "?org=": "200 acme", "?org=acme&org=globex": "200 acme", "?org=;&org=acme": "200 acme",
@@ -97,9 +98,9 @@ func TestAdminsOfAnOrganisation(t *testing.T) {
 // A token ends with its time, and with its account.
 func TestAdminsEnd(t *testing.T) {
 	d := deps("", nil)
-	until := account("ann", "", admin.RoleViewer)
+	until := account("ann", "", row.Viewer)
 	until.Expires = time.Unix(1000, 0)
-	now, accounts := time.Unix(999, 0), []admin.Account{until, account("bob", "", admin.RoleViewer)}
+	now, accounts := time.Unix(999, 0), []admin.Account{until, account("bob", "", row.Viewer)}
 	d.Now, d.Admins = func() time.Time { return now }, func() *admin.Directory { return directory("", accounts...) }
 	h := admin.New(d)
 	for _, step := range []struct {

@@ -2,8 +2,9 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // Approvals shows and answers the requests for approval of an organisation. All return
@@ -26,26 +27,39 @@ type Approval struct {
 	MaxUSD string
 }
 
-func (d Deps) approvals(r *http.Request) (any, error) {
-	list, err := d.Approvals.List(r.Context(), r.URL.Query().Get("org"))
+func (d Deps) approvals(ctx context.Context, _ row.Scope, p scoped) (any, error) {
+	list, err := d.Approvals.List(ctx, string(p.Org))
 	return map[string]any{"approvals": list}, err
 }
 
-func (d Deps) grant(r *http.Request) (any, error) { return answer(r, d.Approvals.Grant) }
+// denied is an answer to a request for approval, granted one that lets its call pass.
+type denied struct {
+	scoped
 
-func (d Deps) deny(r *http.Request) (any, error) { return answer(r, d.Approvals.Deny) }
+	ID     string `query:"id,required" doc:"id of the request for approval"`
+	By     string `query:"by" max:"100" doc:"who answers, for the record; required with the shared token, and otherwise the name of the token's admin"`
+	Reason string `query:"reason" max:"500" doc:"why; of a denial, the caller is told"`
+}
 
-func answer(r *http.Request, do func(context.Context, string, Approval) (any, error)) (any, error) {
-	q := r.URL.Query()
-	by, err := asking(r).signs(q.Get("by"))
+type granted struct {
+	denied
+
+	For    row.Span `query:"for" default:"1h" doc:"how long the grant can be used, at most 7d"`
+	MaxUSD string   `query:"max_usd" doc:"the most the call may cost in USD, per hour or run; absent is what it cost when it was refused"`
+}
+
+func (d Deps) grant(ctx context.Context, s row.Scope, p granted) (any, error) {
+	by, err := s.Signs(p.By)
 	if err != nil {
 		return nil, err
 	}
-	a := Approval{ID: q.Get("id"), By: by, Reason: q.Get("reason"), MaxUSD: q.Get("max_usd")}
-	if text := q.Get("for"); text != "" {
-		if a.For, err = time.ParseDuration(text); err != nil {
-			return nil, BadRequestError{Reason: "for: want a duration such as 1h"}
-		}
+	return d.Approvals.Grant(ctx, string(p.Org), Approval{ID: p.ID, By: by, Reason: p.Reason, For: time.Duration(p.For), MaxUSD: p.MaxUSD})
+}
+
+func (d Deps) deny(ctx context.Context, s row.Scope, p denied) (any, error) {
+	by, err := s.Signs(p.By)
+	if err != nil {
+		return nil, err
 	}
-	return do(r.Context(), q.Get("org"), a)
+	return d.Approvals.Deny(ctx, string(p.Org), Approval{ID: p.ID, By: by, Reason: p.Reason})
 }

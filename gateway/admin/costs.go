@@ -2,12 +2,12 @@ package admin
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"net/url"
+	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // CostQuery asks what resources have cost. Times are whole hours, the zero Time is the
@@ -92,79 +92,104 @@ type Estimate struct {
 	High     string `json:"high"`
 }
 
-// queryOf reads a query.
-func queryOf(v url.Values) (CostQuery, error) {
-	q := CostQuery{Bucket: v.Get("bucket"), By: v["by"], Where: make(map[string][]string)}
-	for name, at := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
-		text := v.Get(name)
-		if text == "" {
-			continue
-		}
-		var err error
-		if *at, err = time.Parse(time.RFC3339, text); err != nil {
-			if *at, err = time.Parse(time.DateOnly, text); err != nil {
-				return q, BadRequestError{Reason: fmt.Sprintf("%s=%s: expected a date or an RFC 3339 time, e.g. 2026-11-01 or 2026-11-01T09:00:00Z", name, text)}
-			}
+// priced says which costs are shown.
+type priced struct {
+	scoped
+
+	From     row.Moment `query:"from" doc:"first day or hour; absent is 30 days before the end"`
+	To       row.Moment `query:"to" doc:"day or hour after the last; absent is the end of today"`
+	Bucket   string     `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"what a row is the sum of"`
+	Team     []row.Team `query:"team" doc:"only these teams"`
+	Key      []string   `query:"key" doc:"only these keys"`
+	Kind     []string   `query:"kind" doc:"only these kinds of resources"`
+	Resource []string   `query:"resource" doc:"only these resources"`
+	GPU      []string   `query:"gpu" doc:"only these types of GPU or CPU"`
+	DC       []string   `query:"dc" doc:"only these data centres"`
+	Label    []string   `query:"label" doc:"only what has this label, name=value, or name= for what has none of the name"`
+}
+
+// summed costs are added up by dimensions.
+type summed struct {
+	priced
+
+	By    []string `query:"by" doc:"what to group by, with commas or more than once: team, key, kind, resource, gpu, dc, label:NAME"`
+	Limit int      `query:"limit" doc:"how many rows at most; absent is all"`
+}
+
+// query is what is asked of the history.
+func (p *priced) query() (CostQuery, error) {
+	q := CostQuery{From: time.Time(p.From), To: time.Time(p.To), Bucket: p.Bucket, Where: make(map[string][]string)}
+	var teams []string
+	for _, t := range p.Team {
+		teams = append(teams, string(t))
+	}
+	for name, values := range map[string][]string{"team": teams, "key": p.Key, "kind": p.Kind, "resource": p.Resource, "gpu": p.GPU, "dc": p.DC} {
+		if len(values) > 0 {
+			q.Where[name] = values
 		}
 	}
-	for _, d := range dimensions {
-		if values, ok := v[d]; ok {
-			q.Where[d] = values
-		}
-	}
-	for _, label := range v["label"] {
-		name, value, ok := strings.Cut(label, "=")
-		if !ok || name == "" {
-			return q, BadRequestError{Reason: fmt.Sprintf("label=%s: expected name=value, and name= for what has none", label)}
+	for _, label := range p.Label {
+		name, value, err := cutLabel(label)
+		if err != nil {
+			return q, err
 		}
 		q.Where[byLabel+name] = append(q.Where[byLabel+name], value)
 	}
 	return q, nil
 }
 
-func (d Deps) ask(ctx context.Context, v url.Values, change func(q *CostQuery)) (*Costs, error) {
-	q, err := queryOf(v)
+// cutLabel reads name=value.
+func cutLabel(label string) (name, value string, err error) {
+	name, value, ok := strings.Cut(label, "=")
+	if !ok || name == "" {
+		return "", "", row.Bad("label", "%q: expected name=value, or name= for what has none", label)
+	}
+	return name, value, nil
+}
+
+func (d Deps) costs(ctx context.Context, _ row.Scope, p summed) (*Costs, error) {
+	q, err := p.query()
 	if err != nil {
 		return nil, err
 	}
-	change(&q)
-	return d.Spend.History(ctx, v.Get("org"), q)
+	q.By = strings.FieldsFunc(strings.Join(p.By, ","), func(r rune) bool { return r == ',' })
+	costs, err := d.Spend.History(ctx, string(p.Org), q)
+	if err == nil && p.Limit > 0 {
+		costs.Rows = costs.Rows[:min(len(costs.Rows), p.Limit)]
+	}
+	return costs, err
 }
 
-func (d Deps) costs(r *http.Request) (any, error) {
-	return d.ask(r.Context(), r.URL.Query(), func(*CostQuery) {})
+// forecasting says of whom a forecast is made.
+type forecasting struct {
+	scoped
+
+	Team []row.Team `query:"team" doc:"only these teams"`
+	Key  []string   `query:"key" doc:"only these keys"`
 }
 
-func (d Deps) forecast(r *http.Request) (any, error) {
-	v := r.URL.Query()
-	forecasts, err := d.Spend.Forecast(r.Context(), v.Get("org"))
-	if err != nil {
-		return nil, err
+func (d Deps) forecast(ctx context.Context, _ row.Scope, p forecasting) (*Forecasts, error) {
+	forecasts, err := d.Spend.Forecast(ctx, string(p.Org))
+	if err != nil || len(p.Team)+len(p.Key) == 0 {
+		return forecasts, err
 	}
-	if asked := scopesIn(v); len(asked) > 0 {
-		forecasts.Scopes = slices.DeleteFunc(forecasts.Scopes, func(f Forecast) bool { return !slices.Contains(asked, f.Scope) })
-	}
+	forecasts.Scopes = slices.DeleteFunc(forecasts.Scopes, func(f Forecast) bool {
+		kind, id, _ := strings.Cut(f.Scope, " ")
+		return !(kind == "team" && slices.Contains(p.Team, row.Team(id)) || kind == "key" && slices.Contains(p.Key, id))
+	})
 	return forecasts, nil
 }
 
-// scopesIn are the teams and keys that a query names.
-func scopesIn(v url.Values) (scopes []string) {
-	for _, kind := range []string{"team", "key"} {
-		for _, id := range v[kind] {
-			scopes = append(scopes, kind+" "+id)
-		}
-	}
-	return scopes
-}
-
 // export answers with costs in the columns of FOCUS 1.2.
-func (d Deps) export(w http.ResponseWriter, r *http.Request) {
-	v := r.URL.Query()
-	costs, err := d.ask(r.Context(), v, func(q *CostQuery) { q.By, q.Rates = dimensions, true })
+func (d Deps) export(ctx context.Context, _ row.Scope, p priced) (row.Writer, error) {
+	q, err := p.query()
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	_ = WriteFOCUS(w, v.Get("org"), costs.Rows) // the reader left
+	q.By, q.Rates = dimensions, true
+	costs, err := d.Spend.History(ctx, string(p.Org), q)
+	if err != nil {
+		return nil, err
+	}
+	return func(w io.Writer) error { return WriteFOCUS(w, string(p.Org), costs.Rows) }, nil
 }

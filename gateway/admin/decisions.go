@@ -5,16 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
-)
 
-// maxListed and defaultListed bound one list of decisions, maxQuestion a
-// question.
-const (
-	maxListed     = 1000
-	defaultListed = 50
-	maxQuestion   = 1 << 20
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // Decisions tells what was decided and what would be. What it returns is
@@ -31,7 +24,7 @@ type Decisions interface {
 	// that is "", is a BadRequestError.
 	Explain(ctx context.Context, org string, question []byte) (any, error)
 	// Log writes the decision log of this gateway, one JSON object per line: the events of
-	// an organisation that are no older than since. It returns ErrNoOrg or a RefusedError
+	// an organisation that are no older than since. It returns ErrNoOrg or a row.Refusal
 	// before it writes anything.
 	Log(ctx context.Context, w io.Writer, org string, since time.Time) error
 	// Audit holds what an organisation has against its policies. It returns ErrNoOrg for
@@ -52,39 +45,30 @@ type DecisionQuery struct {
 	Limit int
 }
 
-func (d Deps) audit(r *http.Request) (any, error) {
-	x, err := d.Decisions.Audit(r.Context(), r.URL.Query().Get("org"))
+func (d Deps) audit(ctx context.Context, _ row.Scope, p scoped) (any, error) {
+	x, err := d.Decisions.Audit(ctx, string(p.Org))
 	if err != nil && !errors.Is(err, ErrNoOrg) {
-		err = RefusedError{http.StatusBadGateway, err.Error()}
+		err = row.Refusal{Status: http.StatusBadGateway, Reason: err.Error()}
 	}
 	return x, err
 }
 
-func (d Deps) decisions(r *http.Request) (any, error) {
-	given := r.URL.Query()
-	q := DecisionQuery{Org: given.Get("org"), Team: given.Get("team"), Key: given.Get("key"), Limit: defaultListed}
-	var err error
-	if text := given.Get("limit"); text != "" {
-		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxListed {
-			return nil, BadRequestError{Reason: "limit: want a number from 1 to " + strconv.Itoa(maxListed)}
-		}
-	}
-	if text := given.Get("refused"); text != "" {
-		if q.Refused, err = strconv.ParseBool(text); err != nil {
-			return nil, BadRequestError{Reason: "refused: want true or false"}
-		}
-	}
-	if text := given.Get("own"); text != "" {
-		if q.Own, err = strconv.ParseBool(text); err != nil {
-			return nil, BadRequestError{Reason: "own: want true or false"}
-		}
-	}
-	if text := given.Get("since"); text != "" {
-		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
-			return nil, BadRequestError{Reason: "since: want a time such as 2026-11-22T15:04:05Z"}
-		}
-	}
-	list, err := d.Decisions.List(r.Context(), q)
+// selected says which decisions are listed.
+type selected struct {
+	anyOrg
+
+	Team    row.Team  `query:"team" doc:"only those of this team"`
+	Key     string    `query:"key" doc:"only those of this key, by its id"`
+	Refused bool      `query:"refused" doc:"only what was refused"`
+	Own     bool      `query:"own" doc:"only what the gateways did by themselves: pods stopped, reservations ended"`
+	Since   row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
+	Limit   int       `query:"limit" min:"1" max:"1000" default:"50" doc:"how many at most"`
+}
+
+func (d Deps) decisions(ctx context.Context, _ row.Scope, p selected) (any, error) {
+	list, err := d.Decisions.List(ctx, DecisionQuery{
+		Org: string(p.Org), Team: string(p.Team), Key: p.Key, Refused: p.Refused, Own: p.Own, Since: time.Time(p.Since), Limit: p.Limit,
+	})
 	answer := map[string]any{"decisions": list}
 	if err != nil {
 		answer["incomplete"] = "the shared store does not answer: these are this gateway's"
@@ -92,41 +76,49 @@ func (d Deps) decisions(r *http.Request) (any, error) {
 	return answer, nil
 }
 
-func (d Deps) decisionLog(w http.ResponseWriter, r *http.Request) {
-	given := r.URL.Query()
-	var since time.Time
-	if text := given.Get("since"); text != "" {
-		var err error
-		if since, err = time.Parse(time.RFC3339, text); err != nil {
-			fail(w, BadRequestError{Reason: "since: want a time such as 2026-11-22T15:04:05Z"})
-			return
-		}
-	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	err := d.Decisions.Log(r.Context(), w, given.Get("org"), since)
-	if _, refused := errors.AsType[RefusedError](err); refused || errors.Is(err, ErrNoOrg) {
-		fail(w, err)
-	} else if err != nil {
-		panic(http.ErrAbortHandler) // what was written must not look whole
-	}
+// logged says which part of the decision log is written.
+type logged struct {
+	scoped
+
+	Since row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
 }
 
-func (d Deps) decision(r *http.Request) (any, error) {
-	x, err := d.Decisions.Find(r.Context(), asking(r).Org, r.PathValue("id"))
+func (d Deps) decisionLog(ctx context.Context, _ row.Scope, p logged) (row.Writer, error) {
+	return func(w io.Writer) error { return d.Decisions.Log(ctx, w, string(p.Org), time.Time(p.Since)) }, nil
+}
+
+// identified names a decision.
+type identified struct {
+	ID string `query:"id,required" doc:"id of a decision"`
+}
+
+func (d Deps) decision(ctx context.Context, s row.Scope, p identified) (any, error) {
+	x, err := d.Decisions.Find(ctx, s.Org, p.ID)
 	if err == nil && x == nil {
-		err = RefusedError{http.StatusNotFound, "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
+		err = row.Refusal{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 	}
 	return x, err
 }
 
-func (d Deps) explain(r *http.Request) (any, error) {
-	question, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion))
-	if err != nil {
-		return nil, BadRequestError{"the question cannot be read"}
-	}
-	x, err := d.Decisions.Explain(r.Context(), asking(r).Org, question)
+// asked is a request that is to be explained, as JSON.
+type asked struct{ Question row.Body }
+
+func (d Deps) explain(ctx context.Context, s row.Scope, p asked) (any, error) {
+	x, err := d.Decisions.Explain(ctx, s.Org, p.Question)
 	if _, bad := errors.AsType[BadRequestError](err); err != nil && !bad {
-		err = RefusedError{http.StatusInternalServerError, err.Error()}
+		err = row.Refusal{Status: http.StatusInternalServerError, Reason: err.Error()}
 	}
 	return x, err
+}
+
+// question is a request that is to be explained.
+type question struct {
+	Method string            `json:"method"`
+	Path   string            `json:"path"` // with the query
+	Header map[string]string `json:"header,omitempty"`
+	Body   string            `json:"body,omitempty"`
+	Org    string            `json:"org,omitempty"`
+	Key    string            `json:"key,omitempty"`
+	Team   string            `json:"team,omitempty"`
+	Roles  []string          `json:"roles,omitempty"`
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // history keeps one decision.
@@ -47,7 +48,7 @@ func (history) Log(_ context.Context, w io.Writer, org string, since time.Time) 
 		_, err := fmt.Fprintf(w, "{\"since\":%q}\n", since.Format(time.RFC3339))
 		return err
 	case "none":
-		return admin.RefusedError{Status: 409, Reason: "no file"}
+		return row.Refusal{Status: 409, Reason: "no file"}
 	}
 	return admin.ErrNoOrg
 }
@@ -69,9 +70,9 @@ func TestDecisions(t *testing.T) {
 		want                 string
 	}{
 		{"GET", "/admin/decisions/log?org=acme&since=2026-11-22T15:04:05Z", "", 200, `{"since":"2026-11-22T15:04:05Z"}`},
-		{"GET", "/admin/decisions/log?org=acme&since=1h", "", 400, "since"},
+		{"GET", "/admin/decisions/log?org=acme&since=yesterday", "", 400, "since"},
 		{"GET", "/admin/decisions/log?org=none", "", 409, "no file"},
-		{"GET", "/admin/decisions/log?org=other", "", 404, "name a configured organisation"},
+		{"GET", "/admin/decisions/log?org=acmee", "", 404, `did you mean \"acme\"?; known: acme, globex`},
 		{"GET", "/admin/decisions/d1", "", 200, `"decisionId": "d1"`},
 		{"GET", "/admin/decisions/d2", "", 404, "no decision of that id"},
 		{"GET", "/admin/decisions/away", "", 503, "does not answer"},
@@ -82,8 +83,13 @@ func TestDecisions(t *testing.T) {
 		{"GET", "/admin/decisions?refused=true", "", 200, `"Refused": true`},
 		{"GET", "/admin/decisions?refused=2", "", 400, "refused"},
 		{"GET", "/admin/decisions?since=2026-11-22T15:04:05Z", "", 200, `"Since": "2026-11-22T15:04:05Z"`},
-		{"GET", "/admin/decisions?since=1h", "", 400, "since"},
+		{"GET", "/admin/decisions?since=-1h", "", 400, "since"},
 		{"GET", "/admin/decisions?org=away", "", 200, `"incomplete": "the shared store`},
+		{"GET", "/admin/decisions?since=24h", "", 200, `"Since": "2001-09-08T01:46:40Z"`},
+		{"GET", "/admin/decisions?team=resarch", "", 404, `did you mean \"research\"?; known: ml, ops, research`},
+		{"GET", "/admin/decisions?org=globex&team=research", "", 404, `no team of globex is called \"research\"; known: ml`},
+		{"GET", "/admin/decisions?teem=research", "", 400, `"parameter": "teem"`},
+		{"GET", "/admin/decisions?limit=1&limit=2", "", 400, "more than once"},
 		{"GET", "/admin/decisions?limit=0", "", 400, "limit"},
 		{"GET", "/admin/decisions?limit=many", "", 400, "limit"},
 		{"POST", "/admin/explain", "{}", 200, `"asked": "{}"`},
@@ -92,7 +98,7 @@ func TestDecisions(t *testing.T) {
 		{"GET", "/admin/explain", "", 405, ""},
 		{"GET", "/admin/audit?org=acme", "", 200, `"org": "acme"`},
 		{"GET", "/admin/audit?org=away", "", 502, "deadline"},
-		{"GET", "/admin/audit", "", 404, "name a configured organisation"},
+		{"GET", "/admin/audit", "", 400, "org: is required"},
 		{"GET", "/admin/status", "", 200, `"revision": "p1"`},
 	} {
 		w := httptest.NewRecorder()

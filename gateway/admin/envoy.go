@@ -1,8 +1,9 @@
 package admin
 
 import (
-	"net/http"
+	"context"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -29,14 +30,19 @@ type EnvoySnapshot struct {
 	Gateways  []xds.Gateway     `json:"gateways"`
 }
 
-func (d Deps) envoys(*http.Request) (any, error) {
+func (d Deps) envoys(context.Context, row.Scope, row.None) (envoyList, error) {
 	return envoyList{d.Envoys.Groups(), d.Envoys.Nodes()}, nil
 }
 
-func (d Deps) envoySnapshot(r *http.Request) (any, error) {
-	resources, gateways, err := d.Envoys.Served(r.URL.Query().Get("group"))
+// grouped names a group of Envoys.
+type grouped struct {
+	Group string `query:"group,required" doc:"a node group of the configuration"`
+}
+
+func (d Deps) envoySnapshot(_ context.Context, _ row.Scope, p grouped) (EnvoySnapshot, error) {
+	resources, gateways, err := d.Envoys.Served(p.Group)
 	if err != nil {
-		err = BadRequestError{err.Error()}
+		err = row.Bad("group", "%s", err)
 	}
 	return EnvoySnapshot{Resources: resources, Gateways: gateways}, err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
@@ -21,69 +22,53 @@ type Attempts interface {
 	Take(addr netip.Addr) (ok bool, retryAfter time.Duration)
 }
 
-// guarded admits those who have the role of a route, and its organisation if they are
-// bound to one.
-func (d Deps) guarded(rt *route, next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		a := d.authenticate(w, r)
-		if a == nil {
+// guarded admits those who have the role of a row, and its organisation if they are bound to one.
+func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		s, ok := d.authenticate(w, req)
+		if !ok {
 			return
 		}
-		reason := ""
-		switch {
-		case !a.has(rt.role):
-			reason = "the role " + string(rt.role) + " is required"
-		case !a.within(rt.about, r):
-			reason = "the token is bound to organisation " + a.Org
-		}
-		if reason != "" {
-			d.Logger.WarnContext(r.Context(), "admin refused", "who", a.Name, "peer", peerOf(r).String(), "method", r.Method, "path", r.URL.Path, "reason", reason)
-			write(w, http.StatusForbidden, problem{reason})
+		s.Orgs, s.Now = d.Orgs(), d.Now()
+		q := req.URL.Query()
+		org, err := r.Admit(s, q.Get("org"))
+		if err != nil {
+			d.Logger.WarnContext(req.Context(), "admin refused", "who", s.Name, "peer", peerOf(req).String(), "method", req.Method, "path", req.URL.Path, "reason", err.Error())
+			fail(w, err)
 			return
 		}
-		next(w, a.attach(r))
+		if org != q.Get("org") { // the record of a change names it
+			q.Set("org", org)
+			req.URL.RawQuery = q.Encode()
+		}
+		next(w, attach(req, s))
 	}
-}
-
-// within reports whether a request is about what the admin is bound to. Where an
-// organisation can be named and none is, it becomes the admin's.
-func (a *Admin) within(about subject, r *http.Request) bool {
-	if a.Org == "" || about == ofAsking {
-		return true
-	}
-	q := r.URL.Query()
-	if org := q.Get("org"); about != ofOrg || org != "" && org != a.Org {
-		return false
-	}
-	q.Set("org", a.Org)
-	r.URL.RawQuery = q.Encode()
-	return true
 }
 
 // authenticate returns who asks. Without any admin it asks for a host that no page
 // elsewhere can have: a name can be pointed to this address behind a browser's back,
 // which then takes that page for ours (DNS rebinding). It answers what it refuses, and
-// returns nil.
+// reports false then.
 //
 // Guessing is slow: an address with too many wrong tokens gets 429 for each further one.
 // The right one passes whatever its address sent before, so that a key can
 // always be revoked.
-func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) *Admin {
+func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) (row.Scope, bool) {
 	admins := d.Admins()
 	if admins.Open() {
 		if !fixedHost(r.Host) {
-			write(w, http.StatusMisdirectedRequest, problem{"without an admin token, ask by address or as localhost"})
-			return nil
+			refuse(w, http.StatusMisdirectedRequest, "without an admin token, ask by address or as localhost")
+			return row.Scope{}, false
 		}
-		return openAdmin()
+		return openAdmin(), true
 	}
 	peer := peerOf(r)
 	given := r.Header.Get("Authorization")
 	err := errUnknown
 	if token, ok := strings.CutPrefix(given, "Bearer "); ok {
-		var a *Admin
-		if a, err = admins.Find(r.Context(), token, d.Now()); err == nil {
-			return a
+		var s row.Scope
+		if s, err = admins.Find(r.Context(), token, d.Now()); err == nil {
+			return s, true
 		}
 	}
 	unjudged, nobody := errors.Is(err, oidc.ErrUnavailable), errors.Is(err, errNoRole) || errors.Is(err, errNoName)
@@ -91,7 +76,7 @@ func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) *Admin {
 		if !unjudged && !nobody {
 			if ok, wait := d.Attempts.Take(peer); !ok {
 				d.slow(w, wait)
-				return nil
+				return row.Scope{}, false
 			}
 		}
 		d.Logger.WarnContext(r.Context(), "wrong admin token", "peer", peer.String(), "method", r.Method, "path", r.URL.Path, "reason", err.Error())
@@ -99,20 +84,20 @@ func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) *Admin {
 	switch {
 	case unjudged:
 		w.Header().Set("Retry-After", "5")
-		write(w, http.StatusServiceUnavailable, problem{oidc.ErrUnavailable.Error()})
+		refuse(w, http.StatusServiceUnavailable, oidc.ErrUnavailable.Error())
 	case nobody:
-		write(w, http.StatusForbidden, problem{err.Error()})
+		refuse(w, http.StatusForbidden, err.Error())
 	default:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		write(w, http.StatusUnauthorized, problem{errUnknown.Error()})
+		refuse(w, http.StatusUnauthorized, errUnknown.Error())
 	}
-	return nil
+	return row.Scope{}, false
 }
 
 func (d Deps) slow(w http.ResponseWriter, wait time.Duration) {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
 	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
-	write(w, http.StatusTooManyRequests, problem{"too many wrong admin tokens came from this address"})
+	refuse(w, http.StatusTooManyRequests, "too many wrong admin tokens came from this address")
 }
 
 // recorded logs what a request changed, or tried to: who, what, from where and with
@@ -126,7 +111,7 @@ func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 			seq, err = d.Audit.Intent(audit.Record{Who: who, Peer: peer, Operation: r.Method + " " + r.URL.Path, Query: query})
 			if err != nil {
 				d.Logger.ErrorContext(r.Context(), "the audit log cannot be written", "error", err)
-				write(w, http.StatusServiceUnavailable, problem{"what is changed must be recorded, and cannot be at the moment"})
+				refuse(w, http.StatusServiceUnavailable, "what is changed must be recorded, and cannot be at the moment")
 				return
 			}
 		}

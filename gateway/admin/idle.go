@@ -1,8 +1,10 @@
 package admin
 
 import (
-	"net/http"
+	"context"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // IdleList is what costs money and did not work at the last look; At is nil if there
@@ -35,15 +37,18 @@ type Kept struct {
 	Until    *time.Time `json:"until"`
 }
 
-func (d Deps) idle(r *http.Request) (any, error) {
-	return d.Spend.Idle(r.Context(), r.URL.Query().Get("org"))
+func (d Deps) idle(ctx context.Context, _ row.Scope, p scoped) (*IdleList, error) {
+	return d.Spend.Idle(ctx, string(p.Org))
 }
 
-func (d Deps) keep(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	span, err := time.ParseDuration(q.Get("for"))
-	if err != nil {
-		return nil, BadRequestError{"for: want a duration such as 24h"}
-	}
-	return d.Spend.Keep(r.Context(), q.Get("org"), q.Get("id"), span)
+// kept is a resource to be left alone.
+type kept struct {
+	scoped
+
+	ID  string   `query:"id,required" doc:"id of a resource"`
+	For row.Span `query:"for,required" doc:"how long, such as 24h, at most 30d; 0s ends it"`
+}
+
+func (d Deps) keep(ctx context.Context, _ row.Scope, p kept) (*Kept, error) {
+	return d.Spend.Keep(ctx, string(p.Org), p.ID, time.Duration(p.For))
 }

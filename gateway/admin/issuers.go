@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
@@ -16,9 +17,9 @@ type Issuer struct {
 	ID          string `yaml:"id,required" doc:"short name, with which the names of its admins begin in the audit log: id:NAME"`
 	oidc.Config `yaml:",inline"`
 
-	Claims ClaimNames      `yaml:"claims" doc:"which claims of a token say who its admin is: a name, or a JSON pointer such as /realm_access/roles"`
-	Grants map[string]Role `yaml:"grants,required" doc:"roles by values of claims.roles, of which others are ignored; a token that leads to none is refused"`
-	Org    string          `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
+	Claims ClaimNames          `yaml:"claims" doc:"which claims of a token say who its admin is: a name, or a JSON pointer such as /realm_access/roles"`
+	Grants map[string]row.Role `yaml:"grants,required" doc:"roles by values of claims.roles, of which others are ignored; a token that leads to none is refused"`
+	Org    string              `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
 }
 
 // ClaimNames names claims.
@@ -55,24 +56,24 @@ func (d *Directory) WithIssuers(issuers []Issuer, keys *oidc.Keys) *Directory {
 func (d *Directory) Verifier() *oidc.Verifier { return d.verifier }
 
 // issued returns the admin that a token was issued to.
-func (d *Directory) issued(ctx context.Context, token string) (*Admin, error) {
+func (d *Directory) issued(ctx context.Context, token string) (row.Scope, error) {
 	claims, err := d.verifier.Verify(ctx, token)
 	if err != nil {
-		return nil, err
+		return row.Scope{}, err
 	}
 	i := d.issuers[claims.Issuer]
-	a := &Admin{Org: i.Org}
+	a := row.Scope{Org: i.Org}
 	for _, value := range claims.Values(cmp.Or(i.Claims.Roles, "groups")) {
-		if role, ok := i.Grants[value]; ok && !slices.Contains(a.roles, role) {
-			a.roles = append(a.roles, role)
+		if role, ok := i.Grants[value]; ok && !slices.Contains(a.Roles, role) {
+			a.Roles = append(a.Roles, role)
 		}
 	}
-	if len(a.roles) == 0 {
-		return nil, errNoRole
+	if len(a.Roles) == 0 {
+		return row.Scope{}, errNoRole
 	}
 	names := claims.Values(cmp.Or(i.Claims.Name, "sub"))
 	if len(names) != 1 || names[0] == "" || len(names[0]) > maxName || strings.ContainsFunc(names[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errNoName
+		return row.Scope{}, errNoName
 	}
 	a.Name = i.ID + ":" + names[0]
 	return a, nil

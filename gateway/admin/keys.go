@@ -2,8 +2,9 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // Keys makes and withdraws keys at run time. Its errors are ErrNoOrg, a RefusedError or
@@ -22,28 +23,43 @@ type Keys interface {
 	Revoke(ctx context.Context, org, id, by string) error
 }
 
-func (d Deps) keys(r *http.Request) (any, error) {
-	keys, err := d.Keys.List(r.Context(), r.URL.Query().Get("org"))
+func (d Deps) keys(ctx context.Context, _ row.Scope, p scoped) (any, error) {
+	keys, err := d.Keys.List(ctx, string(p.Org))
 	return map[string]any{"keys": keys}, err
 }
 
-// createKey has the whole specification in its query, so that it is recorded with the
-// intent.
-func (d Deps) createKey(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	return d.Keys.Create(r.Context(), q.Get("org"), q.Get("spec"), asking(r).author())
+// made is a key to be made. The whole specification is a parameter, so that it is recorded with the intent.
+type made struct {
+	scoped
+
+	Spec string `query:"spec,required" doc:"a key as under keys of the configuration, in JSON"`
 }
 
-func (d Deps) rotateKey(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	overlap, err := time.ParseDuration(q.Get("overlap"))
-	if err != nil || overlap < 0 {
-		return nil, BadRequestError{"overlap: want a duration such as 24h, at least 0s"}
+func (d Deps) createKey(ctx context.Context, s row.Scope, p made) (any, error) {
+	return d.Keys.Create(ctx, string(p.Org), p.Spec, author(s))
+}
+
+// keyed names a key.
+type keyed struct {
+	scoped
+
+	ID string `query:"id,required" doc:"id of a key"`
+}
+
+// rotated is a key that gets another secret.
+type rotated struct {
+	keyed
+
+	Overlap row.Span `query:"overlap,required" doc:"how long those it has are accepted, such as 24h"`
+}
+
+func (d Deps) rotateKey(ctx context.Context, _ row.Scope, p rotated) (any, error) {
+	if p.Overlap < 0 {
+		return nil, row.Bad("overlap", "must be at least 0s")
 	}
-	return d.Keys.Rotate(r.Context(), q.Get("org"), q.Get("id"), overlap)
+	return d.Keys.Rotate(ctx, string(p.Org), p.ID, time.Duration(p.Overlap))
 }
 
-func (d Deps) revokeKey(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	return nil, d.Keys.Revoke(r.Context(), q.Get("org"), q.Get("id"), asking(r).author())
+func (d Deps) revokeKey(ctx context.Context, s row.Scope, p keyed) (row.Nothing, error) {
+	return row.Nothing{}, d.Keys.Revoke(ctx, string(p.Org), p.ID, author(s))
 }

@@ -2,8 +2,9 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // Legacy tells who still calls the retired interfaces.
@@ -35,7 +36,17 @@ type LegacyCall struct {
 	Lost map[string]int64 `json:"lost,omitempty"`
 }
 
-func (d Deps) legacy(r *http.Request) (any, error) {
-	calls, err := d.Legacy.Calls(r.Context(), r.URL.Query().Get("org"))
+// anyOrg are parameters that may name an organisation.
+type anyOrg struct {
+	Org row.Org `query:"org" doc:"only this organisation; absent is all"`
+}
+
+// legacyList is the calls as they are answered.
+type legacyList struct {
+	Calls []LegacyCall `json:"calls"`
+}
+
+func (d Deps) legacy(ctx context.Context, _ row.Scope, p anyOrg) (legacyList, error) {
+	calls, err := d.Legacy.Calls(ctx, string(p.Org))
 	return legacyList{calls}, err
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"context"
 	"encoding"
 	"encoding/json"
 	"net/http"
@@ -10,80 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
-
-// call describes a route in the OpenAPI document.
-type call struct {
-	// handle writes the whole answer of a route that has no function that returns it.
-	handle  http.HandlerFunc
-	summary string
-	query   []param
-	// body is the content of the request, a zero value of its type; nil for none.
-	body any
-	// answer is a zero value of what success answers as JSON; nil where media says what
-	// else it is, and for a 204 without media.
-	answer any
-	status int // of success; 0 is 200
-	media  string
-	// fails are the statuses beside those that every guarded route has.
-	fails []int
-}
-
-// param is one of a query.
-type param struct {
-	name, doc string
-	required  bool
-	many      bool
-}
-
-// Parameters that several routes have.
-var ( //nolint:gochecknoglobals // read only
-	paramOrg    = param{name: "org", doc: "id of an organisation", required: true}
-	paramAnyOrg = param{name: "org", doc: "id of an organisation; absent is all"}
-	paramKey    = param{name: "id", doc: "id of a key", required: true}
-	paramID     = param{name: "id", doc: "id of a resource", required: true}
-	paramAnswer = []param{
-		paramOrg,
-		{name: "id", doc: "id of the request for approval", required: true},
-		{name: "by", doc: "who answers, at most 100 bytes; required with the shared token, and otherwise the name of the admin"},
-		{name: "reason", doc: "why, at most 500 bytes"},
-		{name: "for", doc: "how long a grant can be used, such as 1h, which is the default; at most 168h"},
-		{name: "max_usd", doc: "what the call may cost, per hour or run; absent is what it cost when it was refused"},
-	}
-	paramDecisions = []param{
-		paramAnyOrg,
-		{name: "team", doc: "keeps those of a team"},
-		{name: "key", doc: "keeps those of a key"},
-		{name: "refused", doc: "true keeps what was refused"},
-		{name: "own", doc: "true keeps what the gateway did by itself"},
-		{name: "since", doc: "keeps what is later than an RFC 3339 time"},
-		{name: "limit", doc: "how many at most, from 1 to 1000; absent is 50"},
-	}
-	paramCosts = []param{
-		paramOrg,
-		{name: "from", doc: "first hour, a date or an RFC 3339 time; absent is 30 days before the end"},
-		{name: "to", doc: "end of the last hour, likewise; absent is the end of today"},
-		{name: "bucket", doc: "hour, day, month or total; absent is day"},
-	}
-)
-
-// costQuery lists the parameters of a question about costs.
-func costQuery(by bool) []param {
-	out := slices.Clone(paramCosts)
-	if by {
-		out = append(out, param{name: "by", doc: "what to group by: " + strings.Join(dimensions, ", ") + ", label:NAME", many: true})
-	}
-	for _, d := range dimensions {
-		out = append(out, param{name: d, doc: "keeps what has one of the values", many: true})
-	}
-	out = append(out, param{name: "label", doc: "name=value keeps what has the label; name= what has none of the name", many: true})
-	return out
-}
-
-// problem is every refusal of this listener.
-type problem struct {
-	Error string `json:"error"`
-}
 
 // probed is what a probe answers.
 type probed struct {
@@ -95,15 +25,15 @@ type probed struct {
 type object = map[string]any
 
 // document describes routes as OpenAPI 3.1 does.
-func document(routes []route) object {
+func document(rows []row.Row) object {
 	s := shapes{schemas: make(object), names: make(map[reflect.Type]string)}
 	paths := make(object)
-	for _, r := range routes {
-		method, path, _ := strings.Cut(r.pattern, " ")
+	for _, r := range rows {
+		path := r.Path()
 		if paths[path] == nil {
 			paths[path] = make(object)
 		}
-		paths[path].(object)[strings.ToLower(method)] = s.operation(&r, path)
+		paths[path].(object)[strings.ToLower(r.Method())] = s.operation(&r)
 	}
 	return object{
 		"openapi": "3.1.0",
@@ -119,55 +49,81 @@ func document(routes []route) object {
 	}
 }
 
-func (s *shapes) operation(r *route, path string) object {
-	var params []object
-	for part := range strings.SplitSeq(path, "/") {
-		if name, ok := strings.CutPrefix(part, "{"); ok {
-			params = append(params, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": object{"type": "string"}})
+func (s *shapes) operation(r *row.Row) object {
+	params := make([]object, 0, len(r.Parameters()))
+	for _, p := range r.Parameters() {
+		place, schema := "query", schemaOf(&p)
+		if strings.Contains(r.Path(), "{"+p.Name+"}") {
+			place = "path"
 		}
+		params = append(params, object{"name": p.Name, "in": place, "required": p.Required, "description": p.Doc, "schema": schema})
 	}
-	for _, p := range r.query {
-		schema := object{"type": "string"}
-		if p.many {
-			schema = object{"type": "array", "items": schema}
-		}
-		params = append(params, object{"name": p.name, "in": "query", "required": p.required, "description": p.doc, "schema": schema})
-	}
-	fails := slices.Clone(r.fails)
-	if r.role != anyone {
-		fails = append(fails, http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable)
-	}
-	if r.changes {
-		fails = append(fails, http.StatusServiceUnavailable)
-	}
-	responses := make(object)
-	for _, status := range fails {
-		answer := any(problem{})
-		if r.role == anyone {
-			answer = probed{}
-		}
-		responses[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.json(answer)}
-	}
-	switch {
-	case r.answer != nil:
-		status := cmp.Or(r.status, http.StatusOK)
-		responses[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.json(r.answer)}
-	case r.media != "":
-		responses["200"] = object{"description": "OK", "content": object{r.media: object{}}}
-	default:
-		responses["204"] = object{"description": "No Content"}
-	}
-	op := object{"summary": r.summary, "responses": responses}
-	if params != nil {
+	op := object{"summary": r.Summary, "responses": s.responses(r)}
+	if len(params) > 0 {
 		op["parameters"] = params
 	}
-	if r.body != nil {
-		op["requestBody"] = object{"required": true, "content": s.json(r.body)}
+	if r.Body != nil {
+		op["requestBody"] = object{"required": true, "content": s.content("application/json", r.Body)}
 	}
-	if r.role != anyone {
-		op["security"] = []object{{"token": []Role{r.role}}}
+	if r.Role != row.Anyone {
+		op["security"] = []object{{"token": []row.Role{r.Role}}}
 	}
 	return op
+}
+
+// responses are the answers of a row. What is wrong with parameters is 400, and what they name that is not there 404.
+func (s *shapes) responses(r *row.Row) object {
+	fails, media, answer := slices.Clone(r.Fails), "application/problem+json", reflect.TypeFor[problem]()
+	if r.Role == row.Anyone {
+		media, answer = "application/json", reflect.TypeFor[probed]()
+	} else {
+		fails = append(fails, http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+	}
+	if r.Handle == nil {
+		fails = append(fails, http.StatusBadRequest)
+	}
+	for _, p := range r.Parameters() {
+		if p.Type == reflect.TypeFor[row.Org]() || p.Type == reflect.TypeFor[row.Team]() {
+			fails = append(fails, http.StatusNotFound)
+		}
+	}
+	out := make(object)
+	for _, status := range fails {
+		out[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.content(media, answer)}
+	}
+	switch t := r.Answers(); {
+	case t != nil:
+		status := cmp.Or(r.Status, http.StatusOK)
+		out[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.content("application/json", t)}
+	case r.Media != "":
+		out["200"] = object{"description": "OK", "content": object{r.Media: object{}}}
+	default:
+		out["204"] = object{"description": "No Content"}
+	}
+	return out
+}
+
+// schemaOf is what a parameter accepts.
+func schemaOf(p *row.Param) object {
+	schema := object{"type": "string"}
+	switch {
+	case p.Type.Kind() == reflect.Bool:
+		schema["type"] = "boolean"
+	case p.Type.Kind() == reflect.Int:
+		schema["type"], schema["minimum"] = "integer", p.Min
+		if p.Max > 0 {
+			schema["maximum"] = p.Max
+		}
+	case p.OneOf != nil:
+		schema["enum"] = p.OneOf
+	}
+	if p.Default != "" {
+		schema["default"] = p.Default
+	}
+	if p.Many {
+		schema = object{"type": "array", "items": schema}
+	}
+	return schema
 }
 
 // shapes collects the schemas of types.
@@ -176,23 +132,8 @@ type shapes struct {
 	names   map[reflect.Type]string
 }
 
-func (s *shapes) json(zero any) object {
-	if l, ok := zero.(list); ok {
-		properties := object{l.name: object{"type": "array", "items": s.of(reflect.TypeOf(l.item))}}
-		for _, name := range l.beside {
-			properties[name] = object{"type": "string"}
-		}
-		return object{"application/json": object{"schema": object{"type": "object", "properties": properties, "required": []string{l.name}, "additionalProperties": false}}}
-	}
-	return object{"application/json": object{"schema": s.of(reflect.TypeOf(zero))}}
-}
-
-// list is an object that holds a list of such items under a name, and may hold other
-// strings beside it.
-type list struct {
-	name   string
-	item   any
-	beside []string
+func (s *shapes) content(media string, t reflect.Type) object {
+	return object{media: object{"schema": s.of(t)}}
 }
 
 // of returns the schema of what package json makes of a type.
@@ -259,6 +200,6 @@ func (s *shapes) structure(t reflect.Type) object {
 }
 
 // openAPI answers with the document.
-func (d Deps) openAPI(*http.Request) (any, error) {
-	return document(d.routes()), nil
+func (d Deps) openAPI(context.Context, row.Scope, row.None) (object, error) {
+	return document(d.Rows()), nil
 }

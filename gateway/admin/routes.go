@@ -3,106 +3,159 @@ package admin
 import (
 	"net/http"
 	"net/http/pprof"
+	"reflect"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Shapes are zero values of what Decisions, Approvals and Keys return, for the document
-// that describes the API.
+// Shapes are zero values of what Decisions, Approvals and Keys return, for the description of the API.
 type Shapes struct{ Report, Summary, Audit, Approval, Key, Made any }
 
-// route is one entry of the admin API.
-type route struct {
-	pattern string
-	// do returns what is answered; call says how.
-	do func(r *http.Request) (any, error)
-	// role is required; anyone requires no token: probes and metrics.
-	role  Role
-	about subject
-	// changes marks routes that change something; each such request is logged.
-	changes bool
-	call
-}
-
-// subject is what a route is about, which bounds who is bound to an organisation.
-type subject int
-
-const (
-	// ofGateway is not for those who are bound.
-	ofGateway subject = iota
-	// ofOrg is for the organisation that the parameter org names.
-	ofOrg
-	// ofAsking shows everyone what is theirs.
-	ofAsking
-)
-
-// ofLedger are the statuses of routes about the ledger of an organisation.
-var ofLedger = []int{http.StatusBadRequest, http.StatusNotFound, http.StatusServiceUnavailable} //nolint:gochecknoglobals // read only
-
-// ofKeys are those of changes of keys.
-var ofKeys = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusServiceUnavailable} //nolint:gochecknoglobals // read only
-
-// routes is the whole of the admin API.
-func (d Deps) routes() []route {
+// Rows returns the whole of the operators' listener. Those of the zero Deps can be read, and not be asked.
+func (d Deps) Rows() []row.Row {
+	seconds := []row.Param{{Name: "seconds", Doc: "how long", Type: reflect.TypeFor[int]()}}
 	const profile = "application/octet-stream"
-	return []route{
-		{"GET /livez", live, anyone, ofGateway, false, call{summary: "Whether the process runs", answer: probed{}}},
-		{"GET /readyz", nil, anyone, ofGateway, false, call{handle: d.ready, summary: "Whether calls are served", answer: probed{}, fails: []int{503}}},
-		{"GET /metrics", nil, anyone, ofGateway, false, call{handle: d.Metrics.ServeHTTP, summary: "Metrics for Prometheus", media: "text/plain"}},
-		{"GET /admin/openapi.json", d.openAPI, RoleViewer, ofAsking, false, call{summary: "This document", answer: object{}}},
-		{"GET /admin/status", d.status, RoleViewer, ofGateway, false, call{summary: "The configuration in force", answer: Report{}}},
-		{"GET /admin/limits", d.limits, RoleViewer, ofOrg, false, call{summary: "Windows in use of the quotas of an organisation", query: []param{paramOrg}, answer: windowList{}, fails: []int{404, 503}}},
-		{"POST /admin/limits/reset", d.reset, RoleOperator, ofOrg, true, call{summary: "Empty the windows of a scope, or of the whole organisation", query: []param{paramOrg, {name: "scope", doc: "key:ID, team:ID or org; absent is all"}}, fails: ofLedger}},
-		{"GET /admin/spend", d.spend, RoleViewer, ofOrg, false, call{summary: "The ledger of an organisation", query: []param{paramOrg}, answer: Ledger{}, fails: ofLedger}},
-		{"POST /admin/spend/reconcile", d.reconcile, RoleOperator, ofOrg, true, call{summary: "Compare the ledger with the platform", query: []param{paramOrg}, answer: Reconciled{}, fails: ofLedger}},
-		{"POST /admin/spend/adopt", d.adopt, RoleOperator, ofOrg, true, call{summary: "Give a resource an owner", query: []param{paramOrg, paramID, {name: "team", doc: "id of a team"}, {name: "key", doc: "id of a key"}}, answer: Adopted{}, fails: ofLedger}},
-		{"POST /admin/spend/holds/release", d.releaseHold, RoleOperator, ofOrg, true, call{summary: "End a reservation", query: []param{paramOrg, {name: "id", doc: "id of a hold", required: true}, {name: "reason", doc: "why, at most 500 bytes", required: true}}, answer: Hold{}, fails: ofLedger}},
-		{"GET /admin/spend/history", d.costs, RoleViewer, ofOrg, false, call{summary: "What resources have cost", query: costQuery(true), answer: Costs{}, fails: ofLedger}},
-		{"GET /admin/spend/forecast", d.forecast, RoleViewer, ofOrg, false, call{summary: "What each scope is likely to spend", query: []param{paramOrg}, answer: Forecasts{}, fails: ofLedger}},
-		{"GET /admin/spend/export", nil, RoleViewer, ofOrg, false, call{handle: d.export, summary: "What resources have cost, in the columns of FOCUS 1.2", query: costQuery(false), media: "text/csv", fails: ofLedger}},
-		{"GET /admin/spend/idle", d.idle, RoleViewer, ofOrg, false, call{summary: "What costs money and does not work", query: []param{paramOrg}, answer: IdleList{}, fails: ofLedger}},
-		{"POST /admin/spend/keep", d.keep, RoleOperator, ofOrg, true, call{summary: "Leave an idle resource alone", query: []param{paramOrg, paramID, {name: "for", doc: "how long, such as 24h; 0s ends it", required: true}}, answer: Kept{}, fails: ofLedger}},
-		{"GET /admin/approvals", d.approvals, RoleViewer, ofOrg, false, call{summary: "Requests for approval", query: []param{paramOrg}, answer: list{name: "approvals", item: d.Shapes.Approval}, fails: []int{404, 503}}},
-		{"POST /admin/approvals/grant", d.grant, RoleApprover, ofOrg, true, call{summary: "Let a refused call pass once", query: paramAnswer, answer: d.Shapes.Approval, fails: ofLedger}},
-		{"POST /admin/approvals/deny", d.deny, RoleApprover, ofOrg, true, call{summary: "Deny a request for approval", query: paramAnswer[:4], answer: d.Shapes.Approval, fails: ofLedger}},
-		{"GET /admin/keys", d.keys, RoleViewer, ofOrg, false, call{summary: "Keys of an organisation, those of the configuration among them", query: []param{paramOrg}, answer: list{name: "keys", item: d.Shapes.Key}, fails: ofLedger}},
-		{"POST /admin/keys/create", d.createKey, RoleAdmin, ofOrg, true, call{summary: "Make a key", query: []param{paramOrg, {name: "spec", doc: "a key as under keys of the configuration, in JSON", required: true}}, status: 201, answer: d.Shapes.Made, fails: ofKeys}},
-		{"POST /admin/keys/rotate", d.rotateKey, RoleAdmin, ofOrg, true, call{summary: "Give a key another secret", query: []param{paramOrg, paramKey, {name: "overlap", doc: "how long those it has are accepted, such as 24h", required: true}}, answer: d.Shapes.Made, fails: ofKeys}},
-		{"POST /admin/keys/revoke", d.revokeKey, RoleAdmin, ofOrg, true, call{summary: "Withdraw a key", query: []param{paramOrg, paramKey}, fails: ofKeys}},
-		{"GET /admin/tokens/revoked", d.revokedTokens, RoleViewer, ofGateway, false, call{summary: "Tokens of issuers that are revoked", answer: revokedList{}, fails: []int{503}}},
-		{"POST /admin/tokens/revoke", d.revokeToken, RoleAdmin, ofGateway, true, call{summary: "Revoke a token of an issuer, or those of a subject that were issued until now", query: []param{{name: "issuer", doc: "id or URL of an issuer", required: true}, {name: "id", doc: "jti of the token"}, {name: "subject", doc: "sub of the tokens"}}, answer: RevokedToken{}, fails: []int{400, 404, 409, 503}}},
-		{"GET /admin/legacy", d.legacy, RoleViewer, ofOrg, false, call{summary: "Who calls the retired interfaces", query: []param{paramAnyOrg}, answer: legacyList{}, fails: []int{404, 503}}},
-		{"GET /admin/envoy", d.envoys, RoleViewer, ofGateway, false, call{summary: "Groups of Envoys, and the Envoys connected to this gateway", answer: envoyList{}}},
-		{"GET /admin/envoy/snapshot", d.envoySnapshot, RoleViewer, ofGateway, false, call{summary: "What a group of Envoys is served", query: []param{{name: "group", doc: "a node group of the configuration", required: true}}, answer: EnvoySnapshot{}, fails: []int{400}}},
-		{"GET /admin/decisions", d.decisions, RoleViewer, ofOrg, false, call{summary: "The latest exchanges", query: paramDecisions, answer: list{"decisions", d.Shapes.Summary, []string{"incomplete"}}, fails: []int{400}}},
-		{"GET /admin/decisions/log", nil, RoleOperator, ofOrg, false, call{handle: d.decisionLog, summary: "The decision log of this gateway, an event per line", query: []param{paramOrg, {name: "since", doc: "keeps what is later than an RFC 3339 time"}}, media: "application/x-ndjson", fails: []int{400, 404, 409}}},
-		{"GET /admin/decisions/{id}", d.decision, RoleViewer, ofAsking, false, call{summary: "What became of an exchange, stage by stage", answer: d.Shapes.Report, fails: []int{404, 503}}},
-		{"POST /admin/explain", d.explain, RoleViewer, ofAsking, false, call{summary: "What would become of a request", body: question{}, answer: d.Shapes.Report, fails: []int{400, 500}}},
-		{"GET /admin/audit", d.audit, RoleViewer, ofOrg, false, call{summary: "What an organisation has, held against its policies", query: []param{paramOrg}, answer: d.Shapes.Audit, fails: []int{404, 502}}},
-		{"GET /debug/pprof/", nil, RoleOperator, ofGateway, false, call{handle: pprof.Index, summary: "Profiles of the process", media: "text/html"}},
-		{"GET /debug/pprof/profile", nil, RoleOperator, ofGateway, false, call{handle: pprof.Profile, summary: "A profile of the processors", query: []param{{name: "seconds", doc: "how long; absent is 30"}}, media: profile}},
-		{"GET /debug/pprof/symbol", nil, RoleOperator, ofGateway, false, call{handle: pprof.Symbol, summary: "Names of program counters", media: "text/plain"}},
-		{"GET /debug/pprof/trace", nil, RoleOperator, ofGateway, false, call{handle: pprof.Trace, summary: "A trace of the execution", query: []param{{name: "seconds", doc: "how long; absent is 1"}}, media: profile}},
+	return []row.Row{
+		{Pattern: "GET /livez", Summary: "Whether the process runs", Handle: live, Answer: reflect.TypeFor[probed]()},
+		{Pattern: "GET /readyz", Summary: "Whether calls are served", Handle: d.ready, Answer: reflect.TypeFor[probed](), Fails: []int{http.StatusServiceUnavailable}},
+		{Pattern: "GET /metrics", Summary: "Metrics for Prometheus", Handle: d.metrics, Media: "text/plain"},
+		{Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.openAPI)},
+		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: row.Viewer, Ask: row.Do(d.status)},
+		{
+			Pattern: "GET /admin/orgs", Summary: "Organisations, their teams and policies", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.orgs),
+			Commands: []row.Command{{Use: "orgs", Example: "tollgate orgs"}},
+		},
+		{
+			Pattern: "GET /admin/limits", Summary: "Windows in use of the quotas of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.limits),
+			Commands: []row.Command{{Use: "limits show ORG", Short: "Show the windows in use, what is left, and who holds leases", Example: "tollgate limits show acme"}},
+		},
+		{
+			Pattern: "POST /admin/limits/reset", Summary: "Empty the windows of a scope, or of the whole organisation", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.reset),
+			Commands: []row.Command{{Use: "limits reset ORG", Example: "tollgate limits reset acme --scope key:ann"}},
+		},
+		{
+			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.spend),
+			Commands: []row.Command{{Use: "spend show ORG", Short: "Show budgets, what is spent, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
+		},
+		{
+			Pattern: "POST /admin/spend/reconcile", Summary: "Compare the ledger with the platform", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.reconcile),
+			Commands: []row.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with what the platform has, now", Example: "tollgate spend reconcile acme"}},
+		},
+		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.adopt)},
+		{
+			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.holds),
+			Commands: []row.Command{{Use: "spend holds ORG", Short: "Show reservations whose call has not ended, or whose end is not known", Example: "tollgate spend holds acme"}},
+		},
+		{
+			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.releaseHold),
+			Commands: []row.Command{{Use: "spend holds release ORG ID", Short: "End a reservation whose call has left nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
+		},
+		{
+			Pattern: "GET /admin/spend/history", Summary: "What resources have cost", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.costs),
+			Commands: []row.Command{
+				{Use: "spend history ORG", Short: "Show what resources have cost, by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
+				{Use: "spend top ORG", Short: "Show what costs most", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
+			},
+		},
+		{
+			Pattern: "GET /admin/spend/forecast", Summary: "What each scope is likely to spend", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.forecast),
+			Commands: []row.Command{{Use: "spend forecast ORG", Short: "Estimate what is spent by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
+		},
+		{
+			Pattern: "GET /admin/spend/export", Summary: "What resources have cost, in the columns of FOCUS 1.2", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.export), Media: "text/csv; charset=utf-8",
+			Commands: []row.Command{{Use: "spend export ORG", Short: "Write what resources have cost as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
+		},
+		{
+			Pattern: "GET /admin/spend/idle", Summary: "What costs money and does not work", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.idle),
+			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show what costs money and does not work, whose it is, since when, and what it costs a month", Example: "tollgate spend idle acme"}},
+		},
+		{
+			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.keep),
+			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
+		},
+		{
+			Pattern: "GET /admin/approvals", Summary: "Requests for approval", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.approvals), Answer: row.List("approvals", d.Shapes.Approval),
+			Commands: []row.Command{{Use: "approvals list ORG", Short: "Show what waits for an answer, and what was answered of late", Example: "tollgate approvals list acme"}},
+		},
+		{
+			Pattern: "POST /admin/approvals/grant", Summary: "Let a refused call pass once", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(d.grant), Answer: row.TypeOf(d.Shapes.Approval),
+			Commands: []row.Command{{
+				Use: "approvals grant ORG ID", Short: "Let the caller make the refused call, once", Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
+				Long: `Lets the caller of a refused call make it once more: the very same call, for
+at most a price, within a time. It passes what it was refused by and nothing else:
+other policies, budgets and limits hold.`,
+			}},
+		},
+		{
+			Pattern: "POST /admin/approvals/deny", Summary: "Deny a request for approval", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(d.deny), Answer: row.TypeOf(d.Shapes.Approval),
+			Commands: []row.Command{{Use: "approvals deny ORG ID", Short: "Refuse a request, or take back a grant that was not used", Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
+		},
+		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.keys), Answer: row.List("keys", d.Shapes.Key)},
+		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.createKey), Status: http.StatusCreated, Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
+		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.rotateKey), Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
+		{
+			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.revokeKey), Fails: ofKeys(),
+			Commands: []row.Command{{Use: "keys revoke ORG/KEY", Short: "Withdraw a key that was made at run time, and end its streams", Example: "tollgate keys revoke acme/batch"}},
+		},
+		{
+			Pattern: "GET /admin/tokens/revoked", Summary: "Tokens of issuers that are revoked", Role: row.Viewer, Ask: row.Do(d.revokedTokens),
+			Commands: []row.Command{{Use: "tokens list", Short: "List what is revoked, until it is forgotten", Example: "tollgate tokens list"}},
+		},
+		{
+			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token of an issuer, or those of a subject that were issued until now", Role: row.Admin, Changes: true, Ask: row.Do(d.revokeToken), Fails: []int{http.StatusNotFound, http.StatusConflict},
+			Commands: []row.Command{{
+				Use: "tokens revoke ISSUER", Short: "Revoke a token, or all that a subject was issued until now, and end their streams",
+				Example: "tollgate tokens revoke corp --id 6f1c9a\ntollgate tokens revoke corp --subject ann@acme.example",
+				Long: `Revokes a token of an issuer, or all that a subject was issued until now: at the
+gateway that is asked at once, at all others within two seconds. The issuer is named by
+its id in the configuration, or by its URL. A subject that can still get tokens from its
+issuer is accepted again with a new one: to keep it out, lock it there.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/legacy", Summary: "Who calls the retired interfaces", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
+			Commands: []row.Command{{
+				Use: "migrate report", Short: "List who calls v1 and GraphQL, how often, and what to call instead", Example: "tollgate migrate report --org acme -o csv",
+				Long: `Asks a running gateway who still calls the retired interfaces: one line for each
+key, program and operation, with the v2 operation that takes its place and the
+fields v2 has no place for. A GraphQL document counts for each of its root fields.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: row.Viewer, Ask: row.Do(d.envoys),
+			Commands: []row.Command{{
+				Use: "envoy status", Short: "Show the groups of Envoys, those connected to a gateway, and what they refused", Example: "tollgate envoy status",
+				Long: `Shows each group of Envoys, with how many are connected to all gateways and to
+this one, and what an Envoy refused that none has taken since; then the Envoys that
+are connected to this gateway, with the versions that they have.`,
+			}},
+		},
+		{Pattern: "GET /admin/envoy/snapshot", Summary: "What a group of Envoys is served", Role: row.Viewer, Ask: row.Do(d.envoySnapshot)},
+		{
+			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete"),
+			Commands: []row.Command{{
+				Use: "decisions", Short: "List what was decided, by any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
+				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
+of all that share its Redis what was refused, warned of or excepted, or changed
+something (decisions.shared). "tollgate explain ID" tells how each came about.`,
+			}},
+		},
+		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
+		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
+		{Pattern: "POST /admin/explain", Summary: "What would become of a request", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},
+		{Pattern: "GET /admin/audit", Summary: "What an organisation has, held against its policies", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.audit), Answer: row.TypeOf(d.Shapes.Audit), Fails: []int{http.StatusBadGateway}},
+		{Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: row.Operator, Handle: pprof.Index, Media: "text/html"},
+		{Pattern: "GET /debug/pprof/profile", Summary: "A profile of the processors", Role: row.Operator, Handle: pprof.Profile, Params: seconds, Media: profile},
+		{Pattern: "GET /debug/pprof/symbol", Summary: "Names of program counters", Role: row.Operator, Handle: pprof.Symbol, Media: "text/plain"},
+		{Pattern: "GET /debug/pprof/trace", Summary: "A trace of the execution", Role: row.Operator, Handle: pprof.Trace, Params: seconds, Media: profile},
 	}
 }
 
-// windowList and legacyList are lists as they are answered.
-type windowList struct {
-	Windows []Window `json:"windows"`
+// ofKeys are the statuses of refused changes of keys.
+func ofKeys() []int {
+	return []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 }
 
-type legacyList struct {
-	Calls []LegacyCall `json:"calls"`
-}
+func live(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, probed{Status: "live"}) }
 
-// question is a request that is to be explained.
-type question struct {
-	Method string            `json:"method"`
-	Path   string            `json:"path"` // with the query
-	Header map[string]string `json:"header,omitempty"`
-	Body   string            `json:"body,omitempty"`
-	Org    string            `json:"org,omitempty"`
-	Key    string            `json:"key,omitempty"`
-	Team   string            `json:"team,omitempty"`
-	Roles  []string          `json:"roles,omitempty"`
-}
-
-func live(*http.Request) (any, error) { return probed{Status: "live"}, nil }
+func (d Deps) metrics(w http.ResponseWriter, r *http.Request) { d.Metrics.ServeHTTP(w, r) }

@@ -2,8 +2,10 @@ package admin
 
 import (
 	"context"
-	"net/http"
+	"slices"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // Spend shows the ledger of an organisation and makes it follow the platform. All
@@ -146,27 +148,99 @@ type Reconciled struct {
 	Rebuilt   bool `json:"rebuilt"`
 }
 
-func (d Deps) spend(r *http.Request) (any, error) {
-	return d.Spend.Show(r.Context(), r.URL.Query().Get("org"))
+// shown says what of a ledger is shown.
+type shown struct {
+	scoped
+
+	Team     row.Team `query:"team" doc:"only this team"`
+	Key      string   `query:"key" doc:"only this key"`
+	Kind     string   `query:"kind" doc:"only resources of this kind"`
+	Resource string   `query:"resource" doc:"only this resource"`
+	GPU      string   `query:"gpu" doc:"only resources with this type of GPU or CPU"`
+	DC       string   `query:"dc" doc:"only resources in this data centre"`
+	Label    []string `query:"label" doc:"only resources with this label, name=value, or name= for those that have none of the name"`
 }
 
-func (d Deps) releaseHold(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	if reason := q.Get("reason"); reason == "" || len(reason) > 500 {
-		return nil, BadRequestError{"reason: say why, in at most 500 bytes"}
-	}
-	return d.Spend.Release(r.Context(), q.Get("org"), q.Get("id"), q.Get("reason"))
-}
-
-func (d Deps) adopt(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	return d.Spend.Adopt(r.Context(), q.Get("org"), q.Get("id"), q.Get("team"), q.Get("key"))
-}
-
-func (d Deps) reconcile(r *http.Request) (any, error) {
-	done, err := d.Spend.Reconcile(r.Context(), r.URL.Query().Get("org"))
+func (d Deps) spend(ctx context.Context, _ row.Scope, p shown) (*Ledger, error) {
+	l, err := d.Spend.Show(ctx, string(p.Org))
 	if err != nil {
-		d.Logger.WarnContext(r.Context(), "a ledger could not be reconciled with the platform", "error", err.Error())
+		return nil, err
+	}
+	return l, p.keep(l)
+}
+
+// keep leaves out what is not asked for.
+func (p *shown) keep(l *Ledger) error {
+	labels := make(map[string]string, len(p.Label))
+	for _, label := range p.Label {
+		name, value, err := cutLabel(label)
+		if err != nil {
+			return err
+		}
+		labels[name] = value
+	}
+	unlike := func(asked, value string) bool { return asked != "" && asked != value }
+	team := string(p.Team)
+	l.Resources = slices.DeleteFunc(l.Resources, func(r Resource) bool {
+		for name, value := range labels {
+			if r.Labels[name] != value {
+				return true
+			}
+		}
+		return unlike(team, r.Team) || unlike(p.Key, r.Key) || unlike(p.Kind, r.Kind) || unlike(p.Resource, r.ID) || unlike(p.GPU, r.GPU) || unlike(p.DC, r.DataCenter)
+	})
+	if team == "" && p.Key == "" {
+		return nil
+	}
+	l.Scopes = slices.DeleteFunc(l.Scopes, func(b Balance) bool {
+		return (team == "" || b.Scope != "team "+team) && (p.Key == "" || b.Scope != "key "+p.Key)
+	})
+	l.Holds = slices.DeleteFunc(l.Holds, func(h Hold) bool { return unlike(team, h.Team) || unlike(p.Key, h.Key) })
+	return nil
+}
+
+// holdList is reservations as they are answered.
+type holdList struct {
+	Holds []Hold `json:"holds"`
+}
+
+func (d Deps) holds(ctx context.Context, _ row.Scope, p scoped) (holdList, error) {
+	l, err := d.Spend.Show(ctx, string(p.Org))
+	if err != nil {
+		return holdList{}, err
+	}
+	return holdList{l.Holds}, nil
+}
+
+// ending is a reservation to be ended.
+type ending struct {
+	scoped
+
+	ID     string `query:"id,required" doc:"id of a reservation"`
+	Reason string `query:"reason,required" max:"500" doc:"why, for the audit log"`
+}
+
+func (d Deps) releaseHold(ctx context.Context, _ row.Scope, p ending) (*Hold, error) {
+	return d.Spend.Release(ctx, string(p.Org), p.ID, p.Reason)
+}
+
+// adopting is a resource and its next owner.
+type adopting struct {
+	scoped
+
+	ID   string   `query:"id,required" doc:"id of a resource"`
+	Team row.Team `query:"team" doc:"id of the team"`
+	Key  string   `query:"key" doc:"id of the key; its team is the owner, too"`
+}
+
+func (d Deps) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, error) {
+	return d.Spend.Adopt(ctx, string(p.Org), p.ID, string(p.Team), p.Key)
+}
+
+func (d Deps) reconcile(ctx context.Context, _ row.Scope, p scoped) (*Reconciled, error) {
+	done, err := d.Spend.Reconcile(ctx, string(p.Org))
+	if err != nil {
+		d.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "error", err.Error())
 		return nil, err
 	}
 	return done, nil

@@ -2,8 +2,9 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // Tokens revokes tokens of issuers. Its errors are a BadRequestError, a RefusedError or
@@ -33,12 +34,18 @@ type revokedList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
-func (d Deps) revokedTokens(r *http.Request) (any, error) {
-	list, err := d.Tokens.Revoked(r.Context())
+func (d Deps) revokedTokens(ctx context.Context, _ row.Scope, _ row.None) (revokedList, error) {
+	list, err := d.Tokens.Revoked(ctx)
 	return revokedList{list}, err
 }
 
-func (d Deps) revokeToken(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	return d.Tokens.Revoke(r.Context(), q.Get("issuer"), q.Get("id"), q.Get("subject"), asking(r).author())
+// revoked says which tokens are to be accepted no more.
+type revoked struct {
+	Issuer  string `query:"issuer,required" doc:"id or URL of an issuer"`
+	ID      string `query:"id" doc:"claim jti of the token"`
+	Subject string `query:"subject" doc:"claim sub of the tokens"`
+}
+
+func (d Deps) revokeToken(ctx context.Context, s row.Scope, p revoked) (RevokedToken, error) {
+	return d.Tokens.Revoke(ctx, p.Issuer, p.ID, p.Subject, author(s))
 }

@@ -141,13 +141,15 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("resources = %+v, want the pod with the key and its team", made)
 	}
 	d.rented(t, podL4)
-	for _, query := range []string{"team=research&id=nothing", "team=none&id=" + pod.ID, "key=none&id=" + pod.ID, "id=" + pod.ID, "key=key_platform&team=research&id=" + pod.ID} {
+	for query, want := range map[string]int{
+		"team=research&id=nothing": 400, "team=none&id=" + pod.ID: 404, "key=none&id=" + pod.ID: 400, "id=" + pod.ID: 400, "key=key_platform&team=research&id=" + pod.ID: 400,
+	} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/admin/spend/adopt?org=acme&"+query, http.NoBody)
 		r.Host = "127.0.0.1"
 		d.gateway.AdminHandler().ServeHTTP(w, r)
-		if w.Code != 400 {
-			t.Errorf("adopt %s: %d %s, want 400", query, w.Code, w.Body)
+		if w.Code != want {
+			t.Errorf("adopt %s: %d %s, want %d", query, w.Code, w.Body, want)
 		}
 	}
 	for _, text := range []string{"a resource has another owner", "/admin/spend/adopt"} {

@@ -39,7 +39,7 @@ func TestHoldsAreReleasedByHand(t *testing.T) {
 		return w
 	}
 	for query, want := range map[string]string{
-		"id=h1": "say why", "id=none&reason=x": "no hold with the id", "id=h1&reason=x": "may be under way until",
+		"id=h1": "reason: is required: why", "id=none&reason=x": "no hold with the id", "id=h1&reason=x": "may be under way until",
 	} {
 		if w := release(query); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want 400 and %q", query, w.Code, w.Body, want)

@@ -204,16 +204,17 @@ func TestKeyConflicts(t *testing.T) {
 		"an owner who steers a terminal": {"acme", `{"id":"x","owner":"\u001b[2J"}`, 422},
 		"an id that is a path":           {"acme", `{"id":"a/b"}`, 422},
 		"no id":                          {"acme", `{}`, 422},
-		"nothing":                        {"acme", ``, 422},
+		"nothing":                        {"acme", ``, 400},
 		"two documents":                  {"acme", "{\"id\":\"x\"}\n---\n{\"id\":\"y\"}", 422},
 	} {
 		if status, body := d.operate(t, "POST", "/create", url.Values{"org": {tc.org}, "spec": {tc.spec}}); status != tc.want {
 			t.Errorf("%s: %d %s, want %d", name, status, body, tc.want)
 		}
 	}
-	for _, action := range []string{"/rotate", "/revoke"} {
+	for action, more := range map[string]url.Values{"/rotate": {"overlap": {"0s"}}, "/revoke": {}} {
 		for id, want := range map[string]int{"key_research": 409, "nowhere": 404} {
-			if status, body := d.operate(t, "POST", action, url.Values{"org": {"acme"}, "id": {id}, "overlap": {"0s"}}); status != want {
+			more["org"], more["id"] = []string{"acme"}, []string{id}
+			if status, body := d.operate(t, "POST", action, more); status != want {
 				t.Errorf("%s of %s: %d %s, want %d", action, id, status, body, want)
 			}
 		}
@@ -306,8 +307,8 @@ func TestTheStoreOfKeysIsAway(t *testing.T) {
 		}
 		a.expect(t, "known", secret, 200)
 		a.expect(t, "unknown", "key_nowhere", 401)
-		for _, action := range []string{"/create", "/rotate", "/revoke"} {
-			q := url.Values{"org": {"acme"}, "id": {"ci"}, "overlap": {"0s"}, "spec": {`{"id":"x"}`}}
+		for action, q := range map[string]url.Values{"/create": {"spec": {`{"id":"x"}`}}, "/rotate": {"id": {"ci"}, "overlap": {"0s"}}, "/revoke": {"id": {"ci"}}} {
+			q.Set("org", "acme")
 			if status, body := a.operate(t, "POST", action, q); status != 503 {
 				t.Errorf("%s: %d %s, want 503", action, status, body)
 			}

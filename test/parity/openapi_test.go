@@ -64,6 +64,7 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"GET", "/readyz", "", "", 503}, // nothing listens in this test
 		{"GET", "/admin/openapi.json", "", "", 200},
 		{"GET", "/admin/status", "", "", 200},
+		{"GET", "/admin/orgs", "", "", 200},
 		{"GET", "/admin/limits", "org=acme", "", 200},
 		{"GET", "/admin/limits", "org=none", "", 404},
 		{"POST", "/admin/limits/reset", "org=acme&scope=nonsense", "", 400},
@@ -71,6 +72,9 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"POST", "/admin/limits/reset", "org=acme&scope=org:globex", "", 400},
 		{"GET", "/admin/spend", "org=acme", "", 200},
 		{"GET", "/admin/spend", "org=wrong", "", 400},
+		{"GET", "/admin/spend", "org=acme&team=none", "", 404},
+		{"GET", "/admin/spend", "org=acme&team=research&kind=pod&label=project=", "", 200},
+		{"GET", "/admin/spend/holds", "org=acme", "", 200},
 		{"POST", "/admin/spend/holds/release", "org=acme&id=none&reason=x", "", 400},
 		{"POST", "/admin/spend/holds/release", "org=acme&id=stray&reason=x", "", 200},
 		{"POST", "/admin/spend/reconcile", "org=acme", "", 200},
@@ -118,7 +122,7 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d", at, tt.query, w.Code, w.Body, tt.status)
 			continue
 		}
-		pointer := "openapi.json#/paths/" + strings.ReplaceAll(url.PathEscape(strings.ReplaceAll(tt.path, "/", "~1")), "%2F", "/") + "/" + strings.ToLower(tt.method) + "/responses/" + strconv.Itoa(w.Code) + "/content/application~1json/schema"
+		pointer := "openapi.json#/paths/" + strings.ReplaceAll(url.PathEscape(strings.ReplaceAll(tt.path, "/", "~1")), "%2F", "/") + "/" + strings.ToLower(tt.method) + "/responses/" + strconv.Itoa(w.Code) + "/content/" + strings.ReplaceAll(w.Header().Get("Content-Type"), "/", "~1") + "/schema"
 		schema, err := c.Compile(pointer)
 		if err != nil {
 			t.Errorf("%s %d: %v", at, w.Code, err)

@@ -1,0 +1,116 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// maxBody bounds the content of a request.
+const maxBody = 1 << 20
+
+// answered returns the handler of a row: it asks with the parameters of a request, and answers with what the row returns or why it does
+// not.
+func (d Deps) answered(r *row.Row) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		values := req.URL.Query()
+		for _, p := range r.Parameters() {
+			if v := req.PathValue(p.Name); v != "" {
+				values[p.Name] = []string{v}
+			}
+		}
+		var body []byte
+		if r.Body != nil {
+			var err error
+			if body, err = io.ReadAll(http.MaxBytesReader(nil, req.Body, maxBody)); err != nil {
+				fail(w, BadRequestError{"the content of the request cannot be read"})
+				return
+			}
+		}
+		v, err := r.Reply(req.Context(), asking(req), values, body)
+		text, isText := v.(row.Writer)
+		switch {
+		case err != nil:
+			fail(w, err)
+		case isText:
+			writeText(w, r.Media, text)
+		case r.Answers() == nil:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			write(w, cmp.Or(r.Status, http.StatusOK), v)
+		}
+	}
+}
+
+// begun is an answer that knows whether anything of it was written.
+type begun struct {
+	http.ResponseWriter
+
+	any bool
+}
+
+// Write implements io.Writer.
+func (b *begun) Write(p []byte) (int, error) {
+	b.any = true
+	return b.ResponseWriter.Write(p)
+}
+
+// writeText writes an answer that is not JSON. What was written of one that ends early must not look whole.
+func writeText(w http.ResponseWriter, media string, text row.Writer) {
+	w.Header().Set("Content-Type", media)
+	b := &begun{ResponseWriter: w}
+	err := text(b)
+	if err != nil && b.any {
+		panic(http.ErrAbortHandler)
+	} else if err != nil {
+		fail(w, err)
+	}
+}
+
+// problem is every refusal of this listener (RFC 9457). Errors are those of parameters.
+type problem struct {
+	Title  string     `json:"title"`
+	Status int        `json:"status"`
+	Detail string     `json:"detail"`
+	Errors row.Faults `json:"errors,omitempty"`
+}
+
+// fail answers with what is wrong.
+func fail(w http.ResponseWriter, err error) {
+	faults, _ := errors.AsType[row.Faults](err)
+	bad, isBad := errors.AsType[BadRequestError](err)
+	refused, isRefused := errors.AsType[row.Refusal](err)
+	status, detail := http.StatusServiceUnavailable, "the shared store does not answer"
+	switch {
+	case faults != nil:
+		status, detail = faults.Status(), faults.Error()
+	case errors.Is(err, ErrNoOrg):
+		status, detail = http.StatusNotFound, "name a configured organisation: org=ID"
+	case isBad:
+		status, detail = http.StatusBadRequest, bad.Reason
+	case isRefused:
+		status, detail = refused.Status, refused.Reason
+	}
+	refuse(w, status, detail, faults...)
+}
+
+// refuse answers with a problem.
+func refuse(w http.ResponseWriter, status int, detail string, faults ...row.Fault) {
+	encode(w, "application/problem+json", status, problem{http.StatusText(status), status, detail, faults})
+}
+
+// write answers with JSON.
+func write(w http.ResponseWriter, status int, v any) { encode(w, "application/json", status, v) }
+
+func encode(w http.ResponseWriter, media string, status int, v any) {
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // the asker left
+}

@@ -1,0 +1,190 @@
+package row
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+)
+
+// Row is one question that operators can ask.
+type Row struct {
+	// Pattern is the route: a method, a space and a path, such as "GET /admin/limits". A path such as /admin/decisions/{id} has a
+	// parameter in it.
+	Pattern string
+	// Summary says in one line what is answered or done, for the API's description and for help.
+	Summary string
+	// Role is required to ask; with Anyone no token is.
+	Role Role
+	// About bounds the askers who are bound to an organisation.
+	About About
+	// Changes marks questions that change something. Each is logged, and recorded in the audit log.
+	Changes bool
+	// Ask answers. It is the zero Func where Handle does.
+	Ask Func
+	// Answer is the type of the answer as JSON where the function returns an interface.
+	Answer reflect.Type
+	// Status is that of success; 0 is 200, or 204 without an answer.
+	Status int
+	// Fails lists the statuses of refusals, besides those that every row with a role has.
+	Fails []int
+	// Body is the type of the request's content, nil for none.
+	Body reflect.Type
+	// Media is the content type of an answer that is not JSON.
+	Media string
+	// Handle writes the whole answer of a row that is no function: probes, metrics and profiles. Its parameters are Params.
+	Handle http.HandlerFunc
+	// Params describes the parameters of Handle, which judges them itself.
+	Params []Param
+	// Commands are the commands that ask this.
+	Commands []Command
+}
+
+// Command is a row on the command line.
+type Command struct {
+	// Use is the command with its arguments, such as "limits show ORG". An argument in capitals is the parameter of that name; KEY is the
+	// parameter key or, without one, id. All other parameters are flags.
+	Use string
+	// Short and Long are help; an empty Short is the row's Summary.
+	Short, Long string
+	// Example is a command line or several, without the indent.
+	Example string
+	// Defaults replaces defaults of parameters.
+	Defaults map[string]string
+	// Fixed are parameters that the command sets itself, in the place of a flag.
+	Fixed map[string]string
+}
+
+// About says what a row is about, which bounds those who are bound to an organisation.
+type About int
+
+const (
+	// OfGateway rows are about the gateway as a whole. They are not for those who are bound.
+	OfGateway About = iota
+	// OfOrg rows are about the organisation that the parameter org names. Where those who are bound name none, it is theirs.
+	OfOrg
+	// OfAsker rows show all askers what is theirs.
+	OfAsker
+)
+
+// Func is a question with typed parameters. The zero Func has none and cannot be asked.
+type Func struct {
+	params []Param
+	in     reflect.Type
+	out    reflect.Type
+	call   func(ctx context.Context, s Scope, in reflect.Value) (any, error)
+}
+
+// Nothing is the answer of questions that answer with 204.
+type Nothing struct{}
+
+// Writer is the answer of questions that answer with something else than JSON, which Media of the row says. It is called once. What it
+// returns before it has written anything is a refusal.
+type Writer func(w io.Writer) error
+
+// None are the parameters of questions that have none.
+type None struct{}
+
+// Do makes a Func. The exported fields of P are the parameters; see [ParamsOf] for their tags. It panics for a P that is no such struct,
+// which the first test of the row shows.
+func Do[P, A any](ask func(ctx context.Context, s Scope, p P) (A, error)) Func {
+	in := reflect.TypeFor[P]()
+	return Func{
+		params: ParamsOf(in), in: in, out: reflect.TypeFor[A](),
+		call: func(ctx context.Context, s Scope, in reflect.Value) (any, error) {
+			p, _ := in.Interface().(P) // made of this type
+			a, err := ask(ctx, s, p)
+			if err != nil {
+				return nil, err
+			}
+			return a, nil
+		},
+	}
+}
+
+// Method returns the method of the pattern.
+func (r *Row) Method() string { m, _, _ := strings.Cut(r.Pattern, " "); return m }
+
+// Path returns the path of the pattern.
+func (r *Row) Path() string { _, p, _ := strings.Cut(r.Pattern, " "); return p }
+
+// Parameters lists what can be given.
+func (r *Row) Parameters() []Param {
+	if r.Handle != nil {
+		return r.Params
+	}
+	return r.Ask.params
+}
+
+// Answers returns the type of the answer as JSON, nil if it is none.
+func (r *Row) Answers() reflect.Type {
+	switch {
+	case r.Answer != nil:
+		return r.Answer
+	case r.Handle != nil || r.Media != "" || r.Ask.out == reflect.TypeFor[Nothing]():
+		return nil
+	}
+	return r.Ask.out
+}
+
+// Admit reports whether someone may ask this of an organisation, which may be "". The error is a [Refusal]. The organisation returned is
+// that which is asked about: the asker's own where none is named.
+func (r *Row) Admit(s Scope, org string) (string, error) {
+	switch {
+	case r.Role == Anyone:
+		return org, nil
+	case !s.Has(r.Role):
+		return "", Refusal{http.StatusForbidden, "the role " + string(r.Role) + " is required"}
+	case s.Org == "" || r.About == OfAsker:
+		return org, nil
+	case r.About == OfGateway || org != "" && org != s.Org:
+		return "", Refusal{http.StatusForbidden, "the token is bound to organisation " + s.Org}
+	}
+	return s.Org, nil
+}
+
+// Reply asks the row. values are the parameters, those of the path among them, and body is the content of the request. The error is a
+// [Refusal], [Faults], or the function's own.
+func (r *Row) Reply(ctx context.Context, s Scope, values url.Values, body []byte) (any, error) {
+	org, err := r.Admit(s, values.Get("org"))
+	if err != nil {
+		return nil, err
+	}
+	if r.Ask.call == nil {
+		panic("row: " + r.Pattern + " is no function")
+	}
+	if r.About == OfOrg && org != values.Get("org") {
+		bound := url.Values{}
+		for name, list := range values {
+			bound[name] = list
+		}
+		bound.Set("org", org)
+		values = bound
+	}
+	in, err := r.Ask.read(values, body, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.Ask.call(ctx, s, in)
+}
+
+// List returns the type of an object that has items of a type under a name, and may have strings beside them.
+func List(name string, item any, beside ...string) reflect.Type {
+	t := TypeOf(item)
+	fields := []reflect.StructField{{Name: "Items", Type: reflect.SliceOf(t), Tag: reflect.StructTag(fmt.Sprintf("json:%q", name))}}
+	for i, b := range beside {
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Beside%d", i), Type: reflect.TypeFor[string](), Tag: reflect.StructTag(fmt.Sprintf("json:%q", b+",omitempty"))})
+	}
+	return reflect.StructOf(fields)
+}
+
+// TypeOf returns the type of a zero value; that of nil is any.
+func TypeOf(zero any) reflect.Type {
+	if zero == nil {
+		return reflect.TypeFor[any]()
+	}
+	return reflect.TypeOf(zero)
+}

@@ -1,0 +1,145 @@
+package row_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+type everything struct {
+	Org    row.Org    `query:"org,required" doc:"id of an organisation"`
+	Team   []row.Team `query:"team"`
+	Text   string     `query:"text" max:"4"`
+	Bucket string     `query:"bucket" oneof:"hour,day,month" default:"day"`
+	On     bool       `query:"on"`
+	Limit  int        `query:"limit" min:"1" max:"9" default:"5"`
+	For    row.Span   `query:"for"`
+	From   row.Moment `query:"from"`
+	Since  row.Since  `query:"since"`
+	Body   row.Body
+}
+
+var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+func scope(org string, roles ...row.Role) row.Scope {
+	return row.Scope{Name: "ann", Roles: roles, Org: org, Now: now, Orgs: []row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}}}
+}
+
+// ask asks a row that answers with its parameters.
+func ask(t *testing.T, s row.Scope, query string) (everything, error) {
+	t.Helper()
+	r := row.Row{Pattern: "GET /x", Role: row.Operator, About: row.OfOrg, Ask: row.Do(func(_ context.Context, _ row.Scope, p everything) (everything, error) { return p, nil })}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := r.Reply(t.Context(), s, values, []byte("content"))
+	p, _ := v.(everything)
+	return p, err
+}
+
+func TestParametersAreTyped(t *testing.T) {
+	t.Parallel()
+	got, err := ask(t, scope("", row.Operator), "org=acme&team=ops&team=research&text=four&on=true&for=7d&from=2026-11-01&since=36h")
+	want := everything{
+		Org: "acme", Team: []row.Team{"ops", "research"}, Text: "four", Bucket: "day", On: true, Limit: 5, For: row.Span(168 * time.Hour),
+		From: row.Moment(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), Since: row.Since(now.Add(-36 * time.Hour)), Body: row.Body("content"),
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	}
+	if got, err := ask(t, scope("", row.Operator), "org=acme&since=2026-11-22T15:04:05Z&bucket="); err != nil || got.Bucket != "day" || !time.Time(got.Since).Equal(time.Date(2026, 11, 22, 15, 4, 5, 0, time.UTC)) {
+		t.Errorf("got %+v (%v), want a time and the default in the place of nothing", got, err)
+	}
+}
+
+// Each fault names its parameter, and all are told at once.
+func TestFaultsAreLocated(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"":                             "400 org: is required: id of an organisation",
+		"org=acmee":                    `404 org: no organisation is called "acmee", did you mean "acme"?; known: acme, globex`,
+		"org=acme&team=ml":             `404 team: no team of acme is called "ml"; known: ops, research`,
+		"org=acme&team=ops&team=x":     `404 team: no team of acme is called "x"; known: ops, research`,
+		"org=acme&tema=ops":            `400 tema: no parameter is called "tema", did you mean "team"?; known: `,
+		"org=acme&text=fives":          "400 text: \"fives\": is longer than 4 bytes",
+		"org=acme&bucket=week":         `400 bucket: "week": expected hour, day or month`,
+		"org=acme&on=2":                `400 on: "2": expected true or false`,
+		"org=acme&limit=10":            `400 limit: "10": expected a number from 1 to 9`,
+		"org=acme&limit=many":          "400 limit",
+		"org=acme&limit=1&limit=2":     "400 limit: is given more than once",
+		"org=acme&for=week":            "400 for: \"week\": expected a duration",
+		"org=acme&from=yesterday":      "400 from: \"yesterday\": expected a date",
+		"org=acme&since=-1h":           "400 since: \"-1h\": expected a duration before now",
+		"org=acme&limit=0&bucket=week": `bucket: "week": expected hour, day or month; limit: "0": expected`,
+	} {
+		_, err := ask(t, scope("", row.Operator), query)
+		faults, ok := errors.AsType[row.Faults](err)
+		if !ok {
+			t.Errorf("%q: %v, want faults", query, err)
+			continue
+		}
+		got := map[int]string{400: "400 ", 404: "404 "}[faults.Status()] + faults.Error()
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q in it", query, got, want)
+		}
+	}
+}
+
+// Whoever asks a row is held to its role and to the organisation that they are bound to, and is told of no other.
+func TestRowsAdmitByScope(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		scope row.Scope
+		query string
+		want  string
+	}{
+		{"all", scope("", row.Admin), "org=globex", ""},
+		{"without the role", scope("", row.Approver), "org=acme", "the role operator is required"},
+		{"bound, named", scope("acme", row.Operator), "org=acme", ""},
+		{"bound, not named", scope("acme", row.Operator), "", ""},
+		{"bound to another", scope("acme", row.Operator), "org=globex", "the token is bound to organisation acme"},
+		{"bound to what is gone", scope("gone", row.Operator), "", "; there is none"},
+	} {
+		got, err := ask(t, tt.scope, tt.query)
+		if tt.want == "" && (err != nil || got.Org == "") || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %+v (%v), want %q", tt.name, got, err, tt.want)
+		}
+	}
+	s := scope("acme", row.Viewer)
+	if diff := cmp.Diff([]row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}}, s.Visible()); diff != "" {
+		t.Errorf("visible (-want +got):\n%s", diff)
+	}
+}
+
+func TestSigns(t *testing.T) {
+	t.Parallel()
+	shared := row.Scope{Name: "admin", Unnamed: true}
+	for _, tt := range []struct {
+		scope       row.Scope
+		given, want string
+		ok          bool
+	}{{shared, "bob", "bob", true}, {shared, "", "", true}, {scope(""), "", "ann", true}, {scope(""), "ann", "ann", true}, {scope(""), "bob", "", false}} {
+		if got, err := tt.scope.Signs(tt.given); got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("%s signs as %q: %q (%v), want %q", tt.scope.Name, tt.given, got, err, tt.want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{"researhc": "research", "Research": "research", "opps": "ops", "x": "", "finance": ""} {
+		if got := row.Nearest(written, []string{"research", "ops"}); got != want {
+			t.Errorf("nearest to %q: %q, want %q", written, got, want)
+		}
+	}
+}

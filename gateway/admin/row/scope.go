@@ -1,0 +1,117 @@
+package row
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Role is what an operator may do.
+type Role string
+
+// The roles. Every operator is a viewer.
+const (
+	// Viewer reads.
+	Viewer Role = "viewer"
+	// Operator runs the gateway: counts, owners, idle resources, profiles.
+	Operator Role = "operator"
+	// Approver answers requests for approval.
+	Approver Role = "approver"
+	// Admin has every role, and alone manages callers' keys.
+	Admin Role = "admin"
+
+	// Anyone is the role of rows that require no token.
+	Anyone Role = ""
+)
+
+// Values lists the roles.
+func (Role) Values() []string {
+	return []string{string(Viewer), string(Operator), string(Approver), string(Admin)}
+}
+
+// Scope is who asks, and what they may ask about. It is immutable.
+type Scope struct {
+	// Name is the asker's, as the audit log has it.
+	Name string
+	// Unnamed askers have the shared token, or none: they say who they are where that is recorded.
+	Unnamed bool
+	Roles   []Role
+	// Org is the organisation that the asker is bound to, "" for none.
+	Org string
+	// Orgs are the organisations that can be asked about.
+	Orgs []Tenant
+	// Now is when the question is asked.
+	Now time.Time
+}
+
+// Tenant is an organisation that can be asked about.
+type Tenant struct {
+	ID    string   `json:"id"`
+	Teams []string `json:"teams"`
+	// Policies names the policies that are switched on.
+	Policies []string `json:"policies"`
+}
+
+// Has reports whether the asker has a role.
+func (s Scope) Has(r Role) bool {
+	return r == Viewer || slices.Contains(s.Roles, r) || slices.Contains(s.Roles, Admin)
+}
+
+// Signs returns the name that an answer is recorded under. Askers without a name of their own give one.
+func (s Scope) Signs(given string) (string, error) {
+	switch {
+	case s.Unnamed:
+		return given, nil
+	case given != "" && given != s.Name:
+		return "", Bad("by", "the token is that of %s", s.Name)
+	}
+	return s.Name, nil
+}
+
+// Visible returns the organisations that the asker may ask about.
+func (s Scope) Visible() []Tenant {
+	if s.Org == "" {
+		return s.Orgs
+	}
+	return slices.DeleteFunc(slices.Clone(s.Orgs), func(t Tenant) bool { return t.ID != s.Org })
+}
+
+// org returns why an organisation cannot be asked about, "" if it can.
+func (s Scope) org(id string) string {
+	ids := make([]string, 0, len(s.Orgs))
+	for _, t := range s.Visible() {
+		ids = append(ids, t.ID)
+	}
+	return unknown("organisation", id, ids)
+}
+
+// team returns why a team of an organisation, of any for "", cannot be asked about.
+func (s Scope) team(org, id string) string {
+	var ids []string
+	for _, t := range s.Visible() {
+		if org == "" || org == t.ID {
+			ids = append(ids, t.Teams...)
+		}
+	}
+	what := "team"
+	if org != "" {
+		what = "team of " + org
+	}
+	slices.Sort(ids)
+	return unknown(what, id, slices.Compact(ids))
+}
+
+// unknown says that there is no such name, which is meant and which there are.
+func unknown(what, name string, known []string) string {
+	if slices.Contains(known, name) {
+		return ""
+	}
+	text := "no " + what + " is called " + quoted(name)
+	if near := Nearest(name, known); near != "" {
+		text += ", did you mean " + quoted(near) + "?"
+	}
+	if len(known) == 0 {
+		return text + "; there is none"
+	}
+	return text + "; known: " + strings.Join(known, ", ")
+}
