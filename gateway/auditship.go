@@ -128,8 +128,8 @@ type auditRecords struct {
 	made     *recordList
 }
 
-func newAuditRecords(to *telemetry.Receiver, p *telemetry.Providers) (*auditRecords, error) {
-	exporter, err := to.Logs(context.Background()) //nolint:forbidigo // it does not dial
+func newAuditRecords(to *settings.Receiver, p *telemetry.Providers) (*auditRecords, error) {
+	exporter, err := telemetry.Logs(context.Background(), to) //nolint:forbidigo // it does not dial
 	if err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}

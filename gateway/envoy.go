@@ -75,7 +75,7 @@ func nodeGroups(c *settings.Config) []xds.Group {
 // tracingOf is where Envoys send their spans.
 func tracingOf(c *settings.Config) xds.Tracing {
 	r := &c.Telemetry.OTLP.Receiver
-	t := xds.Tracing{URL: r.Traces(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio, Trusted: c.Telemetry.Context.Trusted}
+	t := xds.Tracing{URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio, Trusted: c.Telemetry.Context.Trusted}
 	for name, value := range r.Headers {
 		t.Headers[name] = value.Reveal()
 	}

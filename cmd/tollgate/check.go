@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -173,7 +174,7 @@ func build(ctx context.Context, loaded *config.Loaded) (g *gateway.Gateway, clos
 	}
 	client := redis.NewUniversalClient(opts)
 	closeStore = func() { _ = client.Close() }
-	providers, err := telemetry.NewProviders(ctx, telemetry.Config{}, telemetry.Process{Version: version()})
+	providers, err := telemetry.NewProviders(ctx, settings.Telemetry{}, telemetry.Process{Version: version()})
 	if err != nil {
 		return nil, closeStore, err
 	}

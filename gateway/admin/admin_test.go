@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -41,7 +42,7 @@ func deps(token string, probe error) admin.Deps {
 var tenants = []row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}, {ID: "away"}, {ID: "none"}}
 
 // directory has the admin of the shared token, if there is one.
-func directory(token string, accounts ...admin.Account) *admin.Directory {
+func directory(token string, accounts ...settings.AdminAccount) *admin.Directory {
 	d, err := admin.NewDirectory(token, accounts)
 	if err != nil {
 		panic(err) // the accounts are those of tests

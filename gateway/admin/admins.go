@@ -4,50 +4,19 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
-
-// Account is an admin of the configuration.
-type Account struct {
-	Name    string          `yaml:"name,required" doc:"short name, which the audit log, the log and grants of approvals show"`
-	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys create makes both"`
-	Roles   []row.Role      `yaml:"roles,required" doc:"what the admin may do: a viewer reads, an operator resets limits and changes owners and what is idle, an approver answers requests for approval, an admin does all of it and manages keys"`
-	Org     string          `yaml:"org" doc:"organisation that the admin is bound to; empty is all of them and the gateway itself"`
-	Expires time.Time       `yaml:"expires" doc:"when the token ceases to be accepted, RFC 3339; absent is never"`
-}
-
-// maxName bounds the name of an admin, in bytes.
-const maxName = 64
-
-// Names in the audit log that are no admin's own.
-const (
-	sharedName = "admin"           // who has the shared token
-	openName   = "unauthenticated" // where the listener requires none
-)
-
-// reserved are the names that the audit log gives to others.
-var reserved = []string{sharedName, openName, "gateway", "link"} //nolint:gochecknoglobals // read only
-
-// Validate reports every fault, each with its path below the account.
-func (a *Account) Validate() error {
-	var errs fault.Found
-	errs.If(a.Name == "" || len(a.Name) > maxName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name", "must have letters, digits, '-', '_', '.' and '@' alone, and at most %d of them", maxName)
-	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved: the audit log uses it", a.Name)
-	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(row.Role("").Values(), ", "))
-	return errors.Join(errs...)
-}
 
 // author returns who makes or withdraws a key, for its record.
 func author(s row.Scope) string {
 	if s.Unnamed {
-		return sharedName
+		return settings.SharedAdmin
 	}
 	return s.Name
 }
@@ -68,8 +37,8 @@ func attach(r *http.Request, s row.Scope) *http.Request {
 // Directory finds admins by their tokens. It is immutable and safe for concurrent use.
 type Directory struct {
 	byDigest map[identity.Digest]entry
-	issuers  map[string]*Issuer // by URL
-	verifier *oidc.Verifier     // of their tokens
+	issuers  map[string]*settings.AdminIssuer // by URL
+	verifier *oidc.Verifier                   // of their tokens
 }
 
 // entry is an admin, and until when the token is accepted; zero is without an end.
@@ -80,11 +49,11 @@ type entry struct {
 
 // NewDirectory returns a Directory of accounts and, unless it is empty, of the shared
 // token. Names and tokens must differ.
-func NewDirectory(token string, accounts []Account) (*Directory, error) {
+func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, error) {
 	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
 	names := make(map[string]bool, len(accounts))
 	if token != "" {
-		d.byDigest[identity.DigestOf(token)] = entry{admin: row.Scope{Name: sharedName, Roles: []row.Role{row.Admin}, Unnamed: true}}
+		d.byDigest[identity.DigestOf(token)] = entry{admin: row.Scope{Name: settings.SharedAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}}
 	}
 	for i, a := range accounts {
 		if names[a.Name] {
@@ -128,5 +97,5 @@ func (d *Directory) Find(ctx context.Context, token string, now time.Time) (row.
 
 // openAdmin is who asks where no token is required.
 func openAdmin() row.Scope {
-	return row.Scope{Name: openName, Roles: []row.Role{row.Admin}, Unnamed: true}
+	return row.Scope{Name: settings.OpenAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // account has a token of its name.
-func account(name, org string, roles ...row.Role) admin.Account {
-	return admin.Account{Name: name, Digest: identity.DigestOf("token-of-" + name), Roles: roles, Org: org}
+func account(name, org string, roles ...row.Role) settings.AdminAccount {
+	return settings.AdminAccount{Name: name, Digest: identity.DigestOf("token-of-" + name), Roles: roles, Org: org}
 }
 
 // What is more than reading, by the role it requires. A route that is not here
@@ -35,7 +36,7 @@ var beyondReading = map[row.Role][]string{
 // to if it is, and to no other; without a token nothing is, but probes and metrics.
 func TestRolesByRoute(t *testing.T) {
 	d := deps("the-shared-token", nil)
-	var accounts []admin.Account
+	var accounts []settings.AdminAccount
 	for _, role := range row.Role("").Values() {
 		accounts = append(accounts, account("all-"+role, "", row.Role(role)), account("acme-"+role, "acme", row.Role(role)))
 	}
@@ -100,7 +101,7 @@ func TestAdminsEnd(t *testing.T) {
 	d := deps("", nil)
 	until := account("ann", "", row.Viewer)
 	until.Expires = time.Unix(1000, 0)
-	now, accounts := time.Unix(999, 0), []admin.Account{until, account("bob", "", row.Viewer)}
+	now, accounts := time.Unix(999, 0), []settings.AdminAccount{until, account("bob", "", row.Viewer)}
 	d.Now, d.Admins = func() time.Time { return now }, func() *admin.Directory { return directory("", accounts...) }
 	h := admin.New(d)
 	for _, step := range []struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -25,7 +26,7 @@ func (c *takes) Take(_ context.Context, t ratelimit.Take) (ratelimit.Decision, e
 // A class is counted for those who share its quota, and not at all for callers who
 // are exempt.
 func TestClassesCountWhomTheySay(t *testing.T) {
-	providers, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, telemetry.Process{Version: "test"})
+	providers, err := telemetry.NewProviders(t.Context(), settings.Telemetry{}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
@@ -13,8 +12,8 @@ import (
 type Audit struct {
 	audit.Config `yaml:",inline"`
 
-	OTLP    telemetry.Receiver `yaml:"otlp" doc:"receiver that each line is delivered to as a log record whose body is the line, at least once; where it stands is kept in the file's path with .otlp"`
-	Webhook webhook.Config     `yaml:"webhook" doc:"receiver that each line is delivered to as an event, likewise, with .webhook; without url there is none"`
+	OTLP    Receiver       `yaml:"otlp" doc:"receiver that each line is delivered to as a log record whose body is the line, at least once; where it stands is kept in the file's path with .otlp"`
+	Webhook webhook.Config `yaml:"webhook" doc:"receiver that each line is delivered to as an event, likewise, with .webhook; without url there is none"`
 }
 
 // Validate reports every fault, each with its path below the section.

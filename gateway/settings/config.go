@@ -12,13 +12,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -56,18 +54,18 @@ type Config struct {
 	Balancers   balancer.Config  `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
 	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
 
-	Overload  overload.Config  `yaml:"overload" doc:"bounds on what is done at once; see operations.md" reload:"restart"`
-	Limits    Limits           `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
-	Policies  section.Limits   `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
-	Decisions Decisions        `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
-	Audit     Audit            `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
-	Spend     spend.Config     `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
-	Catalog   catalog.Config   `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
-	Telemetry telemetry.Config `yaml:"telemetry" doc:"traces, metrics and logs" reload:"restart"`
-	Log       Log              `yaml:"log" doc:"the log on standard error" reload:"restart"`
-	Legacy    Legacy           `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
-	V1        v1.Config        `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
-	GraphQL   graphql.Config   `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
+	Overload  overload.Config `yaml:"overload" doc:"bounds on what is done at once; see operations.md" reload:"restart"`
+	Limits    Limits          `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
+	Policies  section.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
+	Decisions Decisions       `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
+	Audit     Audit           `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
+	Spend     spend.Config    `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
+	Catalog   catalog.Config  `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
+	Telemetry Telemetry       `yaml:"telemetry" doc:"traces, metrics and logs" reload:"restart"`
+	Log       Log             `yaml:"log" doc:"the log on standard error" reload:"restart"`
+	Legacy    Legacy          `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
+	V1        v1.Config       `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
+	GraphQL   graphql.Config  `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
 
 	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may send instead of a key" reload:"live"`
 
@@ -95,10 +93,10 @@ func (t TLS) NeedsRestart(old any) bool { return (t.Pair == nil) != (old.(TLS).P
 type Admin struct {
 	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token or admins" reload:"restart"`
 	Token  strictyaml.Secret `yaml:"token" doc:"token of all roles, at least 16 characters, that no name is recorded for: prefer admins. A token, this or that of an admin, is required for everything but probes and metrics; without any, the listener requires none" reload:"live"`
-	Admins []admin.Account   `yaml:"admins" doc:"admins by name, each with a token and roles of its own" reload:"live"`
+	Admins []AdminAccount    `yaml:"admins" doc:"admins by name, each with a token and roles of its own" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
 
-	Issuers []admin.Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens are those of admins; give them an audience that no caller's token has" reload:"live"`
+	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens are those of admins; give them an audience that no caller's token has" reload:"live"`
 }
 
 // Platform says where the platform is.
@@ -222,7 +220,7 @@ func Default() Config {
 		Decisions: Decisions{DecisionLog: section.DefaultDecisionLog(), Keep: 1000, Shared: archive.DefaultConfig()},
 		Spend:     spend.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
-		Telemetry: telemetry.Config{SampleRatio: 0.01},
+		Telemetry: Telemetry{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},
 		Legacy: Legacy{Config: legacy.DefaultConfig(), Keyless: Keyless{
 			Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000, Addresses: 65536, IPv6Prefix: 64},
@@ -232,7 +230,7 @@ func Default() Config {
 	}
 }
 
-// directory builds the look-up of callers with keys, and with tokens and certificates.
+// Directory builds the look-up of callers with keys, and with tokens and certificates.
 func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
 	var entries []identity.Entry
 	for i := range c.Orgs {
@@ -245,7 +243,7 @@ func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Auth
 	return identity.NewDirectory(entries, issuers, authorities)
 }
 
-// madeEntries are those of the keys made at run time.
+// MadeEntries are those of the keys made at run time.
 func (c *Config) MadeEntries() []identity.Entry {
 	var entries []identity.Entry
 	for i := range c.Orgs {
@@ -290,7 +288,7 @@ func (c *Config) Validate() error {
 	return errors.Join(append(errs, c.validateIssuers())...)
 }
 
-// org returns an organisation by its id, nil if it is not configured.
+// Org returns an organisation by its id, nil if it is not configured.
 func (c *Config) Org(id string) *Org {
 	if i := slices.IndexFunc(c.Orgs, func(o Org) bool { return o.ID == id }); i >= 0 {
 		return &c.Orgs[i]
@@ -298,7 +296,7 @@ func (c *Config) Org(id string) *Org {
 	return nil
 }
 
-// notice is how long a gateway serves on after it was told to stop.
+// Notice is how long a gateway serves on after it was told to stop.
 func (c *Config) Notice() time.Duration {
 	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
 		return defaultNotice
@@ -306,7 +304,7 @@ func (c *Config) Notice() time.Duration {
 	return c.Timeouts.Notice
 }
 
-// advertised is where Envoys reach this gateway, as far as the configuration says
+// Advertised is where Envoys reach this gateway, as far as the configuration says
 // it: an unspecified address means that of the route to Redis.
 func (c *Config) Advertised() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
@@ -338,7 +336,7 @@ func (c *Config) AssignIssued() {
 	}
 }
 
-// hasTeam reports whether an organisation has a team.
+// HasTeam reports whether an organisation has a team.
 func (c *Config) HasTeam(org, team string) bool {
 	o := c.Org(org)
 	return o != nil && slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team })

@@ -70,7 +70,7 @@ type NodeGroup struct {
 // beats of the registry, or two health checks.
 const defaultNotice = 5 * time.Second
 
-// minToken is the least length of the Envoys' token, in bytes.
+// MinEnvoyToken is the least length of the Envoys' token, in bytes.
 const MinEnvoyToken = 16
 
 // Topology is how the Envoys of a group work with the gateways.

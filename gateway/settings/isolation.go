@@ -41,7 +41,7 @@ func (i Isolation) Validate() error {
 // although the configuration does not say so.
 func (i Isolation) HidesUnowned() bool { return i.Unowned == "" && i.Applies() }
 
-// applies reports whether anything is kept apart.
+// Applies reports whether anything is kept apart.
 func (i Isolation) Applies() bool {
 	narrow := func(r Reach) bool { return r == "team" || r == "key" }
 	return narrow(i.Read) || narrow(cmp.Or(i.Change, i.Read))

@@ -37,6 +37,6 @@ type Issued struct {
 	Budget spend.Budget
 }
 
-// keysOf is the id under which the quotas and the budget of each caller of an issuer are
+// KeysOf is the id under which the quotas and the budget of each caller of an issuer are
 // kept, whose own ids begin so.
 func KeysOf(issuer string) string { return issuer + ":" }

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// entries adds those of the key to a list.
+// Entries adds those of the key to a list.
 func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 	for _, d := range k.Accepted() {
 		list = append(list, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{

@@ -88,7 +88,7 @@ type Org struct {
 	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
 }
 
-// keys are those of the configuration and those made at run time. They must not be
+// AllKeys are those of the configuration and those made at run time. They must not be
 // changed.
 func (o *Org) AllKeys() iter.Seq[*Key] {
 	return func(yield func(*Key) bool) {
@@ -105,7 +105,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 	}
 }
 
-// key returns the key with an id, nil without one.
+// Key returns the key with an id, nil without one.
 func (o *Org) Key(id string) *Key {
 	for k := range o.AllKeys() {
 		if k.ID == id {
@@ -115,7 +115,7 @@ func (o *Org) Key(id string) *Key {
 	return nil
 }
 
-// limits returns the quotas of the organisation, its teams and its keys.
+// Limits returns the quotas of the organisation, its teams and its keys.
 func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 	limits := map[ratelimit.Ref]ratelimit.Limit{{Kind: ratelimit.KindOrg, ID: o.ID}: o.Limit}
 	for _, t := range o.Teams {
@@ -170,7 +170,7 @@ type Handling string
 // Values lists what can be done.
 func (Handling) Values() []string { return []string{"refuse", "forward"} }
 
-// forwards reports whether it passes.
+// Forwards reports whether it passes.
 func (h Handling) Forwards() bool { return h == "forward" }
 
 // Failure overrides the failure policies of the limits.
@@ -179,7 +179,7 @@ type Failure struct {
 	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open"`
 }
 
-// byClass returns the overrides there are.
+// ByClass returns the overrides there are.
 func (f Failure) ByClass() map[ratelimit.Class]ratelimit.Failure {
 	m := map[ratelimit.Class]ratelimit.Failure{ratelimit.ClassRead: f.Read, ratelimit.ClassWrite: f.Write}
 	maps.DeleteFunc(m, func(_ ratelimit.Class, f ratelimit.Failure) bool { return f == "" })

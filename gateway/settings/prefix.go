@@ -22,25 +22,25 @@ func (p Prefix) Legacy() string { return p.Of("legacy") }
 
 func (p Prefix) Limits() string { return p.Of("rl:") }
 
-// usage begins the keys of who calls the retired interfaces.
+// Usage begins the keys of who calls the retired interfaces.
 func (p Prefix) Usage() string { return p.Of("usage") }
 
-// spend begins the keys of the ledger.
+// Spend begins the keys of the ledger.
 func (p Prefix) Spend() string { return p.Of("spend:") }
 
-// repeats begins the keys of calls that must not be made twice.
+// Repeats begins the keys of calls that must not be made twice.
 func (p Prefix) Repeats() string { return p.Of("once:") }
 
-// approvals begins the keys of requests for approval.
+// Approvals begins the keys of requests for approval.
 func (p Prefix) Approvals() string { return p.Of("approvals:") }
 
-// decisions begins the keys of explanations of what was decided.
+// Decisions begins the keys of explanations of what was decided.
 func (p Prefix) Decisions() string { return p.Of("decisions:") }
 
-// keys begins the keys of callers' keys that were made at run time.
+// Keys begins the keys of callers' keys that were made at run time.
 func (p Prefix) Keys() string { return p.Of("keys:") }
 
-// tokens begins the keys of tokens of issuers that were revoked. No organisation's keys
+// Tokens begins the keys of tokens of issuers that were revoked. No organisation's keys
 // begin so: those have a brace there.
 func (p Prefix) Tokens() string { return p.Of("keys:tokens:") }
 

@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // BenchmarkExchange is what an exchange costs that passes or is refused: its span, its
 // line in the log and its metrics.
 func BenchmarkExchange(b *testing.B) {
-	p, err := telemetry.NewProviders(b.Context(), telemetry.Config{SampleRatio: 0.01}, telemetry.Process{Version: "bench"})
+	p, err := telemetry.NewProviders(b.Context(), settings.Telemetry{SampleRatio: 0.01}, telemetry.Process{Version: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/test/otlptest"
 )
@@ -20,21 +21,21 @@ func TestExports(t *testing.T) {
 	t.Run("http", func(t *testing.T) {
 		r := otlptest.New(t)
 		r.StartTLS()
-		testExports(t, r, telemetry.Receiver{Endpoint: r.URL})
+		testExports(t, r, settings.Receiver{Endpoint: r.URL})
 	})
 	t.Run("grpc", func(t *testing.T) {
 		r := otlptest.New(t)
 		r.StartTLS()
 		addr := r.ServeGRPC(t, &r.TLS.Certificates[0])
-		testExports(t, r, telemetry.Receiver{Endpoint: "https://" + addr, Protocol: telemetry.ProtocolGRPC})
+		testExports(t, r, settings.Receiver{Endpoint: "https://" + addr, Protocol: settings.ProtocolGRPC})
 	})
 }
 
-func testExports(t *testing.T, r *otlptest.Receiver, to telemetry.Receiver) {
+func testExports(t *testing.T, r *otlptest.Receiver, to settings.Receiver) {
 	t.Helper()
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw}))
 	to.CA, to.Headers = strictyaml.NewSecret(ca), map[string]strictyaml.Secret{"Authorization": strictyaml.NewSecret("Bearer of-tests")}
-	cfg := telemetry.Config{SampleRatio: 1, OTLP: telemetry.OTLP{Metrics: time.Hour, Logs: true, Receiver: to}}
+	cfg := settings.Telemetry{SampleRatio: 1, OTLP: settings.OTLP{Metrics: time.Hour, Logs: true, Receiver: to}}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func testExports(t *testing.T, r *otlptest.Receiver, to telemetry.Receiver) {
 // secret.
 func TestReceiverFaults(t *testing.T) {
 	secret := strictyaml.NewSecret("hush\n")
-	for want, r := range map[string]telemetry.Receiver{
+	for want, r := range map[string]settings.Receiver{
 		"endpoint: must be":               {Endpoint: "collector:4318"},
 		"endpoint: must be an":            {Endpoint: "https://user:hush@collector"},
 		`headers["a b"]: is not the name`: {Headers: map[string]strictyaml.Secret{"a b": {}}},
@@ -90,7 +91,7 @@ func TestReceiverFaults(t *testing.T) {
 		"endpoint: must be https with":    {Endpoint: "http://collector", CA: secret},
 		"certificate: failed to find an":  {Certificate: secret, Key: secret},
 		"protocol: must be http or grpc":  {Protocol: "udp"},
-		"endpoint: must name a port":      {Endpoint: "http://collector", Protocol: telemetry.ProtocolGRPC},
+		"endpoint: must name a port":      {Endpoint: "http://collector", Protocol: settings.ProtocolGRPC},
 		"endpoint: must have no path":     {Endpoint: "http://collector:4317/v1/traces"},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {
@@ -101,16 +102,16 @@ func TestReceiverFaults(t *testing.T) {
 
 // The port of OTLP/gRPC is spoken to by gRPC without another word.
 func TestTheProtocolIsThatOfThePort(t *testing.T) {
-	for want, r := range map[string]telemetry.Receiver{
+	for want, r := range map[string]settings.Receiver{
 		"":                                {Endpoint: "http://collector:4317"},
 		"http://collector:4318/v1/traces": {Endpoint: "http://collector:4318"},
-		"http://collector:4317/v1/traces": {Endpoint: "http://collector:4317", Protocol: telemetry.ProtocolHTTP},
+		"http://collector:4317/v1/traces": {Endpoint: "http://collector:4317", Protocol: settings.ProtocolHTTP},
 		"https://collector/v1/traces":     {Endpoint: "https://collector"},
 	} {
 		if err := r.Validate(); err != nil {
 			t.Errorf("%s: %v", r.Endpoint, err)
 		}
-		if got := r.Traces(); got != want {
+		if got := r.TracesURL(); got != want {
 			t.Errorf("%s by %q takes spans over HTTP at %q, want %q", r.Endpoint, r.Protocol, got, want)
 		}
 	}

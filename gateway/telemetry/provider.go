@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -24,38 +23,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
-
-// Config says where telemetry goes.
-type Config struct {
-	OTLP    OTLP    `yaml:"otlp" doc:"export by OTLP"`
-	Context Context `yaml:"context" doc:"trace contexts of callers, and for the platform"`
-	// SampleRatio is the share of exchanges traced, 0 to 1.
-	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01"`
-}
-
-// OTLP says what is exported, and where to: traces, and what is switched on.
-type OTLP struct {
-	Receiver `yaml:",inline"`
-
-	Metrics time.Duration `yaml:"metrics" doc:"how often metrics are exported, beside /metrics; 0 exports none"`
-	Logs    bool          `yaml:"logs" doc:"export the log, one record for each line on standard error: one of each exchange among them"`
-}
-
-// minMetrics is how often metrics are exported at most.
-const minMetrics = time.Second
-
-// Validate reports every fault, each with its path below the section.
-func (c *Config) Validate() error {
-	errs := fault.Found{fault.At("otlp", c.OTLP.Validate())}
-	errs.If(c.SampleRatio < 0 || c.SampleRatio > 1, "sample_ratio", "must be between 0 and 1")
-	if m := c.OTLP.Metrics; m != 0 && m < minMetrics {
-		errs = append(errs, fault.Errorf("otlp.metrics", "must be at least %s", minMetrics))
-	}
-	errs.If(c.OTLP.Endpoint == "" && (c.OTLP.Metrics != 0 || c.OTLP.Logs), "otlp.endpoint", "is required with metrics or logs")
-	return errors.Join(errs...)
-}
 
 // Process names what telemetry is of.
 type Process struct{ Version, Instance string }
@@ -74,7 +43,7 @@ type Providers struct {
 
 // NewProviders builds the providers. It does not dial: exporters connect when they
 // have something to send, and drop what they cannot send.
-func NewProviders(ctx context.Context, cfg Config, of Process) (*Providers, error) {
+func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Providers, error) {
 	p := &Providers{
 		resource: resource.NewSchemaless(semconv.ServiceName("tollgate"), semconv.ServiceVersion(of.Version), semconv.ServiceInstanceID(of.Instance)),
 		registry: prometheus.NewRegistry(),
@@ -107,8 +76,8 @@ func buildInfo(version string) prometheus.Collector {
 }
 
 // export begins the exports, and returns where metrics are read for them.
-func (p *Providers) export(ctx context.Context, cfg *Config) (readers []sdkmetric.Option, err error) {
-	spans, err := cfg.OTLP.spans(ctx)
+func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (readers []sdkmetric.Option, err error) {
+	spans, err := spans(ctx, &cfg.OTLP.Receiver)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +85,7 @@ func (p *Providers) export(ctx context.Context, cfg *Config) (readers []sdkmetri
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
 	p.traces, p.flush = t, append(p.flush, t.Shutdown)
 	if cfg.OTLP.Logs {
-		records, err := cfg.OTLP.Receiver.Logs(ctx)
+		records, err := Logs(ctx, &cfg.OTLP.Receiver)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +95,7 @@ func (p *Providers) export(ctx context.Context, cfg *Config) (readers []sdkmetri
 	if cfg.OTLP.Metrics == 0 {
 		return nil, nil
 	}
-	pushed, err := cfg.OTLP.reader(ctx, cfg.OTLP.Metrics)
+	pushed, err := reader(ctx, &cfg.OTLP.Receiver, cfg.OTLP.Metrics)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // scope names this instrumentation in traces and metrics.
@@ -19,7 +21,7 @@ const scope = "github.com/tollgate-dev/tollgate"
 // It is safe for concurrent use.
 type Recorder struct {
 	// Context says what is made of trace contexts; it is set before the first exchange.
-	Context Context
+	Context settings.TraceContext
 
 	logger   *slog.Logger
 	tracer   trace.Tracer

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
 
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -120,7 +121,7 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1, OTLP: telemetry.OTLP{Receiver: telemetry.Receiver{Endpoint: "http://" + l.Addr().String()}}}, telemetry.Process{Version: "test"})
+	p, err := telemetry.NewProviders(t.Context(), settings.Telemetry{SampleRatio: 1, OTLP: settings.OTLP{Receiver: settings.Receiver{Endpoint: "http://" + l.Addr().String()}}}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 
 // Without a receiver there are no spans, and no ids of traces that exist nowhere.
 func TestNoSpansWithoutAReceiver(t *testing.T) {
-	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{SampleRatio: 1}, telemetry.Process{Version: "test"})
+	p, err := telemetry.NewProviders(t.Context(), settings.Telemetry{SampleRatio: 1}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestNoSpansWithoutAReceiver(t *testing.T) {
 // What is scraped tells durations apart from a tenth of a millisecond on, and who
 // was refused and which operation the platform failed.
 func TestScrapedSeries(t *testing.T) {
-	p, err := telemetry.NewProviders(t.Context(), telemetry.Config{}, telemetry.Process{Version: "test"})
+	p, err := telemetry.NewProviders(t.Context(), settings.Telemetry{}, telemetry.Process{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Context says what is made of W3C trace contexts.
-type Context struct {
-	Trusted   []netip.Prefix `yaml:"trusted" doc:"prefixes of callers whose trace context (traceparent, tracestate) becomes the parent of an exchange's span, which is then sampled as it says; the contexts of others are linked"`
-	Propagate bool           `yaml:"propagate" doc:"send the trace context to the platform"`
-}
-
 // Within returns ctx with the trace context of a header that is to be believed.
 func Within(ctx context.Context, header http.Header) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))

@@ -41,8 +41,8 @@ func Table() []Row {
 		{
 			Package: "gateway/settings",
 			May: []string{
-				"config/fault", "config/strictyaml", "gateway/admin", "gateway/archive", "gateway/audit", "gateway/balancer", "gateway/connlimit", "gateway/identity",
-				"gateway/overload", "gateway/telemetry", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend",
+				"config/encryption", "config/fault", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/balancer", "gateway/connlimit",
+				"gateway/identity", "gateway/oidc", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend",
 				"ratelimit", "ratelimit/redisstore", "translate/...",
 			},
 			Why: "what the configuration says, without the engines that work by it",
@@ -62,7 +62,8 @@ func Table() []Row {
 				"gateway/approval", "gateway/audit", "gateway/identity", "gateway/once/intent", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema",
 				"gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
 			},
-			Why: "filters use the leaves and know neither the doors nor how they are assembled",
+			Tests: []string{"gateway/settings"}, // for providers of metrics
+			Why:   "filters use the leaves and know neither the doors nor how they are assembled",
 		},
 		{
 			Package: "gateway/explain/...",
@@ -87,7 +88,7 @@ func Table() []Row {
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/telemetry", "gateway/xds"},
+			May:     []string{"config/fault", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/telemetry", "gateway/xds"},
 			Why:     "the operators' listener knows its admins, and shows what telemetry knows, and the Envoys",
 		},
 		leaf("gateway/admin/row", "a leaf: what can be asked, whoever answers and whoever asks"),
@@ -115,7 +116,7 @@ func Table() []Row {
 			Why:     "a leaf: the API's description",
 		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
-		{Package: "gateway/telemetry/...", May: []string{"config/encryption", "config/fault", "config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
+		{Package: "gateway/telemetry/...", May: []string{"gateway/settings"}, Tests: []string{"config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
 		{Package: "gateway/upstream/...", May: []string{"config/encryption"}, Why: "a leaf: how the platform is called"},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{

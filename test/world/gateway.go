@@ -65,7 +65,7 @@ func Redis(t testing.TB, addr string) redis.UniversalClient {
 
 // Providers returns providers of telemetry that are shut down when the test ends,
 // if it has not done so before.
-func Providers(t testing.TB, cfg telemetry.Config) *telemetry.Providers {
+func Providers(t testing.TB, cfg settings.Telemetry) *telemetry.Providers {
 	t.Helper()
 	p, err := telemetry.NewProviders(t.Context(), cfg, telemetry.Process{Version: version, Instance: "test"})
 	if err != nil {

@@ -1,0 +1,67 @@
+package settings
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
+)
+
+// AdminAccount is an admin of the configuration.
+type AdminAccount struct {
+	Name    string          `yaml:"name,required" doc:"short name, which the audit log, the log and grants of approvals show"`
+	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys create makes both"`
+	Roles   []row.Role      `yaml:"roles,required" doc:"what the admin may do: a viewer reads, an operator resets limits and changes owners and what is idle, an approver answers requests for approval, an admin does all of it and manages keys"`
+	Org     string          `yaml:"org" doc:"organisation that the admin is bound to; empty is all of them and the gateway itself"`
+	Expires time.Time       `yaml:"expires" doc:"when the token ceases to be accepted, RFC 3339; absent is never"`
+}
+
+// MaxAdminName bounds the name of an admin, in bytes.
+const MaxAdminName = 64
+
+// Names in the audit log that are no admin's own.
+const (
+	SharedAdmin = "admin"           // who has the shared token
+	OpenAdmin   = "unauthenticated" // where the listener requires none
+)
+
+// reserved are the names that the audit log gives to others.
+var reserved = []string{SharedAdmin, OpenAdmin, "gateway", "link"} //nolint:gochecknoglobals // read only
+
+// Validate reports every fault, each with its path below the account.
+func (a *AdminAccount) Validate() error {
+	var errs fault.Found
+	errs.If(a.Name == "" || len(a.Name) > MaxAdminName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name", "must have letters, digits, '-', '_', '.' and '@' alone, and at most %d of them", MaxAdminName)
+	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved: the audit log uses it", a.Name)
+	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(row.Role("").Values(), ", "))
+	return errors.Join(errs...)
+}
+
+// AdminIssuer is an OpenID Connect issuer whose tokens are those of admins.
+type AdminIssuer struct {
+	ID          string `yaml:"id,required" doc:"short name, with which the names of its admins begin in the audit log: id:NAME"`
+	oidc.Config `yaml:",inline"`
+
+	Claims AdminClaims         `yaml:"claims" doc:"which claims of a token say who its admin is: a name, or a JSON pointer such as /realm_access/roles"`
+	Grants map[string]row.Role `yaml:"grants,required" doc:"roles by values of claims.roles, of which others are ignored; a token that leads to none is refused"`
+	Org    string              `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
+}
+
+// AdminClaims names claims.
+type AdminClaims struct {
+	Name  string `yaml:"name" doc:"the admin's name, at most 64 characters, such as email; empty is sub"`
+	Roles string `yaml:"roles" doc:"values that grants maps to roles, such as groups; empty is groups"`
+}
+
+// Validate reports every fault, each with its path below the issuer.
+func (i *AdminIssuer) Validate() error {
+	errs := fault.Found{i.Config.Validate()}
+	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id", "must be at most 32 of a-z, 0-9, - and _")
+	errs.If(len(i.Grants) == 0, "grants", "must give at least one role")
+	return errors.Join(errs...)
+}
