@@ -2,6 +2,9 @@ package policies_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/policies"
@@ -89,5 +92,45 @@ func BenchmarkLoad(b *testing.B) {
 		if _, err := policies.NewEngine(section.DefaultLimits(), orgs, policies.Deps{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkReload shows what a new engine costs that takes the place of another of so many
+// organisations, each with five policies of the library and one of its own, of which so
+// many have changed.
+func BenchmarkReload(b *testing.B) {
+	for _, tt := range []struct{ orgs, changed int }{{1, 0}, {1, 1}, {100, 0}, {100, 1}, {100, 100}} {
+		b.Run(fmt.Sprintf("orgs=%d/changed=%d", tt.orgs, tt.changed), func(b *testing.B) {
+			dir := b.TempDir()
+			const own = "package policies.mine\n\ndeny contains \"too many\" if {\n\tinput.request.operation == \"createPod\"\n\tinput.request.body.gpu.count > 8\n\tinput.caller.team == data.bounded\n}\n"
+			for name, text := range map[string]string{"mine.rego": own, "data.json": `{"bounded":"x"}`} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+			orgs := func(turn int) map[string]policies.Config {
+				m := make(map[string]policies.Config, tt.orgs)
+				for i := range tt.orgs {
+					entries := slices.Clone(benchPolicies()[:5])
+					bound := 10 * i // each has a parameter of its own
+					if i < tt.changed {
+						bound += turn % 7
+					}
+					entries[2].Params = map[string]any{"max_usd_per_hour": 10 + bound}
+					m[fmt.Sprintf("org%d", i)] = policies.Config{Policies: entries, Directory: dir}
+				}
+				return m
+			}
+			before, err := policies.NewEngine(section.DefaultLimits(), orgs(0), policies.Deps{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for turn := 1; b.Loop(); turn++ {
+				if before, err = policies.NewEngine(section.DefaultLimits(), orgs(turn), policies.Deps{Before: before}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -77,6 +77,8 @@ type state struct {
 type orgState struct {
 	*load.Compiled
 
+	sources    string // names what it was made from
+	own        string // the digest of its own Rego
 	revision   string // of the policies and the exceptions
 	exceptions []exception
 	memory     *record.Memory[*Decision] // nil if none are remembered

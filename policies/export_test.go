@@ -23,3 +23,10 @@ func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 	slices.Sort(out)
 	return out, nil
 }
+
+// Shared reports whether two organisations, each of an engine, have one compilation, and
+// whether they have one memory of verdicts.
+func Shared(a *Engine, org string, b *Engine, other string) (compiled, memory bool) {
+	x, y := a.now.Load().orgs[org], b.now.Load().orgs[other]
+	return x.Compiled.SameAs(y.Compiled), x.memory == y.memory
+}

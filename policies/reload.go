@@ -32,13 +32,14 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	defer e.mu.Unlock()
 	next := &state{orgs: make(map[string]*orgState, len(orgs))}
 	sources := map[string]*bundle.Source{}
+	b := batch{standing: e.standing(), alike: map[string]*orgState{}}
 	var faults []error
 	for _, org := range slices.Sorted(maps.Keys(orgs)) {
 		cfg := orgs[org]
 		s, mine, err := e.own(org, cfg)
 		pending := s != nil && mine.Digest() == ""
 		if err == nil && !pending {
-			next.orgs[org], err = e.prepare(ctx, org, cfg, mine)
+			next.orgs[org], err = b.prepare(ctx, e, org, cfg, mine)
 			if err != nil && s != nil && ofRego(err) {
 				err = s.Unfit(err)
 				pending = err == nil
@@ -46,7 +47,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		}
 		if err == nil && pending {
 			next.orgs[org] = nil
-			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{})
+			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{}, nil)
 		}
 		if err != nil {
 			faults = append(faults, err)
@@ -157,28 +158,85 @@ func (e *Engine) activate(org string, o *orgState) {
 	e.now.Store(next)
 }
 
-// prepare compiles an organisation, or takes the present state of it when
-// nothing changed, so that what was remembered stays.
-func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.Own) (*orgState, error) {
-	next, err := e.compile(ctx, org, cfg, mine)
+// standing are the organisations in force, here or in the engine that this one takes the
+// place of. Called with mu held.
+func (e *Engine) standing() map[string]*orgState {
+	now := e.now.Load()
+	if before := e.deps.Before; now == nil && before != nil && before.deps.DocURL == e.deps.DocURL {
+		now = before.now.Load()
+	}
+	if now == nil {
+		return nil
+	}
+	return now.orgs
+}
+
+// batch is what is at hand while organisations are prepared.
+type batch struct {
+	// standing are the organisations in force.
+	standing map[string]*orgState
+	// alike are those prepared already, by their sources; nil does not remember any.
+	alike map[string]*orgState
+}
+
+// prepare compiles an organisation, unless one in force or another one is made from the
+// same. What was remembered of verdicts stays while the same decides.
+func (b batch) prepare(ctx context.Context, e *Engine, org string, cfg Config, mine load.Own) (*orgState, error) {
+	sources, err := sourcesOf(cfg, mine)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("org %s: %w", org, err)
 	}
-	if now := e.now.Load(); now != nil && now.orgs[org] != nil && now.orgs[org].revision == next.revision {
-		return now.orgs[org], nil
+	var next *orgState
+	standing := b.standing[org]
+	switch other := b.alike[sources]; {
+	case standing != nil && standing.sources == sources:
+		next = &orgState{Compiled: standing.Compiled, exceptions: standing.exceptions, revision: standing.revision}
+	case other != nil:
+		next = &orgState{Compiled: other.Compiled.ForAnother(ctx), exceptions: other.exceptions, revision: other.revision}
+	default:
+		if next, err = e.compile(ctx, org, cfg, mine, standing); err != nil {
+			return nil, err
+		}
 	}
-	if e.limits.Remember > 0 {
+	if b.alike != nil {
+		b.alike[sources] = next
+	}
+	next.sources, next.own, next.share = sources, mine.Digest(), e.shareOf(org)
+	switch {
+	case e.limits.Remember == 0:
+	case standing != nil && standing.revision == next.revision && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
+		next.memory = standing.memory
+	default:
 		if next.memory, err = record.NewMemory[*Decision](e.limits.Remember); err != nil {
 			return nil, fmt.Errorf("org %s: %w", org, err)
 		}
 	}
-	next.share = e.shareOf(org)
 	return next, nil
 }
 
+// sourcesOf names all that an organisation's policies are compiled from, beside the
+// library: its section, and its own Rego with the directory that its places are told by.
+func sourcesOf(cfg Config, mine load.Own) (string, error) {
+	text, err := json.Marshal(struct {
+		Policies   []Entry
+		Exceptions []Exception
+		Directory  string
+		Own        string
+	}{cfg.Policies, cfg.Exceptions, cfg.Directory, mine.Digest()})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return string(sum[:]), nil
+}
+
 // compile compiles an organisation's policies and exceptions.
-func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.Own) (*orgState, error) {
-	c, err := load.Compile(ctx, &load.Section{Org: org, Entries: cfg.Policies, Own: mine, DocURL: e.deps.DocURL})
+func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.Own, standing *orgState) (*orgState, error) {
+	section := load.Section{Org: org, Entries: cfg.Policies, Own: mine, DocURL: e.deps.DocURL}
+	if standing != nil {
+		section.Known = standing.own
+	}
+	c, err := load.Compile(ctx, &section)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +319,7 @@ func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 // how the look before went, and this one.
 func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before, after error) {
 	e.mu.Lock()
-	section, reloads := e.configs[org], e.reloads
+	section, reloads, standing := e.configs[org], e.reloads, batch{standing: e.now.Load().orgs}
 	e.mu.Unlock()
 
 	found, err := s.Look(ctx, e.deps.HTTPClient)
@@ -269,7 +327,7 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	if err == nil && found.New {
 		// Nothing is locked meanwhile: compiling can take as long as the bundle's
 		// author likes.
-		next, err = e.prepare(ctx, org, section, found.Own)
+		next, err = standing.prepare(ctx, e, org, section, found.Own)
 	}
 
 	e.mu.Lock()

@@ -52,6 +52,9 @@ type Section struct {
 	Own     Own
 	// DocURL is put before the name of a policy's page.
 	DocURL string
+	// Known is the digest of own Rego of which the members that it refers to were judged,
+	// as it was when it was compiled before; "" for none.
+	Known string
 }
 
 // Compile links and compiles the policies of one organisation.
@@ -65,7 +68,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls, files := p.calls, p.files(len(mine.modules) > 0)
+	calls, files := p.calls, p.files(mine.refersToLibrary())
 	if faults := sandbox.Check(mine.modules); len(faults) > 0 {
 		return nil, Located(org, faults)
 	}
@@ -88,8 +91,12 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	if c.Failed() {
 		return nil, located(org, c.Errors, policyOfFile)
 	}
-	if err := errors.Join(mine.answers(org, c), mine.members(org, mine.beside(lib, files))); err != nil {
-		return nil, err
+	faults := mine.answers(org, c)
+	if s.Known == "" || s.Known != mine.digest {
+		faults = errors.Join(faults, mine.members(org, mine.beside(lib, files)))
+	}
+	if faults != nil {
+		return nil, faults
 	}
 	program, err := programOf(ctx, c, calls)
 	if err != nil {
@@ -112,6 +119,17 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 		program: program, compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }
+
+// ForAnother returns the same for another organisation, which shares nothing that a call
+// of the other could be told by.
+func (c *Compiled) ForAnother(ctx context.Context) *Compiled {
+	other := *c
+	other.patterns = patternCache(ctx)
+	return &other
+}
+
+// SameAs reports whether both were compiled together.
+func (c *Compiled) SameAs(other *Compiled) bool { return c.compiler == other.compiler }
 
 // beside returns copies of the organisation's modules and of some of the library's.
 func (o Own) beside(lib *library, files []string) map[string]*ast.Module {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/types"
@@ -76,10 +77,11 @@ func moot(e *ast.Error) bool {
 	return true
 }
 
-// described is the schema of the input with what is known of bodies and resources.
-func described() *ast.SchemaSet {
+// described is the schema of the input with what is known of bodies and resources. It is
+// shared, and not changed.
+var described = sync.OnceValue(func() *ast.SchemaSet {
 	schema := record.Described(operation.AnyBody().Schema(), operation.States().Schema())
 	set := ast.NewSchemaSet()
 	set.Put(ast.SchemaRootRef, schema)
 	return set
-}
+})

@@ -77,6 +77,22 @@ func (o Own) Data() map[string]any { return o.data }
 // Policies lists the names of the policies by name.
 func (o Own) Policies() []string { return slices.Sorted(maps.Keys(o.policies())) }
 
+// refersToLibrary reports whether anything in the organisation's Rego refers to packages of
+// the library, or to data without saying where.
+func (o Own) refersToLibrary() bool {
+	found := false
+	for _, m := range o.modules {
+		ast.WalkRefs(m, func(ref ast.Ref) bool {
+			if ref.HasPrefix(ast.DefaultRootRef) {
+				path := elements(ref)
+				found = found || len(path) == 0 || path[0] == reservedRoot
+			}
+			return found
+		})
+	}
+	return found
+}
+
 // taken reports whether there is data at a path, or a value on the way that has no
 // members.
 func (o Own) taken(path []string) (bool, error) {

@@ -146,8 +146,8 @@ func orEmpty(m map[string]any) map[string]any {
 
 func (p *planner) doc(policy string) string { return p.docs + policy + ".md" }
 
-// files lists the library files the calls need; all of them when the
-// organisation has Rego of its own, which may refer to any.
+// files lists the library files the calls need; all of them when the organisation's own
+// Rego refers to the library, or may.
 func (p *planner) files(all bool) []string {
 	if all {
 		return slices.Sorted(maps.Keys(p.lib.files))

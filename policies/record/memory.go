@@ -17,6 +17,7 @@ import (
 type Memory[V any] struct {
 	verdicts *lru.Cache[Key, V]
 	buffers  sync.Pool
+	size     int
 }
 
 // Key is the SHA-256 digest of an injective encoding of what policies read.
@@ -28,8 +29,11 @@ func NewMemory[V any](size int) (*Memory[V], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Memory[V]{verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}}, nil
+	return &Memory[V]{verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}, size: size}, nil
 }
+
+// Size is how many verdicts it keeps at most.
+func (m *Memory[V]) Size() int { return m.size }
 
 // Key returns the key of a verdict about a document, for which reads was read; of
 // tells verdicts about one document apart. ok is false when the verdict may not be

@@ -1,0 +1,82 @@
+package policies_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
+)
+
+// An engine takes over what nothing has changed of, with what was remembered of it, and
+// compiles one time what several organisations are made from. What changed is compiled.
+func TestReloadTakesOver(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "mine.rego"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rego = "package policies.mine\n\ndeny contains \"no\" if input.request.operation == \"deletePod\"\n"
+	write(rego)
+	entries := func(most int) []policies.Entry {
+		return []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": most}}}
+	}
+	orgs := func() map[string]policies.Config {
+		return map[string]policies.Config{
+			"acme": {Policies: entries(1)}, "alike": {Policies: entries(1)}, "other": {Policies: entries(2)},
+			"own": {Policies: entries(1), Directory: dir},
+		}
+	}
+	engine := func(limits policies.Limits, orgs map[string]policies.Config, before *policies.Engine) *policies.Engine {
+		e, err := policies.NewEngine(limits, orgs, policies.Deps{Before: before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	limits := section.DefaultLimits()
+	first := engine(limits, orgs(), nil)
+	if compiled, memory := policies.Shared(first, "acme", first, "alike"); !compiled || memory {
+		t.Errorf("alike organisations: compiled once %t, one memory %t", compiled, memory)
+	}
+	for _, other := range []string{"other", "own"} {
+		if compiled, _ := policies.Shared(first, "acme", first, other); compiled {
+			t.Errorf("%s shares what acme is made from", other)
+		}
+	}
+	same := engine(limits, orgs(), first)
+	for org := range orgs() {
+		if compiled, memory := policies.Shared(first, org, same, org); !compiled || !memory {
+			t.Errorf("%s, of which nothing changed: taken over %t, with its memory %t", org, compiled, memory)
+		}
+	}
+	for name, change := range map[string]func(map[string]policies.Config){
+		"a parameter": func(m map[string]policies.Config) { m["own"] = policies.Config{Policies: entries(7), Directory: dir} },
+		"its Rego":    func(map[string]policies.Config) { write(rego + "\nwarn contains \"well\" if false\n") },
+		"an exception": func(m map[string]policies.Config) {
+			m["own"] = policies.Config{Policies: entries(1), Directory: dir, Exceptions: []policies.Exception{{
+				ID: "x", Policy: "gpu_count", Teams: []string{"a"}, Until: noon().AddDate(1, 0, 0), Reason: "r", GrantedBy: "g",
+			}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(rego)
+			m := orgs()
+			change(m)
+			next := engine(limits, m, same)
+			if compiled, memory := policies.Shared(same, "own", next, "own"); compiled || memory {
+				t.Errorf("taken over %t, with its memory %t", compiled, memory)
+			}
+			if compiled, memory := policies.Shared(same, "acme", next, "acme"); !compiled || !memory {
+				t.Errorf("another organisation: taken over %t, with its memory %t", compiled, memory)
+			}
+		})
+	}
+	write(rego)
+	limits.Remember = 8
+	if compiled, memory := policies.Shared(same, "acme", engine(limits, orgs(), same), "acme"); !compiled || memory {
+		t.Errorf("with a smaller memory: taken over %t, with its memory %t", compiled, memory)
+	}
+}
