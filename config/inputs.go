@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Inputs is what a configuration was made from besides the environment: its file,
@@ -14,6 +15,8 @@ import (
 // when it was read. The zero Inputs is of no configuration.
 type Inputs struct {
 	seen map[string]digest
+	// read are the files whose content cannot change without their size, time or identity.
+	read map[string]reading
 	// skip reports whether a directory below an input is left out; nil leaves none out.
 	skip func(name string) bool
 }
@@ -26,6 +29,12 @@ func Tree(dir string, skip func(name string) bool) Inputs {
 	return in
 }
 
+// reading is what a file was when it was read.
+type reading struct {
+	digest digest
+	stat   fs.FileInfo
+}
+
 // digest stands for the content of an input.
 type digest [sha256.Size]byte
 
@@ -36,9 +45,9 @@ func (in *Inputs) add(path string, d digest) {
 	in.seen[path] = d
 }
 
-// reading is readFile, and the files it reads are among the inputs. Pipes and the
+// noting is readFile, and the files it reads are among the inputs. Pipes and the
 // like are not: they can be read once.
-func (in *Inputs) reading(readFile func(string) ([]byte, error)) func(string) ([]byte, error) {
+func (in *Inputs) noting(readFile func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		data, err := readFile(path)
 		if stat, serr := os.Stat(path); serr != nil || stat.Mode().IsRegular() {
@@ -51,11 +60,24 @@ func (in *Inputs) reading(readFile func(string) ([]byte, error)) func(string) ([
 // directory makes a directory one of the inputs.
 func (in *Inputs) directory(path string) { in.add(path, in.digestOf(path)) }
 
-// look returns the same inputs as they are now.
+// tick is longer than the steps in which file systems tell times: a file that was written
+// twice within it may have one time and two contents.
+const tick = 2 * time.Second
+
+// look returns the same inputs as they are now. Files whose size, time and identity are
+// what they were are not read again.
 func (in Inputs) look() Inputs {
-	now := Inputs{skip: in.skip}
+	now := Inputs{skip: in.skip, read: make(map[string]reading, len(in.read))}
 	for path := range in.seen {
-		now.add(path, in.digestOf(path))
+		stat, err := os.Stat(path)
+		before, known := in.read[path]
+		if err != nil || !known || !os.SameFile(before.stat, stat) || before.stat.Size() != stat.Size() || !before.stat.ModTime().Equal(stat.ModTime()) {
+			before = reading{in.digestOf(path), stat}
+		}
+		now.add(path, before.digest)
+		if err == nil && stat.Mode().IsRegular() && time.Since(stat.ModTime()) > tick {
+			now.read[path] = before
+		}
 	}
 	return now
 }

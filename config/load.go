@@ -90,7 +90,7 @@ func (l *Loaded) ofOrgs(err error) error {
 // themselves is judged.
 func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 	var in Inputs
-	data, err := in.reading(os.ReadFile)(path)
+	data, err := in.noting(os.ReadFile)(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -115,7 +115,7 @@ func parse(name string, data []byte, src Sources, judge Judge, in Inputs) (*Load
 	}
 	sum := sha256.New()
 	_, _ = sum.Write(data) // a hash takes everything
-	more, missing := l.readKeys(filepath.Dir(name), l.Inputs.reading(src.ReadFile), sum)
+	more, missing := l.readKeys(filepath.Dir(name), l.Inputs.noting(src.ReadFile), sum)
 	form = append(form, more...)
 	hint(form)
 	later := errors.Join(missing, l.resolve(src))
@@ -142,7 +142,7 @@ func (l *Loaded) resolve(src Sources) error {
 	c := &l.Config
 	var errs []error
 	if !src.WithoutSecrets {
-		errs = append(errs, strictyaml.ResolveSecrets(c, src.Env, l.Inputs.reading(src.ReadFile)))
+		errs = append(errs, strictyaml.ResolveSecrets(c, src.Env, l.Inputs.noting(src.ReadFile)))
 	}
 	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
 	listeners := map[string]*settings.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}

@@ -50,6 +50,7 @@ func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, logger *slo
 			next.Reset(settle)
 		case <-next.C:
 			now := w.in.look()
+			w.in.read = now.read
 			w.looking = !now.equal(w.in)
 			if !w.looking {
 				before = Inputs{}
