@@ -20,6 +20,7 @@ SOAK ?= 5m
 BENCH ?= .
 EXAMPLES ?= 25
 BIN ?= bin/tollgate
+IMAGE ?= tollgate:$(VERSION)
 # What `tollgate version` prints, logs and traces carry, and the platform sees in User-Agent.
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2> /dev/null),dev)
 # The order of tests is another with each commit, and the same for all who test one: on, or a number.
@@ -36,6 +37,10 @@ demo: build ## Build, and run everything on loopback with sample keys (DEMOFLAGS
 .PHONY: build
 build: ## Build bin/tollgate, stamped with its version (BIN, VERSION)
 	@go build -trimpath -tags grpcnotrace -ldflags '-s -w -X main.stamp=$(VERSION)' -o $(BIN) ./cmd/tollgate
+
+.PHONY: image
+image: ## Build the image, stamped and labelled with its version (IMAGE, VERSION), by docker or what DOCKER names
+	@$(or $(DOCKER),docker) build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse HEAD) -t $(IMAGE) .
 
 .PHONY: tools
 tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool, golangci-lint, gofumpt

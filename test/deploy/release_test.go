@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestRelease(t *testing.T) {
 	first, second := release(t, here, secret), release(t, copySources(t), secret)
 	const name = "tollgate-v9.9.9"
 	for _, want := range []string{
-		name + "-linux-amd64.tar.gz", name + "-linux-amd64.deb", name + "-linux-amd64.rpm", name + ".cdx.json", "NOTES.md", "SHA256SUMS", "SHA256SUMS.minisig",
+		name + "-linux-amd64.tar.gz", "tollgate-chart-v9.9.9.tgz", name + "-linux-amd64.deb", name + "-linux-amd64.rpm", name + ".cdx.json", "NOTES.md", "SHA256SUMS", "SHA256SUMS.minisig",
 	} {
 		if _, ok := first[want]; !ok {
 			t.Errorf("there is no %s", want)
@@ -119,12 +120,140 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the manual page of tollgate serve is %.200q (%v)", page, err)
 	}
 	listing := run("dpkg-deb", "--contents", name+"-linux-amd64.deb")
-	for _, want := range []string{"./usr/bin/tollgate", "./lib/systemd/system/tollgate@.service", "./etc/tollgate/", "./usr/share/bash-completion/completions/tollgate", "./usr/share/man/man1/tollgate-serve.1.gz"} {
+	for _, want := range []string{"./usr/bin/tollgate", "./usr/lib/systemd/system/tollgate@.service", "./etc/tollgate/", "./usr/share/bash-completion/completions/tollgate", "./usr/share/man/man1/tollgate-serve.1.gz"} {
 		if !strings.Contains(listing, want) {
 			t.Errorf("the Debian package lacks %s:\n%s", want, listing)
 		}
 	}
+	run("tar", "--extract", "--file", "tollgate-chart-v9.9.9.tgz")
+	if text, err := os.ReadFile(filepath.Join(keys, "tollgate/Chart.yaml")); err != nil || !strings.Contains(string(text), "\nversion: 9.9.9\nappVersion: v9.9.9\n") {
+		t.Errorf("the chart is %s (%v)", text, err)
+	}
+	for _, file := range documentedFiles(t) {
+		if file = strings.ReplaceAll(file, "0.9.0", "9.9.9"); first[file] == nil && !strings.Contains(file, "darwin") {
+			t.Errorf("docs/operations.md installs %s, which there is not", file)
+		}
+	}
 	checkBill(t, first[name+".cdx.json"])
+}
+
+// documentedFiles are the files of a release that docs/operations.md installs.
+func documentedFiles(t *testing.T) []string {
+	t.Helper()
+	files := regexp.MustCompile(`tollgate-[a-z0-9.-]+\.(?:deb|rpm|tgz|tar\.gz)`).FindAllString(read(t, "docs/operations.md"), -1)
+	if len(files) < 4 {
+		t.Errorf("docs/operations.md installs %q alone", files)
+	}
+	return files
+}
+
+// The Debian package, installed into a directory of its own, has units that systemd
+// takes and directories that everybody may enter. Its program is another.
+func TestPackageInstalls(t *testing.T) {
+	t.Parallel()
+	tool(t, "dpkg-deb")
+	work := t.TempDir()
+	for name, mode := range map[string]os.FileMode{
+		"tollgate": 0o755, "completions/tollgate.bash": 0o644, "completions/tollgate.zsh": 0o644, "completions/tollgate.fish": 0o644, "man/tollgate.1.gz": 0o644,
+	} {
+		path := filepath.Join(work, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/true\n"), mode); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	deb := filepath.Join(work, "tollgate.deb")
+	cmd := exec.CommandContext(t.Context(), tool(t, "nfpm"), "package", "--config", "deploy/release/nfpm.yaml", "--packager", "deb", "--target", deb)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "PACKAGE_ARCH=amd64", "PACKAGE_VERSION=v9.9.9", "PACKAGE_ROOT="+work, "PACKAGE_MAN="+filepath.Join(work, "man"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for line := range strings.Lines(runTool(t, "dpkg-deb", "--contents", deb)) {
+		if strings.HasPrefix(line, "d") && !strings.HasPrefix(line, "drwxr-xr-x root/root") {
+			t.Errorf("a directory of the package is not open to all: %s", line)
+		}
+	}
+	installed := filepath.Join(work, "root")
+	runTool(t, "dpkg-deb", "--extract", deb, installed)
+	// What every system has beside the package.
+	if err := os.MkdirAll(filepath.Join(installed, "bin"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(installed, "bin/kill"), nil, 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	units, err := filepath.Glob(filepath.Join(installed, "usr/lib/systemd/system/*"))
+	if err != nil || len(units) < 4 {
+		t.Fatalf("the package has the units %q, %v", units, err)
+	}
+	for _, unit := range units {
+		name := strings.ReplaceAll(filepath.Base(unit), "@", "@next")
+		if out := systemdAnalyze(t, "verify", "--root="+installed, "--man=no", "--recursive-errors=no", name); out != "" {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+}
+
+// The changelog has the notes of the release that is to come or was last, which the
+// documentation installs.
+func TestChangelogHasTheRelease(t *testing.T) {
+	t.Parallel()
+	newest := regexp.MustCompile(`(?m)^## ([0-9.]+) \([0-9-]{10}\)$`).FindStringSubmatch(read(t, "CHANGELOG.md"))
+	if newest == nil {
+		t.Fatal("no version has a section in CHANGELOG.md")
+	}
+	notes, err := exec.CommandContext(t.Context(), root+"deploy/release/notes", "v"+newest[1], root+"CHANGELOG.md").Output()
+	if err != nil || !strings.HasPrefix(string(notes), newest[0]+"\n") {
+		t.Errorf("the notes are %.100q, %v", notes, err)
+	}
+	for _, file := range documentedFiles(t) {
+		if !strings.Contains(file, "v"+newest[1]) {
+			t.Errorf("docs/operations.md installs %s, the newest version is %s", file, newest[1])
+		}
+	}
+}
+
+// The image is given what it is stamped and labelled with, and its sources are whole
+// without what the recipe leaves out.
+func TestImageRecipe(t *testing.T) {
+	t.Parallel()
+	line := runTool(t, "make", "--dry-run", "--no-print-directory", "image", "VERSION=v9.9.9", "DOCKER=podman")
+	recipe := read(t, "deploy/Dockerfile")
+	for _, want := range []string{"podman build -f deploy/Dockerfile", "-t tollgate:v9.9.9 ."} {
+		if !strings.Contains(line, want) {
+			t.Errorf("make image runs %s, want %s", line, want)
+		}
+	}
+	for _, m := range regexp.MustCompile(`--build-arg ([A-Z]+)=`).FindAllStringSubmatch(line, -1) {
+		if !strings.Contains(recipe, "\nARG "+m[1]+"=") {
+			t.Errorf("make image sets %s, which the recipe does not declare", m[1])
+		}
+	}
+	sources := copySources(t)
+	for pattern := range strings.Lines(read(t, "deploy/Dockerfile.dockerignore")) {
+		pattern = strings.TrimSpace(pattern)
+		if name, ok := strings.CutPrefix(pattern, "**/"); ok {
+			removeAll(t, "find", sources, "-name", name, "-prune", "-exec", "rm", "-r", "{}", "+")
+		} else if !strings.HasPrefix(pattern, "#") {
+			removeAll(t, "rm", "-rf", filepath.Join(sources, pattern))
+		}
+	}
+	// It fails where a file that is embedded is not there.
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/tollgate")
+	list.Dir = sources
+	if out, err := list.CombinedOutput(); err != nil {
+		t.Errorf("the image's sources are not whole: %v\n%.1000s", err, out)
+	}
+}
+
+func removeAll(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
 }
 
 // checkBill holds a bill of materials against go.mod.
