@@ -10,21 +10,25 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 	"gopkg.in/yaml.v3"
 
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// A gateway runs with the user that compose.yaml makes in Redis, by the command line
-// that it starts Redis with. What Redis refused it is in the log of its ACL.
-func TestGatewayHasItsRightsInRedis(t *testing.T) {
-	t.Parallel()
+// composeRedis starts Redis by the command line of compose.yaml and returns its
+// address. A user test may do all; that of gateways has the password secret.
+func composeRedis(t *testing.T) (addr string) {
+	t.Helper()
 	tool(t, "redis-server")
 	command := parse(t).Services["redis"].Command
 	if len(command) != 3 || command[0] != "sh" {
@@ -34,12 +38,20 @@ func TestGatewayHasItsRightsInRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	addr = fmt.Sprintf("127.0.0.1:%d", port)
 	// Compose writes $$ for $. The log of the ACL is read by a user of the test's own.
 	line := strings.ReplaceAll(command[2], "$$", "$") + fmt.Sprintf(` --user test on nopass +@all --port %d --bind 127.0.0.1 --dir "$0"`, port)
 	server := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", line, t.TempDir())
 	server.Env = append(os.Environ(), "REDIS_PASSWORD=secret")
 	start(t, server).wait(t, "Ready to accept connections")
+	return addr
+}
+
+// A gateway runs with the user that compose.yaml makes in Redis, by the command line
+// that it starts Redis with. What Redis refused it is in the log of its ACL.
+func TestGatewayHasItsRightsInRedis(t *testing.T) {
+	t.Parallel()
+	addr := composeRedis(t)
 	operator := redistest.Client(t, redis.Options{Addr: addr, Username: "test", Password: "any"})
 	t.Cleanup(func() {
 		denied, err := operator.ACLLog(context.WithoutCancel(t.Context()), 100).Result()
@@ -81,9 +93,103 @@ func TestRightsInRedisAreDocumented(t *testing.T) {
 	}
 }
 
-func TestBalancerIsValid(t *testing.T) {
+// composed is the configuration of compose.yaml on this machine: a free port for each
+// of its own, the certificate that its recipe makes, and the test's platform.
+type composed struct {
+	dir   string
+	place *strings.Replacer
+	data  string // the address where callers connect
+}
+
+func compositionHere(t *testing.T, upstream string) composed {
+	t.Helper()
+	c := composed{dir: t.TempDir()}
+	recipe := strings.ReplaceAll(parse(t).Services["certificates"].Command[2], "/tls/", c.dir+"/")
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", recipe).CombinedOutput(); err != nil {
+		t.Fatalf("openssl: %v\n%s", err, out)
+	}
+	port := func() string {
+		n, err := redistest.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strconv.Itoa(n)
+	}
+	callers, door := port(), port()
+	c.data = "127.0.0.1:" + callers
+	c.place = strings.NewReplacer("listen: \"0.0.0.0:8080\"", "listen: \"127.0.0.1:"+callers+"\"", "listen: 0.0.0.0:8080", "listen: 127.0.0.1:"+port(),
+		"0.0.0.0:8081", "127.0.0.1:0", "0.0.0.0:8082", "127.0.0.1:"+door, "172.30.17.0/24", "127.0.0.1/32", "https://platform.example", upstream,
+		"/etc/tollgate/tls/", c.dir+"/", "/etc/envoy/tls/", c.dir+"/", strings.Repeat("f", 64), identity.DigestOf(callerKey).String(),
+		`"gateway-1"`, `"127.0.0.1"`, `"gateway-2"`, `"127.0.0.1"`, `"port_value": 8082`, `"port_value": `+door, `"port_value": 8080`, `"port_value": `+callers,
+		`"port_value": 9901`, `"port_value": `+port(), "::ffff:0.0.0.0", "::ffff:127.0.0.1")
+	return c
+}
+
+func (c composed) write(t *testing.T, name, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(c.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The bootstrap of compose.yaml is what the command beside it makes.
+func TestBootstrapIsMade(t *testing.T) {
 	t.Parallel()
-	runTool(t, "envoy", "--mode", "validate", "--log-level", "error", "-c", "deploy/compose/envoy.yaml")
+	tool(t, "openssl")
+	c := compositionHere(t, "")
+	path := c.write(t, "tollgate.yaml", strings.ReplaceAll(read(t, "deploy/compose/tollgate.yaml"), "/etc/tollgate/tls/", c.dir+"/"))
+	line := regexp.MustCompile(`(?m)^  #   (tollgate envoy (?:.*\\\n  # )?.*)$`).FindStringSubmatch(read(t, "deploy/compose.yaml"))
+	if line == nil {
+		t.Fatal("compose.yaml does not say how envoy.json is made")
+	}
+	args := strings.Fields(strings.NewReplacer("\\\n  # ", "", "deploy/compose/tollgate.yaml", path).Replace(line[1]))[1:]
+	cmd := exec.CommandContext(t.Context(), binary(t), args...)
+	cmd.Env = []string{"REDIS_URL=redis://redis", "ACME_PLATFORM_KEY=x", "TOLLGATE_ADMIN_TOKEN=0123456789abcdef"}
+	want, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	const golden = "deploy/compose/envoy.json"
+	if *update {
+		if err := os.WriteFile(root+golden, want, 0o644); err != nil { //nolint:gosec // no secret
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(want), read(t, golden)); diff != "" {
+		t.Errorf("%s is stale: make golden PKG=./test/deploy (-want +got):\n%s", golden, diff)
+	}
+}
+
+// What compose.yaml starts works together: Redis with its user, a gateway, and an Envoy
+// that it configures, by mutual TLS.
+func TestCompositionServes(t *testing.T) {
+	t.Parallel()
+	envoy := tool(t, "envoy")
+	tool(t, "openssl")
+	c := compositionHere(t, platform.RunT(t).URL)
+	gateway := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", c.write(t, "tollgate.yaml", c.place.Replace(read(t, "deploy/compose/tollgate.yaml"))))
+	gateway.Env = []string{"REDIS_URL=redis://tollgate:secret@" + composeRedis(t), "ACME_PLATFORM_KEY=" + platform.DefaultKey, "TOLLGATE_ADMIN_TOKEN=0123456789abcdef"}
+	start(t, gateway).wait(t, `"msg":"serving"`)
+	boot := c.write(t, "envoy.json", c.place.Replace(read(t, "deploy/compose/envoy.json")))
+	start(t, exec.CommandContext(context.WithoutCancel(t.Context()), envoy, "--use-dynamic-base-id", "-c", boot)).wait(t, "add/update listener 'callers'")
+	for range 200 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", c.data)
+		if err != nil {
+			continue
+		}
+		_ = conn.Close()
+		got := world.Ask(t, c.data, world.Request(http.MethodGet, "/v2/pods", callerKey, ""))
+		if got.Status == http.StatusOK {
+			return
+		}
+		if got.Status != http.StatusServiceUnavailable { // until Envoy knows that the gateway is ready
+			t.Fatalf("status %d, want 200: %s", got.Status, got.Body)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	t.Error("no call was answered")
 }
 
 // The Envoy that compose.yaml starts is the one that the tests run.
@@ -117,8 +223,8 @@ func TestPrometheusIsConfigured(t *testing.T) {
 func TestServicesFindEachOther(t *testing.T) {
 	t.Parallel()
 	services := parse(t).Services
-	for _, file := range []string{"compose/prometheus.yaml", "compose/grafana.yaml", "compose/envoy.yaml", "tollgate.yaml"} {
-		for _, m := range regexp.MustCompile(`(?:"|//|address: )((?:gateway|redis|collector|prometheus)[a-z0-9-]*)[:,]`).FindAllStringSubmatch(read(t, "deploy/"+file), -1) {
+	for _, file := range []string{"compose/prometheus.yaml", "compose/grafana.yaml", "compose/envoy.json", "compose/tollgate.yaml"} {
+		for _, m := range regexp.MustCompile(`(?:"|//|address: |"address": ?")((?:gateway|redis|collector|prometheus)[a-z0-9-]*)[:,"]`).FindAllStringSubmatch(read(t, "deploy/"+file), -1) {
 			if _, ok := services[m[1]]; !ok {
 				t.Errorf("%s names %s, which is no service", file, m[1])
 			}
@@ -155,7 +261,7 @@ func TestServicesFindEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	subnet := network.Networks["default"].Ipam.Config[0].Subnet
-	if _, _, err := net.ParseCIDR(subnet); err != nil || !strings.Contains(read(t, "deploy/tollgate.yaml"), "anonymous_exempt: ["+subnet+"]") {
-		t.Errorf("Envoy's network %q is not exempt in tollgate.yaml: %v", subnet, err)
+	if _, _, err := net.ParseCIDR(subnet); err != nil || !strings.Contains(read(t, "deploy/compose/tollgate.yaml"), "balancers: {addresses: ["+subnet+"]") {
+		t.Errorf("Envoy's network %q is not that of balancers in tollgate.yaml: %v", subnet, err)
 	}
 }
