@@ -178,18 +178,21 @@ func TestPackageInstalls(t *testing.T) {
 	}
 	installed := filepath.Join(work, "root")
 	runTool(t, "dpkg-deb", "--extract", deb, installed)
-	// What every system has beside the package.
-	if err := os.MkdirAll(filepath.Join(installed, "bin"), 0o750); err != nil {
-		t.Fatal(err)
+	// What a system has beside the package.
+	for _, name := range []string{"bin/kill", "bin/sleep", "usr/bin/curl", "usr/bin/envoy"} {
+		path := filepath.Join(installed, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(installed, "bin/kill"), nil, 0o755); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
+	installedUnits, err := filepath.Glob(filepath.Join(installed, "usr/lib/systemd/system/*"))
+	if err != nil || len(installedUnits) < 6 {
+		t.Fatalf("the package has the units %q, %v", installedUnits, err)
 	}
-	units, err := filepath.Glob(filepath.Join(installed, "usr/lib/systemd/system/*"))
-	if err != nil || len(units) < 4 {
-		t.Fatalf("the package has the units %q, %v", units, err)
-	}
-	for _, unit := range units {
+	for _, unit := range installedUnits {
 		name := strings.ReplaceAll(filepath.Base(unit), "@", "@next")
 		if out := systemdAnalyze(t, "verify", "--root="+installed, "--man=no", "--recursive-errors=no", name); out != "" {
 			t.Errorf("%s: %s", name, out)

@@ -13,6 +13,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
+// units are the names of the units.
+func units(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(root + "deploy/systemd")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("there are %d units, %v", len(files), err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// program is what a unit runs.
+var program = regexp.MustCompile(`(?m)^(Exec\w+=)\S+ `)
+
 // installUnits writes the units to where a package would put them, below root; the
 // program that they start is one that systemd-analyze accepts.
 func installUnits(t *testing.T, root string) (dir string) {
@@ -21,8 +37,8 @@ func installUnits(t *testing.T, root string) (dir string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"tollgate.service", "tollgate.socket", "tollgate-admin.socket"} {
-		text := strings.ReplaceAll(read(t, "deploy/systemd/"+name), "/usr/bin/tollgate", "/bin/true")
+	for _, name := range units(t) {
+		text := program.ReplaceAllString(read(t, "deploy/systemd/"+name), "$1/bin/true ")
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +62,7 @@ func systemdAnalyze(t *testing.T, args ...string) string {
 func TestUnitsAreValid(t *testing.T) {
 	t.Parallel()
 	dir := installUnits(t, t.TempDir())
-	for _, name := range []string{"tollgate.service", "tollgate.socket", "tollgate-admin.socket"} {
+	for _, name := range units(t) {
 		out := systemdAnalyze(t, "verify", "--man=no", "--recursive-errors=one", filepath.Join(dir, name))
 		if strings.Contains(out, "tollgate") {
 			t.Errorf("%s:\n%s", name, out)
@@ -59,14 +75,15 @@ func TestUnitsAreValid(t *testing.T) {
 func TestServiceIsHardened(t *testing.T) {
 	t.Parallel()
 	dir := installUnits(t, t.TempDir())
-	out := systemdAnalyze(t, "security", "--offline=yes", "--no-pager", filepath.Join(dir, "tollgate.service"))
-	m := regexp.MustCompile(`Overall exposure level for tollgate.service: ([0-9.]+)`).FindStringSubmatch(out)
-	if m == nil {
-		t.Fatalf("no exposure level in:\n%s", out)
-	}
-	const most = 1.5
-	if got, err := strconv.ParseFloat(m[1], 64); err != nil || got > most {
-		t.Errorf("exposure level is %s, want at most %v:\n%s", m[1], most, out)
+	for name, most := range map[string]float64{"tollgate.service": 1.5, "tollgate-envoy.service": 1.8} {
+		out := systemdAnalyze(t, "security", "--offline=yes", "--no-pager", filepath.Join(dir, name))
+		m := regexp.MustCompile(`Overall exposure level for ` + name + `: ([0-9.]+)`).FindStringSubmatch(out)
+		if m == nil {
+			t.Fatalf("no exposure level in:\n%s", out)
+		}
+		if got, err := strconv.ParseFloat(m[1], 64); err != nil || got > most {
+			t.Errorf("exposure level of %s is %s, want at most %v:\n%s", name, m[1], most, out)
+		}
 	}
 }
 
@@ -82,11 +99,11 @@ func TestUnitsFitTheGateway(t *testing.T) {
 	if longest := limits.Notice + limits.Drain + time.Second; float64(stop) <= longest.Seconds() {
 		t.Errorf("TimeoutStopSec is %d s, and stopping may take %v", stop, longest)
 	}
-	for unit, name := range map[string]string{"tollgate.socket": "data", "tollgate-admin.socket": "admin"} {
+	for unit, name := range map[string]string{"tollgate.socket": "data", "tollgate-admin.socket": "admin", "tollgate-grpc.socket": "envoy"} {
 		if text := read(t, "deploy/systemd/"+unit); !strings.Contains(text, "\nFileDescriptorName="+name+"\n") {
 			t.Errorf("%s does not name its socket %s", unit, name)
 		}
-		if !regexp.MustCompile(`(?m)^Sockets=.*\b` + regexp.QuoteMeta(unit)).MatchString(service) {
+		if name != "envoy" && !regexp.MustCompile(`(?m)^Sockets=.*\b` + regexp.QuoteMeta(unit)).MatchString(service) {
 			t.Errorf("tollgate.service does not take %s", unit)
 		}
 	}
