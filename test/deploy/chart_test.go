@@ -86,14 +86,15 @@ func TestChartDoesEverything(t *testing.T) {
 			validate(t, everything, object)
 		}
 	}
-	for kind, want := range map[string]int{"Ingress": 1, "HTTPRoute": 1, "Service": 3, "ConfigMap": 1, "ServiceMonitor": 1} {
+	for kind, want := range map[string]int{"Ingress": 1, "HTTPRoute": 1, "Service": 3, "Secret": 1, "Deployment": 2, "NetworkPolicy": 2, "PodDisruptionBudget": 2, "ConfigMap": 1, "ServiceMonitor": 1} {
 		if kinds[kind] != want {
 			t.Errorf("there are %d of %s, want %d", kinds[kind], kind, want)
 		}
 	}
 	for _, want := range []string{
 		"{name: data, containerPort: 8443}", "{name: envoy, containerPort: 8082}", "{name: admin, port: 8444, targetPort: admin}",
-		"{name: debug, port: 9000, targetPort: debug, protocol: TCP}", "subPathExpr: $(POD_NAME)", "scheme: HTTPS",
+		"{name: callers, containerPort: 10000}", "{name: http, port: 80, targetPort: callers}", "[{port: 8082, protocol: TCP}, {port: 8443, protocol: TCP}]",
+		"subPathExpr: $(POD_NAME)", "scheme: HTTPS",
 		"[{port: envoy, protocol: TCP}, {port: data, protocol: TCP}]", "scheme: https", "serverName: gateway.example",
 	} {
 		if !strings.Contains(manifests, want) {
@@ -137,6 +138,9 @@ func TestChartRefuses(t *testing.T) {
 		"a file twice":      {[]string{"--set-json", `files={"tollgate.yaml": "listen: 0.0.0.0:1"}`}, "tollgate.yaml"},
 		"a path for a file": {[]string{"--set-json", `files={"../x": ""}`}, "../x"},
 		"two sources":       {[]string{"--set", "mounts.tls.secret=a,mounts.tls.configMap=b"}, "mounts"},
+		"no bootstrap":      {append(config("listen: 0.0.0.0:8080\nenvoy: {listen: \"0.0.0.0:8082\", xds: {groups: [{id: a, listen: \"0.0.0.0:1\"}]}}"+admin), "--set", "envoy.enabled=true"), "envoy.bootstrap is required"},
+		"no Envoys":         {[]string{"--set", "envoy.enabled=true,envoy.bootstrap=x"}, "envoy.listen is required in config"},
+		"no group":          {append(config("listen: 0.0.0.0:8080\nenvoy: {listen: \"0.0.0.0:8082\"}"+admin), "--set", "envoy.enabled=true,envoy.bootstrap=x"), "none of envoy.xds.groups"},
 		"no parents":        {[]string{"--set", "httpRoute.enabled=true"}, "httpRoute.parentRefs is required"},
 		"no host":           {[]string{"--set", "ingress.enabled=true"}, "ingress.host is required"},
 	} {

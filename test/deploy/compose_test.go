@@ -99,6 +99,7 @@ type composed struct {
 	dir   string
 	place *strings.Replacer
 	data  string // the address where callers connect
+	admin string // the port of Envoy's admin interface
 }
 
 func compositionHere(t *testing.T, upstream string) composed {
@@ -116,12 +117,13 @@ func compositionHere(t *testing.T, upstream string) composed {
 		return strconv.Itoa(n)
 	}
 	callers, door := port(), port()
+	c.admin = port()
 	c.data = "127.0.0.1:" + callers
 	c.place = strings.NewReplacer("listen: \"0.0.0.0:8080\"", "listen: \"127.0.0.1:"+callers+"\"", "listen: 0.0.0.0:8080", "listen: 127.0.0.1:"+port(),
 		"0.0.0.0:8081", "127.0.0.1:0", "0.0.0.0:8082", "127.0.0.1:"+door, "172.30.17.0/24", "127.0.0.1/32", "https://platform.example", upstream,
 		"/etc/tollgate/tls/", c.dir+"/", "/etc/envoy/tls/", c.dir+"/", strings.Repeat("f", 64), identity.DigestOf(callerKey).String(),
 		`"gateway-1"`, `"127.0.0.1"`, `"gateway-2"`, `"127.0.0.1"`, `"port_value": 8082`, `"port_value": `+door, `"port_value": 8080`, `"port_value": `+callers,
-		`"port_value": 9901`, `"port_value": `+port(), "::ffff:0.0.0.0", "::ffff:127.0.0.1")
+		`"port_value": 9901`, `"port_value": `+c.admin, "::ffff:0.0.0.0", "::ffff:127.0.0.1")
 	return c
 }
 
@@ -162,6 +164,22 @@ func TestBootstrapIsMade(t *testing.T) {
 	}
 }
 
+// checkPodCommands runs what the chart asks an Envoy and tells it, by commands of its
+// container.
+func (c composed) checkPodCommands(t *testing.T) {
+	t.Helper()
+	commands := regexp.MustCompile(`(?s)exec 3<>/dev/tcp/127.0.0.1/9901.*?<&3`).FindAllString(read(t, "deploy/helm/tollgate/templates/envoy.yaml"), -1)
+	if len(commands) != 2 {
+		t.Fatalf("the chart asks Envoy by %q, want two commands", commands)
+	}
+	for _, command := range commands {
+		command = strings.Join(strings.Fields(strings.ReplaceAll(command, "/9901", "/"+c.admin)), " ")
+		if out, err := exec.CommandContext(t.Context(), "bash", "-c", command).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
 // What compose.yaml starts works together: Redis with its user, a gateway, and an Envoy
 // that it configures, by mutual TLS.
 func TestCompositionServes(t *testing.T) {
@@ -187,6 +205,7 @@ func TestCompositionServes(t *testing.T) {
 		if err == nil {
 			_ = res.Body.Close()
 			if said = res.Status; res.StatusCode == http.StatusOK {
+				c.checkPodCommands(t)
 				return
 			}
 		}

@@ -7,6 +7,12 @@ app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* The pods of Envoys, if the chart has them. */}}
+{{- define "tollgate.envoySelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}-envoy
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
 {{- define "tollgate.labels" -}}
 {{ include "tollgate.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -41,6 +47,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "tollgate.envoyPort" -}}
 {{- $config := include "tollgate.config" . | fromJson }}
 {{- with dig "envoy" "listen" "" $config }}{{ include "tollgate.port" (dict "setting" "envoy.listen" "address" .) }}{{ end }}
+{{- end }}
+
+{{/* Where Envoys listen: the address of their node group. */}}
+{{- define "tollgate.callersPort" -}}
+{{- $config := include "tollgate.config" . | fromJson }}
+{{- if not (include "tollgate.envoyPort" .) }}{{ fail "envoy.listen is required in config with envoy.enabled: Envoys get their configuration there" }}{{ end }}
+{{- $all := dig "envoy" "xds" "groups" list $config }}
+{{- $groups := list }}
+{{- range $all }}{{ if or (eq .id $.Values.envoy.group) (and (not $.Values.envoy.group) (eq (len $all) 1)) }}{{ $groups = append $groups . }}{{ end }}{{ end }}
+{{- if not $groups }}{{ fail (printf "envoy.group is %q, which is none of envoy.xds.groups in config" .Values.envoy.group) }}{{ end }}
+{{- include "tollgate.port" (dict "setting" "envoy.xds.groups[].listen" "address" (first $groups).listen) }}
 {{- end }}
 
 {{/* How the kubelet and Prometheus ask the admin listener. */}}
