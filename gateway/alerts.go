@@ -66,7 +66,7 @@ func (g *Gateway) tellUnusual(ctx context.Context, a *spend.Alert) error {
 	if err := g.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
 		return fmt.Errorf("%s: %w", a.ID, err)
 	}
-	g.deps.Logger.WarnContext(ctx, "an hour costs many times its usual", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent", string(d.Spent), "usual", string(d.Usual))
+	g.deps.Logger.WarnContext(ctx, "an hour costs many times its usual", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
 	return nil
 }
 
@@ -139,7 +139,7 @@ func (g *Gateway) tellCause(ctx context.Context, c spend.Cause, r spend.Record, 
 	} else {
 		d := g.newIdleAlert(&c, &r)
 		g.deps.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
-			"since", d.Since, "per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
+			"since", d.Since, "usd_per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = idle, d
 		id = strings.Join([]string{kind, c.Org, r.ID, d.Since.Format(time.RFC3339), c.StopAt.Format(time.RFC3339)}, ":")
 	}

@@ -27,7 +27,7 @@ func (l *lingering) Go(f func()) {
 		defer l.done()
 		defer func() {
 			if v := recover(); v != nil {
-				l.logger.Error("work that outlived its request failed", "error", fmt.Sprint(v), "stack", string(debug.Stack()))
+				l.logger.Error("work that outlived its request failed", "error", fmt.Sprint(v), "exception.stacktrace", string(debug.Stack()))
 			}
 		}()
 		f()

@@ -250,7 +250,7 @@ func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *settings.Con
 	bounds.Refused = func(client net.Addr) {
 		g.recorder.Refused(ctx, "connection")
 		nowAndThen.Do(func() {
-			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused", "peer", client.String())
+			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused", "client.address", client.String())
 		})
 	}
 	return connlimit.NewListener(l, bounds)
@@ -299,7 +299,7 @@ func (g *Gateway) judged(ctx context.Context, l net.Listener) net.Listener {
 		Now:     g.deps.Now,
 		Refused: func(client net.Addr, r *wire.Refusal) {
 			g.recorder.Refused(ctx, "wire")
-			g.deps.Logger.WarnContext(ctx, "request refused on the wire", "peer", client.String(), "status", r.Status, "detail", r.Reason)
+			g.deps.Logger.WarnContext(ctx, "request refused on the wire", "client.address", client.String(), "http.response.status_code", r.Status, "detail", r.Reason)
 		},
 	})
 }

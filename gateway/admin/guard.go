@@ -33,7 +33,7 @@ func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 		q := req.URL.Query()
 		org, err := r.Admit(s, q.Get("org"))
 		if err != nil {
-			d.Logger.WarnContext(req.Context(), "admin refused", "who", s.Name, "peer", peerOf(req).String(), "method", req.Method, "path", req.URL.Path, "reason", err.Error())
+			d.Logger.WarnContext(req.Context(), "admin refused", "who", s.Name, "client.address", peerOf(req).String(), "http.request.method", req.Method, "url.path", req.URL.Path, "reason", err.Error())
 			fail(w, err)
 			return
 		}
@@ -79,7 +79,7 @@ func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) (row.Scope, b
 				return row.Scope{}, false
 			}
 		}
-		d.Logger.WarnContext(r.Context(), "wrong admin token", "peer", peer.String(), "method", r.Method, "path", r.URL.Path, "reason", err.Error())
+		d.Logger.WarnContext(r.Context(), "wrong admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path", r.URL.Path, "reason", err.Error())
 	}
 	switch {
 	case unjudged:
@@ -122,8 +122,9 @@ func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 				d.Logger.ErrorContext(r.Context(), "the audit log cannot be written", "error", err)
 			}
 		}
-		d.Logger.LogAttrs(r.Context(), slog.LevelInfo, "admin change", slog.String("who", who), slog.String("peer", peer),
-			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("query", query), slog.Int("status", seen.status))
+		d.Logger.LogAttrs(r.Context(), slog.LevelInfo, "admin change", slog.String("who", who), slog.String("client.address", peer),
+			slog.String("http.request.method", r.Method), slog.String("url.path", r.URL.Path),
+			slog.String("url.query", query), slog.Int("http.response.status_code", seen.status))
 	}
 }
 

@@ -193,17 +193,17 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	str("decision_id", e.DecisionID)
 	str("door", e.Door)
 	str("dialect", e.Dialect)
-	str("method", e.Method)
+	str("http.request.method", e.Method)
 	str("operation", e.Operation)
 	list("calls", e.Calls)
-	attrs = append(attrs, slog.Int("status", e.Status))
+	attrs = append(attrs, slog.Int("http.response.status_code", e.Status))
 	str("outcome", string(e.Outcome))
 	str("org", e.Org)
 	str("team", e.Team)
 	str("key", e.Key)
 	str("subject", e.Subject)
-	str("peer", e.Peer)
-	str("user_agent", e.Agent)
+	str("client.address", e.Peer)
+	str("user_agent.original", e.Agent)
 	str("refusal", e.Refusal)
 	str("stage", e.Stage)
 	str("detail", e.Detail)
@@ -225,19 +225,20 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	}
 	if j := e.Job; j != nil {
 		if j.Finished {
-			attrs = append(attrs, slog.Duration("job_queued", j.Queued), slog.Duration("job_executed", j.Executed))
+			attrs = append(attrs, slog.Float64("job_queued_ms", milliseconds(j.Queued)), slog.Float64("job_executed_ms", milliseconds(j.Executed)))
 		}
 		if j.Prompt+j.Completion > 0 {
-			attrs = append(attrs, slog.Int64("prompt_tokens", j.Prompt), slog.Int64("completion_tokens", j.Completion))
+			attrs = append(attrs, slog.Int64("gen_ai.usage.input_tokens", j.Prompt), slog.Int64("gen_ai.usage.output_tokens", j.Completion))
 		}
 		if j.Cost > 0 {
 			attrs = append(attrs, slog.Float64("usd", j.Cost))
 		}
 	}
 	if e.UpstreamStatus != 0 {
-		attrs = append(attrs, slog.Int("upstream_status", e.UpstreamStatus), slog.Duration("upstream_latency", e.UpstreamLatency))
+		attrs = append(attrs, slog.Int("upstream_status", e.UpstreamStatus), slog.Float64("upstream_latency_ms", milliseconds(e.UpstreamLatency)))
 	}
-	attrs = append(attrs, slog.Int64("bytes_in", e.BytesIn), slog.Int64("bytes_out", e.BytesOut), slog.Duration("duration", now.Sub(e.Start)))
+	attrs = append(attrs, slog.Int64("http.request.body.size", e.BytesIn), slog.Int64("http.response.body.size", e.BytesOut),
+		slog.Float64("duration_ms", milliseconds(now.Sub(e.Start))))
 	str("revision", e.Revision)
 	if e.Cause != nil {
 		str("cause", e.Cause.Error())
@@ -251,3 +252,6 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	*room = attrs
 	attributes.Put(room)
 }
+
+// milliseconds is a duration as the log has it, to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -79,12 +79,12 @@ func (m messages) Write(p []byte) (int, error) {
 	text := strings.TrimSpace(string(p))
 	if at := panicking.FindStringSubmatch(text + "\n"); at != nil {
 		stack := strings.TrimPrefix(text+"\n", at[0])
-		m.logger.Error("panic in a door", "peer", at[1], "stack", stack)
+		m.logger.Error("panic in a door", "network.peer.address", at[1], "exception.stacktrace", stack)
 		return len(p), nil
 	}
 	text = clip(quoted.ReplaceAllString(text, `"..."`))
 	if at := handshake.FindStringSubmatch(text); at != nil {
-		m.logger.Info("TLS handshake failed", "peer", at[1], "error", at[2])
+		m.logger.Info("TLS handshake failed", "network.peer.address", at[1], "error", at[2])
 		return len(p), nil
 	}
 	m.logger.Warn("net/http", "message", text)

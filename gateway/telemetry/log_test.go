@@ -25,11 +25,11 @@ func TestStandardLog(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
 		"handshake": {
 			"http: TLS handshake error from 10.0.0.9:4711: tls: first record does not look like a TLS handshake",
-			`level=INFO msg="TLS handshake failed" peer=10.0.0.9:4711 error="tls: first record does not look like a TLS handshake"`,
+			`level=INFO msg="TLS handshake failed" network.peer.address=10.0.0.9:4711 error="tls: first record does not look like a TLS handshake"`,
 		},
 		"panic": {
 			"http: panic serving 10.0.0.9:4711: Bearer tg_secret\ngoroutine 7 [running]:\nmain.f()",
-			`level=ERROR msg="panic in a door" peer=10.0.0.9:4711 stack="goroutine 7 [running]:\nmain.f()\n"`,
+			`level=ERROR msg="panic in a door" network.peer.address=10.0.0.9:4711 exception.stacktrace="goroutine 7 [running]:\nmain.f()\n"`,
 		},
 		"quoted": {
 			`Unsolicited response received on idle HTTP channel starting with "HTTP/1.1 200 OK\r\nX: \"tg_secret\""; err=<nil>`,

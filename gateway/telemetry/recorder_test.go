@@ -62,7 +62,7 @@ func TestAnEventIsOneLineWhateverCallersWrite(t *testing.T) {
 	if err := json.Unmarshal([]byte(log.String()), &line); err != nil {
 		t.Fatal(err)
 	}
-	if line["msg"] != "exchange" || line["duration"] != 1e9 || line["cause"] != "inner\nreason" {
+	if line["msg"] != "exchange" || line["duration_ms"] != 1e3 || line["cause"] != "inner\nreason" {
 		t.Errorf("line = %v", line)
 	}
 }

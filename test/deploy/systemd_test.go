@@ -103,7 +103,7 @@ func TestUnitsFitTheGateway(t *testing.T) {
 		if text := read(t, "deploy/systemd/"+unit); !strings.Contains(text, "\nFileDescriptorName="+name+"\n") {
 			t.Errorf("%s does not name its socket %s", unit, name)
 		}
-		if name != "envoy" && !regexp.MustCompile(`(?m)^Sockets=.*\b` + regexp.QuoteMeta(unit)).MatchString(service) {
+		if name != "envoy" && !regexp.MustCompile(`(?m)^Sockets=.*\b`+regexp.QuoteMeta(unit)).MatchString(service) {
 			t.Errorf("tollgate.service does not take %s", unit)
 		}
 	}

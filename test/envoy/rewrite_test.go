@@ -154,7 +154,7 @@ func TestThePeerIsWhoConnected(t *testing.T) {
 	w := open(t)
 	w.send(t, request("GET", "/v2/pods", "key_research", "", "X-Forwarded-For: 203.0.113.7", "X-Real-Ip: 203.0.113.7"))
 	events := w.recorded(t, 1)
-	if len(events) != 1 || events[0]["peer"] != "127.0.0.1" {
+	if len(events) != 1 || events[0]["client.address"] != "127.0.0.1" {
 		t.Errorf("events = %v, want one with peer 127.0.0.1", events)
 	}
 }
@@ -174,7 +174,7 @@ func TestOneEventPerExchange(t *testing.T) {
 	}
 	var got []string
 	for _, e := range w.logs.Exchanges(t) {
-		got = append(got, fmt.Sprint(e["door"], " ", e["operation"], " ", e["status"], " ", e["outcome"]))
+		got = append(got, fmt.Sprint(e["door"], " ", e["operation"], " ", e["http.response.status_code"], " ", e["outcome"]))
 	}
 	want := []string{"envoy listPods 200 ok", "envoy createPod 403 refused", "envoy unmatched 413 refused", "envoy getPod 404 upstream"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -76,7 +76,7 @@ func TestBalancersTellTheAddress(t *testing.T) {
 					t.Errorf("a right key from %s: %d %s, want 200", from, got.Status, got.Body)
 				}
 			}
-			if log := s.logs.String(); !strings.Contains(log, `"peer":"203.0.113.9"`) || !strings.Contains(log, `"peer":"2001:db8::1"`) {
+			if log := s.logs.String(); !strings.Contains(log, `"client.address":"203.0.113.9"`) || !strings.Contains(log, `"client.address":"2001:db8::1"`) {
 				t.Error("the log does not name the callers' addresses")
 			}
 		})
@@ -115,7 +115,7 @@ func TestOthersAreNotBelieved(t *testing.T) {
 			if tc.status == 0 && len(answer) > 0 || tc.status > 0 && !strings.HasPrefix(string(answer), want) {
 				t.Errorf("answered %q, want %q", answer, want)
 			}
-			if strings.Contains(s.logs.String(), `"peer":"203.0.113.9"`) {
+			if strings.Contains(s.logs.String(), `"client.address":"203.0.113.9"`) {
 				t.Errorf("believed: %s", s.logs)
 			}
 		})

@@ -162,7 +162,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = io.ReadAll(stranger) // it is noted when the connection has ended
-	noted := `"msg":"TLS handshake failed","peer":"` + stranger.LocalAddr().String()
+	noted := `"msg":"TLS handshake failed","network.peer.address":"` + stranger.LocalAddr().String()
 	if log := s.logs.Await(noted); !strings.Contains(log, noted) || strings.Contains(log, canary) {
 		t.Errorf("the log has no handshake that failed, or shows what was sent:\n%s", log)
 	}

@@ -213,7 +213,7 @@ func TestOneEventPerExchange(t *testing.T) {
 			t.Fatalf("%d events, want 1: %s", len(events), d.logs)
 		}
 		want := map[string]any{
-			"request_id": "story-1", "door": d.name, "dialect": "v2", "operation": "createPod", "status": 403.0, "outcome": "refused",
+			"request_id": "story-1", "door": d.name, "dialect": "v2", "operation": "createPod", "http.response.status_code": 403.0, "outcome": "refused",
 			"org": "acme", "team": "research", "key": "key_research", "refusal": "forbidden", "stage": "authorize", "limit_source": "redis",
 		}
 		for key, value := range want {

@@ -104,9 +104,9 @@ func TestWebSockets(t *testing.T) {
 		}
 	}
 	ended := 0
-	until(t, "both are recorded", func() bool { ended = strings.Count(r.logs.String(), `"status":101`); return ended == 2 })
+	until(t, "both are recorded", func() bool { ended = strings.Count(r.logs.String(), `"http.response.status_code":101`); return ended == 2 })
 	for _, e := range r.logs.Exchanges(t) {
-		if e["status"] == 101.0 && (e["outcome"] != "ok" || e["bytes_out"].(float64) < 1e6/2 || e["bytes_in"].(float64) < 1e6/2) {
+		if e["http.response.status_code"] == 101.0 && (e["outcome"] != "ok" || e["http.response.body.size"].(float64) < 1e6/2 || e["http.request.body.size"].(float64) < 1e6/2) {
 			t.Errorf("event %v", e)
 		}
 	}
@@ -315,9 +315,9 @@ func TestWebSocketsEnd(t *testing.T) {
 			if _, _, err := conn.Read(t.Context()); err == nil {
 				t.Error("the WebSocket goes on")
 			}
-			until(t, "the event", func() bool { return strings.Contains(r.logs.String(), `"status":101`) })
+			until(t, "the event", func() bool { return strings.Contains(r.logs.String(), `"http.response.status_code":101`) })
 			for _, e := range r.logs.Exchanges(t) {
-				if e["status"] == 101.0 && e["outcome"] != tc.outcome {
+				if e["http.response.status_code"] == 101.0 && e["outcome"] != tc.outcome {
 					t.Errorf("event %v, want outcome %s", e, tc.outcome)
 				}
 			}

@@ -176,7 +176,7 @@ const roomForAnswer = 2 << 10
 func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.deps.Logger.ErrorContext(ctx, "v1 translation failed", "operation", row.ID, "panic", v, "stack", string(debug.Stack()))
+			a.deps.Logger.ErrorContext(ctx, "v1 translation failed", "operation", row.ID, "panic", v, "exception.stacktrace", string(debug.Stack()))
 			answer, err = nil, broken()
 		}
 	}()
