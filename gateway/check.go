@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -77,8 +79,13 @@ func validateEnvoys(c *settings.Config) error {
 			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
 		}
 		if _, err := groups[i].Snapshot(nil); err != nil {
-			errs = append(errs, fault.At(at, err))
+			errs = append(errs, fault.At(at, placed(err)))
 		}
+		errs.If(!zoneName.MatchString(g.Zone), at+".zone", "must be a name of letters, digits, '-', '_' and '.'")
+	}
+	errs.If(!zoneName.MatchString(c.Envoy.XDS.Zone), "zone", "must be a name of letters, digits, '-', '_' and '.'")
+	for i, p := range c.Envoy.XDS.Gateways {
+		errs.If(!zoneName.MatchString(p.Zone), fault.Index("gateways", i)+".zone", "must be a name of letters, digits, '-', '_' and '.'")
 	}
 	if len(c.Envoy.XDS.Groups) == 0 {
 		return errors.Join(errs...)
@@ -95,6 +102,24 @@ func validateEnvoys(c *settings.Config) error {
 	}
 	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener")
 	return fault.At("envoy.xds", errors.Join(errs...))
+}
+
+// zoneName is the name of a zone, or nothing.
+var zoneName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+// placed puts what is wrong with merge patches where they are.
+func placed(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var found []error
+		for _, e := range all.Unwrap() {
+			found = append(found, placed(e))
+		}
+		return errors.Join(found...)
+	}
+	if p, ok := errors.AsType[*xds.PatchError](err); ok {
+		return fault.At("merge."+p.Kind+"."+p.Name, p.Err)
+	}
+	return err
 }
 
 // admins builds the look-up of admins with tokens of their own.

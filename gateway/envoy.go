@@ -29,7 +29,7 @@ func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (xds.G
 		own, _ := netip.ParseAddrPort(a.String()) // a listener on TCP has one
 		return netip.AddrPortFrom(addr, own.Port())
 	}
-	return xds.Gateway{Data: at(data), Door: at(door)}, nil
+	return xds.Gateway{Data: at(data), Door: at(door), Zone: c.Envoy.XDS.Zone}, nil
 }
 
 // routeTo returns the address from which this machine reaches a Redis: in a
@@ -52,7 +52,7 @@ func routeTo(ctx context.Context, url string) (netip.Addr, error) {
 func peersOf(c *settings.Config) []xds.Gateway {
 	peers := make([]xds.Gateway, len(c.Envoy.XDS.Gateways))
 	for i, p := range c.Envoy.XDS.Gateways {
-		peers[i] = xds.Gateway{Data: p.Data, Door: p.Door}
+		peers[i] = xds.Gateway{Data: p.Data, Door: p.Door, Zone: p.Zone}
 	}
 	return peers
 }
@@ -63,7 +63,7 @@ func nodeGroups(c *settings.Config) []xds.Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = xds.Group{
 			ID: g.ID, Topology: cmp.Or(xds.Topology(g.Topology), xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsThroughEnvoy(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: xds.Merge(g.Merge), Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsThroughEnvoy(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
@@ -128,7 +128,7 @@ func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) 
 	}
 	known := peersOf(c)
 	if !c.Advertised().IsUnspecified() {
-		known = append(known, xds.Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen)})
+		known = append(known, xds.Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen), Zone: c.Envoy.XDS.Zone})
 	}
 	return groups[i], xds.Sorted(known), nil
 }

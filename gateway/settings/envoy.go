@@ -41,6 +41,7 @@ func (t MutualTLS) NeedsRestart(old any) bool {
 // XDS is the configuration of Envoys.
 type XDS struct {
 	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address under which Envoys reach this gateway; empty is that of listen or, where listen is 0.0.0.0 or [::], the one from which it reaches Redis" reload:"restart"`
+	Zone       string        `yaml:"zone" doc:"zone in which this gateway runs: short name, which groups have, too" reload:"restart"`
 	Gateways   []PeerGateway `yaml:"gateways" doc:"further gateways, where they do not share a Redis" reload:"live"`
 	PlatformCA string        `yaml:"platform_ca" doc:"file on the Envoys' machines with the authorities of the platform's certificate, for groups with topology ext_proc, and of that of an OTLP receiver without ca" reload:"live"`
 	Secrets    string        `yaml:"secrets" doc:"directory on the Envoys' machines with what tollgate envoy secrets writes, which says where they have their certificates for TLS to gateways; with it they use others at once, without it from their next start" reload:"live"`
@@ -53,6 +54,7 @@ type XDS struct {
 type PeerGateway struct {
 	Data netip.AddrPort `yaml:"data,required" doc:"IP address and port of its data listener"`
 	Door netip.AddrPort `yaml:"envoy,required" doc:"IP address and port of its gRPC server for Envoy"`
+	Zone string         `yaml:"zone" doc:"zone in which it runs"`
 }
 
 // NodeGroup is a group of Envoys with one configuration.
@@ -63,7 +65,15 @@ type NodeGroup struct {
 	TLS         TLS            `yaml:"tls" doc:"encryption of that listener, with HTTP/2"`
 	HTTP3       bool           `yaml:"http3" doc:"also listen for HTTP/3, on the UDP port of the same number; needs tls"`
 	TrustedHops int            `yaml:"trusted_hops" doc:"proxies before its Envoys that add the caller's address to X-Forwarded-For" unit:"proxies"`
+	Zone        string         `yaml:"zone" doc:"zone in which its Envoys run: they send requests to gateways of that zone, and to others when too few of those are healthy"`
+	Merge       Merge          `yaml:"merge" doc:"changes to what its Envoys are told, as JSON merge patches (RFC 7396) with the field names of Envoy's protocol buffers"`
 	AccessLog   string         `yaml:"access_log" doc:"file on the Envoys' machines that gets their access log, by its absolute path; empty is standard output"`
+}
+
+// Merge has merge patches by the names of resources.
+type Merge struct {
+	Listeners map[string]any `yaml:"listeners" doc:"of listeners: callers, and with http3 callers_http3"`
+	Clusters  map[string]any `yaml:"clusters" doc:"of clusters, as tollgate envoy snapshot names them"`
 }
 
 // defaultNotice is longer than Envoys take to hear that a gateway leaves: two

@@ -246,12 +246,14 @@ func assigned(cluster string, addresses ...*corev3.Address) *endpointv3.ClusterL
 	}
 	group := new(endpointv3.LocalityLbEndpoints)
 	for _, address := range addresses {
-		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
-			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}},
-		})
+		group.LbEndpoints = append(group.LbEndpoints, endpoint(address))
 	}
 	a.Endpoints = []*endpointv3.LocalityLbEndpoints{group}
 	return a
+}
+
+func endpoint(address *corev3.Address) *endpointv3.LbEndpoint {
+	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}}}
 }
 
 func socket(host string, port uint32) *corev3.Address {

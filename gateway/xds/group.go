@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
@@ -45,6 +48,12 @@ type Group struct {
 	// AccessLog is the file on Envoy's machine that gets the access log, "" for standard
 	// output.
 	AccessLog string
+
+	// Zone is where the Envoys are, "" for anywhere: gateways of that zone are asked
+	// first.
+	Zone string
+	// Merge changes listeners and clusters.
+	Merge Merge
 
 	// Data and Door are how Envoy connects to the HTTP door and to the gRPC server.
 	Data, Door Peer
@@ -103,7 +112,11 @@ func (g *Group) ThroughData() string {
 }
 
 // Gateway is where the doors of one gateway are.
-type Gateway struct{ Data, Door netip.AddrPort }
+type Gateway struct {
+	Data, Door netip.AddrPort
+	// Zone is where it runs, "" if it does not say.
+	Zone string
+}
 
 func (g Gateway) data() netip.AddrPort { return g.Data }
 func (g Gateway) door() netip.AddrPort { return g.Door }
@@ -130,13 +143,13 @@ func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 	}
 	if g.Topology == InLine {
 		resources[resource.ClusterType] = []types.Resource{g.data(b, gatewaysName)}
-		resources[resource.EndpointType] = []types.Resource{endpoints(gatewaysName, gateways, Gateway.data)}
+		resources[resource.EndpointType] = []types.Resource{g.endpoints(gatewaysName, gateways, Gateway.data)}
 	} else {
 		resources[resource.ClusterType] = []types.Resource{g.doors(b), g.platform(b)}
-		resources[resource.EndpointType] = []types.Resource{endpoints(gatewaysName, gateways, Gateway.door)}
+		resources[resource.EndpointType] = []types.Resource{g.endpoints(gatewaysName, gateways, Gateway.door)}
 		if g.Runs.served() {
 			resources[resource.ClusterType] = append(resources[resource.ClusterType], g.data(b, dataName))
-			resources[resource.EndpointType] = append(resources[resource.EndpointType], endpoints(dataName, gateways, Gateway.data))
+			resources[resource.EndpointType] = append(resources[resource.EndpointType], g.endpoints(dataName, gateways, Gateway.data))
 		}
 	}
 	if g.Tracing.on() {
@@ -145,6 +158,9 @@ func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 	resources[resource.SecretType] = g.secrets()
 	if b.err != nil {
 		return nil, fmt.Errorf("node group %s: %w", g.ID, b.err)
+	}
+	if err := g.merge(resources); err != nil {
+		return nil, err
 	}
 	snapshot, err := cache.NewSnapshot("", resources)
 	if err != nil {
@@ -182,16 +198,52 @@ func digest(list []types.Resource) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// endpoints lists one of the doors of each gateway, in order.
-func endpoints(cluster string, gateways []Gateway, door func(Gateway) netip.AddrPort) types.Resource {
-	addresses := make([]netip.AddrPort, len(gateways))
-	for i, gw := range gateways {
-		addresses[i] = door(gw)
+// merge changes what there are patches for.
+func (g *Group) merge(resources map[resource.Type][]types.Resource) error {
+	var errs [2]error
+	resources[resource.ListenerType], errs[0] = merged("listeners", resources[resource.ListenerType], g.Merge.Listeners)
+	resources[resource.ClusterType], errs[1] = merged("clusters", resources[resource.ClusterType], g.Merge.Clusters)
+	return errors.Join(errs[:]...)
+}
+
+// endpoints lists one of the doors of each gateway, by zone, in order. Those of another
+// zone than the group's are a second choice.
+func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway) netip.AddrPort) types.Resource {
+	gateways = slices.Clone(gateways)
+	far := func(gw Gateway) int {
+		if g.Zone != "" && gw.Zone != g.Zone {
+			return 1
+		}
+		return 0
 	}
-	slices.SortFunc(addresses, func(a, b netip.AddrPort) int {
-		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Port(), b.Port()))
+	slices.SortFunc(gateways, func(a, b Gateway) int {
+		x, y := door(a), door(b)
+		return cmp.Or(cmp.Compare(far(a), far(b)), cmp.Compare(a.Zone, b.Zone), x.Addr().Compare(y.Addr()), cmp.Compare(x.Port(), y.Port()))
 	})
-	return assignment(cluster, slices.Compact(addresses)...)
+	all := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
+	listed := make(map[netip.AddrPort]bool)
+	zone := ""
+	for _, gw := range gateways {
+		address := door(gw)
+		if listed[address] { // for some seconds, one that was in another zone before
+			continue
+		}
+		listed[address] = true
+		if len(all.Endpoints) == 0 || zone != gw.Zone {
+			zone = gw.Zone
+			next := new(endpointv3.LocalityLbEndpoints)
+			if gw.Zone != "" {
+				next.Locality = &corev3.Locality{Zone: gw.Zone}
+			}
+			if far(gateways[0]) == 0 { // priorities begin with 0
+				next.Priority = uint32(far(gw))
+			}
+			all.Endpoints = append(all.Endpoints, next)
+		}
+		last := all.Endpoints[len(all.Endpoints)-1]
+		last.LbEndpoints = append(last.LbEndpoints, endpoint(socket(address.Addr().String(), uint32(address.Port()))))
+	}
+	return all
 }
 
 // secrets are the certificates of the listener and for the receiver of spans.

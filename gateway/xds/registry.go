@@ -122,13 +122,16 @@ func Sorted(gateways []Gateway) []Gateway {
 	return slices.Compact(gateways)
 }
 
-// String writes the addresses of both doors.
-func (g Gateway) String() string { return g.Data.String() + " " + g.Door.String() }
+// String writes the addresses of both doors, and the zone if there is one.
+func (g Gateway) String() string {
+	return strings.TrimSuffix(g.Data.String()+" "+g.Door.String()+" "+g.Zone, " ")
+}
 
 // ParseGateway reads what String wrote.
 func ParseGateway(text string) (Gateway, error) {
 	data, door, _ := strings.Cut(text, " ")
-	var g Gateway
+	door, zone, _ := strings.Cut(door, " ")
+	g := Gateway{Zone: zone}
 	var err error
 	if g.Data, err = netip.ParseAddrPort(data); err != nil {
 		return Gateway{}, err

@@ -24,7 +24,7 @@ func Budgets() []Budget {
 		{"chain, its stages and ports", []string{"gateway/filter"}, 8688},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/record"}, 1242},
 		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore"}, 2136},
-		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 2913},
+		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 3062},
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/egress", "gateway/groupcommit", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
@@ -62,7 +62,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 356
+	MaxSettings = 361
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 55
 	// LargeLines is the number of lines above which a package is listed in [Large].
