@@ -64,7 +64,10 @@ type Deps struct {
 	LogLevel  *slog.LevelVar
 	Providers *telemetry.Providers
 	Now       func() time.Time
-	Version   string
+	// Sleep waits between two calls of the translators; nil means a timer. See
+	// translate.Deps.
+	Sleep   func(ctx context.Context, d time.Duration) error
+	Version string
 	// Instance names the gateway among those that share the store, unless the
 	// configuration does; empty is a random name.
 	Instance string
@@ -216,7 +219,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	g.late.logger = deps.Logger
-	g.dialects = translate.Deps{Now: deps.Now, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
+	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	g.pods.write, g.pods.late, g.pods.pause = writePods(g.dialects), g.late.Go, behind
 	g.newHistory(&cfg)
 	g.streams = filter.NewStreams(g.streamAllowed)
