@@ -11,6 +11,7 @@ import (
 // What a key may do has its budgets, how full they are, and which GPUs no pod of it can
 // have, by what their policies read and by what they cost.
 func TestAccessShowsBudgetsAndRefusedGPUs(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.reconcile(t)
 		d.rented(t, podNamed("a"))

@@ -56,6 +56,7 @@ func (d *door) with(t *testing.T, peer, token, method, target string) *httptest.
 // The listener asks of each operation of its document for the role that the document
 // names, and nothing else lets one pass.
 func TestAdminsHaveTheRolesOfTheDocument(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", administered)
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -101,6 +102,7 @@ func TestAdminsHaveTheRolesOfTheDocument(t *testing.T) {
 // A key can always be revoked: wrong tokens slow down further wrong ones from their
 // address, and never a right one.
 func TestGuessedAdminTokensLockNobodyOut(t *testing.T) {
+	t.Parallel()
 	const peer = "192.0.2.7:1"
 	d := openDoor(t, "http", administered)
 	if w := d.as(t, "ada", "POST", "/admin/keys/create?org=acme&spec="+`{"id":"leaked","team":"research"}`); w.Code != 201 {
@@ -124,6 +126,7 @@ func TestGuessedAdminTokensLockNobodyOut(t *testing.T) {
 // What an admin does has the admin's name: in the audit log, in a grant and in the
 // decision that the grant let pass. A name that is not one's own is refused.
 func TestAdminsAreNamed(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.log")
 	d := openDoor(t, "http", under(approvableCeiling), administered, audited(path))
 	call := request("POST", "/v2/pods", "key_research", podL4)
@@ -172,6 +175,7 @@ func TestAdminsAreNamed(t *testing.T) {
 // Admins with tokens of an issuer have the roles that its groups give them and no others,
 // in the organisation it is bound to, and are named in the audit log.
 func TestAdminsOfAnIssuer(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	path := filepath.Join(t.TempDir(), "audit.log")
 	section := `admin: {issuers: [{id: corp, url: "` + i.URL + `", audiences: [tollgate-admin], claims: {name: email}, org: acme,
@@ -230,6 +234,7 @@ func TestAdminsOfAnIssuer(t *testing.T) {
 
 // An admin who is removed from the configuration is refused with the next call.
 func TestAdminsAreRemovedByAReload(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", administered)
 	status := func(want int) {
 		t.Helper()

@@ -19,6 +19,7 @@ import (
 // What was made without the gateway is the admins' alone, but public templates are
 // everybody's.
 func TestUnowned(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", apart("{read: key}"), func(d *door) {
 		d.text = strings.Replace(d.text, "SHA256(key_other), roles: [admin]", "SHA256(key_other), roles: [operator]", 1)
 	})
@@ -48,6 +49,7 @@ func TestUnowned(t *testing.T) {
 
 // What was made without the gateway is everybody's where that is configured.
 func TestUnownedOfTheOrganisation(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", apart("{read: key, unowned: org, exempt: [viewer]}"))
 	outside(t, d, "POST", "/v2/pods", podL4)
 	list := d.ask(t, request("GET", "/v2/pods", "key_other", ""))
@@ -63,6 +65,7 @@ func TestUnownedOfTheOrganisation(t *testing.T) {
 
 // Isolation costs a read one question to the store, a pipeline of three commands, and organisations without it none.
 func TestIsolationAsksOnce(t *testing.T) {
+	t.Parallel()
 	commands := func(isolation, path string) int {
 		d := openDoor(t, "http", apart(isolation))
 		pod := d.rented(t, podL4)
@@ -91,6 +94,7 @@ func TestIsolationAsksOnce(t *testing.T) {
 
 // While the ledger cannot be asked, what may be foreign is neither shown nor changed.
 func TestIsolationWithoutTheLedger(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", apart("{read: team, exempt: [viewer]}"), func(d *door) {
 		d.text = strings.Replace(d.text, "limits: {timeout: 10s}", "limits: {timeout: 200ms, failure: {read: open, write: open}}", 1)
 	})
@@ -115,6 +119,7 @@ func TestIsolationWithoutTheLedger(t *testing.T) {
 
 // An operator gives a resource an owner, whose budgets it counts against from then on.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", budgeted("{gpus: 2}"))
 	d.reconcile(t)
 	outside(t, d, "POST", "/v2/pods", podL4)
@@ -162,6 +167,7 @@ func TestAdopt(t *testing.T) {
 // Policies read whose the object is, and what the caller's scopes have spent; where no
 // policy does, nothing is asked.
 func TestPoliciesSeeOwnersAndSpending(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const own = `package policies.seen
 

@@ -64,6 +64,7 @@ func told(r *alertReceiver, networks string) option {
 // A threshold is told of on the answer that reaches it, and once by the webhook,
 // which is tried again.
 func TestThresholds(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	d := openDoor(t, "http", budgeted("{per_hour: 1, gpus: 4}"), told(r, "127.0.0.0/8"))
 	d.rented(t, podL4)
@@ -109,6 +110,7 @@ func TestThresholds(t *testing.T) {
 // What is changed or removed behind the gateway is told of once, and what is changed by
 // the gateway is not.
 func TestDriftIsToldOf(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	d := openDoor(t, "http", budgeted("{per_hour: 3}"), told(r, "127.0.0.0/8"))
 	own, changed, removed := d.rented(t, podL4), d.rented(t, podL4), d.rented(t, podL4)
@@ -162,6 +164,7 @@ func TestDriftIsToldOf(t *testing.T) {
 // What is made behind the gateway is told of once; what was there before the gateway
 // is not.
 func TestStrangersAreToldOf(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	d := openDoor(t, "http", budgeted("{per_hour: 3}"), told(r, "127.0.0.0/8"))
 	outside(t, d, "POST", "/v2/pods", `{"name":"before","image":"img:1","gpu":{"id":"NVIDIA L4"}}`)
@@ -194,6 +197,7 @@ func TestStrangersAreToldOf(t *testing.T) {
 
 // A receiver on a private address that the configuration does not list is not asked.
 func TestAlertsStayOutside(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	d := openDoor(t, "http", budgeted("{gpus: 1}"), told(r, "10.0.0.0/8"))
 	d.rented(t, podL4)
@@ -209,6 +213,7 @@ func TestAlertsStayOutside(t *testing.T) {
 // A team that has chosen so has its pods stopped, after notice, when its budget is
 // used up; others go on.
 func TestStopWhenOver(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	r.calls.Add(1) // takes the first delivery, too
 	d := openDoor(t, "http", budgeted("{per_day: 2}, over: {stop: newest, notice: 10m}"), told(r, "127.0.0.0/8"))
@@ -259,6 +264,7 @@ func prices(text string) option {
 // A budget goes by what was agreed with the platform, and by another agreement from
 // the moment it is configured.
 func TestAgreedPrices(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
 		if got, want := a.Header.Get("X-Tollgate-Cost"), "0.21774"; a.Status != 201 || got != want {
@@ -279,6 +285,7 @@ func TestAgreedPrices(t *testing.T) {
 // An hour that costs many times its usual is told of once a day for each scope, though
 // it goes on.
 func TestUnusualHoursAreToldOf(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	r.calls.Add(1) // takes the first delivery, too
 	d := openDoor(t, "http", told(r, "127.0.0.0/8"), func(d *door) {
@@ -317,6 +324,7 @@ func TestUnusualHoursAreToldOf(t *testing.T) {
 
 // An exception is told of before it ends, once, whichever gateway runs.
 func TestExpiringExceptionsAreToldOf(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	r.calls.Add(1) // takes the first delivery, too
 	const exception = "      - {id: %s, policy: gpu_count, teams: [research], until: %s, reason: a demo, granted_by: ada}\n"

@@ -47,6 +47,7 @@ func TestFaithfulAndStrictAnswers(t *testing.T) {
 // A brand is for both dialects. Without one each takes the caller's spelling, and
 // remembers it for callers of the organisation who spell none.
 func TestBrandsOfTemplates(t *testing.T) {
+	t.Parallel()
 	list := func(t *testing.T, d *door, brand string) (v1, gql any) {
 		t.Helper()
 		for _, item := range decoded(t, d.ask(t, request("GET", "/v1/templates?include"+brand+"Templates=true", "key_research", ""))).([]any) {
@@ -98,6 +99,7 @@ func TestBrandsOfTemplates(t *testing.T) {
 // Answers that are whole say their length, however long: in chunks, each would be one
 // write more.
 func TestWholeAnswersSayTheirLength(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http")
 	for _, raw := range []string{
 		request("GET", "/v1/openapi.json", "", ""), request("GET", "/v1/pods", "key_research", ""), request("GET", "/v2/pods", "", ""),

@@ -117,6 +117,7 @@ func TestApprovals(t *testing.T) {
 // A grant is for one caller, one call and one price; it lifts what it names, and neither
 // other policies nor the schema.
 func TestAGrantIsForOneCall(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		create := func(key, body string) answer { return d.ask(t, request("POST", "/v2/pods", key, body)) }
 		id := refusedWith(t, create("key_research", podL4), 403)
@@ -167,6 +168,7 @@ func TestAGrantIsForOneCall(t *testing.T) {
 
 // Grants are bounded by price and in time, and can be denied.
 func TestWhatEndsAGrant(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		call := request("POST", "/v2/pods", "key_research", podL4)
 		id := refusedWith(t, d.ask(t, call), 403)
@@ -236,6 +238,7 @@ func TestAGrantIsSpentOnce(t *testing.T) {
 
 // The refusal by a budget is approved likewise: the ceilings it names are passed once.
 func TestABudgetIsPassedByApproval(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		call := request("POST", "/v2/pods", "key_research", podL4)
 		id := refusedWith(t, d.ask(t, call), 402)
@@ -267,6 +270,7 @@ func TestABudgetIsPassedByApproval(t *testing.T) {
 
 // A policy and a budget are approved together, by one request.
 func TestAPolicyAndABudgetAreApprovedTogether(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		call := request("POST", "/v2/pods", "key_research", podL4)
 		first := refusedWith(t, d.ask(t, call), 403)
@@ -294,6 +298,7 @@ func TestAPolicyAndABudgetAreApprovedTogether(t *testing.T) {
 
 // Without the store, refusals are refusals.
 func TestApprovalsWithoutAStore(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		call := request("POST", "/v2/pods", "key_exempt", podL4)
 		if code := d.grants(t, "grant", "acme", refusedWith(t, d.ask(t, call), 403)); code != 200 {
@@ -309,6 +314,7 @@ func TestApprovalsWithoutAStore(t *testing.T) {
 
 // A dry run asks for nothing and uses nothing up.
 func TestApprovalsAreExplained(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		dry := request("POST", "/v2/pods", "key_research", podL4, "Tollgate-Dry-Run: true")
 		if a := d.ask(t, dry); a.Status != 200 || !strings.Contains(a.Body, "this can be approved") {

@@ -33,6 +33,7 @@ func (d *door) listed(t *testing.T, filter string) (list []explain.Summary, inco
 // What one gateway decided is explained by another that shares its store, and so after
 // a restart, in each dialect.
 func TestAnyGatewayExplains(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		refused := map[string]string{ // by decision, the dialect
 			d.ask(t, request("POST", "/v2/pods", "key_research", podH100)).Header.Get("X-Tollgate-Decision"): "v2",

@@ -9,6 +9,7 @@ import (
 // A new endpoint may leave out how it scales, and its type; what leaves for the platform
 // says both.
 func TestAnEndpointWithoutScaling(t *testing.T) {
+	t.Parallel()
 	byDelay := map[string]any{"type": "QUEUE_DELAY", "queueDelay": 4.0}
 	byCount := map[string]any{"type": "REQUEST_COUNT", "requestCount": 4.0}
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -12,6 +12,7 @@ import (
 // An audit holds what there is, made through the gateway or beside it, against the
 // policies in force, with owner and cost, and makes reads only.
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	const policies = `
 - policy: gpu_count
   params: {max_per_pod: 1}

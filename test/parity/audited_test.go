@@ -110,6 +110,7 @@ func TestChangesAreAudited(t *testing.T) {
 
 // What cannot be recorded is not done: a full disk stops changes, and not reads.
 func TestWhatCannotBeAuditedIsNotDone(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/dev/full"); errors.Is(err, os.ErrNotExist) {
 		t.Skip("there is no device that is always full")
 	}
@@ -150,6 +151,7 @@ func TestWhatCannotBeAuditedIsNotDone(t *testing.T) {
 
 // What the gateway stops by itself is audited, too.
 func TestStopsAreAudited(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.log")
 	d := openDoor(t, "http", budgeted("{per_day: 2}, over: {stop: newest, notice: 10m}"), audited(path))
 	id := d.rented(t, podL4)

@@ -11,6 +11,7 @@ import (
 // What was counted at a wrong price is what the platform has billed once the hours have
 // closed, and not before; the log and a metric tell of it.
 func TestCostsFollowTheBills(t *testing.T) {
+	t.Parallel()
 	wrong := func(d *door) {
 		d.text = strings.Replace(d.text, "- id: acme\n", "- id: acme\n    prices: {gpus: {\"NVIDIA L4\": 4}}\n", 1)
 	}

@@ -24,6 +24,7 @@ func (d *door) typesOf(t *testing.T, key, kind string, ids ...string) map[string
 // The types of what was billed are known of what is there and of what is gone, whether
 // it was made through the gateway or not, and only to who may read it.
 func TestTypesOfWhatWasBilled(t *testing.T) {
+	t.Parallel()
 	const endpoint = `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["ADA_24"]},"workers":{"min":0,"max":1}}`
 	prepare := func(t *testing.T, d *door) (mine, gone, stray, lost, theirs, worker string) {
 		t.Helper()

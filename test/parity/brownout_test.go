@@ -14,6 +14,7 @@ const (
 // While a brownout lasts, callers of the retired interfaces get a clear error
 // and nothing reaches the platform; before and after they are served.
 func TestABrownout(t *testing.T) {
+	t.Parallel()
 	const announced = "2026-11-21T10:01:00Z/2026-11-21T10:02:00Z, 2026-11-28T09:59:00Z/2026-11-28T10:00:00Z"
 	eachDoor(t, func(t *testing.T, d *door) {
 		legacy := map[string]string{

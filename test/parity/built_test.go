@@ -19,6 +19,7 @@ import (
 // What tollgate builds of a directory a gateway takes: signed with a key it has, and with
 // no other. The library's helpers are there, tests are not.
 func TestABuiltBundleIsTaken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		t.Helper()

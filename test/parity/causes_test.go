@@ -29,6 +29,7 @@ func mutation(t *testing.T, field, kind, selection string, input map[string]any)
 // A create in an old dialect is one call of the platform, beside what the catalog
 // does not remember; the machine is waited for only by those who ask which it is.
 func TestACreateIsOneCall(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := func(r string) []string {
 			t.Helper()
@@ -68,6 +69,7 @@ func TestACreateIsOneCall(t *testing.T) {
 // A body that an old dialect makes of settings it copies is not sent when it is
 // longer than the platform takes.
 func TestEndpointBodiesThatBecomeTooLarge(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		large := strings.Repeat("x", 51_400)
 		source := d.asPlatform(t, "POST", "/v2/serverless", `{"name":"e","image":"i","args":"`+large+`","gpu":{"pools":["ADA_24"]},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}}`)
@@ -88,6 +90,7 @@ func TestEndpointBodiesThatBecomeTooLarge(t *testing.T) {
 // What locations names stays within it: Iceland and Norway are not in the Union,
 // whatever their data centers' ids begin with.
 func TestLocationsOfEndpoints(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for locations, prefixes := range map[string][]string{
 			"EU": {"EU-"}, "EUR": {"EUR-"}, "EU-RO": {"EU-RO-"}, "EU,US-TX": {"EU-", "US-TX-"}, "EUR-NO-1": {"EUR-NO-1"}, "NO": {"EUR-NO-"},
@@ -115,6 +118,7 @@ func TestLocationsOfEndpoints(t *testing.T) {
 
 // A data center that is not known is refused in v1's own words.
 func TestUnknownDataCenters(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v1/networkvolumes", "key_platform", `{"name":"v","size":10,"dataCenterId":"EU-XX-1"}`))
 		if got, want := translate.Text(decoded(t, a), "message"), `create network volume: Data center "EU-XX-1" not found`; a.Status != 400 || got != want {
@@ -145,6 +149,7 @@ func TestUnknownDataCenters(t *testing.T) {
 // Billing by GPU type knows the types of pods and endpoints that were made, changed and
 // deleted by v2 alone.
 func TestBillingKnowsWhatV2Deleted(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := func(path, body string) string {
 			t.Helper()
@@ -208,6 +213,7 @@ func (d *door) remembered(t *testing.T, id, text string) {
 // Billing by GPU type knows the types of endpoints that are gone, also of those that
 // were made and deleted past the old interfaces, once they have been seen.
 func TestBillingKnowsDeletedEndpoints(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		types := func() []string {
 			t.Helper()

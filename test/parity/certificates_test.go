@@ -171,6 +171,7 @@ func anonymous(method, target, body string, headers ...string) string {
 // Callers with certificates are what their names make them, in every dialect, and what is
 // wrong with one is answered as an unknown key is.
 func TestCallersWithCertificates(t *testing.T) {
+	t.Parallel()
 	c := openCertified(t, false)
 	other := world.NewAuthority(t, "mesh", start)
 	below, lost := c.mesh.Below(t, "below"), c.mesh.Below(t, "revoked")
@@ -243,6 +244,7 @@ func TestCallersWithCertificates(t *testing.T) {
 
 // Roles, policies, quotas, budgets and labels hold for callers with certificates.
 func TestCertificatesAreBound(t *testing.T) {
+	t.Parallel()
 	c := openCertified(t, false)
 	email := func(c *x509.Certificate) { c.EmailAddresses = []string{"cc-42@corp.test"} }
 	research := func(c *x509.Certificate) { c.DNSNames = []string{"ml.corp.test"} }
@@ -282,6 +284,7 @@ func TestCertificatesAreBound(t *testing.T) {
 
 // A key beside a certificate decides who calls, and a wrong one is not replaced by it.
 func TestCertificatesBesideKeys(t *testing.T) {
+	t.Parallel()
 	c := openCertified(t, false)
 	good, bad := c.mesh.Client(t, ann), world.NewAuthority(t, "other", start).Client(t, ann)
 	for what, k := range map[string]struct {
@@ -318,6 +321,7 @@ func forwarded(c *tls.Certificate) string {
 // Where certificates are required, a key is refused without one of its organisation, and
 // so is a question without a key.
 func TestCertificatesAreRequired(t *testing.T) {
+	t.Parallel()
 	c := openCertified(t, true)
 	good, bad := c.mesh.Client(t, ann), world.NewAuthority(t, "other", start).Client(t, ann)
 	for what, k := range map[string]struct {
@@ -344,6 +348,7 @@ func TestCertificatesAreRequired(t *testing.T) {
 // What is revoked is refused from the next request on, on connections that are open, and
 // nothing is accepted while no list is current; other authorities are taken as they come.
 func TestRevocationsAreReloaded(t *testing.T) {
+	t.Parallel()
 	c := openCertified(t, false)
 	with, list := c.mesh.Client(t, ann, func(c *x509.Certificate) { c.NotAfter = start.Add(20 * time.Hour) }), anonymous("GET", "/v2/pods", "")
 	conn := c.connect(t, with)
@@ -383,6 +388,7 @@ func TestRevocationsAreReloaded(t *testing.T) {
 // A connection that resumes a session is of the caller whose certificate opened that, and
 // is refused when that was revoked in between.
 func TestCertificatesOfResumedSessions(t *testing.T) {
+	t.Parallel()
 	c := openCertified(t, false)
 	with, list := c.mesh.Client(t, ann), anonymous("GET", "/v2/pods", "")
 	c.sessions = tls.NewLRUClientSessionCache(1)
@@ -403,6 +409,7 @@ func TestCertificatesOfResumedSessions(t *testing.T) {
 // A stream ends when the certificate does that opened it, when that is revoked, and, where
 // certificates are required, though a key has opened it.
 func TestStreamsEndWithCertificates(t *testing.T) {
+	t.Parallel()
 	c := openCertified(t, true)
 	good := c.mesh.Client(t, ann)
 	pod := c.ask(t, good, anonymous("POST", "/v2/pods", pod4090))
@@ -440,6 +447,7 @@ func TestStreamsEndWithCertificates(t *testing.T) {
 // What a caller says of a certificate identifies it through no door, and does not reach
 // the platform.
 func TestForwardedCertificatesAreNotBelieved(t *testing.T) {
+	t.Parallel()
 	mesh := world.NewAuthority(t, "mesh", start)
 	good := mesh.Client(t, ann)
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -21,6 +21,7 @@ func left(a answer) int {
 // TestLegacyCallsAreChargedForWhatTheyCause: one unit for each v2 call, and one for a
 // request that makes none.
 func TestLegacyCallsAreChargedForWhatTheyCause(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		template, _ := d.asPlatform(t, "POST", "/v2/templates", `{"name":"t","image":"img:1","serverless":true}`)["id"].(string)
 		for i := range 3 {

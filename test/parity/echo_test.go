@@ -62,6 +62,7 @@ func echoing(t *testing.T) option {
 // The platform's key is taken out of successes, too, in all dialects. Through ext_proc,
 // v2's bodies are not seen but where a stage wants them whole, as of creates.
 func TestSuccessesHaveNoPlatformKey(t *testing.T) {
+	t.Parallel()
 	const masked = "[redacted]"
 	eachDoor(t, func(t *testing.T, d *door) {
 		created := d.ask(t, request("POST", "/v2/templates", "key_platform", `{"name":"`+wink+`","image":"i:1"}`))
@@ -93,6 +94,7 @@ func TestSuccessesHaveNoPlatformKey(t *testing.T) {
 // A stream has no key either, however it is cut into parts, and what comes behind it
 // does not wait.
 func TestStreamsHaveNoPlatformKey(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", echoing(t))
 	lines, stop := d.stream(t, "/v2/pods/p1/logs", "key_research")
 	defer stop()

@@ -35,6 +35,7 @@ func (d *door) estimated(t *testing.T, raw string) explain.Estimate {
 // A dry run says what a call would cost and what its budgets would hold, in each
 // dialect. Nothing is sent, reserved or counted but the request itself.
 func TestDryRun(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.reconcile(t)
 		create := request("POST", "/v2/pods", "key_research", podL4, "Idempotency-Key: once")

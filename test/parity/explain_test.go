@@ -32,6 +32,7 @@ const changing = `
 
 // What policies change is sent, told, and judged like the caller's own.
 func TestPoliciesChangeBodies(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		want := []string{"field_values: /cloud", "disk: /disk", "field_values: /env/TEAM"}
 		for name, raw := range map[string]string{
@@ -69,6 +70,7 @@ func TestPoliciesChangeBodies(t *testing.T) {
 
 // A change that makes the body invalid refuses the call; it is never sent.
 func TestAChangeThatCannotBe(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
 		if a.Status != 503 || !strings.Contains(a.Body, "the body as the organisation's policies changed it is not valid") {
@@ -107,6 +109,7 @@ func (d *door) page(t *testing.T, target string) string {
 
 // Every answer carries an id under which the gateway tells what it decided.
 func TestDecisionsAreExplained(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		refused := d.ask(t, request("POST", "/v2/pods", "key_research", podH100))
 		d.ask(t, request("GET", "/v2/pods", "key_globex", ""))
@@ -166,6 +169,7 @@ func (d *door) explain(t *testing.T, q gateway.Question) *explain.Report {
 
 // What is explained is what happens: each case is asked first and done then.
 func TestExplanationsComeTrue(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, method, target, key, body string
 		status                          int // 0: it passes
@@ -223,6 +227,7 @@ func TestExplanationsComeTrue(t *testing.T) {
 
 // A policy that changes bodies does not hide that another one denies.
 func TestAnExplanationOfAChangedBodyComesTrue(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for count, status := range map[int]int{2: 0, 8: http.StatusForbidden} {
 			pod := fmt.Sprintf(`{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4","count":%d}}`, count)
@@ -243,6 +248,7 @@ func TestAnExplanationOfAChangedBodyComesTrue(t *testing.T) {
 
 // Why policies gave no verdict is told to operators, and not to callers.
 func TestWhyThereIsNoVerdictIsExplained(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		const why = "$.disk: must be an integer"
 		x := d.explain(t, gateway.Question{Method: "POST", Target: "/v2/pods", Key: "key_platform", Body: pod4090})
@@ -285,6 +291,7 @@ func (d *door) left(t *testing.T, key string) int64 {
 // TestNoVerdictIsNoYes: what a policy that fails was to judge is refused, in every
 // dialect, and the platform hears nothing of it.
 func TestNoVerdictIsNoYes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "conflict.rego", `package policies.conflict
 

@@ -25,6 +25,7 @@ func field(t *testing.T, body, name string) any {
 
 // A pod comes up, as seen through the gateway.
 func TestAPodsLife(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
 		if created.Status != 201 {
@@ -68,6 +69,7 @@ func TestAPodsLife(t *testing.T) {
 // A CPU flavour named with its size goes out without it, and not at all when it
 // says another size than what was judged.
 func TestFlavoursGoOutBare(t *testing.T) {
+	t.Parallel()
 	const endpoint = `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"cpu":[{"id":"cpu5c-%d-%d","vcpuCount":2}]}`
 	eachDoor(t, func(t *testing.T, d *door) {
 		for name, r := range map[string]string{
@@ -102,6 +104,7 @@ func TestFlavoursGoOutBare(t *testing.T) {
 
 // Organisations do not see each other.
 func TestOrganisationsAreApart(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
 		id := fmt.Sprint(field(t, created.Body, "id"))
@@ -118,6 +121,7 @@ func TestOrganisationsAreApart(t *testing.T) {
 
 // The sixth call of a minute is refused and says truly when to come back.
 func TestTheSixthCallOfAMinute(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		targets := []string{"/v2/pods", "/v2/nope", "/v1/pods", "/v2/pods", "/v2/catalog/datacenters"}
 		for i, target := range targets {
@@ -156,6 +160,7 @@ func TestTheSixthCallOfAMinute(t *testing.T) {
 
 // Logs stream: lines arrive as they are written, and Last-Event-ID travels.
 func TestLogsStream(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
 		id := fmt.Sprint(field(t, created.Body, "id"))
@@ -205,6 +210,7 @@ func TestAPlatformInTrouble(t *testing.T) {
 
 // Each exchange leaves exactly one line in the log, and it tells the story.
 func TestOneEventPerExchange(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.ask(t, request("POST", "/v2/pods", "key_research", podH100, "X-Request-Id: story-1",
 			"User-Agent: x\", \"level\":\"INFO\", \"msg\":\"approved"))
@@ -227,6 +233,7 @@ func TestOneEventPerExchange(t *testing.T) {
 // Guessing keys is slow, and whose key is right gets on from the same address, not seen
 // there before either.
 func TestGuessingKeysIsSlow(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		if d.name == "envoy" {
 			return // the minimal Envoy tells no peer address
@@ -260,6 +267,7 @@ func TestGuessingKeysIsSlow(t *testing.T) {
 
 // Behind a load balancer all callers have one address, which can be exempted.
 func TestALoadBalancerIsNotSlowedDown(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", func(d *door) {
 		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", `limits: {timeout: 10s, anonymous_exempt: ["127.0.0.0/8"]}`, 1)
 	})
@@ -273,6 +281,7 @@ func TestALoadBalancerIsNotSlowedDown(t *testing.T) {
 // A class of operations has its own quota, whatever door and dialect a call
 // comes through.
 func TestClassesCountWhatACallBecomes(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		v1 := request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`)
 		graphql := request("POST", "/graphql", "key_research",
@@ -311,6 +320,7 @@ func TestClassesCountWhatACallBecomes(t *testing.T) {
 
 // Near the ceiling of the platform account, one team cannot take what is left.
 func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		if err := d.platform.SetQuota("acme", platform.Quota{Minute: 20, Hour: 1000, Day: 1000}); err != nil {
 			t.Fatal(err)
@@ -340,6 +350,7 @@ func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 // Price collectors send no key; where it is allowed they see the catalog and
 // nothing else.
 func TestAnonymousCatalogQuestions(t *testing.T) {
+	t.Parallel()
 	ask := func(t *testing.T, d *door, query string) answer {
 		t.Helper()
 		return d.ask(t, request("POST", "/graphql", "", `{"query":"`+query+`"}`))

@@ -17,6 +17,7 @@ import (
 // The export says for how many hours each resource was there at each of its rates, of
 // network volumes for how many GB-hours, what was agreed, and what the list says.
 func TestTheExportCountsHours(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", budgeted("{per_hour: 10}"), prices("{discount: 50}"))
 	pod := d.rented(t, `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"},"mounts":{"persistent":{"size":100,"path":"/w"}}}`)
 	if a := d.ask(t, request("POST", "/v2/network-volumes", "key_platform", `{"name":"v","size":2000,"dataCenter":"EU-RO-1"}`)); a.Status != http.StatusCreated {

@@ -60,6 +60,7 @@ func TestAnEmptyListTakesNothingAway(t *testing.T) {
 // A delete gives room when a GET behind it is answered 404, and otherwise when the
 // reconciler has found out: not for the platform's word that it is done.
 func TestRoomAfterADelete(t *testing.T) {
+	t.Parallel()
 	for _, call := range []struct{ method, path, body string }{{"DELETE", "", ""}, {"POST", "/action", `{"action":"terminate"}`}} {
 		eachDoor(t, func(t *testing.T, d *door) {
 			first, second := d.rented(t, podL4), d.rented(t, podL4)

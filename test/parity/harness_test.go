@@ -30,7 +30,12 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Tests with many calls at once, or with a bound of seconds, are not parallel: beside others
+// they would measure the machine.
+func TestMain(m *testing.M) {
+	world.Overlap("6")
+	goleak.VerifyTestMain(m)
+}
 
 // canary is in every platform key of these tests. Nothing a caller, a log or a
 // metric sees may hold it.
@@ -164,8 +169,14 @@ func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	}
 	d.providers = world.Providers(t, cfg.Telemetry)
 	return world.Gateway(t, cfg, gateway.Deps{
-		Redis: world.Redis(t, d.redis.Addr()), Providers: d.providers, Now: d.clock.Now, Logger: d.logs.Logger(),
+		Redis: world.Redis(t, d.redis.Addr()), Providers: d.providers, Now: d.clock.Now, Sleep: d.sleep, Logger: d.logs.Logger(),
 	})
+}
+
+// sleep lets the gateway's clock alone pass d, at once.
+func (d *door) sleep(ctx context.Context, by time.Duration) error {
+	d.clock.Advance(by)
+	return ctx.Err()
 }
 
 // load reads a configuration text with the tests' secrets.

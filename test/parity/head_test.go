@@ -9,6 +9,7 @@ import (
 // A HEAD is answered as its GET, without the body; logs and streams have none, and Envoy,
 // which would send it to the platform as it is, is told so.
 func TestHead(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		pod := d.rented(t, podL4)
 		for target, want := range map[string]int{

@@ -28,6 +28,7 @@ func stray(t *testing.T, d *door, hold string) {
 
 // An operator sees every hold, and ends one whose call is over. Its room is free then.
 func TestHoldsAreReleasedByHand(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", budgeted("{gpus: 1}"))
 	d.reconcile(t)
 	stray(t, d, "h1")

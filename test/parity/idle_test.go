@@ -71,6 +71,7 @@ func podNamed(name string) string {
 // another one halfway. What works, is kept, is locked or has no owner goes on, and so
 // do pods of others.
 func TestIdlePodsAreStopped(t *testing.T) {
+	t.Parallel()
 	r := newAlertReceiver(t)
 	r.calls.Add(1) // takes the first delivery, too
 	d := openDoor(t, "http", watching("{for: 10m, action: stop, notice: 5m}"), told(r, "127.0.0.0/8"))
@@ -165,6 +166,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 // Endpoints whose workers have no jobs, volumes that nothing mounts and pods that pay
 // for storage while they are stopped are listed with what they cost, and stay.
 func TestForgottenResources(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", watching("{for: 10m, forgotten: 10m, action: stop, notice: 1m}"))
 	made := func(path, body string) string {
 		t.Helper()

@@ -25,6 +25,7 @@ const offers = `{ gpuTypes { id lowestPrice(input: {gpuCount: %d, secureCloud: f
 // Questions without a key have a limit of their own, which only answered ones count
 // towards and which has nothing to do with failed attempts.
 func TestKeylessQuestionsAreLimitedByThemselves(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for range 3 {
 			for _, refused := range []string{`{ pod(input: {podId: "x"}) { id } }`, `{ nonsense }`} {
@@ -64,6 +65,7 @@ func TestKeylessQuestionsAreLimitedByThemselves(t *testing.T) {
 // On defaults nothing is answered without a key but that v2 has no hub: a client that asks
 // it without one must not tell its user that the key is wrong.
 func TestQuestionsAboutTheHubNeedNoKey(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		before := len(d.platform.Calls())
 		for _, document := range []string{`{ listings(input: {}) { id } }`, `query a { listing(id: "x") { id } listings(input: {}) { id } }`, `{ allAiApiPublicConfigs { id } }`} {
@@ -141,6 +143,7 @@ func TestKeylessQuestionsMakeOneCallEach(t *testing.T) {
 
 // Only countries of the catalog make calls.
 func TestKeylessQuestionsAboutCountries(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		keyless(t, d, fmt.Sprintf(offers, 1, "RO"))
 		before := len(d.platform.Calls())
@@ -160,6 +163,7 @@ func TestKeylessQuestionsAboutCountries(t *testing.T) {
 
 // A 401 says what it asks for, in every dialect (RFC 9110, section 15.5.2).
 func TestUnauthorizedSaysHow(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		const pods = `{"query":"{ myself { pods { id } } pod(input: {podId: \"x\"}) { id } }"}`
 		for _, key := range []string{"", "key_guess"} {
@@ -177,6 +181,7 @@ func TestUnauthorizedSaysHow(t *testing.T) {
 // What the hub is asked without a key is not available, which is no matter of keys: a
 // client that reads 401 tells its user that the key is wrong.
 func TestHubQuestionsWithoutAKey(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for document, want := range map[string]string{
 			`{ listings(input: {}) { id } }`:                "NOT_SUPPORTED",

@@ -15,6 +15,7 @@ import (
 // Operators see the keys of the configuration beside those made at run time; a lead sees
 // only what it can change.
 func TestKeysOfTheConfigurationAreListed(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.make(t, `{"id":"made","team":"research"}`)
 		states := func(body, member string) map[string]string {

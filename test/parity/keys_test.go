@@ -78,6 +78,7 @@ func (d *door) expect(t *testing.T, what, key string, want int) {
 // A key lives and ends on two gateways: at once where that is done, on the other with
 // its next look at the store. Its streams end with it.
 func TestKeysOfTwoGateways(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, a *door) {
 		b := a.beside(t)
 		a.refresh(t)
@@ -148,6 +149,7 @@ func TestKeysOfTwoGateways(t *testing.T) {
 
 // Bounds of its own hold for a key made at run time as for one of the file.
 func TestKeysHaveBoundsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		limited := d.make(t, `{"id":"limited","team":"platform","limits":{"minute":2}}`)
 		for i, want := range []int{200, 200, 429} {
@@ -181,6 +183,7 @@ func TestKeysHaveBoundsOfTheirOwn(t *testing.T) {
 
 // Whatever stands against a key is said when it is made, or else when it is listed.
 func TestKeyConflicts(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http")
 	d.make(t, `{"id":"ci","team":"research"}`)
 	digest := func(key string) string { return identity.DigestOf(key).String() }
@@ -224,6 +227,7 @@ func TestKeyConflicts(t *testing.T) {
 // The file wins: a key made before gives way to one of the same id or secret, and
 // comes back when that goes.
 func TestTheFileWins(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http")
 	secret := d.make(t, `{"id":"ci","team":"platform"}`)
 	for name, change := range map[string]struct {
@@ -256,6 +260,7 @@ func TestTheFileWins(t *testing.T) {
 // a revoked one revoked, although the store was emptied or went back in time. Keys
 // that no gateway knows any more are gone.
 func TestTheStoreOfKeysForgets(t *testing.T) {
+	t.Parallel()
 	a := openDoor(t, "http")
 	kept, gone := a.make(t, `{"id":"kept","team":"platform"}`), a.make(t, `{"id":"gone","team":"platform"}`)
 	stored := make(map[string]string)
@@ -298,6 +303,7 @@ func TestTheStoreOfKeysForgets(t *testing.T) {
 // While the store is away the keys known stay in force, and none can be changed. A
 // gateway that has never read it calls no key unknown.
 func TestTheStoreOfKeysIsAway(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, a *door) {
 		secret := a.make(t, `{"id":"ci","team":"platform"}`)
 		a.expect(t, "before", secret, 200)
@@ -326,6 +332,7 @@ func TestTheStoreOfKeysIsAway(t *testing.T) {
 
 // The last use of a key is kept, and written once a minute at most.
 func TestLastUseOfKeys(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		secret := d.make(t, `{"id":"ci","team":"platform"}`)
 		if got := d.record(t, "ci").Used; !got.IsZero() {

@@ -98,6 +98,7 @@ deny contains {"message": "no vision here", "pointer": ""} if input.request.labe
 // Labels that cannot be set are refused with every fault and where it is, in each
 // dialect, and the platform is asked for nothing.
 func TestLabelsThatCannotBeSet(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for _, tt := range []struct {
 			name, key string

@@ -23,6 +23,7 @@ func lead(d *door) {
 // A lead makes keys that can do no more than itself and its team, and those alone can
 // it withdraw or replace.
 func TestLeadsMakeKeys(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		post := func(key, target, body string) answer { return d.ask(t, request("POST", target, key, body)) }
 		made := post("key_research", "/tollgate/keys", `{"id":"intern","owner":"bob","limits":{"minute":50}}`)
@@ -121,6 +122,7 @@ func TestLeadsMakeKeys(t *testing.T) {
 
 // What a lead changes is in the audit log, before and behind, without the secret.
 func TestLeadsAreAudited(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.log")
 	d := openDoor(t, "http", lead, audited(path))
 	made := d.ask(t, request("POST", "/tollgate/keys", "key_research", `{"id":"intern","limits":{"minute":50}}`))

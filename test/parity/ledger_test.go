@@ -64,6 +64,7 @@ func TestALostAnswerStaysCounted(t *testing.T) {
 
 // A definite refusal releases what was reserved.
 func TestARefusalReleases(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for _, kind := range []platform.FaultKind{platform.FaultCapacity, platform.FaultBalance, platform.FaultRateLimit} {
 			d.platform.AddFault(platform.Fault{Kind: kind, Operation: "createPod", Times: 1})
@@ -77,6 +78,7 @@ func TestARefusalReleases(t *testing.T) {
 
 // The ledger follows what happens without the gateway.
 func TestTheLedgerFollowsThePlatform(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		id := d.rented(t, podL4)
 		d.advance(time.Minute)
@@ -131,6 +133,7 @@ func outsideAt(t *testing.T, address, method, path, body string) {
 // While the ledger cannot be asked, what raises cost is refused and what lowers it
 // is not.
 func TestWithoutTheLedger(t *testing.T) {
+	t.Parallel()
 	exempt := func(d *door) {
 		budgeted("{gpus: 5}")(d)
 		d.text = strings.Replace(d.text, "id: key_research, team: research,", "id: key_research, team: research, exempt: true,", 1)
@@ -162,6 +165,7 @@ func TestWithoutTheLedger(t *testing.T) {
 
 // An emptied store is rebuilt from the platform before anything is admitted.
 func TestAnEmptiedLedgerIsRebuilt(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.rented(t, podL4)
 		d.forget()

@@ -24,6 +24,7 @@ type legacyCall struct {
 // Whoever calls the retired interfaces is on record: with what, how it ended,
 // what to call instead and what has no successor.
 func TestLegacyCallsAreOnRecord(t *testing.T) {
+	t.Parallel()
 	launcher := "User-Agent: launcher/2.1 (x)"
 	eachDoor(t, func(t *testing.T, d *door) {
 		create := `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"minUploadMbps":100}`
@@ -79,6 +80,7 @@ func TestLegacyCallsAreOnRecord(t *testing.T) {
 // Installations that share a Redis share nothing else: every key of one begins
 // with its prefix.
 func TestKeysBeginWithThePrefix(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", func(d *door) {
 		d.text = strings.Replace(d.text, "{embedded: true}", `{embedded: true, prefix: "site-a:"}`, 1)
 	})

@@ -29,6 +29,7 @@ func graphql(query string) string {
 
 // What v1 refuses, it refuses with a status that no client repeats.
 func TestV1PodRefusals(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		large := strings.Repeat("x", 52_000)
 		template := d.ask(t, request("POST", "/v1/templates", "key_platform",
@@ -60,6 +61,7 @@ func TestV1PodRefusals(t *testing.T) {
 
 // A pod's actions take no body, and clients send what they like.
 func TestV1ActionsIgnoreTheirBody(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
 		id := translate.Text(decoded(t, made), "id")
@@ -78,6 +80,7 @@ func TestV1ActionsIgnoreTheirBody(t *testing.T) {
 // Clients that deploy by GraphQL know the machine from the answer, or from a
 // warning that it is not known; http ports are listed as recorded.
 func TestGraphQLTellsMachineAndPorts(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http")
 	const deploy = `mutation { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "i", ports: "8888/http,22/tcp"})
 		{ id machineId machine { podHostId } } }`

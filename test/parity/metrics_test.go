@@ -57,6 +57,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 // What organisations and teams spend is measured, with their budgets, once a pass has
 // seen it; what keys spend is not.
 func TestMoneyIsMeasured(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", budgeted("{per_hour: 1.50, gpus: 8}"))
 	d.rented(t, podL4)
 	d.reconcile(t)

@@ -17,6 +17,7 @@ import (
 // every operation that answers with JSON, and refusals. Parameters are those that the
 // document has.
 func TestAdminAnswersFitTheirDocument(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", under(approvableCeiling), budgeted("{per_hour: 3}"), watching("{for: 10m, action: notify}"), func(d *door) {
 		d.text += "issuers: [{id: corp, url: \"https://id.example.com\", audiences: [x], orgs: [acme], role: viewer}]\n" // is not asked
 	})

@@ -13,6 +13,7 @@ const onlyOfficial = `- {policy: templates, params: {allow_own: false, allow: [o
 // settings into the body, because v2 has no word for what is wanted of it, the
 // policy about templates judges it as if it was named.
 func TestTemplatesThatAreNotNamed(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := d.asPlatform(t, "POST", "/v2/templates", `{"name":"t","image":"img:1","mounts":{"persistent":{"size":20,"path":"/w"}}}`)
 		id := fmt.Sprint(made["id"])
@@ -75,6 +76,7 @@ func TestTemplatesThatAreNotNamed(t *testing.T) {
 // TestTemplatesWithoutTheirVolume: a template that is allowed is still written
 // into the body, and the volume nobody wants does not come back.
 func TestTemplatesWithoutTheirVolume(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := d.asPlatform(t, "POST", "/v2/templates", `{"name":"t","image":"img:1","env":{"A":"t"},"mounts":{"persistent":{"size":20,"path":"/w"}}}`)
 		id := fmt.Sprint(made["id"])

@@ -113,6 +113,7 @@ func graphqlBy(key, query string) string {
 // After a start without its ledger, a gateway answers 503 about what its ledger does not
 // know yet, and never that it does not exist. The first call that asks rebuilds it.
 func TestAColdStartIsNotAbsence(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		const fleet = 100
 		ids := make([]string, fleet)
@@ -183,6 +184,7 @@ func (d *door) keepOwners(t *testing.T) (restore func()) {
 // An id has one spelling. What the platform might take for the id of another team's pod
 // ends like an id that nothing has, and the platform never sees it.
 func TestAnIDHasOneSpelling(t *testing.T) {
+	t.Parallel()
 	spellings := []string{"ID", "Id", "id ", " id", "id.", "id,"}
 	asks := []struct{ method, path, body string }{
 		{"GET", "/v2/pods/<path>", ""},

@@ -194,6 +194,7 @@ func calls(d *door, before int) string {
 // an id can stand, for what another team has and for what does not exist. Both have
 // the same answer, and the platform never sees the foreign id.
 func TestForeignIsAbsent(t *testing.T) {
+	t.Parallel()
 	api, err := schema.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +236,7 @@ func TestForeignIsAbsent(t *testing.T) {
 
 // The same in the retired interfaces.
 func TestForeignIsAbsentInOldDialects(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]operation.Kind{
 		"podId": operation.KindPod, "endpointId": operation.KindEndpoint, "templateId": operation.KindTemplate,
 		"networkVolumeId": operation.KindVolume, "containerRegistryAuthId": operation.KindRegistry,
@@ -314,6 +316,7 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 // Lists hold what the caller may read, and the account that billing gives of its
 // records is that of the records left.
 func TestListsLeaveOutWhatIsForeign(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		theirs, mine := owned(t, d, "key_research"), owned(t, d, "key_other")
 		d.advance(2 * time.Hour)

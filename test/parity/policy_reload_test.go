@@ -185,6 +185,7 @@ func TestPersistedBundleIsBroken(t *testing.T) {
 
 // The kill switch keeps no caller from saving money, whatever it speaks.
 func TestKillSwitchLetsStopping(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		var ids []string
 		for range 4 {
@@ -219,6 +220,7 @@ func TestKillSwitchLetsStopping(t *testing.T) {
 // A bundle is followed while the gateway runs; a broken one changes nothing and
 // is seen, and a new configuration begins with the last good one.
 func TestBundlesAreFollowed(t *testing.T) {
+	t.Parallel()
 	deny := func(above int) string {
 		return fmt.Sprintf("package policies.limit\n\ndeny contains \"too many\" if input.resource.after.gpu.count > %d\n", above)
 	}
@@ -315,6 +317,7 @@ func run(t *testing.T, d *door) (end func()) {
 
 // The kill switch stops everything its callers do, and nobody else's calls.
 func TestKillSwitch(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for name, raw := range map[string]string{
 			"a read":  request("GET", "/v2/pods", "key_research", ""),
@@ -351,6 +354,7 @@ func TestKillSwitch(t *testing.T) {
 
 // A directory that a policy in force has gone from is not taken in silence.
 func TestRegoMayNotDropPolicies(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	eachDoor(t, func(t *testing.T, d *door) {
 		create := func() int {

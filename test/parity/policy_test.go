@@ -149,6 +149,7 @@ const (
 // What was created small cannot be made large afterwards: each change is judged
 // on the state it leads to.
 func TestCreateSmallPatchBig(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		created := d.ask(t, request("POST", "/v2/serverless", "key_platform", smallEndpoint))
 		if created.Status != 201 {
@@ -174,6 +175,7 @@ func TestCreateSmallPatchBig(t *testing.T) {
 
 // A template's content is judged as if it stood in the body, when it is used.
 func TestTemplatesAreJudged(t *testing.T) {
+	t.Parallel()
 	const fromTemplate = `{"name":"a","templateId":"%s","gpu":{"id":"NVIDIA L4"}}`
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := d.ask(t, request("POST", "/v2/templates", "key_platform", `{"name":"t","image":"ghcr.io/acme/train:1","env":{"A":"t","B":"t"},"ports":["22/tcp"]}`))
@@ -211,6 +213,7 @@ func TestTemplatesAreJudged(t *testing.T) {
 // What was judged is what is sent: a template that is edited between the
 // gateway's look at it and the platform's is of no use.
 func TestATemplateEditedInBetween(t *testing.T) {
+	t.Parallel()
 	var id atomic.Value
 	edit := func(d *door, r *http.Request) {
 		if r.Method == http.MethodGet && r.URL.Path == "/v2/templates/"+id.Load().(string) {
@@ -244,6 +247,7 @@ func TestATemplateEditedInBetween(t *testing.T) {
 // A template nobody has is the platform's 404, whether it is asked for by the
 // caller or by a policy.
 func TestAnUnknownTemplate(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		direct := d.ask(t, request("GET", "/v2/templates/nope1234", "key_platform", ""))
 		for name, raw := range map[string]string{
@@ -267,6 +271,7 @@ func TestAnUnknownTemplate(t *testing.T) {
 // What the platform would refuse because of the object as it is, is refused as
 // the platform does.
 func TestChangesThatCannotBeMerged(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		pod := d.asPlatform(t, "POST", "/v2/pods", `{"name":"a","image":"docker.io/library/nginx:1","gpu":{"id":"NVIDIA L4"}}`)
 		endpoint := d.asPlatform(t, "POST", "/v2/serverless", smallEndpoint)
@@ -291,6 +296,7 @@ func TestChangesThatCannotBeMerged(t *testing.T) {
 // A start is priced by the pod that would run: what was allowed when it was
 // created may be too dear by now.
 func TestAStartIsJudgedByThePodItStarts(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		pod := d.ask(t, request("POST", "/v2/pods", "key_platform", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`))
 		if pod.Status != 201 {
@@ -318,6 +324,7 @@ func TestAStartIsJudgedByThePodItStarts(t *testing.T) {
 // What is stored costs too, however it comes about; a ceiling per GPU-hour is
 // about the GPUs.
 func TestStorageCountsTowardsTheCeiling(t *testing.T) {
+	t.Parallel()
 	const l4 = `"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}`
 	eachDoor(t, func(t *testing.T, d *door) {
 		template := fmt.Sprint(d.asPlatform(t, "POST", "/v2/templates", `{"name":"big","image":"i:1","mounts":{"persistent":{"size":60000,"path":"/w"}}}`)["id"])
@@ -348,6 +355,7 @@ func TestStorageCountsTowardsTheCeiling(t *testing.T) {
 // A policy that looks at the object as it is sees it, also where the call
 // changes nothing the caller chose.
 func TestPoliciesSeeTheObjectOfADelete(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "keep.rego", `package policies.keep
 
@@ -398,6 +406,7 @@ func write(t *testing.T, dir, name, text string) {
 // A reference to a secret in the name of a variable is refused in each dialect, although
 // the policy lets a value refer to any.
 func TestNamesOfVariablesReferToNoSecret(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		const name = "{{ ACME_SECRET_hf }}"
 		for _, tc := range []struct {

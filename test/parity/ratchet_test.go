@@ -11,6 +11,7 @@ import (
 // What violates a policy already can be improved step by step, in every dialect, where
 // the entry says so, and made no worse.
 func TestImprovingStepByStep(t *testing.T) {
+	t.Parallel()
 	const policies = `
 - policy: serverless_workers
   ratchet: true

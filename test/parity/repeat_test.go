@@ -94,6 +94,7 @@ func TestRepeatsWithAKey(t *testing.T) {
 
 // TestIdempotencyKeys: what is no key is refused, and reads have none.
 func TestIdempotencyKeys(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for key, want := range map[string]int{
 			strings.Repeat("k", 255): 201, strings.Repeat("k", 256): 400, `"` + strings.Repeat("q", 255) + `"`: 201,
@@ -113,6 +114,7 @@ func TestIdempotencyKeys(t *testing.T) {
 // TestWhatIsKept: a refusal of the gateway's, and of a platform that has not begun,
 // can be tried again; what the platform decided stays.
 func TestWhatIsKept(t *testing.T) {
+	t.Parallel()
 	const h100 = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}`
 	both(t, func(t *testing.T, d *door) {
 		if a := d.ask(t, keyed("policy", h100)); a.Status != 403 {
@@ -154,6 +156,7 @@ func TestWhatIsKept(t *testing.T) {
 
 // TestAKeyNeedsTheStore: without it, it is not known whether the key was used.
 func TestAKeyNeedsTheStore(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		exempt := func(raw string) string { return strings.Replace(raw, "key_research", "key_exempt", 1) }
 		if a := d.ask(t, exempt(keyed("k", podL4))); a.Status != 201 {
@@ -218,6 +221,7 @@ var gatewayField = regexp.MustCompile(`"gateway":"[^"]*"`)
 // TestAKeyOfAGatewayThatIsGone: the gateway that made the call has ended before the
 // answer came; another one finds what was made, and makes no second.
 func TestAKeyOfAGatewayThatIsGone(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, d *door) {
 		d.platform.AddFault(platform.Fault{Operation: "createPod", Kind: platform.FaultDrop, After: true, Times: 1})
 		a := d.ask(t, keyed("k", podL4))
@@ -254,6 +258,7 @@ func TestAKeyOfAGatewayThatIsGone(t *testing.T) {
 
 // TestAKeyOfAStart: starts are remembered, too.
 func TestAKeyOfAStart(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		id := d.rented(t, podL4)
 		action := func(what, key string) answer {

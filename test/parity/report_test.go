@@ -13,6 +13,7 @@ import (
 // Callers are told why a candidate of theirs was passed over; the report has only what v2
 // has no place for.
 func TestTheReportHasWhatIsLost(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for field, create := range map[string]string{
 			"gpuTypeIds":    request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA H200","NVIDIA L4"],"gpuTypePriority":"custom","minUploadMbps":100}`),

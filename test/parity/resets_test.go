@@ -4,6 +4,7 @@ import "testing"
 
 // An operator resets what an organisation has, whether or not it was counted yet.
 func TestScopesThatCanBeReset(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		for scope, want := range map[string]int{
 			"org:acme": 204, "team:research": 204, "key:key_research": 204,

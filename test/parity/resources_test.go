@@ -64,6 +64,7 @@ func eachLegacyDoor(t *testing.T, body func(d legacyDoor)) {
 // A type that is excluded from a pool that was not asked for means nothing: the
 // platform would refuse it, the text is kept for reads.
 func TestExclusionsOfAnotherPool(t *testing.T) {
+	t.Parallel()
 	eachLegacyDoor(t, func(d legacyDoor) {
 		const sent = "ADA_24,-NVIDIA L4,-NVIDIA H100 80GB HBM3"
 		made := d.graphql(`mutation { saveEndpoint(input: {name: "e", gpuIds: "` + sent + `", template: {imageName: "img:1"}}) { id gpuIds } }`)
@@ -132,6 +133,7 @@ func TestEndpointsThatVanished(t *testing.T) {
 // A variable that the platform injected and the caller then set is the caller's:
 // shown, replaced and removed like any other.
 func TestVariablesTheCallerTookOver(t *testing.T) {
+	t.Parallel()
 	env := func(d legacyDoor, id string) map[string]any {
 		vars, _ := d.asPlatform(d.T, "GET", "/v2/pods/"+id, "")["env"].(map[string]any)
 		return vars

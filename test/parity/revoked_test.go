@@ -36,6 +36,7 @@ func unhurried(d *door) {
 // A token that is revoked is refused at once where that was asked for, at other gateways
 // with their next look, and after a restart; the others of its subject and issuer are not.
 func TestRevokedTokens(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	eachDoor(t, func(t *testing.T, a *door) {
 		b := a.beside(t)
@@ -89,6 +90,7 @@ func TestRevokedTokens(t *testing.T) {
 // What is revoked stays so while the store is away, when it has lost everything, and when
 // the issuer is configured anew. A gateway that has never read it accepts no token.
 func TestRevokedTokensAndTheStore(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	eachDoor(t, func(t *testing.T, a *door) {
 		lost, kept := i.Token(t, claims(issuer.Claims{"jti": "lost"})), i.Token(t, claims(issuer.Claims{"jti": "kept"}))
@@ -123,6 +125,7 @@ func TestRevokedTokensAndTheStore(t *testing.T) {
 
 // A stream ends when the token is revoked that opened it, at another gateway, too.
 func TestStreamsEndWithRevokedTokens(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	for by, value := range map[string]string{"id": "lost", "subject": "ann@acme.test"} {
 		a := openDoor(t, "http", withIssuer(i)) // through the other, a stream is Envoy's own

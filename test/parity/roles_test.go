@@ -11,6 +11,7 @@ import (
 // The roles of a key hold without a policy that is listed, in every dialect. A key
 // that names none is an operator.
 func TestRolesAreInForce(t *testing.T) {
+	t.Parallel()
 	calls := []struct {
 		name, method, target, body string
 		least                      string // role that may
@@ -62,6 +63,7 @@ func TestRolesAreInForce(t *testing.T) {
 // An operator changes and deletes templates, volumes and registries of its own team,
 // and no others where isolation keeps teams apart.
 func TestOperatorsChangeWhatIsolationLets(t *testing.T) {
+	t.Parallel()
 	changes := []struct{ method, path, body string }{
 		{"PATCH", "/v2/templates/template", `{"name":"u"}`},
 		{"PATCH", "/v1/templates/template", `{"name":"w"}`},
@@ -95,6 +97,7 @@ func TestOperatorsChangeWhatIsolationLets(t *testing.T) {
 
 // An exception is for the roles that it names, in every dialect.
 func TestExceptionsTakeRoles(t *testing.T) {
+	t.Parallel()
 	pods := []string{
 		"POST /v2/pods " + podH100,
 		`POST /v1/pods {"name":"b","imageName":"i:1","gpuTypeIds":["NVIDIA H100 80GB HBM3"]}`,

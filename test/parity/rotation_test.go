@@ -18,6 +18,7 @@ func rotating(d *door) {
 
 // A rotation with overlap: either secret is the same caller, with one quota.
 func TestRotationKeepsTheQuota(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		ask := func(key string, want int) {
 			t.Helper()
@@ -44,6 +45,7 @@ func TestRotationKeepsTheQuota(t *testing.T) {
 
 // A stream ends with the secret that opened it.
 func TestStreamsEndWithTheirKey(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http")
 	created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
 	d.advance(10 * time.Second)
@@ -64,6 +66,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 
 // The file can shorten the time of a key whose streams are open: they end with it.
 func TestOpenStreamsEndWhenTheirKeyExpires(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http")
 	created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
 	d.advance(10 * time.Second)
@@ -82,6 +85,7 @@ func TestOpenStreamsEndWhenTheirKeyExpires(t *testing.T) {
 
 // A key with addresses is an unknown one from elsewhere; the log has the reason.
 func TestAddressesOfKeys(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		here, away, unknown := d.ask(t, request("GET", "/v2/pods", "key_tiny", "")), d.ask(t, request("GET", "/v2/pods", "key_research", "")), d.ask(t, request("GET", "/v2/pods", "key_nowhere", ""))
 		if here.Status != 200 || away.Status != 401 || comparable(away).Body != comparable(unknown).Body {

@@ -71,6 +71,7 @@ var v1Rows = []row{
 
 // Each row of v1 answers what its description says, through the assembled gateway.
 func TestEveryRowOfV1(t *testing.T) {
+	t.Parallel()
 	api, err := v1.New(v1.DefaultConfig(), translate.Deps{})
 	if err != nil {
 		t.Fatal(err)
@@ -257,6 +258,7 @@ var unanswered = []string{
 // Each root field answers all that can be selected below it, in the types of the
 // schema that the gateway itself shows.
 func TestEveryFieldOfGraphQL(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		s := introspected(t, d)
 		driven := map[string]bool{}

@@ -9,6 +9,7 @@ import (
 // REST API, so a run that reaches the door by mistake is refused there, known or
 // not, and sent nowhere.
 func TestTheRunInterfaceHasItsOwnListener(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "envoy", func(d *door) {
 		d.text = strings.Replace(d.text, `base_url: "PLATFORM"`, `base_url: "PLATFORM", run_url: "`+d.platform.RunURL+`"`, 1)
 	})

@@ -57,6 +57,7 @@ func flat(a answer) string { return fmt.Sprint(a.Status, a.Header, a.Body) }
 // Every case of the table, and every way the platform can fail, in one
 // gateway; then everything it put out is searched.
 func TestThePlatformKeyStaysInside(t *testing.T) {
+	t.Parallel()
 	url, traces := receiver(t)
 	eachDoor(t, func(t *testing.T, d *door) {
 		var answers []string
@@ -79,6 +80,7 @@ func TestThePlatformKeyStaysInside(t *testing.T) {
 
 // A platform that repeats the request it got in its errors.
 func TestAnEchoingPlatformCannotGiveTheKeyAway(t *testing.T) {
+	t.Parallel()
 	url, traces := receiver(t)
 	var mode atomic.Value
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,6 +14,7 @@ import (
 // v1's actions read their body within the bounds on bodies and drop it, whatever it
 // is: the retired service did not look at it.
 func TestV1ActionsDropTheirBodies(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := d.ask(t, request("POST", "/v1/pods", "key_research", `{"name":"b","imageName":"i:1","gpuTypeIds":["NVIDIA L4"]}`))
 		pod := "/v1/pods/" + translate.Text(decoded(t, made), "id") + "/"
@@ -36,6 +37,7 @@ func TestV1ActionsDropTheirBodies(t *testing.T) {
 // GraphQL takes CPU types of one vCPU as those of two, names all unknown members of a
 // request, and says what v2 refuses in the names of the caller.
 func TestGraphQLSaysWhatTheCallerSaid(t *testing.T) {
+	t.Parallel()
 	deploy := func(members string) string {
 		return graphql(`mutation { deployCpuPod(input: {name: "c", imageName: "i:1", containerDiskInGb: 10` + members + `}) { id vcpuCount } }`)
 	}
@@ -67,6 +69,7 @@ func TestGraphQLSaysWhatTheCallerSaid(t *testing.T) {
 // what is no pod leaves as args, whoever wrote it in halves. The emulator refuses the
 // halves, as the platform may.
 func TestCommandsLeaveAsPublished(t *testing.T) {
+	t.Parallel()
 	const rest = `"image":"i:1","gpu":{"pools":["ADA_24"]},"workers":{"max":1},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}`
 	eachDoor(t, func(t *testing.T, d *door) {
 		ask := func(method, path, body string) string {
@@ -116,6 +119,7 @@ func TestCommandsLeaveAsPublished(t *testing.T) {
 // A caller's key never leaves for the platform, in no dialect: it is taken out of the
 // environment with a warning, and refused elsewhere.
 func TestKeysInBodiesStayInside(t *testing.T) {
+	t.Parallel()
 	made := identity.NewKey()
 	calls := []struct{ name, target, body string }{
 		{"v2", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"},"env":{"A":"b","K":"%s"}}`},

@@ -70,6 +70,7 @@ func (d *door) rented(t *testing.T, body string) string {
 // What runs never costs more than the budget, in each dialect, and what stops makes
 // room.
 func TestABudgetPerHour(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		first := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
 		if got, want := first.Header.Get("X-Tollgate-Cost"), "0.43274"; first.Status != 201 || got != want {
@@ -123,6 +124,7 @@ func TestABudgetPerHour(t *testing.T) {
 
 // A v1 create and a GraphQL create count, and say what they cost.
 func TestLegacyCreatesCount(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"containerDiskInGb":20,"volumeInGb":0}`))
 		if a.Status != 201 || a.Header.Get("X-Tollgate-Cost") != "0.43274" {
@@ -140,6 +142,7 @@ func TestLegacyCreatesCount(t *testing.T) {
 // Endpoints count with all their workers, volumes and clusters with all they hold;
 // what grows needs room, and what shrinks never does.
 func TestWhatElseCounts(t *testing.T) {
+	t.Parallel()
 	const endpoint = `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["ADA_24"]},"workers":{"min":0,"max":%d}}`
 	eachDoor(t, func(t *testing.T, d *door) {
 		create := d.ask(t, request("POST", "/v2/serverless", "key_research", fmt.Sprintf(endpoint, 2)))
@@ -175,6 +178,7 @@ func TestWhatElseCounts(t *testing.T) {
 // What is not priced is refused where a budget in money applies, and passes where
 // none does.
 func TestAnUnknownPrice(t *testing.T) {
+	t.Parallel()
 	const volume = `{"name":"v","size":60,"dataCenter":"EU-RO-1","type":"HIGH_PERFORMANCE"}`
 	eachDoor(t, func(t *testing.T, d *door) {
 		if a := d.ask(t, request("POST", "/v2/network-volumes", "key_research", volume)); a.Status != 403 || !strings.Contains(a.Body, "price of this call is unknown") {
@@ -197,6 +201,7 @@ func unpriced(d *door) {
 
 // An organisation without budgets pays nothing for the ledger: no key is written.
 func TestWithoutBudgetsNothingIsCounted(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.rented(t, podL4)
 		for _, key := range d.redis.Keys() {
@@ -209,6 +214,7 @@ func TestWithoutBudgetsNothingIsCounted(t *testing.T) {
 
 // An explanation shows the stage, and reserves nothing.
 func TestAnExplanationShowsTheBudget(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", budgeted("{gpus: 1}"))
 	d.reconcile(t)
 	text := func() string {
@@ -240,6 +246,7 @@ func isolated(d *door) {
 // What another team has made is not there for those who would change it, in each
 // dialect: they are told what they are told of anything that does not exist.
 func TestOthersCannotChangeIt(t *testing.T) {
+	t.Parallel()
 	const absent = "aaaaaaaaaaaaaa"
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.reconcile(t)
@@ -345,6 +352,7 @@ func TestWhichWorkersCount(t *testing.T) {
 // A v1 create takes the type that fits the budget when the one it would rather have
 // does not.
 func TestCheaperCandidatesAreTried(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		create := request("POST", "/v1/pods", "key_research",
 			`{"name":"a","imageName":"img:1","gpuTypePriority":"custom","gpuTypeIds":["NVIDIA GeForce RTX 4090","NVIDIA L4"]}`)

@@ -63,6 +63,7 @@ func TestWithoutPrices(t *testing.T) {
 
 // The shared store is away: what costs money stops, reads go on.
 func TestWithoutTheStore(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.ask(t, request("GET", "/v2/pods", "key_platform", ""))
 		d.redis.Close()
@@ -80,6 +81,7 @@ func TestWithoutTheStore(t *testing.T) {
 
 // In GraphQL, queries are reads and mutations are not, whatever the method.
 func TestGraphQLWithoutTheStore(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.ask(t, request("GET", "/v2/pods", "key_platform", ""))
 		d.redis.Close()

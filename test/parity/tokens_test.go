@@ -50,6 +50,7 @@ func claims(others issuer.Claims) issuer.Claims {
 // Callers with tokens are what the claims make them, in every dialect, and what is wrong
 // with a token is answered as an unknown key is.
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	eachDoor(t, func(t *testing.T, d *door) {
 		other := issuer.RunT(t)
@@ -112,6 +113,7 @@ func TestTokens(t *testing.T) {
 
 // A token that the issuer did issue counts as no guess, even one of nobody who may call.
 func TestVerifiedTokensAreNoGuesses(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	d := openDoor(t, "http", withIssuer(i))
 	nobody, expired := i.Token(t, claims(issuer.Claims{"tenant": nil})), i.Token(t, claims(issuer.Claims{"exp": start.Add(-time.Minute).Unix()}))
@@ -134,6 +136,7 @@ func TestVerifiedTokensAreNoGuesses(t *testing.T) {
 
 // Roles, policies, quotas, budgets and labels hold for callers with tokens.
 func TestTokensAreBound(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	eachDoor(t, func(t *testing.T, d *door) {
 		ann := i.Token(t, claims(nil))
@@ -183,6 +186,7 @@ func TestTokensAreBound(t *testing.T) {
 // While an issuer is away its known keys go on, and a token with another is not called
 // wrong.
 func TestTokensOfAnIssuerThatIsAway(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		i := issuer.RunT(t)
 		withIssuer(i)(d)
@@ -215,6 +219,7 @@ func TestTokensOfAnIssuerThatIsAway(t *testing.T) {
 // A stream ends when the token does that opened it, and when what its claims make
 // its caller changes.
 func TestStreamsEndWithTokens(t *testing.T) {
+	t.Parallel()
 	i := issuer.RunT(t)
 	d := openDoor(t, "http", withIssuer(i)) // through the other, a stream is Envoy's own
 	pod := d.ask(t, request("POST", "/v2/pods", i.Token(t, claims(nil)), pod4090))

@@ -117,6 +117,7 @@ func (c *contexts) passes(t *testing.T, id []byte) bool {
 // Each call outside has a span in that of the exchange: those to Redis and, but for the
 // one that Envoy sends, those to the platform, in the terms of the semantic conventions.
 func TestSpansOfCallsOutside(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		r := otlptest.RunT(t)
 		traced(r, "{}")(d)

@@ -26,6 +26,7 @@ func budgetsOf(scopes []admin.Balance, scope string) map[string]admin.Budget {
 // What is configured is shown before anybody has drawn on it, and then with what is left
 // of it as callers are told, and the day on which it will be used up.
 func TestWhatIsConfiguredIsShown(t *testing.T) {
+	t.Parallel()
 	forecastOf := func(t *testing.T, d *door) (budgets []admin.Budget) {
 		t.Helper()
 		for _, s := range operator[admin.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme&team=research").Scopes {
@@ -81,6 +82,7 @@ func TestWhatIsConfiguredIsShown(t *testing.T) {
 
 // So are quotas of calls, of classes, too; what limits nothing is not.
 func TestConfiguredQuotasAreShown(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		var list struct{ Windows []admin.Window }
 		show := func() map[string]admin.Window {

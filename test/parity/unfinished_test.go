@@ -52,6 +52,7 @@ func TestACreateThatOutlivesItsRequest(t *testing.T) {
 
 // TestAGraphQLCreateThatOutlivesItsRequest: the same, for clients of GraphQL.
 func TestAGraphQLCreateThatOutlivesItsRequest(t *testing.T) {
+	t.Parallel()
 	answered := make(chan struct{})
 	hold := func(_ *door, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == "/v2/pods" {

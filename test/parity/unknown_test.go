@@ -136,6 +136,7 @@ func TestUnknownMembers(t *testing.T) {
 // A budget in money is not held by a price that unknown members may change; what they
 // cannot make dearer passes.
 func TestUnknownMembersUnderABudget(t *testing.T) {
+	t.Parallel()
 	unpriced := func(d *door) {
 		d.text = strings.Replace(d.text, "      - policy: price_ceiling\n        params: {max_usd_per_hour: 40}\n", "", 1)
 	}
@@ -155,6 +156,7 @@ func TestUnknownMembersUnderABudget(t *testing.T) {
 // What may be a known member in disguise, or lies where policies look, is refused
 // even where unknown members are forwarded.
 func TestNoPolicyIsDodgedByUnknownMembers(t *testing.T) {
+	t.Parallel()
 	deep := `{"priority":` + strings.Repeat(`[`, 60) + strings.Repeat(`]`, 60) + `}`
 	var many []string
 	for c := 'a'; c < 'a'+17; c++ {
@@ -196,6 +198,7 @@ func TestNoPolicyIsDodgedByUnknownMembers(t *testing.T) {
 
 // An organisation's own policy judges what is unknown, by name and by value.
 func TestOwnPoliciesSeeUnknownMembers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "calm.rego", `# METADATA
 # title: Calm
@@ -260,6 +263,7 @@ func TestUnknownReads(t *testing.T) {
 // Nothing is dodged by a read that is forwarded: identity, limits, methods, what
 // belongs to a known collection or to the run interface, second spellings.
 func TestUnknownReadsAreHeld(t *testing.T) {
+	t.Parallel()
 	eachDoorToNewer(t, forwardsUnknown, func(t *testing.T, d *door, n *newer) {
 		before := len(d.platform.Calls())
 		for raw, want := range map[string]int{
@@ -304,6 +308,7 @@ func TestUnknownReadsAreHeld(t *testing.T) {
 // What the platform has below a thing is read under the thing's owner: where teams are
 // kept apart, another one is answered like nobody's, collections are not read at all.
 func TestUnknownReadsOfOwners(t *testing.T) {
+	t.Parallel()
 	eachDoorToNewer(t, "", func(t *testing.T, d *door, n *newer) {
 		ids := owned(t, d, "key_platform")
 		for kind, id := range ids {

@@ -10,6 +10,7 @@ import (
 // TestNamesThatTheCatalogLacks: once the catalog was read, the status names parameters
 // that name what is not in it, and no others, and so does the log, then and at a load.
 func TestNamesThatTheCatalogLacks(t *testing.T) {
+	t.Parallel()
 	d := openDoor(t, "http", func(d *door) {
 		d.text = strings.Replace(d.text, "    policies:\n", `    policies:
       - {policy: gpu_allow_list, mode: shadow, params: {gpus: ["NVIDIA L4", "RTX 4090"], by_offer: {SECURE: ["NVIDIA L5"]}}}

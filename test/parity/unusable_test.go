@@ -12,6 +12,7 @@ import (
 // An answer of the platform that is none, with a status of success, is a 502 in the
 // old dialects. It does not mean that there is nothing.
 func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
 	reads := []struct {
 		operation, v1, graphql string
 		bodies                 []string // besides those that no operation answers
@@ -71,6 +72,7 @@ func hostilePods() []string {
 
 // What is strange in a pod of a list is shown as it is, or as if it were not there.
 func TestStrangePodsAreListed(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.platform.AddFault(platform.Fault{Operation: "listPods", Kind: platform.FaultMalformed, Body: `{"pods":[
 			{"id":"a","env":{"Z":{"b":1,"a":[{"c":null}]},"A":[{}]},"gpu":{"id":7},"mounts":[],"ports":{"a":1},"runtime":{"ports":[{"type":"tcp","public":1,"private":22}]}},
@@ -88,6 +90,7 @@ func TestStrangePodsAreListed(t *testing.T) {
 // A change whose answer is none is a 502 in the old dialects, too: whether it took
 // place is not known.
 func TestChangesWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := func(path, body string) string {
 			t.Helper()

@@ -78,6 +78,7 @@ func TestBodiesFullOfFaults(t *testing.T) {
 // TestEmptyBodies: clients that send {} with everything are served, and it is not
 // passed on.
 func TestEmptyBodies(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		made := d.ask(t, request("POST", "/v2/pods", "key_research", `{"name":"p","image":"img:1","gpu":{"id":"NVIDIA L4"}}`))
 		pod := answeredID(made)

@@ -43,6 +43,7 @@ type changed struct {
 // The old command line: what is for rent, and the life of a pod, as it asks for and
 // decodes them, with a key without roles.
 func TestTheOldCommandLine(t *testing.T) {
+	t.Parallel()
 	const target, key = "/graphql", "key_globex"
 	eachDoor(t, func(t *testing.T, d *door) {
 		type price struct {
@@ -120,6 +121,7 @@ func TestTheOldCommandLine(t *testing.T) {
 // check of the credential, a registry, a volume, a pod with both until it runs, a change of
 // its image, and the way back.
 func TestASchedulerByGraphQL(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		ask := func(format string, args ...any) map[string]any {
 			t.Helper()
@@ -185,6 +187,7 @@ func TestASchedulerByGraphQL(t *testing.T) {
 // a private image by a registry and a template, a pod with all of them until it can be
 // reached, who uses the volume, a pod for a bid, and the way back.
 func TestAManagerOfClusters(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		ask := func(format string, args ...any) map[string]any {
 			t.Helper()
@@ -365,6 +368,7 @@ func fits(at, kind string, v any) (faults []string) {
 
 // A client of v1 with types decodes what every call answers, with a key without roles.
 func TestAClientWithTypes(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		call := func(method, path, body, kind string) any {
 			t.Helper()

@@ -20,6 +20,7 @@ func inZone(zone string) option {
 // A budget of a day has room again when the next day begins where the organisation is,
 // in each dialect, and a refusal says when that is.
 func TestADayBeginsInTheZone(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ zone, midnight string }{
 		{"UTC", "T00:00:00Z"}, {"Asia/Kathmandu", "T00:00:00+05:45"}, {"America/Phoenix", "T00:00:00-07:00"},
 	} {
