@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	root "github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/built"
 )
 
 // TestMain lets the test binary be the servers and the load of a run.
@@ -41,8 +42,8 @@ func TestSmallRun(t *testing.T) {
 	}
 	dir := t.TempDir()
 	tollgate := filepath.Join(dir, "tollgate")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", tollgate, "../../cmd/tollgate").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := built.Tollgate(t.Context(), tollgate); err != nil {
+		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "bench.json")
 	var stdout, stderr bytes.Buffer

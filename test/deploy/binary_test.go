@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/test/built"
 )
 
 // patience bounds waiting for what is about to happen.
@@ -24,36 +25,33 @@ const callerKey = "some_key_of_ours"
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if built.dir != "" {
-		_ = os.RemoveAll(built.dir)
+	if linked.dir != "" {
+		_ = os.RemoveAll(linked.dir)
 	}
 	os.Exit(code)
 }
 
-// built is the program, built when a test first asks for it.
-var built struct { //nolint:gochecknoglobals // built once for all tests
-	once   sync.Once
-	dir    string
-	output []byte
-	err    error
+// linked is where tollgate is, once a test has asked for it.
+var linked struct { //nolint:gochecknoglobals // built once for all tests
+	once sync.Once
+	dir  string
+	err  error
 }
 
 // binary returns the path of tollgate, built.
 func binary(t *testing.T) string {
 	t.Helper()
-	built.once.Do(func() {
+	linked.once.Do(func() {
 		//nolint:usetesting // it outlives the test that asks first
-		if built.dir, built.err = os.MkdirTemp("", "tollgate"); built.err != nil {
+		if linked.dir, linked.err = os.MkdirTemp("", "tollgate"); linked.err != nil {
 			return
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(built.dir, "tollgate"), "./cmd/tollgate")
-		cmd.Dir = root
-		built.output, built.err = cmd.CombinedOutput()
+		linked.err = built.Tollgate(t.Context(), filepath.Join(linked.dir, "tollgate"))
 	})
-	if built.err != nil {
-		t.Fatalf("build: %v\n%s", built.err, built.output)
+	if linked.err != nil {
+		t.Fatal(linked.err)
 	}
-	return filepath.Join(built.dir, "tollgate")
+	return filepath.Join(linked.dir, "tollgate")
 }
 
 // process is a running tollgate. Its output is in log.

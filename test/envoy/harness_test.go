@@ -1,11 +1,9 @@
 package envoy
 
 import (
-	"fmt"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/built"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -25,13 +24,13 @@ import (
 func TestMain(m *testing.M) {
 	// A proxy of toxiproxy leaves a goroutine behind for a connection that breaks while its toxics change.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"), goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(built.dir)
+		_ = os.RemoveAll(linked.dir)
 		os.Exit(code)
 	}))
 }
 
-// built is where tollgate is, built when a test first asks for it.
-var built struct { //nolint:gochecknoglobals // built once for all tests
+// linked is where tollgate is, once a test has asked for it.
+var linked struct { //nolint:gochecknoglobals // built once for all tests
 	once sync.Once
 	dir  string
 	err  error
@@ -40,20 +39,17 @@ var built struct { //nolint:gochecknoglobals // built once for all tests
 // tollgate returns the path of tollgate, built.
 func tollgate(t *testing.T) string {
 	t.Helper()
-	built.once.Do(func() {
+	linked.once.Do(func() {
 		//nolint:usetesting // it outlives the test that asks first
-		if built.dir, built.err = os.MkdirTemp("", "tollgate"); built.err != nil {
+		if linked.dir, linked.err = os.MkdirTemp("", "tollgate"); linked.err != nil {
 			return
 		}
-		out, err := exec.CommandContext(t.Context(), "go", "build", "-o", built.dir, "github.com/tollgate-dev/tollgate/cmd/tollgate").CombinedOutput()
-		if err != nil {
-			built.err = fmt.Errorf("%w: %s", err, out)
-		}
+		linked.err = built.Tollgate(t.Context(), filepath.Join(linked.dir, "tollgate"))
 	})
-	if built.err != nil {
-		t.Fatalf("build: %v", built.err)
+	if linked.err != nil {
+		t.Fatal(linked.err)
 	}
-	return filepath.Join(built.dir, "tollgate")
+	return filepath.Join(linked.dir, "tollgate")
 }
 
 // canary is in every platform key of these tests. No caller may see it.

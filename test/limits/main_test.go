@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/test/built"
 )
 
 // binary is the built tollgate.
@@ -24,9 +25,8 @@ func build(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "tollgate")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "github.com/tollgate-dev/tollgate/cmd/tollgate")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+	if err := built.Tollgate(context.Background(), binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()

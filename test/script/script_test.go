@@ -23,6 +23,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/built"
 )
 
 // binary is the built tollgate.
@@ -38,9 +39,8 @@ func build(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "tollgate")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "github.com/tollgate-dev/tollgate/cmd/tollgate")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+	if err := built.Tollgate(context.Background(), binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

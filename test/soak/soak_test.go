@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/built"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -111,10 +112,8 @@ func start(t *testing.T, p *platform.Instance) *gateway {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "tollgate")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/tollgate")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := built.Tollgate(t.Context(), program); err != nil {
+		t.Fatal(err)
 	}
 	addr := redistest.Start(t)
 	g := &gateway{path: filepath.Join(dir, "tollgate.yaml"), store: redistest.Client(t, redis.Options{Addr: addr})}
