@@ -136,8 +136,9 @@ release: ## Build a release into dist: VERSION=v1.2.3, signed with MINISIGN_KEY=
 	@VERSION=$(VERSION) deploy/release/build
 
 .PHONY: soak
-soak: ## Run the gateway under mixed load for SOAK, and fail on what grows (test/soak)
+soak: ## Run the gateway under mixed load for SOAK, and fail on what grows (test/soak); repeat races at length
 	@.ci/install-tools redis
+	@TOLLGATE_REQUIRE_REDIS=1 go test -count=1 -timeout 0 -run '^TestTheLastSlot$$' ./test/spend -long
 	@TOLLGATE_REQUIRE_REDIS=1 go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./test/soak -for $(SOAK)
 
 .PHONY: bench

@@ -32,6 +32,9 @@ const (
 	faultCallers = 10
 	// faultTime is how long callers live with a fault.
 	faultTime = 4 * time.Second
+	// faultsAtOnce is in how many scenes callers live at the same time. The others wait
+	// for the ledger to settle, which takes some of them a minute.
+	faultsAtOnce = 4
 )
 
 // trouble is a site whose network, store and platform are in a test's hands.
@@ -43,6 +46,8 @@ type trouble struct {
 	late   *late
 	// made are the names of the pods that were asked for, each in one request.
 	made atomic.Int64
+	// calm says that the callers have left.
+	calm atomic.Bool
 }
 
 // TestFaults has callers rent, stop, start and return pods while something goes wrong.
@@ -53,6 +58,7 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives for a minute")
 	}
+	busy := make(chan struct{}, faultsAtOnce)
 	for _, tt := range []struct {
 		name  string
 		clock *platform.Clock
@@ -78,16 +84,13 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			busy <- struct{}{}
+			free := sync.OnceFunc(func() { <-busy })
+			defer free()
 			x := newTrouble(t, tt.clock)
 			stop := x.watch(tt.loses)
-			ctx, cancel := context.WithTimeout(t.Context(), faultTime)
-			defer cancel()
-			var wg sync.WaitGroup
-			for i := range faultCallers {
-				wg.Go(func() { x.live(ctx, i) })
-			}
-			wg.Go(func() { tt.fault(ctx, x) })
-			wg.Wait()
+			x.suffer(tt.fault)
+			free()
 			x.settle()
 			if n := stop(); n < 10 {
 				t.Errorf("the ledger was sampled %d times", n)
@@ -116,6 +119,19 @@ func newTrouble(t *testing.T, clock *platform.Clock) *trouble {
 	x.site = open(t, p)
 	x.await("the ledger is complete", func() bool { s := x.state(); return s.Complete })
 	return x
+}
+
+// suffer has callers live with a fault.
+func (x *trouble) suffer(fault func(ctx context.Context, x *trouble)) {
+	ctx, cancel := context.WithTimeout(x.t.Context(), faultTime)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range faultCallers {
+		wg.Go(func() { x.live(ctx, i) })
+	}
+	wg.Go(func() { fault(ctx, x) })
+	wg.Wait()
+	x.calm.Store(true)
 }
 
 // live is what one caller does: it rents, stops, starts and returns pods of its own.
@@ -182,7 +198,7 @@ func (p *pod) gpus() int64 {
 }
 
 // watch samples the ledger and the platform until stop is called, which says how
-// often it did.
+// often it did: without a pause while callers live, then twenty times a second.
 func (x *trouble) watch(loses bool) (stop func() int64) {
 	ctx, cancel := context.WithCancel(x.t.Context())
 	var n atomic.Int64
@@ -190,6 +206,9 @@ func (x *trouble) watch(loses bool) (stop func() int64) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
+			if x.calm.Load() {
+				pause(ctx, 50*time.Millisecond)
+			}
 			running := int64(0)
 			for _, p := range x.rented() {
 				running += p.gpus()

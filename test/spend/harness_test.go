@@ -28,15 +28,15 @@ import (
 // The proxy of toxiproxy leaves a goroutine behind for a connection that breaks while
 // a fault is being taken away.
 func TestMain(m *testing.M) {
-	// Scenes wait more than they compute: more of them fit at once than there are
-	// processors. What the command line says goes before.
-	for name, value := range map[string]string{"test.parallel": "5", "rapid.checks": "25"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
+	world.Overlap("20")                                    // all scenes of TestFaults, most of which wait for a minute
+	if err := flag.Set("rapid.checks", "25"); err != nil { // -rapid.checks overrides it
+		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
 }
+
+// long has the races repeated as often as make soak wants them.
+var long = flag.Bool("long", false, "repeat races five times as often") //nolint:gochecknoglobals // a flag
 
 // credential is the platform key of the one organisation.
 const credential = "platform-key-of-acme"

@@ -30,16 +30,16 @@ var laneBudgets = [lanes]string{"{gpus: 2}", "{pods: 2}", "{per_hour: 1.2}", "{p
 var laneLimits = [lanes]spend.Amounts{{spend.GPUs: 2}, {spend.Pods: 2}, {spend.Burn: 1_200_000}, {spend.Burn: 900_000, spend.GPUs: 3, spend.Pods: 5}} //nolint:gochecknoglobals // read only
 
 // TestTheLastSlot: fifty callers at several gateways race for the last slot of a
-// budget, a thousand times in all. Exactly one succeeds each time, and at no sample
-// does the ledger hold more than the budget.
+// budget, two hundred times in all, a thousand times with -long. Exactly one succeeds
+// each time, and at no sample does the ledger hold more than the budget.
 func TestTheLastSlot(t *testing.T) {
-	for _, tt := range []struct{ gateways, rounds int }{{2, 500}, {8, 500}} {
-		t.Run(fmt.Sprint(tt.gateways, " gateways"), func(t *testing.T) {
-			rounds := tt.rounds
-			if testing.Short() {
-				rounds /= 10
-			}
-			s := open(t, &plan{gateways: tt.gateways, config: lanesConfig(), redis: redistest.Start(t)})
+	rounds := 100
+	if *long {
+		rounds = 500
+	}
+	for _, gateways := range []int{2, 8} {
+		t.Run(fmt.Sprint(gateways, " gateways"), func(t *testing.T) {
+			s := open(t, &plan{gateways: gateways, config: lanesConfig(), redis: redistest.Start(t)})
 			s.reconcile(0)
 			stop := s.sample()
 			var wg sync.WaitGroup
