@@ -3,6 +3,7 @@ package hostile
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -22,10 +23,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 func TestMain(m *testing.M) {
+	world.Overlap("6") // four creates are looked for as long as the default is
 	net.DefaultResolver = nameservice.resolver()
 	goleak.VerifyTestMain(m)
 }
@@ -165,8 +168,13 @@ func (s *site) run(t *testing.T, set setup) {
 	providers := world.Providers(t, s.config.Telemetry)
 	data, admin := world.Listen(t), world.Listen(t)
 	s.addr, s.admin, s.metrics = data.Addr().String(), admin.Addr().String(), providers.Handler()
+	clock := platform.ManualClock(start)
 	s.gateway = world.Gateway(t, s.config, gateway.Deps{
-		Redis: world.Redis(t, store.Addr()), Providers: providers, Now: func() time.Time { return start }, Logger: s.logs.Logger(),
+		Redis: world.Redis(t, store.Addr()), Providers: providers, Now: clock.Now, Logger: s.logs.Logger(),
+		Sleep: func(ctx context.Context, d time.Duration) error { // between calls that the old dialects repeat
+			clock.Advance(d)
+			return ctx.Err()
+		},
 		Data: data, Admin: admin,
 	})
 	world.Run(t, s.gateway)
