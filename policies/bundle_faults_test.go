@@ -45,11 +45,11 @@ func TestBundlesMayNotDropPolicies(t *testing.T) {
 					file := filepath.Join(t.TempDir(), "b.tar.gz")
 					put := func(raw []byte) {
 						replaceFile(t, file, raw)
-						time.Sleep(10 * time.Second) // several looks
+						time.Sleep(10 * time.Second) // two looks or more
 						synctest.Wait()
 					}
 					replaceFile(t, file, bundleOf(t, "r1", maps.Clone(two)))
-					e := follow(t, policies.Config{Bundle: &policies.Bundle{File: file, Poll: time.Second, AllowUnsigned: true, MayDrop: mayDrop}})
+					e := follow(t, policies.Config{Bundle: &policies.Bundle{File: file, Poll: 4 * time.Second, AllowUnsigned: true, MayDrop: mayDrop}})
 					put(bundleOf(t, "r2", tt.files))
 					s := e.Status()[0]
 					if mayDrop && tt.want != "never evaluated" {
