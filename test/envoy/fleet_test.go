@@ -169,8 +169,10 @@ func until(t *testing.T, what string, holds func() bool) {
 
 // The table holds in both topologies, with nothing configured by hand.
 func TestBehaviourOfFleets(t *testing.T) {
+	t.Parallel()
 	for _, group := range []string{edge, mesh} {
 		t.Run(group, func(t *testing.T) {
+			t.Parallel()
 			w := newFleet(t, configuration+groups).way(t, group)
 			play(t, w, group == edge)
 		})
@@ -342,12 +344,12 @@ func (m *member) refusal(t *testing.T) *xds.Refusal {
 // An Envoy that starts before any gateway answers 503, and serves as soon as there
 // is one.
 func TestAnEnvoyThatStartsFirst(t *testing.T) {
+	t.Parallel()
 	for _, group := range []string{edge, mesh} {
 		t.Run(group, func(t *testing.T) {
+			t.Parallel()
 			free := func() netip.AddrPort {
-				l := world.Listen(t)
-				defer func() { _ = l.Close() }()
-				return address(t, l)
+				return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port(t))) //nolint:gosec // a port
 			}
 			door, callers := free(), free()
 			f := newFleet(t, configuration+strings.Replace(strings.ReplaceAll(groups, `"127.0.0.1:0"`, strconv.Quote(callers.String())),

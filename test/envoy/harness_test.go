@@ -21,7 +21,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
+// Tests that hold a fleet under load, and tests that count what passes, are not parallel.
 func TestMain(m *testing.M) {
+	world.Overlap("4")
 	// A proxy of toxiproxy leaves a goroutine behind for a connection that breaks while its toxics change.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"), goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(linked.dir)

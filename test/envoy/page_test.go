@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -40,8 +41,12 @@ echo played
 // What docs/envoy.md says to type, in at most ten lines, gives two Envoys before two
 // gateways; either gateway can be killed or stopped, and a loop of curl sees nothing.
 func TestThePage(t *testing.T) {
+	t.Parallel()
 	for _, topology := range settings.Topology("").Values() {
-		t.Run(topology, func(t *testing.T) { playPage(t, topology) })
+		t.Run(topology, func(t *testing.T) {
+			t.Parallel()
+			playPage(t, topology)
+		})
 	}
 }
 
@@ -113,19 +118,21 @@ func playPage(t *testing.T, topology string) {
 	}
 }
 
+// given are the tens of the ports that freePorts has given.
+var given sync.Map //nolint:gochecknoglobals // the ports of one machine
+
 // freePorts replaces the ports of docs/envoy.md by free ones. Those of a gateway, and
 // those of the Envoys' admin interfaces, differ in their last digit only.
 func freePorts(t *testing.T) *strings.Replacer {
 	t.Helper()
-	given := make(map[string]bool) // tens
 	port := func() string {
 		for {
 			n, err := redistest.FreePort()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := fmt.Sprint(":", n); !given[text[:5]] {
-				given[text[:5]] = true
+			text := fmt.Sprint(":", n)
+			if _, twice := given.LoadOrStore(text[:5], true); !twice {
 				return text
 			}
 		}

@@ -66,6 +66,7 @@ func (w *way) endpoint(t *testing.T, kind, scaling string) string {
 
 // Jobs pass, large ones too, and refusals are the gateway's.
 func TestRunsThroughEnvoy(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(serving(), "    policies:\n", "    policies:\n      - {policy: run_limits, params: {max_tokens: 100}}\n", 1)
 	eachTopology(t, text, func(t *testing.T, f *fleet, w *way) {
 		base := "/v2/" + w.endpoint(t, "QUEUE", `{"type":"QUEUE_DELAY","queueDelay":4}`)
@@ -109,6 +110,7 @@ func TestRunsThroughEnvoy(t *testing.T) {
 
 // Events of a chat pass one by one: each arrives before the next is made.
 func TestStreamsThroughEnvoy(t *testing.T) {
+	t.Parallel()
 	program(t)
 	given := make(chan string)
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -156,6 +158,7 @@ func TestStreamsThroughEnvoy(t *testing.T) {
 
 // WebSockets pass to load-balanced endpoints, by path and by host name.
 func TestWebSocketsThroughEnvoy(t *testing.T) {
+	t.Parallel()
 	eachTopology(t, serving(), func(t *testing.T, _ *fleet, w *way) {
 		id := w.endpoint(t, "LOAD_BALANCER", `{"type":"REQUEST_COUNT","requestCount":4}`)
 		for _, at := range []struct{ target, host string }{{"/lb/" + id + "/x", ""}, {"/x", id + ".lb.gateway.test:8443"}} {
