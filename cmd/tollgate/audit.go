@@ -12,7 +12,7 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	return group("audit", "Verify the record of what was changed", newAuditVerify())
+	return group("audit", "Verify the record of what was changed", "  tollgate audit verify audit.log", newAuditVerify())
 }
 
 func newAuditVerify() *cobra.Command {

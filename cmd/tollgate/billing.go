@@ -28,7 +28,7 @@ import (
 // gateway knows.
 type billing struct {
 	base, keyEnv string
-	output       string
+	out          *output
 	plot         bool
 	bucket       string
 	from, to     string
@@ -46,13 +46,12 @@ type billing struct {
 }
 
 func newBilling() *cobra.Command {
-	cmd := group("billing", "Show what the platform has billed")
+	cmd := group("billing", "Show what the platform has billed", "  tollgate billing pods --grouping gpuId --plot")
 	cmd.Long = `Show what the platform has billed the organisation, per bucket of time.
 
 The options are those of the platform's command-line client. The gateway is asked
 with a caller's key, which ` + "`--key-env`" + ` names a variable of; groupings by team
 and by label ask the ledger, by the admin listener, whose each resource was.`
-	c := newAdminClient(cmd)
 	for _, b := range []struct {
 		use, short string
 		billing
@@ -67,7 +66,6 @@ and by label ask the ledger, by the admin listener, whose each resource was.`
 		}},
 		{"network-volume", "Show what network volumes have cost", billing{path: "/v2/billing/network-volumes", record: "networkVolumeId"}},
 	} {
-		b.admin = c
 		cmd.AddCommand(b.command(b.use, b.short))
 	}
 	return cmd
@@ -75,7 +73,7 @@ and by label ask the ledger, by the admin listener, whose each resource was.`
 
 func (b *billing) command(use, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
+		Use: use, Short: short, Args: cobra.NoArgs, Example: "  tollgate billing " + use + " --bucket-size month --start-time 2026-01-01T00:00:00Z -o csv",
 		PreRunE: func(*cobra.Command, []string) error { return b.validate() },
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			b.notes = cmd.ErrOrStderr()
@@ -89,16 +87,20 @@ func (b *billing) command(use, short string) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&b.base, "gateway", "http://127.0.0.1:8080", "address of the gateway")
 	f.StringVar(&b.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
-	f.StringVarP(&b.output, "output", "o", "table", "table, csv or json")
+	b.out = outputFlag(cmd)
 	f.BoolVar(&b.plot, "plot", false, "draw a bar per row of the table")
 	f.StringVar(&b.bucket, "bucket-size", "day", "hour, day, week, month or year")
 	f.StringVar(&b.from, "start-time", "", "first moment, RFC 3339 (default 30 days ago)")
 	f.StringVar(&b.to, "end-time", "", "moment after the last, RFC 3339 (default now)")
+	complete(cmd, "bucket-size", cobra.FixedCompletions([]string{"hour", "day", "week", "month", "year"}, cobra.ShellCompDirectiveNoFileComp))
 	if b.groups != nil {
 		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(b.groupings(), ", ")+", and by the ledger team and label:NAME")
 		f.StringVar(&b.org, "org", "", "organisation whose ledger is asked, for --grouping team and label:NAME")
 		f.StringVar(&b.id, b.idFlag, "", "only this one")
 		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU")
+		b.admin = newAdminClient(cmd)
+		complete(cmd, "org", orgNames)
+		complete(cmd, "grouping", cobra.FixedCompletions(append(b.groupings(), "team", "label:"), cobra.ShellCompDirectiveNoFileComp))
 	}
 	return cmd
 }
@@ -113,7 +115,6 @@ func (b *billing) validate() error {
 		allowed     []string
 	}{
 		{"bucket-size", b.bucket, []string{"hour", "day", "week", "month", "year"}},
-		{"output", b.output, []string{"table", "csv", "json"}},
 		{"grouping", b.grouping, append(b.groupings(), "team", "label:NAME", "")},
 	} {
 		if option.name == "grouping" && b.byOwner() {
@@ -387,9 +388,9 @@ func (b *billing) rows(records []map[string]any) (rows []billed, total *big.Rat)
 
 func (b *billing) write(w io.Writer, records []map[string]any) error {
 	rows, total := b.rows(records)
-	switch b.output {
-	case "json":
-		return writeJSON(w, records)
+	switch b.out.format {
+	case "json", "yaml":
+		return b.out.write(w, records)
 	case "csv":
 		table := [][]string{{"time", cmp.Or(b.grouping, "group"), "usd"}}
 		for _, row := range rows {

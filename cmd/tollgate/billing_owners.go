@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math/big"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ func (b *billing) history(ctx context.Context, bills []bill) (map[string][]admin
 		"from": {from.Truncate(length).Format(time.RFC3339)}, "to": {b.end(to).Format(time.RFC3339)},
 	}
 	var costs admin.Costs
-	if err := b.admin.do(ctx, http.MethodGet, "/admin/spend/history?"+q.Encode(), &costs); err != nil {
+	if err := b.admin.get(ctx, "/admin/spend/history", q, &costs); err != nil {
 		return nil, err
 	}
 	rows := make(map[string][]admin.Cost)

@@ -34,9 +34,9 @@ policies. Prints each fault with its place and exits with 1 if there is one. Wha
 no fault and yet does nothing, such as an exception that has ended, is a warning.
 
 With --no-secrets neither variables nor files of secrets are read, nor directories of
-logs asked for, so that a pull request can be checked:
-
-  tollgate check -c tollgate.yaml --no-secrets --format github`,
+logs asked for, so that a pull request can be checked.`,
+		Example: `  tollgate check -c tollgate.yaml
+  tollgate check -c tollgate.yaml --no-secrets -o github`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			if printed {
@@ -50,7 +50,7 @@ logs asked for, so that a pull request can be checked:
 	}
 	cmd.Flags().StringVarP(&c.path, "config", "c", "tollgate.yaml", "configuration file")
 	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "judge what is configured besides secrets, on a machine that has none")
-	cmd.Flags().StringVar(&c.format, "format", "text", "text, json, sarif or github (annotations); all but text are written to standard output")
+	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
 	cmd.Flags().BoolVar(&coverage, "coverage", false, "print what holds each operation of the API, and do nothing else; a gap is a fault")
 	return cmd
@@ -98,14 +98,11 @@ func printCoverage(w io.Writer) error {
 type checking struct {
 	path      string
 	noSecrets bool
-	format    string
+	out       *output
 }
 
 func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
-	write, ok := map[string]func(io.Writer, []finding) error{"json": writeFindings, "sarif": writeSARIF, "github": writeAnnotations}[c.format]
-	if !ok && c.format != "text" {
-		return fmt.Errorf("--format %s: expected text, json, sarif, github", c.format)
-	}
+	write := map[string]func(io.Writer, []finding) error{"json": writeFindings, "sarif": writeSARIF, "github": writeAnnotations}[c.out.format]
 	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, gateway.Judge{})
 	if err == nil {
 		var g *gateway.Gateway

@@ -233,7 +233,7 @@ func TestFormats(t *testing.T) {
 		{doubted, "sarif", 0, []string{`"level": "warning"`, fmt.Sprintf(`"startLine": %d`, line)}},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), []string{"check", "-c", tc.file, "--no-secrets", "--format", tc.format}, &stdout, &stderr); code != tc.code || stderr.Len() > 0 {
+		if code := run(t.Context(), []string{"check", "-c", tc.file, "--no-secrets", "-o", tc.format}, &stdout, &stderr); code != tc.code || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d, want %d\n%s", tc.format, code, tc.code, &stderr)
 		}
 		for _, want := range tc.want {
@@ -246,7 +246,7 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	if code := run(t.Context(), []string{"check", "-c", faulty, "--format", "xml"}, &stderr, &stderr); code != exitFailure || !strings.Contains(stderr.String(), "expected text, json, sarif, github") {
+	if code := run(t.Context(), []string{"check", "-c", faulty, "-o", "xml"}, &stderr, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "expected table, json, sarif, github") {
 		t.Errorf("xml: exit %d\n%s", code, &stderr)
 	}
 }

@@ -42,7 +42,8 @@ two sample organisations and fixed keys. Nothing is rented and nothing is kept. 
 again; the emulator is then that of 'tollgate platform --demo'. With --envoy it runs
 an Envoy from PATH in front, which the gateway configures. TOLLGATE_BRAND is the
 platform's name as clients of the retired interfaces spell it (legacy.brand).`,
-		Args: cobra.NoArgs,
+		Example: "  tollgate demo --envoy",
+		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			f.greet = func(data, admin, emulator string) error { return greet(cmd.OutOrStdout(), data, admin, emulator) }
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())

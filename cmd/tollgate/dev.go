@@ -36,7 +36,7 @@ type devFlags struct {
 	images                   map[string]string
 	maxUSD                   float64
 	cold                     time.Duration
-	output                   output
+	output                   *output
 	all, stale               bool
 }
 
@@ -49,9 +49,9 @@ func newDev() *cobra.Command {
 bodies on the platform, through a gateway. What that rents is judged, priced and
 owned there like all else, and stays until it is removed. The files are read, and
 nothing of them is run on this machine. Without python3 the endpoints are those of
-tollgate-dev.yaml, which are images. See docs/dev.md.
-
-Try it without any account:  tollgate dev --platform emulator DIR`,
+tollgate-dev.yaml, which are images. See docs/dev.md.`,
+		Example: `  tollgate dev .
+  tollgate dev --platform emulator .     # without any account`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
 	}
@@ -73,13 +73,14 @@ Try it without any account:  tollgate dev --platform emulator DIR`,
 	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")
 	list := &cobra.Command{
 		Use: "list [DIR]", Short: "List the endpoints that the server of a directory has made", Args: cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error { return f.output.check() },
+		Example: "  tollgate dev list",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.list(cmd, args) }),
 	}
-	f.output.flag(list)
+	f.output = outputFlag(list)
 	undeploy := &cobra.Command{
 		Use: "undeploy [NAME]", Short: "Remove endpoints that the server of this directory has made", Args: cobra.MaximumNArgs(1),
-		RunE: action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
+		Example: "  tollgate dev undeploy --all",
+		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
 	}
 	undeploy.Flags().BoolVar(&f.all, "all", false, "remove all of them")
 	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget those that are gone")

@@ -2,14 +2,12 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -18,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -30,8 +27,8 @@ import (
 )
 
 func newEnvoy() *cobra.Command {
-	return group("envoy", "Start Envoys in front, and see what they are configured with",
-		newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot(), newEnvoyStatus())
+	return group("envoy", "Start Envoys in front, and see what they are configured with", "  tollgate envoy status",
+		newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot())
 }
 
 // envoyFlags are those of the commands that read a configuration.
@@ -52,10 +49,9 @@ func newEnvoyBootstrap() *cobra.Command {
 		Short: "Print what an Envoy is started with",
 		Long: `Prints a bootstrap for the Envoys of a node group. It names the gateways that
 they get everything else from; where the configuration lists none, this one. With
-envoy.xds.token, it has that token in it.
-
-  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
-		Args: cobra.NoArgs,
+envoy.xds.token, it has that token in it.`,
+		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
+		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
 			if err != nil {
@@ -68,7 +64,7 @@ envoy.xds.token, it has that token in it.
 			b.Group, b.Listen, b.Peer, b.Connections = group.ID, group.Listen, group.Door, int64(loaded.Config.Connections.Total)
 			b.Token = loaded.Config.Envoy.XDS.Token.Reveal()
 			if b.Admin, err = netip.ParseAddrPort(adminAddress); err != nil {
-				return fmt.Errorf("--admin: %w", err)
+				return fmt.Errorf("--envoy-admin: %w", err)
 			}
 			if err := addDoors(&b, doors, gateways); err != nil {
 				return err
@@ -91,7 +87,7 @@ envoy.xds.token, it has that token in it.
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&b.Node, "node", "", "name of the Envoy (default: that of this machine; envoy --service-node overrides it)")
-	cmd.Flags().StringVar(&adminAddress, "admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
+	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
 	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or name, and port, of a gateway's envoy.listen, for each of them; a name may stand for several (default: those the configuration names)")
 	addFiles(cmd, &b.Files)
 	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no bound)")
@@ -119,10 +115,9 @@ func newEnvoySecrets() *cobra.Command {
 		Short: "Write the files by which Envoys find their certificates",
 		Long: `Writes the files of the directory that envoy.xds.secrets names: where an Envoy
 has its own certificate and the authority of the gateways. Envoy reads these again
-when a file is moved into their directories.
-
-  tollgate envoy secrets --dir . --cert /etc/tls/tls.crt --key /etc/tls/tls.key --ca /etc/tls/ca.crt`,
-		Args: cobra.NoArgs,
+when a file is moved into their directories.`,
+		Example: `  tollgate envoy secrets --dir . --cert /etc/tls/tls.crt --key /etc/tls/tls.key --ca /etc/tls/ca.crt`,
+		Args:    cobra.NoArgs,
 		RunE: action(func(*cobra.Command, []string) error {
 			if err := filesNamed(f); err != nil {
 				return err
@@ -187,7 +182,8 @@ func newEnvoySnapshot() *cobra.Command {
 		Long: `Prints every resource that the Envoys of a node group are served, as JSON,
 without private keys. With --diff, prints what would change if a running gateway
 took this configuration, and exits with 1 if something would.`,
-		Args: cobra.NoArgs,
+		Example: `  tollgate envoy snapshot -c tollgate.yaml --diff`,
+		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
 			if err != nil {
@@ -199,8 +195,7 @@ took this configuration, and exits with 1 if something would.`,
 			}
 			var served admin.EnvoySnapshot
 			if compare {
-				query := url.Values{"group": {group.ID}}.Encode()
-				if err := c.do(cmd.Context(), http.MethodGet, "/admin/envoy/snapshot?"+query, &served); err != nil {
+				if err := c.get(cmd.Context(), "/admin/envoy/snapshot", url.Values{"group": {group.ID}}, &served); err != nil {
 					return err
 				}
 				gateways = served.Gateways // which the configuration has no say in
@@ -257,60 +252,5 @@ func printDifference(w io.Writer, served, next map[string]string) error {
 	return nil
 }
 
-func newEnvoyStatus() *cobra.Command {
-	var c *adminClient
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show the groups of Envoys, those connected to a gateway, and what they refused",
-		Long: `Shows each group of Envoys, with how many are connected to all gateways and to
-this one, and what an Envoy refused that none has taken since; then the Envoys that
-are connected to this gateway, with the versions that they have.`,
-		Args: cobra.NoArgs,
-		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			return showEnvoys(cmd.Context(), c, cmd.OutOrStdout())
-		}),
-	}
-	c = newAdminClient(cmd)
-	return cmd
-}
-
-func showEnvoys(ctx context.Context, c *adminClient, w io.Writer) error {
-	var answer struct {
-		Groups []xds.GroupStatus
-		Nodes  []xds.Node
-	}
-	if err := c.do(ctx, http.MethodGet, "/admin/envoy", &answer); err != nil {
-		return err
-	}
-	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
-	for _, g := range answer.Groups {
-		since, why := "", ""
-		if r := g.Refused; r != nil {
-			since, why = r.Since.UTC().Format(time.RFC3339), r.Type+" by "+oneLine(r.Node)+": "+oneLine(r.Reason)
-			if r.Withdrawn {
-				why = "withdrawn, " + why
-			}
-		}
-		groups.add(g.Group, g.Nodes, g.Here, since, why)
-	}
-	if err := groups.print(w); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	t := sheet{{"node", "group", "envoy", "resources", "served", "accepted", "refused"}}
-	for _, n := range answer.Nodes {
-		for _, r := range n.Resources {
-			refused := ""
-			if r.Refused != "" {
-				refused = r.Refused + ": " + oneLine(r.Reason)
-			}
-			t.add(oneLine(n.ID), n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
-		}
-	}
-	return t.print(w)
-}
-
-// oneLine is what an Envoy said, in a row of a table.
+// oneLine is text of callers and others in a row of a table: it does not steer the terminal.
 func oneLine(text string) string { return strings.ReplaceAll(printable(text), "\n", " ") }

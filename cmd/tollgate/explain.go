@@ -26,7 +26,8 @@ type explainFlags struct {
 	method, data, file, config string
 	org, team, key             string
 	roles                      []string
-	asJSON, exitCode           bool
+	exitCode                   bool
+	out                        *output
 }
 
 func newExplain() *cobra.Command {
@@ -38,7 +39,7 @@ func newExplain() *cobra.Command {
 sending anything but reads, and tells what each stage has to say: the operation,
 the limits left, the v2 calls a legacy call becomes, what policies judge, what
 each of them says, the price, and what would have to change. No key is needed:
-the caller is named by --key-id, or by --org with --team and --role.
+the caller is named by --key, or by --org with --team and --role.
 
 The running gateway is asked through its admin listener. With -c, the
 configuration is used instead and nothing is read: what depends on the platform
@@ -46,7 +47,7 @@ is then unknown.
 
 Given a decision id (X-Tollgate-Decision of an answer, "decision" of a refusal),
 it tells what the gateway did; "tollgate decisions" lists them.`,
-		Example: `  tollgate explain -X POST /v2/pods --key-id ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
+		Example: `  tollgate explain -X POST /v2/pods --key ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
 		Args: cobra.MaximumNArgs(1),
@@ -58,13 +59,16 @@ it tells what the gateway did; "tollgate decisions" lists them.`,
 	flags.StringVarP(&f.method, "method", "X", "", "method; POST with a body, GET without one")
 	flags.StringVarP(&f.data, "data", "d", "", "body; @FILE reads it from a file")
 	flags.StringVarP(&f.file, "file", "f", "", "captured request: HTTP/1.1 as sent, or the JSON object the admin listener takes; - is standard input")
-	flags.StringVar(&f.key, "key-id", "", "id of the caller's key, as in the configuration")
+	flags.StringVar(&f.key, "key", "", "id of the caller's key, as in the configuration")
 	flags.StringVar(&f.org, "org", "", "organisation of the caller")
 	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
 	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be given again")
 	flags.StringVarP(&f.config, "config", "c", "", "explain by this configuration, reading nothing")
-	f.adminClient.flags(cmd)
-	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
+	adminFlag(cmd, &f.base)
+	f.out = outputFlag(cmd, "table", "json", "yaml")
+	complete(cmd, "org", orgNames)
+	complete(cmd, "team", teamNames)
+	complete(cmd, "role", cobra.FixedCompletions(identity.Role("").Values(), cobra.ShellCompDirectiveNoFileComp))
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 unless the call would pass")
 	return cmd
 }
@@ -80,10 +84,10 @@ func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Re
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		err = writeJSON(stdout, x)
-	} else {
+	if f.out.people() {
 		err = writeExplanation(stdout, x)
+	} else {
+		err = f.out.write(stdout, x)
 	}
 	if err == nil && f.exitCode && x.Verdict != explain.Allowed {
 		return errReported

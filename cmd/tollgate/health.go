@@ -30,6 +30,8 @@ With --config the address is that of admin.listen in the file. The rest of the
 file is not judged: a gateway goes on with the configuration it has while its
 file has a fault. The probe sends no secret and does not verify the certificate
 of the listener, whose names are seldom those of this host.`,
+		Example: `  tollgate health -c tollgate.yaml
+  tollgate health --admin http://127.0.0.1:8081 --live`,
 		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
@@ -47,7 +49,7 @@ of the listener, whose names are seldom those of this host.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file to take the address from")
-	cmd.Flags().StringVar(&base, "admin", "http://127.0.0.1:8081", "address of the gateway's admin listener")
+	adminFlag(cmd, &base)
 	cmd.Flags().BoolVar(&live, "live", false, "ask whether the process is live instead of whether it is ready")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the answer")
 	cmd.MarkFlagsMutuallyExclusive("config", "admin")
@@ -67,7 +69,7 @@ func probe(ctx context.Context, url string, stdout io.Writer) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: no response was received in time", url)
 	} else if err != nil {
-		return err
+		return unreachable(url, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	var answer struct{ Status string }

@@ -17,21 +17,20 @@ import (
 )
 
 func newKeys() *cobra.Command {
-	c := &adminClient{}
-	cmd := group("keys", "Make, replace, list and withdraw keys for callers",
-		newKeysCreate(c), newKeysRotate(c), newKeysList(c), newKeysRevoke(c), newKeysImport(c))
+	cmd := group("keys", "Make, replace, list and withdraw keys for callers", "  tollgate keys create acme/batch --team research",
+		newKeysCreate(), newKeysRotate(), newKeysList(), newKeysImport())
 	cmd.Long = `Makes, replaces, lists and withdraws keys for callers, at a running gateway: what
 is changed is in force there at once, and at all others within two seconds.
 
 With -c, rotate and list are about the keys of a configuration file instead.
 They print what the file is to have; none of them changes it.`
-	c.flags(cmd)
 	return cmd
 }
 
-func newKeysRotate(c *adminClient) *cobra.Command {
+func newKeysRotate() *cobra.Command {
+	var c *adminClient
 	var path string
-	var overlap time.Duration
+	overlap := span(7 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate ORG/KEY",
 		Short: "Make another secret for a key; both are accepted for a while",
@@ -41,20 +40,24 @@ history. The secret is shown once.
 
 With -c, prints the digests that the key is to have in the configuration instead of
 its sha256 or digests. The file is not changed.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  tollgate keys rotate acme/batch --overlap 24h
+  tollgate keys rotate -c tollgate.yaml acme/ci`,
+		Args: named([]string{"ORG/KEY"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if path == "" {
-				return rotateMade(cmd, c, args[0], overlap)
+				return rotateMade(cmd, c, args[0], time.Duration(overlap))
 			}
 			k, err := findKey(path, args[0])
 			if err != nil {
 				return err
 			}
-			return rotate(cmd.OutOrStdout(), k, time.Now().UTC().Truncate(time.Second), overlap)
+			return rotate(cmd.OutOrStdout(), k, time.Now().UTC().Truncate(time.Second), time.Duration(overlap))
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that has the key")
-	cmd.Flags().DurationVar(&overlap, "overlap", 7*24*time.Hour, "how long the present secret is accepted beside the new one")
+	cmd.Flags().Var(&overlap, "overlap", "how long the present secret is accepted beside the new one, such as 24h or 7d")
+	c = newAdminClient(cmd)
+	completeArguments(cmd, []string{"ORG/KEY"})
 	return cmd
 }
 
@@ -104,37 +107,53 @@ func rotate(w io.Writer, k settings.Key, now time.Time, overlap time.Duration) e
 	return err
 }
 
-func newKeysList(c *adminClient) *cobra.Command {
+func newKeysList() *cobra.Command {
+	var c *adminClient
+	var out *output
 	var path string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list ORG | list -c FILE",
 		Short: "List keys, and whether they are in force",
 		Long: `Lists the keys of an organisation, those made at run time and then those of the
 configuration, which are by "configuration"; with -c, those of a configuration file
 and when each of their secrets is accepted.`,
+		Example: `  tollgate keys list acme
+  tollgate keys list -c tollgate.yaml -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if (path == "") == (len(args) == 0) {
 				return errors.New("name an organisation, or a configuration file with -c")
 			}
 			if path == "" {
-				return listMade(cmd, c, args[0], asJSON)
+				return listMade(cmd, c, args[0], out)
 			}
 			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, gateway.Judge{})
 			if err != nil {
 				return err
 			}
-			return listKeys(cmd.OutOrStdout(), loaded.Config.Orgs, time.Now())
+			return listKeys(cmd.OutOrStdout(), out, loaded.Config.Orgs, time.Now())
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, of the keys of a running gateway")
+	out = outputFlag(cmd)
+	c = newAdminClient(cmd)
+	completeArguments(cmd, []string{"ORG"})
 	return cmd
 }
 
+// listedDigest is a digest of a key of a configuration.
+type listedDigest struct {
+	Org      string `json:"org"`
+	Team     string `json:"team,omitempty"`
+	Key      string `json:"key"`
+	SHA256   string `json:"sha256"`
+	Accepted string `json:"accepted"`
+	Now      string `json:"now"`
+}
+
 // listKeys prints each digest of each key, and whether it is accepted at now.
-func listKeys(w io.Writer, orgs []settings.Org, now time.Time) error {
+func listKeys(w io.Writer, out *output, orgs []settings.Org, now time.Time) error {
+	list := []listedDigest{}
 	t := sheet{{"org", "team", "key", "sha-256", "accepted", "now"}}
 	for _, o := range orgs {
 		for _, k := range o.Keys {
@@ -145,9 +164,10 @@ func listKeys(w io.Writer, orgs []settings.Org, now time.Time) error {
 				} else if !d.NotAfter.IsZero() && !now.Before(d.NotAfter) {
 					state = "no longer"
 				}
+				list = append(list, listedDigest{o.ID, k.Team, k.ID, fmt.Sprint(d.Digest), identity.Period(d.NotBefore, d.NotAfter), state})
 				t.add(o.ID, k.Team, k.ID, fmt.Sprintf("%.8s...", d.Digest), identity.Period(d.NotBefore, d.NotAfter), state)
 			}
 		}
 	}
-	return t.print(w)
+	return out.write(w, list, t)
 }

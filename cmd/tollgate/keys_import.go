@@ -18,8 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-func newKeysImport(c *adminClient) *cobra.Command {
-	return &cobra.Command{
+func newKeysImport() *cobra.Command {
+	var c *adminClient
+	cmd := &cobra.Command{
 		Use:   "import ORG FILE",
 		Short: "Admit keys that there are already, known by their SHA-256",
 		Long: `Admits the keys of a list, known by their SHA-256 alone, at a running gateway: keys
@@ -31,7 +32,8 @@ has the columns
 of which the first line says which are there and in what order; roles and addresses
 are separated by spaces. Any other is a list in YAML, as under key_files of the
 configuration. A key that cannot be admitted does not hold up the others.`,
-		Args: cobra.ExactArgs(2),
+		Example: "  tollgate keys import acme old.csv",
+		Args:    named([]string{"ORG", "FILE"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[1])
 			if err != nil {
@@ -52,6 +54,8 @@ configuration. A key that cannot be admitted does not hold up the others.`,
 			return errors.Join(failed...)
 		}),
 	}
+	c = newAdminClient(cmd)
+	return cmd
 }
 
 // importedKey is a key to be admitted, in JSON.

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -30,7 +32,8 @@ type keySpec struct {
 	limits, budget               map[string]string
 }
 
-func newKeysCreate(c *adminClient) *cobra.Command {
+func newKeysCreate() *cobra.Command {
+	var c *adminClient
 	var s keySpec
 	cmd := &cobra.Command{
 		Use:   "create [ORG/KEY]",
@@ -40,7 +43,10 @@ nowhere; the gateways keep its SHA-256.
 
 Without ORG/KEY, prints a random key and the line that admits it in a configuration
 file, and asks no gateway.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: `  tollgate keys create acme/batch --team research --expires 90d --limits minute=60 --budget per_hour=2.50
+  tollgate keys create`,
+		Args:    cobra.MaximumNArgs(1),
+		PreRunE: aboutNoKey,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				key := identity.NewKey()
@@ -67,12 +73,25 @@ file, and asks no gateway.`,
 	f.StringVar(&s.team, "team", "", "team the caller belongs to")
 	f.StringSliceVar(&s.roles, "role", nil, "what the caller may be: viewer, operator, admin, lead (default operator)")
 	f.StringVar(&s.owner, "owner", "", "who answers for the key")
-	f.StringVar(&s.expires, "expires", "", "when it ceases to be accepted: a time in RFC 3339, or a duration from now such as 720h (default never)")
+	f.StringVar(&s.expires, "expires", "", "when it ceases to be accepted: a time in RFC 3339, or a duration from now such as 90d (default never)")
 	f.StringSliceVar(&s.addresses, "address", nil, "prefix it is accepted from, such as 10.0.0.0/8 (default everywhere)")
 	f.StringToStringVar(&s.limits, "limits", nil, "quotas of its own, such as minute=60,day=10000")
 	f.StringToStringVar(&s.budget, "budget", nil, "budget of its own, such as per_hour=2.50,gpus=4")
 	f.StringVar(&s.digest, "sha256", "", "SHA-256 of a key that there is already, instead of a new one")
+	c = newAdminClient(cmd)
+	complete(cmd, "team", teamNames)
+	complete(cmd, "role", cobra.FixedCompletions(identity.Role("").Values(), cobra.ShellCompDirectiveNoFileComp))
+	completeArguments(cmd, []string{"ORG/KEY"})
 	return cmd
+}
+
+// aboutNoKey refuses options that say something of a key where none is named: the line that is printed has none of them.
+func aboutNoKey(cmd *cobra.Command, args []string) (err error) {
+	if len(args) > 0 {
+		return nil
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) { err = fmt.Errorf("--%s: name the key that it is about, as ORG/KEY", f.Name) })
+	return err
 }
 
 // spec is the key in JSON, such as the admin API takes it.
@@ -102,11 +121,11 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 	}
 	if s.expires != "" {
 		end, err := time.Parse(time.RFC3339, s.expires)
-		if length, asLength := time.ParseDuration(s.expires); asLength == nil {
+		if length, asLength := row.ParseSpan(s.expires); asLength == nil {
 			end, err = now.Add(length), nil
 		}
 		if err != nil {
-			return "", errors.New("--expires: want a time in RFC 3339, or a duration such as 720h")
+			return "", errors.New("--expires: want a time in RFC 3339, or a duration such as 90d")
 		}
 		m["expires"] = end.UTC().Truncate(time.Second)
 	}
@@ -142,38 +161,19 @@ func rotateMade(cmd *cobra.Command, c *adminClient, name string, overlap time.Du
 	return showSecret(cmd, made)
 }
 
-func newKeysRevoke(c *adminClient) *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke ORG/KEY",
-		Short: "Withdraw a key that was made at run time, and end its streams",
-		Args:  cobra.ExactArgs(1),
-		RunE: action(func(cmd *cobra.Command, args []string) error {
-			org, id, err := cutKey(args[0])
-			if err != nil {
-				return err
-			}
-			if err := c.do(cmd.Context(), http.MethodPost, "/admin/keys/revoke?"+url.Values{"org": {org}, "id": {id}}.Encode(), nil); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked\n", args[0])
-			return err
-		}),
-	}
-}
-
-func listMade(cmd *cobra.Command, c *adminClient, org string, asJSON bool) error {
+func listMade(cmd *cobra.Command, c *adminClient, org string, out *output) error {
 	var answer struct {
 		Keys []settings.KeyRecord `json:"keys"`
 	}
-	if err := c.do(cmd.Context(), http.MethodGet, "/admin/keys?"+url.Values{"org": {org}}.Encode(), &answer); err != nil {
+	if err := c.get(cmd.Context(), "/admin/keys", url.Values{"org": {org}}, &answer); err != nil {
 		return err
 	}
 	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "state"}}
 	for _, k := range answer.Keys {
-		t.add(k.ID, cmp.Or(k.Team, "-"), cmp.Or(joined(k.Roles), "-"), cmp.Or(printable(k.Owner), "-"), cmp.Or(joined(k.Addresses), "-"),
+		t.add(k.ID, cmp.Or(k.Team, "-"), cmp.Or(joined(k.Roles), "-"), cmp.Or(k.Owner, "-"), cmp.Or(joined(k.Addresses), "-"),
 			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), k.State)
 	}
-	return list(cmd, asJSON, answer.Keys, t)
+	return out.write(cmd.OutOrStdout(), answer, t)
 }
 
 func instant(t time.Time) string {
@@ -189,4 +189,20 @@ func joined[T any](list []T) string {
 		texts[i] = fmt.Sprint(v)
 	}
 	return strings.Join(texts, ",")
+}
+
+// span is a flag for a length of time, such as 90m or 7d.
+type span time.Duration
+
+// String, Set and Type implement pflag.Value.
+func (s *span) String() string { return time.Duration(*s).String() }
+
+// Type is how help names the values.
+func (s *span) Type() string { return "duration" }
+
+// Set takes a length.
+func (s *span) Set(text string) error {
+	d, err := row.ParseSpan(text)
+	*s = span(d)
+	return err
 }

@@ -78,21 +78,31 @@ policies, counts limits, and keeps scripts for the retired v1 and GraphQL
 interfaces working. The platform's own key never leaves it.
 
 Try it without any account:  tollgate demo`,
+		Example: `  tollgate demo
+  tollgate status`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newTokens(), newLimits(), newSpend(), newApprovals(), newAudit(), newBilling(), newExplain(), newDecisions(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion())
+	root.SetVersionTemplate("tollgate {{.Version}}\n")
+	root.SetFlagErrorFunc(wrongFlag)
+	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(),
+		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
+		group("spend", "Show budgets and what is spent, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
+		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),
+		group("tokens", "Revoke tokens of OpenID Connect issuers", "  tollgate tokens revoke corp --subject ann@acme.example"))
+	addRows(root)
+	root.InitDefaultCompletionCmd()
 	return root
 }
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Short: "Print the version", Example: "  tollgate version",
+		Args: cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "tollgate %s\n", version())
 			return err

@@ -21,9 +21,9 @@ import (
 )
 
 func newMigrateImport() *cobra.Command {
-	var file, org string
+	var file string
 	cmd := &cobra.Command{
-		Use:   "import -c tollgate.yaml --org ID FILE",
+		Use:   "import ORG FILE -c tollgate.yaml",
 		Short: "Remember what v1 told of an account before it was switched off",
 		Long: `Fills the memory of the translators, in the store the gateways share, from an
 export: a JSON object {"endpoints": [...], "templates": [...], "pods": [...]} of
@@ -31,17 +31,17 @@ the answers v1 gave to GET /endpoints, /templates and /pods. It adds to what is
 remembered and replaces nothing, so it may be repeated. Entries with a fault are
 left out and listed with their line; the command then exits with 1. Of the
 secrets of the configuration only redis.url must be there.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  tollgate migrate import acme v1.json -c tollgate.yaml",
+		Args:    named([]string{"ORG", "FILE"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
-			store, err := storeOf(file, org)
+			store, err := storeOf(file, args[0])
 			if err != nil {
 				return err
 			}
-			return importExport(cmd.Context(), store, org, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return importExport(cmd.Context(), store, args[0], args[1], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "tollgate.yaml", "configuration of the gateways")
-	cmd.Flags().StringVar(&org, "org", "", "id of the organisation the export is of")
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func storeOf(file, org string) (settings.Redis, error) {
 	}
 	store := loaded.Config.Redis
 	if !slices.ContainsFunc(loaded.Config.Orgs, func(o settings.Org) bool { return o.ID == org }) {
-		return store, fmt.Errorf("--org: %s has no organisation %q", file, org)
+		return store, fmt.Errorf("%s has no organisation %q", file, org)
 	}
 	if store.Embedded {
 		return store, fmt.Errorf("%s: redis.embedded: the store is in the gateway's process and cannot be filled from outside", file)

@@ -24,8 +24,10 @@ func legacyCalls() []admin.LegacyCall {
 
 func TestLegacyReports(t *testing.T) {
 	var table, csv strings.Builder
-	write := func(w io.Writer, out output) {
-		if err := out.write(w, nil, legacySheet(out, legacyCalls())); err != nil {
+	write := func(w io.Writer, format string) {
+		out := &output{format: format}
+		answer := struct{ Calls []admin.LegacyCall }{legacyCalls()}
+		if err := out.tables(w, legacyPage(&answer, asked{out: out}).sheets); err != nil {
 			t.Fatal(err)
 		}
 	}

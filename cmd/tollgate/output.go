@@ -1,44 +1,89 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// output is how a command writes what it was answered.
-type output string
-
-func (o *output) flag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP((*string)(o), "output", "o", "table", "table, csv or json")
+// output is how a command writes an answer: a flag that is one of some formats.
+type output struct {
+	format  string
+	formats []string
 }
 
-func (o *output) check() error {
-	if formats := []string{"table", "csv", "json"}; !slices.Contains(formats, string(*o)) {
-		return fmt.Errorf("--output %s: expected %s", *o, strings.Join(formats, ", "))
+// outputFlag gives a command the flag -o. Without formats, they are all that an answer of the gateway has.
+func outputFlag(cmd *cobra.Command, formats ...string) *output {
+	if formats == nil {
+		formats = []string{"table", "json", "yaml", "csv"}
 	}
+	o := &output{formats[0], formats}
+	cmd.Flags().VarP(o, "output", "o", strings.Join(formats, ", "))
+	complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return o
+}
+
+// String, Set and Type implement pflag.Value.
+func (o *output) String() string { return o.format }
+
+// Type is how help names the values.
+func (o *output) Type() string { return "format" }
+
+// Set takes a format.
+func (o *output) Set(format string) error {
+	if !slices.Contains(o.formats, format) {
+		return errors.New("expected " + strings.Join(o.formats, ", "))
+	}
+	o.format = format
 	return nil
 }
 
-// write writes the tables, or the value as JSON. Tables of a CSV are parted by an
-// empty line.
+// people reports whether people read it.
+func (o *output) people() bool { return o.format == "table" }
+
+// write writes tables, or the value as JSON or YAML.
 func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
-	if *o == "json" {
-		return writeJSON(w, v)
+	if o.format == "table" || o.format == "csv" {
+		return o.tables(w, sheets)
 	}
+	var text bytes.Buffer
+	if err := writeJSON(&text, v); err != nil {
+		return err
+	}
+	return o.raw(w, text.Bytes())
+}
+
+// raw writes JSON in the format, which is JSON or YAML.
+func (o *output) raw(w io.Writer, text []byte) error {
+	var err error
+	if o.format == "yaml" {
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// tables writes tables, which are parted by an empty line.
+func (o *output) tables(w io.Writer, sheets []sheet) error {
 	for i, s := range sheets {
 		if i > 0 {
 			_, _ = fmt.Fprintln(w)
 		}
 		write := s.print
-		if *o == "csv" {
+		if o.format == "csv" {
 			write = func(w io.Writer) error { return admin.WriteCSV(w, s) }
 		}
 		if err := write(w); err != nil {
@@ -71,29 +116,60 @@ func (s *sheet) add(cells ...any) {
 func (s *sheet) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, row := range *s {
-		line := strings.Join(row, "\t")
+		cells := make([]string, len(row))
+		for n, cell := range row {
+			cells[n] = oneLine(cell)
+		}
+		line := strings.Join(cells, "\t")
 		if i == 0 {
-			line = strings.ToUpper(line)
+			line = strings.ToUpper(strings.ReplaceAll(line, "_", " "))
 		}
 		_, _ = fmt.Fprintln(t, line) // Flush reports
 	}
 	return t.Flush()
 }
 
-// list writes the value as JSON if that is asked for, and the table otherwise.
-func list(cmd *cobra.Command, asJSON bool, v any, s sheet) error {
-	if asJSON {
-		return writeJSON(cmd.OutOrStdout(), v)
-	}
-	return s.print(cmd.OutOrStdout())
-}
-
 // group returns a command that does nothing but have others below it.
-func group(use, short string, below ...*cobra.Command) *cobra.Command {
+func group(use, short, example string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
+		Use: use, Short: short, Example: example, Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(below...)
 	return cmd
+}
+
+// noSuchCommand refuses arguments of a group: they are commands that there are none of.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+	if near := row.Nearest(args[0], names); near != "" {
+		return fmt.Errorf("%s, did you mean %q?", text, near)
+	}
+	return fmt.Errorf("%s; there are %s", text, strings.Join(names, ", "))
+}
+
+// wrongFlag explains a flag that there is none of.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() && len(argumentsOf(cmd.Use)) == 0 {
+		if unknown := noSuchCommand(cmd, cmd.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
+	written, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return err
+	}
+	if near := row.Nearest(written, flagNames(cmd)); near != "" {
+		return fmt.Errorf("%w, did you mean --%s?", err, near)
+	}
+	return err
 }

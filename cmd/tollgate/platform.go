@@ -31,7 +31,8 @@ func newPlatform() *cobra.Command {
 		Long: `Runs a stand-in for the platform: the whole v2 API and the run interface, with
 prices, finite stock and a bill, and nothing that is really rented. Without a
 seed it has one account, with the key ` + platform.DefaultKey + `.`,
-		Args: cobra.NoArgs,
+		Example: "  tollgate platform --fast",
+		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return runPlatform(cmd.Context(), f, cmd.OutOrStdout())
 		}),

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 // policyAudit is the command line of `policy audit`.
 type policyAudit struct {
 	client             *adminClient
-	output             output
+	output             *output
 	config             string
 	exitCode, violated bool
 }
@@ -35,14 +34,16 @@ that one knows before one enforces. Only reads are made.
 The running gateway is asked through its admin listener. With -c, the policies are
 those of that configuration, whose secrets are needed to read from the platform;
 whose the resources are is then known if it names the store of the gateways.`,
-		Args:    cobra.ExactArgs(1),
-		PreRunE: func(*cobra.Command, []string) error { return p.output.check() },
-		RunE:    action(func(cmd *cobra.Command, args []string) error { return p.do(cmd, args[0]) }),
+		Example: `  tollgate policy audit acme --violations -o csv
+  tollgate policy audit acme -c next.yaml --exit-code`,
+		Args: named([]string{"ORG"}),
+		RunE: action(func(cmd *cobra.Command, args []string) error { return p.do(cmd, args[0]) }),
 	}
 	p.client = newAdminClient(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&p.config, "config", "c", "", "hold it against the policies of this configuration")
-	p.output.flag(cmd)
+	p.output = outputFlag(cmd)
+	completeArguments(cmd, []string{"ORG"})
 	f.BoolVar(&p.violated, "violations", false, "only what policies have something to say about, or could not judge")
 	f.BoolVar(&p.exitCode, "exit-code", false, "exit with 1 if a policy denies anything there is, or could not judge it")
 	return cmd
@@ -77,7 +78,7 @@ func (p *policyAudit) do(cmd *cobra.Command, org string) error {
 func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, error) {
 	if p.config == "" {
 		x := new(explain.Audit)
-		return x, p.client.do(ctx, http.MethodGet, "/admin/audit?"+url.Values{"org": {org}}.Encode(), x)
+		return x, p.client.get(ctx, "/admin/audit", url.Values{"org": {org}}, x)
 	}
 	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, gateway.Judge{})
 	if err != nil {
@@ -96,10 +97,10 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 func said(s *explain.Standing) []string {
 	var lines []string
 	for _, p := range s.Policies {
-		lines = append(lines, printable(p.Policy+" "+p.Verdict+": "+p.Message))
+		lines = append(lines, p.Policy+" "+p.Verdict+": "+p.Message)
 	}
 	if s.Reason != "" {
-		lines = append(lines, "not judged: "+printable(s.Reason))
+		lines = append(lines, "not judged: "+s.Reason)
 	}
 	return lines
 }
@@ -107,17 +108,17 @@ func said(s *explain.Standing) []string {
 // sheet has a row for each resource; what policies say of it fills several in a table
 // for people, and a cell in one for programs.
 func (p *policyAudit) sheet(x *explain.Audit) sheet {
-	if p.output == "csv" {
+	if !p.output.people() {
 		t := sheet{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}
 		for _, s := range x.Resources {
-			t.add(s.Team, s.Key, s.Kind, s.ID, printable(s.Name), s.USDPerHour, s.USDPerMonth, s.Verdict, strings.Join(said(&s), "; "))
+			t.add(s.Team, s.Key, s.Kind, s.ID, s.Name, s.USDPerHour, s.USDPerMonth, s.Verdict, strings.Join(said(&s), "; "))
 		}
 		return t
 	}
 	t := sheet{{"owner", "kind", "id", "name", "usd/h", "usd/month", "verdict", "policies"}}
 	for _, s := range x.Resources {
 		lines := said(&s)
-		t.add(owner(s.Team, s.Key), s.Kind, s.ID, printable(s.Name), s.USDPerHour, s.USDPerMonth, s.Verdict, append(lines, "")[0])
+		t.add(owner(s.Team, s.Key), s.Kind, s.ID, s.Name, s.USDPerHour, s.USDPerMonth, s.Verdict, append(lines, "")[0])
 		for _, line := range lines[min(1, len(lines)):] {
 			t.add("", "", "", "", "", "", "", line)
 		}

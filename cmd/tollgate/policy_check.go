@@ -26,7 +26,8 @@ compiled too. Prints each fault with file, line and column, and exits with 1 if
 there is one.
 
 With -c, all policies of a configuration; secrets need not be there.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: "  tollgate policy check policies/acme --fix",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (path != "") {
 				return errors.New("either a directory or -c is needed")

@@ -20,7 +20,7 @@ type policyTest struct {
 	threshold float64
 	held      bool // the threshold was asked for
 	run       string
-	json      bool
+	out       *output
 	verbose   bool
 	timeout   time.Duration
 }
@@ -36,7 +36,8 @@ the expression that did not hold, and how much of each policy the tests reach.
 
 Exits with 1 when a test fails, when there is none, or when the coverage is
 below the threshold. With --run, the threshold holds only if it is given.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  tollgate policy test policies/acme --threshold 90",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			filter, err := regexp.Compile(t.run)
 			if err != nil {
@@ -51,7 +52,7 @@ below the threshold. With --run, the threshold holds only if it is given.`,
 	}
 	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "least coverage of the policies, in percent of their lines")
 	cmd.Flags().StringVar(&t.run, "run", "", "run only tests whose name (data.PACKAGE.RULE) matches this expression")
-	cmd.Flags().BoolVar(&t.json, "json", false, "print the whole report as JSON")
+	t.out = outputFlag(cmd, "table", "json", "yaml")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list the tests that pass, too")
 	cmd.Flags().DurationVar(&t.timeout, "timeout", 5*time.Second, "longest time of one test")
 	return cmd
@@ -69,10 +70,10 @@ func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) e
 	if err != nil {
 		return faulty(cmd, dir, policycheck.Join(policycheck.Faults(err)))
 	}
-	if t.json {
-		err = t.printJSON(cmd.OutOrStdout(), r)
-	} else {
+	if t.out.people() {
 		err = t.print(cmd.OutOrStdout(), r)
+	} else {
+		err = t.printValue(cmd.OutOrStdout(), r)
 	}
 	if err != nil {
 		return err
@@ -90,8 +91,8 @@ func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) e
 	return errReported
 }
 
-func (t *policyTest) printJSON(w io.Writer, r *policytest.Report) error {
-	return writeJSON(w, struct {
+func (t *policyTest) printValue(w io.Writer, r *policytest.Report) error {
+	return t.out.write(w, struct {
 		*policytest.Report
 		Coverage  float64 `json:"coverage"`
 		Threshold float64 `json:"threshold"`

@@ -26,12 +26,14 @@ func newPolicyDocs() *cobra.Command {
 its page; with a directory (a path with a slash in it, or one that is no policy's
 name), shows the pages of an organisation's own policies, from their METADATA.
 With --out, a Markdown page per policy and an index are written to files.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: "  tollgate policy docs gpu_count",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return policyDocs(cmd, append(args, "")[0], out)
 		}),
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory the pages are written to, made if need be")
+	cmd.ValidArgsFunction = policyNames
 	return cmd
 }
 

@@ -17,7 +17,8 @@ capabilities of the engine below a directory, which is made if need be:
 
   opa check --strict --schema DIR/input.schema.json --capabilities DIR/capabilities.json DIR/library my
   opa test DIR/library my`,
-		Args: cobra.ExactArgs(1),
+		Example: "  tollgate policy export opa",
+		Args:    cobra.ExactArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			files, err := document.Export()
 			if err != nil {

@@ -11,13 +11,13 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/replay"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -28,19 +28,19 @@ type policyReplay struct {
 	adminClient
 	decisions, policies string
 	config, org, since  string
-	format              string
+	out                 *output
 	examples            int
-	json, fail          bool
+	fail                bool
 }
 
 func newPolicyReplay() *cobra.Command {
 	var p policyReplay
 	cmd := &cobra.Command{
-		Use:   "replay --decisions FILE|--admin URL --policies tollgate.yaml|DIR",
+		Use:   "replay (--decisions FILE | --org ORG) --policies (tollgate.yaml | DIR)",
 		Short: "Show what a change of policies would have decided on recorded calls",
 		Long: `Reads a decision log (one event per line, or the array of a batch; gzip is
-accepted; - is standard input), or asks a running gateway for its own (--admin, --org
-and, such as 7d, --since), decides every recorded call again under other
+accepted; - is standard input), or asks a running gateway for its own (--org and,
+such as 7d, --since), decides every recorded call again under other
 policies, and prints what would be different: newly denied, newly allowed,
 refused for other reasons, by policy and caller, with examples.
 
@@ -53,6 +53,8 @@ to it at that time.
 
 Exits with 0, whatever is different; with --fail-on-change, with 1 when a verdict
 or the reasons for one would be.`,
+		Example: `  tollgate policy replay --decisions decisions.log --policies next.yaml
+  tollgate policy replay --org acme --since 7d --policies next.yaml -o markdown`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.validate(); err != nil {
@@ -67,11 +69,10 @@ or the reasons for one would be.`,
 	f.StringVarP(&p.config, "config", "c", "", "configuration whose other policies go with a directory")
 	f.StringVar(&p.org, "org", "", "only the calls of this organisation")
 	f.IntVar(&p.examples, "examples", 3, "calls of each kind told in full")
-	f.StringVar(&p.base, "admin", "", "address of the admin listener of a gateway whose decision log is asked for")
-	f.StringVar(&p.tokenEnv, "token-env", "TOLLGATE_ADMIN_TOKEN", "variable that holds the admin token, if one is configured")
+	adminFlag(cmd, &p.base)
 	f.StringVar(&p.since, "since", "", "only what a gateway has decided in the time until now, such as 7d or 12h")
-	f.StringVar(&p.format, "format", "text", "text, json, or markdown as for a pull request")
-	f.BoolVar(&p.json, "json", false, "print the whole report as JSON, as --format json")
+	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")
+	complete(cmd, "org", orgNames)
 	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 when a verdict, or the reasons for one, would be different")
 	if err := cmd.MarkFlagRequired("policies"); err != nil {
 		panic(err) // there is such a flag
@@ -81,21 +82,14 @@ or the reasons for one would be.`,
 
 // validate reports options that do not go together.
 func (p *policyReplay) validate() error {
-	if p.json {
-		p.format = "json"
-	}
 	_, err := p.span()
 	switch {
 	case p.examples < 0:
 		return errors.New("--examples: must not be negative")
-	case (p.decisions == "") == (p.base == ""):
-		return errors.New("either --decisions or --admin is needed")
-	case p.base != "" && p.org == "":
-		return errors.New("--admin needs --org")
-	case p.base == "" && p.since != "":
-		return errors.New("--since needs --admin")
-	case !slices.Contains([]string{"text", "json", "markdown"}, p.format):
-		return fmt.Errorf("--format %s: want text, json or markdown", p.format)
+	case p.decisions == "" && p.org == "":
+		return errors.New("name a decision log with --decisions, or with --org the organisation whose decisions a running gateway is asked for")
+	case p.decisions != "" && p.since != "":
+		return errors.New("--since is for the decisions of a running gateway, and --decisions names a file")
 	}
 	return err
 }
@@ -105,12 +99,7 @@ func (p *policyReplay) span() (time.Duration, error) {
 	if p.since == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(p.since)
-	if days, ok := strings.CutSuffix(p.since, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		d = time.Duration(n) * 24 * time.Hour
-	}
+	d, err := row.ParseSpan(p.since)
 	if err != nil || d <= 0 {
 		return 0, fmt.Errorf("--since %s: want a time such as 7d or 12h", p.since)
 	}
@@ -145,13 +134,13 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.source(), err)
 	}
-	switch p.format {
-	case "json":
-		err = writeJSON(cmd.OutOrStdout(), r)
+	switch p.out.format {
+	case "table":
+		err = printReplay(cmd.OutOrStdout(), r)
 	case "markdown":
 		err = writeMarkdown(cmd.OutOrStdout(), r)
 	default:
-		err = printReplay(cmd.OutOrStdout(), r)
+		err = p.out.write(cmd.OutOrStdout(), r)
 	}
 	switch {
 	case err != nil:
@@ -190,7 +179,7 @@ func (p *policyReplay) engine(isDir bool) (*policies.Engine, error) {
 
 func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
 	switch {
-	case p.base != "":
+	case p.decisions == "":
 		return p.ask(ctx, engine, opts)
 	case p.decisions == "-":
 		return replay.Run(ctx, stdin, engine, opts)

@@ -36,7 +36,8 @@ func newServe() *cobra.Command {
 		Long: `Runs the gateway until it is interrupted. The configuration is read again on
 SIGHUP and when its file changes, or the file of a secret or a directory of
 policies it names; a configuration with a fault never replaces the one in force.`,
-		Args: cobra.NoArgs,
+		Example: "  tollgate serve -c tollgate.yaml",
+		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return serve(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),

@@ -47,5 +47,8 @@ type revoked struct {
 }
 
 func (d Deps) revokeToken(ctx context.Context, s row.Scope, p revoked) (RevokedToken, error) {
+	if (p.ID == "") == (p.Subject == "") {
+		return RevokedToken{}, row.Bad("id", "name either a token by its id or a subject")
+	}
 	return d.Tokens.Revoke(ctx, p.Issuer, p.ID, p.Subject, author(s))
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,33 +14,19 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
-func newSpend() *cobra.Command {
-	cmd := group("spend", "Show budgets and what is spent, and compare the ledger with the platform")
-	c := newAdminClient(cmd)
-	add := func(use, short string, run func(ctx context.Context, c *adminClient, org string, w io.Writer) error) {
-		cmd.AddCommand(&cobra.Command{
-			Use: use + " ORG", Short: short, Args: cobra.ExactArgs(1),
-			RunE: action(func(cmd *cobra.Command, args []string) error {
-				return run(cmd.Context(), c, args[0], cmd.OutOrStdout())
-			}),
-		})
-	}
-	add("reconcile", "Compare the ledger with what the platform has, now", reconcile)
-	cmd.AddCommand(newSpendShow(c), newHolds(c), newAdopt(c), newIdle(c), newKeep(c))
-	cmd.AddCommand(newCosts(c)...)
-	return cmd
-}
-
-func newAdopt(c *adminClient) *cobra.Command {
+func newAdopt() *cobra.Command {
+	var c *adminClient
 	var team, key, file string
 	cmd := &cobra.Command{
-		Use:   "adopt ORG [ID]",
+		Use:   "adopt ORG (ID | --from-audit FILE)",
 		Short: "Make a resource a team's or a key's, who pays for it from then on",
+		Example: `  tollgate spend adopt acme k2n5x8 --team research
+  tollgate spend adopt acme --from-audit /var/log/tollgate/audit.log`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if file != "" {
-				return cobra.ExactArgs(1)(cmd, args)
+				return named([]string{"ORG"})(cmd, args)
 			}
-			return cobra.ExactArgs(2)(cmd, args)
+			return named([]string{"ORG", "ID"})(cmd, args)
 		},
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if file != "" {
@@ -57,6 +40,9 @@ func newAdopt(c *adminClient) *cobra.Command {
 	cmd.Flags().StringVar(&file, "from-audit", "", "audit log: give whatever has no owner back to who made it")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "team")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "key")
+	c = newAdminClient(cmd)
+	complete(cmd, "team", teamNames)
+	completeArguments(cmd, []string{"ORG"})
 	return cmd
 }
 
@@ -75,8 +61,8 @@ func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer
 	if err != nil {
 		return err
 	}
-	l, err := ledgerOf(ctx, c, org)
-	if err != nil {
+	var l admin.Ledger
+	if err := c.get(ctx, "/admin/spend", url.Values{"org": {org}}, &l); err != nil {
 		return err
 	}
 	var errs []error
@@ -90,33 +76,4 @@ func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func ledgerOf(ctx context.Context, c *adminClient, org string) (*admin.Ledger, error) {
-	var l admin.Ledger
-	err := c.do(ctx, http.MethodGet, "/admin/spend?"+url.Values{"org": {org}}.Encode(), &l)
-	return &l, err
-}
-
-func budgetText(limits map[string]string) string {
-	var parts []string
-	for name, limit := range limits {
-		parts = append(parts, name+" "+limit)
-	}
-	slices.Sort(parts)
-	return cmp.Or(strings.Join(parts, ", "), "none")
-}
-
-func owner(team, key string) string {
-	return cmp.Or(strings.Trim(team+"/"+key, "/"), "organisation")
-}
-
-func reconcile(ctx context.Context, c *adminClient, org string, w io.Writer) error {
-	var r admin.Reconciled
-	if err := c.do(ctx, http.MethodPost, "/admin/spend/reconcile?"+url.Values{"org": {org}}.Encode(), &r); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%d resources: %d adopted, %d removed, %d changed. Holds: %d carried out, %d released, %d open.\n",
-		r.Resources, r.Adopted, r.Removed, r.Changed, r.Found, r.Released, r.Open)
-	return err
 }

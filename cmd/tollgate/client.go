@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Variables that name a gateway's operators' listener, and hold the token that it requires.
+const (
+	adminEnv = "TOLLGATE_ADMIN"
+	tokenEnv = "TOLLGATE_ADMIN_TOKEN" //nolint:gosec // the name of a variable
+)
+
+// defaultAdmin is the address of the operators' listener of a gateway on this host.
+const defaultAdmin = "http://127.0.0.1:8081"
+
+// adminFlag adds --admin to a command.
+func adminFlag(cmd *cobra.Command, base *string) {
+	address := os.Getenv(adminEnv)
+	if address == "" {
+		address = defaultAdmin
+	}
+	cmd.Flags().StringVar(base, "admin", address, "address of the gateway's operators' listener; "+adminEnv+" names another, "+tokenEnv+" its token")
+	cmd.Flag("admin").DefValue = defaultAdmin // help does not depend on the environment
+}
+
+// adminClient asks a gateway's operators' listener.
+type adminClient struct{ base string }
+
+// newAdminClient returns the client of a command, which gets a flag for the address.
+func newAdminClient(cmd *cobra.Command) *adminClient {
+	c := &adminClient{}
+	adminFlag(cmd, &c.base)
+	return c
+}
+
+// adminTimeout bounds one question.
+const adminTimeout = 40 * time.Second
+
+// get asks for something and decodes it into out.
+func (c *adminClient) get(ctx context.Context, path string, q url.Values, out any) error {
+	return c.do(ctx, http.MethodGet, path+"?"+q.Encode(), out)
+}
+
+// do asks once and decodes a JSON answer into out, unless that is nil.
+func (c *adminClient) do(ctx context.Context, method, target string, out any) error {
+	return c.send(ctx, method, target, nil, out)
+}
+
+// send is do with a body.
+func (c *adminClient) send(ctx context.Context, method, target string, question io.Reader, out any) error {
+	body, err := c.read(ctx, method, target, question)
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(body, out)
+}
+
+// read returns the whole answer.
+func (c *adminClient) read(ctx context.Context, method, target string, question io.Reader) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	res, err := c.open(ctx, method, target, question)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+}
+
+// copy writes an answer of any size as it comes.
+func (c *adminClient) copy(ctx context.Context, target string, w io.Writer) error {
+	res, err := c.open(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, err = io.Copy(w, res.Body)
+	return err
+}
+
+// maxAnswer bounds an answer that is read whole.
+const maxAnswer = 64 << 20
+
+// open makes a request. The caller closes the body of its answer, which is none of a
+// fault.
+func (c *adminClient) open(ctx context.Context, method, target string, question io.Reader) (*http.Response, error) {
+	base := strings.TrimSuffix(c.base, "/")
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+target, question)
+	if err != nil {
+		return nil, fmt.Errorf("--admin %s: %w", c.base, err)
+	}
+	if token := os.Getenv(tokenEnv); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := new(http.Client).Do(req)
+	if err != nil {
+		return nil, unreachable(base, err)
+	}
+	if res.StatusCode < http.StatusBadRequest {
+		return res, nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	var problem struct{ Detail string }
+	if json.Unmarshal(bytes.TrimSpace(body), &problem) != nil || problem.Detail == "" {
+		return nil, fmt.Errorf("%s answers %s: is it a gateway's operators' listener? --admin or %s names another", base, res.Status, adminEnv)
+	}
+	if res.StatusCode == http.StatusUnauthorized {
+		problem.Detail += ": put it into " + tokenEnv
+	}
+	return nil, errors.New(problem.Detail)
+}
+
+// unreachable says that an address did not answer, why, and how to name another.
+func unreachable(base string, err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
+	}
+	return fmt.Errorf("no gateway answers at %s (%w): name its operators' listener with --admin or %s", base, err, adminEnv)
+}

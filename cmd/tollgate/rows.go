@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// addRows adds the commands that are rows of the operators' listener, below the commands that there are.
+func addRows(root *cobra.Command) {
+	for _, r := range gateway.AdminRows() {
+		for _, c := range r.Commands {
+			parent, name := root, c.Use
+			for {
+				word, rest, more := strings.Cut(name, " ")
+				below := childOf(parent, word)
+				if !more || below == nil {
+					break
+				}
+				parent, name = below, rest
+			}
+			parent.AddCommand((&rowCommand{row: &r, told: c, name: nameOf(c.Use)}).command(name))
+		}
+	}
+}
+
+func childOf(parent *cobra.Command, name string) *cobra.Command {
+	for _, c := range parent.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// nameOf is a command without its arguments.
+func nameOf(use string) string {
+	words := strings.Fields(use)
+	return strings.Join(words[:len(words)-len(argumentsOf(use))], " ")
+}
+
+// argumentsOf are the words of a command in capitals.
+func argumentsOf(use string) []string {
+	return slices.DeleteFunc(strings.Fields(use), func(word string) bool { return word != strings.ToUpper(word) })
+}
+
+// rowCommand is a row as a command.
+type rowCommand struct {
+	row    *row.Row
+	told   row.Command
+	name   string
+	client *adminClient
+	out    *output
+	watch  time.Duration
+	given  url.Values
+}
+
+func (c *rowCommand) command(use string) *cobra.Command {
+	arguments := argumentsOf(c.told.Use)
+	cmd := &cobra.Command{
+		Use: use, Short: c.told.Short, Long: c.told.Long, Example: indent(c.told.Example), Args: named(arguments),
+		RunE: action(func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }),
+	}
+	if cmd.Short == "" {
+		cmd.Short = c.row.Summary
+	}
+	if c.row.Media == "" {
+		c.out = outputFlag(cmd)
+	}
+	if c.row.Method() == "GET" && c.row.Media == "" {
+		cmd.Flags().DurationVar(&c.watch, "watch", 0, "ask again and again, at this distance, e.g. 5s")
+	}
+	c.given = url.Values{}
+	taken := c.positions(arguments)
+	for _, p := range c.row.Parameters() {
+		if _, fixed := c.told.Fixed[p.Name]; !fixed && !slices.Contains(taken, p.Name) {
+			c.flag(cmd, &p)
+		}
+	}
+	c.client = newAdminClient(cmd)
+	completeArguments(cmd, arguments)
+	return cmd
+}
+
+// flag adds the flag of a parameter.
+func (c *rowCommand) flag(cmd *cobra.Command, p *row.Param) {
+	p = new(*p)
+	if d, ok := c.told.Defaults[p.Name]; ok {
+		p.Default = d
+	}
+	name := strings.ReplaceAll(p.Name, "_", "-")
+	usage := p.Doc
+	if p.OneOf != nil {
+		usage += ": " + strings.Join(p.OneOf, ", ")
+	}
+	if p.Many {
+		usage += "; may be given more than once"
+	}
+	f := cmd.Flags().VarPF(&paramFlag{p: p, to: c.given}, name, "", usage)
+	if p.Type.Kind() == reflect.Bool {
+		f.NoOptDefVal = "true"
+	}
+	if p.Required && p.Default == "" {
+		must(cmd.MarkFlagRequired(name))
+	}
+	completeParam(cmd, name, p)
+}
+
+// paramFlag is a flag that is a parameter of a row.
+type paramFlag struct {
+	p  *row.Param
+	to url.Values
+}
+
+// String is what was given last, or the default.
+func (f *paramFlag) String() string {
+	if f.p == nil { // which help compares with
+		return ""
+	}
+	if given := f.to[f.p.Name]; len(given) > 0 {
+		return given[len(given)-1]
+	}
+	return f.p.Default
+}
+
+// Set takes a value.
+func (f *paramFlag) Set(text string) error {
+	if err := f.p.Check(text); err != nil {
+		return err
+	}
+	if f.p.Many {
+		f.to.Add(f.p.Name, text)
+	} else {
+		f.to.Set(f.p.Name, text)
+	}
+	return nil
+}
+
+// Type is how help names the values.
+func (f *paramFlag) Type() string {
+	switch f.p.Type {
+	case reflect.TypeFor[row.Span]():
+		return "duration"
+	case reflect.TypeFor[row.Moment](), reflect.TypeFor[row.Since]():
+		return "time"
+	}
+	return f.p.Type.Kind().String()
+}
+
+// positions are the parameters that arguments give, in order.
+func (c *rowCommand) positions(arguments []string) (names []string) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(c.row.Parameters(), func(p row.Param) bool { return p.Name == name })
+	}
+	for _, word := range arguments {
+		for part := range strings.SplitSeq(strings.ToLower(word), "/") {
+			if part == "key" && !has("key") {
+				part = "id"
+			}
+			names = append(names, part)
+		}
+	}
+	return names
+}
+
+// named is a judge of arguments that says which is missing.
+func named(arguments []string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(arguments):
+			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), arguments[len(args)])
+		case len(args) > len(arguments):
+			return fmt.Errorf("%s: %q is one argument too many", cmd.CommandPath(), args[len(arguments)])
+		}
+		return nil
+	}
+}
+
+// query is what is asked.
+func (c *rowCommand) query(args []string) (url.Values, error) {
+	q := url.Values{}
+	for _, more := range []map[string]string{c.told.Defaults, c.told.Fixed} {
+		for name, value := range more {
+			q.Set(name, value)
+		}
+	}
+	for name, values := range c.given {
+		q[name] = values
+	}
+	arguments := argumentsOf(c.told.Use)
+	names := c.positions(arguments)
+	for i, word := range arguments {
+		if !strings.Contains(word, "/") {
+			q.Set(names[0], args[i])
+			names = names[1:]
+			continue
+		}
+		org, id, err := cutKey(args[i])
+		if err != nil {
+			return nil, err
+		}
+		q.Set(names[0], org)
+		q.Set(names[1], id)
+		names = names[2:]
+	}
+	return q, nil
+}
+
+func (c *rowCommand) run(cmd *cobra.Command, args []string) error {
+	q, err := c.query(args)
+	if err != nil {
+		return err
+	}
+	if c.watch < 0 {
+		return errors.New("--watch: must not be negative")
+	}
+	ctx, w := cmd.Context(), cmd.OutOrStdout()
+	target := c.row.Path() + "?" + q.Encode()
+	if c.row.Media != "" {
+		return c.client.copy(ctx, target, w)
+	}
+	for {
+		if err := c.show(ctx, target, asked{q, c.out}, w); err != nil || c.watch == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(c.watch):
+			_, _ = fmt.Fprintln(w)
+		}
+	}
+}
+
+// show asks once and writes the answer.
+func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writer) error {
+	text, err := c.client.read(ctx, c.row.Method(), target, nil)
+	if err != nil {
+		return err
+	}
+	if c.row.Answers() == nil {
+		text = []byte("{}\n")
+	}
+	if f := c.out.format; f == "json" || f == "yaml" {
+		return c.out.raw(w, text)
+	}
+	view, ok := views()[c.name]
+	if !ok {
+		view = plain(c.row.Answers())
+	}
+	p, err := view(text, a)
+	if err != nil {
+		return err
+	}
+	if c.out.people() {
+		for _, line := range p.said {
+			_, _ = fmt.Fprintln(w, line)
+		}
+	}
+	return c.out.tables(w, p.sheets)
+}
+
+// flagNames are those that a command knows.
+func flagNames(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// indent puts examples below their heading.
+func indent(example string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(example), "\n", "\n  ")
+}
+
+// must is for faults of the program.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

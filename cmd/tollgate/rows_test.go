@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+)
+
+// byHand lists the commands that are no view on a row of the operators' listener, and why.
+func byHand() map[string]string {
+	const (
+		local   = "it reads files, and no gateway"
+		process = "it runs a process"
+	)
+	return map[string]string{
+		"audit verify":    local,
+		"billing pods":    "it asks with a caller's key, and groups what the platform cannot",
+		"check":           local,
+		"demo":            process,
+		"dev":             process,
+		"dev list":        "it reads what the server of a directory has noted",
+		"dev undeploy":    "it asks with a caller's key",
+		"envoy bootstrap": local,
+		"envoy secrets":   local,
+		"envoy snapshot":  "it compares a file with what a gateway serves",
+		"explain":         "it reads captured requests, and with -c a configuration in the place of a gateway",
+		"health":          "its answer is the exit code, for probes",
+		"keys create":     "without a name it makes a line of a configuration",
+		"keys import":     "it reads a file, and asks for each line",
+		"keys list":       "with -c it is about a configuration",
+		"keys rotate":     "with -c it is about a configuration",
+		"migrate import":  "it writes to the store, with no gateway",
+		"platform":        process,
+		"policy audit":    "with -c it holds resources against a configuration",
+		"policy build":    local,
+		"policy check":    local,
+		"policy docs":     local,
+		"policy export":   local,
+		"policy replay":   "it judges again, by a configuration, what a log or a gateway has",
+		"policy test":     local,
+		"serve":           process,
+		"spend adopt":     "with --from-audit it reads a file, and asks for each line",
+		"version":         local,
+
+		"billing serverless":     "as billing pods",
+		"billing network-volume": "as billing pods",
+	}
+}
+
+// Every command is a view on a row, or listed with the reason why it is none; and each row's name leads to its command.
+func TestCommandsAreRows(t *testing.T) {
+	t.Parallel()
+	rows := make(map[string]bool)
+	for _, r := range gateway.AdminRows() {
+		for _, c := range r.Commands {
+			rows[nameOf(c.Use)] = true
+		}
+	}
+	hand := byHand()
+	var found []string
+	for _, c := range shown(newRoot()) {
+		name := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "tollgate"), " ")
+		isGroup := c.HasSubCommands() && len(argumentsOf(c.Use)) == 0 && hand[name] == ""
+		switch {
+		case isGroup || strings.HasPrefix(name, "completion"):
+		case rows[name]:
+			found = append(found, name)
+			if hand[name] != "" {
+				t.Errorf("%s is a row and listed as written by hand", name)
+			}
+		case hand[name] == "":
+			t.Errorf("%s is no row of the operators' listener: make it one, or list it with the reason", name)
+		default:
+			delete(hand, name)
+		}
+	}
+	for name := range hand {
+		t.Errorf("%s is listed as written by hand, and there is no such command", name)
+	}
+	if len(found) != len(rows) {
+		t.Errorf("commands %v of the rows %v", found, rows)
+	}
+	for name := range views() {
+		if !rows[name] {
+			t.Errorf("the view %s has no row", name)
+		}
+	}
+}
+
+// Each command shows how it is used, by an example that begins with it.
+func TestHelpHasExamples(t *testing.T) {
+	t.Parallel()
+	for _, c := range shown(newRoot()) {
+		if strings.HasPrefix(c.CommandPath(), "tollgate completion") || c.Name() == "help" {
+			continue
+		}
+		if !strings.Contains(c.Example, "  "+c.CommandPath()) {
+			t.Errorf("%s has the example %q", c.CommandPath(), c.Example)
+		}
+		if strings.Contains(c.Long, "\n  tollgate") {
+			t.Errorf("%s has an example in its description", c.CommandPath())
+		}
+	}
+}
+
+// One grammar: -o writes answers, --admin names the gateway, and nothing else does.
+func TestFlagsAreOfOneGrammar(t *testing.T) {
+	t.Parallel()
+	for _, c := range shown(newRoot()) {
+		for _, name := range []string{"json", "format", "token-env", "key-id"} {
+			if c.Flags().Lookup(name) != nil && c.CommandPath() != "tollgate policy build" {
+				t.Errorf("%s has --%s", c.CommandPath(), name)
+			}
+		}
+		if f := c.Flags().Lookup("admin"); f != nil && (f.DefValue != defaultAdmin || !strings.Contains(f.Usage, adminEnv)) {
+			t.Errorf("%s: --admin is %q by default: %s", c.CommandPath(), f.DefValue, f.Usage)
+		}
+		if f := c.Flags().Lookup("output"); f != nil && f.Shorthand != "o" {
+			t.Errorf("%s has --output without -o", c.CommandPath())
+		}
+	}
+}
+
+// tell runs a command line and returns what it says, and how it ends.
+func tell(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// A command line that is wrong says what would have been right.
+func TestWrongCommandLines(t *testing.T) {
+	t.Setenv(adminEnv, "http://127.0.0.1:1")
+	for line, want := range map[string]string{
+		"limts":                         `2 tollgate: tollgate has no command "limts", did you mean "limits"?`,
+		"limts --admin x":               `2 tollgate: tollgate has no command "limts", did you mean "limits"?`,
+		"limits shw acme --admin x":     `2 tollgate: tollgate limits has no command "shw", did you mean "show"?`,
+		"limits show":                   "2 tollgate: tollgate limits show: ORG is missing",
+		"limits show acme x":            `2 tollgate: tollgate limits show: "x" is one argument too many`,
+		"limits show acme --outptu csv": "2 tollgate: unknown flag: --outptu, did you mean --output?",
+		"limits show acme -o pdf":       `2 tollgate: invalid argument "pdf" for "-o, --output" flag: expected table, json, yaml, csv`,
+		"limits show acme":              "1 tollgate: no gateway answers at http://127.0.0.1:1 (dial tcp 127.0.0.1:1: connect: connection refused): name its operators' listener with --admin or TOLLGATE_ADMIN",
+		"health":                        "1 tollgate: no gateway answers at http://127.0.0.1:1",
+		"spend history acme --bucket x": `2 tollgate: invalid argument "x" for "--bucket" flag: expected hour, day, month or total`,
+		"spend keep acme p --for soon":  `2 tollgate: invalid argument "soon" for "--for" flag: expected a duration such as 90m or 7d`,
+		"decisions --limit 0":           `2 tollgate: invalid argument "0" for "--limit" flag: expected a number from 1 to 1000`,
+		"decisions --since -1h":         `2 tollgate: invalid argument "-1h" for "--since" flag: expected a duration before now`,
+		"keys create --team research":   "2 tollgate: --team: name the key that it is about, as ORG/KEY",
+		"keys revoke acme":              "1 tollgate: name the key as ORG/KEY",
+		"spend holds release acme x":    `2 tollgate: required flag(s) "reason" not set`,
+	} {
+		code, _, stderr := tell(t, strings.Fields(line)...)
+		if got := string(rune('0'+code)) + " " + stderr; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// An answer is a table, or what the gateway has answered, in JSON or YAML, or cells for programs.
+func TestAnswersHaveFourFormats(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.String())
+		_, _ = w.Write([]byte("{\n  \"orgs\": [\n    {\n      \"id\": \"acme\",\n      \"teams\": [\n        \"ml\",\n        \"ops\"\n      ],\n      \"policies\": []\n    }\n  ]\n}\n"))
+	}))
+	t.Cleanup(s.Close)
+	for format, want := range map[string]string{
+		"table": "ID    TEAMS    POLICIES\nacme  ml, ops  \n",
+		"csv":   "id,teams,policies\nacme,\"ml, ops\",\n",
+		"yaml":  "orgs:\n- id: acme\n  teams:\n  - ml\n  - ops\n  policies: []\n",
+	} {
+		if code, got, stderr := tell(t, "orgs", "--admin", s.Listener.Addr().String(), "-o", format); code != 0 || got != want {
+			t.Errorf("%s: exit %d %s\n%s\nwant\n%s", format, code, stderr, got, want)
+		}
+	}
+	if _, got, _ := tell(t, "orgs", "--admin", s.URL, "-o", "json"); !json.Valid([]byte(got)) || !strings.Contains(got, `"id": "acme"`) {
+		t.Errorf("json: %s", got)
+	}
+	if want := slices.Repeat([]string{"GET /admin/orgs?"}, 4); !cmp.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+}
+
+// Shells complete what is configured at the gateway, and enumerations.
+func TestCompletion(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"orgs":[{"id":"acme","teams":["ml","ops"]},{"id":"globex","teams":["ml"]}]}`))
+	}))
+	t.Cleanup(s.Close)
+	t.Setenv(adminEnv, s.URL)
+	for line, want := range map[string][]string{
+		"limits show ":              {"acme", "globex"},
+		"keys revoke ":              {"acme/", "globex/"},
+		"keys list ":                {"acme", "globex"},
+		"decisions --org ":          {"acme", "globex"},
+		"decisions --team ":         {"ml", "ops"},
+		"spend show globex --team ": {"ml"},
+		"spend history a --bucket ": {"hour", "day", "month", "total"},
+		"limits show acme -o ":      {"table", "json", "yaml", "csv"},
+		"policy docs gpu_co":        {"gpu_count"},
+		"explain --role ":           {"viewer", "operator", "admin", "lead"},
+		"limits show acme ":         nil,
+	} {
+		_, got, _ := tell(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
+		lines := strings.Split(strings.TrimSpace(got), "\n")
+		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, ":") })
+		if len(want) == 1 && len(lines) > 1 { // the shell keeps what begins so
+			lines = slices.DeleteFunc(lines, func(l string) bool { return l != want[0] })
+		}
+		if !slices.Equal(want, lines) {
+			t.Errorf("%q completes %v, want %v", line, lines, want)
+		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	t.Parallel()
+	_, flag, _ := tell(t, "--version")
+	_, command, _ := tell(t, "version")
+	if flag != command || !strings.HasPrefix(flag, "tollgate ") {
+		t.Errorf("--version: %q, version: %q", flag, command)
+	}
+}

@@ -1,0 +1,468 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/translate/usage"
+)
+
+// asked is what was asked, and how the answer is written.
+type asked struct {
+	url.Values
+
+	out *output
+}
+
+// page is an answer as tables. What is said before them is for people.
+type page struct {
+	said   []string
+	sheets []sheet
+}
+
+// view makes a page of an answer in JSON.
+type view func(text []byte, a asked) (page, error)
+
+// of makes a view of answers of a type.
+func of[A any](show func(answer *A, a asked) page) view {
+	return func(text []byte, a asked) (page, error) {
+		answer := new(A)
+		if err := json.Unmarshal(text, answer); err != nil {
+			return page{}, err
+		}
+		return show(answer, a), nil
+	}
+}
+
+// told makes a view of answers that are a sentence for people, and a table for programs.
+func told[A any](say func(answer *A) string) view {
+	return func(text []byte, a asked) (page, error) {
+		if !a.out.people() {
+			return plain(reflect.TypeFor[A]())(text, a)
+		}
+		return of(func(answer *A, _ asked) page { return page{said: []string{say(answer)}} })(text, a)
+	}
+}
+
+// views has the views of commands that the plain one does not suit, by command.
+func views() map[string]view {
+	return map[string]view{
+		"limits show": of(limitsPage),
+		"spend show":  of(ledgerPage),
+		"spend holds": of(holdsPage),
+		"spend holds release": told(func(h *admin.Hold) string {
+			return fmt.Sprintf("%s is released: it was %s for %s (%s)", h.ID, h.State, age(h.Age), owner(h.Team, h.Key))
+		}),
+		"spend reconcile": told(func(r *admin.Reconciled) string {
+			return fmt.Sprintf("%d resources: %d adopted, %d removed, %d changed. Holds: %d carried out, %d released, %d open.",
+				r.Resources, r.Adopted, r.Removed, r.Changed, r.Found, r.Released, r.Open)
+		}),
+		"spend history":   of(costsPage),
+		"spend top":       of(costsPage),
+		"spend forecast":  of(forecastPage),
+		"spend idle":      of(idlePage),
+		"spend keep":      told(keptLine),
+		"approvals list":  of(approvalsPage),
+		"approvals grant": told(grantedLine),
+		"approvals deny":  told(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
+		"decisions":       of(decisionsPage),
+		"migrate report":  of(legacyPage),
+		"envoy status":    of(envoysPage),
+	}
+}
+
+// plain is the view of an answer that has no other: a table for each list of its members, and one of its other members.
+func plain(t reflect.Type) view {
+	return func(text []byte, _ asked) (page, error) {
+		if t == nil {
+			return page{said: []string{"done"}}, nil
+		}
+		v := reflect.New(t)
+		if err := json.Unmarshal(text, v.Interface()); err != nil {
+			return page{}, err
+		}
+		v = reflect.Indirect(v)
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		return plainPage(v), nil
+	}
+}
+
+func plainPage(v reflect.Value) (p page) {
+	members := sheet{{"member", "value"}}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		value := v.FieldByIndex(f.Index)
+		switch {
+		case f.Anonymous:
+		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct:
+			p.sheets = append(p.sheets, plainSheet(value))
+		default:
+			members.add(jsonName(&f), cell(value))
+		}
+	}
+	if len(members) > 1 {
+		p.sheets = append([]sheet{members}, p.sheets...)
+	}
+	return p
+}
+
+// plainSheet has a row for each item of a list, and a column for each of their members.
+func plainSheet(list reflect.Value) sheet {
+	s := sheet{{}}
+	fields := reflect.VisibleFields(list.Type().Elem())
+	for _, f := range fields {
+		s[0] = append(s[0], jsonName(&f))
+	}
+	for i := range list.Len() {
+		var line []any
+		for _, f := range fields {
+			line = append(line, cell(list.Index(i).FieldByIndex(f.Index)))
+		}
+		s.add(line...)
+	}
+	return s
+}
+
+func jsonName(f *reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return cmp.Or(name, f.Name)
+}
+
+// cell is a member in a table.
+func cell(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return instant(x)
+	case *time.Time:
+		return moment(x)
+	case []string:
+		return strings.Join(x, ", ")
+	}
+	switch v.Kind() { //nolint:exhaustive // the others are as they are printed
+	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer:
+		text, _ := json.Marshal(v.Interface()) // it was JSON
+		return string(text)
+	}
+	return fmt.Sprint(v)
+}
+
+func limitsPage(l *struct{ Windows []admin.Window }, _ asked) page {
+	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
+	for _, w := range l.Windows {
+		limit, left := "none", ""
+		if w.Limit > 0 {
+			limit, left = strconv.FormatInt(w.Limit, 10), strconv.FormatInt(w.Remaining, 10)
+		}
+		leases := make([]string, len(w.Leases))
+		for i, l := range w.Leases {
+			leases[i] = fmt.Sprintf("%s: %d", l.Gateway, l.Held)
+		}
+		t.add(w.Scope, w.Window, w.Used, limit, left, time.Duration(w.ResetSeconds)*time.Second, strings.Join(leases, ", "))
+	}
+	return page{sheets: []sheet{t}}
+}
+
+func ledgerPage(l *admin.Ledger, _ asked) page {
+	var p page
+	if !l.Complete {
+		p.said = append(p.said, "The ledger is not complete: what raises cost is refused until it was compared with the platform.", "")
+	}
+	if l.Loss != nil {
+		p.said = append(p.said, lossText(l.Loss), "")
+	}
+	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "budget"}}
+	budgets := budgetSheet()
+	for _, b := range l.Scopes {
+		a, r := b.Committed, b.Reserved
+		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, budgetText(b.Limits))
+		budgets.addBudgets(b.Scope, b.Budgets)
+		for _, budget := range b.Budgets {
+			if budget.Over != "" {
+				p.said = append(p.said, fmt.Sprintf("Runs under way may pass the budget %s %s by %s USD at most.", b.Scope, budget.Name, budget.Over), "")
+			}
+		}
+	}
+	p.sheets = append(p.sheets, scopes)
+	if len(budgets) > 1 {
+		p.sheets = append(p.sheets, budgets)
+	}
+	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since", "labels"}}
+	for _, r := range l.Resources {
+		resources.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime), labelText(r.Labels))
+	}
+	if len(resources) > 1 {
+		p.sheets = append(p.sheets, resources)
+	}
+	return p
+}
+
+// labelText is labels as they are set.
+func labelText(labels map[string]string) string {
+	pairs := make([]string, 0, len(labels))
+	for name, value := range labels {
+		pairs = append(pairs, name+"="+value)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ", ")
+}
+
+// lossText says what happened to a ledger, and when.
+func lossText(l *admin.Loss) string {
+	text := "The ledger was lost at " + l.At.Format(time.DateTime) + ": " + l.Reason + ". "
+	if l.Rebuilt == nil {
+		return text + "It is being rebuilt."
+	}
+	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", l.Rebuilt.Format(time.DateTime), l.Returned, l.Unowned)
+}
+
+func budgetText(limits map[string]string) string {
+	var parts []string
+	for name, limit := range limits {
+		parts = append(parts, name+" "+limit)
+	}
+	slices.Sort(parts)
+	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
+// budgetSheet has a row for each budget of each scope.
+func budgetSheet() sheet {
+	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "used up"}}
+}
+
+func (s *sheet) addBudgets(scope string, budgets []admin.Budget) {
+	for _, b := range budgets {
+		s.add(scope, b.Name, b.Limit, b.Used, b.Reserved, b.Left, b.UsedUp)
+	}
+}
+
+func owner(team, key string) string {
+	return cmp.Or(strings.Trim(team+"/"+key, "/"), "organisation")
+}
+
+func holdsPage(l *struct{ Holds []admin.Hold }, _ asked) page {
+	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "gateway", "decision"}}
+	for _, h := range l.Holds {
+		a := h.Reserves
+		s.add(h.ID, age(h.Age), h.State, moment(h.Until), h.Operation, h.Name, h.Resource, owner(h.Team, h.Key),
+			a.PerHour, a.Runs, a.GPUs, a.Pods, a.Workers, a.VolumeGB, h.Gateway, h.Decision)
+	}
+	return page{sheets: []sheet{s}}
+}
+
+// age is seconds as people read them.
+func age(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+}
+
+// costsPage has a column for each group, and of resources their names, too.
+func costsPage(c *admin.Costs, a asked) page {
+	timed := a.Get("bucket") != "total"
+	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
+	var header []string
+	if timed {
+		header = append(header, "start")
+	}
+	for _, by := range groups {
+		header = append(header, by)
+		if by == "resource" {
+			header = append(header, "kind", "name", "gpu", "dc")
+		}
+	}
+	s := sheet{append(header, "usd")}
+	for _, r := range c.Rows {
+		var row []string
+		if timed {
+			row = append(row, r.Start.Format(time.RFC3339))
+		}
+		for _, by := range groups {
+			row = append(row, costCells(&r, by)...)
+		}
+		s = append(s, append(row, r.USD))
+	}
+	if a.out.people() {
+		total := make([]string, len(s[0]))
+		total[0], total[len(total)-1] = "total", c.Total
+		s = append(s, total)
+	}
+	return page{sheets: []sheet{s}}
+}
+
+// costCells are the cells of one group.
+func costCells(r *admin.Cost, by string) []string {
+	if label, ok := strings.CutPrefix(by, "label:"); ok {
+		return []string{r.Labels[label]}
+	}
+	if by == "resource" {
+		return []string{r.Resource, r.Kind, r.Name, r.GPU, r.DataCenter}
+	}
+	return []string{map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by]}
+}
+
+func forecastPage(f *admin.Forecasts, _ asked) page {
+	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}, budgetSheet()
+	for _, r := range f.Scopes {
+		budgets.addBudgets(r.Scope, r.Budgets)
+		s.add(r.Scope, r.PerHour, r.Today, r.Day.Expected, r.Day.Low, r.Day.High, r.ThisMonth, r.Month.Expected, r.Month.Low, r.Month.High, r.Days)
+	}
+	if len(budgets) == 1 {
+		return page{sheets: []sheet{s}}
+	}
+	return page{sheets: []sheet{s, budgets}}
+}
+
+func idlePage(l *admin.IdleList, a asked) page {
+	if l.At == nil && a.out.people() {
+		return page{said: []string{"The platform was not looked at yet."}}
+	}
+	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "kept_until", "stop_at"}}
+	for _, r := range l.Resources {
+		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Reason, moment(&r.Since), r.PerMonth, moment(r.Kept), moment(r.StopAt))
+	}
+	return page{sheets: []sheet{s}}
+}
+
+// moment is a time in RFC 3339, or "" if there is none.
+func moment(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+func keptLine(k *admin.Kept) string {
+	if k.Until == nil {
+		return k.Resource + " is no longer kept"
+	}
+	return k.Resource + " is kept until " + moment(k.Until)
+}
+
+func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {
+	t := sheet{{"approval", "state", "until", "caller", "call", "asks", "usd", "refused by", "answered by", "used by"}}
+	for _, r := range l.Approvals {
+		by := make([]string, len(r.Refusals))
+		for i, refusal := range r.Refusals {
+			by[i] = refusal.By
+		}
+		answered := ""
+		if r.Answer != nil {
+			answered = r.Answer.By
+		}
+		t.add(r.ID, r.State, r.Until.UTC().Format(time.DateTime), owner(r.Team, r.Key), r.Call, cmp.Or(r.Asks, "-"), priceOf(r.USD, r.Per), strings.Join(by, ", "), answered, r.UsedBy)
+	}
+	return page{sheets: []sheet{t}}
+}
+
+// priceOf is a price with what it is for, e.g. "0.43274/hour".
+func priceOf(usd string, per approval.Unit) string {
+	if usd == "" {
+		return "unknown"
+	}
+	return usd + "/" + string(per)
+}
+
+func grantedLine(r *approval.Record) string {
+	price := "of unknown price"
+	if r.Answer != nil && r.Answer.MaxUSD != "" {
+		price = fmt.Sprintf("for at most %s USD per %s", r.Answer.MaxUSD, r.Per)
+	}
+	return fmt.Sprintf("%s: %s may make %s once until %s, %s", r.ID, owner(r.Team, r.Key), r.Call, r.Until.UTC().Format(time.RFC3339), price)
+}
+
+func decisionsPage(l *struct {
+	Decisions  []explain.Summary
+	Incomplete string
+}, _ asked,
+) page {
+	t := sheet{{"decision", "time", "org", "team", "key", "operation", "status", "policies"}}
+	for _, s := range l.Decisions {
+		var said []string
+		if s.Own != nil {
+			said = append(said, strings.TrimSpace(s.Own.Resource+" "+s.Own.Did))
+		}
+		for _, part := range []struct {
+			word string
+			list []string
+		}{{"denied", s.Denied}, {"warned", s.Warned}, {"shadow", s.Shadowed}, {"excepted", s.Excepted}, {"changed", s.Changed}} {
+			if len(part.list) > 0 {
+				said = append(said, part.word+" "+strings.Join(part.list, ", "))
+			}
+		}
+		t.add(s.DecisionID, s.Time.UTC().Format("01-02 15:04:05"), s.Org, s.Team, s.Key, s.Dialect+" "+s.Operation, s.Status, strings.Join(said, "; "))
+	}
+	p := page{sheets: []sheet{t}}
+	if l.Incomplete != "" {
+		p.said = []string{l.Incomplete}
+	}
+	return p
+}
+
+// legacyPage is what programs read as CSV, or what people do.
+func legacyPage(l *struct{ Calls []admin.LegacyCall }, a asked) page {
+	if !a.out.people() {
+		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
+		for _, c := range l.Calls {
+			t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["2xx"], c.Statuses["4xx"], c.Statuses["5xx"],
+				c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339), strings.Join(c.V2, " "), strings.Join(usage.Names(c.Lost), " "))
+		}
+		return page{sheets: []sheet{t}}
+	}
+	if len(l.Calls) == 0 {
+		return page{said: []string{"No calls to retired interfaces."}}
+	}
+	t := sheet{{"org", "key", "program", "interface", "operation", "calls", "failed", "last seen", "in v2", "without a place in v2"}}
+	for _, c := range l.Calls {
+		t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["4xx"]+c.Statuses["5xx"],
+			c.Last.UTC().Format(time.DateTime), cmp.Or(strings.Join(c.V2, ", "), "nothing"), lostFields(c))
+	}
+	return page{sheets: []sheet{t}}
+}
+
+// lostFields tells which fields had no place in v2, the most frequent first.
+func lostFields(c admin.LegacyCall) string {
+	fields := usage.Names(c.Lost)
+	for i, f := range fields {
+		fields[i] = fmt.Sprintf("%s (%d)", f, c.Lost[f])
+	}
+	return strings.Join(fields, ", ")
+}
+
+func envoysPage(l *struct {
+	Groups []xds.GroupStatus
+	Nodes  []xds.Node
+}, _ asked,
+) page {
+	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
+	for _, g := range l.Groups {
+		since, why := "", ""
+		if r := g.Refused; r != nil {
+			since, why = r.Since.UTC().Format(time.RFC3339), r.Type+" by "+r.Node+": "+r.Reason
+			if r.Withdrawn {
+				why = "withdrawn, " + why
+			}
+		}
+		groups.add(g.Group, g.Nodes, g.Here, since, why)
+	}
+	t := sheet{{"node", "group", "envoy", "resources", "served", "accepted", "refused"}}
+	for _, n := range l.Nodes {
+		for _, r := range n.Resources {
+			refused := ""
+			if r.Refused != "" {
+				refused = r.Refused + ": " + r.Reason
+			}
+			t.add(n.ID, n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
+		}
+	}
+	return page{sheets: []sheet{groups, t}}
+}
