@@ -187,18 +187,7 @@ func (d decisions) Find(ctx context.Context, org, id string) (any, error) {
 
 // List implements admin.Decisions.
 func (d decisions) List(ctx context.Context, asked admin.DecisionQuery) (any, error) {
-	q := explain.Query(asked)
-	own := d.g.history.List(q)
-	if d.g.archive == nil {
-		return own, nil
-	}
-	var errs []error
-	lists := [][]explain.Summary{own}
-	for _, org := range d.orgs(q.Org) {
-		list, err := d.g.archive.list(ctx, org, q)
-		lists, errs = append(lists, list), append(errs, err)
-	}
-	return q.Newest(lists...), errors.Join(errs...)
+	return d.list(ctx, explain.Query(asked))
 }
 
 // Log implements admin.Decisions.

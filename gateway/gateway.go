@@ -407,6 +407,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Policies:  g.policyStatus,
 		Decisions: decisions{g},
+		Fleet:     fleet{g},
 		Shapes:    adminShapes(),
 		Orgs:      g.tenants,
 	})

@@ -98,6 +98,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return background(g.images.Run(ctx)) })
 	group.Go(func() error { return background(g.watchExceptions(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
+	group.Go(func() error { return fleet{g}.announce(watch) })
 	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
 	group.Go(func() error { g.runKeys(watch); return nil }) // keys are revoked while the doors drain, too
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })

@@ -58,6 +58,7 @@ func told[A any](say func(answer *A) string) view {
 // views has the views of commands that the plain one does not suit, by command.
 func views() map[string]view {
 	return map[string]view{
+		"status":      of(overviewPage),
 		"limits show": of(limitsPage),
 		"spend show":  of(ledgerPage),
 		"spend holds": of(holdsPage),
@@ -122,6 +123,7 @@ func plainPage(v reflect.Value) (p page) {
 func plainSheet(list reflect.Value) sheet {
 	s := sheet{{}}
 	fields := reflect.VisibleFields(list.Type().Elem())
+	fields = slices.DeleteFunc(fields, func(f reflect.StructField) bool { return f.Anonymous })
 	for _, f := range fields {
 		s[0] = append(s[0], jsonName(&f))
 	}
@@ -156,6 +158,33 @@ func cell(v reflect.Value) string {
 		return string(text)
 	}
 	return fmt.Sprint(v)
+}
+
+// overviewPage has a table for each list, and a sentence for what there is none of.
+func overviewPage(o *admin.Overview, _ asked) (p page) {
+	for _, part := range []struct {
+		list any
+		none string
+	}{
+		{o.Gateways, ""},
+		{o.Budgets, "No budget is near its end."},
+		{o.Refused, "Nothing was refused today."},
+		{o.Idle, "No money is spent on idle resources."},
+		{o.Drift, "No ledger differs from the platform."},
+	} {
+		if list := reflect.ValueOf(part.list); list.Len() > 0 {
+			p.sheets = append(p.sheets, plainSheet(list))
+		} else if part.none != "" {
+			p.said = append(p.said, part.none)
+		}
+	}
+	for _, what := range o.Unknown {
+		p.said = append(p.said, "Unknown: "+what+".")
+	}
+	if len(p.said) > 0 {
+		p.said = append(p.said, "")
+	}
+	return p
 }
 
 func limitsPage(l *struct{ Windows []admin.Window }, _ asked) page {

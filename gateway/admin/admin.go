@@ -42,6 +42,7 @@ type Deps struct {
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
+	Fleet     Fleet
 	Shapes    Shapes
 	// Orgs lists the organisations that are configured.
 	Orgs func() []row.Tenant

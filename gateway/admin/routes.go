@@ -22,6 +22,15 @@ func (d Deps) Rows() []row.Row {
 		{Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.openAPI)},
 		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: row.Viewer, Ask: row.Do(d.status)},
 		{
+			Pattern: "GET /admin/overview", Summary: "What wants a look: gateways, budgets, refusals, idle money, drift", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
+			Commands: []row.Command{{
+				Use: "status", Short: "Show what wants a look: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
+				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
+that are nearly used up; what was refused today, for what; what idle resources
+cost; and where a ledger may differ from the platform.`,
+			}},
+		},
+		{
 			Pattern: "GET /admin/orgs", Summary: "Organisations, their teams and policies", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.orgs),
 			Commands: []row.Command{{Use: "orgs", Example: "tollgate orgs"}},
 		},

@@ -22,6 +22,9 @@ func (p Prefix) Legacy() string { return p.Of("legacy") }
 
 func (p Prefix) Limits() string { return p.Of("rl:") }
 
+// Running is the key of what the gateways that run say of themselves.
+func (p Prefix) Running() string { return p.Limits() + "running" }
+
 // Usage begins the keys of who calls the retired interfaces.
 func (p Prefix) Usage() string { return p.Of("usage") }
 

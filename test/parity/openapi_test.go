@@ -66,6 +66,7 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"GET", "/admin/openapi.json", "", "", 200},
 		{"GET", "/admin/status", "", "", 200},
 		{"GET", "/admin/orgs", "", "", 200},
+		{"GET", "/admin/overview", "", "", 200},
 		{"GET", "/admin/limits", "org=acme", "", 200},
 		{"GET", "/admin/limits", "org=none", "", 404},
 		{"POST", "/admin/limits/reset", "org=acme&scope=nonsense", "", 400},

@@ -1,0 +1,164 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// Fleet knows the gateways that share a store, and what they have refused.
+type Fleet interface {
+	// Gateways lists those that run, this one first. With an error it is this one alone.
+	Gateways(ctx context.Context) ([]Instance, error)
+	// Refused counts what was refused today, in the organisation's zone, the most frequent first.
+	Refused(ctx context.Context, org string) ([]Refused, error)
+}
+
+// Instance is a gateway that runs.
+type Instance struct {
+	Instance string `json:"instance"`
+	Version  string `json:"version"`
+	// Revision is that of the configuration in force, Loaded since when.
+	Revision string    `json:"revision"`
+	Loaded   time.Time `json:"loaded"`
+	// Fault is why the newest configuration was not taken, empty when it was.
+	Fault string `json:"fault,omitempty"`
+	// At is when the gateway said so.
+	At time.Time `json:"at"`
+}
+
+// Refused is what was refused for one reason. Decision is the latest.
+type Refused struct {
+	Org string `json:"org"`
+	// Reason is a policy, a limit, a budget, or a kind of problem.
+	Reason   string `json:"reason"`
+	Calls    int    `json:"calls"`
+	Decision string `json:"decision"`
+}
+
+// NearBudget is a budget of which at least nearPercent are taken, or which is expected to be used up before its period ends.
+type NearBudget struct {
+	Org     string `json:"org"`
+	Scope   string `json:"scope"`
+	Percent int    `json:"percent"`
+	Budget
+}
+
+// nearPercent is how full a budget is that is near its end.
+const nearPercent = 80
+
+// IdleMoney is what an organisation pays for resources that do not work, USD a month.
+type IdleMoney struct {
+	Org       string `json:"org"`
+	Resources int    `json:"resources"`
+	PerMonth  string `json:"perMonth"`
+}
+
+// Drift is where a ledger may not be what the platform has: it is not complete, has resources that nobody is known to have made, or holds
+// whose call's end is not known.
+type Drift struct {
+	Org      string `json:"org"`
+	Complete bool   `json:"complete"`
+	Unowned  int    `json:"unowned"`
+	Open     int    `json:"open"`
+}
+
+// Overview is what operators look at first. Each list has what wants a look, and is empty when there is none.
+type Overview struct {
+	At time.Time `json:"at"`
+	// Gateways is empty for those who are bound to an organisation.
+	Gateways []Instance   `json:"gateways"`
+	Budgets  []NearBudget `json:"budgets"`
+	Refused  []Refused    `json:"refused"`
+	Idle     []IdleMoney  `json:"idle"`
+	Drift    []Drift      `json:"drift"`
+	// Unknown says what could not be read.
+	Unknown []string `json:"unknown"`
+}
+
+func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, error) {
+	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	if s.Org == "" {
+		var err error
+		o.Gateways, err = d.Fleet.Gateways(ctx)
+		o.missed("other gateways", err)
+	}
+	for _, t := range s.Visible() {
+		if p.Org == "" || string(p.Org) == t.ID {
+			o.add(ctx, &d, t.ID)
+		}
+	}
+	slices.SortStableFunc(o.Budgets, func(a, b NearBudget) int { return cmp.Compare(b.Percent, a.Percent) })
+	return o, nil
+}
+
+// missed notes what could not be read. That an organisation has none of it is no such error.
+func (o *Overview) missed(what string, err error) {
+	if _, none := errors.AsType[BadRequestError](err); err != nil && !none {
+		o.Unknown = append(o.Unknown, what+": the shared store does not answer")
+	}
+}
+
+// add adds what is to be said of an organisation.
+func (o *Overview) add(ctx context.Context, d *Deps, org string) {
+	l, err := d.Spend.Show(ctx, org)
+	o.missed("budgets of "+org, err)
+	if err == nil {
+		o.near(org, l)
+		o.drifted(org, l)
+	}
+	idle, err := d.Spend.Idle(ctx, org)
+	o.missed("idle resources of "+org, err)
+	if err == nil && len(idle.Resources) > 0 {
+		var sum float64
+		for _, r := range idle.Resources {
+			sum += decimal(r.PerMonth)
+		}
+		o.Idle = append(o.Idle, IdleMoney{org, len(idle.Resources), strconv.FormatFloat(sum, 'f', 2, 64)})
+	}
+	refused, err := d.Fleet.Refused(ctx, org)
+	o.missed("refusals of "+org, err)
+	o.Refused = append(o.Refused, refused...)
+}
+
+func (o *Overview) near(org string, l *Ledger) {
+	for _, b := range l.Scopes {
+		for _, budget := range b.Budgets {
+			n := NearBudget{org, b.Scope, 100, budget}
+			if limit := decimal(budget.Limit); limit > 0 {
+				n.Percent = int(100 * (decimal(budget.Used) + decimal(budget.Reserved)) / limit)
+			}
+			if n.Percent >= nearPercent || budget.UsedUp != "" {
+				o.Budgets = append(o.Budgets, n)
+			}
+		}
+	}
+}
+
+func (o *Overview) drifted(org string, l *Ledger) {
+	d := Drift{Org: org, Complete: l.Complete}
+	for _, r := range l.Resources {
+		if r.Team+r.Key == "" {
+			d.Unowned++
+		}
+	}
+	for _, h := range l.Holds {
+		if h.Open {
+			d.Open++
+		}
+	}
+	if !d.Complete || d.Unowned+d.Open > 0 {
+		o.Drift = append(o.Drift, d)
+	}
+}
+
+// decimal reads an amount of ours.
+func decimal(text string) float64 {
+	n, _ := strconv.ParseFloat(text, 64) // it was written by us
+	return n
+}
