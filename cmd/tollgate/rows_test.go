@@ -56,15 +56,21 @@ func byHand() map[string]string {
 	}
 }
 
-// Every command is a view on a row, or listed with the reason why it is none; and each row's name leads to its command.
-func TestCommandsAreRows(t *testing.T) {
-	t.Parallel()
+// rowNames has the commands that are rows.
+func rowNames() map[string]bool {
 	rows := make(map[string]bool)
 	for _, r := range gateway.AdminRows() {
 		for _, c := range r.Commands {
 			rows[nameOf(c.Use)] = true
 		}
 	}
+	return rows
+}
+
+// Every command is a view on a row, or listed with the reason why it is none; and each row's name leads to its command.
+func TestCommandsAreRows(t *testing.T) {
+	t.Parallel()
+	rows := rowNames()
 	hand := byHand()
 	var found []string
 	for _, c := range shown(newRoot()) {
