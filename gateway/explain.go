@@ -131,11 +131,12 @@ func callerOf(c *settings.Config, q Question) (*identity.Caller, error) {
 	if q.Key != "" {
 		return keyCaller(c, q)
 	}
-	if c.Org(q.Org) == nil {
+	if q.Org == "" {
 		return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
-	if q.Team != "" && !c.HasTeam(q.Org, q.Team) {
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %q has no team %q", q.Org, q.Team)}
+	s := row.Scope{Orgs: tenantsOf(c)}
+	if missing := cmp.Or(s.NoOrg(q.Org), s.NoTeam(q.Org, q.Team)); missing != "" {
+		return nil, admin.BadRequestError{Reason: missing}
 	}
 	return &identity.Caller{Org: q.Org, Team: q.Team, Roles: q.Roles}, nil
 }
@@ -197,7 +198,7 @@ func (d decisions) Log(ctx context.Context, w io.Writer, org string, since time.
 	}
 	file := d.g.started.Decisions.File
 	if file == nil {
-		return row.Refusal{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
+		return row.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
 	}
 	return decisionlog.Copy(ctx, file, w, org, since)
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -409,7 +410,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Decisions: decisions{g},
 		Fleet:     fleet{g},
 		Shapes:    adminShapes(),
-		Orgs:      g.tenants,
+		Orgs:      func() []row.Tenant { return tenantsOf(g.current.Load().config) },
 	})
 }
 

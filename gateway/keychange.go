@@ -238,7 +238,7 @@ func refused(err error) error {
 	if !ok {
 		return err
 	}
-	return row.Refusal{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
+	return row.RefusedError{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
 }
 
 // List implements admin.Keys.

@@ -1,10 +1,10 @@
 package gateway
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -117,8 +117,8 @@ func (t *taken) unfit(o *settings.Org, k *madeKey, made map[identity.Digest]int)
 		return "its organisation is not configured"
 	case t.ids[o.ID][k.ID]:
 		return "the configuration has a key of this id"
-	case k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }):
-		return fmt.Sprintf("the organisation has no team %q", k.Team)
+	case k.Team != "" && !slices.Contains(teamIDs(o), k.Team):
+		return row.Unknown("team of "+o.ID, k.Team, teamIDs(o))
 	case slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return made[d.Digest] > 1 || t.keys.HasDigest(d.Digest) }):
 		return "another key has the same secret"
 	}

@@ -163,7 +163,7 @@ func (g *Gateway) issuer(name string) (oidc.Config, error) {
 		}
 	}
 	if len(found) == 0 {
-		return oidc.Config{}, row.Refusal{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
+		return oidc.Config{}, row.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
 	}
 	if slices.ContainsFunc(found, func(c oidc.Config) bool { return c.URL != found[0].URL }) {
 		return oidc.Config{}, admin.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
@@ -209,7 +209,7 @@ func (a adminTokens) Revoke(ctx context.Context, issuer, token, subject, by stri
 	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(keyMemory, c.Lasts()))}
 	err = a.g.tokens.add(ctx, next)
 	if errors.Is(err, record.ErrFull) {
-		return next, row.Refusal{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
+		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}
 	if err != nil {
 		return next, err

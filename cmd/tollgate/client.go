@@ -35,6 +35,14 @@ func adminFlag(cmd *cobra.Command, base *string) {
 	cmd.Flag("admin").DefValue = defaultAdmin // help does not depend on the environment
 }
 
+// urlOf is an address as a URL; without a scheme it is one of HTTP.
+func urlOf(address string) string {
+	if address = strings.TrimSuffix(address, "/"); !strings.Contains(address, "://") {
+		return "http://" + address
+	}
+	return address
+}
+
 // adminClient asks a gateway's operators' listener.
 type adminClient struct{ base string }
 
@@ -96,10 +104,7 @@ const maxAnswer = 64 << 20
 // open makes a request. The caller closes the body of its answer, which is none of a
 // fault.
 func (c *adminClient) open(ctx context.Context, method, target string, question io.Reader) (*http.Response, error) {
-	base := strings.TrimSuffix(c.base, "/")
-	if !strings.Contains(base, "://") {
-		base = "http://" + base
-	}
+	base := urlOf(c.base)
 	req, err := http.NewRequestWithContext(ctx, method, base+target, question)
 	if err != nil {
 		return nil, fmt.Errorf("--admin %s: %w", c.base, err)

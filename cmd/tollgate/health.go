@@ -43,9 +43,9 @@ of the listener, whose names are seldom those of this host.`,
 				}
 			}
 			if live {
-				return probe(ctx, base+"/livez", cmd.OutOrStdout())
+				return probe(ctx, urlOf(base)+"/livez", cmd.OutOrStdout())
 			}
-			return probe(ctx, base+"/readyz", cmd.OutOrStdout())
+			return probe(ctx, urlOf(base)+"/readyz", cmd.OutOrStdout())
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file to take the address from")

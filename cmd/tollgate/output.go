@@ -150,11 +150,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-	if near := row.Nearest(args[0], names); near != "" {
-		return fmt.Errorf("%s, did you mean %q?", text, near)
-	}
-	return fmt.Errorf("%s; there are %s", text, strings.Join(names, ", "))
+	return errors.New(row.Unknown("command of "+cmd.CommandPath(), args[0], names))
 }
 
 // wrongFlag explains a flag that there is none of.

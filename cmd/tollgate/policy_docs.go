@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/document"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/policycheck"
@@ -46,7 +48,8 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 		pages = map[string][]byte{what + ".md": page}
 	} else if what != "" {
 		if info, err := os.Stat(what); err != nil || !info.IsDir() {
-			return fmt.Errorf("there is no built-in policy %q, and no such directory", what)
+			names, _ := policyNames(cmd, nil, "")
+			return errors.New(row.Unknown("policy or directory", what, names))
 		}
 		if pages, err = ownDocs(what); err != nil {
 			return faulty(cmd, what, policycheck.Join(policycheck.Faults(err)))

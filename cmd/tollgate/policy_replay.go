@@ -178,10 +178,10 @@ func (p *policyReplay) engine(isDir bool) (*policies.Engine, error) {
 }
 
 func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
-	switch {
-	case p.decisions == "":
+	switch p.decisions {
+	case "":
 		return p.ask(ctx, engine, opts)
-	case p.decisions == "-":
+	case "-":
 		return replay.Run(ctx, stdin, engine, opts)
 	}
 	f, err := os.Open(p.decisions)

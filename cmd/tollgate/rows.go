@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -177,12 +178,12 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 
 // named is a judge of arguments that says which is missing.
 func named(arguments []string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
+	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(arguments):
-			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), arguments[len(args)])
+			return fmt.Errorf("%s is missing", arguments[len(args)])
 		case len(args) > len(arguments):
-			return fmt.Errorf("%s: %q is one argument too many", cmd.CommandPath(), args[len(arguments)])
+			return fmt.Errorf("%q is one argument too many", args[len(arguments)])
 		}
 		return nil
 	}
@@ -196,9 +197,7 @@ func (c *rowCommand) query(args []string) (url.Values, error) {
 			q.Set(name, value)
 		}
 	}
-	for name, values := range c.given {
-		q[name] = values
-	}
+	maps.Copy(q, c.given)
 	arguments := argumentsOf(c.told.Use)
 	names := c.positions(arguments)
 	for i, word := range arguments {

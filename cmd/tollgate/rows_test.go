@@ -148,14 +148,16 @@ func tell(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestWrongCommandLines(t *testing.T) {
 	t.Setenv(adminEnv, "http://127.0.0.1:1")
 	for line, want := range map[string]string{
-		"limts":                         `2 tollgate: tollgate has no command "limts", did you mean "limits"?`,
-		"limts --admin x":               `2 tollgate: tollgate has no command "limts", did you mean "limits"?`,
-		"limits shw acme --admin x":     `2 tollgate: tollgate limits has no command "shw", did you mean "show"?`,
-		"limits show":                   "2 tollgate: tollgate limits show: ORG is missing",
-		"limits show acme x":            `2 tollgate: tollgate limits show: "x" is one argument too many`,
+		"limts":                         `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: approvals, audit, `,
+		"limts --admin x":               `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: approvals, audit, `,
+		"limits shw acme --admin x":     `2 tollgate: no command of tollgate limits is called "shw", did you mean "show"?; known: reset, show`,
+		"limits show":                   "2 tollgate: ORG is missing",
+		"limits show acme x":            `2 tollgate: "x" is one argument too many`,
 		"limits show acme --outptu csv": "2 tollgate: unknown flag: --outptu, did you mean --output?",
 		"limits show acme -o pdf":       `2 tollgate: invalid argument "pdf" for "-o, --output" flag: expected table, json, yaml, csv`,
 		"limits show acme":              "1 tollgate: no gateway answers at http://127.0.0.1:1 (dial tcp 127.0.0.1:1: connect: connection refused): name its operators' listener with --admin or TOLLGATE_ADMIN",
+		"policy docs gpu_cout":          `1 tollgate: no policy or directory is called "gpu_cout", did you mean "gpu_count"?`,
+		"health --admin 127.0.0.1:1":    "1 tollgate: no gateway answers at http://127.0.0.1:1",
 		"health":                        "1 tollgate: no gateway answers at http://127.0.0.1:1",
 		"spend history acme --bucket x": `2 tollgate: invalid argument "x" for "--bucket" flag: expected hour, day, month or total`,
 		"spend keep acme p --for soon":  `2 tollgate: invalid argument "soon" for "--for" flag: expected a duration such as 90m or 7d`,

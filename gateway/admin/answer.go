@@ -73,17 +73,17 @@ func writeText(w http.ResponseWriter, media string, text row.Writer) {
 
 // problem is every refusal of this listener (RFC 9457). Errors are those of parameters.
 type problem struct {
-	Title  string     `json:"title"`
-	Status int        `json:"status"`
-	Detail string     `json:"detail"`
-	Errors row.Faults `json:"errors,omitempty"`
+	Title  string          `json:"title"`
+	Status int             `json:"status"`
+	Detail string          `json:"detail"`
+	Errors row.FaultsError `json:"errors,omitempty"`
 }
 
 // fail answers with what is wrong.
 func fail(w http.ResponseWriter, err error) {
-	faults, _ := errors.AsType[row.Faults](err)
+	faults, _ := errors.AsType[row.FaultsError](err)
 	bad, isBad := errors.AsType[BadRequestError](err)
-	refused, isRefused := errors.AsType[row.Refusal](err)
+	refused, isRefused := errors.AsType[row.RefusedError](err)
 	status, detail := http.StatusServiceUnavailable, "the shared store does not answer"
 	switch {
 	case faults != nil:

@@ -112,7 +112,7 @@ type priced struct {
 type summed struct {
 	priced
 
-	By    []string `query:"by" doc:"what to group by, with commas or more than once: team, key, kind, resource, gpu, dc, label:NAME"`
+	By    []string `query:"by" doc:"what to group by, with commas between: team, key, kind, resource, gpu, dc, label:NAME"`
 	Limit int      `query:"limit" doc:"how many rows at most; absent is all"`
 }
 
@@ -175,7 +175,7 @@ func (d Deps) forecast(ctx context.Context, _ row.Scope, p forecasting) (*Foreca
 	}
 	forecasts.Scopes = slices.DeleteFunc(forecasts.Scopes, func(f Forecast) bool {
 		kind, id, _ := strings.Cut(f.Scope, " ")
-		return !(kind == "team" && slices.Contains(p.Team, row.Team(id)) || kind == "key" && slices.Contains(p.Key, id))
+		return (kind != "team" || !slices.Contains(p.Team, row.Team(id))) && (kind != "key" || !slices.Contains(p.Key, id))
 	})
 	return forecasts, nil
 }

@@ -24,7 +24,7 @@ type Decisions interface {
 	// that is "", is a BadRequestError.
 	Explain(ctx context.Context, org string, question []byte) (any, error)
 	// Log writes the decision log of this gateway, one JSON object per line: the events of
-	// an organisation that are no older than since. It returns ErrNoOrg or a row.Refusal
+	// an organisation that are no older than since. It returns ErrNoOrg or a row.RefusedError
 	// before it writes anything.
 	Log(ctx context.Context, w io.Writer, org string, since time.Time) error
 	// Audit holds what an organisation has against its policies. It returns ErrNoOrg for
@@ -48,7 +48,7 @@ type DecisionQuery struct {
 func (d Deps) audit(ctx context.Context, _ row.Scope, p scoped) (any, error) {
 	x, err := d.Decisions.Audit(ctx, string(p.Org))
 	if err != nil && !errors.Is(err, ErrNoOrg) {
-		err = row.Refusal{Status: http.StatusBadGateway, Reason: err.Error()}
+		err = row.RefusedError{Status: http.StatusBadGateway, Reason: err.Error()}
 	}
 	return x, err
 }
@@ -95,7 +95,7 @@ type identified struct {
 func (d Deps) decision(ctx context.Context, s row.Scope, p identified) (any, error) {
 	x, err := d.Decisions.Find(ctx, s.Org, p.ID)
 	if err == nil && x == nil {
-		err = row.Refusal{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
+		err = row.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 	}
 	return x, err
 }
@@ -106,7 +106,7 @@ type asked struct{ Question row.Body }
 func (d Deps) explain(ctx context.Context, s row.Scope, p asked) (any, error) {
 	x, err := d.Decisions.Explain(ctx, s.Org, p.Question)
 	if _, bad := errors.AsType[BadRequestError](err); err != nil && !bad {
-		err = row.Refusal{Status: http.StatusInternalServerError, Reason: err.Error()}
+		err = row.RefusedError{Status: http.StatusInternalServerError, Reason: err.Error()}
 	}
 	return x, err
 }

@@ -48,7 +48,7 @@ func (history) Log(_ context.Context, w io.Writer, org string, since time.Time) 
 		_, err := fmt.Fprintf(w, "{\"since\":%q}\n", since.Format(time.RFC3339))
 		return err
 	case "none":
-		return row.Refusal{Status: 409, Reason: "no file"}
+		return row.RefusedError{Status: 409, Reason: "no file"}
 	}
 	return admin.ErrNoOrg
 }

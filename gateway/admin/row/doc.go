@@ -11,7 +11,7 @@
 //	func (d deps) limits(ctx context.Context, s row.Scope, p windows) (windowList, error)
 //
 // Nobody calls it but [Row.Ask], which refuses a scope without the role, and parameters that are unknown, missing, repeated or of another
-// type. What is refused is a [Refusal] or [Faults]; both name what would have been accepted.
+// type. What is refused is a [RefusedError] or [FaultsError]; both name what would have been accepted.
 //
 // The package is a leaf: it knows no feature of the gateway.
 package row

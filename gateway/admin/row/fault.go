@@ -19,41 +19,38 @@ type Fault struct {
 }
 
 // Bad returns the fault of one parameter.
-func Bad(parameter, format string, args ...any) Faults {
-	return Faults{{Parameter: parameter, Detail: fmt.Sprintf(format, args...)}}
+func Bad(parameter, format string, args ...any) FaultsError {
+	return FaultsError{{Parameter: parameter, Detail: fmt.Sprintf(format, args...)}}
 }
 
-// Error implements error.
-func (f Fault) Error() string { return f.Parameter + ": " + f.Detail }
-
-// Faults are all that is wrong with the parameters of a question.
-type Faults []Fault
+// FaultsError is all that is wrong with the parameters of a question.
+type FaultsError []Fault
 
 // Error implements error.
-func (f Faults) Error() string {
+func (f FaultsError) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
-		lines[i] = fault.Error()
+		lines[i] = fault.Parameter + ": " + fault.Detail
 	}
 	return strings.Join(lines, "; ")
 }
 
 // Status is that of the answer: 404 if something named is not there, and 400 otherwise.
-func (f Faults) Status() int {
+func (f FaultsError) Status() int {
 	if slices.ContainsFunc(f, func(fault Fault) bool { return fault.Missing }) {
 		return http.StatusNotFound
 	}
 	return http.StatusBadRequest
 }
 
-// Refusal is why a question is not answered, with the status that says so.
-type Refusal struct {
+// RefusedError is why a question is not answered, with the status that says so.
+type RefusedError struct {
 	Status int
 	Reason string
 }
 
 // Error implements error.
-func (e Refusal) Error() string { return e.Reason }
+func (e RefusedError) Error() string { return e.Reason }
 
 // Nearest returns the name that was probably meant, "" if none is near: a third of its letters may differ.
 func Nearest(written string, names []string) string {

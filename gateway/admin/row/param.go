@@ -203,10 +203,10 @@ func (p *Param) set(field reflect.Value, texts []string, org string, s Scope) Fa
 		missing := ""
 		switch v.(type) {
 		case Org:
-			missing = s.org(text)
+			missing = s.NoOrg(text)
 		case Team:
-			if org == "" || s.org(org) == "" {
-				missing = s.team(org, text)
+			if org == "" || s.NoOrg(org) == "" {
+				missing = s.NoTeam(org, text)
 			}
 		}
 		if missing != "" {
@@ -222,7 +222,7 @@ func (p *Param) set(field reflect.Value, texts []string, org string, s Scope) Fa
 }
 
 // unknown are the faults of parameters that there are none of.
-func (f *Func) unknown(values url.Values) (faults Faults) {
+func (f *Func) unknown(values url.Values) (faults FaultsError) {
 	names := make([]string, len(f.params))
 	for i, p := range f.params {
 		names[i] = p.Name
@@ -233,7 +233,7 @@ func (f *Func) unknown(values url.Values) (faults Faults) {
 	}
 	slices.Sort(given)
 	for _, name := range given {
-		if reason := unknown("parameter", name, names); reason != "" {
+		if reason := Unknown("parameter", name, names); reason != "" {
 			faults = append(faults, Fault{Parameter: name, Detail: reason})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -95,7 +96,7 @@ func Do[P, A any](ask func(ctx context.Context, s Scope, p P) (A, error)) Func {
 	return Func{
 		params: ParamsOf(in), in: in, out: reflect.TypeFor[A](),
 		call: func(ctx context.Context, s Scope, in reflect.Value) (any, error) {
-			p, _ := in.Interface().(P) // made of this type
+			p, _ := reflect.TypeAssert[P](in) // it was made of this type
 			a, err := ask(ctx, s, p)
 			if err != nil {
 				return nil, err
@@ -130,24 +131,24 @@ func (r *Row) Answers() reflect.Type {
 	return r.Ask.out
 }
 
-// Admit reports whether someone may ask this of an organisation, which may be "". The error is a [Refusal]. The organisation returned is
+// Admit reports whether someone may ask this of an organisation, which may be "". The error is a [RefusedError]. The organisation returned is
 // that which is asked about: the asker's own where none is named.
 func (r *Row) Admit(s Scope, org string) (string, error) {
 	switch {
 	case r.Role == Anyone:
 		return org, nil
 	case !s.Has(r.Role):
-		return "", Refusal{http.StatusForbidden, "the role " + string(r.Role) + " is required"}
+		return "", RefusedError{http.StatusForbidden, "the role " + string(r.Role) + " is required"}
 	case s.Org == "" || r.About == OfAsker:
 		return org, nil
 	case r.About == OfGateway || org != "" && org != s.Org:
-		return "", Refusal{http.StatusForbidden, "the token is bound to organisation " + s.Org}
+		return "", RefusedError{http.StatusForbidden, "the token is bound to organisation " + s.Org}
 	}
 	return s.Org, nil
 }
 
 // Reply asks the row. values are the parameters, those of the path among them, and body is the content of the request. The error is a
-// [Refusal], [Faults], or the function's own.
+// [RefusedError], [FaultsError], or the function's own.
 func (r *Row) Reply(ctx context.Context, s Scope, values url.Values, body []byte) (any, error) {
 	org, err := r.Admit(s, values.Get("org"))
 	if err != nil {
@@ -158,9 +159,7 @@ func (r *Row) Reply(ctx context.Context, s Scope, values url.Values, body []byte
 	}
 	if r.About == OfOrg && org != values.Get("org") {
 		bound := url.Values{}
-		for name, list := range values {
-			bound[name] = list
-		}
+		maps.Copy(bound, values)
 		bound.Set("org", org)
 		values = bound
 	}

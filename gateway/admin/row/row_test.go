@@ -82,7 +82,7 @@ func TestFaultsAreLocated(t *testing.T) {
 		"org=acme&limit=0&bucket=week": `bucket: "week": expected hour, day or month; limit: "0": expected`,
 	} {
 		_, err := ask(t, scope("", row.Operator), query)
-		faults, ok := errors.AsType[row.Faults](err)
+		faults, ok := errors.AsType[row.FaultsError](err)
 		if !ok {
 			t.Errorf("%q: %v, want faults", query, err)
 			continue

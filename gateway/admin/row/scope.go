@@ -76,17 +76,20 @@ func (s Scope) Visible() []Tenant {
 	return slices.DeleteFunc(slices.Clone(s.Orgs), func(t Tenant) bool { return t.ID != s.Org })
 }
 
-// org returns why an organisation cannot be asked about, "" if it can.
-func (s Scope) org(id string) string {
+// NoOrg returns why an organisation cannot be asked about, "" if it can.
+func (s Scope) NoOrg(id string) string {
 	ids := make([]string, 0, len(s.Orgs))
 	for _, t := range s.Visible() {
 		ids = append(ids, t.ID)
 	}
-	return unknown("organisation", id, ids)
+	return Unknown("organisation", id, ids)
 }
 
-// team returns why a team of an organisation, of any for "", cannot be asked about.
-func (s Scope) team(org, id string) string {
+// NoTeam returns why a team of an organisation, of any for "", cannot be asked about. No team, "", can.
+func (s Scope) NoTeam(org, id string) string {
+	if id == "" {
+		return ""
+	}
 	var ids []string
 	for _, t := range s.Visible() {
 		if org == "" || org == t.ID {
@@ -98,11 +101,11 @@ func (s Scope) team(org, id string) string {
 		what = "team of " + org
 	}
 	slices.Sort(ids)
-	return unknown(what, id, slices.Compact(ids))
+	return Unknown(what, id, slices.Compact(ids))
 }
 
-// unknown says that there is no such name, which is meant and which there are.
-func unknown(what, name string, known []string) string {
+// Unknown says that there is no such name, which is meant and which there are; "" if there is one.
+func Unknown(what, name string, known []string) string {
 	if slices.Contains(known, name) {
 		return ""
 	}
