@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// AdminRows returns what operators can ask any gateway, for those who ask: none of the rows can answer.
+// AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
 func AdminRows() []row.Row { return admin.Deps{Shapes: adminShapes()}.Rows() }
 
 func adminShapes() admin.Shapes {

@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// A gateway says every announceEvery that it runs. One that was silent for announceEnds is gone.
+// Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
 const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
 // fleet is the gateways that share a store, as operators see them.
 type fleet struct{ g *Gateway }
 
-// self is what this gateway says of itself.
+// self describes this gateway.
 func (f fleet) self() admin.Instance {
 	r := f.g.status.Report()
 	return admin.Instance{Instance: f.g.name, Version: f.g.deps.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Fault, At: f.g.deps.Now().UTC()}
@@ -41,7 +41,7 @@ func (f fleet) Gateways(ctx context.Context) ([]admin.Instance, error) {
 	return append([]admin.Instance{self}, others...), err
 }
 
-// announce says that this gateway runs, until ctx ends. A store that is away is told of elsewhere.
+// announce announces this gateway until ctx ends. It reports no fault of the store: others do.
 func (f fleet) announce(ctx context.Context) error {
 	beat := time.NewTicker(announceEvery)
 	defer beat.Stop()
@@ -58,7 +58,7 @@ func (f fleet) announce(ctx context.Context) error {
 	}
 }
 
-// announceOnce says it now, and forgets those that are gone.
+// announceOnce announces this gateway once, and removes the gateways that are gone.
 func (f fleet) announceOnce(ctx context.Context) {
 	text := must(json.Marshal(f.self()))
 	ctx, cancel := context.WithTimeout(ctx, f.g.current.Load().config.Limits.Timeout)
@@ -76,7 +76,7 @@ func (f fleet) announceOnce(ctx context.Context) {
 	_ = f.g.deps.Redis.HSet(ctx, key, f.g.name, text).Err()
 }
 
-// read returns what another gateway has said, nil if it has been silent for long.
+// read returns the announcement of another gateway, nil if it is too old.
 func (f fleet) read(text string) *admin.Instance {
 	var other admin.Instance
 	if json.Unmarshal([]byte(text), &other) != nil || f.g.deps.Now().Sub(other.At) >= announceEnds {
@@ -105,7 +105,7 @@ func (f fleet) Refused(ctx context.Context, org string) ([]admin.Refused, error)
 	return out, err
 }
 
-// refusedFor is why a call was refused, in a word: the policy, a limit, a budget, or the kind of problem.
+// refusedFor returns the reason for a refusal: the policy, "limit", "budget", or the kind of problem.
 func refusedFor(s *explain.Summary) string {
 	switch kind := problem.Kind(s.Refusal); {
 	case kind == problem.Forbidden && len(s.Denied) > 0:

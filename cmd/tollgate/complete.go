@@ -13,17 +13,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// completionTime bounds what a shell waits for a gateway.
+// completionTime bounds how long a shell waits for a gateway.
 const completionTime = time.Second
 
 type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// complete says what a flag is completed with.
+// complete registers the completion of a flag.
 func complete(cmd *cobra.Command, flag string, with completion) {
 	must(cmd.RegisterFlagCompletionFunc(flag, with))
 }
 
-// completeParam completes the flag of a parameter: names of what is configured, and enumerations.
+// completeParam completes the flag of a parameter: configured names, and enumerations.
 func completeParam(cmd *cobra.Command, flag string, p *row.Param) {
 	switch {
 	case p.OneOf != nil:
@@ -57,7 +57,7 @@ func completeArguments(cmd *cobra.Command, arguments []string) {
 	}
 }
 
-// configured asks the gateway for its organisations; none where it does not answer.
+// configuredOrgs asks the gateway for its organisations; none where it does not answer.
 func configuredOrgs(cmd *cobra.Command) []row.Tenant {
 	base, err := cmd.Flags().GetString("admin")
 	if err != nil {

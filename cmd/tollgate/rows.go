@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// addRows adds the commands that are rows of the operators' listener, below the commands that there are.
+// addRows adds the commands that are rows of the operators' listener, below the groups in root.
 func addRows(root *cobra.Command) {
 	for _, r := range gateway.AdminRows() {
 		for _, c := range r.Commands {
@@ -125,7 +125,7 @@ type paramFlag struct {
 	to url.Values
 }
 
-// String is what was given last, or the default.
+// String returns the last value, or the default.
 func (f *paramFlag) String() string {
 	if f.p == nil { // which help compares with
 		return ""
@@ -176,7 +176,7 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 	return names
 }
 
-// named is a judge of arguments that says which is missing.
+// named returns a check of arguments. Its error names the missing one.
 func named(arguments []string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -189,7 +189,7 @@ func named(arguments []string) cobra.PositionalArgs {
 	}
 }
 
-// query is what is asked.
+// query returns the parameters of the question.
 func (c *rowCommand) query(args []string) (url.Values, error) {
 	q := url.Values{}
 	for _, more := range []map[string]string{c.told.Defaults, c.told.Fixed} {
@@ -271,7 +271,7 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	return c.out.tables(w, p.sheets)
 }
 
-// flagNames are those that a command knows.
+// flagNames lists the flags of a command.
 func flagNames(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names

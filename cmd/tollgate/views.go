@@ -18,14 +18,14 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// asked is what was asked, and how the answer is written.
+// asked is a question: its parameters, and the format of the answer.
 type asked struct {
 	url.Values
 
 	out *output
 }
 
-// page is an answer as tables. What is said before them is for people.
+// page is an answer as tables. The sentences before them are for people.
 type page struct {
 	said   []string
 	sheets []sheet
@@ -160,7 +160,7 @@ func cell(v reflect.Value) string {
 	return fmt.Sprint(v)
 }
 
-// overviewPage has a table for each list, and a sentence for what there is none of.
+// overviewPage has a table for each list with entries, and a sentence for each without.
 func overviewPage(o *admin.Overview, _ asked) (p page) {
 	for _, part := range []struct {
 		list any
@@ -437,7 +437,7 @@ func decisionsPage(l *struct {
 	return p
 }
 
-// legacyPage is what programs read as CSV, or what people do.
+// legacyPage has more columns for programs than for people.
 func legacyPage(l *struct{ Calls []admin.LegacyCall }, a asked) page {
 	if !a.out.people() {
 		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}

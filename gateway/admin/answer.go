@@ -13,8 +13,8 @@ import (
 // maxBody bounds the content of a request.
 const maxBody = 1 << 20
 
-// answered returns the handler of a row: it asks with the parameters of a request, and answers with what the row returns or why it does
-// not.
+// answered returns the handler of a row: it passes the parameters of a request on, and writes the reply or the
+// refusal.
 func (d Deps) answered(r *row.Row) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		values := req.URL.Query()
@@ -59,7 +59,7 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// writeText writes an answer that is not JSON. What was written of one that ends early must not look whole.
+// writeText writes an answer that is not JSON. It aborts the connection of an answer that ends early, so that it does not look whole.
 func writeText(w http.ResponseWriter, media string, text row.Writer) {
 	w.Header().Set("Content-Type", media)
 	b := &begun{ResponseWriter: w}
@@ -79,7 +79,7 @@ type problem struct {
 	Errors row.FaultsError `json:"errors,omitempty"`
 }
 
-// fail answers with what is wrong.
+// fail answers with the problem of an error.
 func fail(w http.ResponseWriter, err error) {
 	faults, _ := errors.AsType[row.FaultsError](err)
 	bad, isBad := errors.AsType[BadRequestError](err)

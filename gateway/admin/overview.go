@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Fleet knows the gateways that share a store, and what they have refused.
+// Fleet knows the gateways that share a store, and their refusals.
 type Fleet interface {
-	// Gateways lists those that run, this one first. With an error it is this one alone.
+	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
 	Gateways(ctx context.Context) ([]Instance, error)
-	// Refused counts what was refused today, in the organisation's zone, the most frequent first.
+	// Refused counts the refusals of today, in the organisation's zone, the most frequent reason first.
 	Refused(ctx context.Context, org string) ([]Refused, error)
 }
 
-// Instance is a gateway that runs.
+// Instance is a running gateway.
 type Instance struct {
 	Instance string `json:"instance"`
 	Version  string `json:"version"`
-	// Revision is that of the configuration in force, Loaded since when.
+	// Revision names the configuration in force, which was loaded at Loaded.
 	Revision string    `json:"revision"`
 	Loaded   time.Time `json:"loaded"`
 	// Fault is why the newest configuration was not taken, empty when it was.
@@ -32,7 +32,7 @@ type Instance struct {
 	At time.Time `json:"at"`
 }
 
-// Refused is what was refused for one reason. Decision is the latest.
+// Refused counts the calls that were refused for one reason. Decision is the latest of them.
 type Refused struct {
 	Org string `json:"org"`
 	// Reason is a policy, a limit, a budget, or a kind of problem.
@@ -41,7 +41,7 @@ type Refused struct {
 	Decision string `json:"decision"`
 }
 
-// NearBudget is a budget of which at least nearPercent are taken, or which is expected to be used up before its period ends.
+// NearBudget is a budget that is taken by at least nearPercent, or that is expected to be used up before its period ends.
 type NearBudget struct {
 	Org     string `json:"org"`
 	Scope   string `json:"scope"`
@@ -49,18 +49,18 @@ type NearBudget struct {
 	Budget
 }
 
-// nearPercent is how full a budget is that is near its end.
+// nearPercent is the share of a budget, in percent, from which it is near its end.
 const nearPercent = 80
 
-// IdleMoney is what an organisation pays for resources that do not work, USD a month.
+// IdleMoney is the cost of an organisation's idle resources, in USD a month.
 type IdleMoney struct {
 	Org       string `json:"org"`
 	Resources int    `json:"resources"`
 	PerMonth  string `json:"perMonth"`
 }
 
-// Drift is where a ledger may not be what the platform has: it is not complete, has resources that nobody is known to have made, or holds
-// whose call's end is not known.
+// Drift is a ledger that may differ from the platform: it is not complete, or it has resources without an owner, or holds with an unknown
+// outcome.
 type Drift struct {
 	Org      string `json:"org"`
 	Complete bool   `json:"complete"`
@@ -68,7 +68,7 @@ type Drift struct {
 	Open     int    `json:"open"`
 }
 
-// Overview is what operators look at first. Each list has what wants a look, and is empty when there is none.
+// Overview is the first screen of an operator. Each list has the entries that need attention, and is empty without any.
 type Overview struct {
 	At time.Time `json:"at"`
 	// Gateways is empty for those who are bound to an organisation.
@@ -77,7 +77,7 @@ type Overview struct {
 	Refused  []Refused    `json:"refused"`
 	Idle     []IdleMoney  `json:"idle"`
 	Drift    []Drift      `json:"drift"`
-	// Unknown says what could not be read.
+	// Unknown names the parts that could not be read.
 	Unknown []string `json:"unknown"`
 }
 
@@ -97,14 +97,14 @@ func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, e
 	return o, nil
 }
 
-// missed notes what could not be read. That an organisation has none of it is no such error.
+// missed notes a part that could not be read. A BadRequestError is no such fault: the organisation has no budgets, or looks for nothing idle.
 func (o *Overview) missed(what string, err error) {
 	if _, none := errors.AsType[BadRequestError](err); err != nil && !none {
 		o.Unknown = append(o.Unknown, what+": the shared store does not answer")
 	}
 }
 
-// add adds what is to be said of an organisation.
+// add adds the entries of an organisation.
 func (o *Overview) add(ctx context.Context, d *Deps, org string) {
 	l, err := d.Spend.Show(ctx, org)
 	o.missed("budgets of "+org, err)

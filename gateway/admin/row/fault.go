@@ -10,11 +10,11 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Fault is what is wrong with a parameter.
+// Fault describes an invalid parameter.
 type Fault struct {
 	Parameter string `json:"parameter"`
 	Detail    string `json:"detail"`
-	// Missing marks a name of something that there is not.
+	// Missing reports that Parameter names something that does not exist.
 	Missing bool `json:"-"`
 }
 
@@ -23,7 +23,7 @@ func Bad(parameter, format string, args ...any) FaultsError {
 	return FaultsError{{Parameter: parameter, Detail: fmt.Sprintf(format, args...)}}
 }
 
-// FaultsError is all that is wrong with the parameters of a question.
+// FaultsError lists every fault of the parameters of a question.
 type FaultsError []Fault
 
 // Error implements error.
@@ -35,7 +35,7 @@ func (f FaultsError) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Status is that of the answer: 404 if something named is not there, and 400 otherwise.
+// Status returns the status of the answer: 404 if a parameter names something that does not exist, and 400 otherwise.
 func (f FaultsError) Status() int {
 	if slices.ContainsFunc(f, func(fault Fault) bool { return fault.Missing }) {
 		return http.StatusNotFound
@@ -43,7 +43,7 @@ func (f FaultsError) Status() int {
 	return http.StatusBadRequest
 }
 
-// RefusedError is why a question is not answered, with the status that says so.
+// RefusedError is the reason for refusing a question, with the status of the answer.
 type RefusedError struct {
 	Status int
 	Reason string
@@ -52,7 +52,7 @@ type RefusedError struct {
 // Error implements error.
 func (e RefusedError) Error() string { return e.Reason }
 
-// Nearest returns the name that was probably meant, "" if none is near: a third of its letters may differ.
+// Nearest returns the most similar name, or "" if more than a third of the letters differ from every name.
 func Nearest(written string, names []string) string {
 	best, nearest := "", 1+max(min(2, len(written)/2), len(written)/3)
 	for _, name := range names {

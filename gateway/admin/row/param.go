@@ -14,9 +14,9 @@ import (
 
 // Types of parameters, besides string, bool, int and lists of strings. Each reads its own text.
 type (
-	// Org is the id of an organisation that the asker may ask about.
+	// Org is the id of an organisation within the scope.
 	Org string
-	// Team is the id of a team of the organisation that is asked about.
+	// Team is the id of a team of the organisation that the parameter org names, or of any organisation.
 	Team string
 	// Span is a length of time, such as 90m or 7d.
 	Span time.Duration
@@ -34,11 +34,11 @@ type Param struct {
 	Required  bool
 	// Many parameters may be given more than once.
 	Many bool
-	// Default is what an absent one is, "" for the zero value.
+	// Default is the value of an absent parameter; "" stands for the zero value.
 	Default string
 	// OneOf lists all values, nil if there are others.
 	OneOf []string
-	// Type is that of one value.
+	// Type is the type of one value.
 	Type reflect.Type
 	// Min and Max bound a number; Max bounds the bytes of a text. 0 is no bound.
 	Min, Max int
@@ -46,8 +46,8 @@ type Param struct {
 	index []int
 }
 
-// ParamsOf returns the parameters that the fields of a struct are. Tags describe them: query has the name and may add "required", doc
-// says what the parameter is, default, min and max are those of [Param], and oneof lists values with commas between them.
+// ParamsOf returns a parameter for each field of a struct with the tag query. The tag holds the name, and may add "required". Further
+// tags are doc for the description, default, min and max are those of [Param], and oneof lists values with commas between them.
 func ParamsOf(t reflect.Type) []Param {
 	var out []Param
 	for _, f := range reflect.VisibleFields(t) {
@@ -73,11 +73,11 @@ func ParamsOf(t reflect.Type) []Param {
 }
 
 func number(text string) int {
-	n, _ := strconv.Atoi(cmp.Or(text, "0")) // a tag that is none shows in the first test
+	n, _ := strconv.Atoi(cmp.Or(text, "0")) // a malformed tag shows in the first test
 	return n
 }
 
-// Check returns what is wrong with the text of a value, without knowing what is configured.
+// Check reports whether the text of a value has the right form. It does not look names up.
 func (p *Param) Check(text string) error {
 	_, err := p.parse(text, time.Time{})
 	return err
@@ -111,7 +111,7 @@ func (p *Param) parse(text string, now time.Time) (any, error) {
 	return p.plain(text)
 }
 
-// plain reads a value of a kind that Go has.
+// plain reads a string, a number or a bool.
 func (p *Param) plain(text string) (any, error) {
 	switch p.Type.Kind() { //nolint:exhaustive // no parameter is of another kind
 	case reflect.Bool:
@@ -193,7 +193,7 @@ func (f *Func) read(values url.Values, body []byte, s Scope) (reflect.Value, err
 	return in, nil
 }
 
-// set puts values into a field, and returns what is wrong with them, the zero Fault for nothing.
+// set puts values into a field, and returns their first fault, or the zero Fault.
 func (p *Param) set(field reflect.Value, texts []string, org string, s Scope) Fault {
 	for _, text := range texts {
 		v, err := p.parse(text, s.Now)
@@ -221,7 +221,7 @@ func (p *Param) set(field reflect.Value, texts []string, org string, s Scope) Fa
 	return Fault{}
 }
 
-// unknown are the faults of parameters that there are none of.
+// unknown returns a fault for each parameter that does not exist.
 func (f *Func) unknown(values url.Values) (faults FaultsError) {
 	names := make([]string, len(f.params))
 	for i, p := range f.params {

@@ -16,7 +16,7 @@ type Row struct {
 	// Pattern is the route: a method, a space and a path, such as "GET /admin/limits". A path such as /admin/decisions/{id} has a
 	// parameter in it.
 	Pattern string
-	// Summary says in one line what is answered or done, for the API's description and for help.
+	// Summary is one line for the API's description and for help.
 	Summary string
 	// Role is required to ask; with Anyone no token is.
 	Role Role
@@ -28,7 +28,7 @@ type Row struct {
 	Ask Func
 	// Answer is the type of the answer as JSON where the function returns an interface.
 	Answer reflect.Type
-	// Status is that of success; 0 is 200, or 204 without an answer.
+	// Status is the status of success; 0 is 200, or 204 without an answer.
 	Status int
 	// Fails lists the statuses of refusals, besides those that every row with a role has.
 	Fails []int
@@ -59,15 +59,15 @@ type Command struct {
 	Fixed map[string]string
 }
 
-// About says what a row is about, which bounds those who are bound to an organisation.
+// About is the subject of a row. It limits askers who are bound to an organisation.
 type About int
 
 const (
-	// OfGateway rows are about the gateway as a whole. They are not for those who are bound.
+	// OfGateway rows are about the gateway as a whole, and refuse askers who are bound.
 	OfGateway About = iota
-	// OfOrg rows are about the organisation that the parameter org names. Where those who are bound name none, it is theirs.
+	// OfOrg rows are about the organisation that the parameter org names. For askers who are bound, the default is their own.
 	OfOrg
-	// OfAsker rows show all askers what is theirs.
+	// OfAsker rows answer each asker about their own organisations.
 	OfAsker
 )
 
@@ -82,8 +82,8 @@ type Func struct {
 // Nothing is the answer of questions that answer with 204.
 type Nothing struct{}
 
-// Writer is the answer of questions that answer with something else than JSON, which Media of the row says. It is called once. What it
-// returns before it has written anything is a refusal.
+// Writer is the answer of questions that answer with something else than JSON, which Media of the row says. It is called once. An error
+// before the first byte is a refusal.
 type Writer func(w io.Writer) error
 
 // None are the parameters of questions that have none.
@@ -112,7 +112,7 @@ func (r *Row) Method() string { m, _, _ := strings.Cut(r.Pattern, " "); return m
 // Path returns the path of the pattern.
 func (r *Row) Path() string { _, p, _ := strings.Cut(r.Pattern, " "); return p }
 
-// Parameters lists what can be given.
+// Parameters lists the parameters of the row.
 func (r *Row) Parameters() []Param {
 	if r.Handle != nil {
 		return r.Params
@@ -131,8 +131,8 @@ func (r *Row) Answers() reflect.Type {
 	return r.Ask.out
 }
 
-// Admit reports whether someone may ask this of an organisation, which may be "". The error is a [RefusedError]. The organisation returned is
-// that which is asked about: the asker's own where none is named.
+// Admit reports whether someone may ask this of an organisation, which may be "". The error is a [RefusedError]. Admit returns the
+// organisation of the question: the asker's own where none is named.
 func (r *Row) Admit(s Scope, org string) (string, error) {
 	switch {
 	case r.Role == Anyone:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Role is what an operator may do.
+// Role is a set of rights of an operator.
 type Role string
 
 // The roles. Every operator is a viewer.
@@ -29,11 +29,11 @@ func (Role) Values() []string {
 	return []string{string(Viewer), string(Operator), string(Approver), string(Admin)}
 }
 
-// Scope is who asks, and what they may ask about. It is immutable.
+// Scope is the asker, with the organisations within reach. It is immutable.
 type Scope struct {
 	// Name is the asker's, as the audit log has it.
 	Name string
-	// Unnamed askers have the shared token, or none: they say who they are where that is recorded.
+	// Unnamed askers have the shared token, or none: they give a name for each record.
 	Unnamed bool
 	Roles   []Role
 	// Org is the organisation that the asker is bound to, "" for none.
@@ -104,7 +104,7 @@ func (s Scope) NoTeam(org, id string) string {
 	return Unknown(what, id, slices.Compact(ids))
 }
 
-// Unknown says that there is no such name, which is meant and which there are; "" if there is one.
+// Unknown returns "" for a known name. For another it returns a sentence with the nearest name and all known ones.
 func Unknown(what, name string, known []string) string {
 	if slices.Contains(known, name) {
 		return ""
