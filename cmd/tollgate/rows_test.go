@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
@@ -197,6 +198,24 @@ func TestAnswersHaveFourFormats(t *testing.T) {
 	}
 	if want := slices.Repeat([]string{"GET /admin/orgs?"}, 4); !cmp.Equal(asked, want) {
 		t.Errorf("asked %v, want %v", asked, want)
+	}
+}
+
+// Amounts and names stay strings in YAML, however they look.
+func TestYAMLKeepsTypes(t *testing.T) {
+	t.Parallel()
+	want := map[string]any{"amount": "0.5", "name": "no", "id": "1e3", "date": "2026-11-01", "null": "~", "steers": "\x1b[2J", "many": "a\nb: c", "n": 1.5, "none": nil}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := (&output{format: "yaml"}).raw(&out, text); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := yaml.Unmarshal([]byte(out.String()), &got); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%s (%v)\n%s", out.String(), err, cmp.Diff(want, got))
 	}
 }
 
