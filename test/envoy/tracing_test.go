@@ -66,8 +66,10 @@ func traceOf(t *testing.T, r *otlptest.Receiver, decision string) (all trace, ex
 // one. No span has a path.
 func TestTracesLeadThroughEnvoy(t *testing.T) {
 	const callers, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	t.Parallel()
 	for _, group := range []string{edge, mesh} {
 		t.Run(group, func(t *testing.T) {
+			t.Parallel() // an Envoy sends spans every five seconds
 			r := otlptest.RunT(t)
 			w := newFleet(t, fmt.Sprintf("telemetry: {sample_ratio: 1, otlp: {endpoint: %q, headers: {x-tenant: {env: TOKEN}}}, context: {trusted: [127.0.0.1/32], propagate: true}}\n", r.URL)+
 				configuration+strings.Replace(groups, "forwarded_hops: 1", "forwarded_hops: 1, trace_context: true", 1)).way(t, group)

@@ -20,8 +20,10 @@ import (
 // TestDistantRedis puts a Redis at a distance: with default settings, calls at once
 // and one after the other are counted over a constant round trip of up to 400 ms.
 func TestDistantRedis(t *testing.T) {
+	t.Parallel()
 	for _, rtt := range []time.Duration{40 * time.Millisecond, 150 * time.Millisecond, 400 * time.Millisecond} {
 		t.Run(rtt.String(), func(t *testing.T) {
+			t.Parallel()
 			eachMode(t, func(t *testing.T, mode string) {
 				upstream := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential}))
 				file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", mode, "a {day: 1000}")

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/test/built"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // binary is the built tollgate.
@@ -29,6 +30,7 @@ func build(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	world.Overlap("4")
 	code := m.Run()
 	if code != 0 {
 		return code

@@ -191,6 +191,7 @@ func (s *spenders) pods(t *testing.T, name string) int {
 // TestARepeatOfAKilledGatewaysCreate gets the pod that it has made, and there is room for
 // the next one at once.
 func TestARepeatOfAKilledGatewaysCreate(t *testing.T) {
+	t.Parallel()
 	s := newMakers(t, 2, "    budget: {gpus: 2}\n", nil)
 	s.platform.SetLatency("createPod", 0)
 	s.platform.AddFault(platform.Fault{Operation: "createPod", Kind: platform.FaultHang, After: true, Times: 1})
@@ -214,6 +215,7 @@ func TestARepeatOfAKilledGatewaysCreate(t *testing.T) {
 // TestAGatewayThatWasFrozenSendsNothing: it is stopped between its note and its call, and
 // is taken for dead meanwhile.
 func TestAGatewayThatWasFrozenSendsNothing(t *testing.T) {
+	t.Parallel()
 	h := &holder{word: []byte(`"name":"frozen"`), noted: make(chan struct{}), release: make(chan struct{})}
 	s := newMakers(t, 2, withBudget, func(addr string) string { return h.listen(t, addr) })
 	if status, answer := s.make(0, "ann", creates("before")["v2"], 0); status != http.StatusCreated { // Redis knows the scripts

@@ -189,6 +189,7 @@ func TestKilledGatewayTakesItsShare(t *testing.T) {
 // one runs out of. That one says to come back when they may have been returned,
 // which is true, and says midnight once the day is used up.
 func TestRefusedUntilPermitsReturn(t *testing.T) {
+	t.Parallel()
 	const quota, burst, soon = 600, 300, 3
 	f := newFleet(t, "leased", 2, fmt.Sprintf("a {day: %d}", quota), fmt.Sprintf("b {day: %d}", quota))
 	f.within(t, 24*time.Hour, [2]string{"a", "b"}, func(key string) []string {

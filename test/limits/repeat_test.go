@@ -36,6 +36,7 @@ func (s *spenders) keyed(ctx context.Context, g int, key string) (status int, id
 // the gateway is killed. Repeats at another gateway make no second pod: they wait,
 // and get the first.
 func TestAKeyOutlivesItsGateway(t *testing.T) {
+	t.Parallel()
 	s := newSpenders(t, 2)
 	s.platform.AddFault(platform.Fault{Operation: "createPod", Kind: platform.FaultHang, After: true, Times: 1})
 	answered := make(chan struct{})

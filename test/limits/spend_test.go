@@ -187,6 +187,7 @@ func TestTheLastSlots(t *testing.T) {
 // its answer, and the gateway dies. The pod stays counted, once, and ends up in the
 // ledger under its id.
 func TestAGatewayKilledBetweenSendingAndAnswer(t *testing.T) {
+	t.Parallel()
 	s := newSpenders(t, 1)
 	if status, answer, err := s.call(t.Context(), 0, "POST", "/v2/pods", podBody); err != nil || status != http.StatusCreated {
 		t.Fatalf("create: %d %s (%v)", status, answer, err)
