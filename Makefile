@@ -15,6 +15,8 @@ BENCHFLAGS ?=
 BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 TESTFLAGS ?=
 PKG ?= ./...
+# The packages that take longest. Of all packages they come first: go test keeps the order it is given, and the last would run alone.
+LONG := $(if $(filter ./...,$(PKG)),./test/parity ./test/spend ./test/envoy ./policies)
 FUZZTIME ?= 10s
 SOAK ?= 5m
 BENCH ?= .
@@ -50,12 +52,12 @@ tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool,
 test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
 	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas
 	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 \
-		go test -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(PKG)
+		go test -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
 	@$(if $(filter ./...,$(PKG)),go test -run '^(TestGreedyRego|TestOpenIsSound)$$' ./policies) # the one needs an address space too small for the race detector, the other has no race to find
 
 .PHONY: quick
 quick: ## Run the tests as they are on a bare machine: no race detector, nothing installed (PKG, TESTFLAGS)
-	@go test $(TESTFLAGS) $(PKG)
+	@go test $(TESTFLAGS) $(LONG) $(PKG)
 
 .PHONY: check
 check: vet lint clean-generated ## Everything CI refuses a change for, but the tests
