@@ -6,4 +6,7 @@
 // They need an Envoy: TOLLGATE_ENVOY, .tools/bin/envoy of this repository or
 // envoy in PATH, in this order. Without one they are skipped, or fail when
 // TOLLGATE_REQUIRE_ENVOY is set.
+//
+// It takes more than a minute: gateways that end wait for Envoys to notice, and an Envoy
+// notices a network that delivers nothing by its pings, both on the settings that ship.
 package envoy

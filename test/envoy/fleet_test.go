@@ -349,7 +349,7 @@ func TestAnEnvoyThatStartsFirst(t *testing.T) {
 		t.Run(group, func(t *testing.T) {
 			t.Parallel()
 			free := func() netip.AddrPort {
-				return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port(t))) //nolint:gosec // a port
+				return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port(t)))
 			}
 			door, callers := free(), free()
 			f := newFleet(t, configuration+strings.Replace(strings.ReplaceAll(groups, `"127.0.0.1:0"`, strconv.Quote(callers.String())),
