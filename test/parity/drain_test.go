@@ -17,7 +17,6 @@ import (
 // Permits that are drawn while the doors stay open at the end are given back: what
 // is counted after a gateway has gone is what it admitted.
 func TestPermitsDrawnAtTheEndAreReturned(t *testing.T) {
-	t.Parallel()
 	d := openDoor(t, "http", func(d *door) {
 		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", "limits: {timeout: 10s, mode: leased}\ntimeouts: {notice: 400ms}", 1)
 		d.text = strings.ReplaceAll(d.text, "limits: {minute: 600, hour: 3000, day: 50000}", "limits: {day: 50000}")
