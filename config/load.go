@@ -148,6 +148,9 @@ func (l *Loaded) resolve(src Sources) error {
 	listeners := map[string]*settings.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
 	for i := range c.Envoy.XDS.Groups {
 		listeners[fault.Index("envoy.xds.groups", i)+".tls"] = &c.Envoy.XDS.Groups[i].TLS
+		for j := range c.Envoy.XDS.Groups[i].Certificates {
+			listeners[fault.Index(fault.Index("envoy.xds.groups", i)+".certificates", j)] = &c.Envoy.XDS.Groups[i].Certificates[j]
+		}
 	}
 	for i := range c.Certificates.Authorities {
 		errs = append(errs, fault.At(fault.Index("certificates.authorities", i), c.Certificates.Authorities[i].Parse()))

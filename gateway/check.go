@@ -74,6 +74,10 @@ func validateEnvoys(c *settings.Config) error {
 		seen[g.ID] = true
 		errs.If(g.TrustedHops < 0, at+".trusted_hops", "must not be negative")
 		errs.If(g.AccessLog != "" && !path.IsAbs(g.AccessLog), at+".access_log", "must be an absolute path, on the Envoys' machines")
+		errs.If(len(g.Certificates) > 0 && g.TLS.Certificate.IsZero(), at+".certificates", "needs tls, which callers without a name are shown")
+		for j, t := range g.Certificates {
+			errs.If(t.Certificate.IsZero(), fault.Index(at+".certificates", j), "needs certificate and key")
+		}
 		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "needs tls")
 		if needs := groups[i].ThroughData(); needs != "" && len(c.Balancers.Addresses) == 0 {
 			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))

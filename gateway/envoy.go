@@ -68,6 +68,9 @@ func nodeGroups(c *settings.Config) []xds.Group {
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
 		}
+		for _, t := range g.Certificates {
+			groups[i].Further = append(groups[i].Further, xds.Certificate{Chain: []byte(t.Certificate.Reveal()), Key: []byte(t.Key.Reveal())})
+		}
 	}
 	return groups
 }

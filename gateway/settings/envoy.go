@@ -59,15 +59,17 @@ type PeerGateway struct {
 
 // NodeGroup is a group of Envoys with one configuration.
 type NodeGroup struct {
-	ID          string         `yaml:"id,required" doc:"short name: the node.cluster of its Envoys' bootstrap"`
-	Topology    Topology       `yaml:"topology" doc:"in_line sends every request through the data listener; ext_proc has Envoy ask for a verdict and call the platform itself; empty is in_line"`
-	Listen      netip.AddrPort `yaml:"listen,required" doc:"IP address and port where callers connect to its Envoys"`
-	TLS         TLS            `yaml:"tls" doc:"encryption of that listener, with HTTP/2"`
-	HTTP3       bool           `yaml:"http3" doc:"also listen for HTTP/3, on the UDP port of the same number; needs tls"`
-	TrustedHops int            `yaml:"trusted_hops" doc:"proxies before its Envoys that add the caller's address to X-Forwarded-For" unit:"proxies"`
-	Zone        string         `yaml:"zone" doc:"zone in which its Envoys run: they send requests to gateways of that zone, and to others when too few of those are healthy"`
-	Merge       Merge          `yaml:"merge" doc:"changes to what its Envoys are told, as JSON merge patches (RFC 7396) with the field names of Envoy's protocol buffers"`
-	AccessLog   string         `yaml:"access_log" doc:"file on the Envoys' machines that gets their access log, by its absolute path; empty is standard output"`
+	ID       string         `yaml:"id,required" doc:"short name: the node.cluster of its Envoys' bootstrap"`
+	Topology Topology       `yaml:"topology" doc:"in_line sends every request through the data listener; ext_proc has Envoy ask for a verdict and call the platform itself; empty is in_line"`
+	Listen   netip.AddrPort `yaml:"listen,required" doc:"IP address and port where callers connect to its Envoys"`
+	TLS      TLS            `yaml:"tls" doc:"encryption of that listener, with HTTP/2"`
+	// Certificates are resolved as TLS is.
+	Certificates []TLS  `yaml:"certificates" doc:"further certificates of that listener, for other host names: callers are shown that of the name they ask for, or the one of tls"`
+	HTTP3        bool   `yaml:"http3" doc:"also listen for HTTP/3, on the UDP port of the same number; needs tls"`
+	TrustedHops  int    `yaml:"trusted_hops" doc:"proxies before its Envoys that add the caller's address to X-Forwarded-For" unit:"proxies"`
+	Zone         string `yaml:"zone" doc:"zone in which its Envoys run: they send requests to gateways of that zone, and to others when too few of those are healthy"`
+	Merge        Merge  `yaml:"merge" doc:"changes to what its Envoys are told, as JSON merge patches (RFC 7396) with the field names of Envoy's protocol buffers"`
+	AccessLog    string `yaml:"access_log" doc:"file on the Envoys' machines that gets their access log, by its absolute path; empty is standard output"`
 }
 
 // Merge has merge patches by the names of resources.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -42,6 +43,8 @@ type Group struct {
 	TrustedHops uint32
 	// Certificate and Key are the listener's, in PEM; both are nil without TLS.
 	Certificate, Key []byte
+	// Further are certificates for other host names.
+	Further []Certificate
 	// HTTP3 adds a listener for HTTP/3, on the UDP port of Listen; it needs a certificate.
 	HTTP3 bool
 
@@ -66,6 +69,9 @@ type Group struct {
 	// Body bounds receiving a request, Call a whole call to the platform.
 	Body, Call time.Duration
 }
+
+// Certificate is a chain and its key, in PEM.
+type Certificate struct{ Chain, Key []byte }
 
 // Runs is the run interface, which no ext_proc server can judge: its bodies are far
 // larger than what Envoy holds. The zero Runs is not served.
@@ -246,18 +252,29 @@ func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway)
 	return all
 }
 
+// certificates are those of the listener, by the names of their secrets, in order.
+func (g *Group) certificates() (names []string, all []Certificate) {
+	if g.Certificate == nil {
+		return nil, nil
+	}
+	all = append([]Certificate{{g.Certificate, g.Key}}, g.Further...)
+	for i := range all {
+		names = append(names, strings.TrimSuffix(fmt.Sprint(certificateName, "_", i), "_0"))
+	}
+	return names, all
+}
+
 // secrets are the certificates of the listener and for the receiver of spans.
 func (g *Group) secrets() []types.Resource {
-	var list []types.Resource
-	for _, c := range []struct {
-		name       string
-		chain, key []byte
-	}{{certificateName, g.Certificate, g.Key}, {tracingName, g.Tracing.Certificate, g.Tracing.Key}} {
-		if c.chain != nil {
-			list = append(list, &tlsv3.Secret{Name: c.name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
-				CertificateChain: inline(c.chain), PrivateKey: inline(c.key),
-			}}})
-		}
+	names, all := g.certificates()
+	if g.Tracing.Certificate != nil {
+		names, all = append(names, tracingName), append(all, Certificate{g.Tracing.Certificate, g.Tracing.Key})
+	}
+	list := make([]types.Resource, len(all))
+	for i, c := range all {
+		list[i] = &tlsv3.Secret{Name: names[i], Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+			CertificateChain: inline(c.Chain), PrivateKey: inline(c.Key),
+		}}}
 	}
 	return list
 }

@@ -31,7 +31,7 @@ import (
 func (g *Group) listeners(b *builder) []types.Resource {
 	var encryption *corev3.TransportSocket
 	if g.Certificate != nil {
-		encryption = socketOf(b, "envoy.transport_sockets.tls", callersTLS("h2", "http/1.1"))
+		encryption = socketOf(b, "envoy.transport_sockets.tls", g.callersTLS("h2", "http/1.1"))
 	}
 	tcp := g.listener(b, encryption, func(*managerv3.HttpConnectionManager) {})
 	if !g.HTTP3 {
@@ -83,7 +83,7 @@ func from(prefixes []netip.Prefix) *listenerv3.FilterChainMatch {
 // second time by others than the caller (RFC 9001 section 9.2).
 func (g *Group) quic(b *builder) *listenerv3.Listener {
 	encryption := socketOf(b, "envoy.transport_sockets.quic", &quicv3.QuicDownstreamTransport{
-		DownstreamTlsContext: callersTLS("h3"), EnableEarlyData: no(),
+		DownstreamTlsContext: g.callersTLS("h3"), EnableEarlyData: no(),
 	})
 	l := g.listener(b, encryption, func(m *managerv3.HttpConnectionManager) {
 		m.CodecType = managerv3.HttpConnectionManager_HTTP3
@@ -99,12 +99,18 @@ func (g *Group) quic(b *builder) *listenerv3.Listener {
 	return l
 }
 
-// callersTLS is the encryption of a listener of callers.
-func callersTLS(protocols ...string) *tlsv3.DownstreamTlsContext {
+// callersTLS is the encryption of a listener of callers. Of several certificates a caller
+// is shown that of the name that it asks for.
+func (g *Group) callersTLS(protocols ...string) *tlsv3.DownstreamTlsContext {
+	names, _ := g.certificates()
+	secrets := make([]*tlsv3.SdsSecretConfig, len(names))
+	for i, name := range names {
+		secrets[i] = &tlsv3.SdsSecretConfig{Name: name, SdsConfig: fromADS()}
+	}
 	return &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
 		TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
 		AlpnProtocols:                  protocols,
-		TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: certificateName, SdsConfig: fromADS()}},
+		TlsCertificateSdsSecretConfigs: secrets,
 	}}
 }
 

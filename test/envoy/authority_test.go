@@ -40,7 +40,9 @@ func newAuthority(t *testing.T) *authority {
 
 // issue writes a new certificate for callersName, and its key, over those in dir, as
 // tls.crt and tls.key, and its authority's as ca.crt. It returns the serial number.
-func (a *authority) issue(t *testing.T, dir string) string {
+func (a *authority) issue(t *testing.T, dir string) string { return a.issueFor(t, dir, callersName) }
+
+func (a *authority) issueFor(t *testing.T, dir, host string) string {
 	t.Helper()
 	key := newKey(t)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
@@ -48,7 +50,7 @@ func (a *authority) issue(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	der := a.sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: callersName}, DNSNames: []string{callersName}, KeyUsage: x509.KeyUsageDigitalSignature,
+		Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, &key.PublicKey)
 	for name, block := range map[string]*pem.Block{
