@@ -155,7 +155,7 @@ func TestBootstrapIsMade(t *testing.T) {
 	}
 	const golden = "deploy/compose/envoy.json"
 	if *update {
-		if err := os.WriteFile(root+golden, want, 0o644); err != nil { //nolint:gosec // no secret
+		if err := os.WriteFile(root+golden, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

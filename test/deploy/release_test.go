@@ -160,7 +160,7 @@ func TestPackageInstalls(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("#!/bin/true\n"), mode); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(path, []byte("#!/bin/true\n"), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestPackageInstalls(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, nil, 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

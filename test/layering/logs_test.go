@@ -21,6 +21,8 @@ var leading = map[string]int{
 	"DebugContext": 2, "InfoContext": 2, "WarnContext": 2, "ErrorContext": 2,
 }
 
+var fieldName = regexp.MustCompile(`^[a-z][a-z0-9]*([_.][a-z0-9]+)*$`)
+
 // literal returns the text of a string, "" of anything else.
 func literal(e ast.Expr) string {
 	l, ok := e.(*ast.BasicLit)
@@ -100,12 +102,15 @@ func TestFieldsOfTheLogAreDocumented(t *testing.T) {
 	}
 	documented := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+`) \\|").FindAllStringSubmatch(string(page), -1) {
-		for _, name := range strings.Split(row[1], ", ") {
+		for name := range strings.SplitSeq(row[1], ", ") {
 			documented[strings.Trim(name, "`")] = true
 		}
 	}
 	all := logged(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !fieldName.MatchString(name) {
+			t.Errorf("%s writes `%s`, want snake_case, with dots in names of OpenTelemetry's", all[name], name)
+		}
 		if !documented[name] {
 			t.Errorf("docs/logs.md lacks `%s`, which %s writes", name, all[name])
 		}
