@@ -104,7 +104,10 @@ func TestWebSockets(t *testing.T) {
 		}
 	}
 	ended := 0
-	until(t, "both are recorded", func() bool { ended = strings.Count(r.logs.String(), `"http.response.status_code":101`); return ended == 2 })
+	until(t, "both are recorded", func() bool {
+		ended = strings.Count(r.logs.String(), `"http.response.status_code":101`)
+		return ended == 2
+	})
 	for _, e := range r.logs.Exchanges(t) {
 		if e["http.response.status_code"] == 101.0 && (e["outcome"] != "ok" || e["http.response.body.size"].(float64) < 1e6/2 || e["http.request.body.size"].(float64) < 1e6/2) {
 			t.Errorf("event %v", e)
