@@ -30,7 +30,7 @@ func completeParam(cmd *cobra.Command, flag string, p *row.Param) {
 		complete(cmd, flag, cobra.FixedCompletions(p.OneOf, cobra.ShellCompDirectiveNoFileComp))
 	case p.Type == reflect.TypeFor[row.Org]():
 		complete(cmd, flag, orgNames)
-	case p.Type == reflect.TypeFor[row.Team]():
+	case p.Type == reflect.TypeFor[row.Team](), p.Type == reflect.TypeFor[row.PastTeam]():
 		complete(cmd, flag, teamNames)
 	default:
 		complete(cmd, flag, cobra.NoFileCompletions)

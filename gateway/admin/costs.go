@@ -96,16 +96,16 @@ type Estimate struct {
 type priced struct {
 	scoped
 
-	From     row.Moment `query:"from" doc:"first day or hour; absent is 30 days before the end"`
-	To       row.Moment `query:"to" doc:"day or hour after the last; absent is the end of today"`
-	Bucket   string     `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"what a row is the sum of"`
-	Team     []row.Team `query:"team" doc:"only these teams"`
-	Key      []string   `query:"key" doc:"only these keys"`
-	Kind     []string   `query:"kind" doc:"only these kinds of resources"`
-	Resource []string   `query:"resource" doc:"only these resources"`
-	GPU      []string   `query:"gpu" doc:"only these types of GPU or CPU"`
-	DC       []string   `query:"dc" doc:"only these data centres"`
-	Label    []string   `query:"label" doc:"only what has this label, name=value, or name= for what has none of the name"`
+	From     row.Moment     `query:"from" doc:"first day or hour; absent is 30 days before the end"`
+	To       row.Moment     `query:"to" doc:"day or hour after the last; absent is the end of today"`
+	Bucket   string         `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"what a row is the sum of"`
+	Team     []row.PastTeam `query:"team" doc:"only these teams"`
+	Key      []string       `query:"key" doc:"only these keys"`
+	Kind     []string       `query:"kind" doc:"only these kinds of resources"`
+	Resource []string       `query:"resource" doc:"only these resources"`
+	GPU      []string       `query:"gpu" doc:"only these types of GPU or CPU"`
+	DC       []string       `query:"dc" doc:"only these data centres"`
+	Label    []string       `query:"label" doc:"only what has this label, name=value, or name= for what has none of the name"`
 }
 
 // summed costs are added up by dimensions.
@@ -147,13 +147,31 @@ func cutLabel(label string) (name, value string, err error) {
 	return name, value, nil
 }
 
-func (d Deps) costs(ctx context.Context, _ row.Scope, p summed) (*Costs, error) {
+// history returns costs. A team that is configured no longer is known by its costs in that time.
+func (d Deps) history(ctx context.Context, s row.Scope, p *priced, q CostQuery) (*Costs, error) {
+	for _, t := range p.Team {
+		missing := s.NoTeam(string(p.Org), string(t))
+		if missing == "" {
+			continue
+		}
+		past, err := d.Spend.History(ctx, string(p.Org), CostQuery{From: q.From, To: q.To, Bucket: "total", Where: map[string][]string{"team": {string(t)}}})
+		if err != nil {
+			return nil, err
+		}
+		if len(past.Rows) == 0 {
+			return nil, row.FaultsError{{Parameter: "team", Detail: missing, Missing: true}}
+		}
+	}
+	return d.Spend.History(ctx, string(p.Org), q)
+}
+
+func (d Deps) costs(ctx context.Context, s row.Scope, p summed) (*Costs, error) {
 	q, err := p.query()
 	if err != nil {
 		return nil, err
 	}
 	q.By = strings.FieldsFunc(strings.Join(p.By, ","), func(r rune) bool { return r == ',' })
-	costs, err := d.Spend.History(ctx, string(p.Org), q)
+	costs, err := d.history(ctx, s, &p.priced, q)
 	if err == nil && p.Limit > 0 {
 		costs.Rows = costs.Rows[:min(len(costs.Rows), p.Limit)]
 	}
@@ -181,13 +199,13 @@ func (d Deps) forecast(ctx context.Context, _ row.Scope, p forecasting) (*Foreca
 }
 
 // export answers with costs in the columns of FOCUS 1.2.
-func (d Deps) export(ctx context.Context, _ row.Scope, p priced) (row.Writer, error) {
+func (d Deps) export(ctx context.Context, s row.Scope, p priced) (row.Writer, error) {
 	q, err := p.query()
 	if err != nil {
 		return nil, err
 	}
 	q.By, q.Rates = dimensions, true
-	costs, err := d.Spend.History(ctx, string(p.Org), q)
+	costs, err := d.history(ctx, s, &p, q)
 	if err != nil {
 		return nil, err
 	}

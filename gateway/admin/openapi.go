@@ -83,7 +83,7 @@ func (s *shapes) responses(r *row.Row) object {
 		fails = append(fails, http.StatusBadRequest)
 	}
 	for _, p := range r.Parameters() {
-		if p.Type == reflect.TypeFor[row.Org]() || p.Type == reflect.TypeFor[row.Team]() {
+		if p.Type == reflect.TypeFor[row.Org]() || p.Type == reflect.TypeFor[row.Team]() || p.Type == reflect.TypeFor[row.PastTeam]() {
 			fails = append(fails, http.StatusNotFound)
 		}
 	}

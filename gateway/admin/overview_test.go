@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,26 @@ func (books) Idle(_ context.Context, org string) (*admin.IdleList, error) {
 		return nil, admin.BadRequestError{Reason: "idle.for is not set"}
 	}
 	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", PerMonth: "315.9"}, {ID: "p2", PerMonth: "0.25"}}}, nil
+}
+
+func (books) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Costs, error) {
+	if slices.Contains(q.Where["team"], "dissolved") {
+		return &admin.Costs{Rows: []admin.Cost{{Team: "dissolved", USD: "1"}}}, nil
+	}
+	return &admin.Costs{}, nil
+}
+
+// A team that is no more has a history. One that never was is a mistake.
+func TestHistoryOfTeams(t *testing.T) {
+	d := deps("", nil)
+	d.Spend = books{}
+	for team, want := range map[string]int{"research": 200, "dissolved": 200, "reserach": 404, "dissolved&team=ml": 404} {
+		for _, path := range []string{"history", "export"} {
+			if w := get(d, "/admin/spend/"+path+"?org=acme&team="+team, ""); w.Code != want {
+				t.Errorf("%s of %s: %d %s, want %d", path, team, w.Code, w.Body, want)
+			}
+		}
+	}
 }
 
 // ships are the gateways of tests.

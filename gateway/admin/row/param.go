@@ -18,6 +18,8 @@ type (
 	Org string
 	// Team is the id of a team of the organisation that the parameter org names, or of any organisation.
 	Team string
+	// PastTeam is the id of a team that may be configured no longer. The question itself judges it.
+	PastTeam string
 	// Span is a length of time, such as 90m or 7d.
 	Span time.Duration
 	// Moment is an instant, written in RFC 3339 or as a date, whose first moment in UTC it is.
