@@ -15,12 +15,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
 // billing asks the gateway for the platform's bills, with the key of a caller. v2 neither
@@ -388,33 +385,26 @@ func (b *billing) rows(records []map[string]any) (rows []billed, total *big.Rat)
 
 func (b *billing) write(w io.Writer, records []map[string]any) error {
 	rows, total := b.rows(records)
-	switch b.out.format {
-	case "json", "yaml":
-		return b.out.write(w, records)
-	case "csv":
-		table := [][]string{{"time", cmp.Or(b.grouping, "group"), "usd"}}
-		for _, row := range rows {
-			table = append(table, []string{row.time, row.group, row.amount.FloatString(6)})
-		}
-		return admin.WriteCSV(w, table)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(t, "TIME\t%s\tUSD\n", strings.ToUpper(b.grouping))
+	t, digits := sheet{{"time", cmp.Or(b.grouping, "group"), "usd"}}, 6
 	largest := new(big.Rat)
-	for _, row := range rows {
-		if row.amount.Cmp(largest) > 0 {
-			largest = row.amount
+	if b.out.people() {
+		t[0][1], digits = b.grouping, 4
+		for _, row := range rows {
+			if row.amount.Cmp(largest) > 0 {
+				largest = row.amount
+			}
 		}
 	}
 	for _, row := range rows {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s", row.time, row.group, row.amount.FloatString(4))
-		if b.plot {
-			_, _ = fmt.Fprintf(t, "\t%s", bar(row.amount, largest))
+		t.add(row.time, row.group, row.amount.FloatString(digits))
+		if b.plot && b.out.people() {
+			t[len(t)-1] = append(t[len(t)-1], bar(row.amount, largest))
 		}
-		_, _ = fmt.Fprintln(t)
 	}
-	_, _ = fmt.Fprintf(t, "total\t\t%s\n", total.FloatString(4))
-	return t.Flush()
+	if b.out.people() {
+		t.add("total", "", total.FloatString(digits))
+	}
+	return b.out.write(w, records, t)
 }
 
 // barWidth is the length of the longest bar, in cells of a terminal.

@@ -43,7 +43,7 @@ logs asked for, so that a pull request can be checked.`,
 				return printSchema(cmd.OutOrStdout())
 			}
 			if coverage {
-				return printCoverage(cmd.OutOrStdout())
+				return printCoverage(cmd.OutOrStdout(), c.out)
 			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
@@ -53,6 +53,7 @@ logs asked for, so that a pull request can be checked.`,
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
 	cmd.Flags().BoolVar(&coverage, "coverage", false, "print what holds each operation of the API, and do nothing else; a gap is a fault")
+	cmd.MarkFlagsMutuallyExclusive("print-schema", "output")
 	return cmd
 }
 
@@ -66,7 +67,10 @@ func printSchema(w io.Writer) error {
 }
 
 // printCoverage lists what holds each operation.
-func printCoverage(w io.Writer) error {
+func printCoverage(w io.Writer, out *output) error {
+	if out.format == "sarif" || out.format == "github" {
+		return fmt.Errorf("--coverage is written as table or json, not as %s", out.format)
+	}
 	api, err := schema.Load()
 	if err != nil {
 		return err
@@ -77,7 +81,8 @@ func printCoverage(w io.Writer) error {
 	}
 	t := sheet{{"operation", "changes", "body", "state judged", "price", "policies see", "gaps"}}
 	gaps := 0
-	for _, c := range gateway.CoverageOf(slices.Concat(api.Operations(), runs.Operations()), operation.All()) {
+	list := gateway.CoverageOf(slices.Concat(api.Operations(), runs.Operations()), operation.All())
+	for _, c := range list {
 		changes := ""
 		if c.Mutates {
 			changes = "yes"
@@ -85,7 +90,7 @@ func printCoverage(w io.Writer) error {
 		gaps += len(c.Gaps)
 		t.add(c.Operation, changes, c.Body, c.State, c.Price, fmt.Sprintf("%s:%s", c.Kind, c.Verb), strings.Join(c.Gaps, "; "))
 	}
-	if err := t.print(w); err != nil {
+	if err := out.write(w, list, t); err != nil {
 		return err
 	}
 	if gaps > 0 {
