@@ -56,7 +56,7 @@ func (books) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Cos
 func TestHistoryOfTeams(t *testing.T) {
 	d := deps("", nil)
 	d.Spend = books{}
-	for team, want := range map[string]int{"research": 200, "dissolved": 200, "reserach": 404, "dissolved&team=ml": 404} {
+	for team, want := range map[string]int{"research": 200, "dissolved": 200, "finance": 404, "dissolved&team=ml": 404} {
 		for _, path := range []string{"history", "export"} {
 			if w := get(d, "/admin/spend/"+path+"?org=acme&team="+team, ""); w.Code != want {
 				t.Errorf("%s of %s: %d %s, want %d", path, team, w.Code, w.Body, want)
