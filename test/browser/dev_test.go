@@ -75,7 +75,8 @@ func TestTheExplorerOfDev(t *testing.T) {
 	} {
 		block := `[...document.querySelectorAll(".opblock")].find(e => e.querySelector("[data-path]").dataset.path === "` + c.path + `")`
 		eval[any](t, b, block+`.querySelector(".opblock-summary-control").click()`)
-		b.until(t, block+`.querySelector(".execute") !== null`)
+		// The body's example is there some time after the button, which does nothing before.
+		b.until(t, block+`.querySelector(".execute") !== null && !!`+block+`.querySelector("textarea")?.value`)
 		eval[any](t, b, block+`.querySelector(".execute").click()`)
 		b.until(t, `(`+block+`.querySelector(".live-responses-table tbody")?.textContent ?? "").includes(`+"`"+c.says+"`"+`)`)
 	}
