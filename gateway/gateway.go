@@ -180,7 +180,6 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
-	g.recorder.Context = cfg.Telemetry.Context
 	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -291,9 +290,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	old := g.current.Swap(next)
 	g.issuerKeys.Keep(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart)
-	if g.deps.LogLevel != nil {
-		g.deps.LogLevel.Set(cfg.Log.Level.Level())
-	}
+	g.apply(&cfg)
 	if g.audit != nil {
 		if err := g.audit.Loaded(cfg.Revision); err != nil {
 			g.deps.Logger.Error("the audit log cannot be written", "error", err)
@@ -323,6 +320,20 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 		g.deps.Logger.Warn("configuration change requires a restart", "field", setting)
 	}
 	return nil
+}
+
+// apply tells those that outlive configurations what has changed for them.
+func (g *Gateway) apply(cfg *settings.Config) {
+	if g.deps.LogLevel != nil {
+		g.deps.LogLevel.Set(cfg.Log.Level.Level())
+	}
+	g.recorder.Apply(cfg.Telemetry.Context)
+	g.deps.Providers.Sample(cfg.Telemetry.SampleRatio)
+	if g.decisions != nil {
+		if err := g.decisions.Apply(cfg.Decisions.DecisionLog); err != nil {
+			g.deps.Logger.Error("the decision log stays as it is", "error", err) // it was validated
+		}
+	}
 }
 
 // close drops idle connections.

@@ -42,7 +42,7 @@ func (g *Gateway) changedCallers(callers *filter.Callers, cfg *settings.Config, 
 	next := &filter.Callers{Directory: directory, Tenants: maps.Clone(callers.Tenants), Partial: g.keys.partial()}
 	for _, id := range changed {
 		if o := cfg.Org(id); o != nil {
-			if next.Tenants[id], err = tenantOf(o, g.api, g.runs); err != nil {
+			if next.Tenants[id], err = tenantOf(o, cfg.Limits.Failure, g.api, g.runs); err != nil {
 				return nil, err
 			}
 		}

@@ -15,7 +15,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -153,5 +155,41 @@ func TestTheLevelOfTheLogIsReloaded(t *testing.T) {
 	cfg.Log.Level, cfg.Platform.BaseURL = "debug", "none"
 	if err := g.Swap(cfg); err == nil || level.Level() != slog.LevelInfo {
 		t.Errorf("Swap = %v with level %s, want an error and %s", err, level.Level(), slog.LevelInfo)
+	}
+}
+
+// What happens to calls while the store is away is that of the configuration in force, for
+// organisations that do not say it themselves.
+func TestFailurePoliciesAreReloaded(t *testing.T) {
+	t.Parallel()
+	cfg := settings.Default()
+	cfg.Platform.BaseURL, cfg.Redis.Embedded = "http://127.0.0.1:1", true
+	limit := ratelimit.Limit{Minute: 10}
+	keys := []settings.Key{{ID: "ann", Digest: identity.DigestOf("key_of_ann")}}
+	own := []settings.Key{{ID: "bob", Digest: identity.DigestOf("key_of_bob")}}
+	cfg.Orgs = []settings.Org{
+		{ID: "acme", Credential: strictyaml.NewSecret("pk-1"), Limit: limit, Keys: keys},
+		{ID: "own", Credential: strictyaml.NewSecret("pk-2"), Limit: limit, Keys: own, Failure: settings.Failure{Read: ratelimit.FailClosed}},
+	}
+	store := miniredis.RunT(t)
+	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, store.Addr())})
+	store.Close()
+	for _, tt := range []struct {
+		failure ratelimit.Failure
+		counted bool // whether a call is refused because it cannot be counted
+	}{{ratelimit.FailClosed, true}, {ratelimit.FailOpen, false}, {ratelimit.FailClosed, true}} {
+		cfg.Limits.Failure.Read = tt.failure
+		if err := g.Swap(cfg); err != nil {
+			t.Fatal(err)
+		}
+		for key, refused := range map[string]bool{"key_of_ann": tt.counted, "key_of_bob": true} {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/v2/pods", nil)
+			r.Header.Set("Authorization", "Bearer "+key)
+			g.Handler().ServeHTTP(w, r)
+			if got := w.Code == http.StatusServiceUnavailable; got != refused {
+				t.Errorf("with %s, %s is answered %d: %s", tt.failure, key, w.Code, w.Body.String())
+			}
+		}
 	}
 }

@@ -29,7 +29,7 @@ func newTenants(cfg *settings.Config, api, runs *schema.API) (map[string]*filter
 	var errs fault.Found
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		t, err := tenantOf(o, api, runs)
+		t, err := tenantOf(o, cfg.Limits.Failure, api, runs)
 		tenants[o.ID] = t
 		errs = append(errs, fault.At(fault.Index("orgs", i), err))
 	}
@@ -37,9 +37,9 @@ func newTenants(cfg *settings.Config, api, runs *schema.API) (map[string]*filter
 }
 
 // tenantOf compiles the organisation. Faults have paths below it.
-func tenantOf(o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
+func tenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Limits: o.Limits(), Failure: o.Failure.ByClass(),
+		ID: o.ID, Limits: o.Limits(), Failure: o.Failure.Over(failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule),
 		ChangesBodies: changesBodies(o), Budgets: planOf(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),

@@ -52,7 +52,7 @@ type Config struct {
 	Mode     Mode          `yaml:"mode" doc:"exact or leased"`
 	Timeout  time.Duration `yaml:"timeout" doc:"bounds one exchange with the store; connecting has a time of its own"`
 	Gateways int           `yaml:"gateways" doc:"the largest number of gateways expected to share the store; the failure policy local gives each that part of a quota"`
-	Failure  FailureConfig `yaml:"failure" doc:"the failure policy per class"`
+	Failure  FailureConfig `yaml:"failure" doc:"the failure policy per class" reload:"live"`
 	Lease    LeaseConfig   `yaml:"lease" doc:"how permits are leased; used by mode leased only"`
 
 	// Gateway is the name of this gateway among those sharing the store; it must be

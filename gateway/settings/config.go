@@ -61,7 +61,7 @@ type Config struct {
 	Audit     Audit           `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
 	Spend     spend.Config    `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
 	Catalog   catalog.Config  `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
-	Telemetry Telemetry       `yaml:"telemetry" doc:"traces, metrics and logs" reload:"restart"`
+	Telemetry Telemetry       `yaml:"telemetry" doc:"traces, metrics and logs"`
 	Log       Log             `yaml:"log" doc:"the log on standard error" reload:"restart"`
 	Legacy    Legacy          `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
 	V1        v1.Config       `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`

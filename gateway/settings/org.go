@@ -1,8 +1,8 @@
 package settings
 
 import (
+	"cmp"
 	"iter"
-	"maps"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -179,11 +179,12 @@ type Failure struct {
 	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open"`
 }
 
-// ByClass returns the overrides there are.
-func (f Failure) ByClass() map[ratelimit.Class]ratelimit.Failure {
-	m := map[ratelimit.Class]ratelimit.Failure{ratelimit.ClassRead: f.Read, ratelimit.ClassWrite: f.Write}
-	maps.DeleteFunc(m, func(_ ratelimit.Class, f ratelimit.Failure) bool { return f == "" })
-	return m
+// Over returns what happens to each class of calls, where the defaults stand unless they
+// are overridden.
+func (f Failure) Over(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
+	return map[ratelimit.Class]ratelimit.Failure{
+		ratelimit.ClassRead: cmp.Or(f.Read, defaults.Read), ratelimit.ClassWrite: cmp.Or(f.Write, defaults.Write),
+	}
 }
 
 // Class is a group of v2 operations with quotas of their own.

@@ -10,10 +10,10 @@ import (
 
 // Telemetry says where telemetry goes.
 type Telemetry struct {
-	OTLP    OTLP         `yaml:"otlp" doc:"export by OTLP"`
-	Context TraceContext `yaml:"context" doc:"trace contexts of callers, and for the platform"`
+	OTLP    OTLP         `yaml:"otlp" doc:"export by OTLP" reload:"restart"`
+	Context TraceContext `yaml:"context" doc:"trace contexts of callers, and for the platform" reload:"live"`
 	// SampleRatio is the share of exchanges traced, 0 to 1.
-	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01"`
+	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01" reload:"live"`
 }
 
 // OTLP says what is exported, and where to: traces, and what is switched on.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -36,9 +37,29 @@ type Providers struct {
 	registry *prometheus.Registry
 	metrics  *sdkmetric.MeterProvider
 	traces   trace.TracerProvider
+	sampler  sampler
 	logs     *sdklog.LoggerProvider // nil when they are not exported
 	// flush holds what ends the exports.
 	flush []func(context.Context) error
+}
+
+// sampler samples a share of traces that may change.
+type sampler struct {
+	of atomic.Pointer[sdktrace.Sampler]
+}
+
+// ShouldSample implements sdktrace.Sampler.
+func (s *sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	return (*s.of.Load()).ShouldSample(p)
+}
+
+// Description implements sdktrace.Sampler.
+func (s *sampler) Description() string { return (*s.of.Load()).Description() }
+
+// Sample has a share of traces sampled from now on, 0 to 1.
+func (p *Providers) Sample(ratio float64) {
+	of := sdktrace.TraceIDRatioBased(ratio)
+	p.sampler.of.Store(&of)
 }
 
 // NewProviders builds the providers. It does not dial: exporters connect when they
@@ -55,6 +76,7 @@ func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Pro
 		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
 	}
 	readers := []sdkmetric.Option{sdkmetric.WithReader(scraped), sdkmetric.WithResource(p.resource), sdkmetric.WithView(durations())}
+	p.Sample(cfg.SampleRatio)
 	if cfg.OTLP.Endpoint != "" {
 		pushed, err := p.export(ctx, &cfg)
 		if err != nil {
@@ -82,7 +104,7 @@ func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (reader
 		return nil, err
 	}
 	t := sdktrace.NewTracerProvider(sdktrace.WithResource(p.resource), sdktrace.WithBatcher(spans),
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
+		sdktrace.WithSampler(sdktrace.ParentBased(&p.sampler)))
 	p.traces, p.flush = t, append(p.flush, t.Shutdown)
 	if cfg.OTLP.Logs {
 		records, err := Logs(ctx, &cfg.OTLP.Receiver)

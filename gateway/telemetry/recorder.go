@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -20,8 +21,7 @@ const scope = "github.com/tollgate-dev/tollgate"
 // Recorder turns finished Events into a log line, metrics and span attributes.
 // It is safe for concurrent use.
 type Recorder struct {
-	// Context says what is made of trace contexts; it is set before the first exchange.
-	Context settings.TraceContext
+	contexts atomic.Pointer[settings.TraceContext] // what is made of them
 
 	logger   *slog.Logger
 	tracer   trace.Tracer
@@ -125,6 +125,7 @@ func (x spoken) attributes() attribute.Set {
 // events are timed by.
 func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterProvider, now func() time.Time) (*Recorder, error) {
 	r := &Recorder{logger: logger, tracer: tp.Tracer(scope), now: now}
+	r.Apply(settings.TraceContext{})
 	m := mp.Meter(scope)
 	var err error
 	if r.duration, err = m.Float64Histogram("tollgate.request.duration", metric.WithUnit("s"),

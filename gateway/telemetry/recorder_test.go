@@ -159,6 +159,25 @@ func TestNoSpansWithoutAReceiver(t *testing.T) {
 	}
 }
 
+// The share of traces that are sampled changes while the process runs.
+func TestSampleRatioChanges(t *testing.T) {
+	p, err := telemetry.NewProviders(t.Context(), settings.Telemetry{OTLP: settings.OTLP{Receiver: settings.Receiver{Endpoint: "http://127.0.0.1:1"}}}, telemetry.Process{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Shutdown(context.WithoutCancel(t.Context())) })
+	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ratio := range []float64{0, 1, 0} {
+		p.Sample(ratio)
+		if _, span := r.Begin(t.Context(), nil, ""); span.SpanContext().IsSampled() != (ratio == 1) {
+			t.Errorf("with a share of %v, a trace is sampled: %t", ratio, span.SpanContext().IsSampled())
+		}
+	}
+}
+
 // What is scraped tells durations apart from a tenth of a millisecond on, and who
 // was refused and which operation the platform failed.
 func TestScrapedSeries(t *testing.T) {

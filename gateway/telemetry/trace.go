@@ -13,7 +13,12 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
+
+// Apply says what is made of trace contexts from now on.
+func (r *Recorder) Apply(c settings.TraceContext) { r.contexts.Store(&c) }
 
 // Within returns ctx with the trace context of a header that is to be believed.
 func Within(ctx context.Context, header http.Header) context.Context {
@@ -44,7 +49,7 @@ func (r *Recorder) Begin(ctx context.Context, header http.Header, peer string) (
 
 func (r *Recorder) trusts(peer string) bool {
 	addr, err := netip.ParseAddr(peer)
-	return err == nil && slices.ContainsFunc(r.Context.Trusted, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
+	return err == nil && slices.ContainsFunc(r.contexts.Load().Trusted, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
 }
 
 // Stage starts a child span for a stage that waits for something outside.
@@ -55,7 +60,7 @@ func (r *Recorder) Stage(ctx context.Context, name string) (context.Context, tra
 // Inject puts the trace context into the header of a call to the platform, if it is to
 // have it.
 func (r *Recorder) Inject(ctx context.Context, header http.Header) {
-	if r.Context.Propagate {
+	if r.contexts.Load().Propagate {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
 	}
 }

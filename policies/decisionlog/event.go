@@ -65,8 +65,9 @@ const entryPath = "tollgate/entrypoint/decision"
 
 // encode renders an event, masked.
 func (l *Log) encode(e *Event) ([]byte, error) {
+	rules := l.rules.Load()
 	out := entry{
-		Labels: l.cfg.Labels, DecisionID: e.DecisionID, TraceID: e.TraceID, SpanID: e.SpanID,
+		Labels: rules.cfg.Labels, DecisionID: e.DecisionID, TraceID: e.TraceID, SpanID: e.SpanID,
 		Path: entryPath, RequestedBy: e.RequestedBy,
 		Metrics: map[string]int64{"timer_decision_ns": e.Took.Nanoseconds()},
 	}
@@ -90,7 +91,7 @@ func (l *Log) encode(e *Event) ([]byte, error) {
 		}
 	}
 	whole := any(map[string]any{"input": out.Input, "result": out.Result})
-	for _, path := range l.masks {
+	for _, path := range rules.masks {
 		whole = mask(whole, path, "", &out.Masked)
 	}
 	if m, ok := whole.(map[string]any); ok {

@@ -43,7 +43,7 @@ type Stats struct {
 type Log struct {
 	cfg   Config
 	deps  Deps
-	masks [][]string
+	rules atomic.Pointer[rules]
 	sinks []sink
 	wake  chan struct{}
 	// reopen is set while the sinks are to look where they write.
@@ -55,6 +55,27 @@ type Log struct {
 	count int
 	bytes int64 // their sizes
 	stats Stats
+}
+
+// rules say what of which events is written.
+type rules struct {
+	cfg   Config
+	masks [][]string
+}
+
+// Apply has the events from now on written as cfg says: which, with what masked, and with
+// which labels. Where they are written, and how many may wait, stays.
+func (l *Log) Apply(cfg Config) error {
+	r := &rules{cfg: cfg}
+	for _, m := range slices.Concat(builtinMasks(cfg.Inputs), commandMasks(), cfg.Mask) {
+		path, err := section.ParseMask(m)
+		if err != nil {
+			return fmt.Errorf("decision log: mask: %w", err)
+		}
+		r.masks = append(r.masks, path)
+	}
+	l.rules.Store(r)
+	return nil
 }
 
 // sink writes encoded events somewhere. Writing none makes it look where that is.
@@ -82,12 +103,8 @@ func New(cfg Config, deps Deps) (*Log, error) {
 		}
 	}
 	l := &Log{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), ring: make([]*Event, cfg.Buffer)}
-	for _, m := range slices.Concat(builtinMasks(cfg.Inputs), commandMasks(), cfg.Mask) {
-		path, err := section.ParseMask(m)
-		if err != nil {
-			return nil, fmt.Errorf("decision log: mask: %w", err)
-		}
-		l.masks = append(l.masks, path)
+	if err := l.Apply(cfg); err != nil {
+		return nil, err
 	}
 	if cfg.Stdout {
 		if deps.Stdout == nil {
@@ -111,8 +128,9 @@ func New(cfg Config, deps Deps) (*Log, error) {
 // Record takes an event. It never waits: when the ring is full, the oldest
 // events make room and are counted as dropped.
 func (l *Log) Record(e Event) {
-	sampled := e.plain() && l.cfg.SampleAllowed < 1 && l.deps.Random() >= l.cfg.SampleAllowed
-	if !sampled && !l.cfg.Inputs && e.Input != nil {
+	of := &l.rules.Load().cfg
+	sampled := e.plain() && of.SampleAllowed < 1 && l.deps.Random() >= of.SampleAllowed
+	if !sampled && !of.Inputs && e.Input != nil {
 		light(&e)
 	}
 	l.mu.Lock()

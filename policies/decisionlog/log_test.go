@@ -130,6 +130,37 @@ func TestErrorsAndUnfitInputs(t *testing.T) {
 	}
 }
 
+// TestApply: which events are written, with what masked and labelled, changes while the log
+// is open; what was recorded before and is written later is masked by the newer rules.
+func TestApply(t *testing.T) {
+	cfg := section.DefaultDecisionLog()
+	cfg.Stdout, cfg.SampleAllowed = true, 1
+	var out bytes.Buffer
+	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
+	run(t, l, func() {
+		l.Record(event("first"))
+		cfg.Mask, cfg.Labels = []string{"/input/caller/team"}, map[string]string{"site": "north"}
+		if err := l.Apply(cfg); err != nil {
+			t.Fatal(err)
+		}
+		cfg.SampleAllowed = 0
+		if err := l.Apply(cfg); err != nil {
+			t.Fatal(err)
+		}
+		second := event("second")
+		second.Decision = &policies.Decision{Revision: "abc"}
+		l.Record(second)
+		cfg.Mask = []string{"no pointer"}
+		if err := l.Apply(cfg); err == nil {
+			t.Error("a mask that is none is taken")
+		}
+	})
+	got := out.String()
+	if strings.Count(got, "\n") != 1 || !strings.Contains(got, `"first"`) || !strings.Contains(got, `"site":"north"`) || !strings.Contains(got, `"/input/caller/team"`) {
+		t.Errorf("it writes\n%s\nwant the first event alone, labelled and masked", got)
+	}
+}
+
 // TestRecordNeverWaits: with nobody writing, the oldest events go.
 func TestRecordNeverWaits(t *testing.T) {
 	cfg := section.DefaultDecisionLog()

@@ -16,10 +16,10 @@ type DecisionLog struct {
 	File          *logfile.File     `yaml:"file" doc:"writes events to a file, one JSON object per line"`
 	Stdout        bool              `yaml:"stdout" doc:"writes them to standard output"`
 	Service       *Service          `yaml:"service" doc:"posts them to an HTTP service"`
-	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/name); * stands for any one member or item. The value is replaced by '***'"`
-	Inputs        bool              `yaml:"inputs" doc:"records the inputs of jobs, and the messages and prompts sent to language models, which are hidden otherwise"`
-	SampleAllowed float64           `yaml:"sample_allowed" doc:"the share of decisions without anything to say that are recorded, 0 to 1; denials, warnings, shadow results, exceptions, changes and errors always are"`
-	Labels        map[string]string `yaml:"labels" doc:"put on every event"`
+	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/name); * stands for any one member or item. The value is replaced by '***'" reload:"live"`
+	Inputs        bool              `yaml:"inputs" doc:"records the inputs of jobs, and the messages and prompts sent to language models, which are hidden otherwise" reload:"live"`
+	SampleAllowed float64           `yaml:"sample_allowed" doc:"the share of decisions without anything to say that are recorded, 0 to 1; denials, warnings, shadow results, exceptions, changes and errors always are" reload:"live"`
+	Labels        map[string]string `yaml:"labels" doc:"put on every event" reload:"live"`
 
 	// Buffer is how many events may wait.
 	Buffer int `yaml:"-"`
