@@ -73,11 +73,65 @@ func queries(t *testing.T) (all []query) {
 	return all
 }
 
+// unseen are metrics of what does not happen while tests scrape: their labels are those of
+// their page.
+func unseen() []string {
+	return []string{
+		"tollgate_budget_alerts_total", "tollgate_envoy_refusals_total", "tollgate_job_executed_seconds", "tollgate_job_queued_seconds",
+		"tollgate_ledger_repairs_total", "tollgate_run_usd_total", "tollgate_tokens_total",
+	}
+}
+
+// documented maps each metric of docs/metrics.md to its labels.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	all, name := make(map[string][]string), regexp.MustCompile("`([a-zA-Z_]+)`")
+	for line := range strings.Lines(read(t, "docs/metrics.md")) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`tollgate_") {
+			continue
+		}
+		var labels []string
+		for _, m := range name.FindAllStringSubmatch(cells[2], -1) {
+			labels = append(labels, m[1])
+		}
+		for _, m := range name.FindAllStringSubmatch(cells[1], -1) {
+			all[m[1]] = labels
+		}
+	}
+	if len(all) < 40 {
+		t.Fatalf("docs/metrics.md has %d metrics only", len(all))
+	}
+	return all
+}
+
+// What a gateway measures is looked at: by a panel, an alert or a variable.
+func TestMetricsAreLookedAt(t *testing.T) {
+	t.Parallel()
+	var asked strings.Builder
+	for _, q := range queries(t) {
+		asked.WriteString(q.expr + "\n")
+	}
+	for name := range documented(t) {
+		if !strings.Contains(asked.String(), name) {
+			t.Errorf("nothing asks for %s", name)
+		}
+	}
+}
+
 // The metrics that a gateway has under calls of all kinds have every name and label
 // that alerts and dashboard ask for.
 func TestMetricsAskedForExist(t *testing.T) {
 	t.Parallel()
 	scraped := scrape(t)
+	for name, labels := range documented(t) {
+		if slices.Contains(unseen(), name) {
+			if _, ok := scraped[name]; ok {
+				t.Errorf("%s is scraped, and need not be excused", name)
+			}
+			scraped[name], scraped[name+"_bucket"] = labels, labels
+		}
+	}
 	// By the prefixes of our metrics and of those of Go and the process.
 	selector := regexp.MustCompile(`\b((?:tollgate|go|process)_[a-zA-Z0-9_]+)(?:\{([^}]*)\})?`)
 	matcher := regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
