@@ -180,7 +180,8 @@ type batch struct {
 }
 
 // prepare compiles an organisation, unless one in force or another one is made from the
-// same. What was remembered of verdicts stays while the same decides.
+// same. What was remembered of verdicts stays while they are made from the same: the mode
+// of a policy is part of a verdict, and none of what is compiled.
 func (b batch) prepare(ctx context.Context, e *Engine, org string, cfg Config, mine load.Own) (*orgState, error) {
 	sources, err := sourcesOf(cfg, mine)
 	if err != nil {
@@ -204,7 +205,7 @@ func (b batch) prepare(ctx context.Context, e *Engine, org string, cfg Config, m
 	next.sources, next.own, next.share = sources, mine.Digest(), e.shareOf(org)
 	switch {
 	case e.limits.Remember == 0:
-	case standing != nil && standing.revision == next.revision && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
+	case standing != nil && standing.sources == sources && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
 		next.memory = standing.memory
 	default:
 		if next.memory, err = record.NewMemory[*Decision](e.limits.Remember); err != nil {

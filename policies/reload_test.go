@@ -80,3 +80,32 @@ func TestReloadTakesOver(t *testing.T) {
 		t.Errorf("with a smaller memory: taken over %t, with its memory %t", compiled, memory)
 	}
 }
+
+// A policy that only changes its mode decides by the new one, also of calls whose verdict
+// was remembered.
+func TestReloadChangesModes(t *testing.T) {
+	config := func(mode policies.Mode) map[string]policies.Config {
+		return map[string]policies.Config{"acme": {Policies: []policies.Entry{{Policy: "kill_switch", Mode: mode}}}}
+	}
+	in := call(t, "createPod", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)
+	var before *policies.Engine
+	for _, mode := range []policies.Mode{policies.ModeShadow, policies.ModeEnforce, policies.ModeWarn, policies.ModeEnforce} {
+		e, err := policies.NewEngine(section.DefaultLimits(), config(mode), policies.Deps{Before: before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			d, err := e.Decide(t.Context(), "acme", in)
+			if err != nil || d.Allowed() != (mode != policies.ModeEnforce) {
+				t.Errorf("with mode %s: allowed %t, %v", mode, d.Allowed(), err)
+			}
+		}
+		if err := e.Reload(t.Context(), config(policies.ModeShadow)); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := e.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {
+			t.Errorf("reloaded with mode shadow: %+v, %v", d.Deny, err)
+		}
+		before = e
+	}
+}
