@@ -148,7 +148,7 @@ func (c *Bootstrap) closed(b *builder) *listenerv3.Listener {
 			Name: "envoy.filters.network.http_connection_manager",
 			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(&managerv3.HttpConnectionManager{
 				StatPrefix:                "closed",
-				LocalReplyConfig:          localReplies(),
+				LocalReplyConfig:          localReplies(b, InLine),
 				PreserveExternalRequestId: true,
 				CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{MaxRequestsPerConnection: number(1)},
 				HttpFilters: []*managerv3.HttpFilter{{

@@ -152,9 +152,7 @@ func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionMa
 			ConfigSource: fromADS(), RouteConfigName: listenerName,
 		}},
 	}
-	if g.Topology == InLine { // by ext_proc, what gateways refuse is a local reply, too
-		m.LocalReplyConfig = localReplies()
-	}
+	m.LocalReplyConfig = localReplies(b, g.Topology)
 	if g.Tracing.on() {
 		g.trace(b, m)
 	}

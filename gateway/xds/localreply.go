@@ -5,6 +5,7 @@ import (
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -12,16 +13,25 @@ import (
 // requestID is the id of a request in Envoy's own errors, bounded as gateways bound it.
 const requestID = "%REQ(X-REQUEST-ID):128%"
 
+// refused is true of all answers but those that a gateway has Envoy give by ext_proc, which
+// says so in their details.
+const refused = "response.code_details != 'tollgate'"
+
 // localReplies words Envoy's own errors as gateways word theirs (RFC 9457). Envoy's words
-// name hosts and connections.
-func localReplies() *managerv3.LocalReplyConfig {
-	c := &managerv3.LocalReplyConfig{BodyFormat: problem(&structpb.Struct{Fields: map[string]*structpb.Value{
-		"title": structpb.NewStringValue("Bad Request"), "detail": structpb.NewStringValue("the request cannot be read"),
-	}})}
+// name hosts and connections. By ext_proc, what a gateway refuses is a local reply, too,
+// and stays as it is.
+func localReplies(b *builder, t Topology) *managerv3.LocalReplyConfig {
+	c := new(managerv3.LocalReplyConfig)
+	if t == InLine {
+		c.BodyFormat = problem(&structpb.Struct{Fields: map[string]*structpb.Value{
+			"title": structpb.NewStringValue("Bad Request"), "detail": structpb.NewStringValue("the request cannot be read"),
+		}})
+	}
 	for _, r := range []struct {
 		status        int
 		title, detail string
 	}{
+		{http.StatusBadRequest, "Bad Request", "the request cannot be read"},
 		{http.StatusNotFound, "Not Found", "nothing is served there"},
 		{http.StatusRequestTimeout, "Request Timeout", "the request did not arrive in time"},
 		{http.StatusRequestEntityTooLarge, "Content Too Large", "the body is too large"},
@@ -30,11 +40,7 @@ func localReplies() *managerv3.LocalReplyConfig {
 		{http.StatusGatewayTimeout, "Gateway Timeout", "no gateway answered in time; look before you repeat a change"},
 	} {
 		m := &managerv3.ResponseMapper{
-			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
-				StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: &accesslogv3.ComparisonFilter{
-					Op: accesslogv3.ComparisonFilter_EQ, Value: &corev3.RuntimeUInt32{DefaultValue: uint32(r.status), RuntimeKey: "tollgate.none"},
-				}},
-			}},
+			Filter: own(b, t, r.status),
 			BodyFormatOverride: problem(&structpb.Struct{Fields: map[string]*structpb.Value{
 				"title": structpb.NewStringValue(r.title), "detail": structpb.NewStringValue(r.detail),
 			}}),
@@ -46,6 +52,25 @@ func localReplies() *managerv3.LocalReplyConfig {
 		c.Mappers = append(c.Mappers, m)
 	}
 	return c
+}
+
+// own selects Envoy's own errors of a status.
+func own(b *builder, t Topology, status int) *accesslogv3.AccessLogFilter {
+	of := &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
+		StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: &accesslogv3.ComparisonFilter{
+			Op: accesslogv3.ComparisonFilter_EQ, Value: &corev3.RuntimeUInt32{DefaultValue: uint32(status), RuntimeKey: "tollgate.none"},
+		}},
+	}}
+	if t == InLine {
+		return of
+	}
+	others := &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{ExtensionFilter: &accesslogv3.ExtensionFilter{
+		Name:       "envoy.access_loggers.extension_filters.cel",
+		ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: b.pack(&celv3.ExpressionFilter{Expression: refused})},
+	}}}
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
+		AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{of, others}},
+	}}
 }
 
 // problem is the form of a problem with these members.
