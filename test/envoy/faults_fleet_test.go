@@ -276,7 +276,7 @@ func (p *proof) gatewayHangs(t *testing.T, l *load) {
 				return
 			}
 			status, err := c.ask(t.Context(), 0, request("POST", "/v2/pods", "any_of_"+p.orgs[0], strings.Replace(pod4090, `"a"`, fmt.Sprintf(`"hung-%d"`, i), 1)))
-			if took := time.Since(began); status == http.StatusGatewayTimeout && took >= 9*time.Second {
+			if took := time.Since(began); status == http.StatusGatewayTimeout && took >= 8900*time.Millisecond { // its timers are some milliseconds early
 				held.Add(1)
 			} else if status != http.StatusCreated {
 				t.Errorf("a write: %d %v after %s", status, err, took)
