@@ -35,6 +35,7 @@ func (a *Alerts) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Shares are those of a budget that are told of, in percent.
 func (a *Alerts) Shares() []int64 {
 	if a.Thresholds == nil {
 		return []int64{50, 80, 100}

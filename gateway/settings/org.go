@@ -162,6 +162,7 @@ type KeysInBodies string
 // Values lists what can be done.
 func (KeysInBodies) Values() []string { return []string{"remove", "refuse"} }
 
+// Refused reports whether a body with such a key is refused.
 func (k KeysInBodies) Refused() bool { return k == "refuse" }
 
 // Handling says whether something passes.

@@ -20,6 +20,7 @@ func (p Prefix) Validate() error { return ratelimit.CheckID(p.Limits()) }
 // Legacy begins the keys of what the retired interfaces remember.
 func (p Prefix) Legacy() string { return p.Of("legacy") }
 
+// Limits begins the keys of the limiter.
 func (p Prefix) Limits() string { return p.Of("rl:") }
 
 // Running is the key of what the gateways that run say of themselves.
@@ -47,4 +48,5 @@ func (p Prefix) Keys() string { return p.Of("keys:") }
 // begin so: those have a brace there.
 func (p Prefix) Tokens() string { return p.Of("keys:tokens:") }
 
+// Of begins the keys of a sort.
 func (p Prefix) Of(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

@@ -72,6 +72,7 @@ func (r *Receiver) TLS() (*tls.Config, error) {
 // Signal is a kind of export, as the path of the OTLP specification names it.
 type Signal string
 
+// The signals.
 const (
 	Traces  Signal = "traces"
 	Metrics Signal = "metrics"
@@ -101,6 +102,7 @@ func (r *Receiver) TracesURL() string {
 	return r.Address(Traces)
 }
 
+// HeaderValues returns the headers of exports.
 func (r *Receiver) HeaderValues() map[string]string {
 	h := make(map[string]string, len(r.Headers))
 	for name, value := range r.Headers {
