@@ -66,7 +66,7 @@ func TestWrongTokensAreLoggedAndSlowed(t *testing.T) {
 	if got := strings.Count(log.String(), "wrong admin token"); got != 3 {
 		t.Errorf("%d lines about wrong tokens, want 3:\n%s", got, log.String())
 	}
-	for _, want := range []string{"peer=192.0.2.1", "path=/admin/status"} {
+	for _, want := range []string{"client.address=192.0.2.1", "path=/admin/status"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, log.String())
 		}
@@ -88,8 +88,8 @@ func TestChangesAreLogged(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("%d lines, want one per change:\n%s", len(lines), log.String())
 	}
-	for i, want := range [][]string{{"status=204", "scope=key%3Aann"}, {"status=404", "org=other"}} {
-		for _, part := range append(want, "who=admin", "peer=192.0.2.1", "path=/admin/limits/reset") {
+	for i, want := range [][]string{{"http.response.status_code=204", "scope=key%3Aann"}, {"http.response.status_code=404", "org=other"}} {
+		for _, part := range append(want, "who=admin", "client.address=192.0.2.1", "path=/admin/limits/reset") {
 			if !strings.Contains(lines[i], part) {
 				t.Errorf("line %d has no %s: %s", i, part, lines[i])
 			}
