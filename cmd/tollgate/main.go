@@ -86,7 +86,6 @@ Try it without any account:  tollgate demo`,
 		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("tollgate {{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(),
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),

@@ -255,7 +255,7 @@ func TestVersionFlag(t *testing.T) {
 	t.Parallel()
 	_, flag, _ := tell(t, "--version")
 	_, command, _ := tell(t, "version")
-	if flag != command || !strings.HasPrefix(flag, "tollgate ") {
+	if version, ok := strings.CutPrefix(flag, "tollgate version "); !ok || command != "tollgate "+version {
 		t.Errorf("--version: %q, version: %q", flag, command)
 	}
 }

@@ -135,7 +135,7 @@ func TestAskedAgain(t *testing.T) {
 		{"stop by v1, without a body", request("POST", "/v1/pods/nope1234/stop", "key_platform", ""), 503},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			until(t, "both gateways are healthy", func() bool { return w.stat(t, "cluster.tollgate.membership_healthy") == 2 })
+			world.Until(t, "both gateways are healthy", func() bool { return w.stat(t, "cluster.tollgate.membership_healthy") == 2 })
 			if a := w.swallowed(t, m, tc.request); a.Status != tc.status {
 				t.Errorf("%d %s, want %d", a.Status, a.Body, tc.status)
 			}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // dump is what Envoy says it runs with, dynamic and static.
@@ -25,7 +27,7 @@ type dump struct {
 // and its routes are in it: it accepts callers a moment before.
 func (p *process) dump(t *testing.T) (d *dump) {
 	t.Helper()
-	until(t, "envoy shows its listener and routes", func() bool {
+	world.Until(t, "envoy shows its listener and routes", func() bool {
 		d = p.shown(t)
 		return len(d.manager) > 0 && len(d.routes) > 0
 	})

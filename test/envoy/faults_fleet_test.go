@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // A fleet of real parts counts exactly under many callers, and each of what can happen
@@ -127,7 +129,7 @@ func (p *proof) envoysRestart(t *testing.T, l *load) {
 	for i, e := range p.envoys {
 		l.rotate(p.envoys[1-i])
 		e.command(t, "/healthcheck/fail")
-		until(t, "callers have left", func() bool { return e.stat(t, "http.callers.downstream_cx_active") == 0 })
+		world.Until(t, "callers have left", func() bool { return e.stat(t, "http.callers.downstream_cx_active") == 0 })
 		e.end()
 		l.more(20)
 		e.start(p.t) // it outlives this part
@@ -141,14 +143,14 @@ func (p *proof) envoysRestart(t *testing.T, l *load) {
 // what changes meanwhile comes after. By ext_proc, the same connections are for verdicts.
 func (p *proof) xdsIsAway(t *testing.T, l *load) {
 	l.rotate(p.envoys[0])
-	until(t, "callers have left", func() bool { return p.envoys[1].stat(t, "http.callers.downstream_cx_active") == 0 })
+	world.Until(t, "callers have left", func() bool { return p.envoys[1].stat(t, "http.callers.downstream_cx_active") == 0 })
 	defer l.rotate(p.envoys...)
 	connected := func(e *front) bool { return e.stat(t, "control_plane.connected_state") == 1 }
 	for _, m := range p.members {
 		m.door.Stop()
 	}
 	for _, e := range p.envoys {
-		until(t, "the Envoy is alone", func() bool { return !connected(e) })
+		world.Until(t, "the Envoy is alone", func() bool { return !connected(e) })
 	}
 	serial := p.ca.issue(t, p.pair)
 	p.reload()
@@ -158,7 +160,7 @@ func (p *proof) xdsIsAway(t *testing.T, l *load) {
 		again(t, m.door)
 	}
 	for _, e := range p.envoys {
-		until(t, "the Envoy has what changed", func() bool { return connected(e) && p.served(e) == serial })
+		world.Until(t, "the Envoy has what changed", func() bool { return connected(e) && p.served(e) == serial })
 	}
 }
 
@@ -173,10 +175,10 @@ func (p *proof) badConfiguration(t *testing.T, l *load) {
 	}
 	p.configure(func(text string) string { return strings.ReplaceAll(text, "groups:", "grapes:") })
 	p.reload()
-	until(t, "gateways refuse their file", func() bool { return said("grapes") })
+	world.Until(t, "gateways refuse their file", func() bool { return said("grapes") })
 	p.configure(func(text string) string { return strings.ReplaceAll(text, p.envoys[0].addr, "203.0.113.7:81") }) // no address of this machine
 	p.reload()
-	until(t, "the Envoy refuses", func() bool { return said("configuration of Envoys withdrawn") })
+	world.Until(t, "the Envoy refuses", func() bool { return said("configuration of Envoys withdrawn") })
 	l.more(50)
 	p.configure(nil)
 	p.reload()
@@ -188,7 +190,7 @@ func (p *proof) anotherCertificate(t *testing.T, l *load) {
 		serial := p.ca.issue(t, p.pair)
 		p.reload()
 		for _, e := range p.envoys {
-			until(t, "callers are shown the new certificate", func() bool { return p.served(e) == serial })
+			world.Until(t, "callers are shown the new certificate", func() bool { return p.served(e) == serial })
 		}
 		l.more(20)
 	}
@@ -201,7 +203,7 @@ func (p *proof) manyConfigurations(t *testing.T, l *load) {
 		was := p.envoys[0].stat(t, "listener_manager.lds.update_success") + p.envoys[1].stat(t, "listener_manager.lds.update_success")
 		p.configure(func(text string) string { return strings.Replace(text, "body: 60s", fmt.Sprintf("body: %ds", 61+i), 1) })
 		p.reload()
-		until(t, "both Envoys have it", func() bool {
+		world.Until(t, "both Envoys have it", func() bool {
 			return p.envoys[0].stat(t, "listener_manager.lds.update_success")+p.envoys[1].stat(t, "listener_manager.lds.update_success") >= was+2
 		})
 		l.more(10)
@@ -234,7 +236,7 @@ func (p *proof) deafNetwork(t *testing.T, l *load) {
 	func() {
 		defer cure()
 		p.healthy(len(p.members) - 1)
-		until(t, "a ping is not answered", func() bool { return p.envoys[1].stat(t, "cluster.tollgate.http2.keepalive_timeout") > 0 })
+		world.Until(t, "a ping is not answered", func() bool { return p.envoys[1].stat(t, "cluster.tollgate.http2.keepalive_timeout") > 0 })
 	}()
 	p.settle()
 	l.held(t)
@@ -247,7 +249,7 @@ func (p *proof) gatewayHangs(t *testing.T, l *load) {
 	p.configure(func(text string) string { return strings.Replace(text, "body: 60s", "body: 60s, call: 8s", 1) })
 	p.reload()
 	e := p.envoys[0]
-	until(t, "the Envoy has the time-out", func() bool {
+	world.Until(t, "the Envoy has the time-out", func() bool {
 		return strings.Contains(e.ask(t, "/config_dump?resource=dynamic_route_configs"), `"timeout": "9s"`)
 	})
 	calls := make([]*caller, 24)
@@ -323,11 +325,11 @@ func (p *proof) masterIsKilled(t *testing.T, l *load) {
 		t.Errorf("%d creates reached the platform beyond the budget", got-spent)
 	}
 	p.nodes[0].Resume()
-	until(t, "creates pass again", func() bool {
+	world.Until(t, "creates pass again", func() bool {
 		status, _, err := p.ask(p.envoys[0], request("POST", "/v2/pods", "any_of_"+p.orgs[0], pod4090, "Connection: close"))
 		return err == nil && status == http.StatusCreated
 	})
-	until(t, "all gateways count again", func() bool {
+	world.Until(t, "all gateways count again", func() bool {
 		l.take()
 		l.more(100)
 		return len(l.take()) == 0

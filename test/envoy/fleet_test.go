@@ -151,20 +151,7 @@ func (f *fleet) way(t *testing.T, group string) *way {
 // listener, and health checks pass some time after that.
 func (w *way) settle(t *testing.T) {
 	t.Helper()
-	until(t, "a gateway is healthy", func() bool { return status(w.addr, request("GET", "/v2/pods", "", "")) == 401 })
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	timeout := time.After(startTimeout)
-	for !holds() {
-		select {
-		case <-timeout:
-			t.Fatalf("waited %s in vain until %s", startTimeout, what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	world.Until(t, "a gateway is healthy", func() bool { return status(w.addr, request("GET", "/v2/pods", "", "")) == 401 })
 }
 
 // The table holds in both topologies, with nothing configured by hand.
@@ -204,14 +191,14 @@ func TestRestartsLoseNothing(t *testing.T) {
 	}
 	for i := range members {
 		for _, m := range members { // an Envoy sends to a gateway when it has seen that it is healthy
-			until(t, "a gateway serves both groups", func() bool {
+			world.Until(t, "a gateway serves both groups", func() bool {
 				return strings.Contains(m.logs.String(), `"door":"http"`) && strings.Contains(m.logs.String(), `"door":"envoy"`)
 			})
 		}
 		members[i].end()
 		members[i] = f.run(t, members[i])
 	}
-	until(t, "the last gateway serves", func() bool { return strings.Contains(members[1].logs.String(), `"door":"envoy"`) })
+	world.Until(t, "the last gateway serves", func() bool { return strings.Contains(members[1].logs.String(), `"door":"envoy"`) })
 }
 
 // hammer sends requests one after the other, reads and creates in turn, until it
@@ -273,7 +260,7 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 	f := newFleet(t, configuration+elsewhere)
 	m := f.run(t, nil)
 	w := &way{platform: f.platform, process: launch(t, bootstrapOf(t, edge, m.door))}
-	until(t, "the first configuration is refused", func() bool { return strings.Contains(m.logs.String(), "Envoy refused its configuration") })
+	world.Until(t, "the first configuration is refused", func() bool { return strings.Contains(m.logs.String(), "Envoy refused its configuration") })
 	for _, part := range []string{`"type":"Listener"`, "203.0.113.7:81"} {
 		if !strings.Contains(m.logs.String(), part) {
 			t.Errorf("the log does not say %q", part)
@@ -287,14 +274,14 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 	if err := m.Swap(f.configuration(t, configuration+mended)); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "envoy listens to callers", func() bool { return w.locate(t) })
+	world.Until(t, "envoy listens to callers", func() bool { return w.locate(t) })
 	w.settle(t)
-	until(t, "the refusal is over", func() bool { return m.refusal(t) == nil })
+	world.Until(t, "the refusal is over", func() bool { return m.refusal(t) == nil })
 	good := w.dump(t)
 	if err := m.Swap(f.configuration(t, configuration+elsewhere)); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the configuration is withdrawn", func() bool { return strings.Contains(m.logs.String(), "configuration of Envoys withdrawn") })
+	world.Until(t, "the configuration is withdrawn", func() bool { return strings.Contains(m.logs.String(), "configuration of Envoys withdrawn") })
 	if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
 		t.Errorf("status = %d, want 200 as before", got.Status)
 	}
@@ -359,7 +346,7 @@ func TestAnEnvoyThatStartsFirst(t *testing.T) {
 			})
 			w := &way{platform: f.platform, process: launch(t, b)}
 			w.addr = callers.String()
-			until(t, "envoy answers", func() bool { return status(w.addr, request("GET", "/", "", "")) > 0 })
+			world.Until(t, "envoy answers", func() bool { return status(w.addr, request("GET", "/", "", "")) > 0 })
 			calls := w.sent(func() {
 				for _, raw := range []string{
 					request("GET", "/v2/pods", "key_research", "", "X-Request-Id: id-1"), request("POST", "/v2/pods", "key_research", pod4090, "X-Request-Id: id-1"),

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // A group has certificates for several host names: callers are shown that of the name
@@ -33,6 +35,6 @@ func TestCertificatesByName(t *testing.T) {
 		return conn.ConnectionState().PeerCertificates[0].DNSNames[0]
 	}
 	for _, name := range []string{callersName, other} {
-		until(t, name+" is shown its certificate", func() bool { return shown(name) == name })
+		world.Until(t, name+" is shown its certificate", func() bool { return shown(name) == name })
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // callers is how many connections a load keeps busy.
@@ -163,7 +165,7 @@ func exchange(conn net.Conn, r *bufio.Reader, raw string) (status int, text stri
 func (l *load) more(n int64) {
 	l.p.t.Helper()
 	enough := l.made.Load() + n
-	until(l.p.t, fmt.Sprintf("%d more calls are made", n), func() bool { return l.made.Load() >= enough })
+	world.Until(l.p.t, fmt.Sprintf("%d more calls are made", n), func() bool { return l.made.Load() >= enough })
 }
 
 // take returns the calls lost since it was called last, and forgets them.

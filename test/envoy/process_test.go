@@ -63,7 +63,7 @@ const startTimeout = 60 * time.Second
 func start(t *testing.T, b *bootstrap) *process {
 	t.Helper()
 	p := launch(t, b)
-	until(t, "envoy listens to callers", func() bool { return p.locate(t) })
+	world.Until(t, "envoy listens to callers", func() bool { return p.locate(t) })
 	return p
 }
 

@@ -238,7 +238,7 @@ func (m *instance) start() {
 	if err := m.cmd.Start(); err != nil {
 		m.p.t.Fatal(err)
 	}
-	until(m.p.t, "a gateway serves", func() bool {
+	world.Until(m.p.t, "a gateway serves", func() bool {
 		return strings.Contains(m.log.String(), `"msg":"serving"`)
 	})
 }
@@ -302,7 +302,7 @@ func (p *proof) settle() { p.healthy(len(p.members)) }
 func (p *proof) healthy(n int) {
 	p.t.Helper()
 	for _, e := range p.envoys {
-		until(p.t, fmt.Sprintf("%s sends to %d gateways", e.group, n), func() bool { return e.stat(p.t, "cluster.tollgate.membership_healthy") == n })
+		world.Until(p.t, fmt.Sprintf("%s sends to %d gateways", e.group, n), func() bool { return e.stat(p.t, "cluster.tollgate.membership_healthy") == n })
 	}
 }
 

@@ -145,7 +145,7 @@ func TestCallersDoNotSteerEnvoy(t *testing.T) {
 // it ends the gateway's part.
 func (w *way) recorded(t *testing.T, n int) []map[string]any {
 	t.Helper()
-	until(t, fmt.Sprintf("%d exchanges are recorded", n), func() bool { return len(w.logs.Exchanges(t)) >= n })
+	world.Until(t, fmt.Sprintf("%d exchanges are recorded", n), func() bool { return len(w.logs.Exchanges(t)) >= n })
 	return w.logs.Exchanges(t)
 }
 

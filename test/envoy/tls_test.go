@@ -19,6 +19,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // token is what Envoys show.
@@ -91,7 +92,7 @@ func TestTLSEverywhere(t *testing.T) {
 				"HTTP/1.1": &http.Transport{TLSClientConfig: ca.client(), DisableKeepAlives: true},
 				"HTTP/3.0": quic(t, ca),
 			}
-			until(t, "a gateway is healthy", func() bool {
+			world.Until(t, "a gateway is healthy", func() bool {
 				res := call(t, by["HTTP/1.1"], "GET", "https://"+callers+"/v2/pods", "")
 				return res != nil && res.StatusCode == 200
 			})
@@ -116,7 +117,7 @@ func TestTLSEverywhere(t *testing.T) {
 			grpc, _ := list(object(b.doc, "dynamic_resources", "ads_config")["grpc_services"])[0].(map[string]any)
 			delete(grpc, "initial_metadata")
 			stranger := launch(t, b)
-			until(t, "the gateway refuses an Envoy without the token", func() bool {
+			world.Until(t, "the gateway refuses an Envoy without the token", func() bool {
 				return strings.Contains(m.logs.String(), "Envoy without the token of envoy.xds.token refused")
 			})
 			if d := stranger.shown(t); len(d.listener) > 0 || len(d.clusters) > 1 {
@@ -128,7 +129,7 @@ func TestTLSEverywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			n, _ := new(big.Int).SetString(serial, 10)
-			until(t, "callers and gateways are shown the new certificate", func() bool {
+			world.Until(t, "callers and gateways are shown the new certificate", func() bool {
 				conn, err := tls.Dial("tcp", callers, ca.client())
 				if err != nil {
 					return false

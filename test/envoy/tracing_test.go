@@ -38,7 +38,7 @@ type trace map[string]*tracepb.Span // by span id
 // lead from the gateway's to one without a parent among them.
 func traceOf(t *testing.T, r *otlptest.Receiver, decision string) (all trace, exchange, root *tracepb.Span) {
 	t.Helper()
-	until(t, "the spans of "+decision+" have come", func() bool {
+	world.Until(t, "the spans of "+decision+" have come", func() bool {
 		all, exchange = make(trace), nil
 		for _, s := range r.Spans() {
 			if otlptest.Attributes(s.Attributes)["tollgate.decision_id"] == decision {

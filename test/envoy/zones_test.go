@@ -3,6 +3,8 @@ package envoy
 import (
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // Envoys ask gateways of their zone, and others when those are gone; what a patch says is
@@ -22,7 +24,7 @@ func TestZonesAndPatches(t *testing.T) {
 	healthy := func(m *member) bool {
 		return strings.Contains(w.ask(t, "/clusters"), "::"+m.data.String()+"::health_flags::healthy")
 	}
-	until(t, "both gateways are healthy", func() bool { return healthy(near) && healthy(far) })
+	world.Until(t, "both gateways are healthy", func() bool { return healthy(near) && healthy(far) })
 	ask := func(n int) {
 		t.Helper()
 		for range n {
@@ -34,7 +36,7 @@ func TestZonesAndPatches(t *testing.T) {
 	exchanges := func(m *member) int { return strings.Count(m.logs.String(), `"operation":"listPods"`) }
 	before := exchanges(far)
 	ask(20)
-	until(t, "all is recorded", func() bool { return exchanges(near) >= 20 })
+	world.Until(t, "all is recorded", func() bool { return exchanges(near) >= 20 })
 	if got := exchanges(far); got != before {
 		t.Errorf("the gateway of another zone was asked %d times, want never", got-before)
 	}
@@ -42,7 +44,7 @@ func TestZonesAndPatches(t *testing.T) {
 		t.Error("the listener has no backlog of 77")
 	}
 	near.end()
-	until(t, "the gateway of the zone has left", func() bool { return !strings.Contains(w.ask(t, "/clusters"), "::"+near.data.String()+"::") })
+	world.Until(t, "the gateway of the zone has left", func() bool { return !strings.Contains(w.ask(t, "/clusters"), "::"+near.data.String()+"::") })
 	ask(5)
-	until(t, "the other is asked", func() bool { return exchanges(far) >= before+5 })
+	world.Until(t, "the other is asked", func() bool { return exchanges(far) >= before+5 })
 }

@@ -94,7 +94,7 @@ func TestThresholds(t *testing.T) {
 		}
 		delete(want, e.Budget)
 	}
-	until(t, "alerts to be remembered", func() bool {
+	world.Until(t, "alerts to be remembered", func() bool {
 		return strings.Contains(d.page(t, "/metrics"), `tollgate_budget_alerts_total{budget="gpus",org="acme",percent="50"`)
 	})
 	d.reconcile(t)
@@ -202,7 +202,7 @@ func TestAlertsStayOutside(t *testing.T) {
 	d := openDoor(t, "http", budgeted("{gpus: 1}"), told(r, "10.0.0.0/8"))
 	d.rented(t, podL4)
 	d.reconcile(t)
-	until(t, "word of the refusal", func() bool {
+	world.Until(t, "word of the refusal", func() bool {
 		return strings.Contains(d.logs.String(), "private address that networks does not list")
 	})
 	if n := r.calls.Load(); n != 0 {
@@ -347,7 +347,7 @@ func TestExpiringExceptionsAreToldOf(t *testing.T) {
 		if field(t, body, "type") != "exception.expiring" || data["exception"] != want || data["policy"] != "gpu_count" || data["granted_by"] != "ada" || !strings.HasPrefix(id, "exception.expiring:acme:"+want+":2026-11-2") {
 			t.Errorf("%s %s, want the exception %s", id, body, want)
 		}
-		until(t, "what was told to be remembered", func() bool {
+		world.Until(t, "what was told to be remembered", func() bool {
 			for _, key := range d.redis.Keys() {
 				if strings.HasSuffix(key, "{acme}:notices") && d.redis.HGet(key, "exception:"+want) != "" {
 					return true

@@ -46,7 +46,7 @@ func TestAnyGatewayExplains(t *testing.T) {
 		read := d.ask(t, request("GET", "/v2/pods", "key_research", "")).Header.Get("X-Tollgate-Decision")
 
 		other := d.other(t)
-		until(t, "the decisions are written", func() bool { // behind the answers
+		world.Until(t, "the decisions are written", func() bool { // behind the answers
 			list, _ := other.listed(t, "org=acme")
 			return len(list) == len(refused)+1
 		})

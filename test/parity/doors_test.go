@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // TestDoors: the same intent meets the same verdict, price and counters through
@@ -189,7 +190,7 @@ func (l *lane) event(t *testing.T, requestID string) map[string]any {
 	t.Helper()
 	marked := fmt.Sprintf("%q:%q", "request_id", requestID)
 	var found string
-	until(t, "the event of "+requestID, func() bool {
+	world.Until(t, "the event of "+requestID, func() bool {
 		for line := range strings.Lines(l.logs.String()) {
 			if strings.Contains(line, marked) && strings.Contains(line, `"msg":"exchange"`) {
 				found = line

@@ -78,7 +78,7 @@ func TestAStopInAPassIsBounded(t *testing.T) {
 	})
 	d.platform.AddFault(platform.Fault{Operation: "listPods", Kind: platform.FaultHang})
 	end := run(t, d)
-	until(t, "a pass to list pods", func() bool {
+	world.Until(t, "a pass to list pods", func() bool {
 		return slices.ContainsFunc(d.platform.Calls(), func(c platform.Call) bool { return c.Operation == "listPods" })
 	})
 	asked := make(chan struct{})
@@ -90,7 +90,7 @@ func TestAStopInAPassIsBounded(t *testing.T) {
 			_, _ = io.ReadAll(conn)
 		}
 	}()
-	until(t, "another", func() bool { return strings.Count(strings.Join(platformCalls(d), "\n"), "/v2/pods") > 1 })
+	world.Until(t, "another", func() bool { return strings.Count(strings.Join(platformCalls(d), "\n"), "/v2/pods") > 1 })
 	began := time.Now()
 	end()
 	if took := time.Since(began); took > drain+time.Second {

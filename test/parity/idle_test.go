@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // watching has both organisations look for what is idle.
@@ -133,7 +134,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 		"resource.idle idle true": 1, "resource.idle late true": 1, "resource.idle locked false": 1, "resource.idle outside false": 1, "resource.stopped idle true": 1,
 		"resource.unowned outside false": 1,
 	}
-	until(t, "deliveries", func() bool { return len(r.got) >= len(wantEvents) })
+	world.Until(t, "deliveries", func() bool { return len(r.got) >= len(wantEvents) })
 	events := make(map[string]int)
 	for len(r.got) > 0 {
 		_, body, _ := strings.Cut(<-r.got, " ")

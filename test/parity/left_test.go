@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // held makes the platform hold what has its method and path until release is closed.
@@ -41,7 +42,7 @@ func (d *door) leave(t *testing.T, h *held, raw string) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "word that the caller has left", func() bool { return d.lefts.Load() > before })
+	world.Until(t, "word that the caller has left", func() bool { return d.lefts.Load() > before })
 }
 
 // TestTheRepeatOfACallerThatLeft gets the pod that is being made for it, whether it comes
@@ -65,7 +66,7 @@ func TestTheRepeatOfACallerThatLeft(t *testing.T) {
 						time.AfterFunc(10*time.Millisecond, func() { close(h.release) })
 					} else {
 						close(h.release)
-						until(t, "the end of the first request", func() bool { return len(d.logs.Exchanges(t)) == 1 })
+						world.Until(t, "the end of the first request", func() bool { return len(d.logs.Exchanges(t)) == 1 })
 					}
 					again := d.ask(t, ask)
 					made := d.made(t, "createPod")
@@ -91,7 +92,7 @@ func TestOnlyA404SaysGone(t *testing.T) {
 	ask := makers["v2 pod"].request("")
 	d.leave(t, &h, ask)
 	close(h.release)
-	until(t, "the end of the first request", func() bool { return len(d.logs.Exchanges(t)) == 1 })
+	world.Until(t, "the end of the first request", func() bool { return len(d.logs.Exchanges(t)) == 1 })
 	d.platform.AddFault(platform.Fault{Operation: "getPod", Kind: platform.FaultStatus, Status: 500})
 	if a := d.ask(t, ask); !unfinishedAnswer(a) {
 		t.Errorf("while it cannot be read: %d %s, want 504", a.Status, a.Body)

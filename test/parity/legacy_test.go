@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // legacyCall is what the report tells, as far as it is the same in each run.
@@ -90,7 +92,7 @@ func TestKeysBeginWithThePrefix(t *testing.T) {
 	}
 	d.make(t, `{"id":"ci"}`)
 	want := map[string]bool{"rl": true, "legacy": true, "usage": true, "once": true, "decisions": true, "keys": true}
-	until(t, fmt.Sprintf("keys of %v and no others", want), func() bool { // some are written behind the answer
+	world.Until(t, fmt.Sprintf("keys of %v and no others", want), func() bool { // some are written behind the answer
 		sorts := map[string]bool{}
 		for _, key := range d.redis.Keys() {
 			rest, ok := strings.CutPrefix(key, "site-a:")

@@ -27,7 +27,7 @@ func (d *door) busy(t *testing.T, n int) {
 		}
 	}
 	open := fmt.Sprintf(`tollgate_overload_slots{state="open"} %d`, n)
-	until(t, "the reads are open", func() bool { return strings.Contains(d.page(t, "/metrics"), open) })
+	world.Until(t, "the reads are open", func() bool { return strings.Contains(d.page(t, "/metrics"), open) })
 }
 
 // holding puts a platform behind a door that answers listRegistries when release is
@@ -143,7 +143,7 @@ func overloaded(t *testing.T, d *door, release func()) {
 		}
 	}
 	release()
-	until(t, "reads pass again", func() bool {
+	world.Until(t, "reads pass again", func() bool {
 		return d.ask(t, request("GET", "/v2/catalog/gpus", "key_platform", "")).Status == 200
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -170,7 +169,7 @@ func TestPersistedBundleIsBroken(t *testing.T) {
 				}
 				up.Store(true)
 				run(t, d)
-				until(t, "the download", func() bool { return list("key_exempt") == 200 })
+				world.Until(t, "the download", func() bool { return list("key_exempt") == 200 })
 			}, func(d *door) {
 				if err := os.WriteFile(kept, broken, 0o600); err != nil {
 					t.Fatal(err)
@@ -252,7 +251,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 		d.operator(t, "GET", "/admin/status", "", &s)
 		return s.Policies[0].Bundle, s.Policies[0].Fault
 	}
-	until(t, "the first bundle", func() bool { r, _ := status(); return r == "v1" })
+	world.Until(t, "the first bundle", func() bool { r, _ := status(); return r == "v1" })
 	if got := []int{create(1), create(2)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("under v1: %v", got)
 	}
@@ -260,14 +259,14 @@ func TestBundlesAreFollowed(t *testing.T) {
 	lines, stop := d.stream(t, fmt.Sprintf("/v2/pods/%s/logs", field(t, pod.Body, "id")), "key_exempt")
 	defer stop()
 	serve(bundleOf(t, "v2", deny(2)))
-	until(t, "the second bundle", func() bool { r, _ := status(); return r == "v2" })
+	world.Until(t, "the second bundle", func() bool { r, _ := status(); return r == "v2" })
 	for range lines { // streams allowed by the first are cut
 	}
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("under v2: %v", got)
 	}
 	serve(bundleOf(t, "v3", "package policies.limit\n\ndeny contains http.send({}) if true\n"))
-	until(t, "the fault", func() bool { _, f := status(); return strings.Contains(f, "http.send") })
+	world.Until(t, "the fault", func() bool { _, f := status(); return strings.Contains(f, "http.send") })
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("under a broken bundle: %v", got)
 	}
@@ -275,7 +274,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 		t.Errorf("metrics do not have %s", want)
 	}
 	serve(bundleOf(t, "v4", "package policies.limit.parts\n\nx := 1\n"))
-	until(t, "the fault of a bundle without policies", func() bool { _, f := status(); return strings.Contains(f, "holds no policy") })
+	world.Until(t, "the fault of a bundle without policies", func() bool { _, f := status(); return strings.Contains(f, "holds no policy") })
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("under a bundle without policies: %v", got)
 	}
@@ -285,21 +284,6 @@ func TestBundlesAreFollowed(t *testing.T) {
 	}
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("after a new configuration, with the server away: %v", got)
-	}
-}
-
-// until waits for something that the gateway does by itself.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(2 * time.Minute)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("%s never came", what)
-		}
 	}
 }
 

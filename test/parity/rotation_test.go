@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // rotating makes key_tiny one that is being replaced: until a minute from the start
@@ -37,7 +38,7 @@ func TestRotationKeepsTheQuota(t *testing.T) {
 		d.advance(time.Minute)
 		ask("key_tiny", 401)
 		ask("key_tiny_next", 200)
-		until(t, "the line that says why", func() bool {
+		world.Until(t, "the line that says why", func() bool {
 			return strings.Contains(d.logs.String(), "key key_tiny of acme is accepted until "+start.Add(time.Minute).Format(time.RFC3339))
 		})
 	}, rotating)
@@ -61,7 +62,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	defer stop()
 	for range lines { // until it is cut; without that, until the test times out
 	}
-	until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
+	world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
 }
 
 // The file can shorten the time of a key whose streams are open: they end with it.
@@ -80,7 +81,7 @@ func TestOpenStreamsEndWhenTheirKeyExpires(t *testing.T) {
 	}
 	for range lines { // until it is cut; without that, until the test times out
 	}
-	until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
+	world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
 }
 
 // A key with addresses is an unknown one from elsewhere; the log has the reason.
@@ -91,7 +92,7 @@ func TestAddressesOfKeys(t *testing.T) {
 		if here.Status != 200 || away.Status != 401 || comparable(away).Body != comparable(unknown).Body {
 			t.Errorf("from here: %d; not from here: %d %s; an unknown key: %s; want 200, 401 and the same", here.Status, away.Status, away.Body, unknown.Body)
 		}
-		until(t, "the line that says why", func() bool {
+		world.Until(t, "the line that says why", func() bool {
 			return strings.Contains(d.logs.String(), `key key_research of acme is not accepted from \"127.0.0.1\"`)
 		})
 	}, func(d *door) {

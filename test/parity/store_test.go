@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // A price list that cannot be read stops the calls that a policy must judge by price,
@@ -56,7 +57,7 @@ func TestWithoutPrices(t *testing.T) {
 	d := openDoor(t, "http", under(ceiling))
 	d.platform.AddFault(platform.Fault{Kind: platform.FaultStatus, Status: 500, Operation: "listGpuTypes"})
 	run(t, d)
-	until(t, "word of the price list", func() bool {
+	world.Until(t, "word of the price list", func() bool {
 		return strings.Contains(d.page(t, "/readyz"), `"ready, but the price list of an organisation cannot be read`)
 	})
 }

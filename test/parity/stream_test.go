@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // An open log stream ends when what allowed it is withdrawn, and only then. In
@@ -56,7 +57,7 @@ func TestWithdrawnStreamsAreCut(t *testing.T) {
 			}
 			for range lines { // until it is cut; without that, until the test times out
 			}
-			until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
+			world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // drain begins to stop a gateway and returns once its listener is closed; ended is
@@ -16,7 +18,7 @@ func (r *rig) drain(t *testing.T, end func()) (ended chan struct{}) {
 	t.Helper()
 	ended = make(chan struct{})
 	go func() { defer close(ended); end() }()
-	until(t, "the listener is closed", func() bool {
+	world.Until(t, "the listener is closed", func() bool {
 		conn, err := net.Dial("tcp", r.addr)
 		if err == nil {
 			_ = conn.Close()

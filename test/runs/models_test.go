@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // Runs of public models are held against budgets by the prices that the platform
@@ -49,7 +50,7 @@ func TestPublicModelsAreHeldAgainstBudgets(t *testing.T) {
 		t.Errorf("a job: %d %v %s", a.Status, a.Header, a.Body)
 	}
 	r.spent(t, "0.3579", "0.005")
-	until(t, "the job ends", func() bool {
+	world.Until(t, "the job ends", func() bool {
 		return r.want(t, 200, "GET", fmt.Sprint("/v2/p-image-t2i/status/", decoded(t, a.Body)["id"]), "")["status"] == "COMPLETED"
 	})
 	r.spent(t, "0.3629", "0")

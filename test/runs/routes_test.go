@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // reference is every route of the run interface (reference platform-v2, sections 12.1,
@@ -116,7 +117,7 @@ func TestBatches(t *testing.T) {
 	r.want(t, 200, "DELETE", fmt.Sprintf("%s/requests/%v", one, last["id"]), "")
 	r.want(t, 200, "POST", one+"/finalize", "")
 	var got map[string]any
-	until(t, "the batch has run", func() bool {
+	world.Until(t, "the batch has run", func() bool {
 		got = r.want(t, 200, "GET", one, "")
 		return got["requestCompleted"] == 2.0
 	})

@@ -104,26 +104,13 @@ func TestWebSockets(t *testing.T) {
 		}
 	}
 	ended := 0
-	until(t, "both are recorded", func() bool {
+	world.Until(t, "both are recorded", func() bool {
 		ended = strings.Count(r.logs.String(), `"http.response.status_code":101`)
 		return ended == 2
 	})
 	for _, e := range r.logs.Exchanges(t) {
 		if e["http.response.status_code"] == 101.0 && (e["outcome"] != "ok" || e["http.response.body.size"].(float64) < 1e6/2 || e["http.request.body.size"].(float64) < 1e6/2) {
 			t.Errorf("event %v", e)
-		}
-	}
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
-		case <-time.After(time.Millisecond):
 		}
 	}
 }
@@ -318,7 +305,7 @@ func TestWebSocketsEnd(t *testing.T) {
 			if _, _, err := conn.Read(t.Context()); err == nil {
 				t.Error("the WebSocket goes on")
 			}
-			until(t, "the event", func() bool { return strings.Contains(r.logs.String(), `"http.response.status_code":101`) })
+			world.Until(t, "the event", func() bool { return strings.Contains(r.logs.String(), `"http.response.status_code":101`) })
 			for _, e := range r.logs.Exchanges(t) {
 				if e["http.response.status_code"] == 101.0 && e["outcome"] != tc.outcome {
 					t.Errorf("event %v, want outcome %s", e, tc.outcome)
@@ -341,7 +328,7 @@ func TestWebSocketsAreBounded(t *testing.T) {
 		t.Fatalf("a second: %v, %v; want 503", res, err)
 	}
 	_ = first.CloseNow()
-	until(t, "there is room again", func() bool {
+	world.Until(t, "there is room again", func() bool {
 		conn, _, err := r.dial(t, target, "")
 		return err == nil && conn.CloseNow() == nil
 	})
