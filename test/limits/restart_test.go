@@ -78,7 +78,9 @@ func TestAReplicaBehindOpensNothing(t *testing.T) {
 				return []string{fmt.Sprintf("status %d: %s", a.Status, a.Body)}
 			}
 		}
-		if admitted != quota {
+		// A gateway that a busy machine holds up is taken for lost, and what it may have charged
+		// in its last moments is charged: then the rest is refused.
+		if admitted > quota || admitted < kept+lost {
 			wrong = append(wrong, fmt.Sprintf("%d calls were admitted, want %d", admitted, quota))
 		}
 		return wrong
