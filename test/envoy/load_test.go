@@ -28,8 +28,10 @@ type load struct {
 	end   context.CancelFunc
 	group sync.WaitGroup
 	made  atomic.Int64
-	// rotation are the addresses that new connections go to, as a balancer has them.
-	rotation atomic.Pointer[[]string]
+	// rotation are the addresses that new connections go to, as a balancer has them. A
+	// caller holds connecting from its choice until it is connected.
+	connecting sync.RWMutex
+	rotation   []string // guarded by connecting
 
 	mu   sync.Mutex // guards lost
 	lost []loss
@@ -58,12 +60,16 @@ func newLoad(p *proof) *load {
 	return l
 }
 
+// rotate has new connections go to some Envoys. Callers that had chosen another one are
+// connected to it by the end.
 func (l *load) rotate(envoys ...*front) {
 	var addrs []string
 	for _, e := range envoys {
 		addrs = append(addrs, e.addr)
 	}
-	l.rotation.Store(&addrs)
+	l.connecting.Lock()
+	defer l.connecting.Unlock()
+	l.rotation = addrs
 }
 
 // call is one caller: mostly reads, some creates, and creates that policies refuse.
@@ -108,18 +114,8 @@ type caller struct {
 
 // ask makes a call on the connection there is, if that is in rotation, or a new one.
 func (c *caller) ask(ctx context.Context, n int, raw string) (status int, err error) {
-	rotation := *c.load.rotation.Load()
-	if !slices.Contains(rotation, c.addr) {
-		c.hangUp()
-	}
-	if c.conn == nil {
-		c.addr = rotation[n%len(rotation)]
-		d := tls.Dialer{Config: c.load.p.ca.client()}
-		if c.conn, err = d.DialContext(ctx, "tcp", c.addr); err != nil {
-			c.conn = nil
-			return 0, err
-		}
-		c.r = newReader(c.conn)
+	if err := c.connect(ctx, n); err != nil {
+		return 0, err
 	}
 	conn := c.conn // which is hung up by and by
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -129,6 +125,26 @@ func (c *caller) ask(ctx context.Context, n int, raw string) (status int, err er
 		c.hangUp()
 	}
 	return status, err
+}
+
+func (c *caller) connect(ctx context.Context, n int) (err error) {
+	c.load.connecting.RLock()
+	defer c.load.connecting.RUnlock()
+	rotation := c.load.rotation
+	if !slices.Contains(rotation, c.addr) {
+		c.hangUp()
+	}
+	if c.conn != nil {
+		return nil
+	}
+	c.addr = rotation[n%len(rotation)]
+	d := tls.Dialer{Config: c.load.p.ca.client()}
+	if c.conn, err = d.DialContext(ctx, "tcp", c.addr); err != nil {
+		c.conn = nil
+		return err
+	}
+	c.r = newReader(c.conn)
+	return nil
 }
 
 func (c *caller) hangUp() {
