@@ -179,7 +179,8 @@ func (s *scene) charged() (charged, held map[string]int64) {
 // accounting for them: what a gateway had under way when it was killed, which is a
 // call of each caller and, leased, one block; calls charged to a minute that turned
 // while they were under way, which are made again; and what is charged for a gateway that
-// was lost together with Redis, all that was admitted in a beat.
+// was lost together with Redis, all that was admitted since the beat before its last: on a
+// machine that is busy, that is two of them.
 func (s *scene) unseen() int64 {
 	callers := int64(s.order.Callers)
 	block := int64(0)
@@ -187,8 +188,8 @@ func (s *scene) unseen() int64 {
 		block = callers * int64(ratelimit.DefaultConfig().Lease.Horizon/s.order.Every)
 	}
 	turns := time.Now().Unix()/60 - s.began.Unix()/60
-	beat := gateways * callers * int64(ratelimit.Beat/s.order.Every)
-	return int64(s.killed)*(callers+block) + turns*gateways*callers + int64(s.deserted)*beat
+	beats := 2 * gateways * callers * int64(ratelimit.Beat/s.order.Every)
+	return int64(s.killed)*(callers+block) + turns*gateways*callers + int64(s.deserted)*beats
 }
 
 // judge compares what was admitted with the quotas and with what was charged: not
