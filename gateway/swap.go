@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// Swap compiles cfg and, if that succeeds, puts it in force for every request
+// that starts from now on. On an error the old configuration stays.
+func (g *Gateway) Swap(cfg settings.Config) error {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	if g.closed {
+		return errors.New("the gateway has ended")
+	}
+	if g.started == nil {
+		g.started = &cfg
+	}
+	restart := strictyaml.NeedRestart(*g.started, cfg)
+	if old := g.current.Load(); old != nil { // a listener cannot stop to speak TLS
+		cfg.TLS.Pair = cmp.Or(cfg.TLS.Pair, old.config.TLS.Pair)
+		cfg.Admin.TLS.Pair = cmp.Or(cfg.Admin.TLS.Pair, old.config.Admin.TLS.Pair)
+		if cfg.Envoy.TLS.Pair == nil {
+			cfg.Envoy.TLS = old.config.Envoy.TLS
+		}
+	}
+	next, err := g.compile(&cfg)
+	if err == nil {
+		err = g.envoys.SetGroups(nodeGroups(&cfg))
+	}
+	if err != nil {
+		g.status.Failed(g.deps.Now(), err)
+		return err
+	}
+	old := g.current.Swap(next)
+	g.issuerKeys.Keep(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
+	g.status.Loaded(next.loaded, cfg.Revision, restart)
+	g.apply(&cfg)
+	if g.audit != nil {
+		if err := g.audit.Loaded(cfg.Revision); err != nil {
+			g.deps.Logger.Error("the audit log cannot be written", "error", err)
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	g.streams.Recheck()
+	select {
+	case g.swapped <- struct{}{}:
+	default: // Run has yet to look, and will see the newest
+	}
+	for _, org := range old.config.Orgs {
+		now := g.org(org.ID)
+		if old.client.Credential(org.ID) != next.client.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL ||
+			now != nil && !now.Prices.Equal(org.Prices) {
+			g.catalog.Forget(org.ID)
+		}
+	}
+	for i := range cfg.Orgs {
+		g.tellUnlisted(&cfg.Orgs[i], g.catalog.Last(cfg.Orgs[i].ID))
+	}
+	// Requests under way keep the old client; only its idle connections go.
+	old.close()
+	for _, setting := range restart {
+		g.deps.Logger.Warn("configuration change requires a restart", "field", setting)
+	}
+	return nil
+}
+
+// apply tells those that outlive configurations what has changed for them.
+func (g *Gateway) apply(cfg *settings.Config) {
+	if g.deps.LogLevel != nil {
+		g.deps.LogLevel.Set(cfg.Log.Level.Level())
+	}
+	g.recorder.Apply(cfg.Telemetry.Context)
+	g.deps.Providers.Sample(cfg.Telemetry.SampleRatio)
+	if g.decisions != nil {
+		if err := g.decisions.Apply(cfg.Decisions.DecisionLog); err != nil {
+			g.deps.Logger.Error("the decision log stays as it is", "error", err) // it was validated
+		}
+	}
+}
+
+// close drops idle connections.
+func (s *state) close() {
+	s.client.Close()
+	s.runs.close()
+}
+
+// Rejected notes a configuration that could not even be read, so that the
+// admin listener shows it.
+func (g *Gateway) Rejected(err error) { g.status.Failed(g.deps.Now(), err) }
