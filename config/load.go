@@ -35,11 +35,12 @@ type Sources struct {
 	WithoutSecrets bool
 }
 
-// Judge says of a configuration what only the engines know. Paths are those of the file.
+// Judge checks a configuration with the engines of the gateway. Its faults have paths of
+// the file.
 type Judge interface {
-	// Faults reports what cannot be.
+	// Faults reports all errors.
 	Faults(c *settings.Config) error
-	// Warnings reports what is no fault and yet does nothing.
+	// Warnings reports settings without an effect.
 	Warnings(c *settings.Config, now time.Time) error
 }
 

@@ -19,12 +19,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// Judge says of a configuration what only the engines know: what policies there are and
-// what parameters they take, what Envoys can be told, who the admins are. Paths of its
-// faults are those of the file.
+// Judge checks a configuration with the engines: policies and their parameters, the
+// configuration of Envoys, the tokens of admins. Its faults have paths of the file.
 type Judge struct{}
 
-// Faults reports what cannot be.
+// Faults reports all errors.
 func (Judge) Faults(c *settings.Config) error {
 	orgs := make(map[string]bool, len(c.Orgs))
 	errs := fault.Found{validateEnvoys(c)}
@@ -43,7 +42,7 @@ func (Judge) Faults(c *settings.Config) error {
 	return errors.Join(append(errs, validateAdmins(c, orgs))...)
 }
 
-// Warnings reports what is no fault and yet does nothing.
+// Warnings reports settings without an effect.
 func (Judge) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {

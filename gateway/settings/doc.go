@@ -1,4 +1,4 @@
-// Package settings is what the configuration says: a struct for each section, with its
-// default and what can be judged without the engines that work by it. Package config
-// reads the file into it, and package gateway is made from it.
+// Package settings has a struct for each section of the configuration, with its defaults
+// and the checks that need no engine. Package config reads the file into it, and package
+// gateway is made from it.
 package settings
