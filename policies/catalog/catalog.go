@@ -52,6 +52,16 @@ type record struct {
 	last    *Snapshot // nil until the first good read
 	tried   time.Time // when the last read began
 	lastErr error     // why the last read failed; nil when it did not
+	failed  int       // reads that have failed since the last good one
+}
+
+// firstRetry is how long after a failure the list is read again. The pause doubles with
+// each further failure, up to Config.Retry.
+const firstRetry = 100 * time.Millisecond
+
+// resting reports whether a read has failed so lately that there is none at now.
+func (r *record) resting(now time.Time, most time.Duration) bool {
+	return r.failed > 0 && now.Sub(r.tried) < min(most, firstRetry<<min(r.failed-1, 16))
 }
 
 // Status tells how an organisation's price list is doing.
@@ -87,7 +97,8 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 
 // Snapshot is the organisation's current price list. It comes from memory
 // unless there is none or it is older than MaxAge; then it is read, once for
-// all who wait, and at most every Retry after a failure. The error wraps
+// all who wait. After a failure it is read again after 100 ms, and after twice the last
+// pause with each further one, Retry at most. The error wraps
 // ErrUnavailable; a nil Snapshot prices nothing, so it may be used as it is.
 func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	snap, known, err := c.look(org)
@@ -115,17 +126,17 @@ func (c *Catalog) look(org string) (snap *Snapshot, known bool, err error) {
 		r = &record{}
 		c.orgs[org] = r
 	}
-	last, tried, lastErr := r.last, r.tried, r.lastErr
+	was := *r
 	c.mu.Unlock()
 
-	now := c.deps.Now()
-	if last != nil && now.Sub(last.fetched) <= c.cfg.MaxAge {
-		return last, true, nil
+	switch now := c.deps.Now(); {
+	case was.last != nil && now.Sub(was.last.fetched) <= c.cfg.MaxAge:
+		return was.last, true, nil
+	case was.resting(now, c.cfg.Retry):
+		return nil, false, was.lastErr
+	default:
+		return nil, false, nil
 	}
-	if lastErr != nil && now.Sub(tried) < c.cfg.Retry {
-		return nil, false, lastErr
-	}
-	return nil, false, nil
 }
 
 // wait gets the list by read, sharing what it does with all who ask meanwhile. It
@@ -177,7 +188,9 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 	before = r.lastErr
 	r.tried, r.lastErr = began, err
 	if err == nil {
-		r.last = snap
+		r.last, r.failed = snap, 0
+	} else {
+		r.failed++
 	}
 	return before
 }
@@ -235,8 +248,7 @@ func (c *Catalog) due() []string {
 	for _, org := range slices.Sorted(maps.Keys(c.orgs)) {
 		r := c.orgs[org]
 		young := r.last != nil && now.Sub(r.last.fetched) < c.cfg.Refresh
-		failed := r.lastErr != nil && now.Sub(r.tried) < c.cfg.Retry
-		if !young && !failed {
+		if !young && !r.resting(now, c.cfg.Retry) {
 			due = append(due, org)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,41 @@ func TestSnapshotIsKeptUntilMaxAge(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if got, want := hourly(t, c), "0.50274"; got != want {
 			t.Errorf("after the retry interval: got %s, want %s", got, want)
+		}
+	})
+}
+
+// A gateway that starts before its platform knows prices as soon as there is one: pauses
+// between failing reads begin with 100 ms and double up to five seconds.
+func TestSnapshotAsksAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeFetcher{}
+		f.set(nil, errors.New("down"))
+		c := newCatalog(t, f)
+		began := time.Now()
+		var reads []int64 // milliseconds since the first one
+		for calls := int64(0); time.Since(began) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
+			hourly(t, c)
+			if n := f.calls.Load(); n != calls {
+				calls = n
+				reads = append(reads, time.Since(began).Milliseconds())
+			}
+		}
+		if want := []int64{0, 100, 300, 700, 1500, 3100, 6300, 11300, 16300}; !slices.Equal(reads, want) {
+			t.Errorf("read at %d ms, want %d", reads, want)
+		}
+		f.set(oneGPU("0.5"), nil)
+		time.Sleep(5 * time.Second)
+		if got, want := hourly(t, c), "0.50274"; got != want {
+			t.Errorf("when the platform is back: got %s, want %s", got, want)
+		}
+		f.set(nil, errors.New("down"))
+		time.Sleep(2 * time.Hour)
+		hourly(t, c)
+		f.set(oneGPU("0.6"), nil)
+		time.Sleep(100 * time.Millisecond)
+		if got, want := hourly(t, c), "0.60274"; got != want {
+			t.Errorf("after one failure since: got %s, want %s", got, want)
 		}
 	})
 }

@@ -23,7 +23,7 @@ type Config struct {
 	MaxAge time.Duration `yaml:"-"`
 	// Timeout bounds one read of a list.
 	Timeout time.Duration `yaml:"-"`
-	// Retry is the least time between two failing reads of one organisation's list.
+	// Retry is the longest pause between two failing reads of one organisation's list.
 	Retry time.Duration `yaml:"-"`
 }
 
