@@ -64,6 +64,7 @@ EOF
 printf 'id,sha256\nnightly,%s\n' "$(printf nightly | sha256sum | cut -c 1-64)" > old.csv
 export ACME_KEY=platform-test-key
 tollgate platform --listen 127.0.0.1:8090 > platform.log 2>&1 &
+until curl -s -o /dev/null http://127.0.0.1:8090; do sleep 0.05; done
 tollgate serve -c tollgate.yaml > gateway.log 2>&1 &
 until tollgate health -c tollgate.yaml 2> /dev/null; do sleep 0.1; done
 KEY=$(tollgate keys create acme/ann --team research | awk '/caller/ {print $NF}')
