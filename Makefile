@@ -53,7 +53,11 @@ test: ## Run all tests with the race detector, a real Redis and a real Envoy (PK
 	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas
 	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 \
 		go test -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
-	@$(if $(filter ./...,$(PKG)),go test -run '^(TestGreedyRego|TestOpenIsSound)$$' ./policies) # the one needs an address space too small for the race detector, the other has no race to find
+	@$(if $(filter ./...,$(PKG)),$(MAKE) --no-print-directory unraced)
+
+.PHONY: unraced
+unraced: # The tests of policies without the race detector: the one needs an address space too small for it, the other has no race to find
+	@go test -run '^(TestGreedyRego|TestOpenIsSound)$$' ./policies
 
 .PHONY: quick
 quick: ## Run the tests as they are on a bare machine: no race detector, nothing installed (PKG, TESTFLAGS)
