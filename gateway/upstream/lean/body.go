@@ -58,7 +58,7 @@ func (b *body) end(whole bool) {
 		if c.in.Size() > bufferSize { // the head was long
 			c.in = bufio.NewReaderSize(c, bufferSize)
 		}
-		c.t.pool.put(c, c.t.MaxIdle, c.t.IdleTimeout)
+		c.t.keep(c)
 		return
 	}
 	c.abort()

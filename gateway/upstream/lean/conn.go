@@ -51,6 +51,7 @@ type conn struct {
 	one    [1]byte
 	abort  func() // closes raw
 	in     *bufio.Reader
+	born   time.Time
 	since  time.Time // when it became idle
 	reused bool
 
@@ -96,8 +97,11 @@ type progress struct {
 // newConn begins a connection; of TLS, there are what is read and written, and the ear
 // it reads through.
 func newConn(t *Transport, to destination, raw, secure net.Conn, ear *ear) *conn {
-	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw), ear: ear}
-	c.abort = func() { _ = raw.Close() } // of TLS, it would wait to say goodbye
+	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw), ear: ear, born: time.Now()}
+	c.abort = sync.OnceFunc(func() {
+		_ = raw.Close() // of TLS, it would wait to say goodbye
+		t.slots.free()
+	})
 	c.in = bufio.NewReaderSize(c, bufferSize)
 	return c
 }

@@ -29,15 +29,15 @@ type pool struct {
 	closed bool
 }
 
-// take returns a connection that has been idle for less than timeout and is still
-// good, or nil.
-func (p *pool) take(to destination, timeout time.Duration) *conn {
+// take returns a connection that has been idle for less than timeout, began less than
+// maxAge ago, unless that is 0, and is still good, or nil.
+func (p *pool) take(to destination, timeout, maxAge time.Duration) *conn {
 	for {
 		c := p.pop(to)
 		if c == nil {
 			return nil
 		}
-		if time.Since(c.since) < timeout && c.quiet() {
+		if time.Since(c.since) < timeout && (maxAge == 0 || time.Since(c.born) < maxAge) && c.quiet() {
 			c.reused = true
 			return c
 		}
@@ -81,6 +81,15 @@ func (p *pool) put(c *conn, limit int, timeout time.Duration) {
 	if !p.armed {
 		p.armed = true
 		time.AfterFunc(timeout, func() { p.look(timeout) })
+	}
+}
+
+// makeRoom closes the connection that was idle for the longest, if any is.
+func (p *pool) makeRoom() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.count > 0 {
+		p.evict()
 	}
 }
 

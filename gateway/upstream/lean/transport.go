@@ -37,9 +37,14 @@ type Transport struct {
 	// the head of an answer once the request is written, and the write of each
 	// part of a request; 0 has no bound.
 	TLSHandshakeTimeout, ResponseHeaderTimeout time.Duration
+	// MaxConns bounds the open connections; 0 has no bound. A request waits for one, as
+	// long as its context lets it.
+	MaxConns int
 	// MaxIdle is how many idle connections are kept, IdleTimeout for how long.
 	MaxIdle     int
 	IdleTimeout time.Duration
+	// MaxAge is how long after its beginning a connection takes requests; 0 has no bound.
+	MaxAge time.Duration
 
 	// Fallback sends requests to servers that speak HTTP/2 only: all from the first
 	// answer that shows one, whose request fails, or from the first handshake, whose
@@ -48,6 +53,7 @@ type Transport struct {
 
 	foreign atomic.Bool // Fallback sends all
 	pool    pool
+	slots   slots
 }
 
 // RoundTrip implements http.RoundTripper. A body is taken to be in memory if the
@@ -70,13 +76,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	to := destinationOf(req)
-	if c := t.pool.take(to, t.IdleTimeout); c != nil {
+	c, err := t.conn(req.Context(), to, t.pool.take)
+	if err == nil && c.reused {
 		res, err := c.exchange(req)
 		if err == nil || !c.lost(req) {
 			return res, err
 		}
+		c, err = t.conn(req.Context(), to, none)
 	}
-	c, err := t.connect(req.Context(), to)
 	if t.isForeign(err) {
 		return t.Fallback(req)
 	}
@@ -133,7 +140,37 @@ func check(req *http.Request) error {
 	return nil
 }
 
-// connect opens a connection. One that its caller no longer waits for is kept: where
+// conn returns what idle returns, or else a connection that it opens, once there may be
+// one more. Those who wait for that take turns.
+func (t *Transport) conn(ctx context.Context, to destination, idle func(destination, time.Duration, time.Duration) *conn) (*conn, error) {
+	for {
+		if c := idle(to, t.IdleTimeout, t.MaxAge); c != nil {
+			return c, nil
+		}
+		turn := t.slots.claim(t.MaxConns)
+		if turn == nil {
+			return t.connect(ctx, to)
+		}
+		t.pool.makeRoom()
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			t.slots.leave(turn)
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// none is no idle connection.
+func none(destination, time.Duration, time.Duration) *conn { return nil }
+
+// keep puts a connection into the pool, where whoever waits first may find it.
+func (t *Transport) keep(c *conn) {
+	t.pool.put(c, t.MaxIdle, t.IdleTimeout)
+	t.slots.nudge()
+}
+
+// connect opens a connection, for which there is a slot. One that its caller no longer waits for is kept: where
 // they take longer than callers wait, there would never be one.
 func (t *Transport) connect(ctx context.Context, to destination) (*conn, error) {
 	type result struct {
@@ -143,11 +180,14 @@ func (t *Transport) connect(ctx context.Context, to destination) (*conn, error) 
 	made := make(chan result)
 	go func() {
 		c, err := t.dial(context.WithoutCancel(ctx), to)
+		if err != nil {
+			t.slots.free()
+		}
 		select {
 		case made <- result{c, err}:
 		case <-ctx.Done():
 			if err == nil {
-				t.pool.put(c, t.MaxIdle, t.IdleTimeout)
+				t.keep(c)
 			}
 		}
 	}()
