@@ -1,6 +1,7 @@
-// Package egress is how the gateway calls servers outside by HTTP, but for the platform:
-// through the proxies that its environment names (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), and
-// past a guard, which judges addresses before they are dialled.
+// Package egress is how the gateway reaches servers outside: through the proxies that its
+// environment names (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), and past a guard, which judges
+// addresses before they are dialled. The client of the platform is package upstream; it
+// dials by Tunnel, without a guard.
 //
 // Behind a proxy it is the proxy that resolves names, and that must refuse what the guard
 // would: the guard judges addresses that stand in the URL.

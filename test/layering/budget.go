@@ -62,7 +62,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 363
+	MaxSettings = 364
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 55
 	// LargeLines is the number of lines above which a package is listed in [Large].
@@ -78,7 +78,7 @@ func Large() []string {
 
 // Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
 func Wide() map[string]int {
-	return map[string]int{"cmd/tollgate": 31, "gateway": 52, "gateway/filter": 21, "gateway/settings": 22}
+	return map[string]int{"cmd/tollgate": 31, "gateway": 52, "gateway/filter": 21, "gateway/settings": 21}
 }
 
 // Hold returns what is wrong with the size of a part that has so many lines, "" for nothing.

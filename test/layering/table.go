@@ -32,7 +32,7 @@ func Table() []Row {
 		{
 			Package: "config",
 			May: []string{
-				"config/fault", "config/strictyaml", "gateway/identity", "gateway/settings", "gateway/upstream", "policies/logfile", "policies/operation",
+				"config/fault", "config/strictyaml", "gateway/egress", "gateway/identity", "gateway/settings", "gateway/upstream", "policies/logfile", "policies/operation",
 				"policies/section", "ratelimit", "ratelimit/redisstore",
 			},
 			Tests: []string{"policies", "test/world", "translate/brownout"}, // for certificates
@@ -97,7 +97,7 @@ func Table() []Row {
 		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
-		leaf("gateway/egress", "a leaf: proxies of the environment"),
+		{Package: "gateway/egress", May: []string{"config/encryption"}, Why: "a leaf: proxies on the way out"},
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml", "gateway/egress"}, Why: "a leaf: deliveries to receivers outside"},
 		{Package: "gateway/approval", May: []string{"gateway/record"}, Why: "a leaf: what was asked of operators, and answered"},
 		{Package: "gateway/once", May: []string{"gateway/once/intent", "policies/spend/..."}, Why: "intents in hand, in the ledger's store"},
@@ -117,7 +117,7 @@ func Table() []Row {
 		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
 		{Package: "gateway/telemetry/...", May: []string{"gateway/settings"}, Tests: []string{"config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
-		{Package: "gateway/upstream/...", May: []string{"config/encryption"}, Why: "a leaf: how the platform is called"},
+		{Package: "gateway/upstream/...", May: []string{"config/encryption", "gateway/egress"}, Why: "a leaf: how the platform is called"},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{
 			Package: "policies",

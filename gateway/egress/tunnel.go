@@ -1,0 +1,152 @@
+package egress
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+	socks "golang.org/x/net/proxy"
+
+	"github.com/tollgate-dev/tollgate/config/encryption"
+)
+
+// Dial opens a connection, in a time that it bounds itself.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// DialContext implements socks.ContextDialer.
+func (d Dial) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d(ctx, network, address)
+}
+
+// Dial implements socks.Dialer.
+func (d Dial) Dial(network, address string) (net.Conn, error) {
+	return d(context.Background(), network, address)
+}
+
+// CheckProxy reports what is wrong with a proxy's URL. The error does not have its
+// password.
+func CheckProxy(address string) error {
+	_, err := parseProxy(address)
+	return err
+}
+
+func parseProxy(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return nil, errors.New("must be an http, https or socks5 URL of a proxy, with a host and nothing behind it")
+	}
+	return u, nil
+}
+
+// Tunnel returns a Dial for servers of a scheme, http or https, which goes through a proxy
+// by CONNECT (RFC 9110, section 9.3.6) or SOCKS 5 (RFC 1928), and resolves no names then.
+// The proxy is at address, or is that of the environment (HTTPS_PROXY, HTTP_PROXY,
+// NO_PROXY) if address is empty. dial is for the proxy, and for servers without one;
+// patience bounds what the proxy takes.
+func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, error) {
+	find := httpproxy.FromEnvironment().ProxyFunc()
+	if address != "" {
+		u, err := parseProxy(address)
+		if err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		find = func(*url.URL) (*url.URL, error) { return u, nil }
+	}
+	return func(ctx context.Context, network, server string) (net.Conn, error) {
+		u, err := find(&url.URL{Scheme: scheme, Host: server})
+		if err != nil {
+			return nil, errors.New("the environment's proxy has no valid URL") // the cause may have its password
+		}
+		if u == nil {
+			return dial(ctx, network, server)
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, patience, &timeout{u.Host})
+		defer cancel()
+		conn, err := through(ctx, u, network, server, dial)
+		if err != nil {
+			return nil, fmt.Errorf("proxy %s: %w", u.Host, err)
+		}
+		return conn, nil
+	}, nil
+}
+
+// timeout says that a proxy did not answer in time. It is a net.Error.
+type timeout struct{ proxy string }
+
+func (t *timeout) Error() string { return "no answer of " + t.proxy + " in time" }
+
+// Timeout implements net.Error.
+func (*timeout) Timeout() bool { return true }
+
+// Temporary implements net.Error.
+func (*timeout) Temporary() bool { return true }
+
+// through opens a connection through the proxy at u.
+func through(ctx context.Context, u *url.URL, network, server string, dial Dial) (net.Conn, error) {
+	if strings.HasPrefix(u.Scheme, "socks5") {
+		d, err := socks.FromURL(u, dial)
+		if err != nil {
+			return nil, errors.New("not a SOCKS proxy")
+		}
+		return d.(socks.ContextDialer).DialContext(ctx, network, server) //nolint:forcetypeassert // SOCKS 5 has one
+	}
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	conn, err := dial(ctx, network, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	secure, err := connect(ctx, conn, u, server)
+	if running := stop(); err == nil && running {
+		return secure, nil
+	}
+	_ = conn.Close()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return nil, err
+}
+
+// connect asks the proxy behind conn for a tunnel.
+func connect(ctx context.Context, conn net.Conn, u *url.URL, server string) (net.Conn, error) {
+	if u.Scheme == "https" {
+		cfg := encryption.Config()
+		cfg.ServerName = u.Hostname()
+		secure := tls.Client(conn, cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, err
+		}
+		conn = secure
+	}
+	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: server}, Host: server, Header: http.Header{}}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		req.SetBasicAuth(u.User.Username(), password)
+		req.Header = http.Header{"Proxy-Authorization": req.Header["Authorization"]}
+	}
+	if err := req.Write(conn); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, req)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case res.StatusCode/100 != 2:
+		return nil, fmt.Errorf("answered %s to CONNECT", res.Status)
+	case in.Buffered() > 0:
+		return nil, errors.New("sent something before the server was asked")
+	}
+	return conn, nil
+}
