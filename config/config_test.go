@@ -276,6 +276,31 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 	}
 }
 
+// The way to the platform is judged with the file. The fault does not tell the proxy's password.
+func TestTheWayToThePlatform(t *testing.T) {
+	const file = `platform: {base_url: "https://platform.test", connections: %d, proxy: {env: PLATFORM_PROXY}}
+redis: {embedded: true}
+orgs: [{id: acme, credential: {env: ACME_KEY}}]
+`
+	for _, tc := range []struct {
+		connections int
+		proxy, want string
+	}{
+		{0, "http://gateway:hidden@proxy.test:3128", ""},
+		{60, "socks5://proxy.test:1080", ""},
+		{-1, "http://proxy.test", "tollgate.yaml:1:60: platform.connections: must not be negative"},
+		{1, "gateway:hidden@proxy.test:3128", "tollgate.yaml:1:63: platform.proxy: must be an http, https or socks5 URL of a proxy"},
+	} {
+		env := func(name string) (string, bool) {
+			return map[string]string{"PLATFORM_PROXY": tc.proxy, "ACME_KEY": "pk-acme"}[name], true
+		}
+		_, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.connections), config.Sources{Env: env}, nil)
+		if (err == nil) != (tc.want == "") || err != nil && (!strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "hidden")) {
+			t.Errorf("%d connections, proxy %q: %v, want %q", tc.connections, tc.proxy, err, tc.want)
+		}
+	}
+}
+
 // TestWithoutSecrets: what only reads policies needs none of the secrets, also those that are checked when they are there.
 func TestWithoutSecrets(t *testing.T) {
 	const file = `platform: {base_url: "https://platform.test"}

@@ -43,6 +43,7 @@ func retired() map[string]string {
 		"limits.memory":                    constant,
 		"overload.wait":                    constant,
 		"overload.waiting":                 constant,
+		"platform.transport":               "the platform is called by one client now: delete it; platform.connections bounds its connections",
 		"policies.concurrency":             constant,
 		"policies.max_mutations":           constant,
 	}

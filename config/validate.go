@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/egress"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -51,6 +52,10 @@ func validate(c *settings.Config, demoKeys bool) error {
 	} {
 		errs = append(errs, fault.At(path, err))
 	}
+	if p := c.Platform.Proxy; p.Resolved() {
+		errs = append(errs, fault.At("platform.proxy", egress.CheckProxy(p.Reveal())))
+	}
+	errs.If(c.Platform.Connections < 0, "platform.connections", "must not be negative")
 	if c.Instance != "" {
 		errs = append(errs, fault.At("instance", ratelimit.CheckGateway(c.Instance)))
 	}

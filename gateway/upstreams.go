@@ -9,12 +9,14 @@ import (
 
 // upstreamOf is where the platform is, for its client.
 func upstreamOf(c *settings.Config) upstream.Config {
-	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256, Transport: c.Platform.Transport}
+	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256, Connections: c.Platform.Connections, Proxy: c.Platform.Proxy.Reveal()}
 }
 
 // runsOf is where the run interface is, for its client.
 func runsOf(c *settings.Config) upstream.Config {
-	return upstream.Config{BaseURL: c.Platform.RunURL, Timeout: c.Timeouts.Run, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 512, Transport: c.Platform.Transport}
+	u := upstreamOf(c)
+	u.BaseURL, u.Timeout, u.MaxIdle = c.Platform.RunURL, c.Timeouts.Run, 512
+	return u
 }
 
 // balancedOf is where load-balanced endpoints are, for their client.

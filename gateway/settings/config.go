@@ -17,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -109,7 +108,9 @@ type Platform struct {
 
 	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
 
-	Transport upstream.Transport `yaml:"transport" doc:"client that calls the platform: lean, which speaks HTTP/1.1 with a connection for each call under way, or standard, which prefers HTTP/2 with few connections and takes more processor time; a platform that speaks HTTP/2 only is called by standard in any case" reload:"live"`
+	Connections int `yaml:"connections" doc:"open connections to each of these addresses, and to each load-balanced endpoint together; more calls wait for one. 0 has no bound: for a network whose address translator gives few ports" unit:"connections" reload:"live"`
+
+	Proxy strictyaml.Secret `yaml:"proxy" doc:"proxy on the way to the platform: http, https or socks5 URL, with name and password if it asks for them; without it, HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say it" reload:"live"`
 }
 
 // Run is the run interface.
@@ -209,7 +210,6 @@ func Default() Config {
 		Redis:       Redis{Prefix: DefaultPrefix},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
-		Platform:    Platform{Transport: upstream.TransportLean},
 		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
 		Overload:    overload.DefaultConfig(),
 		Limits: Limits{

@@ -22,9 +22,9 @@ func TestConnectionsCarryOneCredential(t *testing.T) {
 		"HTTP/2 only":  func(s *httptest.Server) { s.EnableHTTP2 = true; onlyHTTP2(s); s.StartTLS() },
 		"HTTP/1.1 TLS": (*httptest.Server).StartTLS,
 	} {
-		for _, transport := range transports() {
-			t.Run(name+" "+string(transport), func(t *testing.T) {
-				seen := converse(t, transport, start)
+		for _, by := range transports() {
+			t.Run(name+" "+string(by), func(t *testing.T) {
+				seen := converse(t, by, start)
 				if len(seen) != 2 {
 					t.Errorf("%d connections, want one for each organisation", len(seen))
 				}
@@ -40,7 +40,7 @@ func TestConnectionsCarryOneCredential(t *testing.T) {
 
 // converse calls a server for two organisations in turn, and returns what credentials
 // each of its connections carried.
-func converse(t *testing.T, transport upstream.Transport, start func(*httptest.Server)) map[net.Conn]map[string]bool {
+func converse(t *testing.T, by transport, start func(*httptest.Server)) map[net.Conn]map[string]bool {
 	t.Helper()
 	type key struct{}
 	var mu sync.Mutex // guards seen
@@ -60,12 +60,15 @@ func converse(t *testing.T, transport upstream.Transport, start func(*httptest.S
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	start(s)
 	defer s.Close()
-	c, err := upstream.New(upstream.Config{BaseURL: s.URL, Timeout: time.Minute, ConnectTimeout: time.Minute, MaxIdle: 4, Transport: transport},
+	c, err := upstream.New(upstream.Config{BaseURL: s.URL, Timeout: time.Minute, ConnectTimeout: time.Minute, MaxIdle: 4},
 		map[string]upstream.Credential{"acme": upstream.NewCredential(secret), "globex": upstream.NewCredential("pk-other")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	if by == standard {
+		c.ByStandard()
+	}
 	for range 4 {
 		for _, org := range []string{"acme", "globex"} {
 			res, err := c.Do(t.Context(), upstream.Request{Org: org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
+	"github.com/tollgate-dev/tollgate/gateway/egress"
 	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
 
@@ -45,27 +46,13 @@ type Config struct {
 	Timeout time.Duration
 	// ConnectTimeout bounds dialling and the TLS handshake.
 	ConnectTimeout time.Duration
-	// MaxIdle is the number of idle connections kept, by TransportStandard for each
-	// credential.
+	// MaxIdle is the number of idle connections kept, by the fallback for each credential.
 	MaxIdle int
-	// Transport is the client that sends requests; "" is TransportLean.
-	Transport Transport
-}
-
-// Transport names an HTTP client.
-type Transport string
-
-// The clients. Upgrades use TransportStandard in any case.
-const (
-	// TransportLean is package lean; platforms of HTTP/2 only have the other.
-	TransportLean Transport = "lean"
-	// TransportStandard is http.Transport, which speaks HTTP/2, too.
-	TransportStandard Transport = "standard"
-)
-
-// Values lists the clients.
-func (Transport) Values() []string {
-	return []string{string(TransportLean), string(TransportStandard)}
+	// Connections bounds the open connections, by the fallback for each credential; 0 has
+	// no bound. Requests wait for one that is free.
+	Connections int
+	// Proxy is the URL of the proxy on the way, "" that of the environment.
+	Proxy string
 }
 
 // Request is one call. The client adds the organisation's credential.
@@ -91,7 +78,7 @@ type Request struct {
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	base        *url.URL
-	lean        *lean.Transport // nil for TransportStandard
+	lean        *lean.Transport
 	stalls      *stalls
 	credentials map[string]Credential
 	// standard has a pool of connections for each value of Authorization: what was
@@ -112,30 +99,38 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	if base.Host, err = ascii(base); err != nil {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
 	}
-	dial := localhost(&net.Dialer{Timeout: cfg.ConnectTimeout})
+	dial, err := egress.Tunnel(cfg.Proxy, base.Scheme, cfg.ConnectTimeout, localhost(&net.Dialer{Timeout: cfg.ConnectTimeout}))
+	if err != nil {
+		return nil, fmt.Errorf("upstream: %w", err)
+	}
 	c := &Client{base: base, stalls: newStalls(cfg.Timeout), credentials: credentials, standard: make(map[string]*http.Transport, len(credentials))}
 	for _, cred := range credentials {
 		c.standard[cred.authorization()] = cfg.standard(base.Scheme, dial)
 	}
-	if cfg.Transport != TransportStandard {
-		c.lean = &lean.Transport{
-			DialContext:           dial,
-			TLSHandshakeTimeout:   cfg.ConnectTimeout,
-			TLSClientConfig:       resuming(),
-			ResponseHeaderTimeout: cfg.Timeout,
-			MaxIdle:               cfg.MaxIdle,
-			IdleTimeout:           idleTimeout,
-			Fallback:              c.byStandard,
-		}
+	c.lean = &lean.Transport{
+		DialContext:           dial,
+		TLSHandshakeTimeout:   cfg.ConnectTimeout,
+		TLSClientConfig:       resuming(),
+		ResponseHeaderTimeout: cfg.Timeout,
+		MaxConns:              cfg.Connections,
+		MaxIdle:               cfg.MaxIdle,
+		IdleTimeout:           idleTimeout,
+		MaxAge:                maxAge,
+		Fallback:              c.byStandard,
 	}
 	return c, nil
 }
 
-// idleTimeout is how long idle connections are kept.
-const idleTimeout = 90 * time.Second
+const (
+	// idleTimeout is how long idle connections are kept.
+	idleTimeout = 90 * time.Second
+	// maxAge is how long after its beginning a connection may take a request: where DNS has
+	// a new address for the platform, it is in use after that.
+	maxAge = time.Minute
+)
 
 // standard returns an http.Transport.
-func (cfg *Config) standard(scheme string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Transport {
+func (cfg *Config) standard(scheme string, dial egress.Dial) *http.Transport {
 	return &http.Transport{
 		DialContext:           dial,
 		TLSHandshakeTimeout:   cfg.ConnectTimeout,
@@ -143,6 +138,7 @@ func (cfg *Config) standard(scheme string, dial func(ctx context.Context, networ
 		ResponseHeaderTimeout: cfg.Timeout,
 		ForceAttemptHTTP2:     scheme == "https",
 		DisableCompression:    true, // identity only: the gateway never inflates what it relays
+		MaxConnsPerHost:       cfg.Connections,
 		MaxIdleConns:          cfg.MaxIdle,
 		MaxIdleConnsPerHost:   cfg.MaxIdle,
 		IdleConnTimeout:       idleTimeout,
@@ -174,7 +170,7 @@ func resuming() *tls.Config {
 
 // localhost dials names below localhost on loopback, which is where they are (RFC
 // 6761, section 6.3), whatever the resolver of the machine knows of that.
-func localhost(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func localhost(d *net.Dialer) egress.Dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if host, port, err := net.SplitHostPort(addr); err == nil && strings.HasSuffix(host, ".localhost") {
 			addr = net.JoinHostPort("127.0.0.1", port)
@@ -267,7 +263,7 @@ func (c *Client) Host() string { return c.base.Hostname() }
 // roundTrip sends a request by the client for it. The error is ErrUnsent, too, if
 // nothing has left.
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
-	if c.lean == nil || req.Header["Upgrade"] != nil {
+	if req.Header["Upgrade"] != nil {
 		return c.byStandard(req)
 	}
 	res, err := c.lean.RoundTrip(req)
@@ -277,7 +273,8 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// byStandard sends a request by http.Transport. The error is as of roundTrip.
+// byStandard sends a request by http.Transport: an upgrade, or one to a platform that
+// speaks HTTP/2 only. The error is as of roundTrip.
 func (c *Client) byStandard(req *http.Request) (*http.Response, error) {
 	req.GetBody = nil // it would be leave to send twice
 	var connected atomic.Bool
@@ -294,9 +291,7 @@ func (c *Client) Close() {
 	for _, t := range c.standard {
 		t.CloseIdleConnections()
 	}
-	if c.lean != nil {
-		c.lean.CloseIdleConnections()
-	}
+	c.lean.CloseIdleConnections()
 }
 
 func classify(ctx context.Context, err error) error {

@@ -51,17 +51,20 @@ const secret = "pk-very-secret"
 // test wants an answer, never.
 func both(t *testing.T, base string, test func(t *testing.T, c *upstream.Client)) {
 	t.Helper()
-	for _, transport := range transports() {
-		t.Run(string(transport), func(t *testing.T) { test(t, by(t, transport, time.Minute, base)) })
+	for _, by := range transports() {
+		t.Run(string(by), func(t *testing.T) { test(t, newClient(t, by, time.Minute, base)) })
 	}
 }
 
-func by(t *testing.T, transport upstream.Transport, timeout time.Duration, base string) *upstream.Client {
+func newClient(t *testing.T, by transport, timeout time.Duration, base string) *upstream.Client {
 	t.Helper()
-	c, err := upstream.New(upstream.Config{BaseURL: base, Timeout: timeout, ConnectTimeout: time.Minute, MaxIdle: 4, Transport: transport},
+	c, err := upstream.New(upstream.Config{BaseURL: base, Timeout: timeout, ConnectTimeout: time.Minute, MaxIdle: 4},
 		map[string]upstream.Credential{"acme": upstream.NewCredential(secret)})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if by == standard {
+		c.ByStandard()
 	}
 	t.Cleanup(c.Close)
 	return c
@@ -129,20 +132,20 @@ func TestDoTellsWhatWentWrong(t *testing.T) {
 		"no credential":   {slow.URL, "globex", upstream.ErrCredential},
 		"no organisation": {slow.URL, "", upstream.ErrCredential},
 	} {
-		for _, transport := range transports() {
+		for _, by := range transports() {
 			timeout := time.Minute
 			if errors.Is(tc.want, upstream.ErrTimeout) {
 				timeout = 50 * time.Millisecond
 			}
-			res, err := by(t, transport, timeout, tc.base).Do(t.Context(), upstream.Request{Org: tc.org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
+			res, err := newClient(t, by, timeout, tc.base).Do(t.Context(), upstream.Request{Org: tc.org, Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
 			if err == nil {
 				_ = res.Body.Close()
 			}
 			if !errors.Is(err, tc.want) {
-				t.Errorf("%s, %s: err = %v, want %v", transport, name, err, tc.want)
+				t.Errorf("%s, %s: err = %v, want %v", by, name, err, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("%s, %s: the error holds the credential: %v", transport, name, err)
+				t.Errorf("%s, %s: the error holds the credential: %v", by, name, err)
 			}
 		}
 	}
@@ -194,27 +197,33 @@ func TestBodiesEnd(t *testing.T) {
 	for target, want := range map[string]error{
 		"/short?length=1000": upstream.ErrUnreachable, "/stalls?length=1000": upstream.ErrTimeout, "/whole?length=2": nil,
 	} {
-		for _, transport := range transports() {
+		for _, by := range transports() {
 			timeout := time.Minute
 			if errors.Is(want, upstream.ErrTimeout) {
 				timeout = 3 * time.Second // long enough for what does come
 			}
-			res, err := by(t, transport, timeout, s.URL).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: target, Header: http.Header{}})
+			res, err := newClient(t, by, timeout, s.URL).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: target, Header: http.Header{}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := io.ReadAll(res.Body)
 			_ = res.Body.Close()
 			if string(got) != "{}" || !errors.Is(err, want) {
-				t.Errorf("%s, %s: read %q, %v; want {} and %v", transport, target, got, err, want)
+				t.Errorf("%s, %s: read %q, %v; want {} and %v", by, target, got, err, want)
 			}
 		}
 	}
 }
 
-func transports() []upstream.Transport {
-	return []upstream.Transport{upstream.TransportStandard, upstream.TransportLean}
-}
+// transport is a client that requests are sent by.
+type transport string
+
+const (
+	lean     transport = "lean"
+	standard transport = "standard"
+)
+
+func transports() []transport { return []transport{standard, lean} }
 
 // A request that found no connection was never sent; one whose connection broke
 // may have been.
@@ -224,13 +233,13 @@ func TestUnsent(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for base, want := range map[string]bool{broken.URL: false, closed.URL: true} {
-		for _, transport := range transports() {
-			res, err := by(t, transport, time.Minute, base).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Header: http.Header{}, Body: []byte(`{}`)})
+		for _, by := range transports() {
+			res, err := newClient(t, by, time.Minute, base).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Header: http.Header{}, Body: []byte(`{}`)})
 			if err == nil {
 				_ = res.Body.Close()
 			}
 			if got := errors.Is(err, upstream.ErrUnsent); !errors.Is(err, upstream.ErrUnreachable) || got != want {
-				t.Errorf("%s: %v: unsent %v, want %v", transport, err, got, want)
+				t.Errorf("%s: %v: unsent %v, want %v", by, err, got, want)
 			}
 		}
 	}
@@ -263,24 +272,24 @@ func TestProtocols(t *testing.T) {
 		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 		s.StartTLS()
 		defer s.Close()
-		for _, transport := range transports() {
+		for _, by := range transports() {
 			want := "2{}"
-			if transport == upstream.TransportLean && !only {
+			if by == lean && !only {
 				want = "1{}"
 			}
-			c := by(t, transport, time.Minute, s.URL)
+			c := newClient(t, by, time.Minute, s.URL)
 			for kind, r := range map[string]upstream.Request{
 				"body": {Body: []byte("{}")}, "source": {Source: strings.NewReader("{}"), Length: 2}, "chunked": {Source: strings.NewReader("{}"), Length: -1},
 			} {
 				r.Org, r.Method, r.Target = "acme", http.MethodPost, "/v2/pods"
 				res, err := c.Do(t.Context(), r)
 				if err != nil {
-					t.Fatalf("%s, %s, %s: %v", name, transport, kind, err)
+					t.Fatalf("%s, %s, %s: %v", name, by, kind, err)
 				}
 				got, err := io.ReadAll(res.Body)
 				_ = res.Body.Close()
 				if string(got) != want || err != nil {
-					t.Errorf("%s, %s, %s: %q, %v; want %q", name, transport, kind, got, err, want)
+					t.Errorf("%s, %s, %s: %q, %v; want %q", name, by, kind, got, err, want)
 				}
 			}
 			c.Close()
@@ -296,14 +305,14 @@ func TestOldSuitesAreNotSpoken(t *testing.T) {
 		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 		s.StartTLS()
 		defer s.Close()
-		for _, transport := range transports() {
-			c := by(t, transport, time.Minute, s.URL)
+		for _, by := range transports() {
+			c := newClient(t, by, time.Minute, s.URL)
 			res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods"})
 			if err == nil {
 				_ = res.Body.Close()
 			}
 			if (err == nil) != want {
-				t.Errorf("%s, %s: %v, want an answer: %v", transport, tls.CipherSuiteName(suite), err, want)
+				t.Errorf("%s, %s: %v, want an answer: %v", by, tls.CipherSuiteName(suite), err, want)
 			}
 			c.Close()
 		}
@@ -322,20 +331,20 @@ func TestConnectionsThatEnd(t *testing.T) {
 		w.Header().Set("Connection", "close")
 	}))
 	defer s.Close()
-	for _, transport := range transports() {
+	for _, by := range transports() {
 		asked.Store(0)
 		full.Store(0)
-		c := by(t, transport, time.Minute, s.URL)
+		c := newClient(t, by, time.Minute, s.URL)
 		for range 5 {
 			res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Body: []byte("{}")})
 			if err != nil {
-				t.Fatalf("%s: %v", transport, err)
+				t.Fatalf("%s: %v", by, err)
 			}
 			_, _ = io.Copy(io.Discard, res.Body)
 			_ = res.Body.Close()
 		}
 		if asked.Load() != 5 || full.Load() != 1 {
-			t.Errorf("%s: asked %d times, %d full handshakes, want 5 and 1", transport, asked.Load(), full.Load())
+			t.Errorf("%s: asked %d times, %d full handshakes, want 5 and 1", by, asked.Load(), full.Load())
 		}
 	}
 }
@@ -346,14 +355,14 @@ func TestInternationalNames(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { host.Store(r.Host) }))
 	defer s.Close()
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
-	for _, transport := range transports() {
-		res, err := by(t, transport, time.Minute, "http://plätform.localhost"+port).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods"})
+	for _, by := range transports() {
+		res, err := newClient(t, by, time.Minute, "http://plätform.localhost"+port).Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods"})
 		if err != nil {
-			t.Fatalf("%s: %v", transport, err)
+			t.Fatalf("%s: %v", by, err)
 		}
 		_ = res.Body.Close()
 		if want := "xn--pltform-6wa.localhost" + port; host.Load() != want {
-			t.Errorf("%s: host %q, want %q", transport, host.Load(), want)
+			t.Errorf("%s: host %q, want %q", by, host.Load(), want)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
 // gateway is how tollgate is configured.
@@ -20,8 +19,8 @@ type gateway struct {
 	budgets bool
 	// cold remembers no verdict.
 	cold bool
-	// client is the one that calls the platform, over TLS; "" calls it without.
-	client upstream.Transport
+	// over calls the platform over TLS.
+	over bool
 	// traced sends one trace in a hundred to a collector.
 	traced bool
 }
@@ -76,8 +75,8 @@ func (g gateway) configuration(a addresses) string {
 		line("envoy: {listen: %q}", a.extproc)
 	}
 	platform, more := "http://"+a.platform, ""
-	if g.client != "" {
-		platform, more = "https://"+a.secure, ", transport: "+string(g.client)
+	if g.over {
+		platform = "https://" + a.secure
 	}
 	if a.runs {
 		more += fmt.Sprintf(", run_url: %q", platform)

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
 // target is one way from callers to the platform.
@@ -49,8 +47,7 @@ func targets() []target {
 		{name: "leased", base: plainProxy, gateway: &gateway{leased: true}, kinds: few},
 		{name: "budgets", base: plainProxy, gateway: &gateway{budgets: true}, kinds: few},
 		{name: "tls", base: tlsProxy, tls: true, gateway: &gateway{}, kinds: few},
-		{name: "platform-tls", base: plainProxy, gateway: &gateway{client: upstream.TransportLean}, kinds: over},
-		{name: "platform-tls-2", base: plainProxy, gateway: &gateway{client: upstream.TransportStandard}, kinds: over},
+		{name: "platform-tls", base: plainProxy, gateway: &gateway{over: true}, kinds: over},
 		{name: "traced", base: plainProxy, gateway: &gateway{traced: true}, kinds: few},
 		{name: "cold", base: plainProxy, gateway: &gateway{cold: true}, kinds: []string{"create", "create-403", "create-open"}},
 		{name: "ten", base: plainProxy, gateway: &gateway{ten: true}, kinds: []string{"create", "create-403", "create-422", "create-open"}},
