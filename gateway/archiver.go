@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 )
 
 // archiver writes explanations into the archive, behind the answers they explain.
@@ -24,7 +25,7 @@ type archiver struct {
 
 	written, dropped, failed atomic.Int64
 
-	backlog backlog[explain.Past]
+	backlog tasks.Batches[explain.Past]
 }
 
 const (
@@ -44,7 +45,7 @@ func (g *Gateway) newHistory(cfg *settings.Config) {
 		store: archive.New(g.deps.Redis, cfg.Redis.Prefix.Decisions(), cfg.Decisions.Shared),
 		chain: func() *filter.Chain { return g.pipeline().Chain }, logger: g.deps.Logger,
 	}
-	a.backlog.write, a.backlog.late, a.backlog.pause = a.writeAll, g.late.Go, behind
+	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, g.late.Go, behind
 	g.archive, g.history = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
 	meter := g.meter()
 	shared := must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
@@ -58,7 +59,7 @@ func (g *Gateway) newHistory(cfg *settings.Config) {
 
 // add has an explanation written, unless too many wait.
 func (a *archiver) add(p explain.Past) {
-	if !a.backlog.add(p) {
+	if !a.backlog.Add(p) {
 		a.dropped.Add(1)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
@@ -33,7 +34,7 @@ func TestArchiver(t *testing.T) {
 		store: archive.New(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:", archive.DefaultConfig()),
 		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
-	a.backlog.write, a.backlog.late = a.writeAll, func(f func()) { begun = append(begun, f) }
+	a.backlog.Write, a.backlog.Go = a.writeAll, func(f func()) { begun = append(begun, f) }
 	kept := func() int {
 		list, err := a.list(t.Context(), "acme", explain.Query{Limit: 10_000})
 		if err != nil {
@@ -41,15 +42,15 @@ func TestArchiver(t *testing.T) {
 		}
 		return len(list)
 	}
-	for range maxWaiting + 3 {
+	for range tasks.MaxWaiting + 3 {
 		a.add(refusedExchange("acme"))
 	}
 	if len(begun) != 1 {
 		t.Fatalf("%d writers, want one", len(begun))
 	}
 	begun[0]()
-	if got := [3]int64{a.written.Load(), a.dropped.Load(), a.failed.Load()}; got != [3]int64{maxWaiting, 3, 0} || kept() != maxWaiting {
-		t.Errorf("written, dropped, failed = %v with %d kept, want %d, 3, 0", got, kept(), maxWaiting)
+	if got := [3]int64{a.written.Load(), a.dropped.Load(), a.failed.Load()}; got != [3]int64{tasks.MaxWaiting, 3, 0} || kept() != tasks.MaxWaiting {
+		t.Errorf("written, dropped, failed = %v with %d kept, want %d, 3, 0", got, kept(), tasks.MaxWaiting)
 	}
 
 	server.SetError("LOADING")
@@ -58,7 +59,7 @@ func TestArchiver(t *testing.T) {
 	server.SetError("")
 	a.add(refusedExchange("acme"))
 	begun[2]()
-	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{maxWaiting + 1, 1} || kept() != maxWaiting+1 {
+	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{tasks.MaxWaiting + 1, 1} || kept() != tasks.MaxWaiting+1 {
 		t.Errorf("after the store was away: written, failed = %v with %d kept", got, kept())
 	}
 }
@@ -68,7 +69,7 @@ func BenchmarkArchiver(b *testing.B) {
 		store: archive.New(redistest.Client(b, redis.Options{Addr: redistest.Start(b)}), "t:", archive.DefaultConfig()),
 		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
-	a.backlog.write, a.backlog.late = a.writeAll, func(f func()) { f() }
+	a.backlog.Write, a.backlog.Go = a.writeAll, func(f func()) { f() }
 	for b.Loop() {
 		a.add(refusedExchange("acme"))
 	}

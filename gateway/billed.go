@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
@@ -23,7 +24,7 @@ type billed struct {
 	deps translate.Deps
 	next filter.Observer
 	late func(f func())
-	pods *backlog[podNote]
+	pods *tasks.Batches[podNote]
 }
 
 // podNote is what is to be remembered of a pod.
@@ -66,7 +67,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 	switch ex.Operation.ID {
 	case "createPod":
 		pod := v2.PodOf(ex.Answer.Object())
-		if pod.ID() != "" && !b.pods.add(podNote{account: ex.Caller.Org, id: pod.ID(), PodNote: legacy.FirstSight(pod)}) {
+		if pod.ID() != "" && !b.pods.Add(podNote{account: ex.Caller.Org, id: pod.ID(), PodNote: legacy.FirstSight(pod)}) {
 			unwritten(b.deps.Logger, errors.New("too many wait"))
 		}
 	case "createEndpoint", "updateEndpoint":

@@ -148,7 +148,7 @@ func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, t
 // whoever made and deleted one a moment ago may ask for it.
 func (g *Gateway) notesWritten(ctx context.Context) error {
 	written := make(chan struct{})
-	if !g.pods.add(podNote{written: written}) {
+	if !g.pods.Add(podNote{written: written}) {
 		return nil // too many wait, and it says so
 	}
 	select {

@@ -36,6 +36,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
@@ -109,11 +110,11 @@ type Gateway struct {
 	shares       *ratelimit.Upstream
 	catalog      *catalog.Catalog
 	dialects     translate.Deps
-	late         lingering // creates that outlived their requests
+	late         tasks.Group // creates that outlived their requests
 	ledger       *spend.Ledger
 	intents      *once.Desk
-	outbox       *spend.Outbox    // the ledger's store
-	pods         backlog[podNote] // for v1's bills
+	outbox       *spend.Outbox          // the ledger's store
+	pods         tasks.Batches[podNote] // for v1's bills
 	approvals    *approval.Store
 	archive      *archiver // nil without one
 	keys         *keyring
@@ -217,9 +218,9 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
-	g.late.logger = deps.Logger
+	g.late.Logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
-	g.pods.write, g.pods.late, g.pods.pause = writePods(g.dialects), g.late.Go, behind
+	g.pods.Write, g.pods.Go, g.pods.Pause = writePods(g.dialects), g.late.Go, behind
 	g.newHistory(&cfg)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {

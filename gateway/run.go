@@ -155,7 +155,7 @@ func leaving(ctx context.Context, next http.Handler) http.Handler {
 // drainLate gives creates that outlived their requests the time requests have.
 // What takes longer is cut off; whoever repeats such a create looks for its pod.
 func (g *Gateway) drainLate(over context.Context) {
-	if !g.late.wait(over) {
+	if !g.late.Wait(over) {
 		g.deps.Logger.WarnContext(over, "creates are cut off that outlived their requests")
 	}
 }

@@ -98,6 +98,7 @@ func Table() []Row {
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/egress", May: []string{"config/encryption"}, Why: "a leaf: proxies on the way out"},
+		leaf("gateway/tasks", "a leaf: work behind answers, whatever it is"),
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml", "gateway/egress"}, Why: "a leaf: deliveries to receivers outside"},
 		{Package: "gateway/approval", May: []string{"gateway/record"}, Why: "a leaf: what was asked of operators, and answered"},
 		{Package: "gateway/once", May: []string{"gateway/once/intent", "policies/spend/..."}, Why: "intents in hand, in the ledger's store"},

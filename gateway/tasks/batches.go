@@ -1,34 +1,35 @@
-package gateway
+package tasks
 
 import (
 	"sync"
 	"time"
 )
 
-// backlog is what is written behind answers: what ends at about the same time is written
-// at once. It has one writer while there is anything to write, and none otherwise.
-type backlog[T any] struct {
-	write func(batch []T)
-	// late runs the writer.
-	late func(f func())
-	// pause is how long others are waited for that can be written with the first.
-	pause time.Duration
+// Batches are writings behind answers: what ends at about the same time is written
+// at once. They have one writer while there is anything to write, and none otherwise.
+type Batches[T any] struct {
+	// Write writes what was added.
+	Write func(batch []T)
+	// Go runs the writer.
+	Go func(f func())
+	// Pause is how long others are waited for that can be written with the first.
+	Pause time.Duration
 
 	mu      sync.Mutex // guards what follows
 	waiting []T
 	writing bool
 }
 
-// Bounds of a backlog.
 const (
-	maxWaiting   = 4096
+	// MaxWaiting is how many may wait.
+	MaxWaiting   = 4096
 	writtenBatch = 100 // are written at once
 )
 
-// add has something written, and reports false if too much waits.
-func (b *backlog[T]) add(v T) bool {
+// Add has something written, and reports false if too much waits.
+func (b *Batches[T]) Add(v T) bool {
 	b.mu.Lock()
-	if len(b.waiting) >= maxWaiting {
+	if len(b.waiting) >= MaxWaiting {
 		b.mu.Unlock()
 		return false
 	}
@@ -37,13 +38,13 @@ func (b *backlog[T]) add(v T) bool {
 	b.writing = true
 	b.mu.Unlock()
 	if begin {
-		b.late(b.run)
+		b.Go(b.run)
 	}
 	return true
 }
 
 // run writes what waits, until nothing does.
-func (b *backlog[T]) run() {
+func (b *Batches[T]) run() {
 	ended := false
 	defer func() {
 		if !ended { // a panic: the next one begins again
@@ -53,18 +54,18 @@ func (b *backlog[T]) run() {
 		}
 	}()
 	for full := false; b.waits(); {
-		if b.pause > 0 && !full {
-			<-time.After(b.pause)
+		if b.Pause > 0 && !full {
+			<-time.After(b.Pause)
 		}
 		batch := b.next()
-		b.write(batch)
+		b.Write(batch)
 		full = len(batch) == writtenBatch
 	}
 	ended = true
 }
 
 // waits reports whether there is anything to write. The writing is over otherwise.
-func (b *backlog[T]) waits() bool {
+func (b *Batches[T]) waits() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.writing = len(b.waiting) > 0
@@ -72,7 +73,7 @@ func (b *backlog[T]) waits() bool {
 }
 
 // next takes a batch of what waits.
-func (b *backlog[T]) next() []T {
+func (b *Batches[T]) next() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	batch := b.waiting[:min(writtenBatch, len(b.waiting))]

@@ -1,4 +1,4 @@
-package gateway
+package tasks
 
 import (
 	"testing"
@@ -10,19 +10,19 @@ import (
 
 // What is added within the pause, or while others are written, is written at once; one
 // writer runs, as long as there is anything to write; a writer that panics ends alone.
-func TestBacklog(t *testing.T) {
+func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got [][]int
-		b := backlog[int]{pause: time.Second, late: func(f func()) {
+		b := Batches[int]{Pause: time.Second, Go: func(f func()) {
 			go func() {
 				defer func() { _ = recover() }()
 				f()
 			}()
 		}}
-		b.write = func(batch []int) {
+		b.Write = func(batch []int) {
 			got = append(got, batch)
 			if batch[0] == 1 {
-				b.add(3)
+				b.Add(3)
 			}
 			if batch[0] == 4 {
 				panic("a fault")
@@ -34,7 +34,7 @@ func TestBacklog(t *testing.T) {
 				synctest.Wait()
 				continue
 			}
-			b.add(n)
+			b.Add(n)
 		}
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
@@ -44,21 +44,21 @@ func TestBacklog(t *testing.T) {
 	})
 }
 
-// A full backlog takes nothing more; what it has is written in batches, without a pause
+// A full Batches takes nothing more; what it has is written in batches, without a pause
 // between full ones.
-func TestBacklogIsBounded(t *testing.T) {
+func TestBatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		most := 0
-		b := backlog[int]{pause: time.Second, late: func(f func()) { go f() }, write: func(batch []int) { most = max(most, len(batch)) }}
+		b := Batches[int]{Pause: time.Second, Go: func(f func()) { go f() }, Write: func(batch []int) { most = max(most, len(batch)) }}
 		begin, taken := time.Now(), 0
-		for i := range maxWaiting + 5 {
-			if b.add(i) {
+		for i := range MaxWaiting + 5 {
+			if b.Add(i) {
 				taken++
 			}
 		}
 		synctest.Wait()
-		if time.Sleep(time.Second); taken != maxWaiting {
-			t.Errorf("%d taken, want %d", taken, maxWaiting)
+		if time.Sleep(time.Second); taken != MaxWaiting {
+			t.Errorf("%d taken, want %d", taken, MaxWaiting)
 		}
 		synctest.Wait()
 		if left := len(b.waiting); most != writtenBatch || left > 0 || time.Since(begin) != time.Second {

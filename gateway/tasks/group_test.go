@@ -1,4 +1,4 @@
-package gateway
+package tasks
 
 import (
 	"bytes"
@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-func TestLingering(t *testing.T) {
+func TestGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		l := &lingering{logger: slog.New(slog.NewTextHandler(&log, nil))}
-		if !l.wait(t.Context()) {
+		g := &Group{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		if !g.Wait(t.Context()) {
 			t.Error("nothing runs, and it was waited for")
 		}
-		l.Go(func() { time.Sleep(time.Second) })
+		g.Go(func() { time.Sleep(time.Second) })
 		short, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		if l.wait(short) {
+		if g.Wait(short) {
 			t.Error("what runs a second was over after half of it")
 		}
 		began := time.Now()
 		waited := make(chan bool)
-		go func() { waited <- l.wait(t.Context()) }()
+		go func() { waited <- g.Wait(t.Context()) }()
 		synctest.Wait()
-		l.Go(func() { time.Sleep(2 * time.Second) }) // while a caller waits
-		l.Go(func() { panic("boom") })
+		g.Go(func() { time.Sleep(2 * time.Second) }) // while a caller waits
+		g.Go(func() { panic("boom") })
 		if !<-waited || time.Since(began) != 2*time.Second {
 			t.Errorf("waited %v, want until the last has ended", time.Since(began))
 		}
