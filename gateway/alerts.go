@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -23,7 +24,7 @@ import (
 // newAlerts tells of budgets that reach a threshold and of unusual hours: by a line of
 // the log, a count and a webhook.
 func (g *Gateway) newAlerts(notices spend.Notices, history *spend.History) *spend.Alerts {
-	count := must(g.meter().Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent.")))
+	count := telemetry.Must(g.meter().Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent.")))
 	return &spend.Alerts{
 		Notices: notices, Go: g.late.Go, Logger: g.deps.Logger,
 		Plan: g.plan, History: history,
@@ -104,10 +105,10 @@ func (g *Gateway) stopPod(ctx context.Context, org, id string) (spend.Amounts, e
 	if err != nil {
 		prices = nil
 	}
-	if g.audit == nil {
+	if g.audit.Log == nil {
 		return g.current.Load().reader.StopPod(ctx, org, id, prices)
 	}
-	seq, err := g.audit.Intent(audit.Record{
+	seq, err := g.audit.Log.Intent(audit.Record{
 		Org: org, Who: "gateway", Operation: "podAction", Kind: string(operation.KindPod), Verb: string(operation.VerbStop), Resource: id, Lowers: true,
 	})
 	if err != nil {
@@ -118,7 +119,7 @@ func (g *Gateway) stopPod(ctx context.Context, org, id string) (spend.Amounts, e
 	if err != nil {
 		result.Carried = "sent"
 	}
-	return amounts, errors.Join(err, g.audit.Result(seq, result))
+	return amounts, errors.Join(err, g.audit.Log.Result(seq, result))
 }
 
 // tellCause tells by the log and the webhook why pods are stopped, as an event of a

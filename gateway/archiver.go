@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // archiver writes explanations into the archive, behind the answers they explain.
@@ -48,8 +49,8 @@ func (g *Gateway) newHistory(cfg *settings.Config) {
 	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, g.late.Go, behind
 	g.archive, g.history = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
 	meter := g.meter()
-	shared := must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
-	must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
+	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {
 			o.ObserveInt64(shared, n.Load(), metric.WithAttributes(attribute.String("end", end)))
 		}

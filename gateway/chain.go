@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
@@ -29,7 +30,7 @@ func agent(version string) string { return "tollgate/" + version }
 
 // compile turns a configuration into what the doors use.
 func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
-	if err := errors.Join(cfg.Validate(), covered(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
+	if err := errors.Join(cfg.Validate(), coverage.Check(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
 		return nil, err
 	}
 	client, err := upstream.New(upstreamOf(cfg), credentialsOf(cfg))
@@ -134,8 +135,8 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}
 	ports.Keys = true
 	ports.Decisions = g.decisionRecorders()
-	if g.audit != nil {
-		ports.Audit = g.audit
+	if g.audit.Log != nil {
+		ports.Audit = g.audit.Log
 	}
 	zones := make(map[string]spend.Zone, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {
@@ -149,7 +150,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		config:   effective,
 		file:     cfg,
 		taken:    taken,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: balancedDomain(cfg), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
 		runs:     runs,

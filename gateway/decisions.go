@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -28,8 +29,8 @@ func (g *Gateway) openDecisions(cfg *settings.Config) error {
 		return err
 	}
 	m := g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies")
-	events := must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by what became of them.")))
-	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	events := telemetry.Must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by what became of them.")))
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := g.decisions.Stats()
 		for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
 			o.ObserveInt64(events, n, metric.WithAttributes(attribute.String("end", end)))

@@ -23,7 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -130,9 +131,7 @@ type Gateway struct {
 	history      *explain.History
 	streams      *filter.Streams
 	decisions    *decisionlog.Log // nil when they are logged nowhere
-	audit        *audit.Log       // nil when changes are recorded nowhere
-	shippers     []*audit.Shipper
-	records      *auditRecords // of the shipper by OTLP, nil without
+	audit        *ship.Shipping
 	envoys       *xds.Server
 	current      atomic.Pointer[state]
 	swapped      chan struct{} // tells Run of a new state
@@ -230,7 +229,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.Keys()), deps.Now, deps.Logger)
 	g.tokens = newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, cfg.Redis.Prefix.Tokens()), g.issuerKeys, deps.Now)
 	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.Approvals())
-	if err := g.openAudit(&cfg.Audit); err != nil {
+	if g.audit, err = ship.Open(&cfg.Audit, ship.Deps{Now: deps.Now, Logger: deps.Logger, Providers: deps.Providers, Meter: g.meter()}); err != nil {
 		return nil, err
 	}
 	g.newLedger(&cfg)
@@ -248,7 +247,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	}
 	if err := g.Swap(cfg); err != nil {
 		g.dropBundles()
-		g.closeAudit()
+		g.audit.Close()
 		return nil, err
 	}
 	return g, nil
@@ -292,6 +291,9 @@ func (g *Gateway) streamAllowed(s filter.Stream) (left time.Duration, ok bool) {
 
 func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }
 
+// config is the configuration in force.
+func (g *Gateway) config() *settings.Config { return g.current.Load().config }
+
 // Handler returns the HTTP door.
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.Load().config
@@ -304,7 +306,7 @@ func (g *Gateway) Handler() http.Handler {
 // ExtProc returns the Envoy door, with the configuration of Envoys and health beside
 // it.
 func (g *Gateway) ExtProc() *grpc.Server {
-	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(g.mutualTLS()...)
+	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.config)...)
 	g.envoys.Register(s)
 	healthpb.RegisterHealthServer(s, readiness{g: g})
 	return s
@@ -321,7 +323,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Attempts: g.attempts,
 		Logger:   g.deps.Logger,
-		Audit:    g.audit,
+		Audit:    g.audit.Log,
 
 		Limits:    limits{g},
 		Legacy:    legacyCalls{g},
@@ -376,16 +378,7 @@ func (g *Gateway) Close() {
 	g.closed = true
 	g.current.Load().close()
 	g.dropBundles()
-	g.closeAudit()
-}
-
-func (g *Gateway) closeAudit() {
-	if g.audit == nil {
-		return
-	}
-	if err := g.audit.Close(); err != nil {
-		g.deps.Logger.Error("the audit log cannot be closed", "error", err)
-	}
+	g.audit.Close()
 }
 
 func orgs(cfg *settings.Config) []string {

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -32,11 +33,11 @@ type pass struct {
 
 func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passes {
 	p := &passes{now: now, valid: valid, last: make(map[string]pass)}
-	p.drift = must(m.Int64Counter("tollgate.ledger.drift",
+	p.drift = telemetry.Must(m.Int64Counter("tollgate.ledger.drift",
 		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway.")))
-	p.sums = must(m.Int64Counter("tollgate.ledger.repairs",
+	p.sums = telemetry.Must(m.Int64Counter("tollgate.ledger.repairs",
 		metric.WithDescription("Sums of scopes that differed from what they are sums of, and were repaired.")))
-	p.bills = must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
+	p.bills = telemetry.Must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
 		metric.WithDescription("By how much what was counted was corrected, because the platform has billed more or less.")))
 	for _, g := range []struct {
 		name, description string
@@ -46,7 +47,7 @@ func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passe
 		{"tollgate.ledger.missing", "Resources that the platform's list lacks and that are not known to be gone.", func(r spend.Report) int { return r.Missing }},
 		{"tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.", func(r spend.Report) int { return r.Unowned }},
 	} {
-		must(m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+		telemetry.Must(m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			for org, pass := range p.last {
@@ -62,13 +63,13 @@ func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passe
 
 // measureHolds measures what looks at the holds of organisations find.
 func measureHolds(m metric.Meter, status func() map[string]spend.HoldStatus) {
-	age := must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
+	age := telemetry.Must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest reservation of a call that is under way, and of one whose end is not known.")))
-	overdue := must(m.Int64ObservableGauge("tollgate.ledger.overdue",
+	overdue := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.overdue",
 		metric.WithDescription("Reservations of this gateway's calls that have not ended in the time a call may take.")))
-	queued := must(m.Int64ObservableGauge("tollgate.ledger.queued",
+	queued := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.queued",
 		metric.WithDescription("Ends of this gateway's calls that the ledger's store has not taken yet.")))
-	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for org, s := range status() {
 			of := attribute.String("org", org)
 			o.ObserveFloat64(age, s.Noted.Seconds(), metric.WithAttributes(of, attribute.String("state", "noted")))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -44,8 +45,8 @@ func (g *Gateway) countLosses() (count func(org string, l spend.Lost)) {
 	var mu sync.Mutex // guards counts
 	counts := make(map[loss]int64)
 	m := g.meter()
-	losses := must(m.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Ledgers of spending that the store has lost, or a part of them.")))
-	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	losses := telemetry.Must(m.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Ledgers of spending that the store has lost, or a part of them.")))
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		if g.current.Load() == nil {
 			return nil // it is not serving yet
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -81,7 +82,9 @@ const (
 	maxJudged = 256
 )
 
-func newAccess(g *Gateway) access { return access{g, must(lru.New[string, judged](maxJudged))} }
+func newAccess(g *Gateway) access {
+	return access{g, telemetry.Must(lru.New[string, judged](maxJudged))}
+}
 
 // answer answers what the caller may do.
 func (g access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {

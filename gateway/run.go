@@ -37,16 +37,16 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return errors.Join(err, data.Close())
 	}
 	adminListener = connlimit.NewReserved(adminListener, adminReserve)
-	var envoy net.Listener
+	var door net.Listener
 	if g.deps.Envoy != nil || cfg.Envoy.Listen != "" {
-		if envoy, err = listen(g.deps.Envoy, cfg.Envoy.Listen); err != nil {
+		if door, err = listen(g.deps.Envoy, cfg.Envoy.Listen); err != nil {
 			return errors.Join(err, data.Close(), adminListener.Close())
 		}
 	}
 	g.pollKeys(ctx) // before the doors open
 	stopNoting := g.noteUsage(ctx)
 	logged := g.logDecisions(ctx)
-	stopShipping := g.shipAudit(ctx)
+	stopShipping := g.audit.Start(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	// At the end readiness fails first, then the doors close and drain, and the
 	// admin listener goes last, so that probes can watch all of it.
@@ -74,9 +74,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		both.Go(func() error {
 			return g.serveHTTP(open, over, g.judged(open, g.encrypted(g.bounded(open, balancer.NewListener(data, cfg.Balancers), cfg), ofData, ofCallers)), leaving(ctx, g.Handler()))
 		})
-		if envoy != nil {
-			both.Go(func() error { return g.serveGRPC(open, over, envoy) })
-			both.Go(func() error { return g.runFleet(open, data.Addr(), envoy.Addr()) })
+		if door != nil {
+			both.Go(func() error { return g.serveGRPC(open, over, door) })
+			both.Go(func() error { return g.fleet().Run(open, data.Addr(), door.Addr()) })
 		}
 		defer g.drainLedger(over)
 		defer g.drainLate(over)

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
@@ -60,7 +61,7 @@ func (f fleet) announce(ctx context.Context) error {
 
 // announceOnce announces this gateway once, and removes the gateways that are gone.
 func (f fleet) announceOnce(ctx context.Context) {
-	text := must(json.Marshal(f.self()))
+	text := telemetry.Must(json.Marshal(f.self()))
 	ctx, cancel := context.WithTimeout(ctx, f.g.current.Load().config.Limits.Timeout)
 	defer cancel()
 	key := f.g.started.Redis.Prefix.Running()

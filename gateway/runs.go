@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -71,35 +69,6 @@ func publicBalanced(c *settings.Config) string {
 		return strings.TrimSuffix(c.PublicURL, "/") + filter.BalancedPath + "{id}"
 	}
 	return ""
-}
-
-// balancedDomain is what the host names of load-balanced endpoints end with, from
-// the dot behind the endpoint's id; "" when they have none.
-func balancedDomain(c *settings.Config) string {
-	u, err := url.Parse(strings.Replace(c.PublicBalancedURL, "{id}", "", 1))
-	if err != nil {
-		return "" // a fault of its own
-	}
-	return strings.ToLower(u.Hostname())
-}
-
-// runPaths matches the paths of jobs and chat; those of the REST API that fit are
-// answered by the HTTP door as they would be by the other.
-const runPaths = `/v2/[^/]+/(run|runsync|status|status-sync|stream|cancel|retry|purge-queue|health|requests|batch|openai)(/.*)?`
-
-// throughEnvoy is the run interface as Envoys are told of it.
-func runsThroughEnvoy(c *settings.Config) xds.Runs {
-	var r xds.Runs
-	if c.Platform.RunURL != "" {
-		r.Paths = runPaths
-	}
-	if c.Platform.BalancedURL != "" {
-		r.Balanced = filter.BalancedPath
-		if domain := balancedDomain(c); domain != "" {
-			r.Domain = "*" + domain
-		}
-	}
-	return r
 }
 
 // routes lists the routes of the run interface, as far as it is served.

@@ -6,6 +6,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // source is something the gateway works from and keeps looking at: the
@@ -49,11 +51,11 @@ func (g *Gateway) sources() []source {
 // measureSources makes metrics of how the sources are doing. There are as many
 // series as the configuration has organisations.
 func measureSources(m metric.Meter, now func() time.Time, list func() []source) {
-	age := must(m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
+	age := telemetry.Must(m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
 		metric.WithDescription("Time since a configuration was last taken, a bundle last seen to be current, a price list or the keys made at run time last read.")))
-	failed := must(m.Int64ObservableGauge("tollgate.source.failed",
+	failed := telemetry.Must(m.Int64ObservableGauge("tollgate.source.failed",
 		metric.WithDescription("1 when the last look at a configuration, a bundle, a price list or the keys made at run time failed, so that the last good one stays.")))
-	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, s := range list() {
 			attrs := metric.WithAttributes(attribute.String("kind", s.kind), attribute.String("org", s.org))
 			if !s.good.IsZero() {

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -39,12 +40,12 @@ type balanceRow struct {
 
 func newBalances(m metric.Meter, now func() time.Time, valid time.Duration, plan func(org string) *spend.Plan) *balances {
 	b := &balances{now: now, valid: valid, plan: plan, last: make(map[string]balance)}
-	burn := must(m.Float64ObservableGauge("tollgate.spend.burn", metric.WithUnit("USD"),
+	burn := telemetry.Must(m.Float64ObservableGauge("tollgate.spend.burn", metric.WithUnit("USD"),
 		metric.WithDescription("Cost per hour of running resources.")))
-	limit := must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Ceilings of budgets, in USD or in number.")))
-	used := must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Used part of each ceiling.")))
-	reserved := must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("Reserved part of each ceiling.")))
-	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	limit := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Ceilings of budgets, in USD or in number.")))
+	used := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Used part of each ceiling.")))
+	reserved := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("Reserved part of each ceiling.")))
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))
 			for _, f := range row.budgets {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -29,7 +30,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	next, err := g.compile(&cfg)
 	if err == nil {
-		err = g.envoys.SetGroups(nodeGroups(&cfg))
+		err = g.envoys.SetGroups(envoy.Groups(&cfg))
 	}
 	if err != nil {
 		g.status.Failed(g.deps.Now(), err)
@@ -39,8 +40,8 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	g.issuerKeys.Keep(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart)
 	g.apply(&cfg)
-	if g.audit != nil {
-		if err := g.audit.Loaded(cfg.Revision); err != nil {
+	if g.audit.Log != nil {
+		if err := g.audit.Log.Loaded(cfg.Revision); err != nil {
 			g.deps.Logger.Error("the audit log cannot be written", "error", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
@@ -70,11 +71,11 @@ func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 // revocation lists of callers' certificates.
 func (g *Gateway) measureCertificates() {
 	m := g.meter()
-	left := must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
+	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until the certificate of a listener ends; negative when it has.")))
-	lists := must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
+	lists := telemetry.Must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until a revocation list of an authority expires, and its callers are refused; negative when it has.")))
-	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		now := g.current.Load()
 		if now == nil {
 			return nil

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -90,3 +92,13 @@ type Topology string
 
 // Values lists the topologies: those of package xds.
 func (Topology) Values() []string { return []string{"in_line", "ext_proc"} }
+
+// BalancedDomain is what the host names of load-balanced endpoints end with, from
+// the dot behind the endpoint's id; "" when they have none.
+func (c *Config) BalancedDomain() string {
+	u, err := url.Parse(strings.Replace(c.PublicBalancedURL, "{id}", "", 1))
+	if err != nil {
+		return "" // a fault of its own
+	}
+	return strings.ToLower(u.Hostname())
+}

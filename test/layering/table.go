@@ -85,6 +85,22 @@ func Table() []Row {
 			Tests:   []string{"gateway/identity", "gateway/upstream"}, // to make exchanges as stages leave them
 			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",
 		},
+		{
+			Package: "gateway/envoy",
+			May:     []string{"config/encryption", "config/fault", "gateway/filter", "gateway/settings", "gateway/xds", "ratelimit/redisstore"},
+			Tests:   []string{"config/strictyaml", "gateway/schema"},
+			Why:     "a feature: what Envoys are told, and the registry of gateways for them",
+		},
+		{
+			Package: "gateway/coverage",
+			May:     []string{"gateway/schema", "policies/effective", "policies/operation"},
+			Why:     "it compares the description with the rows, and runs nothing",
+		},
+		{
+			Package: "gateway/audit/ship",
+			May:     []string{"gateway/audit", "gateway/settings", "gateway/telemetry", "gateway/webhook"},
+			Why:     "a feature: the audit log goes to receivers",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

@@ -1,4 +1,4 @@
-package gateway
+package envoy
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -57,13 +58,13 @@ func peersOf(c *settings.Config) []xds.Gateway {
 	return peers
 }
 
-// nodeGroups turns the configuration into what its Envoys are told.
-func nodeGroups(c *settings.Config) []xds.Group {
+// Groups turns the configuration into what its Envoys are told.
+func Groups(c *settings.Config) []xds.Group {
 	groups := make([]xds.Group, len(c.Envoy.XDS.Groups))
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = xds.Group{
 			ID: g.ID, Topology: cmp.Or(xds.Topology(g.Topology), xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: xds.Merge(g.Merge), Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsThroughEnvoy(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: xds.Merge(g.Merge), Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
@@ -119,7 +120,7 @@ func platformOf(c *settings.Config) xds.Platform {
 // known without asking: those that the configuration names, and this one if its
 // address is there, too.
 func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) {
-	groups := nodeGroups(c)
+	groups := Groups(c)
 	i := slices.IndexFunc(groups, func(g xds.Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
 	if i < 0 {
 		return xds.Group{}, nil, fmt.Errorf("no node group %q in envoy.xds.groups", id)
@@ -134,4 +135,23 @@ func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) 
 		known = append(known, xds.Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen), Zone: c.Envoy.XDS.Zone})
 	}
 	return groups[i], xds.Sorted(known), nil
+}
+
+// runPaths matches the paths of jobs and chat; those of the REST API that fit are
+// answered by the HTTP door as they would be by the other.
+const runPaths = `/v2/[^/]+/(run|runsync|status|status-sync|stream|cancel|retry|purge-queue|health|requests|batch|openai)(/.*)?`
+
+// runsOf is the run interface as Envoys are told of it.
+func runsOf(c *settings.Config) xds.Runs {
+	var r xds.Runs
+	if c.Platform.RunURL != "" {
+		r.Paths = runPaths
+	}
+	if c.Platform.BalancedURL != "" {
+		r.Balanced = filter.BalancedPath
+		if domain := c.BalancedDomain(); domain != "" {
+			r.Domain = "*" + domain
+		}
+	}
+	return r
 }

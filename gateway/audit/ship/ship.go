@@ -1,12 +1,14 @@
-package gateway
+package ship
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
@@ -19,59 +21,89 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
-// openAudit opens the audit log and what ships it.
-func (g *Gateway) openAudit(cfg *settings.Audit) (err error) {
+// Shipping is an audit log and what ships it to receivers. The zero Shipping has no log.
+type Shipping struct {
+	// Log is nil when changes are recorded nowhere.
+	Log *audit.Log
+
+	deps     Deps
+	shippers []*audit.Shipper
+	records  *auditRecords // of the shipper by OTLP, nil without
+}
+
+// Deps are what shipping works with. All are required.
+type Deps struct {
+	Now       func() time.Time
+	Logger    *slog.Logger
+	Providers *telemetry.Providers
+	// Meter makes the instruments.
+	Meter metric.Meter
+}
+
+// Open opens the audit log, if there is one, and what ships it.
+func Open(cfg *settings.Audit, deps Deps) (_ *Shipping, err error) {
+	s := &Shipping{deps: deps}
 	if cfg.File == nil {
-		return nil
+		return s, nil
 	}
-	if g.audit, err = audit.Open(cfg.Config, g.deps.Now, g.deps.Logger); err != nil {
-		return err
+	if s.Log, err = audit.Open(cfg.Config, deps.Now, deps.Logger); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			g.closeAudit()
+			s.Close()
 		}
 	}()
 	receivers := make(map[string]audit.Receiver)
 	if cfg.OTLP.Endpoint != "" {
-		records, err := newAuditRecords(&cfg.OTLP, g.deps.Providers)
+		records, err := newAuditRecords(&cfg.OTLP, deps.Providers)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		receivers["otlp"], g.records = records, records
+		receivers["otlp"], s.records = records, records
 	}
 	if cfg.Webhook.URL != "" {
-		sender, err := webhook.New(&cfg.Webhook, g.deps.Now)
+		sender, err := webhook.New(&cfg.Webhook, deps.Now)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		receivers["webhook"] = auditEvents{sender}
 	}
 	for name, r := range receivers {
-		s, err := g.audit.Ship(name, r, g.deps.Logger)
+		one, err := s.Log.Ship(name, r, deps.Logger)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		g.shippers = append(g.shippers, s)
+		s.shippers = append(s.shippers, one)
 	}
-	g.measureShipping()
-	return nil
+	s.measure()
+	return s, nil
 }
 
-// measureShipping measures what receivers of the audit log have not taken.
-func (g *Gateway) measureShipping() {
-	m := g.meter()
-	lines := must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken.")))
-	age := must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest of them was written.")))
-	lost := must(m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Lines of the audit log whose file was removed before a receiver had taken them.")))
-	must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		for _, s := range g.shippers {
-			b, to := s.Backlog(), metric.WithAttributes(attribute.String("receiver", s.Name()))
+// Close closes the log.
+func (s *Shipping) Close() {
+	if s.Log == nil {
+		return
+	}
+	if err := s.Log.Close(); err != nil {
+		s.deps.Logger.Error("the audit log cannot be closed", "error", err)
+	}
+}
+
+// measure measures what receivers of the audit log have not taken.
+func (s *Shipping) measure() {
+	m := s.deps.Meter
+	lines := telemetry.Must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken.")))
+	age := telemetry.Must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest of them was written.")))
+	lost := telemetry.Must(m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Lines of the audit log whose file was removed before a receiver had taken them.")))
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, one := range s.shippers {
+			b, to := one.Backlog(), metric.WithAttributes(attribute.String("receiver", one.Name()))
 			o.ObserveInt64(lines, b.Lines, to)
 			o.ObserveInt64(lost, b.Lost, to)
 			waited := 0.0
 			if !b.Since.IsZero() {
-				waited = g.deps.Now().Sub(b.Since).Seconds()
+				waited = s.deps.Now().Sub(b.Since).Seconds()
 			}
 			o.ObserveFloat64(age, waited, to)
 		}
@@ -79,22 +111,22 @@ func (g *Gateway) measureShipping() {
 	}, lines, age, lost))
 }
 
-// shipAudit ships the audit log until stop is called, which waits for the last
+// Start ships the log until stop is called, which waits for the last
 // attempts. It outlives the listeners, so that their last changes are in it.
-func (g *Gateway) shipAudit(ctx context.Context) (stop func()) {
+func (s *Shipping) Start(ctx context.Context) (stop func()) {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
-	for _, s := range g.shippers {
-		group.Go(func() { s.Run(run) })
+	for _, one := range s.shippers {
+		group.Go(func() { one.Run(run) })
 	}
 	return func() {
 		cancel()
 		group.Wait()
-		if g.records == nil {
+		if s.records == nil {
 			return
 		}
-		if err := g.records.exporter.Shutdown(context.WithoutCancel(ctx)); err != nil {
-			g.deps.Logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
+		if err := s.records.exporter.Shutdown(context.WithoutCancel(ctx)); err != nil {
+			s.deps.Logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
 		}
 	}
 }

@@ -1,16 +1,13 @@
-package gateway_test
+package coverage_test
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -30,7 +27,7 @@ func TestEveryOperationIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := slices.Concat(api.Operations(), runs.Operations())
-	list := gateway.CoverageOf(described, operation.All())
+	list := coverage.Of(described, operation.All())
 	if len(list) != len(described) {
 		t.Errorf("%d rows for %d operations", len(list), len(described))
 	}
@@ -97,48 +94,13 @@ func TestGapsAreFound(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, c := range gateway.CoverageOf(described, rows) {
+		for _, c := range coverage.Of(described, rows) {
 			if c.Operation == tc.gaps {
 				got = c.Gaps
 			}
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-// Envoys send every operation of the run interface through the HTTP door, and none of
-// the API past the filter.
-func TestEnvoysKnowTheRunInterface(t *testing.T) {
-	cfg := settings.Default()
-	cfg.Platform.RunURL, cfg.Platform.BalancedURL = "https://run.platform.example", "https://{id}.run.platform.example"
-	cfg.Envoy.XDS.Groups = []settings.NodeGroup{{ID: "edge"}}
-	g, _, err := gateway.NodeGroup(&cfg, "edge")
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths := regexp.MustCompile("^(?:" + g.Runs.Paths + ")$")
-	sent := func(op *schema.Operation) bool {
-		path := strings.NewReplacer("{", "", "}", "").Replace(op.Path)
-		return paths.MatchString(path) || strings.HasPrefix(path, g.Runs.Balanced)
-	}
-	runs, err := schema.LoadRun()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, op := range runs.Operations() {
-		if !sent(op) {
-			t.Errorf("%s, %s, goes through the filter", op.ID, op.Path)
-		}
-	}
-	api, err := schema.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, op := range api.Operations() {
-		if sent(op) {
-			t.Errorf("%s, %s, goes past the filter", op.ID, op.Path)
 		}
 	}
 }

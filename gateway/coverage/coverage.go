@@ -1,4 +1,4 @@
-package gateway
+package coverage
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Coverage says what holds an operation of the v2 API or of the run interface. Nothing is passed by
+// Row says what holds an operation of the v2 API or of the run interface. Nothing is passed by
 // default: an operation that something is missing for cannot be called, and a
 // gateway with one does not start.
-type Coverage struct {
+type Row struct {
 	Operation, Method, Path string
 	// Mutates is true for what changes or costs something.
 	Mutates bool
@@ -29,9 +29,9 @@ type Coverage struct {
 	Gaps []string
 }
 
-// CoverageOf returns what holds each of the operations described, and a gap for
+// Of returns what holds each of the operations described, and a gap for
 // each row without one.
-func CoverageOf(api []*schema.Operation, rows []operation.Row) []Coverage {
+func Of(api []*schema.Operation, rows []operation.Row) []Row {
 	described := make(map[string]*schema.Operation, len(api))
 	for _, op := range api {
 		described[op.ID] = op
@@ -40,9 +40,9 @@ func CoverageOf(api []*schema.Operation, rows []operation.Row) []Coverage {
 	for _, row := range rows {
 		known[row.ID] = row
 	}
-	var out []Coverage
+	var out []Row
 	for _, op := range api {
-		c := Coverage{Operation: op.ID, Method: op.Method, Path: op.Path, Mutates: op.Mutates}
+		c := Row{Operation: op.ID, Method: op.Method, Path: op.Path, Mutates: op.Mutates}
 		c.Body = "none"
 		if op.HasBody {
 			c.Body = "schema"
@@ -56,17 +56,17 @@ func CoverageOf(api []*schema.Operation, rows []operation.Row) []Coverage {
 	}
 	for _, row := range rows {
 		if described[row.ID] == nil {
-			out = append(out, Coverage{Operation: row.ID, Gaps: []string{"the API does not describe it"}})
+			out = append(out, Row{Operation: row.ID, Gaps: []string{"the API does not describe it"}})
 		}
 	}
 	return out
 }
 
-func (c *Coverage) gap(what string) { c.Gaps = append(c.Gaps, what) }
+func (c *Row) gap(what string) { c.Gaps = append(c.Gaps, what) }
 
 // row compares an operation with its row. read is the operation that reads its
 // object, if the API has it.
-func (c *Coverage) row(op *schema.Operation, row operation.Row, read *schema.Operation) {
+func (c *Row) row(op *schema.Operation, row operation.Row, read *schema.Operation) {
 	c.Price, c.Kind, c.Verb = string(row.Price), string(row.Kind), string(row.Verb)
 	if op.Mutates && !row.Verb.Changes() {
 		c.gap("it changes something, and policies take it for a read")
@@ -91,10 +91,10 @@ func (c *Coverage) row(op *schema.Operation, row operation.Row, read *schema.Ope
 	}
 }
 
-// covered returns an error for every gap.
-func covered(api []*schema.Operation, rows []operation.Row) error {
+// Check returns an error for every gap.
+func Check(api []*schema.Operation, rows []operation.Row) error {
 	var errs []error
-	for _, c := range CoverageOf(api, rows) {
+	for _, c := range Of(api, rows) {
 		for _, gap := range c.Gaps {
 			errs = append(errs, fmt.Errorf("operation %s: %s", c.Operation, gap))
 		}

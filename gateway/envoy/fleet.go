@@ -1,0 +1,112 @@
+package envoy
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/tollgate-dev/tollgate/config/encryption"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// MutualTLS is the encryption of the gRPC server. Each handshake takes the
+// certificates then in force.
+func MutualTLS(config func() *settings.Config) []grpc.ServerOption {
+	if config().Envoy.TLS.Pair == nil {
+		return nil
+	}
+	c := encryption.Config()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		t, c := config().Envoy.TLS, encryption.Config()
+		c.NextProtos, c.Certificates = []string{"h2"}, []tls.Certificate{*t.Pair}
+		c.ClientCAs, c.ClientAuth = t.Pool, tls.RequireAndVerifyClientCert
+		return c, nil
+	}
+	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(c))}
+}
+
+// Fleet keeps the registry of gateways. All fields are required.
+type Fleet struct {
+	Redis  redis.UniversalClient
+	Logger *slog.Logger
+	Server *xds.Server
+	// Config is the configuration in force.
+	Config func() *settings.Config
+	// Ready reports whether this gateway takes requests.
+	Ready func() bool
+}
+
+// Run registers this gateway while it is ready, and tells Envoys which ones
+// are. When the registry is away, the gateways heard of last stay: health checks
+// find those that are gone.
+func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
+	prefix := f.Config().Redis.Prefix
+	registry := xds.Registry{Client: f.Redis, Key: prefix.Of("envoy:gateways"), Reports: prefix.Of("envoy:nodes")}
+	beat := time.NewTicker(xds.Beat)
+	defer beat.Stop()
+	away := false
+	var self xds.Gateway
+	for {
+		cfg := f.Config()
+		if len(cfg.Envoy.XDS.Groups) > 0 {
+			var err error
+			if self == (xds.Gateway{}) {
+				self, err = selfOf(ctx, cfg, data, door)
+			}
+			if err == nil {
+				err = f.beat(ctx, registry, self)
+			}
+			if away != (err != nil) && ctx.Err() == nil {
+				away = err != nil
+				f.Logger.WarnContext(ctx, "registry of gateways", "answers", !away, "error", fmt.Sprint(err))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-beat.C:
+		case <-f.Server.Withdrawn():
+			if err := f.Server.Withdraw(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// beat registers this gateway once and passes on what it hears.
+func (f *Fleet) beat(ctx context.Context, registry xds.Registry, self xds.Gateway) error {
+	cfg := f.Config()
+	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)
+	defer cancel()
+	ready := f.Ready()
+	say := registry.Leave
+	if ready {
+		say = registry.Join
+	}
+	gateways, err := say(ctx, self)
+	if err != nil {
+		return err
+	}
+	gateways = append(gateways, peersOf(cfg)...)
+	if !ready {
+		gateways = slices.DeleteFunc(gateways, func(other xds.Gateway) bool { return other == self })
+	}
+	if err := f.Server.SetGateways(xds.Sorted(gateways)); err != nil {
+		return err
+	}
+	others, err := registry.Share(ctx, self, f.Server.Report())
+	if err != nil {
+		return err
+	}
+	f.Server.SetReports(others)
+	return nil
+}

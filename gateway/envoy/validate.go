@@ -1,0 +1,75 @@
+package envoy
+
+import (
+	"crypto/tls"
+	"errors"
+	"path"
+	"regexp"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// Validate reports what is wrong with the configuration of Envoys.
+func Validate(c *settings.Config) error {
+	var errs fault.Found
+	seen := make(map[string]bool)
+	groups := Groups(c)
+	for i, g := range c.Envoy.XDS.Groups {
+		at := fault.Index("groups", i)
+		errs.If(seen[g.ID], at+".id", "group %q is already defined", g.ID)
+		seen[g.ID] = true
+		errs.If(g.TrustedHops < 0, at+".trusted_hops", "must not be negative")
+		errs.If(g.AccessLog != "" && !path.IsAbs(g.AccessLog), at+".access_log", "must be an absolute path, on the Envoys' machines")
+		errs.If(len(g.Certificates) > 0 && g.TLS.Certificate.IsZero(), at+".certificates", "needs tls, which callers without a name are shown")
+		for j, t := range g.Certificates {
+			errs.If(t.Certificate.IsZero(), fault.Index(at+".certificates", j), "needs certificate and key")
+		}
+		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "needs tls")
+		if needs := groups[i].ThroughData(); needs != "" && len(c.Balancers.Addresses) == 0 {
+			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
+		}
+		if _, err := groups[i].Snapshot(nil); err != nil {
+			errs = append(errs, fault.At(at, placed(err)))
+		}
+		errs.If(!zoneName.MatchString(g.Zone), at+".zone", "must be a name of letters, digits, '-', '_' and '.'")
+	}
+	errs.If(!zoneName.MatchString(c.Envoy.XDS.Zone), "zone", "must be a name of letters, digits, '-', '_' and '.'")
+	for i, p := range c.Envoy.XDS.Gateways {
+		errs.If(!zoneName.MatchString(p.Zone), fault.Index("gateways", i)+".zone", "must be a name of letters, digits, '-', '_' and '.'")
+	}
+	if len(c.Envoy.XDS.Groups) == 0 {
+		return errors.Join(errs...)
+	}
+	if n := len(c.Envoy.XDS.Token.Reveal()); n > 0 && n < settings.MinEnvoyToken {
+		errs = append(errs, fault.Errorf("token", "must have at least %d characters", settings.MinEnvoyToken))
+	}
+	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, where their Envoys ask")
+	if addr := c.Advertised(); !addr.IsValid() || addr.IsUnspecified() && c.Redis.Embedded {
+		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: neither listen nor a way to Redis says it"))
+	}
+	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
+		errs.If(pair != nil && peerOf(c, pair).Name == "", "groups", "need a DNS name in the certificate of %s", path)
+	}
+	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener")
+	return fault.At("envoy.xds", errors.Join(errs...))
+}
+
+// zoneName is the name of a zone, or nothing.
+var zoneName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+// placed puts what is wrong with merge patches where they are.
+func placed(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var found []error
+		for _, e := range all.Unwrap() {
+			found = append(found, placed(e))
+		}
+		return errors.Join(found...)
+	}
+	if p, ok := errors.AsType[*xds.PatchError](err); ok {
+		return fault.At("merge."+p.Kind+"."+p.Name, p.Err)
+	}
+	return err
+}
