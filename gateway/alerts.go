@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -74,7 +75,7 @@ func (g *Gateway) tellUnusual(ctx context.Context, a *spend.Alert) error {
 // plan returns the budgets of an organisation, nil for none.
 func (g *Gateway) plan(org string) *spend.Plan {
 	if o := g.org(org); o != nil {
-		return planOf(o)
+		return tenants.Plan(o)
 	}
 	return nil
 }

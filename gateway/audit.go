@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -25,7 +26,7 @@ func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error)
 	if err != nil {
 		return nil, err
 	}
-	list, err := now.reader.Resources(ctx, org, cmp.Or(planOf(o), new(spend.Plan)), operation.Owned, prices)
+	list, err := now.reader.Resources(ctx, org, cmp.Or(tenants.Plan(o), new(spend.Plan)), operation.Owned, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error)
 	}
 	reason := "the organisation has neither budgets nor isolation: no ledger is kept"
 	var owners []spend.Owner
-	if Budgeted(o) {
+	if tenants.Budgeted(o) {
 		reason = ""
 		if owners, err = g.ledger.Owners(ctx, org, ids); err != nil {
 			reason, owners = err.Error(), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -184,7 +185,7 @@ func (g *Gateway) presentTypes(ctx context.Context, org string, q *billQuestion,
 // countedTypes tells what the ledger counted of what is gone: of endpoints their pool,
 // if that has several types.
 func (g *Gateway) countedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
-	if o := g.org(org); o == nil || !Budgeted(o) {
+	if o := g.org(org); o == nil || !tenants.Budgeted(o) {
 		return nil
 	}
 	history, now := g.books.History, g.deps.Now()

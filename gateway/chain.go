@@ -11,12 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -33,11 +34,11 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := errors.Join(cfg.Validate(), coverage.Check(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
 		return nil, err
 	}
-	client, err := upstream.New(upstreamOf(cfg), credentialsOf(cfg))
+	client, err := platform.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := g.newRuns(cfg)
+	runs, err := platform.NewRuns(cfg, g.runs)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +54,10 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if description, ok := runs.description(); ok {
+	if description, ok := runs.Description(); ok {
 		pages = append(pages, description)
 	}
-	table, err := newTable(g.api, slices.Concat(localRoutes(pages), legacyRoutes(first), runs.routes()))
+	table, err := newTable(g.api, slices.Concat(localRoutes(pages), legacyRoutes(first), runs.Routes()))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	names := map[route.Dialect]filter.Namer{route.GraphQL: gql}
 	admit := filter.Admit{Names: names, Urgency: urgency(moves(first))}
 	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + answering, Unresolved: g.started.Spend.Unresolved}
-	addresses := filter.Addresses{Public: publicRuns(cfg), Balanced: publicBalanced(cfg)}
+	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
 	made := &filter.Once{Finder: finder, Addresses: addresses}
 	chain := new(filter.Chain)
 
@@ -119,7 +120,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		&filter.Reserve{Once: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.ledger.Costs},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
-		filter.Relay{Upstream: client, Run: runs.client},
+		filter.Relay{Upstream: client, Run: runs.Client},
 		filter.Measure{},
 		addresses,
 		&filter.Lookup{Finder: finder, Now: g.deps.Now},
@@ -129,7 +130,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{deps: g.dialects, next: g.history, late: g.late.Go, pods: &g.pods},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
-			Upstream: client, Run: runs.client, Balanced: runs.balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
+			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
 			Streams: g.streams, WebSockets: g.webSockets,
 		},
 	}
@@ -164,7 +165,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 
 // callers compiles who may call.
 func (g *Gateway) callers(cfg *settings.Config, keys *identity.Directory) (*filter.Callers, error) {
-	tenants, err := newTenants(cfg, g.api, g.runs)
+	all, err := tenants.New(cfg, g.api, g.runs)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func (g *Gateway) callers(cfg *settings.Config, keys *identity.Directory) (*filt
 	if err != nil {
 		return nil, err
 	}
-	return &filter.Callers{Directory: directory, Tenants: tenants, Partial: g.keys.partial()}, nil
+	return &filter.Callers{Directory: directory, Tenants: all, Partial: g.keys.partial()}, nil
 }
 
 // directory returns that of the keys, issuers and authorities of a file.

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -44,8 +45,8 @@ func (Judge) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		errs.If(Budgeted(o) && c.Redis.Embedded, at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what")
-		errs.If(o.Alerts.Thresholds != nil && !Budgeted(o), at+".alerts.thresholds", "are of budgets, and there is none")
+		errs.If(tenants.Budgeted(o) && c.Redis.Embedded, at, "has budgets, and the embedded Redis forgets with each restart what was spent and who made what")
+		errs.If(o.Alerts.Thresholds != nil && !tenants.Budgeted(o), at+".alerts.thresholds", "are of budgets, and there is none")
 		for j, e := range o.Policies.Policies {
 			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -101,7 +102,7 @@ func (l ledger) Forecast(ctx context.Context, org string) (*admin.Forecasts, err
 	if err != nil {
 		return nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, planOf(o), &state)
+	outlooks, err := history.Outlooks(ctx, org, tenants.Plan(o), &state)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -151,7 +152,7 @@ type state struct {
 	pipeline     *filter.Pipeline
 	reader       *filter.Reader
 	client       *upstream.Client
-	runs         runs
+	runs         platform.Runs
 	engine       *policies.Engine
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -57,7 +58,7 @@ func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
 			k := o.Key(c.Key)
 			t := slices.IndexFunc(o.Teams, func(t settings.Team) bool { return t.ID == c.Team })
 			if k != nil && t >= 0 {
-				return &lead{c, *k, o.Teams[t], labelsOf(o, k)}, nil
+				return &lead{c, *k, o.Teams[t], tenants.Labels(o, k)}, nil
 			}
 		}
 	}

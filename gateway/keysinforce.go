@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 )
 
 // applyKeys puts the keys now known in force, of which those of some organisations have
@@ -42,7 +43,7 @@ func (g *Gateway) changedCallers(callers *filter.Callers, cfg *settings.Config, 
 	next := &filter.Callers{Directory: directory, Tenants: maps.Clone(callers.Tenants), Partial: g.keys.partial()}
 	for _, id := range changed {
 		if o := cfg.Org(id); o != nil {
-			if next.Tenants[id], err = tenantOf(o, cfg.Limits.Failure, g.api, g.runs); err != nil {
+			if next.Tenants[id], err = tenants.Of(o, cfg.Limits.Failure, g.api, g.runs); err != nil {
 				return nil, err
 			}
 		}

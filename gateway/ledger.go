@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -83,7 +84,7 @@ func (g *Gateway) inventory(ctx context.Context, org string) ([]spend.Found, err
 	}
 	now, kinds, plan := g.current.Load(), spend.Counts, new(spend.Plan)
 	if o := now.config.Org(org); o != nil {
-		plan = cmp.Or(planOf(o), plan)
+		plan = cmp.Or(tenants.Plan(o), plan)
 		if o.Isolation.Applies() {
 			kinds = operation.Owned
 		}
@@ -110,7 +111,7 @@ func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[or
 
 // job asks the platform what became of the job of a hold.
 func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
-	o, client := g.org(org), g.current.Load().runs.client
+	o, client := g.org(org), g.current.Load().runs.Client
 	if o == nil || client == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
@@ -121,7 +122,7 @@ func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 func (g *Gateway) budgeted() []string {
 	var ids []string
 	for _, o := range g.current.Load().config.Orgs {
-		if Budgeted(&o) {
+		if tenants.Budgeted(&o) {
 			ids = append(ids, o.ID)
 		}
 	}
@@ -137,7 +138,7 @@ func (l ledger) check(org string) (*settings.Org, error) {
 	if o == nil {
 		return nil, admin.ErrNoOrg
 	}
-	if !Budgeted(o) {
+	if !tenants.Budgeted(o) {
 		return nil, admin.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return o, nil
@@ -158,7 +159,7 @@ func (l ledger) Show(ctx context.Context, org string) (*admin.Ledger, error) {
 		return nil, err
 	}
 	out := &admin.Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []admin.Balance{}, Resources: []admin.Resource{}, Holds: []admin.Hold{}}
-	outlooks, err := l.g.books.History.Outlooks(ctx, org, planOf(o), &state)
+	outlooks, err := l.g.books.History.Outlooks(ctx, org, tenants.Plan(o), &state)
 	if err != nil {
 		return nil, err
 	}

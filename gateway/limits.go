@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -59,7 +60,7 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.KeysOf(i.ID)})
 	}
 	for _, c := range o.Classes {
-		class := classOf(c)
+		class := tenants.Class(c)
 		add := func(caller identity.Caller) {
 			s := class.Scope(&caller)
 			quotas[s.Ref()] = s.Limit

@@ -88,7 +88,7 @@ func (g *Gateway) apply(cfg *settings.Config) {
 // close drops idle connections.
 func (s *state) close() {
 	s.client.Close()
-	s.runs.close()
+	s.runs.Close()
 }
 
 // Rejected notes a configuration that could not even be read, so that the

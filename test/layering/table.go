@@ -101,6 +101,16 @@ func Table() []Row {
 			May:     []string{"gateway/audit", "gateway/settings", "gateway/telemetry", "gateway/webhook"},
 			Why:     "a feature: the audit log goes to receivers",
 		},
+		{
+			Package: "gateway/tenants",
+			May:     []string{"config/fault", "gateway/filter", "gateway/identity", "gateway/route", "gateway/schema", "gateway/settings", "policies", "policies/load", "policies/spend", "ratelimit", "translate/brownout"},
+			Why:     "organisations are compiled for the chain and the ledger",
+		},
+		{
+			Package: "gateway/platform",
+			May:     []string{"gateway/filter", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/upstream", "policies/operation"},
+			Why:     "the clients of the platform are made of the configuration",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

@@ -1,4 +1,4 @@
-package gateway
+package platform
 
 import (
 	"strings"
@@ -6,6 +6,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
+
+// New returns the client of the platform.
+func New(c *settings.Config) (*upstream.Client, error) {
+	return upstream.New(upstreamOf(c), credentialsOf(c))
+}
 
 // upstreamOf is where the platform is, for its client.
 func upstreamOf(c *settings.Config) upstream.Config {

@@ -1,4 +1,4 @@
-package gateway
+package platform
 
 import (
 	"net/http"
@@ -15,51 +15,52 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// runs is the run interface as a configuration has it.
-type runs struct {
+// Runs is the run interface as a configuration has it.
+type Runs struct {
 	api *schema.API
-	// client is nil when the interface is not served, balanced when load-balanced
+	// Client is nil when the interface is not served, Balanced when load-balanced
 	// endpoints are not.
-	client, balanced *upstream.Client
+	Client, Balanced *upstream.Client
 	batches          bool // are served
 	paths            bool // of model servers are served that organisations name
 }
 
-func (g *Gateway) newRuns(cfg *settings.Config) (r runs, err error) {
-	r.api, r.batches = g.runs, cfg.Run.Batches
+// NewRuns makes the clients of a configuration, given the description.
+func NewRuns(cfg *settings.Config, api *schema.API) (r Runs, err error) {
+	r.api, r.batches = api, cfg.Run.Batches
 	r.paths = slices.ContainsFunc(cfg.Orgs, func(o settings.Org) bool { return len(o.ModelPaths) > 0 })
 	if cfg.Platform.RunURL != "" {
-		if r.client, err = upstream.New(runsOf(cfg), runCredentials(cfg)); err != nil {
+		if r.Client, err = upstream.New(runsOf(cfg), runCredentials(cfg)); err != nil {
 			return r, err
 		}
 	}
 	if cfg.Platform.BalancedURL != "" {
-		r.balanced, err = upstream.New(balancedOf(cfg), runCredentials(cfg))
+		r.Balanced, err = upstream.New(balancedOf(cfg), runCredentials(cfg))
 	}
 	return r, err
 }
 
-// close drops idle connections.
-func (r runs) close() {
-	for _, c := range []*upstream.Client{r.client, r.balanced} {
+// Close drops idle connections.
+func (r Runs) Close() {
+	for _, c := range []*upstream.Client{r.Client, r.Balanced} {
 		if c != nil {
 			c.Close()
 		}
 	}
 }
 
-// publicRuns is where callers reach the run interface; "" when it is not served, or
+// PublicRuns is where callers reach the run interface; "" when it is not served, or
 // the place is not known.
-func publicRuns(c *settings.Config) string {
+func PublicRuns(c *settings.Config) string {
 	if c.Platform.RunURL == "" {
 		return ""
 	}
 	return strings.TrimSuffix(c.PublicURL, "/")
 }
 
-// publicBalanced is where callers reach a load-balanced endpoint, with {id} for its
+// PublicBalanced is where callers reach a load-balanced endpoint, with {id} for its
 // id; "" when these are not served, or the place is not known.
-func publicBalanced(c *settings.Config) string {
+func PublicBalanced(c *settings.Config) string {
 	switch {
 	case c.Platform.BalancedURL == "":
 		return ""
@@ -71,17 +72,17 @@ func publicBalanced(c *settings.Config) string {
 	return ""
 }
 
-// routes lists the routes of the run interface, as far as it is served.
-func (r runs) routes() []route.Route {
+// Routes lists the routes of the run interface, as far as it is served.
+func (r Runs) Routes() []route.Route {
 	var routes []route.Route
 	for _, op := range r.api.Operations() {
 		this := route.Route{ID: op.ID, Dialect: route.Run, Method: op.Method, Pattern: op.Path}
-		client := r.client
+		client := r.Client
 		if op.Tag == modelsTag {
 			this.Dialect = route.Chat
 		}
 		if row, _ := operation.Of(op.ID); row.Opaque {
-			this.Method, this.Pattern, client = route.AnyMethod, filter.BalancedPath+"{id}/{path...}", r.balanced
+			this.Method, this.Pattern, client = route.AnyMethod, filter.BalancedPath+"{id}/{path...}", r.Balanced
 		}
 		if client != nil && (r.batches || op.Tag != batchesTag) && (r.paths || op.ID != "modelCall") {
 			routes = append(routes, this)
@@ -90,11 +91,11 @@ func (r runs) routes() []route.Route {
 	return routes
 }
 
-// description is that of the run interface, as far as it is served, for the reference;
+// Description is that of the run interface, as far as it is served, for the reference;
 // ok is false where none of it is.
-func (r runs) description() (file reference.File, ok bool) {
+func (r Runs) Description() (file reference.File, ok bool) {
 	served := make(map[string]bool)
-	for _, route := range r.routes() {
+	for _, route := range r.Routes() {
 		served[route.ID] = true
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-cache"}}

@@ -1,4 +1,4 @@
-package gateway
+package tenants
 
 import (
 	"cmp"
@@ -23,25 +23,25 @@ import (
 // maxClasses is how many classes may count one operation.
 const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
 
-// newTenants compiles the organisations, by id.
-func newTenants(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
+// New compiles the organisations, by id.
+func New(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
 	tenants := make(map[string]*filter.Tenant, len(cfg.Orgs))
 	var errs fault.Found
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		t, err := tenantOf(o, cfg.Limits.Failure, api, runs)
+		t, err := Of(o, cfg.Limits.Failure, api, runs)
 		tenants[o.ID] = t
 		errs = append(errs, fault.At(fault.Index("orgs", i), err))
 	}
 	return tenants, errors.Join(errs...)
 }
 
-// tenantOf compiles the organisation. Faults have paths below it.
-func tenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
+// Of compiles the organisation. Faults have paths below it.
+func Of(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Limits: o.Limits(), Failure: o.Failure.Over(failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule),
-		ChangesBodies: changesBodies(o), Budgets: planOf(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
+		ChangesBodies: changesBodies(o), Budgets: Plan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),
 		ModelPaths: o.ModelPaths,
 		RefuseKeys: o.KeysInBodies.Refused(),
@@ -60,7 +60,7 @@ func tenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schem
 		for k, op := range c.Operations {
 			at := fault.Index(fault.Index("classes", j)+".operations", k)
 			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "neither the v2 API nor the run interface has an operation %q", op)
-			t.Classes[op] = append(t.Classes[op], classOf(c))
+			t.Classes[op] = append(t.Classes[op], Class(c))
 			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
 		}
 	}
@@ -78,24 +78,24 @@ func keyLabels(o *settings.Org) map[string][]spend.LabelRule {
 	of := make(map[string][]spend.LabelRule)
 	for k := range o.AllKeys() {
 		if k.Labels != nil {
-			of[k.ID] = labelsOf(o, k)
+			of[k.ID] = Labels(o, k)
 		}
 	}
 	return of
 }
 
-// labelsOf are the labels that a key may set.
-func labelsOf(o *settings.Org, k *settings.Key) []spend.LabelRule {
+// Labels are the labels that a key may set.
+func Labels(o *settings.Org, k *settings.Key) []spend.LabelRule {
 	if k.Labels == nil {
 		return o.Labels
 	}
 	return slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
-// planOf is what the organisation may spend, nil without any budget, isolation,
+// Plan is what the organisation may spend, nil without any budget, isolation,
 // labels, search for what is idle and watch for unusual hours, for which the ledger is
 // kept, too.
-func planOf(o *settings.Org) *spend.Plan {
+func Plan(o *settings.Org) *spend.Plan {
 	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.Made))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
@@ -152,7 +152,7 @@ func inFlight(o *settings.Org, org *spend.Budget, teams map[string]spend.Budget)
 }
 
 // Budgeted reports whether a ledger is kept for the organisation.
-func Budgeted(o *settings.Org) bool { return planOf(o) != nil }
+func Budgeted(o *settings.Org) bool { return Plan(o) != nil }
 
 // changesBodies reports whether the policies of an organisation may change
 // bodies: those of the library that do, and any of its own.
@@ -164,7 +164,8 @@ func changesBodies(o *settings.Org) bool {
 		})
 }
 
-func classOf(c settings.Class) filter.Class {
+// Class compiles a class.
+func Class(c settings.Class) filter.Class {
 	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, settings.Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
 }
 
