@@ -38,7 +38,7 @@ func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error)
 	var owners []spend.Owner
 	if tenants.Budgeted(o) {
 		reason = ""
-		if owners, err = g.ledger.Owners(ctx, org, ids); err != nil {
+		if owners, err = g.money.Ledger.Owners(ctx, org, ids); err != nil {
 			reason, owners = err.Error(), nil
 		}
 	}

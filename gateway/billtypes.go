@@ -188,7 +188,7 @@ func (g *Gateway) countedTypes(ctx context.Context, org string, q *billQuestion,
 	if o := g.org(org); o == nil || !tenants.Budgeted(o) {
 		return nil
 	}
-	history, now := g.books.History, g.deps.Now()
+	history, now := g.money.Books.History, g.deps.Now()
 	to := spend.Daily.Start(now).AddDate(0, 0, 1)
 	from := spend.Daily.Start(q.from)
 	if kept := to.AddDate(0, 0, 1-history.Keep.Daily); from.Before(kept) {

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
@@ -83,7 +84,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	count := &filter.Count{Recorder: g.recorder}
 	names := map[route.Dialect]filter.Namer{route.GraphQL: gql}
 	admit := filter.Admit{Names: names, Urgency: urgency(moves(first))}
-	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + answering, Unresolved: g.started.Spend.Unresolved}
+	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
 	made := &filter.Once{Finder: finder, Addresses: addresses}
 	chain := new(filter.Chain)
@@ -117,7 +118,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		made,
 		&filter.Own{Reader: reader},
 		judge,
-		&filter.Reserve{Once: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.ledger.Costs},
+		&filter.Reserve{Once: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},
@@ -127,7 +128,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{deps: g.dialects, next: g.history, late: g.late.Go, pods: &g.pods},
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.money.Intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.usage, Observer: billed{deps: g.dialects, next: g.history, late: g.late.Go, pods: &g.pods},
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,

@@ -87,7 +87,7 @@ func (g *Gateway) dryRun(now *state) (*explain.DryRun, error) {
 	return &explain.DryRun{
 		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return entriesOf(now.config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
+		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return entriesOf(now.config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
@@ -30,8 +32,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
-	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/record"
@@ -47,7 +49,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/metrics"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -104,7 +105,6 @@ type Gateway struct {
 	recorder     *telemetry.Recorder
 	store        *redisstore.Store
 	scripts      *groupcommit.Client // what travels together to Redis
-	accounts     *spendstore.Store   // of the ledger
 	limiter      *ratelimit.Limiter
 	limitMetrics *metrics.Instruments
 	guard        *filter.Guard
@@ -113,20 +113,14 @@ type Gateway struct {
 	catalog      *catalog.Catalog
 	dialects     translate.Deps
 	late         tasks.Group // creates that outlived their requests
-	ledger       *spend.Ledger
-	intents      *once.Desk
-	outbox       *spend.Outbox          // the ledger's store
+	money        *money.Money
+	alerts       *alerts.Alerts
 	pods         tasks.Batches[podNote] // for v1's bills
 	approvals    *approval.Store
 	archive      *archiver // nil without one
 	keys         *keyring
 	issuerKeys   *oidc.Keys
 	tokens       *revokedTokens
-	books        *spend.Loop                                 // keeps the ledger in line with the platform
-	images       *spend.Watch                                // what is remembered of ledgers
-	perils       func(ctx context.Context) ([]string, error) // why the store may lose the ledger
-	notices      spend.Notices
-	keeper       *spend.Keeper
 	usage        *usage.Recorder
 	usageStore   *usage.Store
 	history      *explain.History
@@ -185,15 +179,12 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	}
 	g.scripts = groupcommit.New(deps.Redis)
 	limits := cfg.Limits.Config
-	g.accounts = spendstore.New(g.scripts, cfg.Redis.Prefix.Spend(), g.zone)
-	g.accounts.Now = deps.Now
-	g.accounts.Watch(g.store.Server())
 	g.name = cmp.Or(cfg.Instance, deps.Instance, rand.Text())
 	limits.Gateway = g.name
 	if g.limitMetrics, err = metrics.New(deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit")); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{Store: proving{g.store, g}, Clock: clock(deps.Now), Logger: deps.Logger, Timed: g.limitMetrics.Timed})
+	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{Store: money.Proving{Store: g.store, Prove: func(ctx context.Context) error { return g.money.Prove(ctx) }}, Clock: clock(deps.Now), Logger: deps.Logger, Timed: g.limitMetrics.Timed})
 	if err == nil {
 		err = g.limitMetrics.Follow(g.limiter)
 	}
@@ -233,7 +224,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if g.audit, err = ship.Open(&cfg.Audit, ship.Deps{Now: deps.Now, Logger: deps.Logger, Providers: deps.Providers, Meter: g.meter()}); err != nil {
 		return nil, err
 	}
-	g.newLedger(&cfg)
+	g.newMoney(&cfg)
 	if err := g.newUsage(cfg.Redis.Prefix); err != nil {
 		return nil, err
 	}
@@ -253,6 +244,33 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	}
 	return g, nil
 }
+
+// newMoney makes the ledger, and who is told of what it finds.
+func (g *Gateway) newMoney(cfg *settings.Config) {
+	g.alerts = &alerts.Alerts{Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keepLink}
+	g.money = money.New(cfg, spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}, money.Deps{
+		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
+		Audit: g.audit.Log, Alerts: g.alerts, Did: g.did, Job: g.job,
+		Config: g.config,
+		Reader: func() *filter.Reader { return g.current.Load().reader },
+		Zone:   g.zone,
+	})
+}
+
+// job asks the platform what became of the job of a hold.
+func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
+	o, client := g.org(org), g.current.Load().runs.Client
+	if o == nil || client == nil {
+		return nil, nil //nolint:nilnil // nothing is known of it
+	}
+	return filter.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs.Of(h.About.Name))
+}
+
+// zone is when the days and months of an organisation begin.
+func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[org] }
+
+// org returns the configuration of an organisation, nil for none.
+func (g *Gateway) org(id string) *settings.Org { return g.config().Org(id) }
 
 // clock is a function as the limiter's clock.
 type clock func() time.Time
@@ -292,8 +310,13 @@ func (g *Gateway) streamAllowed(s filter.Stream) (left time.Duration, ok bool) {
 
 func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }
 
-// config is the configuration in force.
-func (g *Gateway) config() *settings.Config { return g.current.Load().config }
+// config is the configuration in force, nil before the first.
+func (g *Gateway) config() *settings.Config {
+	if now := g.current.Load(); now != nil {
+		return now.config
+	}
+	return nil
+}
 
 // Handler returns the HTTP door.
 func (g *Gateway) Handler() http.Handler {
@@ -328,7 +351,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 
 		Limits:    limits{g},
 		Legacy:    legacyCalls{g},
-		Spend:     ledger{g},
+		Spend:     g.money.Rows(),
 		Approvals: approvals{g},
 		Keys:      adminKeys{g},
 		Tokens:    adminTokens{g},
@@ -350,7 +373,7 @@ func (g *Gateway) probe(ctx context.Context) (away []string, err error) {
 	}) {
 		away = append(away, "the price list of an organisation cannot be read: what its policies judge by price is refused")
 	}
-	for org, what := range g.images.Losses() {
+	for org, what := range g.money.Images.Losses() {
 		away = append(away, "the ledger of organisation "+org+" was lost: "+what)
 	}
 	err = g.store.Check(ctx)

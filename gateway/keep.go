@@ -73,7 +73,12 @@ func (g *Gateway) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.
 	if err != nil {
 		return nil, err
 	}
-	return answerJSON(kept{id, timeOf(until)})
+	answer := kept{Resource: id}
+	if !until.IsZero() {
+		until = until.UTC()
+		answer.Until = &until
+	}
+	return answerJSON(answer)
 }
 
 // mayUpdate refuses callers whose updates of a kind the policies refuse whatever they

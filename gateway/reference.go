@@ -160,7 +160,7 @@ func (g *Gateway) budgetsFor(ctx context.Context, caller *identity.Caller, tenan
 		return out
 	}
 	owner := spend.Owner{Team: caller.Team, Key: caller.Key}
-	state, err := g.ledger.Store.Balances(ctx, caller.Org, owner)
+	state, err := g.money.Ledger.Store.Balances(ctx, caller.Org, owner)
 	known := err == nil && state.Complete // otherwise only the limits are
 	for i, scope := range owner.Scopes() {
 		balance := spend.Balance{Scope: scope}

@@ -89,14 +89,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer g.limitMetrics.Stop()
 		return background(g.limiter.Run(limit))
 	})
-	group.Go(func() error { return g.intents.Run(limit) })
-	group.Go(func() error { return background(g.outbox.Run(limit)) })
+	group.Go(func() error { return g.money.Intents.Run(limit) })
+	group.Go(func() error { return background(g.money.Outbox.Run(limit)) })
 	group.Go(func() error {
-		g.warnOfStore(ctx)
-		return background(g.books.Run(ctx))
+		g.money.WarnOfStore(ctx)
+		return background(g.money.Books.Run(ctx))
 	})
-	group.Go(func() error { return background(g.images.Run(ctx)) })
-	group.Go(func() error { return background(g.watchExceptions(ctx)) })
+	group.Go(func() error { return background(g.money.Images.Run(ctx)) })
+	group.Go(func() error { return background(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return fleet{g}.announce(watch) })
 	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
@@ -162,7 +162,7 @@ func (g *Gateway) drainLate(over context.Context) {
 
 // drainLedger gives the ledger's store that time to take the ends of calls.
 func (g *Gateway) drainLedger(over context.Context) {
-	if left := g.outbox.Drain(over); left > 0 {
+	if left := g.money.Outbox.Drain(over); left > 0 {
 		g.deps.Logger.WarnContext(over, "the ledger was not told how calls have ended: their reservations stay until it is found out", "calls", left)
 	}
 }

@@ -111,6 +111,16 @@ func Table() []Row {
 			May:     []string{"gateway/filter", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/upstream", "policies/operation"},
 			Why:     "the clients of the platform are made of the configuration",
 		},
+		{
+			Package: "gateway/alerts",
+			May:     []string{"gateway/admin", "gateway/settings", "gateway/telemetry", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			Why:     "a feature: receivers are told, whoever finds out",
+		},
+		{
+			Package: "gateway/money",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

@@ -1,4 +1,4 @@
-package gateway
+package money
 
 import (
 	"context"
@@ -104,17 +104,17 @@ func (p *passes) done(ctx context.Context, org string, r spend.Report) spend.Rep
 	return before
 }
 
-// warnOfStore says in the log why the store may lose the ledger, if an organisation
+// WarnOfStore says in the log why the store may lose the ledger, if an organisation
 // has budgets.
-func (g *Gateway) warnOfStore(ctx context.Context) {
-	if len(g.budgeted()) == 0 {
+func (m *Money) WarnOfStore(ctx context.Context) {
+	if len(m.budgeted()) == 0 {
 		return
 	}
-	perils, err := g.perils(ctx)
+	perils, err := m.accounts.Perils(ctx)
 	if err != nil {
-		g.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
+		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
 	}
 	for _, peril := range perils {
-		g.deps.Logger.WarnContext(ctx, "the ledger of spending may be lost", "reason", peril)
+		m.deps.Logger.WarnContext(ctx, "the ledger of spending may be lost", "reason", peril)
 	}
 }

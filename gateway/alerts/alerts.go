@@ -1,10 +1,10 @@
-package gateway
+package alerts
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -12,28 +12,41 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// newAlerts tells of budgets that reach a threshold and of unusual hours: by a line of
+// Alerts tells receivers. All fields are required.
+type Alerts struct {
+	// Config is the configuration in force.
+	Config func() *settings.Config
+	Logger *slog.Logger
+	Now    func() time.Time
+	// Go runs deliveries behind what they tell of.
+	Go func(f func())
+	// Meter makes the instruments.
+	Meter metric.Meter
+	// KeepLink returns a link by which whoever has it can keep a resource, "" for none.
+	KeepLink func(org, id string) string
+}
+
+// Thresholds tells of budgets that reach a threshold and of unusual hours: by a line of
 // the log, a count and a webhook.
-func (g *Gateway) newAlerts(notices spend.Notices, history *spend.History) *spend.Alerts {
-	count := telemetry.Must(g.meter().Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent.")))
+func (t *Alerts) Thresholds(notices spend.Notices, history *spend.History, plan func(org string) *spend.Plan) *spend.Alerts {
+	count := telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent.")))
 	return &spend.Alerts{
-		Notices: notices, Go: g.late.Go, Logger: g.deps.Logger,
-		Plan: g.plan, History: history,
+		Notices: notices, Go: t.Go, Logger: t.Logger,
+		Plan: plan, History: history,
 		Tell: func(ctx context.Context, a spend.Alert) error {
 			if a.Usual != nil {
-				return g.tellUnusual(ctx, &a)
+				return t.tellUnusual(ctx, &a)
 			}
-			err := g.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
+			err := t.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
 				Org: a.Org, Scope: a.Scope.String(), Budget: spend.CeilingName(a.Ceiling), Percent: a.Percent,
 				Used: json.Number(spend.AmountText(a.Ceiling, a.Used)), Limit: json.Number(spend.AmountText(a.Ceiling, a.Limit)),
 			})
@@ -41,7 +54,7 @@ func (g *Gateway) newAlerts(notices spend.Notices, history *spend.History) *spen
 				return fmt.Errorf("%s: %w", a.ID, err)
 			}
 			budget := spend.CeilingName(a.Ceiling)
-			g.deps.Logger.WarnContext(ctx, "a budget has reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
+			t.Logger.WarnContext(ctx, "a budget has reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
 				"percent", a.Percent, "used", spend.AmountText(a.Ceiling, a.Used), "limit", spend.AmountText(a.Ceiling, a.Limit))
 			count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget), attribute.Int64("percent", a.Percent)))
 			return nil
@@ -59,74 +72,23 @@ type unusualAlert struct {
 	Usual json.Number `json:"usual"`
 }
 
-func (g *Gateway) tellUnusual(ctx context.Context, a *spend.Alert) error {
+func (t *Alerts) tellUnusual(ctx context.Context, a *spend.Alert) error {
 	const kind = "spend.unusual"
 	d := unusualAlert{
 		Org: a.Org, Scope: a.Scope.String(), Hour: spend.Hourly.Start(a.At),
 		Spent: json.Number(catalog.Money(a.Used).String()), Usual: json.Number(catalog.Money(*a.Usual).String()),
 	}
-	if err := g.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
+	if err := t.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
 		return fmt.Errorf("%s: %w", a.ID, err)
 	}
-	g.deps.Logger.WarnContext(ctx, "an hour costs many times its usual", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
+	t.Logger.WarnContext(ctx, "an hour costs many times its usual", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
 	return nil
 }
 
-// plan returns the budgets of an organisation, nil for none.
-func (g *Gateway) plan(org string) *spend.Plan {
-	if o := g.org(org); o != nil {
-		return tenants.Plan(o)
-	}
-	return nil
-}
-
-// org returns the configuration of an organisation, nil for none.
-func (g *Gateway) org(id string) *settings.Org { return g.current.Load().config.Org(id) }
-
-// newEnforcer stops pods of budgets that are passed and idle ones, and tells of it
-// like of a threshold. What could not be delivered is in the log.
-func (g *Gateway) newEnforcer(notices spend.Notices, gap time.Duration) *spend.Enforcer {
-	return &spend.Enforcer{
-		Notices: notices, Plan: g.plan, Gap: gap,
-		Announce: func(ctx context.Context, c spend.Cause, r spend.Record) {
-			g.tellCause(ctx, c, r, "budget.over", "resource.idle")
-		},
-		Stopped: func(ctx context.Context, c spend.Cause, r spend.Record) {
-			g.tellCause(ctx, c, r, "budget.stopped", "resource.stopped")
-			g.didStop(&c, &r)
-		},
-		Stop: g.stopPod,
-	}
-}
-
-// stopPod stops a pod of a budget that is passed, or an idle one. It is audited like
-// the callers' own.
-func (g *Gateway) stopPod(ctx context.Context, org, id string) (spend.Amounts, error) {
-	prices, err := g.catalog.Snapshot(ctx, org)
-	if err != nil {
-		prices = nil
-	}
-	if g.audit.Log == nil {
-		return g.current.Load().reader.StopPod(ctx, org, id, prices)
-	}
-	seq, err := g.audit.Log.Intent(audit.Record{
-		Org: org, Who: "gateway", Operation: "podAction", Kind: string(operation.KindPod), Verb: string(operation.VerbStop), Resource: id, Lowers: true,
-	})
-	if err != nil {
-		return spend.Amounts{}, err
-	}
-	amounts, err := g.current.Load().reader.StopPod(ctx, org, id, prices)
-	result := audit.Record{Resource: id, Carried: "answered"}
-	if err != nil {
-		result.Carried = "sent"
-	}
-	return amounts, errors.Join(err, g.audit.Log.Result(seq, result))
-}
-
-// tellCause tells by the log and the webhook why pods are stopped, as an event of a
+// Cause tells by the log and the webhook why pods are stopped, as an event of a
 // kind for budgets or one for idle resources, without waiting for the delivery.
-func (g *Gateway) tellCause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string) {
-	now := g.deps.Now()
+func (t *Alerts) Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string) {
+	now := t.Now()
 	var kind, id string
 	var data any
 	if x := c.Excess; x != nil {
@@ -134,25 +96,25 @@ func (g *Gateway) tellCause(ctx context.Context, c spend.Cause, r spend.Record, 
 			Org: c.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Name: r.About.Name,
 			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
 		}
-		g.deps.Logger.WarnContext(ctx, "a budget is passed", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
+		t.Logger.WarnContext(ctx, "a budget is passed", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
 			"limit", string(d.Limit), "stop_at", c.StopAt, "resource", r.ID, "name", r.About.Name, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = budget, d
 		id = strings.Join([]string{kind, c.Org, string(x.Scope.Kind), x.Scope.ID, d.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
 	} else {
-		d := g.newIdleAlert(&c, &r)
-		g.deps.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
+		d := t.newIdleAlert(&c, &r)
+		t.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
 			"since", d.Since, "usd_per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = idle, d
 		id = strings.Join([]string{kind, c.Org, r.ID, d.Since.Format(time.RFC3339), c.StopAt.Format(time.RFC3339)}, ":")
 	}
-	g.tell(ctx, c.Org, id, kind, now, data)
+	t.tell(ctx, c.Org, id, kind, now, data)
 }
 
 // tell delivers an event without waiting for that.
-func (g *Gateway) tell(ctx context.Context, org, id, kind string, at time.Time, data any) {
-	g.late.Go(func() {
-		if err := g.deliver(context.WithoutCancel(ctx), org, id, kind, at, data); err != nil {
-			g.deps.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "event", kind, "error", err.Error())
+func (t *Alerts) tell(ctx context.Context, org, id, kind string, at time.Time, data any) {
+	t.Go(func() {
+		if err := t.deliver(context.WithoutCancel(ctx), org, id, kind, at, data); err != nil {
+			t.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "event", kind, "error", err.Error())
 		}
 	})
 }
@@ -167,12 +129,12 @@ type stranger struct {
 	PerHour  json.Number    `json:"per_hour"` // USD
 }
 
-// tellStrangers tells of resources that the ledger has found for the first time and
+// Strangers tells of resources that the ledger has found for the first time and
 // that none of the callers made. The log has them already.
-func (g *Gateway) tellStrangers(ctx context.Context, org string, found []spend.Found) {
+func (t *Alerts) Strangers(ctx context.Context, org string, found []spend.Found) {
 	const kind = "resource.unowned"
 	for _, f := range found {
-		g.tell(ctx, org, strings.Join([]string{kind, org, f.ID}, ":"), kind, g.deps.Now(), stranger{
+		t.tell(ctx, org, strings.Join([]string{kind, org, f.ID}, ":"), kind, t.Now(), stranger{
 			Org: org, Resource: f.ID, Kind: f.Kind, Name: f.Name, PerHour: json.Number(catalog.Money(f.Amounts[spend.Burn]).String()),
 		})
 	}
@@ -196,11 +158,11 @@ type ownedResource struct {
 	Key      string `json:"key,omitempty"`
 }
 
-// tellDrift tells of resources that were changed or removed without the gateway. The
+// Drift tells of resources that were changed or removed without the gateway. The
 // log has them already. That workers of endpoints come and go, where those active are
 // counted, is no news.
-func (g *Gateway) tellDrift(ctx context.Context, org string, drifted []spend.Drift) {
-	o := g.org(org)
+func (t *Alerts) Drift(ctx context.Context, org string, drifted []spend.Drift) {
+	o := t.Config().Org(org)
 	for _, d := range drifted {
 		kind := "resource.changed"
 		switch {
@@ -210,7 +172,7 @@ func (g *Gateway) tellDrift(ctx context.Context, org string, drifted []spend.Dri
 			continue
 		}
 		id := strings.Join([]string{kind, org, d.ID, strconv.FormatInt(d.Version, 10)}, ":")
-		g.tell(ctx, org, id, kind, g.deps.Now(), drift{
+		t.tell(ctx, org, id, kind, t.Now(), drift{
 			ownedResource: ownedResource{org, d.ID, d.Kind, d.About.Name, d.Owner.Team, d.Owner.Key},
 			Before:        json.Number(catalog.Money(d.Amounts[spend.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[spend.Burn]).String()),
 		})
@@ -225,13 +187,13 @@ type shortList struct {
 	Missing int    `json:"missing"`
 }
 
-// tellShort tells of a list that lacks most of what there is, under one id an hour. The
+// Short tells of a list that lacks most of what there is, under one id an hour. The
 // log has it already.
-func (g *Gateway) tellShort(ctx context.Context, org string, r *spend.Report) {
+func (t *Alerts) Short(ctx context.Context, org string, r *spend.Report) {
 	const kind = "platform.list_short"
-	now := g.deps.Now()
+	now := t.Now()
 	id := strings.Join([]string{kind, org, spend.Hourly.Start(now).Format(time.RFC3339)}, ":")
-	g.tell(ctx, org, id, kind, now, shortList{Org: org, Listed: r.Resources, Missing: r.Missing})
+	t.tell(ctx, org, id, kind, now, shortList{Org: org, Listed: r.Resources, Missing: r.Missing})
 }
 
 // budgetAlert is what receivers are told about a budget; amounts are USD, or counts.
@@ -249,14 +211,50 @@ type budgetAlert struct {
 }
 
 // deliver sends an event to the receiver of an organisation, if it has one.
-func (g *Gateway) deliver(ctx context.Context, org, id, kind string, at time.Time, data any) error {
-	o := g.org(org)
+func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time, data any) error {
+	o := t.Config().Org(org)
 	if o == nil || o.Alerts.Webhook.URL == "" {
 		return nil
 	}
-	sender, err := webhook.New(&o.Alerts.Webhook, g.deps.Now)
+	sender, err := webhook.New(&o.Alerts.Webhook, t.Now)
 	if err != nil {
 		return err
 	}
 	return sender.Send(ctx, id, kind, at, data)
+}
+
+// idleAlert is what receivers are told about an idle resource.
+type idleAlert struct {
+	ownedResource
+	Reason   spend.Reason `json:"reason"`
+	Since    time.Time    `json:"since"`
+	PerMonth json.Number  `json:"per_month"` // USD
+	// StopAt is when the pod will be stopped.
+	StopAt *time.Time `json:"stop_at,omitempty"`
+	// KeepURL is where people say that it is to be kept.
+	KeepURL string `json:"keep_url,omitempty"`
+}
+
+func (t *Alerts) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
+	a := idleAlert{
+		ownedResource: ownedResource{c.Org, r.ID, c.Idle.Kind, c.Idle.Name, r.Owner.Team, r.Owner.Key},
+		Reason:        c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(catalog.Monthly(catalog.Money(c.Idle.Burn)).String()),
+		KeepURL: t.KeepLink(c.Org, r.ID),
+	}
+	if !c.StopAt.IsZero() {
+		a.StopAt = &c.StopAt
+	}
+	return a
+}
+
+// lostLedger is what receivers are told about a ledger that the store has lost.
+type lostLedger struct {
+	Org string `json:"org"`
+	*admin.Loss
+}
+
+// Lost tells of a ledger that the store has lost.
+func (t *Alerts) Lost(ctx context.Context, org string, l *admin.Loss) {
+	const kind = "ledger.lost"
+	t.tell(ctx, org, strings.Join([]string{kind, org, strconv.FormatInt(l.At.UnixMilli(), 10)}, ":"), kind, l.At, lostLedger{org, l})
 }

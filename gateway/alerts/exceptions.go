@@ -1,4 +1,4 @@
-package gateway
+package alerts
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 const (
@@ -28,18 +29,18 @@ type expiring struct {
 	GrantedBy string    `json:"granted_by"`
 }
 
-// watchExceptions tells of exceptions that end soon, at the start and each hour, as
+// WatchExceptions tells of exceptions that end soon, at the start and each hour, as
 // long as this gateway leads.
-func (g *Gateway) watchExceptions(ctx context.Context) error {
+func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.Notices, lead func(context.Context) bool) error {
 	tick := time.NewTicker(expiryLook)
 	defer tick.Stop()
 	for {
-		for _, o := range g.current.Load().config.Orgs {
-			if len(o.Policies.Exceptions) == 0 || !g.books.Lead(ctx) {
+		for _, o := range t.Config().Orgs {
+			if len(o.Policies.Exceptions) == 0 || !lead(ctx) {
 				continue
 			}
-			if err := g.tellExpiring(ctx, &o); err != nil && ctx.Err() == nil {
-				g.deps.Logger.WarnContext(ctx, "the end of an exception could not be told of", "org", o.ID, "error", err.Error())
+			if err := t.tellExpiring(ctx, notices, &o); err != nil && ctx.Err() == nil {
+				t.Logger.WarnContext(ctx, "the end of an exception could not be told of", "org", o.ID, "error", err.Error())
 			}
 		}
 		select {
@@ -52,34 +53,34 @@ func (g *Gateway) watchExceptions(ctx context.Context) error {
 
 // tellExpiring tells of the exceptions of an organisation that end soon, once for each
 // end they are given. What could not be delivered is told again at the next look.
-func (g *Gateway) tellExpiring(ctx context.Context, o *settings.Org) error {
+func (t *Alerts) tellExpiring(ctx context.Context, notices spend.Notices, o *settings.Org) error {
 	const prefix, kind = "exception:", "exception.expiring"
-	noticed, err := g.notices.Noticed(ctx, o.ID)
+	noticed, err := notices.Noticed(ctx, o.ID)
 	if err != nil {
 		return err
 	}
 	for name := range noticed {
 		id, is := strings.CutPrefix(name, prefix)
 		if is && !slices.ContainsFunc(o.Policies.Exceptions, func(x policies.Exception) bool { return x.ID == id }) {
-			if err := g.notices.Notice(ctx, o.ID, name, ""); err != nil {
+			if err := notices.Notice(ctx, o.ID, name, ""); err != nil {
 				return err
 			}
 		}
 	}
-	now := g.deps.Now()
+	now := t.Now()
 	for _, x := range o.Policies.Exceptions {
 		until, left := x.Until.UTC().Format(time.RFC3339), x.Until.Sub(now)
 		if left <= 0 || left > cmp.Or(o.Alerts.Exceptions, defaultExpiry) || noticed[prefix+x.ID] == until {
 			continue
 		}
-		err := g.deliver(ctx, o.ID, strings.Join([]string{kind, o.ID, x.ID, until}, ":"), kind, now, expiring{
+		err := t.deliver(ctx, o.ID, strings.Join([]string{kind, o.ID, x.ID, until}, ":"), kind, now, expiring{
 			Org: o.ID, Exception: x.ID, Policy: x.Policy, Until: x.Until.UTC(), Reason: x.Reason, GrantedBy: x.GrantedBy,
 		})
 		if err != nil {
 			return err
 		}
-		g.deps.Logger.WarnContext(ctx, "an exception ends soon", "event", kind, "org", o.ID, "exception", x.ID, "policy", x.Policy, "until", until)
-		if err := g.notices.Notice(ctx, o.ID, prefix+x.ID, until); err != nil {
+		t.Logger.WarnContext(ctx, "an exception ends soon", "event", kind, "org", o.ID, "exception", x.ID, "policy", x.Policy, "until", until)
+		if err := notices.Notice(ctx, o.ID, prefix+x.ID, until); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package money
 
 import (
 	"context"
@@ -26,11 +26,11 @@ func holdRow(h *spend.Hold, now time.Time) admin.Hold {
 
 // Release implements admin.Spend. A hold is refused whose call may be under way: what
 // that makes would have no owner.
-func (l ledger) Release(ctx context.Context, org, hold, reason string) (*admin.Hold, error) {
+func (l Rows) Release(ctx context.Context, org, hold, reason string) (*admin.Hold, error) {
 	if _, err := l.check(org); err != nil {
 		return nil, err
 	}
-	store := l.g.outbox.Store
+	store := l.m.Outbox.Store
 	state, err := store.Holds(ctx, org)
 	if err != nil {
 		return nil, err
@@ -40,13 +40,13 @@ func (l ledger) Release(ctx context.Context, org, hold, reason string) (*admin.H
 		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
 	}
 	h := &state.Holds[i]
-	if ends := h.At.Add(l.g.outbox.Patience); !h.Open && state.Now.Before(ends) {
+	if ends := h.At.Add(l.m.Outbox.Patience); !h.Open && state.Now.Before(ends) {
 		return nil, admin.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
 		return nil, err
 	}
-	l.g.deps.Logger.InfoContext(ctx, "a hold was released by hand", "org", org, "hold", h.ID, "operation", h.About.Operation,
+	l.m.deps.Logger.InfoContext(ctx, "a hold was released by hand", "org", org, "hold", h.ID, "operation", h.About.Operation,
 		"decision", h.About.Decision, "reason", reason)
 	row := holdRow(h, state.Now)
 	return &row, nil

@@ -1,4 +1,4 @@
-package gateway
+package money
 
 import (
 	"cmp"
@@ -48,16 +48,16 @@ func query(q *admin.CostQuery, now time.Time) (*spend.Query, error) {
 }
 
 // History implements admin.Spend. What has accrued up to now is in it.
-func (l ledger) History(ctx context.Context, org string, q admin.CostQuery) (*admin.Costs, error) {
+func (l Rows) History(ctx context.Context, org string, q admin.CostQuery) (*admin.Costs, error) {
 	if _, err := l.check(org); err != nil {
 		return nil, err
 	}
-	now := l.g.deps.Now()
+	now := l.m.deps.Now()
 	asked, err := query(&q, now)
 	if err != nil {
 		return nil, err
 	}
-	history := l.g.books.History
+	history := l.m.Books.History
 	if err := history.Roll(ctx, org); err != nil {
 		return nil, err
 	}
@@ -89,16 +89,16 @@ func (l ledger) History(ctx context.Context, org string, q admin.CostQuery) (*ad
 }
 
 // Forecast implements admin.Spend.
-func (l ledger) Forecast(ctx context.Context, org string) (*admin.Forecasts, error) {
+func (l Rows) Forecast(ctx context.Context, org string) (*admin.Forecasts, error) {
 	o, err := l.check(org)
 	if err != nil {
 		return nil, err
 	}
-	history := l.g.books.History
+	history := l.m.Books.History
 	if err := history.Roll(ctx, org); err != nil {
 		return nil, err
 	}
-	state, err := l.g.ledger.Store.Show(ctx, org)
+	state, err := l.m.Ledger.Store.Show(ctx, org)
 	if err != nil {
 		return nil, err
 	}

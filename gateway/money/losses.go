@@ -1,9 +1,7 @@
-package gateway
+package money
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,40 +17,39 @@ import (
 
 // newImages makes what remembers ledgers, and tells of those that were lost: by a line of
 // the log, a count and a webhook.
-func (g *Gateway) newImages(store interface {
+func (m *Money) newImages(store interface {
 	spend.Store
 	spend.Notices
 },
 ) *spend.Images {
-	count := g.countLosses()
+	count := m.countLosses()
 	return &spend.Images{
-		Store: store, Notices: store, Gateway: g.name, Peers: g.store.Alive, Recorded: g.recorded, Logger: g.deps.Logger, Now: g.deps.Now, Patience: peerPatience,
+		Store: store, Notices: store, Gateway: m.deps.Gateway, Peers: m.deps.Limits.Alive, Recorded: m.recorded, Logger: m.deps.Logger, Now: m.deps.Now, Patience: peerPatience,
 		Told: func(ctx context.Context, org string, l *spend.Loss) {
 			count(org, l.Lost)
-			const kind = "ledger.lost"
-			g.tell(ctx, org, strings.Join([]string{kind, org, strconv.FormatInt(l.At.UnixMilli(), 10)}, ":"), kind, l.At, lostLedger{org, lossOf(l)})
+			m.deps.Alerts.Lost(ctx, org, lossOf(l))
 		},
 	}
 }
 
 // countLosses measures what was lost of ledgers, from 0 on, so that a first loss is an
 // increase; count is told of each.
-func (g *Gateway) countLosses() (count func(org string, l spend.Lost)) {
+func (m *Money) countLosses() (count func(org string, l spend.Lost)) {
 	type loss struct {
 		org  string
 		lost spend.Lost
 	}
 	var mu sync.Mutex // guards counts
 	counts := make(map[loss]int64)
-	m := g.meter()
-	losses := telemetry.Must(m.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Ledgers of spending that the store has lost, or a part of them.")))
-	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		if g.current.Load() == nil {
+	meter := m.deps.Meter
+	losses := telemetry.Must(meter.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Ledgers of spending that the store has lost, or a part of them.")))
+	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		if m.deps.Config() == nil {
 			return nil // it is not serving yet
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		for _, org := range g.budgeted() {
+		for _, org := range m.budgeted() {
 			for _, l := range spend.Losses() {
 				o.ObserveInt64(losses, counts[loss{org, l}], metric.WithAttributes(attribute.String("org", org), attribute.String("lost", string(l))))
 			}
@@ -70,27 +67,25 @@ func (g *Gateway) countLosses() (count func(org string, l spend.Lost)) {
 // one that says nothing is taken to be alive.
 const peerPatience = 5 * time.Second
 
-// proving is the limiter's store. Where it restores what another server has lost of
+// Proving is the limiter's store. Where it restores what another server has lost of
 // counts, what that has lost of ledgers is found out before.
-type proving struct {
+type Proving struct {
 	ratelimit.Store
 
-	g *Gateway
+	// Prove finds out what was lost of ledgers.
+	Prove func(ctx context.Context) error
 }
 
 // Restore implements ratelimit.Store.
-func (p proving) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
-	if err := p.g.accounts.Prove(ctx, p.g.budgeted()); err != nil {
+func (p Proving) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
+	if err := p.Prove(ctx); err != nil {
 		return err
 	}
 	return p.Store.Restore(ctx, gateway, within, adjust)
 }
 
-// lostLedger is what receivers are told about a ledger that the store has lost.
-type lostLedger struct {
-	Org string `json:"org"`
-	*admin.Loss
-}
+// Prove finds out what the store has lost of ledgers.
+func (m *Money) Prove(ctx context.Context) error { return m.accounts.Prove(ctx, m.budgeted()) }
 
 func lossOf(l *spend.Loss) *admin.Loss {
 	if l == nil {
@@ -100,14 +95,14 @@ func lossOf(l *spend.Loss) *admin.Loss {
 }
 
 // recorded is what the audit log, if there is one, says of resources.
-func (g *Gateway) recorded(ctx context.Context, org string, ids []string) map[string]spend.Owned {
-	o, cfg := g.org(org), g.current.Load().config.Audit
+func (m *Money) recorded(ctx context.Context, org string, ids []string) map[string]spend.Owned {
+	o, cfg := m.org(org), m.deps.Config().Audit
 	if o == nil || cfg.File == nil {
 		return nil
 	}
 	made, err := audit.Makers(org, audit.Files(cfg.File)...)
 	if err != nil {
-		g.deps.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
+		m.deps.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
 		return nil
 	}
 	all := make(map[string]spend.Owned)

@@ -1,0 +1,183 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
+	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+// idleGap is how many intervals of the reconciler may pass between two looks at what is
+// idle: a change of its leader takes up to four.
+const idleGap = 5
+
+// Answering is how much longer than a call of the platform may take a reservation
+// can be under way.
+const Answering = 10 * time.Second
+
+// Alerts tells receivers of what passes over ledgers find.
+type Alerts interface {
+	Thresholds(notices spend.Notices, history *spend.History, plan func(org string) *spend.Plan) *spend.Alerts
+	Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string)
+	Strangers(ctx context.Context, org string, found []spend.Found)
+	Drift(ctx context.Context, org string, drifted []spend.Drift)
+	Short(ctx context.Context, org string, r *spend.Report)
+	Lost(ctx context.Context, org string, l *admin.Loss)
+}
+
+// Deps are what the ledger works with. All are required but Audit.
+type Deps struct {
+	Scripts *groupcommit.Client
+	Now     func() time.Time
+	Logger  *slog.Logger
+	// Meter makes the instruments.
+	Meter metric.Meter
+	// Go runs work behind answers.
+	Go func(f func())
+	// Gateway names this one among those that share the store.
+	Gateway string
+	// Limits is the store of counts, which knows the server and the gateways that are alive.
+	Limits *redisstore.Store
+	// Catalog has the price lists.
+	Catalog *catalog.Catalog
+	// Audit is the audit log, nil for none.
+	Audit  *audit.Log
+	Alerts Alerts
+	// Did keeps what the gateway did by itself.
+	Did func(org string, of spend.Owner, operation, resource, text string)
+	// Job asks the platform what became of the job of a hold, nil for what is not known.
+	Job func(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error)
+
+	// Config, Reader and Zone are of the configuration in force: itself, nil before the first, what reads at the
+	// platform, and when the days of an organisation begin.
+	Config func() *settings.Config
+	Reader func() *filter.Reader
+	Zone   func(org string) spend.Zone
+}
+
+// Money is the ledger and what keeps it.
+type Money struct {
+	Ledger  *spend.Ledger
+	Intents *once.Desk
+	// Outbox is the ledger's store.
+	Outbox *spend.Outbox
+	// Books keeps the ledger in line with the platform.
+	Books *spend.Loop
+	// Images is what is remembered of ledgers.
+	Images  *spend.Watch
+	Notices spend.Notices
+	Keeper  *spend.Keeper
+
+	deps     Deps
+	accounts *spendstore.Store
+}
+
+// New makes the ledger of spending and what keeps it in line with the
+// platform.
+func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
+	m := &Money{deps: deps, accounts: spendstore.New(deps.Scripts, cfg.Redis.Prefix.Spend(), deps.Zone)}
+	m.accounts.Now = deps.Now
+	m.accounts.Watch(deps.Limits.Server())
+	m.Intents = once.NewDesk(deps.Scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, deps.Go, deps.Logger)
+	store := m.accounts
+	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
+	alerts, passes := deps.Alerts.Thresholds(store, history, m.plan), newPasses(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile)
+	balances := newBalances(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile, m.plan)
+	m.Notices, m.Keeper = store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
+	images := m.newImages(store)
+	remembered := images.Remember(store)
+	reconciler := &spend.Reconciler{
+		Store: remembered, Images: images, Repaired: passes.repaired, List: m.inventory, Get: m.resource, Claim: filter.ClaimFor(m.Intents), Job: m.deps.Job, Lock: store.Lock, Logger: m.deps.Logger,
+		History: history,
+		Seen: func(ctx context.Context, org string, s *spend.State) {
+			balances.saw(org, s)
+			alerts.Look(ctx, org, s)
+		},
+		Bills:    &spend.Bills{Store: store, Notices: store, List: m.bills, After: cfg.Spend.Bills, Keep: cfg.Spend.History},
+		Enforcer: m.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + Answering, Unresolved: cfg.Spend.Unresolved,
+		Done: func(ctx context.Context, org string, r spend.Report) {
+			before := passes.done(ctx, org, r)
+			m.deps.Alerts.Strangers(ctx, org, r.Strangers)
+			m.deps.Alerts.Drift(ctx, org, r.Drifted)
+			m.didEnd(org, r.Ended)
+			if r.Short && !before.Short {
+				m.deps.Alerts.Short(ctx, org, &r)
+			}
+		},
+	}
+	m.Books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, m.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
+	m.newOutbox(cfg, remembered, self)
+	m.Ledger = &spend.Ledger{Costs: spend.NewRunCosts(), Store: m.Outbox, Rebuild: reconciler.Rebuild, Doubt: m.Books.Kick}
+	m.Images = &spend.Watch{Images: images, Orgs: m.budgeted, Rebuild: reconciler.Rebuild, Interval: cfg.Spend.Reconcile, Beat: ratelimit.Beat}
+	return m
+}
+
+// newOutbox makes what delivers settlements to a store.
+func (m *Money) newOutbox(cfg *settings.Config, store spend.Store, self spend.Holder) {
+	m.Outbox = spend.NewOutbox(store, self)
+	m.Outbox.Now, m.Outbox.Logger, m.Outbox.Orgs, m.Outbox.Doubt = m.deps.Now, m.deps.Logger, m.budgeted, m.Books.Kick
+	m.Outbox.Released = m.didRelease
+	m.Outbox.Interval, m.Outbox.Patience = cfg.Spend.Reconcile, cfg.Timeouts.Call+Answering
+	measureHolds(m.deps.Meter, m.Outbox.Status)
+}
+
+// inventory lists what an organisation has at the platform, with prices: what is
+// counted and, where callers are kept apart, whatever has an owner.
+func (m *Money) inventory(ctx context.Context, org string) ([]spend.Found, error) {
+	prices, err := m.deps.Catalog.Snapshot(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	kinds, plan := spend.Counts, new(spend.Plan)
+	if o := m.org(org); o != nil {
+		plan = cmp.Or(tenants.Plan(o), plan)
+		if o.Isolation.Applies() {
+			kinds = operation.Owned
+		}
+	}
+	return m.deps.Reader().Inventory(ctx, org, plan, kinds, prices)
+}
+
+// resource reads one resource of an organisation at the platform, nil if there is none.
+func (m *Money) resource(ctx context.Context, org string, kind operation.Kind, id string) (*spend.Found, error) {
+	prices, err := m.deps.Catalog.Snapshot(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return m.deps.Reader().Get(ctx, org, cmp.Or(m.plan(org), new(spend.Plan)), kind, id, prices)
+}
+
+// bills lists what the platform has billed an organisation, by hour.
+func (m *Money) bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+	return m.deps.Reader().Bills(ctx, org, from, to)
+}
+
+// org returns the configuration of an organisation, nil for none.
+func (m *Money) org(id string) *settings.Org { return m.deps.Config().Org(id) }
+
+// budgeted lists the organisations that have budgets.
+func (m *Money) budgeted() []string {
+	var ids []string
+	for _, o := range m.deps.Config().Orgs {
+		if tenants.Budgeted(&o) {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
