@@ -103,7 +103,7 @@ func (g *Gateway) answerEstimate(ctx context.Context, ex *filter.Exchange) (*fil
 	if err != nil {
 		return nil, err
 	}
-	return answerJSON(estimate)
+	return filter.AnswerJSON(estimate)
 }
 
 // request is the question as a request.

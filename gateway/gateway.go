@@ -25,18 +25,23 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
+	"github.com/tollgate-dev/tollgate/gateway/billtypes"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
+	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/record"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -48,13 +53,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/metrics"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate"
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
-	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
 // Deps are the live things a Gateway works with. All are required but API and
@@ -115,14 +120,14 @@ type Gateway struct {
 	late         tasks.Group // creates that outlived their requests
 	money        *money.Money
 	alerts       *alerts.Alerts
-	pods         tasks.Batches[podNote] // for v1's bills
+	billTypes    *billtypes.Types
+	keep         *keep.Keep
 	approvals    *approval.Store
 	archive      *archiver // nil without one
 	keys         *keyring
 	issuerKeys   *oidc.Keys
 	tokens       *revokedTokens
-	usage        *usage.Recorder
-	usageStore   *usage.Store
+	retired      *retired.Calls
 	history      *explain.History
 	streams      *filter.Streams
 	decisions    *decisionlog.Log // nil when they are logged nowhere
@@ -178,13 +183,13 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	g.scripts = groupcommit.New(deps.Redis)
-	limits := cfg.Limits.Config
+	quota := cfg.Limits.Config
 	g.name = cmp.Or(cfg.Instance, deps.Instance, rand.Text())
-	limits.Gateway = g.name
+	quota.Gateway = g.name
 	if g.limitMetrics, err = metrics.New(deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit")); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	g.limiter, err = ratelimit.New(limits, ratelimit.Deps{Store: money.Proving{Store: g.store, Prove: func(ctx context.Context) error { return g.money.Prove(ctx) }}, Clock: clock(deps.Now), Logger: deps.Logger, Timed: g.limitMetrics.Timed})
+	g.limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: money.Proving{Store: g.store, Prove: func(ctx context.Context) error { return g.money.Prove(ctx) }}, Clock: clock(deps.Now), Logger: deps.Logger, Timed: g.limitMetrics.Timed})
 	if err == nil {
 		err = g.limitMetrics.Follow(g.limiter)
 	}
@@ -211,7 +216,6 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	}
 	g.late.Logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
-	g.pods.Write, g.pods.Go, g.pods.Pause = writePods(g.dialects), g.late.Go, behind
 	g.newHistory(&cfg)
 	g.streams = filter.NewStreams(g.streamAllowed)
 	if err := g.openDecisions(&cfg); err != nil {
@@ -225,9 +229,16 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.newMoney(&cfg)
-	if err := g.newUsage(cfg.Redis.Prefix); err != nil {
+	g.retired, err = retired.New(cfg.Redis.Prefix, retired.Deps{
+		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/translate/usage"),
+		Config: g.config, Moves: func() map[string][]string { return g.current.Load().moves },
+	})
+	if err != nil {
 		return nil, err
 	}
+	g.billTypes = billtypes.New(billtypes.Deps{
+		Dialects: g.dialects, Go: g.late.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.refusedWhatever,
+	})
 	g.measureCertificates()
 	measureSources(g.meter(), deps.Now, g.sources)
 	g.envoys, err = xds.NewServer(xds.Deps{
@@ -247,12 +258,16 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 
 // newMoney makes the ledger, and who is told of what it finds.
 func (g *Gateway) newMoney(cfg *settings.Config) {
-	g.alerts = &alerts.Alerts{Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keepLink}
+	g.keep = &keep.Keep{
+		Config: g.config, Now: g.deps.Now, Refused: g.refusedWhatever,
+		Update: func(kind operation.Kind) *schema.Operation { return explain.UpdatesOf(g.api)[kind] },
+	}
+	g.alerts = &alerts.Alerts{Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keep.Link}
 	g.money = money.New(cfg, spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}, money.Deps{
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.did, Job: g.job,
 		Config: g.config,
-		Reader: func() *filter.Reader { return g.current.Load().reader },
+		Reader: g.reader,
 		Zone:   g.zone,
 	})
 }
@@ -265,6 +280,9 @@ func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 	}
 	return filter.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs.Of(h.About.Name))
 }
+
+// reader reads at the platform under the configuration in force.
+func (g *Gateway) reader() *filter.Reader { return g.current.Load().reader }
 
 // zone is when the days and months of an organisation begin.
 func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[org] }
@@ -349,10 +367,10 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Logger:   g.deps.Logger,
 		Audit:    g.audit.Log,
 
-		Limits:    limits{g},
-		Legacy:    legacyCalls{g},
+		Limits:    limits.Rows{Limiter: g.limiter, Org: g.org, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
+		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
-		Approvals: approvals{g},
+		Approvals: answers.Rows{Store: g.approvals, Org: g.org},
 		Keys:      adminKeys{g},
 		Tokens:    adminTokens{g},
 		Envoys:    g.envoys,

@@ -154,7 +154,7 @@ func (g *Gateway) answerKeys(ctx context.Context, ex *filter.Exchange) (*filter.
 	switch ex.Route.ID {
 	case listKeysID:
 		list := slices.DeleteFunc(g.listKeys(ctx, ex.Caller.Org), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
-		return answerJSON(map[string]any{"keys": list})
+		return filter.AnswerJSON(map[string]any{"keys": list})
 	case makeKeyID:
 		return g.leadCreates(ctx, ex, l)
 	}
@@ -272,7 +272,7 @@ func (g *Gateway) leadChange(ex *filter.Exchange, id, query string, status int, 
 	if status == http.StatusNoContent {
 		return &filter.Answer{Status: status, Header: make(http.Header)}, nil
 	}
-	answer, err := answerJSON(made)
+	answer, err := filter.AnswerJSON(made)
 	if err == nil {
 		answer.Status = status
 	}

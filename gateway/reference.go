@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,8 +12,11 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/billtypes"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -33,7 +37,7 @@ const accessRoute = "docs.access"
 // localRoutes lists the routes of v2 that the gateway answers itself, beside those
 // the API's description has.
 func localRoutes(files []reference.File) []route.Route {
-	routes := append(slices.Concat(keepRoutes(), keyRoutes()), billTypesRoute(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
+	routes := append(slices.Concat(keep.Routes(), keyRoutes()), billtypes.Route(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
 	for _, f := range files {
 		routes = append(routes, route.Route{ID: "docs:" + f.Path, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
 	}
@@ -45,11 +49,9 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 	answers := map[string]filter.Responder{
 		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
 		accessRoute:  newAccess(g).answer,
-		keepRoute:    g.answerKeep,
-		keepPageID:   g.answerKeepPage,
-		keepLinkID:   g.answerKeepLink,
-		billTypesID:  g.answerBillTypes,
+		billtypes.ID: g.billTypes.Answer,
 	}
+	maps.Copy(answers, g.keep.Answers())
 	for _, r := range keyRoutes() {
 		answers[r.ID] = g.answerKeys
 	}
@@ -92,19 +94,7 @@ func (g access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer
 	if err != nil {
 		return nil, err
 	}
-	return answerJSON(access)
-}
-
-// answerJSON is an answer to one caller, which is not to be kept.
-func answerJSON(v any) (*filter.Answer, error) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode an answer: %w", err)
-	}
-	return &filter.Answer{
-		Status: http.StatusOK, Body: body,
-		Header: http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}},
-	}, nil
+	return filter.AnswerJSON(access)
 }
 
 // of collects limits, budgets, policies and prices for a caller.
@@ -228,6 +218,17 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 	var err error
 	out.Refused, out.JudgedBy, err = settled(ctx, engine, a.Org, &record.Recorded{Input: in, Hidden: contents()})
 	return out, err
+}
+
+// refusedWhatever says why the policies refuse a caller's calls of an operation whatever
+// they say, and is empty if they do not.
+func (g *Gateway) refusedWhatever(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
+	c := ex.Caller
+	judged, err := judgedWhatever(ctx, g.current.Load().engine, op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.deps.Now())
+	if err != nil {
+		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
+	}
+	return judged.Refused, nil
 }
 
 // settled asks the policies about an input of which parts are not known: refused are the

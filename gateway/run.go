@@ -44,7 +44,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}
 	}
 	g.pollKeys(ctx) // before the doors open
-	stopNoting := g.noteUsage(ctx)
+	stopNoting := g.retired.Start(ctx)
 	logged := g.logDecisions(ctx)
 	stopShipping := g.audit.Start(ctx)
 	group, ctx := errgroup.WithContext(ctx)

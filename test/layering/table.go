@@ -121,6 +121,31 @@ func Table() []Row {
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
+		{
+			Package: "gateway/limits",
+			May:     []string{"gateway/admin", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "ratelimit"},
+			Why:     "a feature: what operators ask of quotas",
+		},
+		{
+			Package: "gateway/retired",
+			May:     []string{"gateway/admin", "gateway/route", "gateway/settings", "translate/graphql", "translate/usage"},
+			Why:     "a feature: who calls the retired interfaces",
+		},
+		{
+			Package: "gateway/approval/answers",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/settings", "policies/catalog"},
+			Why:     "a feature: what operators answer to requests for approval",
+		},
+		{
+			Package: "gateway/keep",
+			May:     []string{"gateway/audit", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "policies/operation", "policies/spend"},
+			Why:     "a feature: owners keep what is idle",
+		},
+		{
+			Package: "gateway/billtypes",
+			May:     []string{"gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "translate", "translate/legacy", "translate/v2"},
+			Why:     "a feature: the types of what was billed",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

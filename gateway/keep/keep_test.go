@@ -1,4 +1,4 @@
-package gateway
+package keep
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package gateway
+package keep
 
 import (
 	"context"
@@ -16,10 +16,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -39,12 +37,29 @@ const (
 	keepLinkTime = 7 * 24 * time.Hour // how long a link is valid
 )
 
-func keepRoutes() []route.Route {
+// Routes lists the routes.
+func Routes() []route.Route {
 	return []route.Route{
 		{ID: keepRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: keepPath + "/{id}"},
 		{ID: keepPageID, Dialect: route.V2, Method: http.MethodGet, Pattern: keepPath, Public: true},
 		{ID: keepLinkID, Dialect: route.V2, Method: http.MethodPost, Pattern: keepPath, Public: true},
 	}
+}
+
+// Keep answers the routes. All fields are required.
+type Keep struct {
+	// Config is the configuration in force.
+	Config func() *settings.Config
+	Now    func() time.Time
+	// Update is the operation that changes a kind of resource, nil for none.
+	Update func(kind operation.Kind) *schema.Operation
+	// Refused says why the policies refuse a caller's calls of an operation whatever they say.
+	Refused func(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error)
+}
+
+// Answers maps the routes to their answers.
+func (k *Keep) Answers() map[string]filter.Responder {
+	return map[string]filter.Responder{keepRoute: k.answerKeep, keepPageID: k.answerKeepPage, keepLinkID: k.answerKeepLink}
 }
 
 // kept is the answer to a caller that keeps a resource.
@@ -55,7 +70,7 @@ type kept struct {
 }
 
 // answerKeep keeps a resource for a caller who may change it.
-func (g *Gateway) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (k *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	length := keepTime
 	for name, values := range ex.Query {
 		var err error
@@ -64,11 +79,11 @@ func (g *Gateway) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.
 		}
 	}
 	id := ex.Params["id"]
-	until, err := g.keep(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
+	until, err := k.keep(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
 		if !ex.Tenant.Isolation.Changes(ex.Caller, r.Owner) {
 			return spend.ErrNoResource
 		}
-		return g.mayUpdate(ctx, ex, operation.Kind(r.Kind))
+		return k.mayUpdate(ctx, ex, operation.Kind(r.Kind))
 	})
 	if err != nil {
 		return nil, err
@@ -78,37 +93,26 @@ func (g *Gateway) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.
 		until = until.UTC()
 		answer.Until = &until
 	}
-	return answerJSON(answer)
+	return filter.AnswerJSON(answer)
 }
 
 // mayUpdate refuses callers whose updates of a kind the policies refuse whatever they
 // say: keeping what is idle costs like a change.
-func (g *Gateway) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
-	op := explain.UpdatesOf(g.api)[kind]
+func (k *Keep) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
+	op := k.Update(kind)
 	if op == nil {
 		return nil
 	}
-	refused, err := g.refusedWhatever(ctx, ex, op)
+	refused, err := k.Refused(ctx, ex, op)
 	if err == nil && len(refused) > 0 {
 		err = problem.Forbidden.New("whoever keeps a resource must be allowed to change it: " + strings.Join(refused, "; "))
 	}
 	return err
 }
 
-// refusedWhatever says why the policies refuse a caller's calls of an operation whatever
-// they say, and is empty if they do not.
-func (g *Gateway) refusedWhatever(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
-	c := ex.Caller
-	judged, err := judgedWhatever(ctx, g.current.Load().engine, op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.deps.Now())
-	if err != nil {
-		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
-	}
-	return judged.Refused, nil
-}
-
 // keep keeps a resource for a time, or ends that for 0. What may does not refuse is
 // audited.
-func (g *Gateway) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
+func (k *Keep) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the operation takes no body")
 	}
@@ -146,14 +150,15 @@ func isProblem(err error) bool {
 	return ok
 }
 
-// keepLink is a link by which whoever has it can keep a resource, "" where the
+// Link is a link by which whoever has it can keep a resource, "" where the
 // organisation has none.
-func (g *Gateway) keepLink(org, id string) string {
-	cfg, o := g.current.Load().config, g.org(org)
+func (k *Keep) Link(org, id string) string {
+	cfg := k.Config()
+	o := cfg.Org(org)
 	if o == nil || !o.Alerts.KeepSecret.Resolved() {
 		return ""
 	}
-	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(g.deps.Now().Add(keepLinkTime).Unix(), 10)}}
+	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(k.Now().Add(keepLinkTime).Unix(), 10)}}
 	q.Set("signature", keepSignature(o, q))
 	return strings.TrimSuffix(cfg.PublicURL, "/") + keepPath + "?" + q.Encode()
 }
@@ -167,27 +172,27 @@ func keepSignature(o *settings.Org, q url.Values) string {
 
 // readKeepLink returns what a link is for. Whatever is wrong with one, the answer is
 // the same.
-func (g *Gateway) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
+func (k *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
 	bad := problem.NotFound.New("the link is not valid, or no longer")
 	for _, name := range []string{"org", "id", "expires", "signature"} {
 		if len(q[name]) != 1 {
 			return "", "", expires, bad
 		}
 	}
-	o := g.org(q.Get("org"))
+	o := k.Config().Org(q.Get("org"))
 	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(keepSignature(o, q)), []byte(q.Get("signature"))) {
 		return "", "", expires, bad
 	}
 	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)
-	if expires = time.Unix(seconds, 0).UTC(); err != nil || !g.deps.Now().Before(expires) {
+	if expires = time.Unix(seconds, 0).UTC(); err != nil || !k.Now().Before(expires) {
 		return "", "", expires, bad
 	}
 	return o.ID, q.Get("id"), expires, nil
 }
 
 // answerKeepPage shows what a link does.
-func (g *Gateway) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	org, id, expires, err := g.readKeepLink(ex.Query)
+func (k *Keep) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	org, id, expires, err := k.readKeepLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -195,12 +200,12 @@ func (g *Gateway) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filte
 }
 
 // answerKeepLink keeps the resource of a link.
-func (g *Gateway) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	org, id, expires, err := g.readKeepLink(ex.Query)
+func (k *Keep) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	org, id, expires, err := k.readKeepLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	until, err := g.keep(ctx, ex, org, id, keepTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
+	until, err := k.keep(ctx, ex, org, id, keepTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package gateway
+package limits
 
 import (
 	"cmp"
@@ -8,22 +8,29 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// limits shows and resets quotas for the admin listener.
-type limits struct{ g *Gateway }
+// Rows shows and resets quotas for the admin listener.
+type Rows struct {
+	Limiter *ratelimit.Limiter
+	// Org is the configuration of an organisation, Tenant what it compiles to; nil for none.
+	Org    func(id string) *settings.Org
+	Tenant func(id string) *filter.Tenant
+	Now    func() time.Time
+}
 
 // Show implements admin.Limits.
-func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
-	o := l.g.org(org)
+func (l Rows) Show(ctx context.Context, org string) ([]admin.Window, error) {
+	o := l.Org(org)
 	if o == nil {
 		return nil, admin.ErrNoOrg
 	}
-	states, err := l.g.limiter.Show(ctx, org)
+	states, err := l.Limiter.Show(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +40,7 @@ func (l limits) Show(ctx context.Context, org string) ([]admin.Window, error) {
 	}
 	for ref, limit := range quotas(o) {
 		if !counted[ref] {
-			states = append(states, ratelimit.Uncounted(ref, limit, l.g.deps.Now())...)
+			states = append(states, ratelimit.Uncounted(ref, limit, l.Now())...)
 		}
 	}
 	slices.SortStableFunc(states, func(a, b ratelimit.WindowState) int {
@@ -84,8 +91,8 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 }
 
 // Reset implements admin.Limits.
-func (l limits) Reset(ctx context.Context, org, scope string) error {
-	if l.g.org(org) == nil {
+func (l Rows) Reset(ctx context.Context, org, scope string) error {
+	if l.Org(org) == nil {
 		return admin.ErrNoOrg
 	}
 	var ref ratelimit.Ref
@@ -100,18 +107,18 @@ func (l limits) Reset(ctx context.Context, org, scope string) error {
 			return err
 		}
 	}
-	return l.g.limiter.Reset(ctx, org, ref)
+	return l.Limiter.Reset(ctx, org, ref)
 }
 
 // known reports whether an organisation has a scope: by the configuration, or
 // because it was counted today.
-func (l limits) known(ctx context.Context, org string, ref ratelimit.Ref) error {
-	if t := l.g.pipeline().Callers.Tenants[org]; t != nil {
+func (l Rows) known(ctx context.Context, org string, ref ratelimit.Ref) error {
+	if t := l.Tenant(org); t != nil {
 		if _, ok := t.Limits[ref]; ok {
 			return nil
 		}
 	}
-	counted, err := l.g.limiter.Show(ctx, org)
+	counted, err := l.Limiter.Show(ctx, org)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package gateway
+package billtypes
 
 import (
 	"cmp"
@@ -13,6 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -24,7 +27,8 @@ import (
 
 // The route that tells the GPU types of what was billed, which v2 does not.
 const (
-	billTypesID   = "billing.types"
+	// ID is that of the route.
+	ID            = "billing.types"
 	billTypesPath = "/tollgate/billing/types"
 
 	maxBillTypes = 100 // ids of one request
@@ -43,8 +47,9 @@ type billQuestion struct {
 	from time.Time
 }
 
-func billTypesRoute() route.Route {
-	return route.Route{ID: billTypesID, Dialect: route.V2, Method: http.MethodGet, Pattern: billTypesPath}
+// Route is the route.
+func Route() route.Route {
+	return route.Route{ID: ID, Dialect: route.V2, Method: http.MethodGet, Pattern: billTypesPath}
 }
 
 // billQuestionOf reads the query.
@@ -74,25 +79,56 @@ func billQuestionOf(ex *filter.Exchange) (q billQuestion, err error) {
 	return q, nil
 }
 
-// answerBillTypes tells the types of what the caller may read: as it was noted when it
+// Types remembers GPU types, and answers the route.
+type Types struct {
+	deps Deps
+	pods tasks.Batches[podNote]
+}
+
+// Deps are what types are found out with. All are required.
+type Deps struct {
+	// Dialects have the store of notes.
+	Dialects translate.Deps
+	// Go runs work behind answers.
+	Go      func(f func())
+	Now     func() time.Time
+	Catalog *catalog.Catalog
+	History *spend.History
+	// Org is the configuration of an organisation, nil for none.
+	Org func(id string) *settings.Org
+	// Reader is what reads at the platform under the configuration in force.
+	Reader func() *filter.Reader
+	API    *schema.API
+	// Refused says why the policies refuse a caller's calls of an operation whatever they say.
+	Refused func(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error)
+}
+
+// New returns types that are noted behind answers.
+func New(deps Deps) *Types {
+	t := &Types{deps: deps}
+	t.pods.Write, t.pods.Go, t.pods.Pause = writePods(deps.Dialects), deps.Go, behind
+	return t
+}
+
+// Answer tells the types of what the caller may read: as it was noted when it
 // was made, as the platform has it, or as the ledger counted it.
-func (g *Gateway) answerBillTypes(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (t *Types) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	q, err := billQuestionOf(ex)
 	if err != nil {
 		return nil, err
 	}
-	refused, err := g.refusedWhatever(ctx, ex, g.api.Operation(map[operation.Kind]string{operation.KindPod: "listPodBilling", operation.KindEndpoint: "listServerlessBilling"}[q.kind]))
+	refused, err := t.deps.Refused(ctx, ex, t.deps.API.Operation(map[operation.Kind]string{operation.KindPod: "listPodBilling", operation.KindEndpoint: "listServerlessBilling"}[q.kind]))
 	if err != nil {
 		return nil, err
 	}
 	if len(refused) > 0 {
 		return nil, problem.Forbidden.New("whoever asks for the types of what was billed must be allowed to list the bills: " + strings.Join(refused, "; "))
 	}
-	if q.ids, err = g.readable(ctx, ex, q.ids); err != nil {
+	if q.ids, err = t.readable(ctx, ex, q.ids); err != nil {
 		return nil, err
 	}
 	types := make(map[string]string)
-	for _, source := range []func(context.Context, string, *billQuestion, map[string]string) error{g.notedTypes, g.presentTypes, g.countedTypes} {
+	for _, source := range []func(context.Context, string, *billQuestion, map[string]string) error{t.notedTypes, t.presentTypes, t.countedTypes} {
 		q.ids = slices.DeleteFunc(q.ids, func(id string) bool { return types[id] != "" })
 		if len(q.ids) == 0 {
 			break
@@ -101,11 +137,11 @@ func (g *Gateway) answerBillTypes(ctx context.Context, ex *filter.Exchange) (*fi
 			return nil, err
 		}
 	}
-	return answerJSON(billTypes{types})
+	return filter.AnswerJSON(billTypes{types})
 }
 
 // readable leaves out the ids of what is kept from the caller.
-func (g *Gateway) readable(ctx context.Context, ex *filter.Exchange, ids []string) ([]string, error) {
+func (t *Types) readable(ctx context.Context, ex *filter.Exchange, ids []string) ([]string, error) {
 	if !ex.Tenant.Isolation.Applies() {
 		return ids, nil
 	}
@@ -124,15 +160,15 @@ func (g *Gateway) readable(ctx context.Context, ex *filter.Exchange, ids []strin
 
 // notedTypes tells what was noted of them. Without the store nothing is told: amounts
 // would be filed elsewhere than the next time.
-func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
+func (t *Types) notedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
 	kind := translate.KindPod
 	if q.kind == operation.KindEndpoint {
 		kind = translate.KindEndpoint
 	}
-	if err := g.notesWritten(ctx); err != nil {
+	if err := t.notesWritten(ctx); err != nil {
 		return err
 	}
-	notes, err := g.dialects.Store.Find(ctx, org, kind, q.ids)
+	notes, err := t.deps.Dialects.Store.Find(ctx, org, kind, q.ids)
 	if err != nil {
 		return problem.LedgerUnavailable.New("it cannot be determined at the moment what was billed").With("Retry-After", "1").Because(err)
 	}
@@ -147,9 +183,9 @@ func (g *Gateway) notedTypes(ctx context.Context, org string, q *billQuestion, t
 
 // notesWritten waits until the notes are written of all pods that this gateway has made:
 // whoever made and deleted one a moment ago may ask for it.
-func (g *Gateway) notesWritten(ctx context.Context) error {
+func (t *Types) notesWritten(ctx context.Context) error {
 	written := make(chan struct{})
-	if !g.pods.Add(podNote{written: written}) {
+	if !t.pods.Add(podNote{written: written}) {
 		return nil // too many wait, and it says so
 	}
 	select {
@@ -161,12 +197,12 @@ func (g *Gateway) notesWritten(ctx context.Context) error {
 }
 
 // presentTypes tells what the platform has.
-func (g *Gateway) presentTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
-	prices, err := g.catalog.Snapshot(ctx, org)
+func (t *Types) presentTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
+	prices, err := t.deps.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return err
 	}
-	all, err := g.current.Load().reader.Resources(ctx, org, new(spend.Plan), func(k operation.Kind) bool { return k == q.kind }, prices)
+	all, err := t.deps.Reader().Resources(ctx, org, new(spend.Plan), func(k operation.Kind) bool { return k == q.kind }, prices)
 	if err != nil {
 		return err
 	}
@@ -184,11 +220,11 @@ func (g *Gateway) presentTypes(ctx context.Context, org string, q *billQuestion,
 
 // countedTypes tells what the ledger counted of what is gone: of endpoints their pool,
 // if that has several types.
-func (g *Gateway) countedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
-	if o := g.org(org); o == nil || !tenants.Budgeted(o) {
+func (t *Types) countedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
+	if o := t.deps.Org(org); o == nil || !tenants.Budgeted(o) {
 		return nil
 	}
-	history, now := g.money.Books.History, g.deps.Now()
+	history, now := t.deps.History, t.deps.Now()
 	to := spend.Daily.Start(now).AddDate(0, 0, 1)
 	from := spend.Daily.Start(q.from)
 	if kept := to.AddDate(0, 0, 1-history.Keep.Daily); from.Before(kept) {
@@ -207,7 +243,7 @@ func (g *Gateway) countedTypes(ctx context.Context, org string, q *billQuestion,
 		return fmt.Errorf("types of what was billed: %w", err)
 	}
 	var prices *catalog.Snapshot // without a list pools keep their names
-	if snapshot, err := g.catalog.Snapshot(ctx, org); err == nil {
+	if snapshot, err := t.deps.Catalog.Snapshot(ctx, org); err == nil {
 		prices = snapshot
 	}
 	for _, r := range rows {

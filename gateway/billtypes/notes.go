@@ -1,4 +1,4 @@
-package gateway
+package billtypes
 
 import (
 	"context"
@@ -16,10 +16,15 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// billed is a filter.Observer that remembers the GPU types of what callers of v2
-// make: v1 bills by them after it is gone, when the platform does not tell any more.
+// Observer returns an observer that remembers the GPU types of what callers of v2
+// make, before next: v1 bills by them after it is gone, when the platform does not tell any more.
 // What the legacy dialects make, they remember by themselves. Notes are written behind
 // the answer.
+func (t *Types) Observer(next filter.Observer) filter.Observer {
+	return billed{deps: t.deps.Dialects, next: next, late: t.deps.Go, pods: &t.pods}
+}
+
+// billed is the observer.
 type billed struct {
 	deps translate.Deps
 	next filter.Observer
@@ -40,6 +45,8 @@ type podNote struct {
 const (
 	noteTime  = time.Second
 	noteTries = 3
+	// behind is how long notes wait for others that can be written with them.
+	behind = 20 * time.Millisecond
 )
 
 // persist has something written that can be written twice, behind all answers: a store

@@ -1,4 +1,4 @@
-package gateway
+package answers
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
@@ -21,15 +22,19 @@ const (
 	maxReason   = 500
 )
 
-// approvals answers requests for approval for the admin listener.
-type approvals struct{ g *Gateway }
+// Rows answers requests for approval for the admin listener.
+type Rows struct {
+	Store *approval.Store
+	// Org is the configuration of an organisation, nil for none.
+	Org func(id string) *settings.Org
+}
 
 // List implements admin.Approvals.
-func (a approvals) List(ctx context.Context, org string) (any, error) {
-	if a.g.org(org) == nil {
+func (a Rows) List(ctx context.Context, org string) (any, error) {
+	if a.Org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
-	entries, err := a.g.approvals.Entries(ctx, org)
+	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +47,7 @@ func (a approvals) List(ctx context.Context, org string) (any, error) {
 }
 
 // Grant implements admin.Approvals.
-func (a approvals) Grant(ctx context.Context, org string, given admin.Approval) (any, error) {
+func (a Rows) Grant(ctx context.Context, org string, given admin.Approval) (any, error) {
 	return a.answer(ctx, org, given, func(next *approval.Record) error {
 		length := cmp.Or(given.For, grantTime)
 		if length <= 0 || length > maxGrant {
@@ -60,7 +65,7 @@ func (a approvals) Grant(ctx context.Context, org string, given admin.Approval) 
 }
 
 // Deny implements admin.Approvals.
-func (a approvals) Deny(ctx context.Context, org string, given admin.Approval) (any, error) {
+func (a Rows) Deny(ctx context.Context, org string, given admin.Approval) (any, error) {
 	return a.answer(ctx, org, given, func(next *approval.Record) error {
 		next.State, next.Until = approval.Denied, next.Answer.At.Add(approval.Waiting)
 		return nil
@@ -69,14 +74,14 @@ func (a approvals) Deny(ctx context.Context, org string, given admin.Approval) (
 
 // answer replaces a request by what change makes of it. A grant can be denied as long
 // as it was not used.
-func (a approvals) answer(ctx context.Context, org string, given admin.Approval, change func(next *approval.Record) error) (any, error) {
+func (a Rows) answer(ctx context.Context, org string, given admin.Approval, change func(next *approval.Record) error) (any, error) {
 	switch {
-	case a.g.org(org) == nil:
+	case a.Org(org) == nil:
 		return nil, admin.ErrNoOrg
 	case given.By == "" || len(given.By) > maxAnswerer || len(given.Reason) > maxReason:
 		return nil, row.Bad("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
 	}
-	e, err := a.g.approvals.Find(ctx, org, given.ID)
+	e, err := a.Store.Find(ctx, org, given.ID)
 	if errors.Is(err, approval.ErrNone) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
 		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
 	}
@@ -91,7 +96,7 @@ func (a approvals) answer(ctx context.Context, org string, given admin.Approval,
 	if err := change(&next); err != nil {
 		return nil, err
 	}
-	_, swapped, err := a.g.approvals.Swap(ctx, org, e, &next)
+	_, swapped, err := a.Store.Swap(ctx, org, e, &next)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,19 @@
+package filter
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// AnswerJSON is an answer to one caller, which is not to be kept.
+func AnswerJSON(v any) (*Answer, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode an answer: %w", err)
+	}
+	return &Answer{
+		Status: http.StatusOK, Body: body,
+		Header: http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}},
+	}, nil
+}

@@ -1,0 +1,2 @@
+// Package limits is what operators ask of quotas.
+package limits

@@ -1,0 +1,115 @@
+package retired
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/translate/graphql"
+	"github.com/tollgate-dev/tollgate/translate/usage"
+)
+
+// Calls are the calls of retired interfaces.
+type Calls struct {
+	// Recorder notes them.
+	Recorder *usage.Recorder
+
+	store  *usage.Store
+	config func() *settings.Config
+	moves  func() map[string][]string
+}
+
+// Deps are what calls are noted with. All are required.
+type Deps struct {
+	Redis  redis.UniversalClient
+	Now    func() time.Time
+	Logger *slog.Logger
+	Meter  metric.Meter
+	// Config is the configuration in force, Moves the operations of v2 that take the place of those of v1 in it.
+	Config func() *settings.Config
+	Moves  func() map[string][]string
+}
+
+// New makes what notes the calls of retired interfaces.
+func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
+	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), config: deps.Config, moves: deps.Moves}
+	var err error
+	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: c.store, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
+	return c, err
+}
+
+// Start writes what is noted until stop is called, which
+// waits for the last of it: requests that drain are noted too.
+func (c *Calls) Start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Recorder.Run(ctx) // it returns nil
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// Rows reports who calls the retired interfaces for the admin listener.
+type Rows struct{ c *Calls }
+
+// Rows returns what operators ask.
+func (c *Calls) Rows() Rows { return Rows{c} }
+
+// Calls implements admin.Legacy.
+func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error) {
+	var known []string
+	for _, o := range l.c.config().Orgs {
+		known = append(known, o.ID)
+	}
+	if org != "" {
+		if !slices.Contains(known, org) {
+			return nil, admin.ErrNoOrg
+		}
+		known = []string{org}
+	}
+	// What this gateway noted a moment ago is shown too.
+	if err := l.c.Recorder.Flush(ctx); err != nil {
+		return nil, err
+	}
+	calls := []admin.LegacyCall{}
+	for _, id := range known {
+		rows, err := l.c.store.Rows(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("legacy calls: %w", err)
+		}
+		slices.SortStableFunc(rows, func(a, b usage.Row) int { return cmp.Compare(b.Count, a.Count) })
+		for _, r := range rows {
+			calls = append(calls, admin.LegacyCall{
+				Org: id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
+				Count: r.Count, First: r.First, Last: r.Last, Statuses: r.Statuses,
+				V2: successors(r.Who, l.c.moves()), Became: r.V2, Lost: r.Lost,
+			})
+		}
+	}
+	return calls, nil
+}
+
+// successors lists the v2 operations a caller should move to, never nil.
+func successors(who usage.Who, moves map[string][]string) []string {
+	next := graphql.Successors(who.Operation)
+	if who.Dialect == string(route.V1) {
+		next = moves[who.Operation]
+	}
+	if next == nil {
+		return []string{}
+	}
+	return next
+}
