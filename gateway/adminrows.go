@@ -14,24 +14,3 @@ func AdminRows() []row.Row { return admin.Deps{Shapes: adminShapes()}.Rows() }
 func adminShapes() admin.Shapes {
 	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: settings.KeyRecord{}, Made: keyAnswer{}}
 }
-
-// tenantsOf are the organisations that operators can ask about.
-func tenantsOf(c *settings.Config) []row.Tenant {
-	out := make([]row.Tenant, len(c.Orgs))
-	for i := range c.Orgs {
-		o := &c.Orgs[i]
-		out[i] = row.Tenant{ID: o.ID, Teams: teamIDs(o), Policies: []string{}}
-		for n := range o.Policies.Policies {
-			out[i].Policies = append(out[i].Policies, o.Policies.Policies[n].Policy)
-		}
-	}
-	return out
-}
-
-func teamIDs(o *settings.Org) []string {
-	ids := make([]string, len(o.Teams))
-	for i := range o.Teams {
-		ids[i] = o.Teams[i].ID
-	}
-	return ids
-}

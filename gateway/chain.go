@@ -104,7 +104,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}
 	chain.Content = []filter.Filter{
 		filter.Size{Memory: g.bodies, Keyless: g.keyless},
-		filter.Estimate{Run: g.answerEstimate},
+		filter.Estimate{Run: g.questions.AnswerEstimate},
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
@@ -128,7 +128,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.money.Intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.billTypes.Observer(g.history),
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.money.Intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.billTypes.Observer(g.decisions.History),
 		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
@@ -136,7 +136,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		},
 	}
 	ports.Keys = true
-	ports.Decisions = g.decisionRecorders()
+	ports.Decisions = g.decisions.Recorder()
 	if g.audit.Log != nil {
 		ports.Audit = g.audit.Log
 	}

@@ -28,10 +28,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/billtypes"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
@@ -40,19 +42,21 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -123,14 +127,14 @@ type Gateway struct {
 	billTypes    *billtypes.Types
 	keep         *keep.Keep
 	approvals    *approval.Store
-	archive      *archiver // nil without one
 	keys         *keyring
 	issuerKeys   *oidc.Keys
 	tokens       *revokedTokens
 	retired      *retired.Calls
-	history      *explain.History
 	streams      *filter.Streams
-	decisions    *decisionlog.Log // nil when they are logged nowhere
+	decisions    *decisions.Decisions
+	questions    *questions.Questions
+	fleet        *fleet.Fleet
 	audit        *ship.Shipping
 	envoys       *xds.Server
 	current      atomic.Pointer[state]
@@ -200,14 +204,14 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	questions, err := ratelimit.NewAddressLimiter(cfg.Legacy.Keyless.Limit, clock(deps.Now))
+	keyless, err := ratelimit.NewAddressLimiter(cfg.Legacy.Keyless.Limit, clock(deps.Now))
 	if err != nil {
 		return nil, err
 	}
 	if g.attempts, err = ratelimit.NewAddressLimiter(ratelimit.DefaultAddressConfig(), clock(deps.Now)); err != nil {
 		return nil, err
 	}
-	g.guard = filter.NewGuard(failures, questions, cfg.Limits.AnonymousExempt)
+	g.guard = filter.NewGuard(failures, keyless, cfg.Limits.AnonymousExempt)
 	if g.shares, err = ratelimit.NewUpstream(cfg.Limits.FairShare, clock(deps.Now)); err != nil {
 		return nil, err
 	}
@@ -216,15 +220,14 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	}
 	g.late.Logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
-	g.newHistory(&cfg)
 	g.streams = filter.NewStreams(g.streamAllowed)
-	if err := g.openDecisions(&cfg); err != nil {
-		return nil, err
-	}
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
 	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.Keys()), deps.Now, deps.Logger)
 	g.tokens = newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, cfg.Redis.Prefix.Tokens()), g.issuerKeys, deps.Now)
 	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.Approvals())
+	if err := g.newDecisions(&cfg); err != nil {
+		return nil, err
+	}
 	if g.audit, err = ship.Open(&cfg.Audit, ship.Deps{Now: deps.Now, Logger: deps.Logger, Providers: deps.Providers, Meter: g.meter()}); err != nil {
 		return nil, err
 	}
@@ -256,6 +259,57 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
+// newDecisions makes what keeps and explains decisions, and the gateways that have them.
+func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
+	g.fleet = &fleet.Fleet{
+		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Report: g.status.Report,
+		Timeout: func() time.Duration { return g.config().Limits.Timeout }, Now: g.deps.Now,
+	}
+	g.decisions, err = decisions.New(cfg, decisions.Deps{
+		Redis: g.deps.Redis, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), PolicyMeter: g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies"),
+		Go: g.late.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Config: g.config, Chain: func() *filter.Chain { return g.pipeline().Chain }, Zone: g.zone,
+	})
+	g.questions = &questions.Questions{
+		Config: g.config, DryRun: g.dryRun, Reader: g.reader, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
+		Decide: func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
+			return g.current.Load().engine.Decide(ctx, org, in)
+		},
+		Owners: func(ctx context.Context, org string, ids []string) ([]spend.Owner, error) {
+			return g.money.Ledger.Owners(ctx, org, ids)
+		},
+	}
+	return err
+}
+
+// dryRun returns a dry run of the configuration in force.
+func (g *Gateway) dryRun() (*explain.DryRun, error) {
+	now := g.current.Load()
+	// What a dry run makes must not be remembered.
+	first, gql, err := newTranslators(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return &explain.DryRun{
+		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
+		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
+		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return tenants.Entries(now.config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
+	}, nil
+}
+
+// decisionRows is what operators ask of decisions: those that were, and those that would be.
+type decisionRows struct {
+	decisions.Rows
+	asked
+}
+
+type asked = questions.Rows
+
+// fleetRows is what operators ask of gateways: which there are, and what they have refused.
+type fleetRows struct {
+	*fleet.Fleet
+	decisions.Rows
+}
+
 // newMoney makes the ledger, and who is told of what it finds.
 func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.keep = &keep.Keep{
@@ -265,7 +319,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.alerts = &alerts.Alerts{Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keep.Link}
 	g.money = money.New(cfg, spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}, money.Deps{
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
-		Audit: g.audit.Log, Alerts: g.alerts, Did: g.did, Job: g.job,
+		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job,
 		Config: g.config,
 		Reader: g.reader,
 		Zone:   g.zone,
@@ -376,10 +430,10 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Envoys:    g.envoys,
 
 		Policies:  g.policyStatus,
-		Decisions: decisions{g},
-		Fleet:     fleet{g},
+		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},
+		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
 		Shapes:    adminShapes(),
-		Orgs:      func() []row.Tenant { return tenantsOf(g.current.Load().config) },
+		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
 	})
 }
 

@@ -118,8 +118,8 @@ func (t *taken) unfit(o *settings.Org, k *madeKey, made map[identity.Digest]int)
 		return "its organisation is not configured"
 	case t.ids[o.ID][k.ID]:
 		return "the configuration has a key of this id"
-	case k.Team != "" && !slices.Contains(teamIDs(o), k.Team):
-		return row.Unknown("team of "+o.ID, k.Team, teamIDs(o))
+	case k.Team != "" && !slices.Contains(tenants.TeamIDs(o), k.Team):
+		return row.Unknown("team of "+o.ID, k.Team, tenants.TeamIDs(o))
 	case slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return made[d.Digest] > 1 || t.keys.HasDigest(d.Digest) }):
 		return "another key has the same secret"
 	}

@@ -1,8 +1,12 @@
 package gateway
 
 import (
+	"context"
+
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
@@ -20,3 +24,24 @@ func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) 
 func CoverageOf(api []*schema.Operation, rows []operation.Row) []coverage.Row {
 	return coverage.Of(api, rows)
 }
+
+// Question is [questions.Question].
+type Question = questions.Question
+
+// Explain is that of [questions.Questions].
+func (g *Gateway) Explain(ctx context.Context, q Question) (*explain.Report, error) {
+	return g.questions.Explain(ctx, q)
+}
+
+// ExplainOffline is that of [questions.Questions].
+func (g *Gateway) ExplainOffline(ctx context.Context, q Question) (*explain.Report, error) {
+	return g.questions.ExplainOffline(ctx, q)
+}
+
+// Audit is that of [questions.Questions].
+func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error) {
+	return g.questions.Audit(ctx, org)
+}
+
+// Reopen makes the decision log follow a file that was renamed.
+func (g *Gateway) Reopen() { g.decisions.Reopen() }

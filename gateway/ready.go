@@ -49,7 +49,7 @@ func (r readiness) Check(context.Context, *healthpb.HealthCheckRequest) (*health
 	return &healthpb.HealthCheckResponse{Status: status}, nil
 }
 
-// fleet keeps the registry of gateways for Envoys.
-func (g *Gateway) fleet() *envoy.Fleet {
+// envoyFleet keeps the registry of gateways for Envoys.
+func (g *Gateway) envoyFleet() *envoy.Fleet {
 	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Config: g.config, Ready: g.ready}
 }

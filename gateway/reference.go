@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -113,7 +114,7 @@ func (g access) of(ctx context.Context, caller *identity.Caller, tenant *filter.
 			}
 		}
 	}
-	addPolicies(a, entriesOf(now.config, caller.Org))
+	addPolicies(a, tenants.Entries(now.config, caller.Org))
 	j, err := g.judge(ctx, now.engine, a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err

@@ -45,7 +45,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	g.pollKeys(ctx) // before the doors open
 	stopNoting := g.retired.Start(ctx)
-	logged := g.logDecisions(ctx)
+	logged := g.decisions.Start(ctx)
 	stopShipping := g.audit.Start(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	// At the end readiness fails first, then the doors close and drain, and the
@@ -76,7 +76,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		})
 		if door != nil {
 			both.Go(func() error { return g.serveGRPC(open, over, door) })
-			both.Go(func() error { return g.fleet().Run(open, data.Addr(), door.Addr()) })
+			both.Go(func() error { return g.envoyFleet().Run(open, data.Addr(), door.Addr()) })
 		}
 		defer g.drainLedger(over)
 		defer g.drainLate(over)
@@ -98,7 +98,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return background(g.money.Images.Run(ctx)) })
 	group.Go(func() error { return background(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)) })
 	group.Go(func() error { return g.follow(ctx) })
-	group.Go(func() error { return fleet{g}.announce(watch) })
+	group.Go(func() error { return g.fleet.Announce(watch) })
 	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
 	group.Go(func() error { g.runKeys(watch); return nil }) // keys are revoked while the doors drain, too
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })

@@ -78,11 +78,7 @@ func (g *Gateway) apply(cfg *settings.Config) {
 	}
 	g.recorder.Apply(cfg.Telemetry.Context)
 	g.deps.Providers.Sample(cfg.Telemetry.SampleRatio)
-	if g.decisions != nil {
-		if err := g.decisions.Apply(cfg.Decisions.DecisionLog); err != nil {
-			g.deps.Logger.Error("the decision log stays as it is", "error", err) // it was validated
-		}
-	}
+	g.decisions.Apply(cfg)
 }
 
 // close drops idle connections.

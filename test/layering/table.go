@@ -103,7 +103,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/tenants",
-			May:     []string{"config/fault", "gateway/filter", "gateway/identity", "gateway/route", "gateway/schema", "gateway/settings", "policies", "policies/load", "policies/spend", "ratelimit", "translate/brownout"},
+			May:     []string{"config/fault", "gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/route", "gateway/schema", "gateway/settings", "policies", "policies/load", "policies/spend", "ratelimit", "translate/brownout"},
 			Why:     "organisations are compiled for the chain and the ledger",
 		},
 		{
@@ -145,6 +145,22 @@ func Table() []Row {
 			Package: "gateway/billtypes",
 			May:     []string{"gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "translate", "translate/legacy", "translate/v2"},
 			Why:     "a feature: the types of what was billed",
+		},
+		{
+			Package: "gateway/decisions",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tasks", "gateway/telemetry", "policies/decisionlog", "policies/logfile", "policies/spend"},
+			Tests:   []string{"gateway/identity"},
+			Why:     "a feature: what was decided is kept",
+		},
+		{
+			Package: "gateway/fleet",
+			May:     []string{"gateway/admin", "gateway/telemetry"},
+			Why:     "a feature: gateways that share a store",
+		},
+		{
+			Package: "gateway/questions",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			Why:     "a feature: what would become of a request, by a dry run",
 		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{

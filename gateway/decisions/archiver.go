@@ -1,4 +1,4 @@
-package gateway
+package decisions
 
 import (
 	"context"
@@ -37,18 +37,18 @@ const (
 )
 
 // newHistory makes the memory of exchanges, and the archive if there is one.
-func (g *Gateway) newHistory(cfg *settings.Config) {
+func (d *Decisions) newHistory(cfg *settings.Config) {
 	if cfg.Decisions.Shared.For == 0 {
-		g.history = explain.NewHistory(cfg.Decisions.Keep, nil)
+		d.History = explain.NewHistory(cfg.Decisions.Keep, nil)
 		return
 	}
 	a := &archiver{
-		store: archive.New(g.deps.Redis, cfg.Redis.Prefix.Decisions(), cfg.Decisions.Shared),
-		chain: func() *filter.Chain { return g.pipeline().Chain }, logger: g.deps.Logger,
+		store: archive.New(d.deps.Redis, cfg.Redis.Prefix.Decisions(), cfg.Decisions.Shared),
+		chain: d.deps.Chain, logger: d.deps.Logger,
 	}
-	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, g.late.Go, behind
-	g.archive, g.history = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
-	meter := g.meter()
+	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, behind
+	d.archive, d.History = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
+	meter := d.deps.Meter
 	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
 	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {

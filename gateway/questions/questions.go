@@ -1,11 +1,10 @@
-package gateway
+package questions
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -15,12 +14,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/decisionlog"
-	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Question asks what would become of a request. It names its caller; no secret
@@ -44,22 +44,37 @@ type Question struct {
 // explainTimeout bounds one explanation, reads included.
 const explainTimeout = 30 * time.Second
 
+// Questions answers questions. All fields are required.
+type Questions struct {
+	// Config is the configuration in force, DryRun returns a dry run of it, Reader reads at the platform under it,
+	// and Decide asks its policies.
+	Config func() *settings.Config
+	DryRun func() (*explain.DryRun, error)
+	Reader func() *filter.Reader
+	Decide func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
+
+	Catalog *catalog.Catalog
+	// Owners returns the owners of resources.
+	Owners func(ctx context.Context, org string, ids []string) ([]spend.Owner, error)
+	API    *schema.API
+	Now    func() time.Time
+}
+
 // Explain reports what would become of a request under the configuration in
 // force: nothing is sent but reads, nothing is counted and nothing is kept. Its
 // error is a fault of the question.
-func (g *Gateway) Explain(ctx context.Context, q Question) (*explain.Report, error) {
-	return g.explain(ctx, q, false)
+func (a *Questions) Explain(ctx context.Context, q Question) (*explain.Report, error) {
+	return a.explain(ctx, q, false)
 }
 
 // ExplainOffline is Explain without any read: neither of the platform nor of the
 // shared store.
-func (g *Gateway) ExplainOffline(ctx context.Context, q Question) (*explain.Report, error) {
-	return g.explain(ctx, q, true)
+func (a *Questions) ExplainOffline(ctx context.Context, q Question) (*explain.Report, error) {
+	return a.explain(ctx, q, true)
 }
 
-func (g *Gateway) explain(ctx context.Context, q Question, offline bool) (*explain.Report, error) {
-	now := g.current.Load()
-	caller, err := callerOf(now.config, q)
+func (a *Questions) explain(ctx context.Context, q Question, offline bool) (*explain.Report, error) {
+	caller, err := callerOf(a.Config(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +82,7 @@ func (g *Gateway) explain(ctx context.Context, q Question, offline bool) (*expla
 	if err != nil {
 		return nil, err
 	}
-	run, err := g.dryRun(now)
+	run, err := a.DryRun()
 	if err != nil {
 		return nil, err
 	}
@@ -77,23 +92,9 @@ func (g *Gateway) explain(ctx context.Context, q Question, offline bool) (*expla
 	return run.Run(ctx, in, caller)
 }
 
-// dryRun returns a dry run of a configuration.
-func (g *Gateway) dryRun(now *state) (*explain.DryRun, error) {
-	// What a dry run makes must not be remembered.
-	first, gql, err := newTranslators(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
-	if err != nil {
-		return nil, err
-	}
-	return &explain.DryRun{
-		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
-		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return entriesOf(now.config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
-	}, nil
-}
-
-// answerEstimate answers what would become of a request.
-func (g *Gateway) answerEstimate(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	run, err := g.dryRun(g.current.Load())
+// AnswerEstimate answers what would become of a request.
+func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	run, err := a.DryRun()
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func callerOf(c *settings.Config, q Question) (*identity.Caller, error) {
 	if q.Org == "" {
 		return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
-	s := row.Scope{Orgs: tenantsOf(c)}
+	s := row.Scope{Orgs: tenants.List(c)}
 	if missing := cmp.Or(s.NoOrg(q.Org), s.NoTeam(q.Org, q.Team)); missing != "" {
 		return nil, admin.BadRequestError{Reason: missing}
 	}
@@ -158,72 +159,6 @@ func keyCaller(c *settings.Config, q Question) (*identity.Caller, error) {
 		return nil, admin.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
 	}
 	return found, nil
-}
-
-// entries lists the policies an organisation has switched on.
-func entriesOf(c *settings.Config, org string) []policies.Entry {
-	if o := c.Org(org); o != nil {
-		return o.Policies.Policies
-	}
-	return nil
-}
-
-// decisions tells operators what was decided, and what would be.
-type decisions struct{ g *Gateway }
-
-// Find implements admin.Decisions.
-func (d decisions) Find(ctx context.Context, org, id string) (any, error) {
-	if x, ok := d.g.history.Find(d.g.pipeline().Chain, id); ok && (org == "" || x.Caller.Org == org) {
-		return x, nil
-	}
-	if d.g.archive == nil {
-		return nil, nil //nolint:nilnil // none is kept
-	}
-	x, err := d.g.archive.store.Find(ctx, d.orgs(org), id)
-	if x == nil {
-		return nil, err
-	}
-	return x, err
-}
-
-// List implements admin.Decisions.
-func (d decisions) List(ctx context.Context, asked admin.DecisionQuery) (any, error) {
-	return d.list(ctx, explain.Query(asked))
-}
-
-// Log implements admin.Decisions.
-func (d decisions) Log(ctx context.Context, w io.Writer, org string, since time.Time) error {
-	if d.g.org(org) == nil {
-		return admin.ErrNoOrg
-	}
-	file := d.g.started.Decisions.File
-	if file == nil {
-		return row.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
-	}
-	return decisionlog.Copy(ctx, file, w, org, since)
-}
-
-// orgs are the configured organisations, or the one of an id.
-func (d decisions) orgs(id string) []string {
-	var ids []string
-	for _, o := range d.g.current.Load().config.Orgs {
-		if id == "" || o.ID == id {
-			ids = append(ids, o.ID)
-		}
-	}
-	return ids
-}
-
-// Explain implements admin.Decisions.
-func (d decisions) Explain(ctx context.Context, org string, body []byte) (any, error) {
-	q, err := parseQuestion(body)
-	if err != nil {
-		return nil, admin.BadRequestError{Reason: err.Error()}
-	}
-	if q.Org = cmp.Or(q.Org, org); org != "" && q.Org != org {
-		return nil, admin.BadRequestError{Reason: "org: the token is bound to organisation " + org}
-	}
-	return d.g.Explain(ctx, q)
 }
 
 // parseQuestion reads a question as it is posted.
@@ -264,4 +199,22 @@ func parseQuestion(body []byte) (Question, error) {
 		}
 	}
 	return q, nil
+}
+
+// Rows answers operators.
+type Rows struct{ a *Questions }
+
+// Rows returns what operators ask.
+func (a *Questions) Rows() Rows { return Rows{a} }
+
+// Explain implements admin.Decisions.
+func (r Rows) Explain(ctx context.Context, org string, body []byte) (any, error) {
+	q, err := parseQuestion(body)
+	if err != nil {
+		return nil, admin.BadRequestError{Reason: err.Error()}
+	}
+	if q.Org = cmp.Or(q.Org, org); org != "" && q.Org != org {
+		return nil, admin.BadRequestError{Reason: "org: the token is bound to organisation " + org}
+	}
+	return r.a.Explain(ctx, q)
 }

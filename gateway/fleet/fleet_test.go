@@ -1,4 +1,4 @@
-package gateway
+package fleet
 
 import (
 	"context"
@@ -10,26 +10,22 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // running returns a gateway that can say that it runs.
-func running(t *testing.T, store *miniredis.Miniredis, name, version string, now *time.Time) fleet {
+func running(t *testing.T, store *miniredis.Miniredis, name, version string, now *time.Time) *Fleet {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: store.Addr(), MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
-	g := &Gateway{name: name, status: new(admin.Status), deps: Deps{Redis: client, Now: func() time.Time { return *now }, Version: version}, started: new(settings.Config)}
-	cfg := new(settings.Config)
-	cfg.Limits.Timeout = 10 * time.Second
-	g.current.Store(&state{config: cfg})
-	g.status.Loaded(*now, "r-"+name, nil)
-	return fleet{g}
+	report := admin.Report{Revision: "r-" + name, Loaded: *now}
+	return &Fleet{
+		Redis: client, Key: "running", Instance: name, Version: version, Report: func() admin.Report { return report },
+		Timeout: func() time.Duration { return 10 * time.Second }, Now: func() time.Time { return *now },
+	}
 }
 
 // names lists who runs, and what, as one gateway sees it.
-func names(t *testing.T, f fleet) (out []string) {
+func names(t *testing.T, f *Fleet) (out []string) {
 	t.Helper()
 	list, err := f.Gateways(t.Context())
 	if err != nil {
@@ -47,7 +43,7 @@ func TestGatewaysKnowEachOther(t *testing.T) {
 	blue, green := running(t, store, "blue", "v1", &now), running(t, store, "green", "v2", &now)
 	ctx, stop := context.WithCancel(t.Context())
 	stop() // it says so once, and that it ends
-	if err := green.announce(ctx); err != nil {
+	if err := green.Announce(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"blue v1 r-blue"}, names(t, blue)); diff != "" {
@@ -64,20 +60,5 @@ func TestGatewaysKnowEachOther(t *testing.T) {
 	store.Close()
 	if list, err := blue.Gateways(t.Context()); err == nil || len(list) != 1 {
 		t.Errorf("without the store: %v (%v), want this one and an error", list, err)
-	}
-}
-
-func TestRefusedFor(t *testing.T) {
-	t.Parallel()
-	for want, s := range map[string]explain.Summary{
-		"policy gpu_count": {Refusal: string(problem.Forbidden), Spoken: explain.Spoken{Denied: []string{"gpu_count", "disk"}}},
-		"limit":            {Refusal: string(problem.RateLimited)},
-		"budget":           {Refusal: string(problem.BudgetExceeded)},
-		"forbidden":        {Refusal: string(problem.Forbidden)},
-		"invalid":          {Refusal: string(problem.Invalid)},
-	} {
-		if got := refusedFor(&s); got != want {
-			t.Errorf("%+v: %q, want %q", s, got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package decisions
 
 import (
 	"log/slog"

@@ -1,4 +1,4 @@
-package gateway
+package questions
 
 import (
 	"cmp"
@@ -14,19 +14,18 @@ import (
 
 // Audit holds everything that an organisation has against the policies in force. It
 // makes reads only.
-func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error) {
-	o := g.org(org)
+func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, error) {
+	o := a.Config().Org(org)
 	if o == nil {
 		return nil, admin.ErrNoOrg
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	now := g.current.Load()
-	prices, err := g.catalog.Snapshot(ctx, org)
+	prices, err := a.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	list, err := now.reader.Resources(ctx, org, cmp.Or(tenants.Plan(o), new(spend.Plan)), operation.Owned, prices)
+	list, err := a.Reader().Resources(ctx, org, cmp.Or(tenants.Plan(o), new(spend.Plan)), operation.Owned, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -38,15 +37,15 @@ func (g *Gateway) Audit(ctx context.Context, org string) (*explain.Audit, error)
 	var owners []spend.Owner
 	if tenants.Budgeted(o) {
 		reason = ""
-		if owners, err = g.money.Ledger.Owners(ctx, org, ids); err != nil {
+		if owners, err = a.Owners(ctx, org, ids); err != nil {
 			reason, owners = err.Error(), nil
 		}
 	}
-	auditor := &explain.Auditor{Updates: explain.UpdatesOf(g.api), Decide: now.engine.Decide}
-	audit := auditor.Run(ctx, org, list, owners, policies.Input{Catalog: prices, Time: g.deps.Now()})
+	auditor := &explain.Auditor{Updates: explain.UpdatesOf(a.API), Decide: a.Decide}
+	audit := auditor.Run(ctx, org, list, owners, policies.Input{Catalog: prices, Time: a.Now()})
 	audit.Ownerless = reason
 	return audit, nil
 }
 
 // Audit implements admin.Decisions.
-func (d decisions) Audit(ctx context.Context, org string) (any, error) { return d.g.Audit(ctx, org) }
+func (r Rows) Audit(ctx context.Context, org string) (any, error) { return r.a.Audit(ctx, org) }

@@ -1,0 +1,152 @@
+package decisions
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Decisions is what this gateway has decided: the log, the latest exchanges, the archive.
+type Decisions struct {
+	// History has the latest exchanges.
+	History *explain.History
+
+	deps    Deps
+	file    *logfile.File    // of the decision log, nil for none
+	log     *decisionlog.Log // nil when they are logged nowhere
+	archive *archiver        // nil without one
+}
+
+// Deps are what decisions are kept with. All are required but Stdout and Also.
+type Deps struct {
+	Redis  redis.UniversalClient
+	Now    func() time.Time
+	Logger *slog.Logger
+	// Meter makes the instruments, and PolicyMeter those of the decision log.
+	Meter, PolicyMeter metric.Meter
+	// Go runs work behind answers.
+	Go func(f func())
+	// Stdout is where a decision log on standard output goes; nil has none.
+	Stdout io.Writer
+	// Also records each decision, besides the configured log; nil records none.
+	Also filter.Decisions
+
+	// Config is the configuration in force, and Chain its chain.
+	Config func() *settings.Config
+	Chain  func() *filter.Chain
+	// Zone is when the days of an organisation begin.
+	Zone func(org string) spend.Zone
+}
+
+// New opens the decision log, if it has anywhere to go, and the memory
+// of the latest exchanges.
+func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
+	d := &Decisions{deps: deps, file: cfg.Decisions.File}
+	d.newHistory(cfg)
+	if to := cfg.Decisions.DecisionLog; to.File == nil && !to.Stdout && to.Service == nil {
+		return d, nil
+	}
+	var err error
+	d.log, err = decisionlog.New(cfg.Decisions.DecisionLog, decisionlog.Deps{Stdout: d.deps.Stdout, Logger: d.deps.Logger})
+	if err != nil {
+		return nil, err
+	}
+	m := d.deps.PolicyMeter
+	events := telemetry.Must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by what became of them.")))
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := d.log.Stats()
+		for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
+			o.ObserveInt64(events, n, metric.WithAttributes(attribute.String("end", end)))
+		}
+		return nil
+	}, events))
+	return d, nil
+}
+
+// Recorder returns what records decisions, nil for nothing.
+func (d *Decisions) Recorder() filter.Decisions {
+	var all recorders
+	if d.log != nil {
+		all = append(all, d.log)
+	}
+	if d.deps.Also != nil {
+		all = append(all, d.deps.Also)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// recorders tells each of several.
+type recorders []filter.Decisions
+
+// Record implements filter.Decisions.
+func (r recorders) Record(e decisionlog.Event) {
+	for _, d := range r {
+		d.Record(e)
+	}
+}
+
+// Reopen makes the decision log follow a file that was renamed.
+func (d *Decisions) Reopen() {
+	if d.log != nil {
+		d.log.Reopen()
+	}
+}
+
+// Start runs the decision log until stop is called, which waits until
+// what was decided is written. It outlives the listeners, so that requests that
+// finish while they drain are in it.
+func (d *Decisions) Start(ctx context.Context) (stop func() error) {
+	if d.log == nil {
+		return func() error { return nil }
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- d.log.Run(run) }()
+	return func() error {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}
+}
+
+// Apply makes the decision log follow a new configuration.
+func (d *Decisions) Apply(cfg *settings.Config) {
+	if d.log == nil {
+		return
+	}
+	if err := d.log.Apply(cfg.Decisions.DecisionLog); err != nil {
+		d.deps.Logger.Error("the decision log stays as it is", "error", err) // it was validated
+	}
+}
+
+// ownDialect is the dialect, in decisions, of what the gateway does by itself.
+const ownDialect = "gateway"
+
+// Did keeps what the gateway did by itself beside the decisions.
+func (d *Decisions) Did(org string, of spend.Owner, operation, resource, text string) {
+	d.History.Did(&explain.Report{
+		DecisionID: ulid.Make().String(), Time: d.deps.Now().UTC(), Revision: d.deps.Config().Revision,
+		Dialect: ownDialect, Operation: operation, Caller: explain.Caller{Org: org, Team: of.Team}, Verdict: explain.Allowed,
+		Own: &explain.Own{Resource: resource, Did: text}, Stages: []explain.Stage{}, Calls: []explain.Call{},
+	})
+}

@@ -1,0 +1,114 @@
+package decisions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+)
+
+// Rows tells operators what was decided, and what would be.
+type Rows struct{ d *Decisions }
+
+// Rows returns what operators ask.
+func (d *Decisions) Rows() Rows { return Rows{d} }
+
+// Find implements admin.Decisions.
+func (d Rows) Find(ctx context.Context, org, id string) (any, error) {
+	if x, ok := d.d.History.Find(d.d.deps.Chain(), id); ok && (org == "" || x.Caller.Org == org) {
+		return x, nil
+	}
+	if d.d.archive == nil {
+		return nil, nil //nolint:nilnil // none is kept
+	}
+	x, err := d.d.archive.store.Find(ctx, d.orgs(org), id)
+	if x == nil {
+		return nil, err
+	}
+	return x, err
+}
+
+// List implements admin.Decisions.
+func (d Rows) List(ctx context.Context, asked admin.DecisionQuery) (any, error) {
+	return d.list(ctx, explain.Query(asked))
+}
+
+// Log implements admin.Decisions.
+func (d Rows) Log(ctx context.Context, w io.Writer, org string, since time.Time) error {
+	if d.d.deps.Config().Org(org) == nil {
+		return admin.ErrNoOrg
+	}
+	file := d.d.file
+	if file == nil {
+		return row.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
+	}
+	return decisionlog.Copy(ctx, file, w, org, since)
+}
+
+// orgs are the configured organisations, or the one of an id.
+func (d Rows) orgs(id string) []string {
+	var ids []string
+	for _, o := range d.d.deps.Config().Orgs {
+		if id == "" || o.ID == id {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
+// mostRefused bounds how many refusals of a day are counted, the newest.
+const mostRefused = 1000
+
+// Refused implements admin.Fleet.
+func (d Rows) Refused(ctx context.Context, org string) ([]admin.Refused, error) {
+	y, m, day := d.d.deps.Now().In(d.d.deps.Zone(org).Location()).Date()
+	list, err := d.list(ctx, explain.Query{Org: org, Refused: true, Since: time.Date(y, m, day, 0, 0, 0, 0, d.d.deps.Zone(org).Location()), Limit: mostRefused})
+	var out []admin.Refused
+	for i := range list {
+		reason := refusedFor(&list[i])
+		at := slices.IndexFunc(out, func(r admin.Refused) bool { return r.Reason == reason })
+		if at < 0 {
+			at, out = len(out), append(out, admin.Refused{Org: org, Reason: reason, Decision: list[i].DecisionID})
+		}
+		out[at].Calls++
+	}
+	slices.SortStableFunc(out, func(a, b admin.Refused) int { return cmp.Compare(b.Calls, a.Calls) })
+	return out, err
+}
+
+// refusedFor returns the reason for a refusal: the policy, "limit", "budget", or the kind of problem.
+func refusedFor(s *explain.Summary) string {
+	switch kind := problem.Kind(s.Refusal); {
+	case kind == problem.Forbidden && len(s.Denied) > 0:
+		return "policy " + s.Denied[0]
+	case kind == problem.RateLimited:
+		return "limit"
+	case kind == problem.BudgetExceeded:
+		return "budget"
+	}
+	return s.Refusal
+}
+
+// list returns the exchanges that are selected, of all gateways. With an error they are those of this one.
+func (d Rows) list(ctx context.Context, q explain.Query) ([]explain.Summary, error) {
+	own := d.d.History.List(q)
+	if d.d.archive == nil {
+		return own, nil
+	}
+	var errs []error
+	lists := [][]explain.Summary{own}
+	for _, org := range d.orgs(q.Org) {
+		list, err := d.d.archive.list(ctx, org, q)
+		lists, errs = append(lists, list), append(errs, err)
+	}
+	return q.Newest(lists...), errors.Join(errs...)
+}

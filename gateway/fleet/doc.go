@@ -1,0 +1,2 @@
+// Package fleet is which gateways share a store, and what they run.
+package fleet

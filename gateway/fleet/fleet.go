@@ -1,0 +1,96 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
+const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
+
+// Fleet is the gateways that share a store, as operators see them. All fields are required.
+type Fleet struct {
+	Redis redis.UniversalClient
+	// Key is where gateways announce themselves.
+	Key string
+	// Instance and Version are this gateway's.
+	Instance, Version string
+	// Report tells what runs.
+	Report func() admin.Report
+	// Timeout bounds one question to the store.
+	Timeout func() time.Duration
+	Now     func() time.Time
+}
+
+// self describes this gateway.
+func (f *Fleet) self() admin.Instance {
+	r := f.Report()
+	return admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Fault, At: f.Now().UTC()}
+}
+
+// Gateways implements admin.Fleet.
+func (f *Fleet) Gateways(ctx context.Context) ([]admin.Instance, error) {
+	self := f.self()
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout())
+	defer cancel()
+	fields, err := f.Redis.HGetAll(ctx, f.Key).Result()
+	var others []admin.Instance
+	for name, text := range fields {
+		if other := f.read(text); other != nil && name != self.Instance {
+			others = append(others, *other)
+		}
+	}
+	slices.SortFunc(others, func(a, b admin.Instance) int { return cmp.Compare(a.Instance, b.Instance) })
+	return append([]admin.Instance{self}, others...), err
+}
+
+// Announce announces this gateway until ctx ends. It reports no fault of the store: others do.
+func (f *Fleet) Announce(ctx context.Context) error {
+	beat := time.NewTicker(announceEvery)
+	defer beat.Stop()
+	for {
+		f.announceOnce(ctx)
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_ = f.Redis.HDel(last, f.Key, f.Instance).Err()
+			return nil
+		case <-beat.C:
+		}
+	}
+}
+
+// announceOnce announces this gateway once, and removes the gateways that are gone.
+func (f *Fleet) announceOnce(ctx context.Context) {
+	text := telemetry.Must(json.Marshal(f.self()))
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout())
+	defer cancel()
+	known, err := f.Redis.HGetAll(ctx, f.Key).Result()
+	if err != nil {
+		return
+	}
+	for name, text := range known {
+		if f.read(text) == nil {
+			_ = f.Redis.HDel(ctx, f.Key, name).Err()
+		}
+	}
+	_ = f.Redis.HSet(ctx, f.Key, f.Instance, text).Err()
+}
+
+// read returns the announcement of another gateway, nil if it is too old.
+func (f *Fleet) read(text string) *admin.Instance {
+	var other admin.Instance
+	if json.Unmarshal([]byte(text), &other) != nil || f.Now().Sub(other.At) >= announceEnds {
+		return nil
+	}
+	return &other
+}

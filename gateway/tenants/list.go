@@ -1,0 +1,37 @@
+package tenants
+
+import (
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies"
+)
+
+// List returns the organisations that operators can ask about.
+func List(c *settings.Config) []row.Tenant {
+	out := make([]row.Tenant, len(c.Orgs))
+	for i := range c.Orgs {
+		o := &c.Orgs[i]
+		out[i] = row.Tenant{ID: o.ID, Teams: TeamIDs(o), Policies: []string{}}
+		for n := range o.Policies.Policies {
+			out[i].Policies = append(out[i].Policies, o.Policies.Policies[n].Policy)
+		}
+	}
+	return out
+}
+
+// TeamIDs lists the teams of an organisation.
+func TeamIDs(o *settings.Org) []string {
+	ids := make([]string, len(o.Teams))
+	for i := range o.Teams {
+		ids[i] = o.Teams[i].ID
+	}
+	return ids
+}
+
+// Entries lists the policies an organisation has switched on.
+func Entries(c *settings.Config, org string) []policies.Entry {
+	if o := c.Org(org); o != nil {
+		return o.Policies.Policies
+	}
+	return nil
+}
