@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
@@ -137,6 +139,7 @@ type Gateway struct {
 	fleet        *fleet.Fleet
 	audit        *ship.Shipping
 	envoys       *xds.Server
+	listeners    *listen.Listeners
 	current      atomic.Pointer[state]
 	swapped      chan struct{} // tells Run of a new state
 	status       *admin.Status
@@ -242,7 +245,13 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.billTypes = billtypes.New(billtypes.Deps{
 		Dialects: g.dialects, Go: g.late.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.refusedWhatever,
 	})
-	g.measureCertificates()
+	g.listeners = &listen.Listeners{
+		Config:      g.config,
+		Signers:     func() *x509.CertPool { return g.pipeline().Callers.Directory.Signers() },
+		Revocations: func() map[string]time.Time { return g.pipeline().Callers.Directory.Revocations() },
+		Now:         deps.Now, Logger: deps.Logger, Refused: g.recorder.Refused, End: g.streams.End,
+	}
+	g.listeners.Measure(g.meter())
 	measureSources(g.meter(), deps.Now, g.sources)
 	g.envoys, err = xds.NewServer(xds.Deps{
 		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,
@@ -395,7 +404,7 @@ func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.Load().config
 	return readiness{g: g, door: &reverseproxy.Handler{
 		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
-		Release: wire.Release, Certificates: callersCertificate, Excess: excess,
+		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
 	}}
 }
 

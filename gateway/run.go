@@ -2,23 +2,15 @@ package gateway
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
-	"github.com/tollgate-dev/tollgate/gateway/balancer"
-	"github.com/tollgate-dev/tollgate/gateway/connlimit"
-	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/wire"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
 )
 
 // lastWords is how long after timeouts.drain logs and counts may still be written.
@@ -28,18 +20,18 @@ const lastWords = 500 * time.Millisecond
 // under way timeouts.drain after the doors have closed is cut off.
 func (g *Gateway) Run(ctx context.Context) error {
 	cfg := g.current.Load().config
-	data, err := listen(g.deps.Data, cfg.Listen)
+	data, err := listen.Open(g.deps.Data, cfg.Listen)
 	if err != nil {
 		return err
 	}
-	adminListener, err := listen(g.deps.Admin, cfg.Admin.Listen)
+	adminListener, err := listen.Open(g.deps.Admin, cfg.Admin.Listen)
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
-	adminListener = connlimit.NewReserved(adminListener, adminReserve)
+	adminListener = listen.Reserved(adminListener)
 	var door net.Listener
 	if g.deps.Envoy != nil || cfg.Envoy.Listen != "" {
-		if door, err = listen(g.deps.Envoy, cfg.Envoy.Listen); err != nil {
+		if door, err = listen.Open(g.deps.Envoy, cfg.Envoy.Listen); err != nil {
 			return errors.Join(err, data.Close(), adminListener.Close())
 		}
 	}
@@ -72,7 +64,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.serveHTTP(open, over, g.judged(open, g.encrypted(g.bounded(open, balancer.NewListener(data, cfg.Balancers), cfg), ofData, ofCallers)), leaving(ctx, g.Handler()))
+			return g.listeners.Serve(open, over, g.listeners.Data(open, data, cfg), leaving(ctx, g.Handler()))
 		})
 		if door != nil {
 			both.Go(func() error { return g.serveGRPC(open, over, door) })
@@ -83,7 +75,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return both.Wait()
 	})
 	group.Go(func() error {
-		return g.serveHTTP(watch, over, g.encrypted(adminListener, ofAdmin, ofNone), g.AdminHandler())
+		return g.listeners.Serve(watch, over, g.listeners.Admin(adminListener), g.AdminHandler())
 	})
 	group.Go(func() error {
 		defer g.limitMetrics.Stop()
@@ -192,117 +184,6 @@ func background(err error) error {
 		return nil
 	}
 	return err
-}
-
-func listen(given net.Listener, addr string) (net.Listener, error) {
-	if given != nil {
-		return given, nil
-	}
-	l, err := net.Listen("tcp", addr) //nolint:noctx // opened once, at start
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", addr, err)
-	}
-	return l, nil
-}
-
-// Bounds of a connection. Bodies and platform calls have their own.
-const (
-	headerTimeout = 5 * time.Second
-	idleTimeout   = 60 * time.Second
-	maxHeaderSize = 32 << 10
-)
-
-// serveHTTP serves until ctx ends, and then, without its listener, what has been
-// accepted; what has not ended by itself when over ends is cut off.
-func (g *Gateway) serveHTTP(ctx, over context.Context, l net.Listener, h http.Handler) error {
-	var fresh arrivals
-	s := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderSize,
-		ConnState:         fresh.note,
-		ConnContext:       connected,
-		ErrorLog:          telemetry.StandardLog(g.deps.Logger),
-	}
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends Serve, and nothing else
-	if err := s.Serve(l); ctx.Err() == nil {
-		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
-	}
-	fresh.wait(over)
-	err := s.Shutdown(over)
-	g.streams.End(over) // WebSockets, of which the server knows no more, and streams that are late
-	if errors.Is(err, context.Canceled) {
-		err = s.Close()
-	}
-	return err
-}
-
-// bounded makes a listener hold no more connections than it may. Refusals are
-// counted, and logged once a minute at most: they come in floods.
-func (g *Gateway) bounded(ctx context.Context, l net.Listener, cfg *settings.Config) net.Listener {
-	bounds := cfg.Connections
-	bounds.Spare = spareConnections
-	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses)
-	if cfg.TLS.Pair == nil { // before a handshake there is nothing to say
-		bounds.Answer = refusal
-	}
-	nowAndThen := rate.Sometimes{Interval: time.Minute}
-	bounds.Refused = func(client net.Addr) {
-		g.recorder.Refused(ctx, "connection")
-		nowAndThen.Do(func() {
-			g.deps.Logger.WarnContext(ctx, "too many connections; more are refused", "client.address", client.String())
-		})
-	}
-	return connlimit.NewListener(l, bounds)
-}
-
-// adminReserve is how many connections of the admin listener have descriptors in reserve:
-// probes and scrapes are answered when there are no others.
-const adminReserve = 4
-
-// spareConnections are those over a bound that are heard all the same, for stops and
-// deletes.
-const spareConnections = 64
-
-// excess returns the refusal of a request whose connection is one too many.
-func excess(r *http.Request) error {
-	c, _ := r.Context().Value(connection{}).(net.Conn)
-	if encrypted, ok := c.(*tls.Conn); ok {
-		c = encrypted.NetConn()
-	}
-	if over, full := connlimit.Excess(c); over {
-		return tooMany(full).With("Retry-After", "1")
-	}
-	return nil
-}
-
-func tooMany(full bool) *problem.Problem {
-	if full {
-		return problem.Overloaded.New("too many connections")
-	}
-	return problem.RateLimited.New("too many connections from this address")
-}
-
-// refusal is what a connection is sent that is one too many and sends no request in time.
-func refusal(full bool) []byte {
-	p := tooMany(full)
-	body := p.JSON()
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
-		p.Status, http.StatusText(p.Status), problem.ContentType, len(body), body)
-}
-
-// judged makes a listener pass only requests that have one reading. What it
-// refuses never becomes an exchange, so it is logged here.
-func (g *Gateway) judged(ctx context.Context, l net.Listener) net.Listener {
-	return wire.NewListener(l, wire.Config{
-		MaxHead: maxHeaderSize,
-		Now:     g.deps.Now,
-		Refused: func(client net.Addr, r *wire.Refusal) {
-			g.recorder.Refused(ctx, "wire")
-			g.deps.Logger.WarnContext(ctx, "request refused on the wire", "client.address", client.String(), "http.response.status_code", r.Status, "detail", r.Reason)
-		},
-	})
 }
 
 func (g *Gateway) serveGRPC(ctx, over context.Context, l net.Listener) error {

@@ -162,6 +162,11 @@ func Table() []Row {
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: what would become of a request, by a dry run",
 		},
+		{
+			Package: "gateway/listen",
+			May:     []string{"config/encryption", "gateway/balancer", "gateway/connlimit", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/wire"},
+			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

@@ -1,4 +1,4 @@
-package gateway
+package listen
 
 import (
 	"context"
@@ -21,18 +21,18 @@ import (
 // the certificate then in force, and asks for one of the caller if signers has any
 // authorities. Whether that is accepted is judged with each request, not here: it may be
 // revoked while the connection is open, and a refusal is to be an answer.
-func (g *Gateway) encrypted(l net.Listener, pick func(*settings.Config) *tls.Certificate, signers func(*state) *x509.CertPool) net.Listener {
-	if pick(g.current.Load().config) == nil {
+func (ls *Listeners) encrypted(l net.Listener, pick func(*settings.Config) *tls.Certificate, signers func() *x509.CertPool) net.Listener {
+	if pick(ls.Config()) == nil {
 		return l
 	}
 	silent := encryption.Config()
-	silent.NextProtos, silent.Time = []string{"http/1.1"}, g.deps.Now
+	silent.NextProtos, silent.Time = []string{"http/1.1"}, ls.Now
 	silent.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return pick(g.current.Load().config), nil
+		return pick(ls.Config()), nil
 	}
 	asking := silent.Clone()
 	asking.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		pool := signers(g.current.Load())
+		pool := signers()
 		if pool == nil {
 			return nil, nil
 		}
@@ -43,9 +43,8 @@ func (g *Gateway) encrypted(l net.Listener, pick func(*settings.Config) *tls.Cer
 	return tls.NewListener(l, asking)
 }
 
-// ofCallers returns who signs certificates of callers, ofNone that none are asked for.
-func ofCallers(s *state) *x509.CertPool { return s.pipeline.Callers.Directory.Signers() }
-func ofNone(*state) *x509.CertPool      { return nil }
+// ofNone asks for no certificate of callers.
+func ofNone() *x509.CertPool { return nil }
 
 // connection is the key of the connection in the contexts of its requests.
 type connection struct{}
@@ -55,9 +54,9 @@ func connected(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connection{}, wire.Inner(c))
 }
 
-// callersCertificate returns the certificate of who sent a request, and those it was sent
+// Certificates returns the certificate of who sent a request, and those it was sent
 // with: nil without any, and of a request that came without encryption.
-func callersCertificate(r *http.Request) []*x509.Certificate {
+func Certificates(r *http.Request) []*x509.Certificate {
 	if c, encrypted := r.Context().Value(connection{}).(*tls.Conn); encrypted {
 		return c.ConnectionState().PeerCertificates
 	}
@@ -67,26 +66,25 @@ func callersCertificate(r *http.Request) []*x509.Certificate {
 func ofData(c *settings.Config) *tls.Certificate  { return c.TLS.Pair }
 func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
-// measureCertificates makes metrics of how long the certificates in force last, and the
+// Measure makes metrics of how long the certificates in force last, and the
 // revocation lists of callers' certificates.
-func (g *Gateway) measureCertificates() {
-	m := g.meter()
+func (ls *Listeners) Measure(m metric.Meter) {
 	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until the certificate of a listener ends; negative when it has.")))
 	lists := telemetry.Must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until a revocation list of an authority expires, and its callers are refused; negative when it has.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		now := g.current.Load()
-		if now == nil {
+		cfg := ls.Config()
+		if cfg == nil {
 			return nil
 		}
 		for listener, pick := range map[string]func(*settings.Config) *tls.Certificate{"data": ofData, "admin": ofAdmin} {
-			if c := pick(now.config); c != nil && c.Leaf != nil {
-				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(g.deps.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
+			if c := pick(cfg); c != nil && c.Leaf != nil {
+				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(ls.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
 			}
 		}
-		for authority, end := range now.pipeline.Callers.Directory.Revocations() {
-			o.ObserveFloat64(lists, end.Sub(g.deps.Now()).Seconds(), metric.WithAttributes(attribute.String("authority", authority)))
+		for authority, end := range ls.Revocations() {
+			o.ObserveFloat64(lists, end.Sub(ls.Now()).Seconds(), metric.WithAttributes(attribute.String("authority", authority)))
 		}
 		return nil
 	}, left, lists))
