@@ -81,21 +81,29 @@ type problem struct {
 
 // fail answers with the problem of an error.
 func fail(w http.ResponseWriter, err error) {
+	status, detail := StatusOf(err)
+	faults, _ := errors.AsType[row.FaultsError](err)
+	refuse(w, status, detail, faults...)
+}
+
+// StatusOf returns the status of the answer to a question that failed, and what the asker is told; 0 without an error.
+func StatusOf(err error) (status int, detail string) {
 	faults, _ := errors.AsType[row.FaultsError](err)
 	bad, isBad := errors.AsType[BadRequestError](err)
 	refused, isRefused := errors.AsType[row.RefusedError](err)
-	status, detail := http.StatusServiceUnavailable, "the shared store does not answer"
 	switch {
+	case err == nil:
+		return 0, ""
 	case faults != nil:
-		status, detail = faults.Status(), faults.Error()
+		return faults.Status(), faults.Error()
 	case errors.Is(err, ErrNoOrg):
-		status, detail = http.StatusNotFound, "name a configured organisation: org=ID"
+		return http.StatusNotFound, "name a configured organisation: org=ID"
 	case isBad:
-		status, detail = http.StatusBadRequest, bad.Reason
+		return http.StatusBadRequest, bad.Reason
 	case isRefused:
-		status, detail = refused.Status, refused.Reason
+		return refused.Status, refused.Reason
 	}
-	refuse(w, status, detail, faults...)
+	return http.StatusServiceUnavailable, "the shared store does not answer"
 }
 
 // refuse answers with a problem.

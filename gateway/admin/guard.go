@@ -1,11 +1,14 @@
 package admin
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -25,15 +28,14 @@ type Attempts interface {
 // guarded admits those who have the role of a row, and its organisation if they are bound to one.
 func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		s, ok := d.authenticate(w, req)
-		if !ok {
+		s, err := d.Identify(req, req.Header.Get("Authorization"))
+		if err != nil {
+			reject(w, err)
 			return
 		}
-		s.Orgs, s.Now = d.Orgs(), d.Now()
 		q := req.URL.Query()
-		org, err := r.Admit(s, q.Get("org"))
+		org, err := d.admit(req.Context(), r, s, peerOf(req), q.Get("org"))
 		if err != nil {
-			d.Logger.WarnContext(req.Context(), "admin refused", "who", s.Name, "client.address", peerOf(req).String(), "http.request.method", req.Method, "url.path", req.URL.Path, "reason", err.Error())
 			fail(w, err)
 			return
 		}
@@ -45,87 +47,159 @@ func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// authenticate returns who asks. Without any admin it asks for a host that no page
-// elsewhere can have: a name can be pointed to this address behind a browser's back,
-// which then takes that page for ours (DNS rebinding). It answers what it refuses, and
-// reports false then.
+// admit is Admit of a row. It logs refusals.
+func (d Deps) admit(ctx context.Context, r *row.Row, s row.Scope, peer netip.Addr, org string) (string, error) {
+	org, err := r.Admit(s, org)
+	if err != nil {
+		d.Logger.WarnContext(ctx, "admin refused", "who", s.Name, "client.address", peer.String(), "http.request.method", r.Method(), "url.path", r.Path(), "reason", err.Error())
+	}
+	return org, err
+}
+
+// TokenError is the refusal of a token, with the status of the answer.
+type TokenError struct {
+	row.RefusedError
+
+	// Wait is the time until another attempt can succeed, 0 where waiting does not help.
+	Wait time.Duration
+}
+
+// Identify returns the asker of a request by the value of its header Authorization. The error is a [TokenError]. Without any admin it asks
+// for a host that no page elsewhere can have: a name can be pointed to this address behind a browser's back, which then takes that page
+// for ours (DNS rebinding).
 //
-// Guessing is slow: an address with too many wrong tokens gets 429 for each further one.
-// The right one passes whatever its address sent before, so that a key can
-// always be revoked.
-func (d Deps) authenticate(w http.ResponseWriter, r *http.Request) (row.Scope, bool) {
-	admins := d.Admins()
-	if admins.Open() {
+// Guessing is slow: an address with too many wrong tokens gets 429 for each further one. The right one passes whatever its address sent
+// before, so that a key can always be revoked.
+func (d Deps) Identify(r *http.Request, authorization string) (row.Scope, error) {
+	if d.Admins().Open() {
 		if !fixedHost(r.Host) {
-			refuse(w, http.StatusMisdirectedRequest, "without an admin token, ask by address or as localhost")
-			return row.Scope{}, false
+			return row.Scope{}, TokenError{RefusedError: row.RefusedError{Status: http.StatusMisdirectedRequest, Reason: "without an admin token, ask by address or as localhost"}}
 		}
-		return openAdmin(), true
+		return d.reaching(openAdmin()), nil
+	}
+	token, isBearer := strings.CutPrefix(authorization, "Bearer ")
+	if !isBearer {
+		token = ""
+	}
+	s, err := d.Holder(r.Context(), token)
+	if err == nil || authorization == "" {
+		return s, err
 	}
 	peer := peerOf(r)
-	given := r.Header.Get("Authorization")
-	err := errUnknown
-	if token, ok := strings.CutPrefix(given, "Bearer "); ok {
-		var s row.Scope
-		if s, err = admins.Find(r.Context(), token, d.Now()); err == nil {
-			return s, true
+	if refused, ok := errors.AsType[TokenError](err); ok && refused.Status == http.StatusUnauthorized {
+		if ok, wait := d.Attempts.Take(peer); !ok {
+			return s, TokenError{row.RefusedError{Status: http.StatusTooManyRequests, Reason: "too many wrong admin tokens came from this address"}, wait}
 		}
 	}
-	unjudged, nobody := errors.Is(err, oidc.ErrUnavailable), errors.Is(err, errNoRole) || errors.Is(err, errNoName)
-	if given != "" {
-		if !unjudged && !nobody {
-			if ok, wait := d.Attempts.Take(peer); !ok {
-				d.slow(w, wait)
-				return row.Scope{}, false
-			}
-		}
-		d.Logger.WarnContext(r.Context(), "wrong admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path", r.URL.Path, "reason", err.Error())
+	d.Logger.WarnContext(r.Context(), "wrong admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path", r.URL.Path, "reason", err.Error())
+	return s, err
+}
+
+// Holder returns the admin who has a token. The error is a [TokenError]. It does not count wrong tokens.
+func (d Deps) Holder(ctx context.Context, token string) (row.Scope, error) {
+	s, err := row.Scope{}, errUnknown
+	if token != "" {
+		s, err = d.Admins().Find(ctx, token, d.Now())
 	}
 	switch {
-	case unjudged:
-		w.Header().Set("Retry-After", "5")
-		refuse(w, http.StatusServiceUnavailable, oidc.ErrUnavailable.Error())
-	case nobody:
-		refuse(w, http.StatusForbidden, err.Error())
-	default:
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(w, http.StatusUnauthorized, errUnknown.Error())
+	case err == nil:
+		return d.reaching(s), nil
+	case errors.Is(err, oidc.ErrUnavailable):
+		return row.Scope{}, TokenError{row.RefusedError{Status: http.StatusServiceUnavailable, Reason: oidc.ErrUnavailable.Error()}, issuerWait}
+	case errors.Is(err, errNoRole) || errors.Is(err, errNoName):
+		return row.Scope{}, TokenError{RefusedError: row.RefusedError{Status: http.StatusForbidden, Reason: err.Error()}}
 	}
-	return row.Scope{}, false
+	return row.Scope{}, TokenError{RefusedError: row.RefusedError{Status: http.StatusUnauthorized, Reason: errUnknown.Error()}}
 }
 
-func (d Deps) slow(w http.ResponseWriter, wait time.Duration) {
-	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
-	refuse(w, http.StatusTooManyRequests, "too many wrong admin tokens came from this address")
+// issuerWait is how long to wait for an issuer that does not answer.
+const issuerWait = 5 * time.Second
+
+// reaching returns an asker with the organisations that can be asked about.
+func (d Deps) reaching(s row.Scope) row.Scope {
+	s.Orgs, s.Now = d.Orgs(), d.Now()
+	return s
 }
 
-// recorded logs what a request changed, or tried to: who, what, from where and with
-// which end. What the audit log does not take is not done.
+// reject answers with the refusal of a token.
+func reject(w http.ResponseWriter, err error) {
+	refused, _ := errors.AsType[TokenError](err)
+	if refused.Wait > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(RetrySeconds(refused.Wait), 10))
+	}
+	if refused.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	refuse(w, refused.Status, refused.Reason)
+}
+
+// RetrySeconds returns a time as the header Retry-After has it: whole seconds, at least one.
+func RetrySeconds(wait time.Duration) int64 { return max(1, int64((wait+time.Second-1)/time.Second)) }
+
+// recorded records what a request changes.
 func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		who, peer, query := asking(r).Name, peerOf(r).String(), r.URL.Query().Encode()
-		var seq int64
-		if d.Audit != nil {
-			var err error
-			seq, err = d.Audit.Intent(audit.Record{Who: who, Peer: peer, Operation: r.Method + " " + r.URL.Path, Query: query})
-			if err != nil {
-				d.Logger.ErrorContext(r.Context(), "the audit log cannot be written", "error", err)
-				refuse(w, http.StatusServiceUnavailable, "what is changed must be recorded, and cannot be at the moment")
-				return
-			}
+		c := change{who: asking(r).Name, peer: peerOf(r).String(), method: r.Method, path: r.URL.Path, query: r.URL.Query().Encode()}
+		err := d.record(r.Context(), c, func() int {
+			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+			next(seen, r)
+			return seen.status
+		})
+		if err != nil {
+			fail(w, err)
 		}
-		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		next(seen, r)
-		if d.Audit != nil {
-			if err := d.Audit.Result(seq, audit.Record{Status: seen.status}); err != nil {
-				d.Logger.ErrorContext(r.Context(), "the audit log cannot be written", "error", err)
-			}
-		}
-		d.Logger.LogAttrs(r.Context(), slog.LevelInfo, "admin change", slog.String("who", who), slog.String("client.address", peer),
-			slog.String("http.request.method", r.Method), slog.String("url.path", r.URL.Path),
-			slog.String("url.query", query), slog.Int("http.response.status_code", seen.status))
 	}
+}
+
+// change is who changes what, from which address.
+type change struct{ who, peer, method, path, query string }
+
+// record makes a change, and records it in the log and in the audit log, with the status that act returns. A change that the audit log
+// does not take is not made: the error is a [row.RefusedError].
+func (d Deps) record(ctx context.Context, c change, act func() int) error {
+	var seq int64
+	if d.Audit != nil {
+		var err error
+		seq, err = d.Audit.Intent(audit.Record{Who: c.who, Peer: c.peer, Operation: c.method + " " + c.path, Query: c.query})
+		if err != nil {
+			d.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
+			return row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "what is changed must be recorded, and cannot be at the moment"}
+		}
+	}
+	status := act()
+	if d.Audit != nil {
+		if err := d.Audit.Result(seq, audit.Record{Status: status}); err != nil {
+			d.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
+		}
+	}
+	d.Logger.LogAttrs(ctx, slog.LevelInfo, "admin change", slog.String("who", c.who), slog.String("client.address", c.peer),
+		slog.String("http.request.method", c.method), slog.String("url.path", c.path),
+		slog.String("url.query", c.query), slog.Int("http.response.status_code", status))
+	return nil
+}
+
+// Ask asks a row for an asker at an address, with parameters and the content of the request. It does what the row's route does: it refuses
+// without the role, and records a change.
+func (d Deps) Ask(ctx context.Context, r *row.Row, s row.Scope, peer netip.Addr, values url.Values, body []byte) (answer any, err error) {
+	org, err := d.admit(ctx, r, s, peer, values.Get("org"))
+	if err != nil {
+		return nil, err
+	}
+	if !r.Changes {
+		return r.Reply(ctx, s, values, body)
+	}
+	if org != "" {
+		values.Set("org", org)
+	}
+	c := change{who: s.Name, peer: peer.String(), method: r.Method(), path: r.Path(), query: values.Encode()}
+	if unrecorded := d.record(ctx, c, func() int {
+		answer, err = r.Reply(ctx, s, values, body)
+		status, _ := StatusOf(err)
+		return cmp.Or(status, r.Status, http.StatusOK)
+	}); unrecorded != nil {
+		return nil, unrecorded
+	}
+	return answer, err
 }
 
 // statusWriter remembers the status of an answer.
