@@ -54,6 +54,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
@@ -419,7 +420,7 @@ func (g *Gateway) ExtProc() *grpc.Server {
 
 // AdminHandler returns the handler of the admin listener.
 func (g *Gateway) AdminHandler() http.Handler {
-	return admin.New(admin.Deps{
+	deps := admin.Deps{
 		Status:  g.status,
 		Metrics: g.deps.Providers.Handler(),
 		Admins:  func() *admin.Directory { return g.current.Load().admins },
@@ -443,7 +444,12 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
 		Shapes:    adminShapes(),
 		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
-	})
+	}
+	cfg := g.config()
+	if !cfg.Admin.Console {
+		return admin.New(deps)
+	}
+	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions())).Before(admin.New(deps))
 }
 
 // probe implements admin.Deps.Probe: it follows what callers get.

@@ -95,6 +95,8 @@ type Admin struct {
 	Admins []AdminAccount    `yaml:"admins" doc:"admins by name, each with a token and roles of its own" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
 
+	Console bool `yaml:"console" doc:"serve the console, pages for people, at /ui; beyond loopback it requires admin.tls" reload:"restart"`
+
 	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens are those of admins; give them an audience that no caller's token has" reload:"live"`
 }
 
@@ -205,7 +207,7 @@ func (LogFormat) Values() []string { return []string{"json", "text"} }
 func Default() Config {
 	return Config{
 		Listen:      "127.0.0.1:8080",
-		Admin:       Admin{Listen: "127.0.0.1:8081"},
+		Admin:       Admin{Listen: "127.0.0.1:8081", Console: true},
 		Envoy:       Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
 		Redis:       Redis{Prefix: DefaultPrefix},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},

@@ -48,5 +48,8 @@ func (p Prefix) Keys() string { return p.Of("keys:") }
 // begin so: those have a brace there.
 func (p Prefix) Tokens() string { return p.Of("keys:tokens:") }
 
+// Sessions begins the keys of sessions of the console. No organisation's keys begin so, see Tokens.
+func (p Prefix) Sessions() string { return p.Of("keys:sessions:") }
+
 // Of begins the keys of a sort.
 func (p Prefix) Of(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

@@ -173,6 +173,13 @@ func Table() []Row {
 			May:     []string{"config/fault", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/telemetry", "gateway/xds"},
 			Why:     "the operators' listener knows its admins, and shows what telemetry knows, and the Envoys",
 		},
+		{
+			Package: "gateway/ui",
+			May: []string{
+				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/explain", "gateway/record", "gateway/settings", "gateway/xds",
+			},
+			Why: "pages stand on the rows of the operators' listener, and know no feature but by its answers",
+		},
 		leaf("gateway/admin/row", "a leaf: what can be asked, whoever answers and whoever asks"),
 		{Package: "gateway/archive/...", May: []string{"config/fault"}, Why: "a leaf: it keeps JSON that it does not read"},
 		{Package: "gateway/audit/...", May: []string{"config/fault", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates"},

@@ -1,0 +1,111 @@
+package ui
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// actionPath returns where the form of a row is posted.
+func actionPath(r *row.Row) string { return "/ui" + strings.TrimPrefix(r.Path(), "/admin") }
+
+// action returns what asks a row with the fields of a form. The field back names the page to show afterwards.
+func (c *Console) action(r *row.Row) func(v *visit) {
+	return func(v *visit) {
+		if err := v.r.ParseForm(); err != nil {
+			v.fail(http.StatusBadRequest, "the form cannot be read")
+			return
+		}
+		form, back := v.r.PostForm, local(v.r.PostFormValue("back"))
+		form.Del("back")
+		if r.Pattern == createKey {
+			form = keyForm(form)
+		}
+		answer, err := c.deps.Ask(v.r.Context(), r, v.scope, peer(v.r), form, nil)
+		if err != nil {
+			v.fail(admin.StatusOf(err))
+			return
+		}
+		if r.Pattern == createKey || r.Pattern == rotateKey {
+			made, err := as[secret](answer)
+			if err != nil {
+				v.fail(admin.StatusOf(err))
+				return
+			}
+			v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "keys", Data: made})
+			return
+		}
+		http.Redirect(v.w, v.r, done(back, r), http.StatusSeeOther)
+	}
+}
+
+// done returns the address of a page that says that a row was asked.
+func done(back string, r *row.Row) string {
+	u, err := url.Parse(back)
+	if err != nil {
+		return Path
+	}
+	q := u.Query()
+	q.Set("done", strings.TrimPrefix(r.Path(), "/admin/"))
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Patterns of rows whose answer is shown once.
+const (
+	createKey = "POST /admin/keys/create"
+	rotateKey = "POST /admin/keys/rotate"
+)
+
+// secret is a key that was made, or got another secret.
+type secret struct {
+	Secret string             `json:"secret"`
+	Key    settings.KeyRecord `json:"key"`
+}
+
+// keyForm returns the parameters of a new key: its specification is made of the fields of a form. Fields limit.NAME and budget.NAME are
+// those of quotas and budgets.
+func keyForm(form url.Values) url.Values {
+	spec := make(map[string]any)
+	limits, budget := make(map[string]any), make(map[string]any)
+	for name, values := range form {
+		value := strings.TrimSpace(values[0])
+		kind, part, _ := strings.Cut(name, ".")
+		switch {
+		case value == "" || name == "org":
+		case kind == "limit":
+			limits[part] = number(value)
+		case kind == "budget":
+			budget[part] = number(value)
+		case name == "roles":
+			spec[name] = values
+		case name == "expires" && len(value) == len(time.DateOnly):
+			spec[name] = value + "T00:00:00Z"
+		default:
+			spec[name] = value
+		}
+	}
+	if len(limits) > 0 {
+		spec["limits"] = limits
+	}
+	if len(budget) > 0 {
+		spec["budget"] = budget
+	}
+	text, _ := json.Marshal(spec) // strings and numbers
+	return url.Values{"org": {form.Get("org")}, "spec": {string(text)}}
+}
+
+// number returns a text as a number of JSON, or as it is if it is none: the row says so.
+func number(text string) any {
+	var n json.Number
+	if json.Unmarshal([]byte(text), &n) == nil && text[0] != '"' {
+		return n
+	}
+	return text
+}

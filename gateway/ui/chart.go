@@ -1,0 +1,137 @@
+package ui
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+// Measures of a chart, in units of its own.
+const (
+	chartWidth  = 800
+	chartHeight = 200
+	// maxSeries is how many groups have a colour of their own; the last is all others.
+	maxSeries = 8
+)
+
+// chart is columns of costs over time, each a stack of groups.
+type chart struct {
+	Columns []column
+	Series  []string
+	// Top is the height of the scale, in USD.
+	Top           float64
+	Width, Height int
+}
+
+// column is the costs of one bucket.
+type column struct {
+	Label string
+	Total float64
+	Boxes []box
+}
+
+// box is the costs of one group in a column, as a rectangle.
+type box struct {
+	// Series is the number of the group among the colours.
+	Series              int
+	Title               string
+	X, Y, Width, Height string
+}
+
+// newChart draws costs. The groups are sorted, the dearest first.
+func newChart(costs *admin.Costs, by string, groups []sum) chart {
+	c := chart{Width: chartWidth, Height: chartHeight}
+	series := make(map[string]int, len(groups))
+	for i, g := range groups {
+		n := min(i, maxSeries-1)
+		series[g.Name] = n
+		if n == len(c.Series) {
+			c.Series = append(c.Series, g.Name)
+		}
+	}
+	if len(groups) > maxSeries {
+		c.Series[maxSeries-1] = "all others"
+	}
+	type cell struct {
+		label string
+		usd   [maxSeries]float64
+	}
+	var cells []cell
+	at := make(map[string]int)
+	for i := range costs.Rows {
+		r := &costs.Rows[i]
+		label := labelOf(r)
+		n, known := at[label]
+		if !known {
+			n = len(cells)
+			at[label] = n
+			cells = append(cells, cell{label: label})
+		}
+		cells[n].usd[series[groupOf(r, by)]] += decimal(r.USD)
+	}
+	for _, x := range cells {
+		c.Top = max(c.Top, total(x.usd[:]))
+	}
+	step := float64(chartWidth) / float64(max(1, len(cells)))
+	for i, x := range cells {
+		col := column{Label: x.label, Total: total(x.usd[:])}
+		y := float64(chartHeight)
+		for n, usd := range x.usd {
+			if usd <= 0 || c.Top <= 0 {
+				continue
+			}
+			height := usd / c.Top * chartHeight
+			y -= height
+			col.Boxes = append(col.Boxes, box{
+				Series: n, Title: x.label + ", " + c.Series[n] + ": " + dollars(usd) + " USD",
+				X: coordinate(float64(i)*step + step*0.1), Y: coordinate(y), Width: coordinate(step * 0.8), Height: coordinate(height),
+			})
+		}
+		c.Columns = append(c.Columns, col)
+	}
+	return c
+}
+
+func total(list []float64) (sum float64) {
+	for _, n := range list {
+		sum += max(0, n)
+	}
+	return sum
+}
+
+// labelOf names a bucket: a day, or an hour of it.
+func labelOf(c *admin.Cost) string {
+	start := c.Start.UTC()
+	if start.Hour() != 0 || c.End.Sub(c.Start).Hours() == 1 {
+		return start.Format("2006-01-02 15:04")
+	}
+	return start.Format("2006-01-02")
+}
+
+func coordinate(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
+func dollars(n float64) string    { return strconv.FormatFloat(n, 'f', 2, 64) }
+
+// gauge is a budget as a bar: what is used, what is reserved, and the limit.
+type gauge struct {
+	Used, Reserved, End string // in percent of the width
+	Percent             int
+	// Level is "full" from the limit on, "near" from 80 % on, and "fine" below.
+	Level, Label string
+}
+
+// newGauge draws a budget.
+func newGauge(b admin.Budget) gauge {
+	limit := cmp.Or(decimal(b.Limit), 1)
+	used := min(100, 100*decimal(b.Used)/limit)
+	reserved := min(100-used, 100*decimal(b.Reserved)/limit)
+	g := gauge{Used: coordinate(used), Reserved: coordinate(reserved), End: coordinate(used), Percent: int(100 * (decimal(b.Used) + decimal(b.Reserved)) / limit), Level: "fine"}
+	switch {
+	case g.Percent >= 100:
+		g.Level = "full"
+	case g.Percent >= 80:
+		g.Level = "near"
+	}
+	g.Label = b.Used + " used and " + b.Reserved + " reserved of " + b.Limit
+	return g
+}

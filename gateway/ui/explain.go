@@ -1,0 +1,58 @@
+package ui
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+)
+
+// question is a request that is to be explained.
+type question struct {
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Body   string `json:"body,omitempty"`
+	Org    string `json:"org,omitempty"`
+	Key    string `json:"key,omitempty"`
+}
+
+// dryRun is a question and, once it was asked, its answer.
+type dryRun struct {
+	Asked  question
+	Report *explain.Report
+}
+
+// asked reads a question from the parameters of a page or a form.
+func (v *visit) asked() question {
+	method := v.r.FormValue("method")
+	if method == "" {
+		method = http.MethodPost
+	}
+	return question{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
+}
+
+// blank shows the form of a dry run, filled in as far as the URL says.
+func blank(v *visit) (any, int, string) { return dryRun{Asked: v.asked()}, 0, "" }
+
+// explain shows what would become of a request. Nothing is sent or counted.
+func (c *Console) explain(v *visit) {
+	d := dryRun{Asked: v.asked()}
+	text, err := json.Marshal(d.Asked)
+	if err != nil {
+		v.fail(http.StatusBadRequest, err.Error())
+		return
+	}
+	status, fault := http.StatusOK, ""
+	answer, err := v.answer(explainRow, nil, text)
+	if err == nil {
+		var report explain.Report
+		report, err = as[explain.Report](answer)
+		d.Report = &report
+	}
+	if err != nil {
+		d.Report = nil
+		status, fault = admin.StatusOf(err)
+	}
+	v.render(status, "explain", frame{Title: "Dry run", Page: "explain", Fault: fault, Data: d})
+}

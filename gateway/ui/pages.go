@@ -1,0 +1,244 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+)
+
+// page is one page of the console.
+type page struct {
+	// name is that of its template and, but for the first page, of its path.
+	name, title string
+	// asks is the pattern of the row that the page is about. Who may ask it may see the page.
+	asks string
+	// nav says that the navigation has the page.
+	nav bool
+	// load asks the rows. A status other than 0 is that of the page.
+	load func(v *visit) (data any, status int, fault string)
+}
+
+func (p *page) path() string { return strings.TrimSuffix(Path+p.name, "now") }
+
+// pattern returns the route of the page.
+func (p *page) pattern() string {
+	switch p.name {
+	case "now":
+		return Path + "{$}"
+	case "decision":
+		return "/ui/decisions/{id}"
+	}
+	return p.path()
+}
+
+// pages returns the pages in the order of the navigation.
+func pages() []*page {
+	return []*page{
+		{name: "now", title: "Now", asks: "GET /admin/overview", nav: true, load: now},
+		{name: "spend", title: "Spend", asks: history, nav: true, load: spend},
+		{name: "resources", title: "Resources", asks: ledger, nav: true, load: resources},
+		{name: "decisions", title: "Decisions", asks: decisionList, nav: true, load: decisions},
+		{name: "decision", title: "Decision", asks: "GET /admin/decisions/{id}", load: decision},
+		{name: "explain", title: "Dry run", asks: explainRow, nav: true, load: blank},
+		{name: "approvals", title: "Approvals", asks: "GET /admin/approvals", nav: true, load: approvals},
+		{name: "keys", title: "Keys", asks: "GET /admin/keys", nav: true, load: keys},
+		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: limits},
+		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
+		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
+		{name: "fleet", title: "Fleet", asks: "GET /admin/status", nav: true, load: fleet},
+	}
+}
+
+// Patterns of rows that several pages ask.
+const (
+	overview     = "GET /admin/overview"
+	ledger       = "GET /admin/spend"
+	history      = "GET /admin/spend/history"
+	idle         = "GET /admin/spend/idle"
+	decisionList = "GET /admin/decisions"
+	explainRow   = "POST /admin/explain"
+)
+
+// show serves a page.
+func (c *Console) show(v *visit, p *page) {
+	data, status, fault := p.load(v)
+	name := p.name
+	if name == "decision" {
+		name = "decisions"
+	}
+	f := frame{Title: p.title, Page: name, Fault: fault, Data: data}
+	if status != 0 && data == nil {
+		f.Title = http.StatusText(status)
+		v.render(status, "fault", f)
+		return
+	}
+	if status == 0 {
+		status = http.StatusOK
+	}
+	v.render(status, p.name, f)
+}
+
+// nowData is what the page Now shows.
+type nowData struct {
+	Overview part[admin.Overview]
+	Ledger   part[admin.Ledger]
+	// Dearest are what has cost most in seven days.
+	Dearest   part[admin.Costs]
+	Forecasts part[admin.Forecasts]
+}
+
+// withoutKeys leaves keys out: an organisation can have thousands. A key whose budget is nearly used up is on the overview.
+func withoutKeys[T any](list []T, scope func(*T) string) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return strings.HasPrefix(scope(&x), "key ") })
+}
+
+func now(v *visit) (any, int, string) {
+	d := nowData{
+		Overview:  ask[admin.Overview](v, overview, nil),
+		Ledger:    ask[admin.Ledger](v, ledger, nil),
+		Forecasts: ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil),
+		Dearest: ask[admin.Costs](v, history, url.Values{
+			"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {v.deps.Now().UTC().AddDate(0, 0, -7).Format("2006-01-02")},
+		}),
+	}
+	d.Ledger.Is.Scopes = withoutKeys(d.Ledger.Is.Scopes, func(b *admin.Balance) string { return b.Scope })
+	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
+	return d, d.Overview.Status, d.Overview.Fault
+}
+
+// resourceData is what the page of resources shows.
+type resourceData struct {
+	Ledger part[admin.Ledger]
+	Shown  excerpt[admin.Resource]
+	Idle   part[admin.IdleList]
+	idle   map[string]admin.IdleResource
+}
+
+// IdleOf returns what is known of an idle resource, with an empty ID for one that works.
+func (d resourceData) IdleOf(id string) admin.IdleResource { return d.idle[id] }
+
+func resources(v *visit) (any, int, string) {
+	d := resourceData{Ledger: ask[admin.Ledger](v, ledger, v.query(ledger)), Idle: ask[admin.IdleList](v, idle, nil), idle: map[string]admin.IdleResource{}}
+	for _, r := range d.Idle.Is.Resources {
+		d.idle[r.ID] = r
+	}
+	d.Shown = cut(v, d.Ledger.Is.Resources)
+	return d, d.Ledger.Status, d.Ledger.Fault
+}
+
+// decisionData is a list of decisions.
+type decisionData struct {
+	Decisions  []explain.Summary `json:"decisions"`
+	Incomplete string            `json:"incomplete"`
+}
+
+func decisions(v *visit) (any, int, string) {
+	list := ask[decisionData](v, decisionList, v.query(decisionList))
+	return list.Is, list.Status, list.Fault
+}
+
+func decision(v *visit) (any, int, string) {
+	x := ask[explain.Report](v, "GET /admin/decisions/{id}", url.Values{"id": {v.r.PathValue("id")}})
+	if !x.OK() {
+		return nil, x.Status, x.Fault
+	}
+	v.org = x.Is.Caller.Org
+	return x.Is, 0, ""
+}
+
+func approvals(v *visit) (any, int, string) {
+	list := ask[struct {
+		Approvals []approval.Record `json:"approvals"`
+	}](v, "GET /admin/approvals", nil)
+	return cut(v, list.Is.Approvals), list.Status, list.Fault
+}
+
+func keys(v *visit) (any, int, string) {
+	list := ask[struct {
+		Keys []settings.KeyRecord `json:"keys"`
+	}](v, "GET /admin/keys", nil)
+	return cut(v, list.Is.Keys), list.Status, list.Fault
+}
+
+func limits(v *visit) (any, int, string) {
+	list := ask[struct {
+		Windows []admin.Window `json:"windows"`
+	}](v, "GET /admin/limits", nil)
+	return cut(v, list.Is.Windows), list.Status, list.Fault
+}
+
+// policyData is what the page of policies shows.
+type policyData struct {
+	Policies []string
+	// Refused counts the calls that each has refused today.
+	Refused part[admin.Overview]
+	// Held is what the organisation has, held against its policies, if that is asked for.
+	Held *part[explain.Audit]
+}
+
+// RefusedBy returns the calls that a policy has refused today.
+func (d policyData) RefusedBy(policy string) admin.Refused {
+	for _, r := range d.Refused.Is.Refused {
+		if r.Reason == "policy "+policy {
+			return r
+		}
+	}
+	return admin.Refused{}
+}
+
+func policies(v *visit) (any, int, string) {
+	orgs := ask[struct {
+		Orgs []row.Tenant `json:"orgs"`
+	}](v, "GET /admin/orgs", nil)
+	d := policyData{Refused: ask[admin.Overview](v, overview, nil)}
+	for _, o := range orgs.Is.Orgs {
+		if o.ID == v.org {
+			d.Policies = o.Policies
+		}
+	}
+	if v.r.FormValue("held") != "" {
+		held := ask[explain.Audit](v, "GET /admin/audit", nil)
+		d.Held = &held
+	}
+	return d, orgs.Status, orgs.Fault
+}
+
+func legacy(v *visit) (any, int, string) {
+	list := ask[struct {
+		Calls []admin.LegacyCall `json:"calls"`
+	}](v, "GET /admin/legacy", nil)
+	return cut(v, list.Is.Calls), list.Status, list.Fault
+}
+
+// fleetData is what the page of the fleet shows.
+type fleetData struct {
+	Overview part[admin.Overview]
+	Status   part[admin.Report]
+	Envoys   part[struct {
+		Groups []xds.GroupStatus `json:"groups"`
+		Nodes  []xds.Node        `json:"nodes"`
+	}]
+	Ledger part[admin.Ledger]
+	Holds  excerpt[admin.Hold]
+}
+
+func fleet(v *visit) (any, int, string) {
+	d := fleetData{Overview: ask[admin.Overview](v, overview, nil), Status: ask[admin.Report](v, "GET /admin/status", nil), Ledger: ask[admin.Ledger](v, ledger, nil)}
+	d.Envoys = ask[struct {
+		Groups []xds.GroupStatus `json:"groups"`
+		Nodes  []xds.Node        `json:"nodes"`
+	}](v, "GET /admin/envoy", nil)
+	d.Holds = cut(v, d.Ledger.Is.Holds)
+	if !d.Status.OK() {
+		return nil, d.Status.Status, d.Status.Fault
+	}
+	return d, 0, ""
+}

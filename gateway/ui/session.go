@@ -1,0 +1,116 @@
+package ui
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/record"
+)
+
+const (
+	// sessionTime is the length of a session.
+	sessionTime = 8 * time.Hour
+	// maxSessions bounds the sessions of all gateways.
+	maxSessions = 10_000
+	// allSessions is the name that sessions are kept under in the place of an organisation, and of the index that has them all.
+	allSessions = "all"
+)
+
+// errNoSession means that a cookie belongs to no session.
+var errNoSession = errors.New("there is no such session")
+
+// session is what is stored of a session. Neither the cookie's value nor the token can be read from it.
+type session struct {
+	// Sealed is the token, encrypted under a key that the cookie's value yields.
+	Sealed []byte    `json:"sealed"`
+	Name   string    `json:"name"`
+	Began  time.Time `json:"began"`
+}
+
+// Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
+type Sessions struct{ store *record.Store[session] }
+
+// NewSessions returns the sessions whose keys begin with prefix. It does not dial.
+func NewSessions(client redis.UniversalClient, prefix string) *Sessions {
+	return &Sessions{record.New[session](client, prefix)}
+}
+
+// idOf returns the id of a session, by which the value of its cookie cannot be found.
+func idOf(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return hex.EncodeToString(sum[:])
+}
+
+// cipherOf returns the cipher of the token of a session.
+func cipherOf(value string) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, []byte(value), nil, "tollgate console session", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("seal a session: %w", err)
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// Begin stores a session of the holder of a token, and returns the value of its cookie. The error is [record.ErrFull] if there are too many.
+func (s *Sessions) Begin(ctx context.Context, name, token string, now time.Time) (value string, err error) {
+	value = rand.Text() + rand.Text() // 256 bits
+	seal, err := cipherOf(value)
+	if err != nil {
+		return "", err
+	}
+	w := record.Write[session]{
+		Record: &session{Sealed: seal.Seal(nil, nil, []byte(token), nil), Name: name, Began: now.UTC()},
+		Keep:   sessionTime, In: []record.Index{{Name: allSessions, Most: maxSessions}},
+	}
+	_, done, err := s.store.Swap(ctx, allSessions, record.Entry[session]{ID: idOf(value)}, w)
+	if err == nil && !done {
+		err = record.ErrUnavailable // the store has another session of a random value
+	}
+	return value, err
+}
+
+// Token returns the token of a session by the value of its cookie. The error is errNoSession, or one of the store.
+func (s *Sessions) Token(ctx context.Context, value string) (string, error) {
+	e, err := s.store.Look(ctx, allSessions, idOf(value))
+	if err != nil {
+		return "", err
+	}
+	if e.Record == nil {
+		return "", errNoSession
+	}
+	seal, err := cipherOf(value)
+	if err != nil {
+		return "", err
+	}
+	token, err := seal.Open(nil, nil, e.Record.Sealed, nil)
+	if err != nil {
+		return "", errNoSession
+	}
+	return string(token), nil
+}
+
+// End ends a session, at every gateway at once.
+func (s *Sessions) End(ctx context.Context, value string) error {
+	for {
+		e, err := s.store.Get(ctx, allSessions, idOf(value))
+		if err != nil || e.Record == nil {
+			return err
+		}
+		if _, done, err := s.store.Swap(ctx, allSessions, e, record.Write[session]{In: []record.Index{{Name: allSessions}}}); done || err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+// spendData is what the page of spend shows.
+type spendData struct {
+	Costs part[admin.Costs]
+	// Before is the total of the time of the same length before.
+	Before    part[admin.Costs]
+	Forecasts part[admin.Forecasts]
+	Chart     chart
+	// Groups are the sums of the groups, the dearest first.
+	Groups []sum
+	// By is what the costs are grouped by, Bucket what a column is.
+	By, Bucket string
+	// CSV is the address of the same as CSV.
+	CSV string
+}
+
+// sum is what a group has cost.
+type sum struct {
+	Name  string
+	USD   float64
+	Share float64 // of all
+}
+
+// Change returns by how much the total differs from that of the time before, as a share, and false where that had none.
+func (d spendData) Change() (share float64) {
+	if before := decimal(d.Before.Is.Total); before > 0 {
+		return decimal(d.Costs.Is.Total)/before - 1
+	}
+	return 0
+}
+
+// grouping returns the query of the costs, grouped by teams unless the page says otherwise.
+func grouping(v *visit) url.Values {
+	q := v.query(history)
+	if q.Get("by") == "" {
+		q.Set("by", "team")
+	}
+	return q
+}
+
+func spend(v *visit) (any, int, string) {
+	q := grouping(v)
+	d := spendData{Costs: ask[admin.Costs](v, history, q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
+	csv := v.r.URL.Query()
+	csv.Del("done")
+	csv.Set("org", v.org)
+	d.CSV = "/ui/spend.csv?" + csv.Encode()
+	if !d.Costs.OK() {
+		return d, d.Costs.Status, d.Costs.Fault
+	}
+	from, to := d.Costs.Is.From, d.Costs.Is.To
+	before := v.query(history)
+	before.Del("by")
+	before.Del("limit")
+	before.Set("bucket", "total")
+	before.Set("from", from.Add(from.Sub(to)).Format(time.RFC3339))
+	before.Set("to", from.Format(time.RFC3339))
+	d.Before = ask[admin.Costs](v, history, before)
+	d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil)
+	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
+	d.Groups = groups(&d.Costs.Is, d.By)
+	d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)
+	return d, 0, ""
+}
+
+// groups adds the costs of each group up.
+func groups(costs *admin.Costs, by string) []sum {
+	totals := make(map[string]float64)
+	all := 0.0
+	for i := range costs.Rows {
+		usd := decimal(costs.Rows[i].USD)
+		totals[groupOf(&costs.Rows[i], by)] += usd
+		all += usd
+	}
+	out := make([]sum, 0, len(totals))
+	for name, usd := range totals {
+		s := sum{Name: name, USD: usd}
+		if all > 0 {
+			s.Share = usd / all
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b sum) int { return cmp.Or(cmp.Compare(b.USD, a.USD), strings.Compare(a.Name, b.Name)) })
+	return out
+}
+
+// groupOf returns the name of the group of some costs.
+func groupOf(c *admin.Cost, by string) string {
+	var names []string
+	for dimension := range strings.SplitSeq(by, ",") {
+		names = append(names, cmp.Or(dimensionOf(c, dimension), "without "+strings.TrimPrefix(dimension, "label:")))
+	}
+	return strings.Join(names, ", ")
+}
+
+func dimensionOf(c *admin.Cost, dimension string) string {
+	if label, ok := strings.CutPrefix(dimension, "label:"); ok {
+		return c.Labels[label]
+	}
+	switch dimension {
+	case "team":
+		return c.Team
+	case "key":
+		return c.Key
+	case "kind":
+		return c.Kind
+	case "gpu":
+		return c.GPU
+	case "dc":
+		return c.DataCenter
+	case "resource":
+		return cmp.Or(c.Name, c.Resource)
+	}
+	return ""
+}
+
+// spendCSV serves the costs of the page as CSV.
+func (c *Console) spendCSV(v *visit) {
+	q := grouping(v)
+	costs := ask[admin.Costs](v, history, q)
+	if !costs.OK() {
+		v.fail(costs.Status, costs.Fault)
+		return
+	}
+	by := strings.Split(q.Get("by"), ",")
+	lines := [][]string{slices.Concat([]string{"start", "end"}, by, []string{"usd"})}
+	for i := range costs.Is.Rows {
+		r := &costs.Is.Rows[i]
+		line := []string{r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339)}
+		for _, dimension := range by {
+			line = append(line, dimensionOf(r, dimension))
+		}
+		lines = append(lines, append(line, r.USD))
+	}
+	var text bytes.Buffer
+	if err := admin.WriteCSV(&text, lines); err != nil {
+		v.fail(http.StatusInternalServerError, "the file cannot be made")
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	v.w.Header().Set("Content-Disposition", `attachment; filename="spend-`+v.org+`.csv"`)
+	_, _ = v.w.Write(text.Bytes()) // the asker left
+}
