@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -86,6 +87,17 @@ func (f *frame) Here() string {
 	q.Del("done")
 	u.RawQuery = q.Encode()
 	return u.RequestURI()
+}
+
+// Read reports whether the page is the answer to a GET.
+func (f *frame) Read() bool { return f.r.Method == http.MethodGet }
+
+// Back returns the address of the page whose form was sent, "" for a page that is not the answer to one.
+func (f *frame) Back() string {
+	if back := f.r.PostFormValue("back"); back != "" {
+		return local(back)
+	}
+	return ""
 }
 
 // Path returns the address of the page without its query.

@@ -118,6 +118,7 @@ func now(v *visit) (any, int, string) {
 type resourceData struct {
 	Ledger part[admin.Ledger]
 	Shown  excerpt[admin.Resource]
+	Holds  excerpt[admin.Hold]
 	Idle   part[admin.IdleList]
 	idle   map[string]admin.IdleResource
 }
@@ -130,7 +131,7 @@ func resources(v *visit) (any, int, string) {
 	for _, r := range d.Idle.Is.Resources {
 		d.idle[r.ID] = r
 	}
-	d.Shown = cut(v, d.Ledger.Is.Resources)
+	d.Shown, d.Holds = cut(v, d.Ledger.Is.Resources), cut(v, d.Ledger.Is.Holds)
 	return d, d.Ledger.Status, d.Ledger.Fault
 }
 
@@ -226,17 +227,14 @@ type fleetData struct {
 		Groups []xds.GroupStatus `json:"groups"`
 		Nodes  []xds.Node        `json:"nodes"`
 	}]
-	Ledger part[admin.Ledger]
-	Holds  excerpt[admin.Hold]
 }
 
 func fleet(v *visit) (any, int, string) {
-	d := fleetData{Overview: ask[admin.Overview](v, overview, nil), Status: ask[admin.Report](v, "GET /admin/status", nil), Ledger: ask[admin.Ledger](v, ledger, nil)}
+	d := fleetData{Overview: ask[admin.Overview](v, overview, nil), Status: ask[admin.Report](v, "GET /admin/status", nil)}
 	d.Envoys = ask[struct {
 		Groups []xds.GroupStatus `json:"groups"`
 		Nodes  []xds.Node        `json:"nodes"`
 	}](v, "GET /admin/envoy", nil)
-	d.Holds = cut(v, d.Ledger.Is.Holds)
 	if !d.Status.OK() {
 		return nil, d.Status.Status, d.Status.Fault
 	}

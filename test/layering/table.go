@@ -178,7 +178,8 @@ func Table() []Row {
 			May: []string{
 				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/explain", "gateway/record", "gateway/settings", "gateway/xds",
 			},
-			Why: "pages stand on the rows of the operators' listener, and know no feature but by its answers",
+			Tests: []string{"gateway", "test/world"}, // the gateway whose rows they ask
+			Why:   "pages stand on the rows of the operators' listener, and know no feature but by its answers",
 		},
 		leaf("gateway/admin/row", "a leaf: what can be asked, whoever answers and whoever asks"),
 		{Package: "gateway/archive/...", May: []string{"config/fault"}, Why: "a leaf: it keeps JSON that it does not read"},

@@ -1,0 +1,225 @@
+package ui
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
+const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(1)>'><svg/onload=alert(1)> onfocus=alert(1) javascript:alert(1) {{.}} </textarea></title>`
+
+// fill puts hostile text into every field of a value, two entries into every list, and numbers that show all there is.
+func fill(v reflect.Value, depth int) {
+	if depth > 8 || !v.CanSet() {
+		return
+	}
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Unix(1_800_000_000, 0)))
+		return
+	}
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		text, _ := json.Marshal(map[string]string{hostile: hostile})
+		v.SetBytes(text)
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(3)
+	case reflect.Float64:
+		v.SetFloat(3)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), depth+1)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), depth+1)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			fill(v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, depth+1)
+		fill(value, depth+1)
+		v.SetMapIndex(key, value)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(hostile))
+	}
+}
+
+// filled returns a value of a type that is full of hostile text.
+func filled[T any]() any {
+	v := reflect.New(reflect.TypeFor[T]()).Elem()
+	fill(v, 0)
+	return v.Interface()
+}
+
+// of returns an answer that has hostile text and no fault.
+func of[T any]() part[T] {
+	return part[T]{Is: filled[T]().(T)}
+}
+
+// runs returns markup of a page that would run, or that no template has.
+func runs(t *testing.T, page string) (found []string) {
+	t.Helper()
+	for z := html.NewTokenizer(strings.NewReader(page)); ; {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return found
+		}
+		token := z.Token()
+		if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
+			if slices.Contains([]string{"script", "img", "iframe", "object", "base", "style"}, token.Data) {
+				found = append(found, token.String())
+			}
+			for _, a := range token.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || slices.Contains([]string{"href", "action", "src"}, a.Key) && !strings.HasPrefix(a.Val, "/ui/") && !strings.HasPrefix(a.Val, "#") {
+					found = append(found, token.String())
+				}
+			}
+		}
+	}
+}
+
+// Nothing that a caller has named becomes markup, on any page, in any field.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	directory, err := admin.NewDirectory("a-token-of-the-tests", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orgs := []row.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
+	deps := admin.Deps{Admins: func() *admin.Directory { return directory }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Orgs: func() []row.Tenant { return orgs }}
+	c := New(deps, nil)
+	costs := part[admin.Costs]{Is: filled[admin.Costs]().(admin.Costs)}
+	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
+	sums := groups(&costs.Is, "team,label:x")
+	held := of[explain.Audit]()
+	keys := filled[[]settings.KeyRecord]().([]settings.KeyRecord)
+	keys[0].Revoked = time.Time{}
+	requests := filled[[]approval.Record]().([]approval.Record)
+	requests[0].State, requests[1].State = approval.Pending, approval.Granted
+	ledger := of[admin.Ledger]()
+	resources := resourceData{Ledger: ledger, Shown: excerpt[admin.Resource]{Rows: ledger.Is.Resources, Before: hostile, After: hostile}, Holds: excerpt[admin.Hold]{Rows: ledger.Is.Holds}, Idle: of[admin.IdleList](), idle: map[string]admin.IdleResource{hostile: filled[admin.IdleResource]().(admin.IdleResource)}}
+	dry := filled[dryRun]().(dryRun)
+	shown := map[string]any{
+		"now":       nowData{Overview: of[admin.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[admin.Forecasts]()},
+		"spend":     spendData{Costs: costs, Before: costs, Forecasts: of[admin.Forecasts](), Groups: sums, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
+		"resources": resources,
+		"decisions": filled[decisionData](),
+		"decision":  filled[explain.Report](),
+		"explain":   dry,
+		"approvals": excerpt[approval.Record]{Rows: requests},
+		"keys":      excerpt[settings.KeyRecord]{Rows: keys},
+		"secret":    filled[secret](),
+		"limits":    excerpt[admin.Window]{Rows: filled[[]admin.Window]().([]admin.Window)},
+		"policies":  policyData{Policies: []string{hostile}, Refused: of[admin.Overview](), Held: &held},
+		"legacy":    excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)},
+		"fleet":     filled[fleetData](),
+		"login":     hostile,
+		"fault":     nil,
+	}
+	for name := range templates() {
+		data, known := shown[name]
+		if !known {
+			t.Errorf("page %s has no data here", name)
+			continue
+		}
+		if f, ok := data.(fleetData); ok {
+			f.Overview.Status, f.Status.Status, f.Envoys.Status = 0, 0, 0
+			data = f
+		}
+		r := httptest.NewRequest(http.MethodGet, "/ui/"+name+"?from=%3Cscript%3E%22&key="+strings.ReplaceAll(`%22><script>`, "<", "%3C"), http.NoBody)
+		w := httptest.NewRecorder()
+		v := &visit{Console: c, w: w, r: r, org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Unnamed: true, Orgs: orgs}}
+		v.render(http.StatusOK, name, frame{Title: hostile, Page: hostile, Fault: hostile, Data: data})
+		page := w.Body.String()
+		if w.Code != http.StatusOK {
+			t.Errorf("%s cannot be rendered", name)
+		}
+		if found := runs(t, page); len(found) > 0 {
+			t.Errorf("%s has %q", name, found)
+		}
+		if n := strings.Count(page, "&lt;script&gt;"); n < 5 {
+			t.Errorf("%s shows %d hostile texts: the test does not reach them", name, n)
+		}
+	}
+}
+
+// A page has some rows of a long list, so that its size is bounded.
+func TestLongListsAreCut(t *testing.T) {
+	t.Parallel()
+	list := make([]int, 250)
+	for i := range list {
+		list[i] = i
+	}
+	for _, c := range []struct {
+		page                 string
+		first, last          int
+		before, after, holds string
+	}{{"", 1, 100, "", "2", ""}, {"2", 101, 200, "1", "3", ""}, {"3", 201, 250, "2", "", ""}, {"9", 201, 250, "2", "", ""}, {"-1", 1, 100, "", "2", ""}, {"x", 1, 100, "", "2", ""}} {
+		v := &visit{r: httptest.NewRequest(http.MethodGet, "/ui/keys?page="+c.page, http.NoBody)}
+		e := cut(v, list)
+		if e.First != c.first || e.Last != c.last || e.All != 250 || e.Before != c.before || e.After != c.after || e.Rows[0] != c.first-1 {
+			t.Errorf("page %q: %d to %d of %d, before %q, after %q", c.page, e.First, e.Last, e.All, e.Before, e.After)
+		}
+	}
+	if e := cut(&visit{r: httptest.NewRequest(http.MethodGet, "/ui/keys", http.NoBody)}, []int(nil)); len(e.Rows) != 0 || e.After != "" {
+		t.Errorf("an empty list: %+v", e)
+	}
+}
+
+func TestCharts(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	costs := &admin.Costs{}
+	for i := range 10 {
+		costs.Rows = append(costs.Rows, admin.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), Team: string(rune('a' + i)), USD: "1"})
+	}
+	costs.Rows[0].USD = "5.5"
+	sums := groups(costs, "team")
+	c := newChart(costs, "team", sums)
+	if len(c.Series) != maxSeries || c.Series[0] != "a" || c.Series[maxSeries-1] != "all others" {
+		t.Errorf("series %q", c.Series)
+	}
+	if len(c.Columns) != 2 || c.Columns[0].Label != "2026-11-01" || c.Columns[0].Total != 9.5 || c.Top != 9.5 {
+		t.Errorf("columns %+v", c)
+	}
+	if b := c.Columns[0].Boxes[0]; b.Height != "115.8" || b.Y != "84.2" || b.Title != "2026-11-01, a: 5.50 USD" {
+		t.Errorf("the first box: %+v", b)
+	}
+	for _, g := range []struct {
+		budget admin.Budget
+		want   gauge
+	}{
+		{admin.Budget{Limit: "10", Used: "5", Reserved: "1"}, gauge{"50.0", "10.0", "50.0", 60, "fine", "5 used and 1 reserved of 10"}},
+		{admin.Budget{Limit: "10", Used: "8", Reserved: "0"}, gauge{"80.0", "0.0", "80.0", 80, "near", "8 used and 0 reserved of 10"}},
+		{admin.Budget{Limit: "10", Used: "20", Reserved: "5"}, gauge{"100.0", "0.0", "100.0", 250, "full", "20 used and 5 reserved of 10"}},
+	} {
+		if got := newGauge(g.budget); got != g.want {
+			t.Errorf("%+v: %+v, want %+v", g.budget, got, g.want)
+		}
+	}
+}

@@ -1,0 +1,613 @@
+package ui_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// text is a configuration with an admin of each role, and one who is bound to an organisation.
+const text = `
+platform: {base_url: "PLATFORM"}
+redis: {embedded: true}
+admin: {admins: [
+  {name: vera, sha256: SHA256(token_vera), roles: [viewer]},
+  {name: olga, sha256: SHA256(token_olga), roles: [operator]},
+  {name: anna, sha256: SHA256(token_anna), roles: [approver]},
+  {name: root, sha256: SHA256(token_root), roles: [admin]},
+  {name: bond, sha256: SHA256(token_bond), roles: [viewer], org: acme}]}
+orgs:
+  - id: acme
+    credential: {env: KEY}
+    teams: [{id: research, budget: {per_hour: 5}}]
+    idle: {for: 1h}
+    policies: [{policy: gpu_count, params: {max_per_pod: 2}}]
+    keys: [{id: ann, team: research, sha256: SHA256(key_of_ann), limits: {minute: 600}}]
+  - id: globex
+    credential: {env: OTHER}
+    keys: [{id: bob, sha256: SHA256(key_of_bob)}]
+`
+
+// console is a gateway and its operators' listener.
+type console struct {
+	*httptest.Server
+
+	gateway *gateway.Gateway
+	text    string
+}
+
+// start runs a gateway over a store.
+func start(t *testing.T, text string, store *miniredis.Miniredis) *console {
+	t.Helper()
+	p := platform.RunT(t)
+	c := &console{text: strings.Replace(text, "PLATFORM", p.URL, 1)}
+	c.gateway = world.Gateway(t, c.config(t, c.text), gateway.Deps{Redis: world.Redis(t, store.Addr())})
+	c.Server = httptest.NewServer(c.gateway.AdminHandler())
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *console) config(t *testing.T, text string) settings.Config {
+	t.Helper()
+	return world.Configuration(t, text, map[string]string{"KEY": platform.DefaultKey, "OTHER": "platform-key-of-globex"})
+}
+
+// person is a browser without scripts.
+type person struct {
+	t    *testing.T
+	http *http.Client
+}
+
+// visitor returns somebody who is not logged in, and follows no redirect.
+func (c *console) visitor(t *testing.T) *person {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := *c.Client()
+	client.Jar, client.CheckRedirect = jar, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &person{t, &client}
+}
+
+// as returns somebody who has logged in.
+func (c *console) as(t *testing.T, name string) *person {
+	t.Helper()
+	p := c.visitor(t)
+	if status, _, body := p.post(c.URL+"/ui/login", url.Values{"token": {"token_" + name}}); status != http.StatusSeeOther {
+		t.Fatalf("login as %s: %d %s", name, status, body)
+	}
+	return p
+}
+
+func (p *person) do(r *http.Request) (int, http.Header, string) {
+	p.t.Helper()
+	res, err := p.http.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return res.StatusCode, res.Header, string(body)
+}
+
+func (p *person) get(address string) (int, http.Header, string) {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, http.NoBody)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.do(r)
+}
+
+func (p *person) post(address string, form url.Values, header ...string) (int, http.Header, string) {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return p.do(r)
+}
+
+// pages are all pages without parameters.
+var pages = []string{"/ui/", "/ui/spend", "/ui/resources", "/ui/decisions", "/ui/explain", "/ui/approvals", "/ui/keys", "/ui/limits", "/ui/policies", "/ui/policies?held=1", "/ui/legacy", "/ui/fleet"}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.visitor(t)
+	status, header, _ := p.get(c.URL + "/ui/keys?org=acme")
+	if want := "/ui/login?next=%2Fui%2Fkeys%3Forg%3Dacme"; status != http.StatusSeeOther || header.Get("Location") != want {
+		t.Fatalf("a page before the login: %d to %q, want 303 to %q", status, header.Get("Location"), want)
+	}
+	if status, _, body := p.get(c.URL + header.Get("Location")); status != http.StatusOK || !strings.Contains(body, `value="/ui/keys?org=acme"`) || strings.Contains(body, "<nav") {
+		t.Errorf("the login page: %d %s", status, body)
+	}
+	if status, _, body := p.post(c.URL+"/ui/login", url.Values{"token": {"token_nobody"}}); status != http.StatusUnauthorized || !strings.Contains(body, "an admin token is required") {
+		t.Errorf("a wrong token: %d %s", status, body)
+	}
+	status, header, _ = p.post(c.URL+"/ui/login", url.Values{"token": {" token_vera\n"}, "next": {"/ui/keys?org=acme"}})
+	cookie := header.Get("Set-Cookie")
+	if status != http.StatusSeeOther || header.Get("Location") != "/ui/keys?org=acme" {
+		t.Fatalf("the right token: %d to %q", status, header.Get("Location"))
+	}
+	if want := regexp.MustCompile(`^tollgate_session=[A-Z2-7]{52}; Path=/ui; Max-Age=28800; HttpOnly; SameSite=Lax$`); !want.MatchString(cookie) {
+		t.Errorf("cookie %q, want %s", cookie, want)
+	}
+	if status, _, body := p.get(c.URL + "/ui/keys?org=acme"); status != http.StatusOK || !strings.Contains(body, "vera") || !strings.Contains(body, "ann") {
+		t.Errorf("a page after the login: %d %s", status, body)
+	}
+	if status, header, _ = p.post(c.URL+"/ui/logout", nil); status != http.StatusSeeOther || header.Get("Location") != "/ui/login" || !strings.Contains(header.Get("Set-Cookie"), "Max-Age=0") {
+		t.Errorf("logout: %d %v", status, header)
+	}
+	if status, _, _ := p.get(c.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("a page after the logout: %d, want 303", status)
+	}
+}
+
+// A login leads to a page of the console and nowhere else.
+func TestLoginLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	for _, next := range []string{"https://evil.example/ui/", "//evil.example/ui/", "/admin/status", `/\evil.example`, `/ui/\..`, "/ui/login", "javascript:alert(1)", "/uix", ""} {
+		_, header, _ := c.visitor(t).post(c.URL+"/ui/login", url.Values{"token": {"token_vera"}, "next": {next}})
+		if header.Get("Location") != "/ui/" {
+			t.Errorf("next %q leads to %q, want /ui/", next, header.Get("Location"))
+		}
+	}
+}
+
+func TestCookiesOverTLS(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	c.Server = httptest.NewTLSServer(c.gateway.AdminHandler())
+	t.Cleanup(c.Close)
+	_, header, _ := c.visitor(t).post(c.URL+"/ui/login", url.Values{"token": {"token_vera"}})
+	if !strings.Contains(header.Get("Set-Cookie"), "; Secure") {
+		t.Errorf("cookie %q, want Secure", header.Get("Set-Cookie"))
+	}
+}
+
+// Wrong tokens are slowed as those at the API are.
+func TestGuessedTokensAreSlowed(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.visitor(t)
+	for range 1000 {
+		status, header, _ := p.post(c.URL+"/ui/login", url.Values{"token": {"guess"}})
+		if status == http.StatusTooManyRequests {
+			if header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+			c.as(t, "vera") // the right one passes
+			return
+		}
+	}
+	t.Error("a thousand wrong tokens were not slowed")
+}
+
+// A session is valid at every gateway, and so is its end.
+func TestSessionsHoldAtEveryGateway(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	one, other := start(t, text, store), start(t, text, store)
+	p := one.as(t, "vera") // cookies do not tell ports apart
+	if status, _, _ := p.get(other.URL + "/ui/"); status != http.StatusOK {
+		t.Errorf("the other gateway: %d, want 200", status)
+	}
+	stolen := *p.http
+	stolen.Jar, _ = cookiejar.New(nil)
+	at, err := url.Parse(one.URL + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stolen.Jar.SetCookies(at, p.http.Jar.Cookies(at))
+	copied := &person{t, &stolen}
+	if status, _, _ := copied.get(one.URL + "/ui/"); status != http.StatusOK {
+		t.Fatalf("a copy of the cookie: %d, want 200", status)
+	}
+	p.post(other.URL+"/ui/logout", nil)
+	if status, _, _ := copied.get(one.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("a copy of the cookie after the logout: %d, want 303", status)
+	}
+	p = one.as(t, "vera")
+	store.FastForward(8*time.Hour + time.Second)
+	if status, _, _ := p.get(one.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("after eight hours: %d, want 303", status)
+	}
+}
+
+// A session has the rights of its token at each request, and none after the token is taken away.
+func TestSessionsEndWithTheirTokens(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	form := url.Values{"org": {"acme"}}
+	if status, _, body := p.post(c.URL+"/ui/limits/reset", form); status != http.StatusSeeOther {
+		t.Fatalf("an admin: %d %s", status, body)
+	}
+	if err := c.gateway.Swap(c.config(t, strings.Replace(c.text, "roles: [admin]", "roles: [viewer]", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := p.post(c.URL+"/ui/limits/reset", form); status != http.StatusForbidden {
+		t.Errorf("a viewer by now: %d, want 403", status)
+	}
+	if err := c.gateway.Swap(c.config(t, strings.Replace(c.text, "token_root", "token_other", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := p.get(c.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("without a token: %d, want 303", status)
+	}
+}
+
+// What the store has of a session lets nobody in, and yields no token.
+func TestTheStoreHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	c := start(t, text, store)
+	p := c.as(t, "vera")
+	at, err := url.Parse(c.URL + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := []string{"token_vera", p.http.Jar.Cookies(at)[0].Value}
+	if dump := store.Dump(); !strings.Contains(dump, "keys:sessions:") || strings.Contains(dump, secrets[0]) || strings.Contains(dump, secrets[1]) {
+		t.Errorf("the store has %s", dump)
+	}
+	value := p.http.Jar.Cookies(at)[0].Value
+	_, _, body := p.get(c.URL + "/ui/keys")
+	if strings.Contains(body, value) {
+		t.Error("a page shows the value of the cookie")
+	}
+}
+
+func TestTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	c := start(t, text, store)
+	p := c.as(t, "vera")
+	store.SetError("away")
+	defer store.SetError("")
+	if status, _, body := p.get(c.URL + "/ui/"); status != http.StatusServiceUnavailable || !strings.Contains(body, "the shared store does not answer") {
+		t.Errorf("a page: %d %s", status, body)
+	}
+	if status, _, _ := c.visitor(t).post(c.URL+"/ui/login", url.Values{"token": {"token_vera"}}); status != http.StatusServiceUnavailable {
+		t.Errorf("login: %d, want 503", status)
+	}
+}
+
+// No route of the API reads the cookie, on either listener.
+func TestNoRouteOfTheAPIReadsTheCookie(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	at, err := url.Parse(c.URL + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := p.http.Jar.Cookies(at)[0]
+	asked := 0
+	for _, r := range gateway.AdminRows() {
+		if r.Role == row.Anyone {
+			continue
+		}
+		asked++
+		req := httptest.NewRequest(r.Method(), c.URL+strings.Replace(r.Path(), "{id}", "x", 1)+"?org=acme", http.NoBody)
+		req.AddCookie(cookie)
+		w := httptest.NewRecorder()
+		c.gateway.AdminHandler().ServeHTTP(w, req)
+		if w.Code != http.StatusUnauthorized {
+			t.Errorf("%s with the cookie: %d, want 401", r.Pattern, w.Code)
+		}
+	}
+	if asked < 30 {
+		t.Errorf("%d routes were asked", asked)
+	}
+	req := httptest.NewRequest(http.MethodGet, "/v2/pods", http.NoBody)
+	req.AddCookie(cookie)
+	w := httptest.NewRecorder()
+	c.gateway.Handler().ServeHTTP(w, req)
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("the data listener with the cookie: %d, want 401", w.Code)
+	}
+}
+
+// Each action requires the role of its row, and a bound admin acts in no other organisation.
+func TestEveryRoleByEveryAction(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	roles := map[string]row.Role{"vera": row.Viewer, "olga": row.Operator, "anna": row.Approver, "root": row.Admin, "bond": row.Viewer}
+	people := make(map[string]*person)
+	for name := range roles {
+		people[name] = c.as(t, name)
+	}
+	actions := 0
+	for _, r := range gateway.AdminRows() {
+		if !r.Changes {
+			continue
+		}
+		actions++
+		path := c.URL + "/ui" + strings.TrimPrefix(r.Path(), "/admin")
+		if status, header, _ := c.visitor(t).post(path, nil); status != http.StatusSeeOther || header.Get("Location") != "/ui/login" {
+			t.Errorf("%s without a session: %d to %q, want 303 to the login", r.Pattern, status, header.Get("Location"))
+		}
+		if status, _, _ := people["root"].get(path); status != http.StatusMethodNotAllowed {
+			t.Errorf("GET %s: %d, want 405", path, status)
+		}
+		for name, role := range roles {
+			allowed := role == row.Admin || role == r.Role
+			status, _, body := people[name].post(path, url.Values{"org": {"acme"}, "back": {"/ui/fleet"}})
+			if refused := status == http.StatusForbidden; refused == allowed {
+				t.Errorf("%s as %s: %d %s", r.Pattern, name, status, body)
+			}
+		}
+	}
+	if actions < 10 {
+		t.Errorf("%d actions", actions)
+	}
+	if status, _, _ := people["bond"].get(c.URL + "/ui/keys?org=globex"); status != http.StatusForbidden {
+		t.Errorf("keys of another organisation: %d, want 403", status)
+	}
+}
+
+// Everybody sees the pages that the navigation has, and gets 403 from the others.
+func TestPagesByRole(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	for _, name := range []string{"vera", "root", "bond"} {
+		p := c.as(t, name)
+		_, _, first := p.get(c.URL + "/ui/")
+		for _, page := range pages {
+			path, _, _ := strings.Cut(page, "?")
+			listed := strings.Contains(first, `<li><a href="`+path+`?org=acme"`)
+			status, _, body := p.get(c.URL + page)
+			want := http.StatusForbidden
+			if listed {
+				want = http.StatusOK
+			}
+			if status != want {
+				t.Errorf("%s as %s: %d, want %d: %s", page, name, status, want, body)
+			}
+		}
+		if bound := strings.Contains(first, "/ui/fleet"); bound == (name == "bond") {
+			t.Errorf("the navigation of %s has the fleet: %t", name, bound)
+		}
+		if acts := strings.Contains(first, "globex"); acts == (name == "bond") {
+			t.Errorf("the page of %s names globex: %t", name, acts)
+		}
+	}
+	_, _, keys := c.as(t, "vera").get(c.URL + "/ui/keys?org=acme")
+	if strings.Contains(keys, "/ui/keys/create") {
+		t.Error("a viewer is offered to make keys")
+	}
+}
+
+// inline is markup that the policy of pages forbids.
+var inline = regexp.MustCompile(`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|https?://`)
+
+func TestHeadersOfPages(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	for _, page := range slices.Concat(pages, []string{"/ui/login", "/ui/decisions/none", "/ui/nothing"}) {
+		_, header, body := p.get(c.URL + page)
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+			"Cache-Control":           "no-store",
+			"X-Content-Type-Options":  "nosniff",
+			"Referrer-Policy":         "same-origin",
+		} {
+			if got := header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", page, name, got, want)
+			}
+		}
+		if found := inline.FindString(body); found != "" {
+			t.Errorf("%s has %q", page, found)
+		}
+	}
+	if status, header, _ := p.get(c.URL + "/ui/style.css"); status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), "text/css") {
+		t.Errorf("the style: %d %s", status, header.Get("Content-Type"))
+	}
+}
+
+// Pages of other sites change nothing.
+func TestFormsOfOtherSites(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
+		for _, path := range []string{"/ui/limits/reset", "/ui/login", "/ui/logout", "/ui/explain"} {
+			if status, _, _ := p.post(c.URL+path, url.Values{"org": {"acme"}, "token": {"token_vera"}}, header...); status != http.StatusForbidden {
+				t.Errorf("%s with %q: %d, want 403", path, header, status)
+			}
+		}
+	}
+}
+
+// Beyond loopback the console is served over TLS only.
+func TestBeyondLoopback(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	for address, want := range map[string]int{"192.0.2.1:8081": http.StatusForbidden, "127.0.0.1:8081": http.StatusOK, "[::1]:8081": http.StatusOK} {
+		local, err := net.ResolveTCPAddr("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "/ui/login", http.NoBody)
+		w := httptest.NewRecorder()
+		c.gateway.AdminHandler().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local))))
+		if w.Code != want {
+			t.Errorf("at %s: %d, want %d", address, w.Code, want)
+		}
+	}
+}
+
+func TestTheConsoleCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	c := start(t, strings.Replace(text, "admin: {", "admin: {console: false, ", 1), miniredis.RunT(t))
+	if status, _, _ := c.visitor(t).get(c.URL + "/ui/"); status != http.StatusNotFound {
+		t.Errorf("the console: %d, want 404", status)
+	}
+}
+
+// Where no token is required, the console asks for none, and names that can be pointed here are refused.
+func TestWithoutAnyAdmin(t *testing.T) {
+	t.Parallel()
+	open := regexp.MustCompile(`(?s)admin: \{.*?\]\}\n`).ReplaceAllString(text, "")
+	c := start(t, open, miniredis.RunT(t))
+	p := c.visitor(t)
+	if status, _, body := p.get(c.URL + "/ui/"); status != http.StatusOK || !strings.Contains(body, "No token is required") {
+		t.Errorf("the first page: %d %s", status, body)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/ui/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "console.evil.example"
+	if status, _, _ := p.do(r); status != http.StatusMisdirectedRequest {
+		t.Errorf("under another name: %d, want 421", status)
+	}
+}
+
+// An action is recorded as the call of the API would be, under the name of the person.
+func TestActionsAreAudited(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	c := start(t, text+"audit: {file: {path: "+file+"}}\n", miniredis.RunT(t))
+	if status, header, body := c.as(t, "olga").post(c.URL+"/ui/limits/reset", url.Values{"org": {"acme"}, "scope": {"key:ann"}, "back": {"/ui/limits?org=acme"}}); status != http.StatusSeeOther || header.Get("Location") != "/ui/limits?done=limits%2Freset&org=acme" {
+		t.Fatalf("%d to %q: %s", status, header.Get("Location"), body)
+	}
+	lines, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"who":"olga"`, `"operation":"POST /admin/limits/reset"`, `"query":"org=acme\u0026scope=key%3Aann"`, `"peer":"127.0.0.1"`} {
+		if !strings.Contains(string(lines), want) {
+			t.Errorf("the audit log lacks %s: %s", want, lines)
+		}
+	}
+}
+
+// A key is shown once when it is made, and its secret works.
+func TestKeysAreMadeRotatedAndRevoked(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	secret := regexp.MustCompile(`value="(tg_[A-Z0-9]+)"`)
+	status, _, body := p.post(c.URL+"/ui/keys/create", url.Values{
+		"org": {"acme"}, "id": {"batch"}, "team": {"research"}, "roles": {"viewer", "operator"}, "expires": {"2099-01-01"},
+		"limit.minute": {"7"}, "limit.hour": {""}, "budget.per_hour": {"1.5"}, "back": {"/ui/keys"},
+	})
+	made := secret.FindStringSubmatch(body)
+	if status != http.StatusOK || made == nil {
+		t.Fatalf("make: %d %s", status, body)
+	}
+	calls := func(key string) int {
+		r := httptest.NewRequest(http.MethodGet, "/v2/pods", http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+key)
+		w := httptest.NewRecorder()
+		c.gateway.Handler().ServeHTTP(w, r)
+		return w.Code
+	}
+	if got := calls(made[1]); got != http.StatusOK {
+		t.Errorf("a call with the new key: %d", got)
+	}
+	_, _, list := p.get(c.URL + "/ui/keys?org=acme")
+	for _, want := range []string{"batch", "7 a minute", "per hour 1.5", "2099-01-01 00:00 UTC", "root"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list lacks %q", want)
+		}
+	}
+	if strings.Contains(list, made[1]) {
+		t.Error("the list shows the secret")
+	}
+	_, _, body = p.post(c.URL+"/ui/keys/rotate", url.Values{"org": {"acme"}, "id": {"batch"}, "overlap": {"0s"}})
+	next := secret.FindStringSubmatch(body)
+	if next == nil || next[1] == made[1] || calls(made[1]) != http.StatusUnauthorized || calls(next[1]) != http.StatusOK {
+		t.Errorf("rotate: %s", body)
+	}
+	if status, _, body := p.post(c.URL+"/ui/keys/revoke", url.Values{"org": {"acme"}, "id": {"batch"}}); status != http.StatusSeeOther || calls(next[1]) != http.StatusUnauthorized {
+		t.Errorf("revoke: %d %s", status, body)
+	}
+	if status, _, body := p.post(c.URL+"/ui/keys/create", url.Values{"org": {"acme"}, "id": {"ann"}, "limit.minute": {"many"}}); status != http.StatusUnprocessableEntity || !strings.Contains(body, "limits.minute: expected an integer") {
+		t.Errorf("a limit that is no number: %d %s", status, body)
+	}
+}
+
+// The message after an action is one of the program's.
+func TestNoTextOfTheAddressIsShown(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "vera")
+	if _, _, body := p.get(c.URL + "/ui/?done=limits/reset"); !strings.Contains(body, "Done: Empty the windows") {
+		t.Error("the message is missing")
+	}
+	if _, _, body := p.get(c.URL + "/ui/?done=your+account+is+locked"); strings.Contains(body, `role="status"`) {
+		t.Error("a text of the address is shown as a message")
+	}
+	status, _, body := p.get(c.URL + "/ui/decisions?team=%3Cb%3Enobody&since=%22%3E%3Cimg%3E")
+	if status != http.StatusNotFound && status != http.StatusBadRequest || strings.Contains(body, "<b>nobody") || strings.Contains(body, "<img>") {
+		t.Errorf("parameters that are wrong: %d %s", status, body)
+	}
+}
+
+// What is shown of spend can be downloaded, and a cell is no formula.
+func TestSpendAsCSV(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "bond")
+	status, header, body := p.get(c.URL + "/ui/spend.csv?by=team,key")
+	if status != http.StatusOK || header.Get("Content-Disposition") != `attachment; filename="spend-acme.csv"` || !strings.HasPrefix(body, "start,end,team,key,usd\n") {
+		t.Errorf("%d %v %q", status, header, body)
+	}
+	if status, _, _ := p.get(c.URL + "/ui/spend.csv?org=globex"); status != http.StatusForbidden {
+		t.Errorf("another organisation: %d, want 403", status)
+	}
+}
+
+// A dry run says what would become of a call.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	body, err := json.Marshal(map[string]any{"name": "x", "image": "i:1", "gpu": map[string]any{"id": "NVIDIA L4", "count": 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, page := c.as(t, "vera").post(c.URL+"/ui/explain", url.Values{"org": {"acme"}, "method": {"POST"}, "path": {"/v2/pods"}, "key": {"ann"}, "body": {string(body)}})
+	if status != http.StatusOK || !strings.Contains(page, "3 GPUs per pod are more than the 2 allowed") {
+		t.Errorf("%d %s", status, page)
+	}
+	if status, _, page := c.as(t, "vera").post(c.URL+"/ui/explain", url.Values{"org": {"acme"}, "path": {"/v2/pods"}, "key": {"nobody"}}); status != http.StatusBadRequest || !strings.Contains(page, "nobody") {
+		t.Errorf("an unknown key: %d %s", status, page)
+	}
+}
