@@ -2,7 +2,9 @@ package ui
 
 import (
 	"cmp"
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
@@ -53,22 +55,14 @@ func newChart(costs *admin.Costs, by string, groups []sum) chart {
 	if len(groups) > maxSeries {
 		c.Series[maxSeries-1] = "all others"
 	}
-	type cell struct {
-		label string
-		usd   [maxSeries]float64
+	cells := bucketsOf(costs)
+	at := make(map[string]int, len(cells))
+	for n := range cells {
+		at[cells[n].label] = n
 	}
-	var cells []cell
-	at := make(map[string]int)
 	for i := range costs.Rows {
 		r := &costs.Rows[i]
-		label := labelOf(r)
-		n, known := at[label]
-		if !known {
-			n = len(cells)
-			at[label] = n
-			cells = append(cells, cell{label: label})
-		}
-		cells[n].usd[series[groupOf(r, by)]] += decimal(r.USD)
+		cells[at[labelOf(r)]].usd[series[groupOf(r, by)]] += decimal(r.USD)
 	}
 	for _, x := range cells {
 		c.Top = max(c.Top, total(x.usd[:]))
@@ -93,6 +87,43 @@ func newChart(costs *admin.Costs, by string, groups []sum) chart {
 	return c
 }
 
+// cell is the costs of one bucket by the number of the group.
+type cell struct {
+	label string
+	usd   [maxSeries]float64
+}
+
+// maxColumns bounds the columns of a chart in which nothing was spent.
+const maxColumns = 366
+
+// bucketsOf returns an empty cell for each bucket of costs. Those without any costs are among them where buckets have one length and there
+// are not too many.
+func bucketsOf(costs *admin.Costs) (cells []cell) {
+	length := time.Duration(0)
+	if len(costs.Rows) > 0 {
+		length = costs.Rows[0].End.Sub(costs.Rows[0].Start)
+	}
+	known := make(map[string]bool)
+	add := func(r *admin.Cost) {
+		if label := labelOf(r); !known[label] {
+			known[label] = true
+			cells = append(cells, cell{label: label})
+		}
+	}
+	if length == time.Hour || length == 24*time.Hour {
+		if n := int(costs.To.Sub(costs.From) / length); n > 0 && n <= maxColumns {
+			for i := range n {
+				start := costs.From.Add(time.Duration(i) * length)
+				add(&admin.Cost{Start: start, End: start.Add(length)})
+			}
+		}
+	}
+	for i := range costs.Rows {
+		add(&costs.Rows[i])
+	}
+	return cells
+}
+
 func total(list []float64) (sum float64) {
 	for _, n := range list {
 		sum += max(0, n)
@@ -103,14 +134,21 @@ func total(list []float64) (sum float64) {
 // labelOf names a bucket: a day, or an hour of it.
 func labelOf(c *admin.Cost) string {
 	start := c.Start.UTC()
-	if start.Hour() != 0 || c.End.Sub(c.Start).Hours() == 1 {
+	if c.End.Sub(c.Start) == time.Hour {
 		return start.Format("2006-01-02 15:04")
 	}
 	return start.Format("2006-01-02")
 }
 
 func coordinate(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
-func dollars(n float64) string    { return strconv.FormatFloat(n, 'f', 2, 64) }
+
+// dollars writes an amount with cents, and a small one with its millionths.
+func dollars(n float64) string {
+	if n != 0 && math.Abs(n) < 0.01 {
+		return strconv.FormatFloat(n, 'f', 6, 64)
+	}
+	return strconv.FormatFloat(n, 'f', 2, 64)
+}
 
 // gauge is a budget as a bar: what is used, what is reserved, and the limit.
 type gauge struct {

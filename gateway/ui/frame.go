@@ -152,7 +152,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"usd": usd, "month": month, "short": short, "stamp": stamp, "age": age, "moment": moment, "gauge": newGauge, "pretty": pretty, "join": strings.Join,
+		"usd": usd, "dollars": dollars, "month": month, "short": short, "stamp": stamp, "age": age, "moment": moment, "gauge": newGauge, "pretty": pretty, "join": strings.Join,
 		"list": func(items ...string) []string { return items }, "words": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 		"both":    func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
 		"percent": func(share float64) string { return strconv.Itoa(int(math.Round(100*share))) + " %" },

@@ -543,7 +543,7 @@ func TestKeysAreMadeRotatedAndRevoked(t *testing.T) {
 		t.Errorf("a call with the new key: %d", got)
 	}
 	_, _, list := p.get(c.URL + "/ui/keys?org=acme")
-	for _, want := range []string{"batch", "7 a minute", "per hour 1.5", "2099-01-01 00:00 UTC", "root"} {
+	for _, want := range []string{"batch", "7 per minute", "per hour 1.5", "2099-01-01 00:00 UTC", "root"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %q", want)
 		}
