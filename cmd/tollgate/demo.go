@@ -183,6 +183,7 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 func greet(w io.Writer, data, admin, emulator string) error {
 	_, err := fmt.Fprintf(w, `tollgate demo
 
+  console   http://%[2]s/ui/   (spend, decisions, approvals and keys, in a browser)
   gateway   http://%[1]s   (v2 and the run interface at /v2, v1 at /v1, GraphQL at /graphql)
   admin     http://%[2]s   (readyz, metrics, admin/status, admin/limits?org=acme, admin/spend?org=acme)
   platform  %[3]s   (the emulator; callers never need it)

@@ -99,7 +99,7 @@ func style(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, assets, "assets/style.css")
 }
 
-// visit is one request of somebody who is known.
+// visit is one request of a known person.
 type visit struct {
 	*Console
 

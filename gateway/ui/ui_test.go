@@ -81,7 +81,7 @@ type person struct {
 	http *http.Client
 }
 
-// visitor returns somebody who is not logged in, and follows no redirect.
+// visitor returns a person who is not logged in, and follows no redirect.
 func (c *console) visitor(t *testing.T) *person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -93,7 +93,7 @@ func (c *console) visitor(t *testing.T) *person {
 	return &person{t, &client}
 }
 
-// as returns somebody who has logged in.
+// as returns a person who has logged in.
 func (c *console) as(t *testing.T, name string) *person {
 	t.Helper()
 	p := c.visitor(t)
