@@ -20,7 +20,7 @@ func sampled(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(readme), "Write `tollgate.yaml`:\n\n```yaml\n")
+	_, rest, _ := strings.Cut(string(readme), "\n```yaml\n")
 	text, _, ok := strings.Cut(rest, "```")
 	if !ok {
 		t.Fatal("README.md shows no tollgate.yaml")

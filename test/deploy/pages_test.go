@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
@@ -84,10 +86,13 @@ done 2> /dev/null' EXIT
 // scenes are the pages whose commands are run, by path, and what stands before each.
 func scenes() map[string]string {
 	return map[string]string{
-		"README.md": demonstrated, "docs/quickstart.md": "", "docs/budgets.md": "", "docs/dev.md": developed,
-		"docs/approvals.md": installed, "docs/graphql.md": installed, "docs/identity.md": installed, "docs/keys.md": installed,
-		"docs/operations.md": installed, "docs/repeats.md": installed, "docs/upgrade.md": installed, "docs/v1.md": installed,
-		"docs/tasks/first-policy.md": "", "docs/explain.md": installed, "docs/policies.md": installed, "docs/spend.md": budgeted(),
+		"README.md": demonstrated, "docs/dev.md": developed, "docs/spend.md": budgeted(),
+		"docs/tasks/first-gateway.md": "", "docs/tasks/first-policy.md": "", "docs/tasks/budgets.md": "", "docs/tasks/oidc.md": "",
+		"docs/tasks/kubernetes.md": "", "docs/tasks/tools.md": installed, "docs/tasks/refused.md": installed, "docs/tasks/old-scripts.md": installed,
+		"docs/tasks/upgrade.md": installed,
+		"docs/approvals.md":     installed, "docs/explain.md": installed, "docs/graphql.md": installed, "docs/identity.md": installed,
+		"docs/keys.md": installed, "docs/operations.md": installed, "docs/policies.md": installed, "docs/repeats.md": installed,
+		"docs/v1.md": installed,
 	}
 }
 
@@ -223,7 +228,10 @@ func runPage(t *testing.T, page, before string) {
 		// A machine busy with other tests takes longer over a verdict than callers wait.
 		all[i].commands = strings.Replace(all[i].commands, "\norgs:\n", "\npolicies: {deadline: 10s}\nlimits: {timeout: 10s}\norgs:\n", 1)
 	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", script(before, all))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script(before, all))
+	cmd.WaitDelay = time.Second
 	cmd.Dir, cmd.Env = checkout, append(os.Environ(), admin, "EXAMPLES="+examples, "TMPDIR="+t.TempDir(), "PATH="+filepath.Join(checkout, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {

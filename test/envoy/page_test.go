@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
-// harness is what the test adds around the commands of docs/envoy.md, in one shell: it
+// harness is what the test adds around the commands of docs/tasks/envoys.md, in one shell: it
 // waits where a reader looks, and kills and stops gateways while curl calls.
 const harness = `set -u
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
@@ -38,7 +38,7 @@ done
 echo played
 `
 
-// What docs/envoy.md says to type, in at most ten lines, gives two Envoys before two
+// What docs/tasks/envoys.md says to type, in at most ten lines, gives two Envoys before two
 // gateways; either gateway can be killed or stopped, and a loop of curl sees nothing.
 func TestThePage(t *testing.T) {
 	t.Parallel()
@@ -61,7 +61,7 @@ func playPage(t *testing.T, topology string) {
 			t.Skip(err)
 		}
 	}
-	page, err := os.ReadFile("../../docs/envoy.md")
+	page, err := os.ReadFile("../../docs/tasks/envoys.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func playPage(t *testing.T, topology string) {
 // given are the tens of the ports that freePorts has given.
 var given sync.Map //nolint:gochecknoglobals // the ports of one machine
 
-// freePorts replaces the ports of docs/envoy.md by free ones. Those of a gateway, and
+// freePorts replaces the ports of docs/tasks/envoys.md by free ones. Those of a gateway, and
 // those of the Envoys' admin interfaces, differ in their last digit only.
 func freePorts(t *testing.T) *strings.Replacer {
 	t.Helper()
