@@ -1,0 +1,122 @@
+package prose_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/prose"
+)
+
+// bar bounds the figures of a page.
+type bar struct {
+	headless float64 // at most
+	you      float64 // at least
+	median   int     // at most
+	long     int     // at most
+}
+
+// aim is the bar of every page that has no row.
+var aim = bar{headless: 1, you: 4, median: 16} //nolint:gochecknoglobals // a constant
+
+// rows are the bars of the pages that are not there yet: their figures when they were last rewritten. A row only comes closer to the aim, and
+// goes when its page is there.
+func rows() map[string]bar {
+	return map[string]bar{
+		"docs/approvals.md":     {headless: 11.8, you: 0, median: 16, long: 1},
+		"docs/architecture.md":  {headless: 13.7, you: 0, median: 16, long: 3},
+		"docs/balancers.md":     {headless: 8.9, you: 0, median: 16, long: 0},
+		"docs/benchmarks.md":    {headless: 4.6, you: 0, median: 16, long: 2},
+		"docs/capacity.md":      {headless: 8.9, you: 4, median: 16, long: 0},
+		"docs/clients.md":       {headless: 8.2, you: 4, median: 16, long: 0},
+		"docs/configuration.md": {headless: 7.5, you: 0, median: 16, long: 0},
+		"docs/dev-wire.md":      {headless: 1.6, you: 0, median: 16, long: 0},
+		"docs/emulator.md":      {headless: 4.6, you: 0.6, median: 16, long: 2},
+		"docs/envoy.md":         {headless: 4.6, you: 1.2, median: 16, long: 4},
+		"docs/errors.md":        {headless: 11.1, you: 0, median: 16, long: 0},
+		"docs/explain.md":       {headless: 14.9, you: 0, median: 16, long: 0},
+		"docs/graphql.md":       {headless: 4.4, you: 0, median: 16, long: 5},
+		"docs/identity.md":      {headless: 12.3, you: 0, median: 16, long: 2},
+		"docs/keys.md":          {headless: 8.7, you: 0.7, median: 16, long: 0},
+		"docs/logs.md":          {headless: 14.3, you: 0, median: 16, long: 0},
+		"docs/metrics.md":       {headless: 6.1, you: 0, median: 16, long: 0},
+		"docs/migrate.md":       {headless: 19.5, you: 1.2, median: 16, long: 1},
+		"docs/operations.md":    {headless: 6.4, you: 1.3, median: 16, long: 7},
+		"docs/procedures.md":    {headless: 1, you: 4, median: 16, long: 1},
+		"docs/ratelimits.md":    {headless: 9.8, you: 0.2, median: 16, long: 14},
+		"docs/repeats.md":       {headless: 8.3, you: 1.6, median: 16, long: 0},
+		"docs/run.md":           {headless: 5.6, you: 0.7, median: 16, long: 0},
+		"docs/runbooks.md":      {headless: 9.6, you: 0.6, median: 16, long: 0},
+		"docs/security.md":      {headless: 9.6, you: 0, median: 16, long: 0},
+		"docs/tasks/refused.md": {headless: 2.7, you: 4, median: 16, long: 0},
+		"docs/upgrade.md":       {headless: 12.1, you: 2, median: 16, long: 0},
+		"docs/v1.md":            {headless: 5.3, you: 0, median: 16, long: 4},
+		"docs/vocabulary.md":    {headless: 17, you: 0, median: 16, long: 0},
+	}
+}
+
+// met reports whether figures are within a bar.
+func (b bar) met(f prose.Figures) bool {
+	return f.Headless <= b.headless && f.You >= b.you && f.Median <= b.median && f.Long <= b.long
+}
+
+// pages returns the pages by hand: those of policies are made from their metadata, and decisions are a diary.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	const root = "../../"
+	all := map[string]string{}
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/tasks/*.md"} {
+		files, err := filepath.Glob(root + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[strings.TrimPrefix(filepath.ToSlash(file), root)] = string(text)
+		}
+	}
+	return all
+}
+
+// Pages are in plain English, by figures.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	all, excused := pages(t), rows()
+	for _, page := range slices.Sorted(maps.Keys(all)) {
+		f := prose.Measure(all[page])
+		t.Logf("%-30s %5d words, headless %5.2f, you %5.2f, median %2d, long %2d", page, f.Words, f.Headless, f.You, f.Median, f.Long)
+		row, has := excused[page]
+		switch {
+		case has && aim.met(f):
+			t.Errorf("%s meets the aim: delete its row", page)
+		case has && !row.met(f):
+			t.Errorf("%s: %+v, and its row is %+v: write plainer sentences", page, f, row)
+		case !has && !aim.met(f):
+			t.Errorf("%s: %+v, and the aim is %+v", page, f, aim)
+		}
+		delete(excused, page)
+	}
+	for page := range excused {
+		t.Errorf("%s has a row and is no page", page)
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	const page = "# What runs here\n\nYou start it. What runs is counted, and callers who have a key pass.\n\n" +
+		"- Whoever wants more says so.\n- What is it?\n\n```sh\nwhat is not counted\n```\n\n<!-- what is not -->\n| what is | in a row, of a table |\n"
+	f := prose.Measure(page)
+	got := []float64{f.Headless * float64(f.Words) / 1000, f.You * float64(f.Words) / 1000, float64(f.Median), float64(f.Long)}
+	if want := []float64{4, 1, 11, 0}; !slices.EqualFunc(got, want, func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }) {
+		t.Errorf("headless, you, median, long = %v, want %v", got, want)
+	}
+	if f := prose.Measure(strings.Repeat("word ", prose.Longest) + "end. Short enough for it."); f.Long != 1 {
+		t.Errorf("long = %d, want 1", f.Long)
+	}
+}
