@@ -26,7 +26,6 @@ var aim = bar{headless: 1, you: 4, median: 16} //nolint:gochecknoglobals // a co
 // goes when its page is there.
 func rows() map[string]bar {
 	return map[string]bar{
-		"docs/approvals.md":     {headless: 11.8, you: 0, median: 16, long: 1},
 		"docs/architecture.md":  {headless: 13.7, you: 0, median: 16, long: 3},
 		"docs/balancers.md":     {headless: 8.9, you: 0, median: 16, long: 0},
 		"docs/benchmarks.md":    {headless: 4.6, you: 0, median: 16, long: 2},
@@ -40,14 +39,12 @@ func rows() map[string]bar {
 		"docs/explain.md":       {headless: 14.9, you: 0, median: 16, long: 0},
 		"docs/graphql.md":       {headless: 4.4, you: 0, median: 16, long: 5},
 		"docs/identity.md":      {headless: 12.3, you: 0, median: 16, long: 2},
-		"docs/keys.md":          {headless: 8.7, you: 0.7, median: 16, long: 0},
 		"docs/logs.md":          {headless: 14.3, you: 0, median: 16, long: 0},
 		"docs/metrics.md":       {headless: 6.1, you: 0, median: 16, long: 0},
 		"docs/migrate.md":       {headless: 19.5, you: 1.2, median: 16, long: 1},
 		"docs/operations.md":    {headless: 6.4, you: 1.3, median: 16, long: 7},
 		"docs/procedures.md":    {headless: 1, you: 4, median: 16, long: 1},
 		"docs/ratelimits.md":    {headless: 9.8, you: 0.2, median: 16, long: 14},
-		"docs/repeats.md":       {headless: 8.3, you: 1.6, median: 16, long: 0},
 		"docs/run.md":           {headless: 5.6, you: 0.7, median: 16, long: 0},
 		"docs/runbooks.md":      {headless: 9.6, you: 0.6, median: 16, long: 0},
 		"docs/security.md":      {headless: 9.6, you: 0, median: 16, long: 0},
