@@ -37,7 +37,6 @@ func rows() map[string]bar {
 		"docs/envoy.md":         {headless: 4.6, you: 1.2, median: 16, long: 4},
 		"docs/errors.md":        {headless: 11.1, you: 0, median: 16, long: 0},
 		"docs/explain.md":       {headless: 14.9, you: 0, median: 16, long: 0},
-		"docs/graphql.md":       {headless: 4.4, you: 0, median: 16, long: 5},
 		"docs/identity.md":      {headless: 12.3, you: 0, median: 16, long: 2},
 		"docs/logs.md":          {headless: 14.3, you: 0, median: 16, long: 0},
 		"docs/metrics.md":       {headless: 6.1, you: 0, median: 16, long: 0},
@@ -45,12 +44,10 @@ func rows() map[string]bar {
 		"docs/operations.md":    {headless: 6.4, you: 1.3, median: 16, long: 7},
 		"docs/procedures.md":    {headless: 1, you: 4, median: 16, long: 1},
 		"docs/ratelimits.md":    {headless: 9.8, you: 0.2, median: 16, long: 14},
-		"docs/run.md":           {headless: 5.6, you: 0.7, median: 16, long: 0},
 		"docs/runbooks.md":      {headless: 9.6, you: 0.6, median: 16, long: 0},
 		"docs/security.md":      {headless: 9.6, you: 0, median: 16, long: 0},
 		"docs/tasks/refused.md": {headless: 2.7, you: 4, median: 16, long: 0},
 		"docs/upgrade.md":       {headless: 12.1, you: 2, median: 16, long: 0},
-		"docs/v1.md":            {headless: 5.3, you: 0, median: 16, long: 4},
 		"docs/vocabulary.md":    {headless: 17, you: 0, median: 16, long: 0},
 	}
 }
