@@ -41,7 +41,6 @@ func rows() map[string]bar {
 		"docs/logs.md":          {headless: 14.3, you: 0, median: 16, long: 0},
 		"docs/metrics.md":       {headless: 6.1, you: 0, median: 16, long: 0},
 		"docs/migrate.md":       {headless: 19.5, you: 1.2, median: 16, long: 1},
-		"docs/operations.md":    {headless: 6.4, you: 1.3, median: 16, long: 7},
 		"docs/procedures.md":    {headless: 1, you: 4, median: 16, long: 1},
 		"docs/ratelimits.md":    {headless: 9.8, you: 0.2, median: 16, long: 14},
 		"docs/runbooks.md":      {headless: 9.6, you: 0.6, median: 16, long: 0},
