@@ -35,17 +35,12 @@ func rows() map[string]bar {
 		"docs/emulator.md":      {headless: 4.6, you: 0.6, median: 16, long: 2},
 		"docs/envoy.md":         {headless: 4.6, you: 1.2, median: 16, long: 4},
 		"docs/errors.md":        {headless: 11.1, you: 0, median: 16, long: 0},
-		"docs/explain.md":       {headless: 14.9, you: 0, median: 16, long: 0},
-		"docs/identity.md":      {headless: 12.3, you: 0, median: 16, long: 2},
 		"docs/logs.md":          {headless: 14.3, you: 0, median: 16, long: 0},
 		"docs/metrics.md":       {headless: 5.9, you: 1.1, median: 16, long: 0},
-		"docs/migrate.md":       {headless: 19.5, you: 1.2, median: 16, long: 1},
 		"docs/procedures.md":    {headless: 1, you: 4, median: 16, long: 1},
 		"docs/ratelimits.md":    {headless: 9.8, you: 0.2, median: 16, long: 14},
 		"docs/runbooks.md":      {headless: 9.6, you: 0.6, median: 16, long: 0},
 		"docs/security.md":      {headless: 9.6, you: 0, median: 16, long: 0},
-		"docs/tasks/refused.md": {headless: 2.7, you: 4, median: 16, long: 0},
-		"docs/upgrade.md":       {headless: 12.1, you: 2, median: 16, long: 0},
 		"docs/vocabulary.md":    {headless: 17, you: 0, median: 16, long: 0},
 	}
 }
