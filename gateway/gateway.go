@@ -45,7 +45,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
-	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -54,6 +53,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
@@ -132,7 +132,7 @@ type Gateway struct {
 	approvals    *approval.Store
 	keys         *keyring
 	issuerKeys   *oidc.Keys
-	tokens       *revokedTokens
+	tokens       *tokens.Tokens
 	retired      *retired.Calls
 	streams      *filter.Streams
 	decisions    *decisions.Decisions
@@ -227,7 +227,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.streams = filter.NewStreams(g.streamAllowed)
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
 	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.Keys()), deps.Now, deps.Logger)
-	g.tokens = newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, cfg.Redis.Prefix.Tokens()), g.issuerKeys, deps.Now)
+	g.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: g.issuerKeys, Now: deps.Now, Config: g.config, Changed: g.streams.Recheck})
 	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.Approvals())
 	if err := g.newDecisions(&cfg); err != nil {
 		return nil, err
@@ -436,7 +436,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Spend:     g.money.Rows(),
 		Approvals: answers.Rows{Store: g.approvals, Org: g.org},
 		Keys:      adminKeys{g},
-		Tokens:    adminTokens{g},
+		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,
 
 		Policies:  g.policyStatus,

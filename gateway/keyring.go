@@ -299,7 +299,7 @@ func (k *keyring) failed(err error) {
 // changed, and puts them in force. Run does so every second.
 func (g *Gateway) RefreshKeys(ctx context.Context) error {
 	ids := orgs(g.current.Load().config)
-	tokens := g.refreshTokens(ctx)
+	tokens := g.tokens.Refresh(ctx)
 	of, changed, err := g.keys.refresh(ctx, ids)
 	if changed {
 		g.applyKeys(of...)

@@ -167,6 +167,11 @@ func Table() []Row {
 			May:     []string{"config/encryption", "gateway/balancer", "gateway/connlimit", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/wire"},
 			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
 		},
+		{
+			Package: "gateway/tokens",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/oidc", "gateway/record", "gateway/settings"},
+			Why:     "a feature: tokens of issuers are revoked",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

@@ -1,4 +1,4 @@
-package gateway
+package tokens
 
 import (
 	"cmp"
@@ -13,10 +13,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/record"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 const (
@@ -27,7 +30,35 @@ const (
 	// allTokens is what revocations are kept under in the place of an organisation, and
 	// the index that has them all.
 	allTokens = "all"
+	// changedHere is the version of what this gateway has changed when others had, too,
+	// which is none of the store's: one that forgets at once has none.
+	changedHere = "-"
+	// memory is how long a revocation is remembered at least.
+	memory = 30 * 24 * time.Hour
 )
+
+// Tokens revokes tokens of issuers.
+type Tokens struct {
+	deps    Deps
+	revoked *revokedTokens
+}
+
+// Deps are what tokens are revoked with. All are required.
+type Deps struct {
+	Redis redis.UniversalClient
+	// Issuers has the keys of issuers, which refuse what is revoked.
+	Issuers *oidc.Keys
+	Now     func() time.Time
+	// Config is the configuration in force.
+	Config func() *settings.Config
+	// Changed is called when other tokens are revoked.
+	Changed func()
+}
+
+// New returns tokens that are kept below a prefix.
+func New(prefix settings.Prefix, deps Deps) *Tokens {
+	return &Tokens{deps, newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, prefix.Tokens()), deps.Issuers, deps.Now)}
+}
 
 // revokedTokens is the tokens of issuers that were revoked: the store, and what this
 // gateway knows of it. What it knows is in force whether the store answers or not, and
@@ -137,20 +168,20 @@ func (r *revokedTokens) list() []oidc.Revocation {
 	return list
 }
 
-// refreshTokens reads which tokens were revoked, and ends the streams of those that are
+// Refresh reads which tokens were revoked, and ends the streams of those that are
 // now.
-func (g *Gateway) refreshTokens(ctx context.Context) error {
-	changed, err := g.tokens.refresh(ctx)
+func (t *Tokens) Refresh(ctx context.Context) error {
+	changed, err := t.revoked.refresh(ctx)
 	if changed {
-		g.streams.Recheck()
+		t.deps.Changed()
 	}
 	return err
 }
 
 // issuer returns an issuer by its id or URL, with the defaults of its settings: one of
 // callers', one of admins', or both.
-func (g *Gateway) issuer(name string) (oidc.Config, error) {
-	cfg := g.current.Load().config
+func (t *Tokens) issuer(name string) (oidc.Config, error) {
+	cfg := t.deps.Config()
 	var found []oidc.Config
 	for i := range cfg.Issuers {
 		if one := &cfg.Issuers[i]; one.ID == name || one.URL == name {
@@ -173,13 +204,16 @@ func (g *Gateway) issuer(name string) (oidc.Config, error) {
 	}).WithDefaults(), nil
 }
 
-// adminTokens is the tokens of issuers as the admin listener knows them.
-type adminTokens struct{ g *Gateway }
+// Rows is the tokens of issuers as the admin listener knows them.
+type Rows struct{ t *Tokens }
+
+// Rows returns what operators ask.
+func (t *Tokens) Rows() Rows { return Rows{t} }
 
 // Revoked implements admin.Tokens.
-func (a adminTokens) Revoked(ctx context.Context) ([]admin.RevokedToken, error) {
-	r := a.g.tokens
-	if err := a.g.refreshTokens(ctx); err != nil {
+func (a Rows) Revoked(ctx context.Context) ([]admin.RevokedToken, error) {
+	r := a.t.revoked
+	if err := a.t.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -194,26 +228,26 @@ func (a adminTokens) Revoked(ctx context.Context) ([]admin.RevokedToken, error) 
 }
 
 // Revoke implements admin.Tokens.
-func (a adminTokens) Revoke(ctx context.Context, issuer, token, subject, by string) (admin.RevokedToken, error) {
+func (a Rows) Revoke(ctx context.Context, issuer, token, subject, by string) (admin.RevokedToken, error) {
 	if (token == "") == (subject == "") || len(token) > maxClaim || len(subject) > maxClaim {
 		return admin.RevokedToken{}, admin.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
 	}
-	c, err := a.g.issuer(issuer)
+	c, err := a.t.issuer(issuer)
 	if err != nil {
 		return admin.RevokedToken{}, err
 	}
-	if err := a.g.refreshTokens(ctx); err != nil {
+	if err := a.t.Refresh(ctx); err != nil {
 		return admin.RevokedToken{}, err
 	}
-	now := a.g.deps.Now().UTC().Truncate(time.Second)
-	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(keyMemory, c.Lasts()))}
-	err = a.g.tokens.add(ctx, next)
+	now := a.t.deps.Now().UTC().Truncate(time.Second)
+	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(memory, c.Lasts()))}
+	err = a.t.revoked.add(ctx, next)
 	if errors.Is(err, record.ErrFull) {
 		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}
 	if err != nil {
 		return next, err
 	}
-	a.g.streams.Recheck()
+	a.t.deps.Changed()
 	return next, nil
 }
