@@ -1,30 +1,21 @@
 package gateway
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
+	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
-	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/graphql"
-	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
 // agent is how the gateway names itself to the platform.
@@ -43,11 +34,11 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := g.newEngine(cfg)
+	engine, err := g.engines.New(cfg, g.engine())
 	if err != nil {
 		return nil, err
 	}
-	first, gql, err := newTranslators(cfg, g.dialects)
+	legacy, err := dialects.New(cfg, g.dialects)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +49,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if description, ok := runs.Description(); ok {
 		pages = append(pages, description)
 	}
-	table, err := newTable(g.api, slices.Concat(localRoutes(pages), legacyRoutes(first), runs.Routes()))
+	table, err := dialects.Table(g.api, slices.Concat(localRoutes(pages), legacy.Routes(), runs.Routes()))
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +73,8 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		Reader: reader, Recorder: g.recorder,
 	}
 	count := &filter.Count{Recorder: g.recorder}
-	names := map[route.Dialect]filter.Namer{route.GraphQL: gql}
-	admit := filter.Admit{Names: names, Urgency: urgency(moves(first))}
+	names := legacy.Names()
+	admit := filter.Admit{Names: names, Urgency: legacy.Urgency()}
 	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
 	made := &filter.Once{Finder: finder, Addresses: addresses}
@@ -129,7 +120,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}
 	ports := filter.Ports{
 		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.money.Intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.billTypes.Observer(g.decisions.History),
-		Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
+		Translators: legacy.Translators(),
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
 			Streams: g.streams, WebSockets: g.webSockets,
@@ -157,7 +148,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		client:   client,
 		runs:     runs,
 		engine:   engine,
-		moves:    moves(first),
+		moves:    legacy.Moves(),
 		zones:    zones,
 		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
 		loaded:   g.deps.Now(),
@@ -184,97 +175,4 @@ func (g *Gateway) directory(cfg *settings.Config) (*identity.Directory, error) {
 		return nil, err
 	}
 	return cfg.Directory(g.issuers(cfg), authorities)
-}
-
-func (g *Gateway) newEngine(cfg *settings.Config) (*policies.Engine, error) {
-	orgs := make(map[string]policies.Config, len(cfg.Orgs))
-	for _, o := range cfg.Orgs {
-		section := o.Policies
-		var err error
-		if section.Bundle, err = g.keepBundle(o.ID, section.Bundle); err != nil {
-			return nil, err
-		}
-		orgs[o.ID] = section
-	}
-	deps := policies.Deps{Logger: g.deps.Logger, Changed: g.streams.Recheck}
-	if now := g.current.Load(); now != nil {
-		deps.Before = now.engine
-	}
-	return policies.NewEngine(cfg.Policies, orgs, deps)
-}
-
-// graphqlDoor gives the one GraphQL route the shape of a translator.
-type graphqlDoor struct{ *graphql.API }
-
-// Serve implements filter.Translator.
-func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
-	return d.API.Serve(ctx, in, call)
-}
-
-// newTranslators builds the legacy dialects.
-func newTranslators(cfg *settings.Config, deps translate.Deps) (*v1.API, graphqlDoor, error) {
-	rest, gql := cfg.V1, cfg.GraphQL
-	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
-	first, err := v1.New(rest, deps)
-	if err != nil {
-		return nil, graphqlDoor{}, err
-	}
-	second, err := graphql.New(gql, deps)
-	return first, graphqlDoor{second}, err
-}
-
-// legacyRoutes lists the routes of the legacy dialects.
-func legacyRoutes(first *v1.API) []route.Route {
-	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}}
-	for _, op := range first.Operations() {
-		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, Bodiless: op.Bodiless})
-	}
-	return routes
-}
-
-// moves maps the operations of v1 to those of v2 that take their place.
-func moves(first *v1.API) map[string][]string {
-	m := make(map[string][]string)
-	for _, op := range first.Operations() {
-		if op.V2 != "" {
-			m[op.ID] = []string{op.V2}
-		}
-	}
-	return m
-}
-
-// urgency says how urgent the operations of legacy dialects are, given those of v2
-// that take the place of v1's. That of a stop has a body which says so.
-func urgency(v1 map[string][]string) func(route.Dialect, string) overload.Priority {
-	return func(d route.Dialect, name string) overload.Priority {
-		successors := graphql.Successors(name)
-		if d == route.V1 {
-			successors = v1[name]
-		}
-		if len(successors) == 0 {
-			return overload.Read // it is answered here, or refused
-		}
-		if name == "stopPod" || name == "podStop" {
-			return overload.Lower
-		}
-		row, _ := operation.Of(successors[0])
-		return filter.Urgency(row.Verb)
-	}
-}
-
-// newTable builds the one table of all dialects' routes: those of the API's
-// description, and others.
-func newTable(api *schema.API, others []route.Route) (*route.Table, error) {
-	routes := make([]route.Route, 0, len(others)+64)
-	for _, op := range api.Operations() {
-		row, _ := operation.Of(op.ID)
-		routes = append(routes, route.Route{
-			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
-		})
-	}
-	t, err := route.NewTable(append(routes, others...))
-	if err != nil {
-		return nil, fmt.Errorf("routes: %w", err)
-	}
-	return t, nil
 }

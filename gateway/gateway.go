@@ -30,6 +30,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/billtypes"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/dialects"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
@@ -47,7 +49,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
@@ -141,6 +142,7 @@ type Gateway struct {
 	audit        *ship.Shipping
 	envoys       *xds.Server
 	listeners    *listen.Listeners
+	engines      *engines.Engines
 	current      atomic.Pointer[state]
 	swapped      chan struct{} // tells Run of a new state
 	status       *admin.Status
@@ -148,7 +150,6 @@ type Gateway struct {
 	changing sync.Mutex       // held while current is swapped; guards what follows
 	started  *settings.Config // of the process: what requires a restart is compared with it
 	closed   bool
-	bundles  string // directory of bundles that are persisted nowhere else, "" before the first
 }
 
 // state is one compiled configuration. It is immutable.
@@ -225,6 +226,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.late.Logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	g.streams = filter.NewStreams(g.streamAllowed)
+	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck}
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
 	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.Keys()), deps.Now, deps.Logger)
 	g.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: g.issuerKeys, Now: deps.Now, Config: g.config, Changed: g.streams.Recheck})
@@ -262,7 +264,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	if err := g.Swap(cfg); err != nil {
-		g.dropBundles()
+		g.engines.Close()
 		g.audit.Close()
 		return nil, err
 	}
@@ -295,12 +297,12 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	now := g.current.Load()
 	// What a dry run makes must not be remembered.
-	first, gql, err := newTranslators(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
+	legacy, err := dialects.New(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
 	return &explain.DryRun{
-		Pipeline: now.pipeline, Translators: map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: gql},
+		Pipeline: now.pipeline, Translators: legacy.Translators(),
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
 		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return tenants.Entries(now.config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
 	}, nil
@@ -345,6 +347,19 @@ func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 	return filter.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs.Of(h.About.Name))
 }
 
+// engine is that of the configuration in force, nil before the first.
+func (g *Gateway) engine() *policies.Engine {
+	if now := g.current.Load(); now != nil {
+		return now.engine
+	}
+	return nil
+}
+
+// policyStatus tells how the policies in force are doing.
+func (g *Gateway) policyStatus() []admin.PolicyStatus {
+	return engines.Status(g.engine(), g.org, g.catalog)
+}
+
 // reader reads at the platform under the configuration in force.
 func (g *Gateway) reader() *filter.Reader { return g.current.Load().reader }
 
@@ -369,7 +384,7 @@ func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
 	if o := p.g.org(org); err == nil && o != nil {
 		l = o.Prices.Apply(l)
 		if p.g.catalog.Last(org) == nil { // its policies were loaded before any list
-			p.g.tellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, p.g.deps.Now()))
+			p.g.engines.TellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, p.g.deps.Now()))
 		}
 	}
 	return l, err
@@ -488,7 +503,7 @@ func (g *Gateway) Close() {
 	defer g.changing.Unlock()
 	g.closed = true
 	g.current.Load().close()
-	g.dropBundles()
+	g.engines.Close()
 	g.audit.Close()
 }
 

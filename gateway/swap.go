@@ -61,7 +61,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 		}
 	}
 	for i := range cfg.Orgs {
-		g.tellUnlisted(&cfg.Orgs[i], g.catalog.Last(cfg.Orgs[i].ID))
+		g.engines.TellUnlisted(&cfg.Orgs[i], g.catalog.Last(cfg.Orgs[i].ID))
 	}
 	// Requests under way keep the old client; only its idle connections go.
 	old.close()

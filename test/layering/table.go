@@ -172,6 +172,16 @@ func Table() []Row {
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/oidc", "gateway/record", "gateway/settings"},
 			Why:     "a feature: tokens of issuers are revoked",
 		},
+		{
+			Package: "gateway/dialects",
+			May:     []string{"gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "policies/operation", "translate", "translate/graphql", "translate/v1"},
+			Why:     "the legacy dialects are made of the configuration, and the routes of all",
+		},
+		{
+			Package: "gateway/engines",
+			May:     []string{"gateway/admin", "gateway/settings", "policies", "policies/catalog", "policies/load"},
+			Why:     "policy engines are made of the configuration",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

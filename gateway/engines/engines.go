@@ -1,0 +1,119 @@
+package engines
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/load"
+)
+
+// Engines makes engines.
+type Engines struct {
+	// Logger is told what the engines have to say, Changed is called when other policies are in force.
+	Logger  *slog.Logger
+	Changed func()
+
+	bundles string // directory of bundles that are persisted nowhere else, "" before the first
+}
+
+// New makes the engine of a configuration, which begins with what the one before has, nil for none. It is not
+// called by two at once.
+func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
+	orgs := make(map[string]policies.Config, len(cfg.Orgs))
+	for _, o := range cfg.Orgs {
+		section := o.Policies
+		var err error
+		if section.Bundle, err = e.keepBundle(o.ID, section.Bundle); err != nil {
+			return nil, err
+		}
+		orgs[o.ID] = section
+	}
+	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{Logger: e.Logger, Changed: e.Changed, Before: before})
+}
+
+// keepBundle gives a bundle that is persisted nowhere a place for as long as
+// the gateway lives, so that a new configuration begins with the last good
+// bundle and not with none. The place is that of the bundle's own section:
+// another source, or another key, begins anew; how often it is looked at, and
+// whether it may drop policies, does not matter.
+func (e *Engines) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
+	if b == nil || b.Persist != "" {
+		return b, nil
+	}
+	if e.bundles == "" {
+		dir, err := os.MkdirTemp("", "tollgate-bundles-")
+		if err != nil {
+			return nil, fmt.Errorf("a place for policy bundles: %w", err)
+		}
+		e.bundles = dir
+	}
+	source := *b
+	source.Poll, source.Timeout, source.MayDrop = 0, 0, false
+	section, err := json.Marshal(&source)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(append([]byte(org+"\x00"), section...))
+	kept := *b
+	kept.Persist = filepath.Join(e.bundles, hex.EncodeToString(sum[:16])+".tar.gz")
+	return &kept, nil
+}
+
+// Close removes what was kept of bundles.
+func (e *Engines) Close() {
+	if e.bundles != "" {
+		_ = os.RemoveAll(e.bundles) // a temporary directory; the system has its own way with them
+	}
+}
+
+// Status tells how the policies in force are doing.
+func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *catalog.Catalog) []admin.PolicyStatus {
+	list := engine.Status()
+	out := make([]admin.PolicyStatus, len(list))
+	for i, s := range list {
+		out[i] = admin.PolicyStatus{Org: s.Org, Revision: s.Revision, Bundle: s.Bundle}
+		if !s.Fetched.IsZero() {
+			out[i].Fetched = s.Fetched.UTC().Format(time.RFC3339)
+		}
+		if s.Err != nil {
+			out[i].Fault = s.Err.Error()
+		}
+		if o := org(s.Org); o != nil {
+			out[i].Unlisted = unlisted(o, prices.Last(s.Org))
+		}
+	}
+	return out
+}
+
+// unlisted tells which names in an organisation's policies a list of the platform's
+// catalog, nil if none was read, does not have.
+func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
+	var out []string
+	for _, v := range load.Values(o.Policies.Policies) {
+		if meant, lacks := list.Lacks(v.Format, v.Text); lacks {
+			line := fmt.Sprintf("%s: %q is not in the platform's catalog", v.Path, v.Text)
+			if meant != "" {
+				line += fmt.Sprintf(", did you mean %q?", meant)
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// TellUnlisted logs the names in an organisation's policies that a list does not have.
+func (e *Engines) TellUnlisted(o *settings.Org, list *catalog.Snapshot) {
+	for _, line := range unlisted(o, list) {
+		e.Logger.Warn("a policy names what the platform does not have", "org", o.ID, "parameter", line)
+	}
+}
