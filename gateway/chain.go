@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -135,7 +136,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	for _, o := range cfg.Orgs {
 		zones[o.ID] = o.Zone
 	}
-	admins, err := admins(&cfg.Admin)
+	admins, err := check.Admins(&cfg.Admin)
 	if err != nil {
 		return nil, err
 	}

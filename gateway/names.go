@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -14,6 +15,9 @@ import (
 )
 
 // What follows is what the command line asks of features.
+
+// Judge is [check.Judge].
+type Judge = check.Judge
 
 // NodeGroup is [envoy.NodeGroup].
 func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) {

@@ -182,6 +182,12 @@ func Table() []Row {
 			May:     []string{"gateway/admin", "gateway/settings", "policies", "policies/catalog", "policies/load"},
 			Why:     "policy engines are made of the configuration",
 		},
+		{
+			Package: "gateway/check",
+			May:     []string{"config/fault", "gateway/admin", "gateway/envoy", "gateway/identity", "gateway/settings", "gateway/tenants", "policies", "policies/decisionlog", "policies/load"},
+			Tests:   []string{"config"},
+			Why:     "it holds a configuration against the engines, before any is made",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

@@ -1,4 +1,4 @@
-package gateway_test
+package check_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/check"
 )
 
 // judged loads a file as the program does; variables that it names have some value.
@@ -22,7 +22,7 @@ func judged(name string) (*config.Loaded, error) {
 			}
 			return "pk-secret-" + name, true
 		},
-	}, gateway.Judge{})
+	}, check.Judge{})
 }
 
 // Each file has one fault that only the engines know of, named in its first line. The
@@ -53,12 +53,12 @@ func TestJudge(t *testing.T) {
 // Files that config takes are taken by the engines, too.
 func TestJudgeTakesGoodFiles(t *testing.T) {
 	t.Parallel()
-	names, err := filepath.Glob("../config/testdata/*.good.yaml")
+	names, err := filepath.Glob("../../config/testdata/*.good.yaml")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%d files, %v", len(names), err)
 	}
 	for _, name := range names {
-		if _, err := config.Load(name, config.Sources{WithoutSecrets: true}, gateway.Judge{}); err != nil {
+		if _, err := config.Load(name, config.Sources{WithoutSecrets: true}, check.Judge{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -79,7 +79,7 @@ orgs:
     credential: {env: GLOBEX_KEY}
     alerts: {thresholds: [50]}
 `
-	l, err := config.Parse("x.yaml", []byte(text), config.Sources{WithoutSecrets: true}, gateway.Judge{})
+	l, err := config.Parse("x.yaml", []byte(text), config.Sources{WithoutSecrets: true}, check.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package gateway
+package check
 
 import (
 	"errors"
@@ -60,14 +60,14 @@ func (Judge) Warnings(c *settings.Config, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// admins builds the look-up of admins with tokens of their own.
-func admins(a *settings.Admin) (*admin.Directory, error) {
+// Admins builds the look-up of admins with tokens of their own.
+func Admins(a *settings.Admin) (*admin.Directory, error) {
 	return admin.NewDirectory(a.Token.Reveal(), a.Admins)
 }
 
 // validateAdmins reports admins of unknown organisations, and tokens that are keys.
 func validateAdmins(c *settings.Config, orgs map[string]bool) error {
-	admins, err := admins(&c.Admin)
+	admins, err := Admins(&c.Admin)
 	if err != nil {
 		return fault.At("admin", err)
 	}

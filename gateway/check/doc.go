@@ -1,0 +1,2 @@
+// Package check checks a configuration with the engines.
+package check
