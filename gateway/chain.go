@@ -58,9 +58,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken := takenBy(cfg, keys)
-	effective := g.withKeys(cfg, taken)
-	callers, err := g.callers(effective, keys)
+	callers, err := g.newCallers(cfg, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +139,9 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		return nil, err
 	}
 	return &state{
-		config:   effective,
-		file:     cfg,
-		taken:    taken,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
+		config:   cfg,
+		callers:  callers,
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers.Callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
 		client:   client,
 		runs:     runs,
@@ -154,19 +151,6 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
 		loaded:   g.deps.Now(),
 	}, nil
-}
-
-// callers compiles who may call.
-func (g *Gateway) callers(cfg *settings.Config, keys *identity.Directory) (*filter.Callers, error) {
-	all, err := tenants.New(cfg, g.api, g.runs)
-	if err != nil {
-		return nil, err
-	}
-	directory, err := keys.With(cfg.MadeEntries())
-	if err != nil {
-		return nil, err
-	}
-	return &filter.Callers{Directory: directory, Tenants: all, Partial: g.keys.partial()}, nil
 }
 
 // directory returns that of the keys, issuers and authorities of a file.

@@ -154,14 +154,13 @@ type Gateway struct {
 
 // state is one compiled configuration. It is immutable.
 type state struct {
-	// config is the file's with the keys made at run time beside its own.
-	config, file *settings.Config
-	taken        taken // by the keys of file
-	pipeline     *filter.Pipeline
-	reader       *filter.Reader
-	client       *upstream.Client
-	runs         platform.Runs
-	engine       *policies.Engine
+	config   *settings.Config
+	callers  *callers
+	pipeline *filter.Pipeline
+	reader   *filter.Reader
+	client   *upstream.Client
+	runs     platform.Runs
+	engine   *policies.Engine
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string
 	zones  map[string]spend.Zone // by organisation
@@ -282,7 +281,7 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 		Go: g.late.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Config: g.config, Chain: func() *filter.Chain { return g.pipeline().Chain }, Zone: g.zone,
 	})
 	g.questions = &questions.Questions{
-		Config: g.config, DryRun: g.dryRun, Reader: g.reader, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
+		Config: g.config, Org: g.org, DryRun: g.dryRun, Reader: g.reader, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
 		Decide: func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
 			return g.current.Load().engine.Decide(ctx, org, in)
 		},
@@ -332,7 +331,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.money = money.New(cfg, spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}, money.Deps{
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job,
-		Config: g.config,
+		Config: g.config, Org: g.org, Plan: g.plan,
 		Reader: g.reader,
 		Zone:   g.zone,
 	})
@@ -367,7 +366,15 @@ func (g *Gateway) reader() *filter.Reader { return g.current.Load().reader }
 func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[org] }
 
 // org returns the configuration of an organisation, nil for none.
-func (g *Gateway) org(id string) *settings.Org { return g.config().Org(id) }
+func (g *Gateway) org(id string) *settings.Org { return g.current.Load().callers.orgs[id] }
+
+// plan returns the budgets of an organisation, nil for none.
+func (g *Gateway) plan(org string) *spend.Plan {
+	if t := g.pipeline().Callers.Tenants[org]; t != nil {
+		return t.Budgets
+	}
+	return nil
+}
 
 // clock is a function as the limiter's clock.
 type clock func() time.Time

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,33 +74,40 @@ func (g *Gateway) createKey(ctx context.Context, org string, k settings.Key, by 
 	if err := invalidKey(k.Validate()); err != nil {
 		return nil, err
 	}
-	if err := g.freshKeys(ctx); err != nil {
+	if err := g.freshKeys(ctx, org); err != nil {
 		return nil, err
 	}
-	known := *g.keys.known.Load()
-	if _, ok := known[org].records[k.ID]; ok {
+	known := g.keys.ring(org).records
+	if _, ok := known.Get(k.ID); ok {
 		return nil, problem.KeyConflict.Newf("organisation %s has a key %q, or had it in the last %d days", org, k.ID, keyMemory/(24*time.Hour))
 	}
-	if len(known[org].records) >= maxKeys {
+	if known.Len() >= maxKeys {
 		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
 	}
 	m, err := madeKey{Key: k, Revision: 1, Created: created, By: by}.recorded()
 	if err != nil {
 		return nil, err
 	}
-	now := g.current.Load()
-	made := digestsOf(now.file, known)
-	m.count(made)
-	if why := now.taken.unfit(g.org(org), &m, made); why != "" {
+	if why := g.current.Load().callers.unfit(org, &m); why != "" {
 		return nil, problem.KeyConflict.New(why)
 	}
 	return g.changeKey(ctx, org, m, secret)
 }
 
-// freshKeys reads what others have changed, so that what is decided next is decided by
-// the keys there are.
-func (g *Gateway) freshKeys(ctx context.Context) error {
-	if err := g.RefreshKeys(ctx); err != nil {
+// freshKeys reads what others have changed of an organisation, or all where keys were
+// never read, so that what is decided next is decided by the keys there are.
+func (g *Gateway) freshKeys(ctx context.Context, org string) error {
+	if read, _ := g.keys.state(); read.IsZero() {
+		if err := g.RefreshKeys(ctx); err != nil {
+			return keysAway(err)
+		}
+		return nil
+	}
+	changed, err := g.keys.fresh(ctx, org)
+	if len(changed[org]) > 0 {
+		g.applyKeys(changed)
+	}
+	if err != nil {
 		return keysAway(err)
 	}
 	return nil
@@ -120,19 +126,19 @@ func (g *Gateway) changeKey(ctx context.Context, org string, m madeKey, secret s
 	case !done:
 		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
 	}
-	g.applyKeys(org)
+	g.applyKeys(map[string][]string{org: {m.ID}})
 	return &keyAnswer{Secret: secret, Key: m.record()}, nil
 }
 
 // madeKey returns a key that can be changed at run time.
 func (g *Gateway) madeKey(ctx context.Context, org, id string) (m madeKey, err error) {
-	if err := g.freshKeys(ctx); err != nil {
+	if err := g.freshKeys(ctx, org); err != nil {
 		return m, err
 	}
-	if g.current.Load().taken.ids[org][id] {
+	if g.current.Load().callers.ids[org][id] {
 		return m, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
 	}
-	known, ok := g.keys.ring(org).records[id]
+	known, ok := g.keys.ring(org).records.Get(id)
 	if !ok {
 		return m, noKey(org, id)
 	}
@@ -183,15 +189,13 @@ func (g *Gateway) revokeKey(ctx context.Context, org string, m madeKey, by strin
 
 // listKeys returns the keys made at run time of an organisation, by id.
 func (g *Gateway) listKeys(ctx context.Context, org string) []settings.KeyRecord {
-	known, now, current := *g.keys.known.Load(), g.deps.Now(), g.current.Load()
-	made := digestsOf(current.file, known)
-	used, o := g.keys.lastUsed(ctx, org), g.org(org)
-	list := make([]settings.KeyRecord, 0, len(known[org].records))
-	for _, id := range slices.Sorted(maps.Keys(known[org].records)) {
-		m := known[org].records[id]
+	known, now, callers := g.keys.ring(org).records, g.deps.Now(), g.current.Load().callers
+	used := g.keys.lastUsed(ctx, org)
+	list := make([]settings.KeyRecord, 0, known.Len())
+	for id, m := range known.All() {
 		r := m.record()
 		r.Used = used[id]
-		switch why := current.taken.unfit(o, m, made); {
+		switch why := callers.unfit(org, m); {
 		case !m.Revoked.IsZero():
 			r.State = "revoked"
 		case !m.Expires.IsZero() && !m.Expires.After(now):
@@ -203,13 +207,14 @@ func (g *Gateway) listKeys(ctx context.Context, org string) []settings.KeyRecord
 		}
 		list = append(list, r)
 	}
+	slices.SortFunc(list, func(a, b settings.KeyRecord) int { return strings.Compare(a.ID, b.ID) })
 	return list
 }
 
 // configuredKeys returns the keys that an organisation has in the configuration, in its
 // order.
 func (g *Gateway) configuredKeys(org string) []settings.KeyRecord {
-	o, now := g.current.Load().file.Org(org), g.deps.Now()
+	o, now := g.org(org), g.deps.Now()
 	list := make([]settings.KeyRecord, 0, len(o.Keys))
 	for i := range o.Keys {
 		k := &o.Keys[i]

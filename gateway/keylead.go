@@ -199,7 +199,7 @@ func (g *Gateway) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead)
 		return nil, refusal
 	}
 	n := 0
-	for _, m := range g.keys.ring(ex.Caller.Org).records {
+	for _, m := range g.keys.ring(ex.Caller.Org).records.All() {
 		if m.Team == l.caller.Team && m.Revoked.IsZero() {
 			n++
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -28,6 +27,7 @@ type madeKey struct {
 	text  json.RawMessage // the record
 	entry keystore.Entry  // as it is stored
 	fault string          // what is wrong with the key on its own, "" for nothing
+	use   *keyUse         // nil for a record that the store does not have
 }
 
 // parseMade reads a record.
@@ -66,13 +66,6 @@ func (m madeKey) recorded() (madeKey, error) {
 	}
 	m.judge()
 	return m, nil
-}
-
-// count adds the digests of the key to n.
-func (m *madeKey) count(n map[identity.Digest]int) {
-	for _, d := range m.Secrets() {
-		n[d.Digest]++
-	}
 }
 
 // over reports whether the key ended so long ago that it can be forgotten.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/gateway/trie"
 )
 
 const (
@@ -19,6 +20,12 @@ const (
 	// changedHere is the version of what this gateway has changed when others had, too,
 	// which is none of the store's: one that forgets at once has none.
 	changedHere = "-"
+	// keySettled is how long a change that was announced may take. For so long an
+	// organisation is looked at with each poll.
+	keySettled = 10 * time.Second
+	// keyNet is how often an organisation is looked at of which nothing was announced, in
+	// case the store has lost that.
+	keyNet = time.Minute
 	// keyMemory is how long a key is remembered that was revoked or has expired. Its
 	// id is free afterwards.
 	keyMemory = 30 * 24 * time.Hour
@@ -39,30 +46,43 @@ type keyring struct {
 	mu   sync.Mutex // held while the store is asked; guards what follows
 	good time.Time  // when the store was last read; zero for never
 	fail error      // of the last attempt
+	// mark is that of the latest announcement heard. Organisations were looked at, and are to be looked at until.
+	mark          string
+	looked, until map[string]time.Time
 }
 
 // ring is the keys of one organisation.
 type ring struct {
 	version string
-	records map[string]*madeKey // by id; immutable
+	records trie.Map[string, *madeKey] // by id
 }
 
-// with returns a ring of a version in which a record stands, in the place of another one
-// of its id.
-func (r ring) with(version string, m *madeKey) ring {
-	records := maps.Clone(r.records)
-	if records == nil {
-		records = make(map[string]*madeKey, 1)
+// differ lists the ids of records that another ring does not have, or has another text for. It looks at some, or all when those are nil.
+func (r ring) differ(other ring, at []string) (ids []string) {
+	if at == nil {
+		for _, ring := range []ring{r, other} {
+			for id := range ring.records.All() {
+				at = append(at, id)
+			}
+		}
+		slices.Sort(at)
+		at = slices.Compact(at)
 	}
-	records[m.ID] = m
-	return ring{version: version, records: records}
+	for _, id := range at {
+		a, had := r.records.Get(id)
+		b, has := other.records.Get(id)
+		if had != has || had && a != b && string(a.text) != string(b.text) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // keyUse is the last use of a key, and what the store knows of it, in Unix seconds.
 type keyUse struct{ seen, stored atomic.Int64 }
 
 func newKeyring(store *keystore.Store, now func() time.Time, logger *slog.Logger) *keyring {
-	k := &keyring{store: store, now: now, logger: logger}
+	k := &keyring{store: store, now: now, logger: logger, looked: make(map[string]time.Time), until: make(map[string]time.Time)}
 	k.known.Store(new(map[string]ring))
 	return k
 }
@@ -90,66 +110,108 @@ func (k *keyring) usage(org, id string) *keyUse {
 	return u.(*keyUse)
 }
 
-// refresh reads what has changed in the store. It returns the organisations that have
-// other keys now, and whether anything has changed.
-func (k *keyring) refresh(ctx context.Context, orgs []string) (of []string, changed bool, err error) {
+// refresh reads what has changed in the store. It returns the ids of the keys that are
+// others now, by organisation, and whether anything has changed.
+func (k *keyring) refresh(ctx context.Context, orgs []string) (ids map[string][]string, changed bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	first := k.good.IsZero() && k.fail == nil
-	defer func() {
-		// Whether the keys were ever read is part of what callers are told.
-		changed = len(of) > 0 || err != nil && first || err == nil && k.good.IsZero() && k.fail != nil
-		k.fail = err
-		if err == nil {
-			k.good = k.now()
-		}
-	}()
+	if err = k.listen(ctx, orgs); err == nil {
+		now := k.now()
+		ids, err = k.look(ctx, slices.DeleteFunc(slices.Clone(orgs), func(org string) bool { return !k.due(org, now) }))
+	}
+	// Whether the keys were ever read is part of what callers are told.
+	changed = len(ids) > 0 || err != nil && first || err == nil && k.good.IsZero() && k.fail != nil
+	k.fail = err
+	if err == nil {
+		k.good = k.now()
+	}
+	return ids, changed, err
+}
+
+// fresh is refresh for one organisation, whether it is due or not.
+func (k *keyring) fresh(ctx context.Context, org string) (ids map[string][]string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.look(ctx, []string{org})
+}
+
+// listen hears which organisations are about to change. mu is held.
+func (k *keyring) listen(ctx context.Context, orgs []string) error {
+	mark, news, all, err := k.store.News(ctx, k.mark)
+	if err != nil {
+		return err
+	}
+	if all {
+		news = orgs
+	}
+	for _, org := range news {
+		k.until[org] = k.now().Add(keySettled)
+	}
+	k.mark = mark
+	return nil
+}
+
+// due reports whether an organisation is to be looked at. mu is held.
+func (k *keyring) due(org string, now time.Time) bool {
+	looked := k.looked[org]
+	return looked.IsZero() || k.until[org].After(looked) || now.Sub(looked) >= keyNet
+}
+
+// look reads what has changed of some organisations. It returns the ids of the keys that are others now. mu is held.
+func (k *keyring) look(ctx context.Context, orgs []string) (map[string][]string, error) {
+	ids, now := make(map[string][]string), k.now()
+	if len(orgs) == 0 {
+		return ids, nil
+	}
 	versions, err := k.store.Versions(ctx, orgs)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for _, org := range orgs {
 		known := k.ring(org)
-		if versions[org] == known.version {
-			continue
+		if versions[org] != known.version {
+			next, at, err := k.load(ctx, org, known, versions[org])
+			if err != nil {
+				return ids, err
+			}
+			if differ := known.differ(next, at); len(differ) > 0 {
+				ids[org] = differ
+			}
+			k.replace(org, next)
 		}
-		next, err := k.load(ctx, org, known, versions[org])
-		if err != nil {
-			return of, false, err
-		}
-		if !maps.EqualFunc(known.records, next.records, func(a, b *madeKey) bool { return a == b || string(a.text) == string(b.text) }) {
-			of = append(of, org)
-		}
-		k.replace(org, next)
+		k.looked[org] = now
 	}
-	return of, false, nil
+	return ids, nil
 }
 
 // load reads the keys of an organisation that have changed, if the store lists them, or
-// else all, drops what is over, and writes back what the store has lost.
-func (k *keyring) load(ctx context.Context, org string, known ring, version string) (ring, error) {
+// else all, drops what is over, and writes back what the store has lost. It returns the
+// ids of those that were read, nil for all.
+func (k *keyring) load(ctx context.Context, org string, known ring, version string) (ring, []string, error) {
 	if known.version != "" {
 		version, entries, listed, err := k.store.Changed(ctx, org, known.version, version)
 		if err != nil {
-			return known, err
+			return known, nil, err
 		}
 		if listed {
-			next := ring{version: version, records: maps.Clone(known.records)}
+			next, ids := ring{version: version, records: known.records}, make([]string, len(entries))
 			for i := range entries {
-				delete(next.records, entries[i].ID)
+				ids[i] = entries[i].ID
+				next.records = next.records.Without(ids[i])
 			}
-			return next, k.read(ctx, org, entries, known, &next)
+			return next, ids, k.read(ctx, org, entries, known, &next)
 		}
 	}
 	version, entries, err := k.store.Load(ctx, org)
 	if err != nil {
-		return known, err
+		return known, nil, err
 	}
-	next := ring{version: version, records: make(map[string]*madeKey, len(entries))}
+	next := ring{version: version}
 	if err := k.read(ctx, org, entries, known, &next); err != nil {
-		return known, err
+		return known, nil, err
 	}
-	return next, k.writeBack(ctx, org, entries, known, &next)
+	return next, nil, k.writeBack(ctx, org, entries, known, &next)
 }
 
 // read enters the records that were found into next. It drops those that are over.
@@ -160,7 +222,8 @@ func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry
 		if entry.Record == nil {
 			continue
 		}
-		m, err := known.records[entry.ID].reread(entry)
+		have, _ := known.records.Get(entry.ID)
+		m, err := have.reread(entry)
 		switch {
 		case err != nil || m.ID != entry.ID:
 			k.logger.ErrorContext(ctx, "a key made at run time cannot be read and is not accepted", "org", org, "key", entry.ID, "error", fmt.Sprint(err))
@@ -173,8 +236,9 @@ func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry
 			}
 			k.used.Delete(org + "/" + entry.ID)
 		default:
-			m.Used = &k.usage(org, entry.ID).seen
-			next.records[entry.ID] = m
+			m.use = k.usage(org, entry.ID)
+			m.Used = &m.use.seen
+			next.records = next.records.With(entry.ID, m)
 		}
 	}
 	return nil
@@ -188,9 +252,9 @@ func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.En
 		entries[e.ID] = e
 	}
 	now, lost := k.now(), []string(nil)
-	for id, have := range known.records {
+	for id, have := range known.records.All() {
 		old, stored := entries[id]
-		got, read := next.records[id]
+		got, read := next.records.Get(id)
 		if stored && !read || have.over(now) || read && !have.later(got) {
 			continue
 		}
@@ -203,7 +267,7 @@ func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.En
 		if done {
 			back.entry = entry
 		}
-		next.records[id] = &back
+		next.records = next.records.With(id, &back)
 		lost = append(lost, id)
 	}
 	if len(lost) > 0 {
@@ -220,7 +284,7 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 	defer k.mu.Unlock()
 	known := k.ring(org)
 	old := keystore.Entry{}
-	if have, ok := known.records[next.ID]; ok {
+	if have, ok := known.records.Get(next.ID); ok {
 		old = have.entry
 	}
 	old.ID = next.ID
@@ -228,12 +292,13 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 	if err != nil || !done {
 		return false, err
 	}
-	next.entry, next.Used = entry, &k.usage(org, next.ID).seen
+	next.entry, next.use = entry, k.usage(org, next.ID)
+	next.Used = &next.use.seen
 	version := changedHere
 	if entry.Version != "" && entry.Was == known.version {
 		version = entry.Version // and nothing else has changed
 	}
-	k.replace(org, known.with(version, &next))
+	k.replace(org, ring{version, known.records.With(next.ID, &next)})
 	return true, nil
 }
 
@@ -241,9 +306,9 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 func (k *keyring) flush(ctx context.Context, orgs []string) error {
 	for _, org := range orgs {
 		used := make(map[string]time.Time)
-		for id := range k.ring(org).records {
-			if u := k.usage(org, id); u.seen.Load() > u.stored.Load() {
-				used[id] = time.Unix(u.seen.Load(), 0)
+		for id, m := range k.ring(org).records.All() {
+			if seen := m.use.seen.Load(); seen > m.use.stored.Load() {
+				used[id] = time.Unix(seen, 0)
 			}
 		}
 		if len(used) == 0 {
@@ -266,8 +331,8 @@ func (k *keyring) lastUsed(ctx context.Context, org string) map[string]time.Time
 	if err != nil {
 		used = make(map[string]time.Time)
 	}
-	for id := range k.ring(org).records {
-		if at := time.Unix(k.usage(org, id).seen.Load(), 0).UTC(); at.Unix() > 0 && at.After(used[id]) {
+	for id, m := range k.ring(org).records.All() {
+		if at := time.Unix(m.use.seen.Load(), 0).UTC(); at.Unix() > 0 && at.After(used[id]) {
 			used[id] = at
 		}
 	}
@@ -298,11 +363,11 @@ func (k *keyring) failed(err error) {
 // RefreshKeys reads the keys made at run time and the revocations of tokens that have
 // changed, and puts them in force. Run does so every second.
 func (g *Gateway) RefreshKeys(ctx context.Context) error {
-	ids := orgs(g.current.Load().config)
+	of := orgs(g.current.Load().config)
 	tokens := g.tokens.Refresh(ctx)
-	of, changed, err := g.keys.refresh(ctx, ids)
+	ids, changed, err := g.keys.refresh(ctx, of)
 	if changed {
-		g.applyKeys(of...)
+		g.applyKeys(ids)
 	}
 	if err == nil && tokens != nil {
 		err = tokens
@@ -311,7 +376,7 @@ func (g *Gateway) RefreshKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.keys.flush(ctx, ids)
+	return g.keys.flush(ctx, of)
 }
 
 // runKeys refreshes until ctx ends.

@@ -9,20 +9,75 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/trie"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// applyKeys puts the keys now known in force, of which those of some organisations have
-// changed, for every request that starts from now on, and ends the streams of those that
-// are not in force any more.
-func (g *Gateway) applyKeys(changed ...string) {
+// keyRef names a key made at run time.
+type keyRef struct{ org, id string }
+
+// callers are those of a configuration, with the keys made at run time that are in force beside its own. They are immutable; those after
+// a change of keys share all but what has changed.
+type callers struct {
+	*filter.Callers
+
+	// orgs are the organisations of the configuration, by id, with the keys made at run time that are in force.
+	orgs map[string]*settings.Org
+	of   map[string]organisation
+
+	ids  map[string]map[string]bool // of the keys of the configuration, by organisation
+	keys *identity.Directory        // of the configuration alone
+
+	made   map[string]trie.Map[string, *madeKey] // in force or not, by organisation
+	secret trie.Map[identity.Digest, []keyRef]   // to the keys of made that have it and are not revoked
+}
+
+// organisation is what callers of the configuration alone have.
+type organisation struct {
+	tenant *filter.Tenant
+	plan   *spend.Plan
+	// budgeted counts the keys made at run time that are in force with a budget.
+	budgeted int
+}
+
+// newCallers compiles who may call. keys are those of the configuration.
+func (g *Gateway) newCallers(cfg *settings.Config, keys *identity.Directory) (*callers, error) {
+	all, err := tenants.New(cfg, g.api, g.runs)
+	if err != nil {
+		return nil, err
+	}
+	c := &callers{
+		Callers: &filter.Callers{Directory: keys, Tenants: all}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
+		of: make(map[string]organisation, len(cfg.Orgs)), ids: make(map[string]map[string]bool, len(cfg.Orgs)),
+	}
+	for i := range cfg.Orgs {
+		o := &cfg.Orgs[i]
+		one := organisation{tenant: all[o.ID], plan: tenants.Budgets(o)}
+		ids := make(map[string]bool, len(o.Keys))
+		for j := range o.Keys {
+			ids[o.Keys[j].ID] = true
+		}
+		c.orgs[o.ID], c.of[o.ID], c.ids[o.ID] = o, one, ids
+	}
+	known := *g.keys.known.Load()
+	ids := make(map[string][]string, len(known))
+	for org, r := range known {
+		for id := range r.records.All() {
+			ids[org] = append(ids[org], id)
+		}
+	}
+	return c.with(known, ids, g.keys.partial())
+}
+
+// applyKeys puts the keys now known in force, of which some have changed, by organisation, for every request that starts from now on, and
+// ends the streams of those that are not in force any more.
+func (g *Gateway) applyKeys(changed map[string][]string) {
 	g.changing.Lock()
-	now := g.current.Load()
-	cfg := g.withKeys(now.file, now.taken)
-	callers, err := g.changedCallers(now.pipeline.Callers, cfg, changed)
+	next, pipeline := *g.current.Load(), *g.pipeline()
+	callers, err := next.callers.with(*g.keys.known.Load(), changed, g.keys.partial())
 	if err == nil {
-		next, pipeline := *now, *now.pipeline
-		pipeline.Callers = callers
-		next.config, next.pipeline = cfg, &pipeline
+		next.callers, pipeline.Callers = callers, callers.Callers
+		next.pipeline = &pipeline
 		g.current.Store(&next)
 	}
 	g.changing.Unlock()
@@ -33,95 +88,142 @@ func (g *Gateway) applyKeys(changed ...string) {
 	g.streams.Recheck()
 }
 
-// changedCallers returns callers with the keys made at run time of cfg in the place of
-// theirs, those of some organisations only being others.
-func (g *Gateway) changedCallers(callers *filter.Callers, cfg *settings.Config, changed []string) (*filter.Callers, error) {
-	directory, err := callers.Directory.With(cfg.MadeEntries())
-	if err != nil {
-		return nil, err
+// with returns callers with the records that are known now in the place of those they have, of some ids by organisation.
+func (c *callers) with(known map[string]ring, changed map[string][]string, partial bool) (*callers, error) {
+	next := *c
+	next.made, next.orgs, next.of = maps.Clone(c.made), maps.Clone(c.orgs), maps.Clone(c.of)
+	if next.made == nil {
+		next.made = make(map[string]trie.Map[string, *madeKey], len(changed))
 	}
-	next := &filter.Callers{Directory: directory, Tenants: maps.Clone(callers.Tenants), Partial: g.keys.partial()}
-	for _, id := range changed {
-		if o := cfg.Org(id); o != nil {
-			if next.Tenants[id], err = tenants.Of(o, cfg.Limits.Failure, g.api, g.runs); err != nil {
-				return nil, err
+	touched := make(map[keyRef]bool)
+	for org, ids := range changed {
+		if next.orgs[org] == nil {
+			continue
+		}
+		for _, id := range ids {
+			next.put(keyRef{org, id}, known[org], touched)
+		}
+	}
+	var gone []identity.Digest
+	var come []identity.Entry
+	all, copied := maps.Clone(c.Tenants), make(map[string]bool)
+	for ref := range touched {
+		if !copied[ref.org] {
+			o := *next.orgs[ref.org]
+			next.orgs[ref.org], copied[ref.org] = &o, true
+		}
+		gone, come = next.judge(ref, gone, come)
+	}
+	for org := range copied {
+		all[org] = next.tenant(org)
+	}
+	directory, err := c.Directory.With(gone, come)
+	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: partial}
+	return &next, err
+}
+
+// put enters the record of a key as it is known, or that it is gone. It adds to touched the keys of which others may be in force for it.
+func (c *callers) put(ref keyRef, known ring, touched map[keyRef]bool) {
+	touched[ref] = true
+	each := func(m *madeKey, change func(digest identity.Digest, holders []keyRef)) {
+		if m == nil || !m.Revoked.IsZero() {
+			return
+		}
+		for _, d := range m.Secrets() {
+			holders, _ := c.secret.Get(d.Digest)
+			for _, other := range holders {
+				touched[other] = true
 			}
+			change(d.Digest, holders)
 		}
 	}
-	return next, nil
+	had, _ := c.made[ref.org].Get(ref.id)
+	each(had, func(digest identity.Digest, holders []keyRef) {
+		if i := slices.Index(holders, ref); i >= 0 && len(holders) > 1 {
+			c.secret = c.secret.With(digest, slices.Delete(slices.Clone(holders), i, i+1))
+		} else if i >= 0 {
+			c.secret = c.secret.Without(digest)
+		}
+	})
+	has, ok := known.records.Get(ref.id)
+	if !ok {
+		c.made[ref.org] = c.made[ref.org].Without(ref.id)
+		return
+	}
+	c.made[ref.org] = c.made[ref.org].With(ref.id, has)
+	each(has, func(digest identity.Digest, holders []keyRef) {
+		c.secret = c.secret.With(digest, append(slices.Clip(holders), ref))
+	})
 }
 
-// withKeys returns the configuration of a file with the keys made at run time that
-// are in force beside its own.
-func (g *Gateway) withKeys(file *settings.Config, of taken) *settings.Config {
-	known := *g.keys.known.Load()
-	if len(known) == 0 {
-		return file
+// judge puts a key in force or takes it out. It adds what that changes of the directory.
+func (c *callers) judge(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
+	o, of := c.orgs[ref.org], c.of[ref.org]
+	if was, ok := o.Made.Get(ref.id); ok {
+		for _, d := range was.Secrets() {
+			gone = append(gone, d.Digest)
+		}
+		o.Made = o.Made.Without(ref.id)
+		if was.Budget != (spend.Budget{}) {
+			of.budgeted--
+		}
 	}
-	made := digestsOf(file, known)
-	cfg := *file
-	cfg.Orgs = slices.Clone(file.Orgs)
-	for i := range cfg.Orgs {
-		o := &cfg.Orgs[i]
-		records := known[o.ID].records
-		o.Made = make([]*settings.Key, 0, len(records))
-		for _, m := range records {
-			if m.Revoked.IsZero() && of.unfit(o, m, made) == "" {
-				o.Made = append(o.Made, &m.Key)
+	if m, ok := c.made[ref.org].Get(ref.id); ok && m.Revoked.IsZero() && c.unfit(ref.org, m) == "" {
+		come = m.Entries(come, ref.org)
+		o.Made = o.Made.With(ref.id, &m.Key)
+		if m.Budget != (spend.Budget{}) {
+			of.budgeted++
+		}
+	}
+	c.of[ref.org] = of
+	return gone, come
+}
+
+// tenant returns the tenant of an organisation, with its keys made at run time that are in force.
+func (c *callers) tenant(org string) *filter.Tenant {
+	o, of := c.orgs[org], c.of[org]
+	t := *of.tenant
+	t.Made = func(id string) (filter.MadeKey, bool) {
+		k, ok := o.Made.Get(id)
+		if !ok {
+			return filter.MadeKey{}, false
+		}
+		return filter.MadeKey{Limit: k.Quotas(), Labels: k.Labels}, true
+	}
+	if t.Budgets != nil || of.budgeted > 0 {
+		plan := *of.plan
+		plan.Made = func(id string) (spend.Budget, bool) {
+			k, ok := o.Made.Get(id)
+			if !ok {
+				return spend.Budget{}, false
 			}
+			return k.Budget, true
 		}
+		t.Budgets = &plan
 	}
-	return &cfg
+	return &t
 }
 
-// taken is what the keys of a file have, and those made at run time must not.
-type taken struct {
-	// ids are by organisation.
-	ids map[string]map[string]bool
-	// keys has the digests, and none of keys made at run time.
-	keys *identity.Directory
-}
-
-// taken collects that of a file, of whose keys a directory is given.
-func takenBy(c *settings.Config, keys *identity.Directory) taken {
-	t := taken{ids: make(map[string]map[string]bool, len(c.Orgs)), keys: keys}
-	for i := range c.Orgs {
-		o := &c.Orgs[i]
-		ids := make(map[string]bool, len(o.Keys))
-		for j := range o.Keys {
-			ids[o.Keys[j].ID] = true
-		}
-		t.ids[o.ID] = ids
-	}
-	return t
-}
-
-// digests counts the keys made at run time of the organisations of a file that have each
-// digest.
-func digestsOf(c *settings.Config, known map[string]ring) map[identity.Digest]int {
-	n := make(map[identity.Digest]int)
-	for i := range c.Orgs {
-		for _, m := range known[c.Orgs[i].ID].records {
-			if m.Revoked.IsZero() {
-				m.count(n)
-			}
-		}
-	}
-	return n
-}
-
-// unfit says why a key made at run time is not in force beside the file, "" if it is. made
-// counts the digests of all such keys, this one included.
-func (t *taken) unfit(o *settings.Org, k *madeKey, made map[identity.Digest]int) string {
-	switch {
-	case o == nil:
+// unfit says why a key made at run time that is not revoked is not in force, "" if it is.
+func (c *callers) unfit(org string, k *madeKey) string {
+	o := c.orgs[org]
+	if o == nil {
 		return "its organisation is not configured"
-	case t.ids[o.ID][k.ID]:
+	}
+	if c.ids[org][k.ID] {
 		return "the configuration has a key of this id"
-	case k.Team != "" && !slices.Contains(tenants.TeamIDs(o), k.Team):
-		return row.Unknown("team of "+o.ID, k.Team, tenants.TeamIDs(o))
-	case slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return made[d.Digest] > 1 || t.keys.HasDigest(d.Digest) }):
-		return "another key has the same secret"
+	}
+	if k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }) {
+		return row.Unknown("team of "+org, k.Team, tenants.Teams(o))
+	}
+	own := make(map[identity.Digest]bool)
+	for _, d := range k.Secrets() {
+		holders, _ := c.secret.Get(d.Digest)
+		shared := slices.ContainsFunc(holders, func(r keyRef) bool { return r != keyRef{org, k.ID} })
+		if shared || own[d.Digest] || c.keys.HasDigest(d.Digest) {
+			return "another key has the same secret"
+		}
+		own[d.Digest] = true
 	}
 	return k.fault
 }

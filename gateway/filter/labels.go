@@ -70,5 +70,8 @@ func (t *Tenant) labels(c *identity.Caller) []spend.LabelRule {
 	if own, ok := t.KeyLabels[c.Key]; ok {
 		return own
 	}
+	if k, ok := t.made(c.Key); ok && k.Labels != nil {
+		return slices.DeleteFunc(slices.Clone(t.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
+	}
 	return t.Labels
 }

@@ -43,6 +43,8 @@ type Tenant struct {
 	// Limits holds the quotas of its scopes, those that limit nothing included. An id that
 	// ends with a colon is that of all whose ids begin so and have no quotas of their own.
 	Limits map[ratelimit.Ref]ratelimit.Limit
+	// Made returns what a key that was made at run time may, false for other keys. It is nil where there are none.
+	Made func(id string) (MadeKey, bool)
 	// Failure overrides, by class of call, what happens while the shared store is
 	// away.
 	Failure map[ratelimit.Class]ratelimit.Failure
@@ -74,9 +76,33 @@ type Tenant struct {
 	ChangesBodies bool
 }
 
+// MadeKey is what the caller with a key that was made at run time may.
+type MadeKey struct {
+	Limit ratelimit.Limit
+	// Labels are the names of those of the organisation that it may set, nil for all.
+	Labels []string
+}
+
+// Made returns what a key that was made at run time may.
+func (t *Tenant) made(id string) (k MadeKey, ok bool) {
+	if t.Made == nil {
+		return k, false
+	}
+	return t.Made(id)
+}
+
+// Limit returns the quotas of a scope, and false when it has none of its own.
+func (t *Tenant) Limit(ref ratelimit.Ref) (ratelimit.Limit, bool) {
+	if limit, ok := t.Limits[ref]; ok || ref.Kind != ratelimit.KindKey {
+		return limit, ok
+	}
+	k, ok := t.made(ref.ID)
+	return k.Limit, ok
+}
+
 // Scope returns a scope with its quotas.
 func (t *Tenant) Scope(kind ratelimit.ScopeKind, id string) ratelimit.Scope {
-	limit, ok := t.Limits[ratelimit.Ref{Kind: kind, ID: id}]
+	limit, ok := t.Limit(ratelimit.Ref{Kind: kind, ID: id})
 	if !ok {
 		prefix, _, _ := strings.Cut(id, ":")
 		limit = t.Limits[ratelimit.Ref{Kind: kind, ID: prefix + ":"}]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/trie"
 )
 
 // Digest is the SHA-256 of a key.
@@ -170,7 +171,7 @@ func Period(from, until time.Time) string {
 type Directory struct {
 	byDigest map[Digest]entry
 	// made are the entries of With, none of which is in byDigest.
-	made        map[Digest]entry
+	made        trie.Map[Digest, entry]
 	issuers     *Issuers
 	authorities *Authorities
 }
@@ -199,8 +200,7 @@ func (d *Directory) entry(digest Digest) (entry, bool) {
 	if e, ok := d.byDigest[digest]; ok {
 		return e, true
 	}
-	e, ok := d.made[digest]
-	return e, ok
+	return d.made.Get(digest)
 }
 
 // Entry is one key of a Directory. A caller may have several.
@@ -216,41 +216,45 @@ type Entry struct {
 // authorities, nil for none. Two entries with the same digest are an error: one key must
 // mean one caller.
 func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (*Directory, error) {
-	d := &Directory{issuers: issuers, authorities: authorities}
-	var err error
-	d.byDigest, err = d.index(entries)
-	return d, err
-}
-
-// With returns a Directory of the same entries, issuers and authorities, of which it
-// shares what they remember, and of entries in the place of those of an earlier With.
-func (d *Directory) With(entries []Entry) (*Directory, error) {
-	w := &Directory{byDigest: d.byDigest, issuers: d.issuers, authorities: d.authorities}
-	made, err := w.index(entries)
-	if err != nil {
-		return nil, err
-	}
-	w.made = made
-	return w, nil
-}
-
-// index returns entries by digest.
-func (d *Directory) index(entries []Entry) (map[Digest]entry, error) {
-	index := make(map[Digest]entry, len(entries))
+	d := &Directory{byDigest: make(map[Digest]entry, len(entries)), issuers: issuers, authorities: authorities}
 	for i := range entries {
-		e := &entries[i]
-		first, ok := index[e.Digest]
-		if !ok {
-			first, ok = d.byDigest[e.Digest]
+		if err := d.lacks(&entries[i]); err != nil {
+			return nil, err
 		}
-		if ok {
-			return nil, fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
-		}
-		caller := e.Caller
-		caller.digest = e.Digest
-		index[e.Digest] = entry{from: e.From, caller: &caller}
+		d.byDigest[entries[i].Digest] = entries[i].entry()
 	}
-	return index, nil
+	return d, nil
+}
+
+// With returns a Directory that lacks some entries of an earlier With and has others, at a cost that grows with those alone. It shares
+// issuers and authorities, and what they remember.
+func (d *Directory) With(gone []Digest, come []Entry) (*Directory, error) {
+	w := *d
+	for _, digest := range gone {
+		w.made = w.made.Without(digest)
+	}
+	for i := range come {
+		if err := w.lacks(&come[i]); err != nil {
+			return nil, err
+		}
+		w.made = w.made.With(come[i].Digest, come[i].entry())
+	}
+	return &w, nil
+}
+
+// lacks returns an error when there is an entry with the digest of another.
+func (d *Directory) lacks(e *Entry) error {
+	if first, ok := d.entry(e.Digest); ok {
+		return fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
+	}
+	return nil
+}
+
+// entry is an Entry as a Directory has it.
+func (e *Entry) entry() entry {
+	caller := e.Caller
+	caller.digest = e.Digest
+	return entry{from: e.From, caller: &caller}
 }
 
 // Verifier returns what verifies the tokens of the issuers, of which there must be some or

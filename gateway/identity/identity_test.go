@@ -206,11 +206,11 @@ func TestWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := file.With([]identity.Entry{entry("key_made_first", "first")})
+	first, err := file.With(nil, []identity.Entry{entry("key_made_first", "first")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := first.With([]identity.Entry{entry("key_made_second", "second")})
+	second, err := first.With([]identity.Digest{identity.DigestOf("key_made_first")}, []identity.Entry{entry("key_made_second", "second")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestWith(t *testing.T) {
 	for name, entries := range map[string][]identity.Entry{
 		"of the file": {entry("key_of_the_file", "again")}, "twice": {entry("key_x_and_x", "x"), entry("key_x_and_x", "y")},
 	} {
-		if _, err := file.With(entries); err == nil {
+		if _, err := file.With(nil, entries); err == nil {
 			t.Errorf("a key %s is taken", name)
 		}
 	}

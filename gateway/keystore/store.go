@@ -2,11 +2,14 @@ package keystore
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,9 +47,54 @@ func (s *Store) Load(ctx context.Context, org string) (version string, records [
 	return versions[org], records, err
 }
 
-// Swap replaces an entry that was read before; nil deletes it. It returns the entry
+const (
+	// news is the key of a list of the latest announcements of all organisations: "random organisation".
+	news = "#news"
+	// maxNews is how many are kept: a gateway that has missed more looks at every organisation.
+	maxNews = 256
+)
+
+// News returns the organisations of which a change was announced after a mark, and the mark of the latest announcement. A change is
+// announced before it is made. all says that others may have been announced, too, because the store does not know the mark.
+func (s *Store) News(ctx context.Context, since string) (mark string, orgs []string, all bool, err error) {
+	mark, err = s.client.LIndex(ctx, s.prefix+news, -1).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", nil, false, record.Unavailable(err)
+	}
+	if mark == since {
+		return mark, nil, false, nil
+	}
+	list, err := s.client.LRange(ctx, s.prefix+news, 0, -1).Result()
+	if err != nil {
+		return "", nil, false, record.Unavailable(err)
+	}
+	i := slices.Index(list, since)
+	if i < 0 || len(list) == 0 {
+		return mark, nil, true, nil
+	}
+	for _, line := range list[i+1:] {
+		_, org, _ := strings.Cut(line, " ")
+		orgs = append(orgs, org)
+	}
+	return list[len(list)-1], orgs, false, nil
+}
+
+// announce tells other gateways that records of an organisation are about to change.
+func (s *Store) announce(ctx context.Context, org string) error {
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.RPush(ctx, s.prefix+news, rand.Text()+" "+org)
+		p.LTrim(ctx, s.prefix+news, -maxNews, -1)
+		return nil
+	})
+	return record.Unavailable(err)
+}
+
+// Swap announces and replaces an entry that was read before; nil deletes it. It returns the entry
 // there is afterwards, and whether it is the new one.
 func (s *Store) Swap(ctx context.Context, org string, old Entry, next json.RawMessage) (Entry, bool, error) {
+	if err := s.announce(ctx, org); err != nil {
+		return Entry{}, false, err
+	}
 	w := record.Write[json.RawMessage]{Version: true, In: []record.Index{{Name: all}}}
 	if next != nil {
 		w.Record = &next

@@ -3,6 +3,7 @@ package keystore_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,6 +74,46 @@ func TestRecords(t *testing.T) {
 	})
 }
 
+// Other gateways hear of an organisation before anything of it changes, and that they have missed something when there was too much, or
+// the store has lost what it announced.
+func TestNews(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		s := keystore.New(r.Client, "p:keys:")
+		swap := func(org, id string) {
+			t.Helper()
+			if _, done, err := s.Swap(t.Context(), org, keystore.Entry{ID: id}, json.RawMessage(`{}`)); err != nil || !done {
+				t.Fatal(done, err)
+			}
+		}
+		hear := func(since string, want []string, wantAll bool) string {
+			t.Helper()
+			mark, orgs, all, err := s.News(t.Context(), since)
+			if err != nil || all != wantAll || !cmp.Equal(orgs, want) {
+				t.Errorf("News = %v, all %t, %v, want %v, all %t", orgs, all, err, want, wantAll)
+			}
+			return mark
+		}
+		hear("", nil, false)
+		swap("acme", "a")
+		first := hear("", nil, true)
+		swap("globex", "b")
+		swap("acme", "b")
+		second := hear(first, []string{"globex", "acme"}, false)
+		hear(second, nil, false)
+		for i := range 256 {
+			swap("acme", fmt.Sprint(i))
+		}
+		third := hear(second, nil, true)
+		if n := r.Client.LLen(t.Context(), "p:keys:#news").Val(); n != 256 {
+			t.Errorf("%d announcements are kept, want 256", n)
+		}
+		if err := r.Client.Del(t.Context(), "p:keys:#news").Err(); err != nil {
+			t.Fatal(err)
+		}
+		hear(third, nil, true)
+	})
+}
+
 func TestUse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
 		s := keystore.New(r.Client, "p:keys:")
@@ -100,7 +141,9 @@ func TestUnavailable(t *testing.T) {
 	_, _, load := s.Load(t.Context(), "acme")
 	use := s.Use(t.Context(), "acme", map[string]time.Time{"ci": {}})
 	_, used := s.Used(t.Context(), "acme")
-	for name, err := range map[string]error{"Load": load, "Use": use, "Used": used, "Forget": s.Forget(t.Context(), "acme", "ci")} {
+	_, _, _, news := s.News(t.Context(), "")
+	_, _, swap := s.Swap(t.Context(), "acme", keystore.Entry{ID: "ci"}, nil)
+	for name, err := range map[string]error{"Load": load, "News": news, "Swap": swap, "Use": use, "Used": used, "Forget": s.Forget(t.Context(), "acme", "ci")} {
 		if !errors.Is(err, record.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}

@@ -114,7 +114,7 @@ func (l Rows) Reset(ctx context.Context, org, scope string) error {
 // because it was counted today.
 func (l Rows) known(ctx context.Context, org string, ref ratelimit.Ref) error {
 	if t := l.Tenant(org); t != nil {
-		if _, ok := t.Limits[ref]; ok {
+		if _, ok := t.Limit(ref); ok {
 			return nil
 		}
 	}

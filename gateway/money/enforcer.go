@@ -6,18 +6,12 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // plan returns the budgets of an organisation, nil for none.
-func (m *Money) plan(org string) *spend.Plan {
-	if o := m.org(org); o != nil {
-		return tenants.Plan(o)
-	}
-	return nil
-}
+func (m *Money) plan(org string) *spend.Plan { return m.deps.Plan(org) }
 
 // newEnforcer stops pods of budgets that are passed and idle ones, and tells of it
 // like of a threshold. What could not be delivered is in the log.

@@ -14,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -67,6 +66,9 @@ type Deps struct {
 	// Config, Reader and Zone are of the configuration in force: itself, nil before the first, what reads at the
 	// platform, and when the days of an organisation begin.
 	Config func() *settings.Config
+	// Org is the configuration of an organisation, Plan its budgets; nil for none. Both have the keys made at run time.
+	Org    func(id string) *settings.Org
+	Plan   func(org string) *spend.Plan
 	Reader func() *filter.Reader
 	Zone   func(org string) spend.Zone
 }
@@ -144,14 +146,11 @@ func (m *Money) inventory(ctx context.Context, org string) ([]spend.Found, error
 	if err != nil {
 		return nil, err
 	}
-	kinds, plan := spend.Counts, new(spend.Plan)
-	if o := m.org(org); o != nil {
-		plan = cmp.Or(tenants.Plan(o), plan)
-		if o.Isolation.Applies() {
-			kinds = operation.Owned
-		}
+	kinds := spend.Counts
+	if o := m.org(org); o != nil && o.Isolation.Applies() {
+		kinds = operation.Owned
 	}
-	return m.deps.Reader().Inventory(ctx, org, plan, kinds, prices)
+	return m.deps.Reader().Inventory(ctx, org, cmp.Or(m.plan(org), new(spend.Plan)), kinds, prices)
 }
 
 // resource reads one resource of an organisation at the platform, nil if there is none.
@@ -169,14 +168,15 @@ func (m *Money) bills(ctx context.Context, org string, from, to time.Time) ([]sp
 }
 
 // org returns the configuration of an organisation, nil for none.
-func (m *Money) org(id string) *settings.Org { return m.deps.Config().Org(id) }
+func (m *Money) org(id string) *settings.Org { return m.deps.Org(id) }
 
 // budgeted lists the organisations that have budgets.
 func (m *Money) budgeted() []string {
 	var ids []string
-	for _, o := range m.deps.Config().Orgs {
-		if tenants.Budgeted(&o) {
-			ids = append(ids, o.ID)
+	orgs := m.deps.Config().Orgs
+	for i := range orgs {
+		if id := orgs[i].ID; m.plan(id) != nil {
+			ids = append(ids, id)
 		}
 	}
 	return ids

@@ -15,7 +15,7 @@ import (
 // Audit holds everything that an organisation has against the policies in force. It
 // makes reads only.
 func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, error) {
-	o := a.Config().Org(org)
+	o := a.Org(org)
 	if o == nil {
 		return nil, admin.ErrNoOrg
 	}

@@ -49,6 +49,8 @@ type Questions struct {
 	// Config is the configuration in force, DryRun returns a dry run of it, Reader reads at the platform under it,
 	// and Decide asks its policies.
 	Config func() *settings.Config
+	// Org is the configuration of an organisation with the keys made at run time, nil for none.
+	Org    func(id string) *settings.Org
 	DryRun func() (*explain.DryRun, error)
 	Reader func() *filter.Reader
 	Decide func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
@@ -74,7 +76,7 @@ func (a *Questions) ExplainOffline(ctx context.Context, q Question) (*explain.Re
 }
 
 func (a *Questions) explain(ctx context.Context, q Question, offline bool) (*explain.Report, error) {
-	caller, err := callerOf(a.Config(), q)
+	caller, err := a.caller(q)
 	if err != nil {
 		return nil, err
 	}
@@ -128,32 +130,33 @@ func (q *Question) request() (filter.Inbound, error) {
 }
 
 // caller finds who a question is about.
-func callerOf(c *settings.Config, q Question) (*identity.Caller, error) {
+func (a *Questions) caller(q Question) (*identity.Caller, error) {
 	if q.Key != "" {
-		return keyCaller(c, q)
+		return a.keyCaller(q)
 	}
 	if q.Org == "" {
 		return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
-	s := row.Scope{Orgs: tenants.List(c)}
+	s := row.Scope{Orgs: tenants.List(a.Config())}
 	if missing := cmp.Or(s.NoOrg(q.Org), s.NoTeam(q.Org, q.Team)); missing != "" {
 		return nil, admin.BadRequestError{Reason: missing}
 	}
 	return &identity.Caller{Org: q.Org, Team: q.Team, Roles: q.Roles}, nil
 }
 
-func keyCaller(c *settings.Config, q Question) (*identity.Caller, error) {
+func (a *Questions) keyCaller(q Question) (*identity.Caller, error) {
 	var found *identity.Caller
-	for _, o := range c.Orgs {
-		for k := range o.AllKeys() {
-			if k.ID != q.Key || q.Org != "" && q.Org != o.ID {
-				continue
-			}
-			if found != nil {
-				return nil, admin.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
-			}
-			found = &identity.Caller{Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt}
+	orgs := a.Config().Orgs
+	for i := range orgs {
+		o := a.Org(orgs[i].ID)
+		if o == nil || o.Key(q.Key) == nil || q.Org != "" && q.Org != o.ID {
+			continue
 		}
+		if found != nil {
+			return nil, admin.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
+		}
+		k := o.Key(q.Key)
+		found = &identity.Caller{Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt}
 	}
 	if found == nil {
 		return nil, admin.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}

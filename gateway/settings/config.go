@@ -245,19 +245,6 @@ func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Auth
 	return identity.NewDirectory(entries, issuers, authorities)
 }
 
-// MadeEntries are those of the keys made at run time.
-func (c *Config) MadeEntries() []identity.Entry {
-	var entries []identity.Entry
-	for i := range c.Orgs {
-		o := &c.Orgs[i]
-		entries = slices.Grow(entries, len(o.Made))
-		for _, k := range o.Made {
-			entries = k.Entries(entries, o.ID)
-		}
-	}
-	return entries
-}
-
 // Validate reports what cannot be seen in one section alone. Paths are those
 // of the file.
 func (c *Config) Validate() error {
@@ -292,8 +279,10 @@ func (c *Config) Validate() error {
 
 // Org returns an organisation by its id, nil if it is not configured.
 func (c *Config) Org(id string) *Org {
-	if i := slices.IndexFunc(c.Orgs, func(o Org) bool { return o.ID == id }); i >= 0 {
-		return &c.Orgs[i]
+	for i := range c.Orgs {
+		if c.Orgs[i].ID == id {
+			return &c.Orgs[i]
+		}
 	}
 	return nil
 }

@@ -47,6 +47,14 @@ type Key struct {
 	Used *atomic.Int64 `yaml:"-"`
 }
 
+// Quotas are those that the key is held to.
+func (k *Key) Quotas() ratelimit.Limit {
+	if k.Exempt {
+		return ratelimit.Limit{}
+	}
+	return k.Limit
+}
+
 // maxOwner bounds what is written of an owner, in bytes.
 const maxOwner = 200
 

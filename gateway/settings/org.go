@@ -3,9 +3,11 @@ package settings
 import (
 	"cmp"
 	"iter"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/trie"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -82,7 +84,7 @@ type Org struct {
 	Teams        []Team            `yaml:"teams" doc:"its teams"`
 	Keys         []Key             `yaml:"keys" doc:"its callers' keys"`
 	// Made are the keys made at run time that are in force beside Keys.
-	Made []*Key `yaml:"-"`
+	Made trie.Map[string, *Key] `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued `yaml:"-"`
 	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
@@ -97,7 +99,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 				return
 			}
 		}
-		for _, k := range o.Made {
+		for _, k := range o.Made.All() {
 			if !yield(k) {
 				return
 			}
@@ -107,10 +109,11 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 
 // Key returns the key with an id, nil without one.
 func (o *Org) Key(id string) *Key {
-	for k := range o.AllKeys() {
-		if k.ID == id {
-			return k
-		}
+	if k, ok := o.Made.Get(id); ok {
+		return k
+	}
+	if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == id }); i >= 0 {
+		return &o.Keys[i]
 	}
 	return nil
 }
@@ -122,10 +125,7 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 		limits[ratelimit.Ref{Kind: ratelimit.KindTeam, ID: t.ID}] = t.Limit
 	}
 	for k := range o.AllKeys() {
-		ref := ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}
-		if limits[ref] = k.Limit; k.Exempt {
-			limits[ref] = ratelimit.Limit{}
-		}
+		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}] = k.Quotas()
 	}
 	for _, i := range o.Issued {
 		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: KeysOf(i.ID)}] = i.Limit

@@ -96,7 +96,16 @@ func Labels(o *settings.Org, k *settings.Key) []spend.LabelRule {
 // labels, search for what is idle and watch for unusual hours, for which the ledger is
 // kept, too.
 func Plan(o *settings.Org) *spend.Plan {
-	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.Made))
+	p := Budgets(o)
+	if p.Limited() || o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0 {
+		return p
+	}
+	return nil
+}
+
+// Budgets is Plan, whether a ledger is kept or not.
+func Budgets(o *settings.Org) *spend.Plan {
+	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+o.Made.Len())
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
 	}
@@ -108,18 +117,14 @@ func Plan(o *settings.Org) *spend.Plan {
 	}
 	budget := o.Budget
 	inFlight(o, &budget, teams)
-	plan := spend.NewPlan(budget, teams, keys, o.Horizon)
-	if plan == nil && (o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0) {
-		plan = new(spend.Plan)
+	over := make(map[string]spend.Over, len(o.Teams))
+	for _, t := range o.Teams {
+		over[t.ID] = t.Over
 	}
-	if plan != nil {
-		plan.Endpoints, plan.Runs, plan.Idle, plan.Unusual = o.Endpoints, o.Runs, o.Idle, o.Alerts.Unusual
-		plan.Thresholds, plan.OverOrg, plan.OverTeams = o.Alerts.Shares(), o.Over, make(map[string]spend.Over)
-		for _, t := range o.Teams {
-			plan.OverTeams[t.ID] = t.Over
-		}
+	return &spend.Plan{
+		Org: budget, Teams: teams, Keys: keys, Horizon: o.Horizon, Endpoints: o.Endpoints, Runs: o.Runs, Idle: o.Idle, Unusual: o.Alerts.Unusual,
+		Thresholds: o.Alerts.Shares(), OverOrg: o.Over, OverTeams: over,
 	}
-	return plan
 }
 
 // inFlight makes ceilings of the entries of the policy gpu_in_flight that refuse

@@ -128,6 +128,8 @@ type Plan struct {
 	// Teams and Keys are by id. An id of Keys that ends with a colon is that of all keys
 	// whose ids begin so.
 	Teams, Keys map[string]Budget
+	// Made returns the budget of a key that was made at run time, false for other keys. It is nil where there are none.
+	Made func(id string) (Budget, bool)
 	// Endpoints says which workers are counted.
 	Endpoints Counting
 	Runs      Runs
@@ -146,16 +148,21 @@ type Plan struct {
 
 // NewPlan returns the plan of an organisation, nil if no budget limits anything.
 func NewPlan(org Budget, teams, keys map[string]Budget, h Horizon) *Plan {
-	limited := org != Budget{}
-	for _, m := range []map[string]Budget{teams, keys} {
+	if p := (&Plan{Org: org, Teams: teams, Keys: keys, Horizon: h}); p.Limited() {
+		return p
+	}
+	return nil
+}
+
+// Limited reports whether a budget limits anything, those of keys made at run time aside.
+func (p *Plan) Limited() bool {
+	limited := p.Org != Budget{}
+	for _, m := range []map[string]Budget{p.Teams, p.Keys} {
 		for _, b := range m {
 			limited = limited || b != Budget{}
 		}
 	}
-	if !limited {
-		return nil
-	}
-	return &Plan{Org: org, Teams: teams, Keys: keys, Horizon: h}
+	return limited
 }
 
 // Budget returns that of a scope.
@@ -164,6 +171,11 @@ func (p *Plan) Budget(s Scope) Budget {
 	case KindKey:
 		if b, ok := p.Keys[s.ID]; ok {
 			return b
+		}
+		if p.Made != nil {
+			if b, ok := p.Made(s.ID); ok {
+				return b
+			}
 		}
 		issuer, _, _ := strings.Cut(s.ID, ":")
 		return p.Keys[issuer+":"]
