@@ -4,6 +4,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -12,5 +13,5 @@ import (
 func AdminRows() []row.Row { return admin.Deps{Shapes: adminShapes()}.Rows() }
 
 func adminShapes() admin.Shapes {
-	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: settings.KeyRecord{}, Made: keyAnswer{}}
+	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: settings.KeyRecord{}, Made: callers.KeyAnswer{}}
 }

@@ -8,13 +8,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -54,11 +52,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := g.directory(cfg)
-	if err != nil {
-		return nil, err
-	}
-	callers, err := g.newCallers(cfg, keys)
+	callers, err := g.keys.Callers(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +145,4 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
 		loaded:   g.deps.Now(),
 	}, nil
-}
-
-// directory returns that of the keys, issuers and authorities of a file.
-func (g *Gateway) directory(cfg *settings.Config) (*identity.Directory, error) {
-	authorities, err := authoritiesOf(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return cfg.Directory(g.issuers(cfg), authorities)
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/billtypes"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
@@ -39,7 +40,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -131,7 +131,7 @@ type Gateway struct {
 	billTypes    *billtypes.Types
 	keep         *keep.Keep
 	approvals    *approval.Store
-	keys         *keyring
+	keys         *callers.Keys
 	issuerKeys   *oidc.Keys
 	tokens       *tokens.Tokens
 	retired      *retired.Calls
@@ -155,7 +155,7 @@ type Gateway struct {
 // state is one compiled configuration. It is immutable.
 type state struct {
 	config   *settings.Config
-	callers  *callers
+	callers  *callers.Callers
 	pipeline *filter.Pipeline
 	reader   *filter.Reader
 	client   *upstream.Client
@@ -227,7 +227,12 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.streams = filter.NewStreams(g.streamAllowed)
 	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck}
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
-	g.keys = newKeyring(keystore.New(deps.Redis, cfg.Redis.Prefix.Keys()), deps.Now, deps.Logger)
+	g.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
+		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Issuers: g.issuerKeys, Config: g.config, Apply: g.applyKeys,
+		Tokens:  func(ctx context.Context) error { return g.tokens.Refresh(ctx) },
+		Tenants: func(cfg *settings.Config) (map[string]*filter.Tenant, error) { return tenants.New(cfg, g.api, g.runs) },
+		Callers: func() *callers.Callers { return g.current.Load().callers },
+	})
 	g.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: g.issuerKeys, Now: deps.Now, Config: g.config, Changed: g.streams.Recheck})
 	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.Approvals())
 	if err := g.newDecisions(&cfg); err != nil {
@@ -366,7 +371,7 @@ func (g *Gateway) reader() *filter.Reader { return g.current.Load().reader }
 func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[org] }
 
 // org returns the configuration of an organisation, nil for none.
-func (g *Gateway) org(id string) *settings.Org { return g.current.Load().callers.orgs[id] }
+func (g *Gateway) org(id string) *settings.Org { return g.current.Load().callers.Org(id) }
 
 // plan returns the budgets of an organisation, nil for none.
 func (g *Gateway) plan(org string) *spend.Plan {
@@ -457,7 +462,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
 		Approvals: answers.Rows{Store: g.approvals, Org: g.org},
-		Keys:      adminKeys{g},
+		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,
 

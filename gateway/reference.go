@@ -13,6 +13,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/billtypes"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
@@ -38,7 +39,7 @@ const accessRoute = "docs.access"
 // localRoutes lists the routes of v2 that the gateway answers itself, beside those
 // the API's description has.
 func localRoutes(files []reference.File) []route.Route {
-	routes := append(slices.Concat(keep.Routes(), keyRoutes()), billtypes.Route(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
+	routes := append(slices.Concat(keep.Routes(), callers.Routes()), billtypes.Route(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
 	for _, f := range files {
 		routes = append(routes, route.Route{ID: "docs:" + f.Path, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
 	}
@@ -53,8 +54,8 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 		billtypes.ID: g.billTypes.Answer,
 	}
 	maps.Copy(answers, g.keep.Answers())
-	for _, r := range keyRoutes() {
-		answers[r.ID] = g.answerKeys
+	for _, r := range callers.Routes() {
+		answers[r.ID] = g.keys.Answer
 	}
 	for _, f := range files {
 		answers["docs:"+f.Path] = filter.Document(f.Header, f.Body)

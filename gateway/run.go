@@ -35,7 +35,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return errors.Join(err, data.Close(), adminListener.Close())
 		}
 	}
-	g.pollKeys(ctx) // before the doors open
+	g.keys.Poll(ctx) // before the doors open
 	stopNoting := g.retired.Start(ctx)
 	logged := g.decisions.Start(ctx)
 	stopShipping := g.audit.Start(ctx)
@@ -92,7 +92,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return g.fleet.Announce(watch) })
 	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
-	group.Go(func() error { g.runKeys(watch); return nil }) // keys are revoked while the doors drain, too
+	group.Go(func() error { g.keys.Run(watch); return nil }) // keys are revoked while the doors drain, too
 	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
 	if g.deps.Serving != nil {

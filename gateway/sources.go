@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -42,7 +43,7 @@ func (g *Gateway) sources() []source {
 	if s, ok := issuersSource(g.issuerKeys.Status()); ok {
 		out = append(out, s)
 	}
-	if keys, err := g.keys.state(); !keys.IsZero() || err != nil {
+	if keys, err := g.keys.State(); !keys.IsZero() || err != nil {
 		out = append(out, source{kind: "keys", good: keys, failed: err != nil})
 	}
 	return out
@@ -69,4 +70,17 @@ func measureSources(m metric.Meter, now func() time.Time, list func() []source) 
 		}
 		return nil
 	}, age, failed))
+}
+
+// issuersSource says how the keys of all issuers are doing: when the one was read that
+// was read the longest ago, and whether any could not be. It reports false without issuers.
+func issuersSource(list []oidc.Status) (source, bool) {
+	s := source{kind: "issuers"}
+	for i, one := range list {
+		s.failed = s.failed || one.Err != nil
+		if i == 0 || one.Fetched.Before(s.good) {
+			s.good = one.Fetched
+		}
+	}
+	return s, len(list) > 0 && (s.failed || s.good != time.Time{})
 }

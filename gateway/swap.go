@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"errors"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -90,3 +91,26 @@ func (s *state) close() {
 // Rejected notes a configuration that could not even be read, so that the
 // admin listener shows it.
 func (g *Gateway) Rejected(err error) { g.status.Failed(g.deps.Now(), err) }
+
+// applyKeys puts the keys now known in force, of which some have changed, by organisation, for every request that starts from now on, and
+// ends the streams of those that are not in force any more.
+func (g *Gateway) applyKeys(changed map[string][]string) {
+	g.changing.Lock()
+	next, pipeline := *g.current.Load(), *g.pipeline()
+	callers, err := g.keys.With(next.callers, changed)
+	if err == nil {
+		next.callers, pipeline.Callers = callers, callers.Callers
+		next.pipeline = &pipeline
+		g.current.Store(&next)
+	}
+	g.changing.Unlock()
+	if err != nil {
+		g.deps.Logger.Error("keys made at run time cannot be put in force", "error", err)
+		return
+	}
+	g.streams.Recheck()
+}
+
+// RefreshKeys reads the keys made at run time and the revocations of tokens that have
+// changed, and puts them in force. Run does so every second.
+func (g *Gateway) RefreshKeys(ctx context.Context) error { return g.keys.Refresh(ctx) }

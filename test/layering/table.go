@@ -188,6 +188,12 @@ func Table() []Row {
 			Tests:   []string{"config"},
 			Why:     "it holds a configuration against the engines, before any is made",
 		},
+		{
+			Package: "gateway/callers",
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/trie", "policies/spend"},
+			Tests:   []string{"gateway/record"},
+			Why:     "a feature: who may call, by the configuration and by keys made at run time",
+		},
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

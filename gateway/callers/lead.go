@@ -1,4 +1,4 @@
-package gateway
+package callers
 
 import (
 	"bytes"
@@ -34,7 +34,8 @@ const (
 	leadOverlap = 24 * time.Hour // of a rotation
 )
 
-func keyRoutes() []route.Route {
+// Routes lists the routes.
+func Routes() []route.Route {
 	return []route.Route{
 		{ID: listKeysID, Dialect: route.V2, Method: http.MethodGet, Pattern: keysPath},
 		{ID: makeKeyID, Dialect: route.V2, Method: http.MethodPost, Pattern: keysPath},
@@ -52,9 +53,9 @@ type lead struct {
 }
 
 // leadOf returns the lead that makes a request. It refuses others with 403.
-func (g *Gateway) leadOf(c *identity.Caller) (*lead, error) {
+func (s *Keys) leadOf(c *identity.Caller) (*lead, error) {
 	if slices.Contains(c.Roles, identity.RoleLead) && c.Team != "" {
-		if o := g.org(c.Org); o != nil {
+		if o := s.org(c.Org); o != nil {
 			k := o.Key(c.Key)
 			t := slices.IndexFunc(o.Teams, func(t settings.Team) bool { return t.ID == c.Team })
 			if k != nil && t >= 0 {
@@ -145,23 +146,23 @@ func atMost[T ~int64](name string, of *T, own, team T) error {
 	return nil
 }
 
-// answerKeys answers a lead.
-func (g *Gateway) answerKeys(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	l, err := g.leadOf(ex.Caller)
+// Answer answers a lead.
+func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	l, err := s.leadOf(ex.Caller)
 	if err != nil {
 		return nil, err
 	}
 	switch ex.Route.ID {
 	case listKeysID:
-		list := slices.DeleteFunc(g.listKeys(ctx, ex.Caller.Org), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
+		list := slices.DeleteFunc(s.listKeys(ctx, ex.Caller.Org), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
 		return filter.AnswerJSON(map[string]any{"keys": list})
 	case makeKeyID:
-		return g.leadCreates(ctx, ex, l)
+		return s.leadCreates(ctx, ex, l)
 	}
 	if len(ex.In.Body) > 0 {
 		return nil, problem.BadRequest.New("the operation takes no body")
 	}
-	m, err := g.madeKey(ctx, ex.Caller.Org, ex.Params["id"])
+	m, err := s.madeKey(ctx, ex.Caller.Org, ex.Params["id"])
 	p, _ := errors.AsType[*problem.Problem](err)
 	if err == nil && m.Team != l.caller.Team || p != nil && p.Kind == problem.KeyConflict {
 		err = noKey(ex.Caller.Org, ex.Params["id"])
@@ -170,17 +171,17 @@ func (g *Gateway) answerKeys(ctx context.Context, ex *filter.Exchange) (*filter.
 		return nil, err
 	}
 	if ex.Route.ID == rotateKeyID {
-		return g.leadRotates(ctx, ex, l, m)
+		return s.leadRotates(ctx, ex, l, m)
 	}
 	if m.Exempt || slices.Contains(m.Roles, identity.RoleLead) || slices.Contains(m.Roles, identity.RoleAdmin) {
 		return nil, problem.Forbidden.New("this key is for administrators to revoke")
 	}
-	return g.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*keyAnswer, error) {
-		return nil, g.revokeKey(ctx, ex.Caller.Org, m, ex.Caller.Key)
+	return s.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*KeyAnswer, error) {
+		return nil, s.revokeKey(ctx, ex.Caller.Org, m, ex.Caller.Key)
 	})
 }
 
-func (g *Gateway) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Answer, error) {
+func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Answer, error) {
 	if err := ex.StrictJSON(); err != nil {
 		return nil, err
 	}
@@ -199,7 +200,7 @@ func (g *Gateway) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead)
 		return nil, refusal
 	}
 	n := 0
-	for _, m := range g.keys.ring(ex.Caller.Org).records.All() {
+	for _, m := range s.ring.ring(ex.Caller.Org).records.All() {
 		if m.Team == l.caller.Team && m.Revoked.IsZero() {
 			n++
 		}
@@ -211,13 +212,13 @@ func (g *Gateway) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead)
 	if err != nil {
 		return nil, err
 	}
-	return g.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*keyAnswer, error) {
-		return g.createKey(ctx, ex.Caller.Org, k, ex.Caller.Key)
+	return s.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*KeyAnswer, error) {
+		return s.createKey(ctx, ex.Caller.Org, k, ex.Caller.Key)
 	})
 }
 
 // leadRotates gives a lead the secret of a key that it might have made.
-func (g *Gateway) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m madeKey) (*filter.Answer, error) {
+func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m madeKey) (*filter.Answer, error) {
 	overlap := leadOverlap
 	for name, values := range ex.Query {
 		var err error
@@ -231,13 +232,13 @@ func (g *Gateway) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead,
 	if err != nil || !bytes.Equal(before, after) {
 		return nil, problem.Forbidden.New("this key can do more than its team lead may give: administrators rotate it")
 	}
-	return g.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*keyAnswer, error) {
-		return g.rotateKey(ctx, ex.Caller.Org, m, overlap)
+	return s.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*KeyAnswer, error) {
+		return s.rotateKey(ctx, ex.Caller.Org, m, overlap)
 	})
 }
 
 // leadChange audits a change and makes it. A dry run makes none.
-func (g *Gateway) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*keyAnswer, error)) (*filter.Answer, error) {
+func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyAnswer, error)) (*filter.Answer, error) {
 	if !ex.Ports.Keys {
 		return nil, problem.BadRequest.New("there are no dry runs of changes of keys")
 	}
@@ -263,7 +264,7 @@ func (g *Gateway) leadChange(ex *filter.Exchange, id, query string, status int, 
 	if seq != 0 {
 		// What was done is done: a secret that was made is told all the same.
 		if failed := ex.Ports.Audit.Result(seq, result); failed != nil {
-			g.deps.Logger.Error("the audit log cannot be written", "error", failed)
+			s.deps.Logger.Error("the audit log cannot be written", "error", failed)
 		}
 	}
 	if err != nil {

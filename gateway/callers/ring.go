@@ -1,4 +1,4 @@
-package gateway
+package callers
 
 import (
 	"context"
@@ -360,31 +360,31 @@ func (k *keyring) failed(err error) {
 	k.fail = err
 }
 
-// RefreshKeys reads the keys made at run time and the revocations of tokens that have
+// Refresh reads the keys made at run time and the revocations of tokens that have
 // changed, and puts them in force. Run does so every second.
-func (g *Gateway) RefreshKeys(ctx context.Context) error {
-	of := orgs(g.current.Load().config)
-	tokens := g.tokens.Refresh(ctx)
-	ids, changed, err := g.keys.refresh(ctx, of)
+func (s *Keys) Refresh(ctx context.Context) error {
+	of := orgsOf(s.deps.Config())
+	tokens := s.deps.Tokens(ctx)
+	ids, changed, err := s.ring.refresh(ctx, of)
 	if changed {
-		g.applyKeys(ids)
+		s.deps.Apply(ids)
 	}
 	if err == nil && tokens != nil {
 		err = tokens
-		g.keys.failed(err)
+		s.ring.failed(err)
 	}
 	if err != nil {
 		return err
 	}
-	return g.keys.flush(ctx, of)
+	return s.ring.flush(ctx, of)
 }
 
-// runKeys refreshes until ctx ends.
-func (g *Gateway) runKeys(ctx context.Context) {
+// Run refreshes until ctx ends.
+func (s *Keys) Run(ctx context.Context) {
 	poll := time.NewTicker(keyPoll)
 	defer poll.Stop()
 	for {
-		g.pollKeys(ctx)
+		s.Poll(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -393,12 +393,12 @@ func (g *Gateway) runKeys(ctx context.Context) {
 	}
 }
 
-// pollKeys refreshes once. That the store stops or begins to answer is one line each.
-func (g *Gateway) pollKeys(ctx context.Context) {
-	_, before := g.keys.state()
-	polled, cancel := context.WithTimeout(ctx, g.current.Load().config.Limits.Timeout)
+// Poll refreshes once. That the store stops or begins to answer is one line each.
+func (s *Keys) Poll(ctx context.Context) {
+	_, before := s.ring.state()
+	polled, cancel := context.WithTimeout(ctx, s.deps.Config().Limits.Timeout)
 	defer cancel()
-	if err := g.RefreshKeys(polled); (err == nil) != (before == nil) && ctx.Err() == nil {
-		g.deps.Logger.WarnContext(ctx, "store of keys", "answers", err == nil, "error", fmt.Sprint(err))
+	if err := s.Refresh(polled); (err == nil) != (before == nil) && ctx.Err() == nil {
+		s.deps.Logger.WarnContext(ctx, "store of keys", "answers", err == nil, "error", fmt.Sprint(err))
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package callers
 
 import (
 	"context"
@@ -24,8 +24,8 @@ const (
 	maxOverlap = 90 * 24 * time.Hour
 )
 
-// keyAnswer is a key that was made, or got another secret, which nothing shows again.
-type keyAnswer struct {
+// KeyAnswer is a key that was made, or got another secret, which nothing shows again.
+type KeyAnswer struct {
 	Secret string             `json:"secret,omitempty"`
 	Key    settings.KeyRecord `json:"key"`
 }
@@ -58,8 +58,8 @@ func invalidKey(err error) error {
 }
 
 // createKey makes a key for by. Its secret is random unless a digest is given.
-func (g *Gateway) createKey(ctx context.Context, org string, k settings.Key, by string) (*keyAnswer, error) {
-	created := g.deps.Now().UTC().Truncate(time.Second)
+func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*KeyAnswer, error) {
+	created := s.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
 	if k.Digest == (identity.Digest{}) && len(k.Digests) == 0 {
 		secret = identity.NewKey()
@@ -74,10 +74,10 @@ func (g *Gateway) createKey(ctx context.Context, org string, k settings.Key, by 
 	if err := invalidKey(k.Validate()); err != nil {
 		return nil, err
 	}
-	if err := g.freshKeys(ctx, org); err != nil {
+	if err := s.freshKeys(ctx, org); err != nil {
 		return nil, err
 	}
-	known := g.keys.ring(org).records
+	known := s.ring.ring(org).records
 	if _, ok := known.Get(k.ID); ok {
 		return nil, problem.KeyConflict.Newf("organisation %s has a key %q, or had it in the last %d days", org, k.ID, keyMemory/(24*time.Hour))
 	}
@@ -88,24 +88,24 @@ func (g *Gateway) createKey(ctx context.Context, org string, k settings.Key, by 
 	if err != nil {
 		return nil, err
 	}
-	if why := g.current.Load().callers.unfit(org, &m); why != "" {
+	if why := s.deps.Callers().unfit(org, &m); why != "" {
 		return nil, problem.KeyConflict.New(why)
 	}
-	return g.changeKey(ctx, org, m, secret)
+	return s.changeKey(ctx, org, m, secret)
 }
 
 // freshKeys reads what others have changed of an organisation, or all where keys were
 // never read, so that what is decided next is decided by the keys there are.
-func (g *Gateway) freshKeys(ctx context.Context, org string) error {
-	if read, _ := g.keys.state(); read.IsZero() {
-		if err := g.RefreshKeys(ctx); err != nil {
+func (s *Keys) freshKeys(ctx context.Context, org string) error {
+	if read, _ := s.ring.state(); read.IsZero() {
+		if err := s.Refresh(ctx); err != nil {
 			return keysAway(err)
 		}
 		return nil
 	}
-	changed, err := g.keys.fresh(ctx, org)
+	changed, err := s.ring.fresh(ctx, org)
 	if len(changed[org]) > 0 {
-		g.applyKeys(changed)
+		s.deps.Apply(changed)
 	}
 	if err != nil {
 		return keysAway(err)
@@ -118,27 +118,27 @@ func keysAway(err error) error {
 }
 
 // changeKey puts a record in the place of the one that is known, and in force here.
-func (g *Gateway) changeKey(ctx context.Context, org string, m madeKey, secret string) (*keyAnswer, error) {
-	done, err := g.keys.swap(ctx, org, m)
+func (s *Keys) changeKey(ctx context.Context, org string, m madeKey, secret string) (*KeyAnswer, error) {
+	done, err := s.ring.swap(ctx, org, m)
 	switch {
 	case err != nil:
 		return nil, keysAway(err)
 	case !done:
 		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
 	}
-	g.applyKeys(map[string][]string{org: {m.ID}})
-	return &keyAnswer{Secret: secret, Key: m.record()}, nil
+	s.deps.Apply(map[string][]string{org: {m.ID}})
+	return &KeyAnswer{Secret: secret, Key: m.record()}, nil
 }
 
 // madeKey returns a key that can be changed at run time.
-func (g *Gateway) madeKey(ctx context.Context, org, id string) (m madeKey, err error) {
-	if err := g.freshKeys(ctx, org); err != nil {
+func (s *Keys) madeKey(ctx context.Context, org, id string) (m madeKey, err error) {
+	if err := s.freshKeys(ctx, org); err != nil {
 		return m, err
 	}
-	if g.current.Load().callers.ids[org][id] {
+	if s.deps.Callers().ids[org][id] {
 		return m, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
 	}
-	known, ok := g.keys.ring(org).records.Get(id)
+	known, ok := s.ring.ring(org).records.Get(id)
 	if !ok {
 		return m, noKey(org, id)
 	}
@@ -150,8 +150,8 @@ func noKey(org, id string) error {
 }
 
 // rotateKey gives a key another secret.
-func (g *Gateway) rotateKey(ctx context.Context, org string, m madeKey, overlap time.Duration) (*keyAnswer, error) {
-	now := g.deps.Now().UTC().Truncate(time.Second)
+func (s *Keys) rotateKey(ctx context.Context, org string, m madeKey, overlap time.Duration) (*KeyAnswer, error) {
+	now := s.deps.Now().UTC().Truncate(time.Second)
 	switch {
 	case overlap < 0 || overlap > maxOverlap:
 		return nil, problem.Invalid.Newf("overlap: want at most %s", maxOverlap)
@@ -170,27 +170,27 @@ func (g *Gateway) rotateKey(ctx context.Context, org string, m madeKey, overlap 
 	if err != nil {
 		return nil, err
 	}
-	return g.changeKey(ctx, org, next, secret)
+	return s.changeKey(ctx, org, next, secret)
 }
 
 // revokeKey withdraws a key. One that is revoked stays as it is.
-func (g *Gateway) revokeKey(ctx context.Context, org string, m madeKey, by string) error {
+func (s *Keys) revokeKey(ctx context.Context, org string, m madeKey, by string) error {
 	if !m.Revoked.IsZero() {
 		return nil
 	}
-	m.Revoked, m.RevokedBy = g.deps.Now().UTC().Truncate(time.Second), by
+	m.Revoked, m.RevokedBy = s.deps.Now().UTC().Truncate(time.Second), by
 	m.Revision++
 	next, err := m.recorded()
 	if err == nil {
-		_, err = g.changeKey(ctx, org, next, "")
+		_, err = s.changeKey(ctx, org, next, "")
 	}
 	return err
 }
 
 // listKeys returns the keys made at run time of an organisation, by id.
-func (g *Gateway) listKeys(ctx context.Context, org string) []settings.KeyRecord {
-	known, now, callers := g.keys.ring(org).records, g.deps.Now(), g.current.Load().callers
-	used := g.keys.lastUsed(ctx, org)
+func (s *Keys) listKeys(ctx context.Context, org string) []settings.KeyRecord {
+	known, now, callers := s.ring.ring(org).records, s.deps.Now(), s.deps.Callers()
+	used := s.ring.lastUsed(ctx, org)
 	list := make([]settings.KeyRecord, 0, known.Len())
 	for id, m := range known.All() {
 		r := m.record()
@@ -213,8 +213,8 @@ func (g *Gateway) listKeys(ctx context.Context, org string) []settings.KeyRecord
 
 // configuredKeys returns the keys that an organisation has in the configuration, in its
 // order.
-func (g *Gateway) configuredKeys(org string) []settings.KeyRecord {
-	o, now := g.org(org), g.deps.Now()
+func (s *Keys) configuredKeys(org string) []settings.KeyRecord {
+	o, now := s.org(org), s.deps.Now()
 	list := make([]settings.KeyRecord, 0, len(o.Keys))
 	for i := range o.Keys {
 		k := &o.Keys[i]
@@ -234,8 +234,11 @@ func (g *Gateway) configuredKeys(org string) []settings.KeyRecord {
 	return list
 }
 
-// adminKeys is the keys as the admin listener knows them.
-type adminKeys struct{ g *Gateway }
+// Rows is the keys as the admin listener knows them.
+type Rows struct{ s *Keys }
+
+// Rows returns what operators ask.
+func (s *Keys) Rows() Rows { return Rows{s} }
 
 // refused is an error as the admin listener answers it.
 func refused(err error) error {
@@ -247,49 +250,49 @@ func refused(err error) error {
 }
 
 // List implements admin.Keys.
-func (a adminKeys) List(ctx context.Context, org string) (any, error) {
-	if a.g.org(org) == nil {
+func (a Rows) List(ctx context.Context, org string) (any, error) {
+	if a.s.org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
-	return append(a.g.listKeys(ctx, org), a.g.configuredKeys(org)...), nil
+	return append(a.s.listKeys(ctx, org), a.s.configuredKeys(org)...), nil
 }
 
 // Create implements admin.Keys.
-func (a adminKeys) Create(ctx context.Context, org, spec, by string) (any, error) {
-	if a.g.org(org) == nil {
+func (a Rows) Create(ctx context.Context, org, spec, by string) (any, error) {
+	if a.s.org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
 	k, err := parseKey(spec)
 	if err != nil {
 		return nil, refused(err)
 	}
-	made, err := a.g.createKey(ctx, org, k, by)
+	made, err := a.s.createKey(ctx, org, k, by)
 	return made, refused(err)
 }
 
 // Rotate implements admin.Keys.
-func (a adminKeys) Rotate(ctx context.Context, org, id string, overlap time.Duration) (any, error) {
+func (a Rows) Rotate(ctx context.Context, org, id string, overlap time.Duration) (any, error) {
 	m, err := a.find(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.g.rotateKey(ctx, org, m, overlap)
+	made, err := a.s.rotateKey(ctx, org, m, overlap)
 	return made, refused(err)
 }
 
 // Revoke implements admin.Keys.
-func (a adminKeys) Revoke(ctx context.Context, org, id, by string) error {
+func (a Rows) Revoke(ctx context.Context, org, id, by string) error {
 	m, err := a.find(ctx, org, id)
 	if err != nil {
 		return err
 	}
-	return refused(a.g.revokeKey(ctx, org, m, by))
+	return refused(a.s.revokeKey(ctx, org, m, by))
 }
 
-func (a adminKeys) find(ctx context.Context, org, id string) (madeKey, error) {
-	if a.g.org(org) == nil {
+func (a Rows) find(ctx context.Context, org, id string) (madeKey, error) {
+	if a.s.org(org) == nil {
 		return madeKey{}, admin.ErrNoOrg
 	}
-	m, err := a.g.madeKey(ctx, org, id)
+	m, err := a.s.madeKey(ctx, org, id)
 	return m, refused(err)
 }

@@ -1,4 +1,4 @@
-package gateway
+package callers
 
 import (
 	"maps"
@@ -16,9 +16,9 @@ import (
 // keyRef names a key made at run time.
 type keyRef struct{ org, id string }
 
-// callers are those of a configuration, with the keys made at run time that are in force beside its own. They are immutable; those after
+// Callers are those of a configuration, with the keys made at run time that are in force beside its own. They are immutable; those after
 // a change of keys share all but what has changed.
-type callers struct {
+type Callers struct {
 	*filter.Callers
 
 	// orgs are the organisations of the configuration, by id, with the keys made at run time that are in force.
@@ -40,13 +40,17 @@ type organisation struct {
 	budgeted int
 }
 
-// newCallers compiles who may call. keys are those of the configuration.
-func (g *Gateway) newCallers(cfg *settings.Config, keys *identity.Directory) (*callers, error) {
-	all, err := tenants.New(cfg, g.api, g.runs)
+// Callers compiles who may call.
+func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
+	keys, err := s.directory(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &callers{
+	all, err := s.deps.Tenants(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Callers{
 		Callers: &filter.Callers{Directory: keys, Tenants: all}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
 		of: make(map[string]organisation, len(cfg.Orgs)), ids: make(map[string]map[string]bool, len(cfg.Orgs)),
 	}
@@ -59,37 +63,26 @@ func (g *Gateway) newCallers(cfg *settings.Config, keys *identity.Directory) (*c
 		}
 		c.orgs[o.ID], c.of[o.ID], c.ids[o.ID] = o, one, ids
 	}
-	known := *g.keys.known.Load()
+	known := *s.ring.known.Load()
 	ids := make(map[string][]string, len(known))
 	for org, r := range known {
 		for id := range r.records.All() {
 			ids[org] = append(ids[org], id)
 		}
 	}
-	return c.with(known, ids, g.keys.partial())
+	return c.with(known, ids, s.ring.partial())
 }
 
-// applyKeys puts the keys now known in force, of which some have changed, by organisation, for every request that starts from now on, and
-// ends the streams of those that are not in force any more.
-func (g *Gateway) applyKeys(changed map[string][]string) {
-	g.changing.Lock()
-	next, pipeline := *g.current.Load(), *g.pipeline()
-	callers, err := next.callers.with(*g.keys.known.Load(), changed, g.keys.partial())
-	if err == nil {
-		next.callers, pipeline.Callers = callers, callers.Callers
-		next.pipeline = &pipeline
-		g.current.Store(&next)
-	}
-	g.changing.Unlock()
-	if err != nil {
-		g.deps.Logger.Error("keys made at run time cannot be put in force", "error", err)
-		return
-	}
-	g.streams.Recheck()
+// With returns callers with the keys that are known now, of which some have changed, by organisation.
+func (s *Keys) With(c *Callers, changed map[string][]string) (*Callers, error) {
+	return c.with(*s.ring.known.Load(), changed, s.ring.partial())
 }
+
+// Org is an organisation, with the keys made at run time that are in force; nil for none.
+func (c *Callers) Org(id string) *settings.Org { return c.orgs[id] }
 
 // with returns callers with the records that are known now in the place of those they have, of some ids by organisation.
-func (c *callers) with(known map[string]ring, changed map[string][]string, partial bool) (*callers, error) {
+func (c *Callers) with(known map[string]ring, changed map[string][]string, partial bool) (*Callers, error) {
 	next := *c
 	next.made, next.orgs, next.of = maps.Clone(c.made), maps.Clone(c.orgs), maps.Clone(c.of)
 	if next.made == nil {
@@ -123,7 +116,7 @@ func (c *callers) with(known map[string]ring, changed map[string][]string, parti
 }
 
 // put enters the record of a key as it is known, or that it is gone. It adds to touched the keys of which others may be in force for it.
-func (c *callers) put(ref keyRef, known ring, touched map[keyRef]bool) {
+func (c *Callers) put(ref keyRef, known ring, touched map[keyRef]bool) {
 	touched[ref] = true
 	each := func(m *madeKey, change func(digest identity.Digest, holders []keyRef)) {
 		if m == nil || !m.Revoked.IsZero() {
@@ -157,7 +150,7 @@ func (c *callers) put(ref keyRef, known ring, touched map[keyRef]bool) {
 }
 
 // judge puts a key in force or takes it out. It adds what that changes of the directory.
-func (c *callers) judge(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
+func (c *Callers) judge(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
 	o, of := c.orgs[ref.org], c.of[ref.org]
 	if was, ok := o.Made.Get(ref.id); ok {
 		for _, d := range was.Secrets() {
@@ -180,7 +173,7 @@ func (c *callers) judge(ref keyRef, gone []identity.Digest, come []identity.Entr
 }
 
 // tenant returns the tenant of an organisation, with its keys made at run time that are in force.
-func (c *callers) tenant(org string) *filter.Tenant {
+func (c *Callers) tenant(org string) *filter.Tenant {
 	o, of := c.orgs[org], c.of[org]
 	t := *of.tenant
 	t.Made = func(id string) (filter.MadeKey, bool) {
@@ -205,7 +198,7 @@ func (c *callers) tenant(org string) *filter.Tenant {
 }
 
 // unfit says why a key made at run time that is not revoked is not in force, "" if it is.
-func (c *callers) unfit(org string, k *madeKey) string {
+func (c *Callers) unfit(org string, k *madeKey) string {
 	o := c.orgs[org]
 	if o == nil {
 		return "its organisation is not configured"
@@ -214,7 +207,7 @@ func (c *callers) unfit(org string, k *madeKey) string {
 		return "the configuration has a key of this id"
 	}
 	if k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }) {
-		return row.Unknown("team of "+org, k.Team, tenants.Teams(o))
+		return row.Unknown("team of "+org, k.Team, tenants.TeamIDs(o))
 	}
 	own := make(map[identity.Digest]bool)
 	for _, d := range k.Secrets() {

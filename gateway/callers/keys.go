@@ -1,0 +1,85 @@
+package callers
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// Keys keeps the keys made at run time, and compiles who may call.
+type Keys struct {
+	deps Deps
+	ring *keyring
+}
+
+// Deps are what keys are kept with. All are required.
+type Deps struct {
+	Redis  redis.UniversalClient
+	Now    func() time.Time
+	Logger *slog.Logger
+	// Issuers has the keys of issuers.
+	Issuers *oidc.Keys
+	// Tenants compiles the organisations of a configuration.
+	Tenants func(cfg *settings.Config) (map[string]*filter.Tenant, error)
+	// Tokens reads which tokens were revoked.
+	Tokens func(ctx context.Context) error
+	// Config and Callers are those in force.
+	Config  func() *settings.Config
+	Callers func() *Callers
+	// Apply puts the keys now known in force, of which some have changed, by organisation.
+	Apply func(changed map[string][]string)
+}
+
+// New returns keys that are kept below a prefix.
+func New(prefix settings.Prefix, deps Deps) *Keys {
+	return &Keys{deps, newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Now, deps.Logger)}
+}
+
+// State returns when the store was last read, zero for never, and how the last attempt ended.
+func (s *Keys) State() (good time.Time, err error) { return s.ring.state() }
+
+// org is an organisation of the callers in force, nil for none.
+func (s *Keys) org(id string) *settings.Org { return s.deps.Callers().Org(id) }
+
+func orgsOf(cfg *settings.Config) []string {
+	ids := make([]string, len(cfg.Orgs))
+	for i, o := range cfg.Orgs {
+		ids[i] = o.ID
+	}
+	return ids
+}
+
+// authorities compiles who signs certificates of callers.
+func authoritiesOf(c *settings.Config) (*identity.Authorities, error) {
+	list := make([]identity.Authority, len(c.Certificates.Authorities))
+	for i, a := range c.Certificates.Authorities {
+		list[i] = a.Authority
+	}
+	return identity.NewAuthorities(identity.Certificates{Authorities: list, Required: c.Certificates.Required}, c.HasTeam)
+}
+
+// issuers compiles the issuers of a configuration.
+func (s *Keys) issuers(cfg *settings.Config) *identity.Issuers {
+	list := make([]identity.Issuer, len(cfg.Issuers))
+	for i := range cfg.Issuers {
+		list[i] = cfg.Issuers[i].Issuer
+	}
+	return identity.NewIssuers(list, s.deps.Issuers, cfg.HasTeam)
+}
+
+// directory returns that of the keys, issuers and authorities of a file.
+func (s *Keys) directory(cfg *settings.Config) (*identity.Directory, error) {
+	authorities, err := authoritiesOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return cfg.Directory(s.issuers(cfg), authorities)
+}
