@@ -27,11 +27,11 @@ type Alerts struct {
 	Config func() *settings.Config
 	Logger *slog.Logger
 	Now    func() time.Time
-	// Go runs deliveries behind what they tell of.
+	// Go runs deliveries in the background.
 	Go func(f func())
 	// Meter makes the instruments.
 	Meter metric.Meter
-	// KeepLink returns a link by which whoever has it can keep a resource, "" for none.
+	// KeepLink returns a link by which its owner can keep a resource, "" for none.
 	KeepLink func(org, id string) string
 }
 

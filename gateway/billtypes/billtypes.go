@@ -25,7 +25,7 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// The route that tells the GPU types of what was billed, which v2 does not.
+// The route for the GPU types of bills, which v2 does not have.
 const (
 	// ID is that of the route.
 	ID            = "billing.types"
@@ -39,7 +39,7 @@ type billTypes struct {
 	Types map[string]string `json:"types"`
 }
 
-// billQuestion is what the route is asked.
+// billQuestion is a question to the route.
 type billQuestion struct {
 	kind operation.Kind
 	ids  []string
@@ -85,7 +85,7 @@ type Types struct {
 	pods tasks.Batches[podNote]
 }
 
-// Deps are what types are found out with. All are required.
+// Deps are the dependencies of Types. All are required.
 type Deps struct {
 	// Dialects have the store of notes.
 	Dialects translate.Deps
@@ -110,7 +110,7 @@ func New(deps Deps) *Types {
 	return t
 }
 
-// Answer tells the types of what the caller may read: as it was noted when it
+// Answer tells the types of resources that the caller may read: as each was noted when it
 // was made, as the platform has it, or as the ledger counted it.
 func (t *Types) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	q, err := billQuestionOf(ex)
@@ -140,7 +140,7 @@ func (t *Types) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer
 	return filter.AnswerJSON(billTypes{types})
 }
 
-// readable leaves out the ids of what is kept from the caller.
+// readable leaves out the ids of resources that the caller may not see.
 func (t *Types) readable(ctx context.Context, ex *filter.Exchange, ids []string) ([]string, error) {
 	if !ex.Tenant.Isolation.Applies() {
 		return ids, nil
@@ -158,7 +158,7 @@ func (t *Types) readable(ctx context.Context, ex *filter.Exchange, ids []string)
 	return own, nil
 }
 
-// notedTypes tells what was noted of them. Without the store nothing is told: amounts
+// notedTypes reads the notes about them. Without the store there is no answer: amounts
 // would be filed elsewhere than the next time.
 func (t *Types) notedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
 	kind := translate.KindPod
@@ -182,7 +182,7 @@ func (t *Types) notedTypes(ctx context.Context, org string, q *billQuestion, typ
 }
 
 // notesWritten waits until the notes are written of all pods that this gateway has made:
-// whoever made and deleted one a moment ago may ask for it.
+// a caller that made and deleted one a moment ago may ask for it.
 func (t *Types) notesWritten(ctx context.Context) error {
 	written := make(chan struct{})
 	if !t.pods.Add(podNote{written: written}) {
@@ -196,7 +196,7 @@ func (t *Types) notesWritten(ctx context.Context) error {
 	}
 }
 
-// presentTypes tells what the platform has.
+// presentTypes reads them at the platform.
 func (t *Types) presentTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
 	prices, err := t.deps.Catalog.Snapshot(ctx, org)
 	if err != nil {
@@ -218,7 +218,7 @@ func (t *Types) presentTypes(ctx context.Context, org string, q *billQuestion, t
 	return nil
 }
 
-// countedTypes tells what the ledger counted of what is gone: of endpoints their pool,
+// countedTypes reads the ledger's counts of resources that are gone: of endpoints their pool,
 // if that has several types.
 func (t *Types) countedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
 	if o := t.deps.Org(org); o == nil || !tenants.Budgeted(o) {

@@ -1,2 +1,2 @@
-// Package billtypes remembers and tells the GPU types of what was billed, which v2 does not.
+// Package billtypes remembers the GPU types of bills, which v2 does not, and answers callers about them.
 package billtypes

@@ -16,9 +16,9 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// Observer returns an observer that remembers the GPU types of what callers of v2
+// Observer returns an observer that remembers the GPU types of resources that callers of v2
 // make, before next: v1 bills by them after it is gone, when the platform does not tell any more.
-// What the legacy dialects make, they remember by themselves. Notes are written behind
+// The legacy dialects remember their own. Notes are written behind
 // the answer.
 func (t *Types) Observer(next filter.Observer) filter.Observer {
 	return billed{deps: t.deps.Dialects, next: next, late: t.deps.Go, pods: &t.pods}
@@ -32,7 +32,7 @@ type billed struct {
 	pods *tasks.Batches[podNote]
 }
 
-// podNote is what is to be remembered of a pod.
+// podNote is a note about a pod.
 type podNote struct {
 	account, id string
 	translate.PodNote
@@ -50,7 +50,7 @@ const (
 )
 
 // persist has something written that can be written twice, behind all answers: a store
-// that is slow for a moment is asked again. It has no context: what it writes outlives
+// that is slow for a moment is asked again. It has no context: the note outlives
 // requests, and depends on nothing of them.
 func persist(logger *slog.Logger, write func(ctx context.Context) error) {
 	var err error

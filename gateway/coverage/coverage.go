@@ -17,7 +17,7 @@ type Row struct {
 	Operation, Method, Path string
 	// Mutates is true for what changes or costs something.
 	Mutates bool
-	// Body is what the body is held against: "schema", or "none" where a body is
+	// Body names the judge of the body: "schema", or "none" where a body is
 	// refused.
 	Body string
 	// State is the state policies judge: "body", "merged" with the object as it
@@ -25,7 +25,7 @@ type Row struct {
 	State string
 	// Price, Kind and Verb are those of the operation's row.
 	Price, Kind, Verb string
-	// Gaps lists what is missing.
+	// Gaps lists the missing parts.
 	Gaps []string
 }
 

@@ -1,2 +1,2 @@
-// Package coverage finds operations that something is missing for which holds them.
+// Package coverage finds operations that lack a rule: a gateway with one does not start.
 package coverage

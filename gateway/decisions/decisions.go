@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Decisions is what this gateway has decided: the log, the latest exchanges, the archive.
+// Decisions are this gateway's: the log, the latest exchanges, the archive.
 type Decisions struct {
 	// History has the latest exchanges.
 	History *explain.History
@@ -32,7 +32,7 @@ type Decisions struct {
 	archive *archiver        // nil without one
 }
 
-// Deps are what decisions are kept with. All are required but Stdout and Also.
+// Deps are the dependencies of Decisions. All are required but Stdout and Also.
 type Deps struct {
 	Redis  redis.UniversalClient
 	Now    func() time.Time
@@ -78,7 +78,7 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	return d, nil
 }
 
-// Recorder returns what records decisions, nil for nothing.
+// Recorder returns a recorder of decisions, nil for none.
 func (d *Decisions) Recorder() filter.Decisions {
 	var all recorders
 	if d.log != nil {
@@ -111,7 +111,7 @@ func (d *Decisions) Reopen() {
 }
 
 // Start runs the decision log until stop is called, which waits until
-// what was decided is written. It outlives the listeners, so that requests that
+// the decisions are written. It outlives the listeners, so that requests that
 // finish while they drain are in it.
 func (d *Decisions) Start(ctx context.Context) (stop func() error) {
 	if d.log == nil {
@@ -139,10 +139,10 @@ func (d *Decisions) Apply(cfg *settings.Config) {
 	}
 }
 
-// ownDialect is the dialect, in decisions, of what the gateway does by itself.
+// ownDialect is the dialect, in decisions, of the gateway's own acts.
 const ownDialect = "gateway"
 
-// Did keeps what the gateway did by itself beside the decisions.
+// Did keeps an act of the gateway's own beside the decisions.
 func (d *Decisions) Did(org string, of spend.Owner, operation, resource, text string) {
 	d.History.Did(&explain.Report{
 		DecisionID: ulid.Make().String(), Time: d.deps.Now().UTC(), Revision: d.deps.Config().Revision,

@@ -1,2 +1,2 @@
-// Package decisions keeps what this gateway has decided: the decision log, the latest exchanges, and the archive.
+// Package decisions keeps this gateway's decisions: the decision log, the latest exchanges, and the archive.
 package decisions

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 )
 
-// Rows tells operators what was decided, and what would be.
+// Rows shows decisions to operators.
 type Rows struct{ d *Decisions }
 
 // Rows returns what operators ask.

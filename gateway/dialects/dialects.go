@@ -47,7 +47,7 @@ func (d *Dialects) Translators() map[route.Dialect]filter.Translator {
 	return map[route.Dialect]filter.Translator{route.V1: d.first, route.GraphQL: d.gql}
 }
 
-// Names are what callers call their operations, where the path does not say it.
+// Names find the name of an operation, where the path does not say it.
 func (d *Dialects) Names() map[route.Dialect]filter.Namer {
 	return map[route.Dialect]filter.Namer{route.GraphQL: d.gql}
 }

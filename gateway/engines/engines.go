@@ -19,14 +19,14 @@ import (
 
 // Engines makes engines.
 type Engines struct {
-	// Logger is told what the engines have to say, Changed is called when other policies are in force.
+	// Logger takes the engines' lines, Changed is called when other policies are in force.
 	Logger  *slog.Logger
 	Changed func()
 
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
 }
 
-// New makes the engine of a configuration, which begins with what the one before has, nil for none. It is not
+// New makes the engine of a configuration, which begins with the bundles of the one before, nil for none. It is not
 // called by two at once.
 func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
@@ -69,7 +69,7 @@ func (e *Engines) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, 
 	return &kept, nil
 }
 
-// Close removes what was kept of bundles.
+// Close removes the kept bundles.
 func (e *Engines) Close() {
 	if e.bundles != "" {
 		_ = os.RemoveAll(e.bundles) // a temporary directory; the system has its own way with them

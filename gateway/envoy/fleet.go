@@ -82,7 +82,7 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 	}
 }
 
-// beat registers this gateway once and passes on what it hears.
+// beat registers this gateway once and passes on the gateways that it hears of.
 func (f *Fleet) beat(ctx context.Context, registry xds.Registry, self xds.Gateway) error {
 	cfg := f.Config()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)

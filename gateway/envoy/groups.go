@@ -116,7 +116,7 @@ func platformOf(c *settings.Config) xds.Platform {
 	return p
 }
 
-// NodeGroup returns what a group of Envoys is told, and the gateways that are
+// NodeGroup returns the configuration of a group of Envoys, and the gateways that are
 // known without asking: those that the configuration names, and this one if its
 // address is there, too.
 func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) {

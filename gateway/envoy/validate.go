@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
-// Validate reports what is wrong with the configuration of Envoys.
+// Validate reports the faults of the configuration of Envoys.
 func Validate(c *settings.Config) error {
 	var errs fault.Found
 	seen := make(map[string]bool)
@@ -59,7 +59,7 @@ func Validate(c *settings.Config) error {
 // zoneName is the name of a zone, or nothing.
 var zoneName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
-// placed puts what is wrong with merge patches where they are.
+// placed puts the faults of merge patches where the patches are.
 func placed(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var found []error

@@ -1,2 +1,2 @@
-// Package fleet is which gateways share a store, and what they run.
+// Package fleet lists the gateways that share a store, and their versions.
 package fleet

@@ -23,7 +23,7 @@ type Fleet struct {
 	Key string
 	// Instance and Version are this gateway's.
 	Instance, Version string
-	// Report tells what runs.
+	// Report describes the configuration in force.
 	Report func() admin.Report
 	// Timeout bounds one question to the store.
 	Timeout func() time.Duration

@@ -1,2 +1,2 @@
-// Package keep lets owners keep what is idle: under a key, or by a signed link.
+// Package keep lets owners keep idle resources: under a key, or by a signed link.
 package keep

@@ -96,8 +96,8 @@ func (k *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Ans
 	return filter.AnswerJSON(answer)
 }
 
-// mayUpdate refuses callers whose updates of a kind the policies refuse whatever they
-// say: keeping what is idle costs like a change.
+// mayUpdate refuses callers whose updates of a kind the policies refuse in any
+// case: keeping an idle resource costs like a change.
 func (k *Keep) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
 	op := k.Update(kind)
 	if op == nil {
@@ -150,7 +150,7 @@ func isProblem(err error) bool {
 	return ok
 }
 
-// Link is a link by which whoever has it can keep a resource, "" where the
+// Link is a link by which its owner can keep a resource, "" where the
 // organisation has none.
 func (k *Keep) Link(org, id string) string {
 	cfg := k.Config()
@@ -170,8 +170,8 @@ func keepSignature(o *settings.Org, q url.Values) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// readKeepLink returns what a link is for. Whatever is wrong with one, the answer is
-// the same.
+// readKeepLink returns the purpose of a link. The answer is the same for every
+// fault.
 func (k *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
 	bad := problem.NotFound.New("the link is not valid, or no longer")
 	for _, name := range []string{"org", "id", "expires", "signature"} {
@@ -190,7 +190,7 @@ func (k *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, er
 	return o.ID, q.Get("id"), expires, nil
 }
 
-// answerKeepPage shows what a link does.
+// answerKeepPage shows the effect of a link.
 func (k *Keep) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	org, id, expires, err := k.readKeepLink(ex.Query)
 	if err != nil {
@@ -212,7 +212,7 @@ func (k *Keep) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter
 	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Until: until}), nil
 }
 
-// keepView is what the page shows.
+// keepView is the content of the page.
 type keepView struct {
 	Org, ID string
 	Expires time.Time

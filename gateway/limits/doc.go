@@ -1,2 +1,2 @@
-// Package limits is what operators ask of quotas.
+// Package limits answers operators about quotas.
 package limits

@@ -18,7 +18,7 @@ import (
 // Rows shows and resets quotas for the admin listener.
 type Rows struct {
 	Limiter *ratelimit.Limiter
-	// Org is the configuration of an organisation, Tenant what it compiles to; nil for none.
+	// Org is the configuration of an organisation, Tenant its compiled form; nil for none.
 	Org    func(id string) *settings.Org
 	Tenant func(id string) *filter.Tenant
 	Now    func() time.Time

@@ -1,2 +1,2 @@
-// Package listen listens for requests: it bounds connections, ends TLS, judges heads, and serves what is accepted until the end.
+// Package listen listens for requests: it bounds connections, ends TLS, judges heads, and serves requests until the end.
 package listen

@@ -31,9 +31,9 @@ type Listeners struct {
 	Revocations func() map[string]time.Time
 	Now         func() time.Time
 	Logger      *slog.Logger
-	// Refused counts what is refused before it is a request.
+	// Refused counts connections and heads that are refused.
 	Refused func(ctx context.Context, how string)
-	// End ends what the HTTP server knows no more: WebSockets and streams.
+	// End ends connections that the HTTP server no longer knows: WebSockets and streams.
 	End func(ctx context.Context)
 }
 
@@ -67,8 +67,8 @@ const (
 	maxHeaderSize = 32 << 10
 )
 
-// Serve serves until ctx ends, and then, without its listener, what has been
-// accepted; what has not ended by itself when over ends is cut off.
+// Serve serves until ctx ends, and then, without its listener, the accepted
+// requests; those that have not ended when over ends are cut off.
 func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler) error {
 	var fresh arrivals
 	s := &http.Server{
@@ -139,7 +139,7 @@ func tooMany(full bool) *problem.Problem {
 	return problem.RateLimited.New("too many connections from this address")
 }
 
-// refusal is what a connection is sent that is one too many and sends no request in time.
+// refusal is the answer to a connection that is one too many and sends no request in time.
 func refusal(full bool) []byte {
 	p := tooMany(full)
 	body := p.JSON()

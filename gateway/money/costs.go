@@ -47,7 +47,7 @@ func query(q *admin.CostQuery, now time.Time) (*spend.Query, error) {
 	return out, nil
 }
 
-// History implements admin.Spend. What has accrued up to now is in it.
+// History implements admin.Spend. It includes the costs up to now.
 func (l Rows) History(ctx context.Context, org string, q admin.CostQuery) (*admin.Costs, error) {
 	if _, err := l.check(org); err != nil {
 		return nil, err

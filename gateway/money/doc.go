@@ -1,3 +1,3 @@
-// Package money keeps the ledger of spending: what organisations spend by what they run, in line with the platform, stopped where a budget says
-// so, and shown to operators.
+// Package money keeps the ledger of spending: it is brought in line with the platform, resources are stopped where a budget says so, and
+// operators see it.
 package money

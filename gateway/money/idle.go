@@ -75,5 +75,5 @@ func (l Rows) Keep(ctx context.Context, org, resource string, d time.Duration) (
 	return &admin.Kept{Resource: resource, Until: timeOf(until)}, nil
 }
 
-// perMonth is what a rate comes to in a month, USD.
+// perMonth is the cost of a rate in a month, USD.
 func perMonth(burn int64) string { return catalog.Monthly(catalog.Money(burn)).String() }

@@ -32,7 +32,7 @@ func (m *Money) newImages(store interface {
 	}
 }
 
-// countLosses measures what was lost of ledgers, from 0 on, so that a first loss is an
+// countLosses counts losses of ledgers, from 0 on, so that a first loss is an
 // increase; count is told of each.
 func (m *Money) countLosses() (count func(org string, l spend.Lost)) {
 	type loss struct {
@@ -67,12 +67,12 @@ func (m *Money) countLosses() (count func(org string, l spend.Lost)) {
 // one that says nothing is taken to be alive.
 const peerPatience = 5 * time.Second
 
-// Proving is the limiter's store. Where it restores what another server has lost of
-// counts, what that has lost of ledgers is found out before.
+// Proving is the limiter's store. Before it restores counts that another server has lost,
+// the losses of ledgers are found out.
 type Proving struct {
 	ratelimit.Store
 
-	// Prove finds out what was lost of ledgers.
+	// Prove finds out the losses of ledgers.
 	Prove func(ctx context.Context) error
 }
 
@@ -84,7 +84,7 @@ func (p Proving) Restore(ctx context.Context, gateway string, within time.Durati
 	return p.Store.Restore(ctx, gateway, within, adjust)
 }
 
-// Prove finds out what the store has lost of ledgers.
+// Prove finds out which ledgers the store has lost.
 func (m *Money) Prove(ctx context.Context) error { return m.accounts.Prove(ctx, m.budgeted()) }
 
 func lossOf(l *spend.Loss) *admin.Loss {
@@ -94,7 +94,7 @@ func lossOf(l *spend.Loss) *admin.Loss {
 	return &admin.Loss{Lost: string(l.Lost), Reason: l.Lost.String(), At: l.At, Rebuilt: timeOf(l.Rebuilt), Returned: l.Returned, Unowned: l.Unowned}
 }
 
-// recorded is what the audit log, if there is one, says of resources.
+// recorded is the word of the audit log, if there is one, on resources.
 func (m *Money) recorded(ctx context.Context, org string, ids []string) map[string]spend.Owned {
 	o, cfg := m.org(org), m.deps.Config().Audit
 	if o == nil || cfg.File == nil {

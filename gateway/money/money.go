@@ -22,15 +22,15 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// idleGap is how many intervals of the reconciler may pass between two looks at what is
-// idle: a change of its leader takes up to four.
+// idleGap is how many intervals of the reconciler may pass between two looks for idle
+// resources: a change of its leader takes up to four.
 const idleGap = 5
 
 // Answering is how much longer than a call of the platform may take a reservation
 // can be under way.
 const Answering = 10 * time.Second
 
-// Alerts tells receivers of what passes over ledgers find.
+// Alerts tells receivers of the findings of passes over ledgers.
 type Alerts interface {
 	Thresholds(notices spend.Notices, history *spend.History, plan func(org string) *spend.Plan) *spend.Alerts
 	Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string)
@@ -40,7 +40,7 @@ type Alerts interface {
 	Lost(ctx context.Context, org string, l *admin.Loss)
 }
 
-// Deps are what the ledger works with. All are required but Audit.
+// Deps are the ledger's dependencies. All are required but Audit.
 type Deps struct {
 	Scripts *groupcommit.Client
 	Now     func() time.Time
@@ -58,9 +58,9 @@ type Deps struct {
 	// Audit is the audit log, nil for none.
 	Audit  *audit.Log
 	Alerts Alerts
-	// Did keeps what the gateway did by itself.
+	// Did keeps an act of the gateway's own.
 	Did func(org string, of spend.Owner, operation, resource, text string)
-	// Job asks the platform what became of the job of a hold, nil for what is not known.
+	// Job asks the platform for the end of a hold's job, nil for an unknown one.
 	Job func(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error)
 
 	// Config, Reader and Zone are of the configuration in force: itself, nil before the first, what reads at the
@@ -81,7 +81,7 @@ type Money struct {
 	Outbox *spend.Outbox
 	// Books keeps the ledger in line with the platform.
 	Books *spend.Loop
-	// Images is what is remembered of ledgers.
+	// Images remembers ledgers.
 	Images  *spend.Watch
 	Notices spend.Notices
 	Keeper  *spend.Keeper
@@ -139,8 +139,8 @@ func (m *Money) newOutbox(cfg *settings.Config, store spend.Store, self spend.Ho
 	measureHolds(m.deps.Meter, m.Outbox.Status)
 }
 
-// inventory lists what an organisation has at the platform, with prices: what is
-// counted and, where callers are kept apart, whatever has an owner.
+// inventory lists what an organisation has at the platform, with prices: the
+// counted and, where callers are kept apart, the owned resources.
 func (m *Money) inventory(ctx context.Context, org string) ([]spend.Found, error) {
 	prices, err := m.deps.Catalog.Snapshot(ctx, org)
 	if err != nil {
@@ -162,7 +162,7 @@ func (m *Money) resource(ctx context.Context, org string, kind operation.Kind, i
 	return m.deps.Reader().Get(ctx, org, cmp.Or(m.plan(org), new(spend.Plan)), kind, id, prices)
 }
 
-// bills lists what the platform has billed an organisation, by hour.
+// bills lists the platform's bills to an organisation, by hour.
 func (m *Money) bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
 	return m.deps.Reader().Bills(ctx, org, from, to)
 }

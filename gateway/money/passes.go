@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// passes measures what passes over ledgers find. The gateway that makes them
+// passes measures the findings of passes over ledgers. The gateway that makes them
 // measures; another one's last word ends with the next pass but one.
 type passes struct {
 	now   func() time.Time
@@ -25,7 +25,7 @@ type passes struct {
 	last map[string]pass
 }
 
-// pass is what the last one over an organisation's ledger found, and when.
+// pass is the finding of the last one over an organisation's ledger, and its time.
 type pass struct {
 	at     time.Time
 	report spend.Report
@@ -86,7 +86,7 @@ func (p *passes) repaired(ctx context.Context, org string, d []spend.Difference)
 	p.sums.Add(ctx, int64(len(d)), metric.WithAttributes(attribute.String("org", org)))
 }
 
-// done is told of each pass, and returns what the one before had done.
+// done takes the report of each pass, and returns the one before.
 func (p *passes) done(ctx context.Context, org string, r spend.Report) spend.Report {
 	p.mu.Lock()
 	before := p.last[org].report

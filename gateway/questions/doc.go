@@ -1,2 +1,2 @@
-// Package questions answers what would become of a request, and what policies would say of what there is.
+// Package questions explains requests that are not made, and holds existing resources against the policies.
 package questions

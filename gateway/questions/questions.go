@@ -129,7 +129,7 @@ func (q *Question) request() (filter.Inbound, error) {
 	}, nil
 }
 
-// caller finds who a question is about.
+// caller finds the caller of a question.
 func (a *Questions) caller(q Question) (*identity.Caller, error) {
 	if q.Key != "" {
 		return a.keyCaller(q)

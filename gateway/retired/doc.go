@@ -1,2 +1,2 @@
-// Package retired notes who calls the retired interfaces, and is what operators ask of that.
+// Package retired notes the callers of the retired interfaces, and lists them for operators.
 package retired

@@ -28,7 +28,7 @@ type Calls struct {
 	moves  func() map[string][]string
 }
 
-// Deps are what calls are noted with. All are required.
+// Deps are the dependencies of Calls. All are required.
 type Deps struct {
 	Redis  redis.UniversalClient
 	Now    func() time.Time
@@ -47,7 +47,7 @@ func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	return c, err
 }
 
-// Start writes what is noted until stop is called, which
+// Start writes the notes until stop is called, which
 // waits for the last of it: requests that drain are noted too.
 func (c *Calls) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

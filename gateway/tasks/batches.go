@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Batches are writings behind answers: what ends at about the same time is written
-// at once. They have one writer while there is anything to write, and none otherwise.
+// Batches are writings behind answers: those that come at about the same time are
+// made at once. They have one writer while there is anything to write, and none otherwise.
 type Batches[T any] struct {
-	// Write writes what was added.
+	// Write writes a batch of the values added.
 	Write func(batch []T)
 	// Go runs the writer.
 	Go func(f func())

@@ -1,2 +1,2 @@
-// Package tenants compiles the organisations of a configuration: what the chain and the ledger hold their callers to.
+// Package tenants compiles the organisations of a configuration: the limits, budgets and rules that the chain and the ledger hold their callers to.
 package tenants

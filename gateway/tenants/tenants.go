@@ -92,8 +92,8 @@ func Labels(o *settings.Org, k *settings.Key) []spend.LabelRule {
 	return slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
-// Plan is what the organisation may spend, nil without any budget, isolation,
-// labels, search for what is idle and watch for unusual hours, for which the ledger is
+// Plan is the plan of an organisation's spending, nil without any budget, isolation,
+// labels, search for idle resources and watch for unusual hours, for which the ledger is
 // kept, too.
 func Plan(o *settings.Org) *spend.Plan {
 	p := Budgets(o)
@@ -129,7 +129,7 @@ func Budgets(o *settings.Org) *spend.Plan {
 
 // inFlight makes ceilings of the entries of the policy gpu_in_flight that refuse
 // whoever of their teams calls: the ledger holds them when calls race, which a
-// policy, judging one call by what was counted before, cannot.
+// policy, judging one call by the counts before it, cannot.
 func inFlight(o *settings.Org, org *spend.Budget, teams map[string]spend.Budget) {
 	const policy = "gpu_in_flight"
 	if slices.ContainsFunc(o.Policies.Exceptions, func(x policies.Exception) bool { return x.Policy == policy }) {

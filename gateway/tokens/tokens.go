@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxRevoked bounds the revocations of tokens that are kept, maxClaim what they name,
-	// in bytes.
+	// maxRevoked bounds the revocations of tokens that are kept, maxClaim each
+	// claim of one, in bytes.
 	maxRevoked = 10_000
 	maxClaim   = 512
 	// allTokens is what revocations are kept under in the place of an organisation, and
@@ -43,10 +43,10 @@ type Tokens struct {
 	revoked *revokedTokens
 }
 
-// Deps are what tokens are revoked with. All are required.
+// Deps are the dependencies of Tokens. All are required.
 type Deps struct {
 	Redis redis.UniversalClient
-	// Issuers has the keys of issuers, which refuse what is revoked.
+	// Issuers has the keys of issuers, which refuse revoked tokens.
 	Issuers *oidc.Keys
 	Now     func() time.Time
 	// Config is the configuration in force.
@@ -61,7 +61,7 @@ func New(prefix settings.Prefix, deps Deps) *Tokens {
 }
 
 // revokedTokens is the tokens of issuers that were revoked: the store, and what this
-// gateway knows of it. What it knows is in force whether the store answers or not, and
+// gateway knows of it. Its knowledge is in force whether the store answers or not, and
 // is written back to a store that has lost it.
 type revokedTokens struct {
 	store *record.Store[admin.RevokedToken]
@@ -84,7 +84,7 @@ func revokedID(r *admin.RevokedToken) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// refresh reads what has changed in the store, and reports whether anything has.
+// refresh reads the changes in the store, and reports whether there were any.
 func (r *revokedTokens) refresh(ctx context.Context) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *revokedTokens) add(ctx context.Context, next admin.RevokedToken) error 
 	return nil
 }
 
-// list is what is revoked, as the verifiers want it. mu is held.
+// list has the revocations, as the verifiers want them. mu is held.
 func (r *revokedTokens) list() []oidc.Revocation {
 	list := make([]oidc.Revocation, 0, len(r.known))
 	for _, t := range r.known {

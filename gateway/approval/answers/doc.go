@@ -1,2 +1,2 @@
-// Package answers is what operators ask of requests for approval, and how they answer them.
+// Package answers shows operators the requests for approval, and takes their answers.
 package answers
