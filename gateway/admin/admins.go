@@ -86,7 +86,7 @@ var errUnknown = errors.New("an admin token is required")
 // not reveal how close a guess came.
 func (d *Directory) Find(ctx context.Context, token string, now time.Time) (row.Scope, error) {
 	if len(d.issuers) > 0 && oidc.Looks(token) {
-		return d.issued(ctx, token)
+		return d.issued(ctx, token, now)
 	}
 	e, ok := d.byDigest[identity.DigestOf(token)]
 	if !ok || !e.expires.IsZero() && !now.Before(e.expires) {

@@ -97,9 +97,14 @@ func (d Deps) Identify(r *http.Request, authorization string) (row.Scope, error)
 
 // Holder returns the admin who has a token. The error is a [TokenError]. It does not count wrong tokens.
 func (d Deps) Holder(ctx context.Context, token string) (row.Scope, error) {
+	return d.HolderAt(ctx, token, d.Now())
+}
+
+// HolderAt is Holder for a token that was presented at a time. The token of an issuer may have expired since, and must not be revoked.
+func (d Deps) HolderAt(ctx context.Context, token string, at time.Time) (row.Scope, error) {
 	s, err := row.Scope{}, errUnknown
 	if token != "" {
-		s, err = d.Admins().Find(ctx, token, d.Now())
+		s, err = d.Admins().Find(ctx, token, at)
 	}
 	switch {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
@@ -31,9 +32,9 @@ func (d *Directory) WithIssuers(issuers []settings.AdminIssuer, keys *oidc.Keys)
 // Verifier returns what verifies the tokens of issuers.
 func (d *Directory) Verifier() *oidc.Verifier { return d.verifier }
 
-// issued returns the admin that a token was issued to.
-func (d *Directory) issued(ctx context.Context, token string) (row.Scope, error) {
-	claims, err := d.verifier.Verify(ctx, token)
+// issued returns the admin that a token was issued to, which was presented at a time.
+func (d *Directory) issued(ctx context.Context, token string, at time.Time) (row.Scope, error) {
+	claims, err := d.verifier.VerifyAt(ctx, token, at)
 	if err != nil {
 		return row.Scope{}, err
 	}
@@ -57,3 +58,26 @@ func (d *Directory) issued(ctx context.Context, token string) (row.Scope, error)
 
 // errNoName is the end of a token that is accepted and names no admin.
 var errNoName = errors.New("the token has no name that can be recorded")
+
+// Login is an issuer where people log in with a browser.
+type Login struct {
+	// ID is the issuer's name in the configuration.
+	ID     string
+	Client oidc.Client
+}
+
+// Logins returns the issuers where people log in, sorted by name.
+func (d *Directory) Logins() (out []Login) {
+	for _, i := range d.issuers {
+		if l := i.Login; l.ClientID != "" {
+			secret := ""
+			if !l.ClientSecret.IsZero() {
+				secret = l.ClientSecret.Reveal()
+			}
+			scopes := append([]string{"openid"}, l.Scopes...)
+			out = append(out, Login{i.ID, oidc.Client{Issuer: i.URL, ID: l.ClientID, Secret: secret, Scopes: slices.Compact(scopes)}})
+		}
+	}
+	slices.SortFunc(out, func(a, b Login) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}

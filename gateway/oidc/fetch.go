@@ -31,26 +31,14 @@ const (
 func (s *keySet) fetch(ctx context.Context) ([]key, error) {
 	from, ask := s.jwks, configured
 	if from == "" {
-		text, err := get(ctx, configured, strings.TrimSuffix(s.issuer, "/")+"/.well-known/openid-configuration")
+		document, err := discover(ctx, s.issuer)
 		if err != nil {
-			return nil, fmt.Errorf("discovery: %w", err)
-		}
-		var document struct {
-			Issuer string `json:"issuer"`
-			JWKS   string `json:"jwks_uri"`
-		}
-		if err := json.Unmarshal(text, &document); err != nil {
-			return nil, errors.New("discovery: the document cannot be read")
-		}
-		if document.Issuer != s.issuer {
-			return nil, fmt.Errorf("discovery: the document is of issuer %.100q", document.Issuer)
+			return nil, err
 		}
 		if err := checkURL(document.JWKS); err != nil {
 			return nil, fmt.Errorf("discovery: jwks_uri %w", err)
 		}
-		if from = document.JWKS; host(from) != host(s.issuer) {
-			ask = public
-		}
+		from, ask = document.JWKS, clientFor(s.issuer, document.JWKS)
 	}
 	text, err := get(ctx, ask, from)
 	if err != nil {
@@ -61,6 +49,29 @@ func (s *keySet) fetch(ctx context.Context) ([]key, error) {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
 	return keys, nil
+}
+
+// discovered is what is read of an issuer's discovery document.
+type discovered struct {
+	Issuer        string `json:"issuer"`
+	JWKS          string `json:"jwks_uri"`
+	Authorization string `json:"authorization_endpoint"`
+	Token         string `json:"token_endpoint"`
+}
+
+// discover reads the discovery document of an issuer.
+func discover(ctx context.Context, issuer string) (document discovered, err error) {
+	text, err := get(ctx, configured, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration")
+	if err != nil {
+		return document, fmt.Errorf("discovery: %w", err)
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return document, errors.New("discovery: the document cannot be read")
+	}
+	if document.Issuer != issuer {
+		return document, fmt.Errorf("discovery: the document is of issuer %.100q", document.Issuer)
+	}
+	return document, nil
 }
 
 // host is the host name of a valid URL.

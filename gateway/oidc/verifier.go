@@ -50,6 +50,11 @@ func NewVerifier(issuers []Config, keys *Keys) *Verifier {
 // the audiences and is accepted now. It returns ErrInvalid or ErrUnavailable otherwise. It
 // waits for the issuer only when the token's key is not known, and at most a few seconds.
 func (v *Verifier) Verify(ctx context.Context, token string) (*Claims, error) {
+	return v.VerifyAt(ctx, token, v.keys.now())
+}
+
+// VerifyAt is Verify for a token that was presented at a time, such as the beginning of a session. A revocation since then counts.
+func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*Claims, error) {
 	t, err := parse(token)
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*Claims, error) {
 		return nil, invalidf("it is bound to a key of its holder, of which no proof was asked")
 	}
 	// Before the signature, which costs more: neither is told to the caller.
-	if err := i.judge(t.claims, v.keys.now()); err != nil {
+	if err := i.judge(t.claims, at); err != nil {
 		return nil, err
 	}
 	revoked := v.keys.revoked.Load()

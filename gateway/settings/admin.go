@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
@@ -49,7 +50,15 @@ type AdminIssuer struct {
 
 	Claims AdminClaims         `yaml:"claims" doc:"which claims of a token say who its admin is: a name, or a JSON pointer such as /realm_access/roles"`
 	Grants map[string]row.Role `yaml:"grants,required" doc:"roles by values of claims.roles, of which others are ignored; a token that leads to none is refused"`
+	Login  Login               `yaml:"login" doc:"the client as which the console sends people to the issuer"`
 	Org    string              `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
+}
+
+// Login is the client of an issuer as which people log in to the console. Without a ClientID nobody does.
+type Login struct {
+	ClientID     string            `yaml:"client_id" doc:"id of the client, which must be among audiences, with the redirect address https://HOST/ui/login/callback; empty offers no login by the issuer"`
+	ClientSecret strictyaml.Secret `yaml:"client_secret" doc:"secret of the client; absent for a public client"`
+	Scopes       []string          `yaml:"scopes" doc:"scopes to ask for besides openid, such as groups, so that the ID token has the claims of roles"`
 }
 
 // AdminClaims names claims.
@@ -62,6 +71,7 @@ type AdminClaims struct {
 func (i *AdminIssuer) Validate() error {
 	errs := fault.Found{i.Config.Validate()}
 	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id", "must be at most 32 of a-z, 0-9, - and _")
+	errs.If(i.Login.ClientID != "" && !slices.Contains(i.Audiences, i.Login.ClientID), "login.client_id", "must be among audiences: the tokens of people who log in are for it")
 	errs.If(len(i.Grants) == 0, "grants", "must give at least one role")
 	return errors.Join(errs...)
 }

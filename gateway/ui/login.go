@@ -20,6 +20,12 @@ const (
 	maxForm = 256 << 10
 )
 
+// loginData is what the login page shows: the page to go on to, and the issuers where people log in.
+type loginData struct {
+	Next   string
+	Logins []admin.Login
+}
+
 // showLogin serves the form for a token.
 func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
 	c.loginPage(w, r, http.StatusOK, "")
@@ -27,7 +33,7 @@ func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) loginPage(w http.ResponseWriter, r *http.Request, status int, fault string) {
 	v := &visit{Console: c, w: w, r: r}
-	v.render(status, "login", frame{Title: "Log in", Fault: fault, Data: local(r.FormValue("next"))})
+	v.render(status, "login", frame{Title: "Log in", Fault: fault, Data: loginData{local(r.FormValue("next")), c.deps.Admins().Logins()}})
 }
 
 // login begins a session for the holder of a token.
@@ -41,21 +47,29 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		c.loginPage(w, r, refused.Status, refused.Reason)
 		return
 	}
-	if !c.deps.Admins().Open() {
-		value, err := c.sessions.Begin(r.Context(), s.Name, token, c.deps.Now())
-		switch {
-		case errors.Is(err, record.ErrFull):
-			c.loginPage(w, r, http.StatusServiceUnavailable, "too many people are logged in")
-			return
-		case err != nil:
-			_, reason := admin.StatusOf(err)
-			c.loginPage(w, r, http.StatusServiceUnavailable, reason)
-			return
-		}
-		setCookie(w, r, value, int(sessionTime.Seconds()))
-		c.deps.Logger.InfoContext(r.Context(), "console session began", "who", s.Name, "client.address", peer(r).String())
+	next := local(r.FormValue("next"))
+	if c.deps.Admins().Open() {
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return
 	}
-	http.Redirect(w, r, local(r.FormValue("next")), http.StatusSeeOther)
+	c.begin(w, r, token, session{Name: s.Name, Began: c.deps.Now().UTC()}, next)
+}
+
+// begin begins a session, and shows a page.
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of session, next string) {
+	value, err := c.sessions.Begin(r.Context(), token, of)
+	switch {
+	case errors.Is(err, record.ErrFull):
+		c.loginPage(w, r, http.StatusServiceUnavailable, "too many people are logged in")
+		return
+	case err != nil:
+		_, reason := admin.StatusOf(err)
+		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
+		return
+	}
+	setCookie(w, r, value, int(sessionTime.Seconds()))
+	c.deps.Logger.InfoContext(r.Context(), "console session began", "who", of.Name, "client.address", peer(r).String())
+	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
 // logout ends the session of a request, at every gateway.

@@ -138,7 +138,7 @@ func TestHostileNames(t *testing.T) {
 		"policies":  policyData{Policies: []string{hostile}, Refused: of[admin.Overview](), Held: &held},
 		"legacy":    excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)},
 		"fleet":     filled[fleetData](),
-		"login":     hostile,
+		"login":     filled[loginData](),
 		"fault":     nil,
 	}
 	for name := range templates() {

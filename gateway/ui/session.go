@@ -35,6 +35,8 @@ type session struct {
 	Sealed []byte    `json:"sealed"`
 	Name   string    `json:"name"`
 	Began  time.Time `json:"began"`
+	// Login says that the token came from a login at its issuer. It is judged as of then, and the session outlasts it.
+	Login bool `json:"login,omitempty"`
 }
 
 // Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
@@ -64,16 +66,16 @@ func cipherOf(value string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Begin stores a session of the holder of a token, and returns the value of its cookie. The error is [record.ErrFull] if there are too many.
-func (s *Sessions) Begin(ctx context.Context, name, token string, now time.Time) (value string, err error) {
+// Begin stores a session with a token, and returns the value of its cookie. The error is [record.ErrFull] if there are too many.
+func (s *Sessions) Begin(ctx context.Context, token string, next session) (value string, err error) {
 	value = rand.Text() + rand.Text() // 256 bits
 	seal, err := cipherOf(value)
 	if err != nil {
 		return "", err
 	}
+	next.Sealed = seal.Seal(nil, nil, []byte(token), nil)
 	w := record.Write[session]{
-		Record: &session{Sealed: seal.Seal(nil, nil, []byte(token), nil), Name: name, Began: now.UTC()},
-		Keep:   sessionTime, In: []record.Index{{Name: allSessions, Most: maxSessions}},
+		Record: &next, Keep: sessionTime, In: []record.Index{{Name: allSessions, Most: maxSessions}},
 	}
 	_, done, err := s.store.Swap(ctx, allSessions, record.Entry[session]{ID: idOf(value)}, w)
 	if err == nil && !done {
@@ -82,24 +84,24 @@ func (s *Sessions) Begin(ctx context.Context, name, token string, now time.Time)
 	return value, err
 }
 
-// Token returns the token of a session by the value of its cookie. The error is errNoSession, or one of the store.
-func (s *Sessions) Token(ctx context.Context, value string) (string, error) {
+// Token returns a session and its token by the value of its cookie. The error is errNoSession, or one of the store.
+func (s *Sessions) Token(ctx context.Context, value string) (token string, of *session, err error) {
 	e, err := s.store.Look(ctx, allSessions, idOf(value))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if e.Record == nil {
-		return "", errNoSession
+		return "", nil, errNoSession
 	}
 	seal, err := cipherOf(value)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	token, err := seal.Open(nil, nil, e.Record.Sealed, nil)
+	text, err := seal.Open(nil, nil, e.Record.Sealed, nil)
 	if err != nil {
-		return "", errNoSession
+		return "", nil, errNoSession
 	}
-	return string(token), nil
+	return string(text), e.Record, nil
 }
 
 // End ends a session, at every gateway at once.

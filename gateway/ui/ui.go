@@ -46,6 +46,8 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 	c.mux.HandleFunc("GET "+loginPath, c.showLogin)
 	c.mux.HandleFunc("POST "+loginPath, c.login)
 	c.mux.HandleFunc("POST "+logoutPath, c.logout)
+	c.mux.HandleFunc("GET "+issuerPath, c.toIssuer)
+	c.mux.HandleFunc("GET "+callbackPath, c.fromIssuer)
 	c.mux.HandleFunc("GET /ui/spend.csv", c.visited(c.spendCSV))
 	c.mux.HandleFunc("POST /ui/explain", c.visited(c.explain))
 	for _, p := range pages() {
@@ -143,11 +145,15 @@ func (c *Console) asker(r *http.Request) (row.Scope, error) {
 	if err != nil {
 		return row.Scope{}, errNoSession
 	}
-	token, err := c.sessions.Token(r.Context(), cookie.Value)
+	token, s, err := c.sessions.Token(r.Context(), cookie.Value)
 	if err != nil {
 		return row.Scope{}, err
 	}
-	return c.deps.Holder(r.Context(), token)
+	at := c.deps.Now()
+	if s.Login {
+		at = s.Began
+	}
+	return c.deps.HolderAt(r.Context(), token, at)
 }
 
 // choose sets the organisation: the one that the request names, or the first.

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,6 +58,8 @@ type console struct {
 
 	gateway *gateway.Gateway
 	text    string
+	// ahead is how far the gateway's clock is.
+	ahead atomic.Int64
 }
 
 // start runs a gateway over a store.
@@ -64,7 +67,9 @@ func start(t *testing.T, text string, store *miniredis.Miniredis) *console {
 	t.Helper()
 	p := platform.RunT(t)
 	c := &console{text: strings.Replace(text, "PLATFORM", p.URL, 1)}
-	c.gateway = world.Gateway(t, c.config(t, c.text), gateway.Deps{Redis: world.Redis(t, store.Addr())})
+	c.gateway = world.Gateway(t, c.config(t, c.text), gateway.Deps{
+		Redis: world.Redis(t, store.Addr()), Now: func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
+	})
 	c.Server = httptest.NewServer(c.gateway.AdminHandler())
 	t.Cleanup(c.Close)
 	return c

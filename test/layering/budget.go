@@ -24,7 +24,7 @@ func Budgets() []Budget {
 		{"features in folders of their own", []string{"gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/limits", "gateway/money", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6493},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 8668},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/record"}, 1242},
-		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2410},
+		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2547},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 3062},
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/egress", "gateway/groupcommit", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
@@ -33,7 +33,7 @@ func Budgets() []Budget {
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
 		}, 6635},
-		{"console", []string{"gateway/ui"}, 1504},
+		{"console", []string{"gateway/ui"}, 1651},
 		{"policies", []string{"policies/..."}, 14989},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4856},
@@ -64,7 +64,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 365
+	MaxSettings = 368
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 55
 	// LargeLines is the number of lines above which a package is listed in [Large].
